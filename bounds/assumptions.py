@@ -1,0 +1,54 @@
+"""Assumptions: the hypotheses that several papers share, each with the statement it stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Assumption:
+    r"""A hypothesis of a result.
+
+    Args:
+        name: how it is called on the command line (`--assume smooth`).
+        statement: what must hold, in one line of LaTeX-free words and formulas.
+        label: the paper's own label, e.g. "Assumption 1", or "unstated" when the proof needs it but the paper is silent.
+
+    Example:
+        >>> SMOOTH.name, SMOOTH.label
+        ('smooth', 'Lipschitz gradient')
+    """
+
+    name: str
+    statement: str
+    label: str
+
+    @property
+    def unstated(self) -> bool:
+        """Whether the proof needs it although the paper does not say so."""
+        return self.label == "unstated"
+
+    def labelled(self, label: str) -> Assumption:
+        """The same hypothesis under a paper's own label."""
+        return Assumption(self.name, self.statement, label)
+
+
+SMOOTH = Assumption(
+    "smooth", "|grad F_n(x) - grad F_n(y)| <= L |x - y| for all x, y and every client n", "Lipschitz gradient"
+)
+UNBIASED = Assumption(
+    "unbiased-noise",
+    "E[g_n(x) | x] = grad F_n(x) and E|g_n(x) - grad F_n(x)|^2 <= sigma^2 for all x, n",
+    "unbiased gradients with bounded variance",
+)
+DIVERGENCE = Assumption(
+    "bounded-divergence", "|grad F_n(x) - grad f(x)| <= d for all x, n", "bounded gradient divergence"
+)
+BOUNDED_BELOW = Assumption("bounded-below", "f has a finite infimum f*", "unstated")
+INDEPENDENT_CLIENTS = Assumption("independent-clients", "gradient noise is independent across clients", "unstated")
+MARTINGALE = Assumption(
+    "martingale-noise",
+    "gradient noise has mean zero given the whole past, not only the current point",
+    "unstated",
+)
+EXOGENOUS = Assumption("exogenous-participation", "participation is independent of the gradient noise", "unstated")

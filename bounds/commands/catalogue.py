@@ -1,0 +1,150 @@
+"""fedbounds list and fedbounds show: what results there are, and one result as the paper prints it."""
+
+from __future__ import annotations
+
+import click
+import sympy as sp
+
+from bounds.commands.options import emit, form_option, json_option, key_argument
+from bounds.errors import FedboundsError
+from bounds.registry import load, paper, paper_names
+from bounds.result import Form, Result
+
+
+@click.command("list")
+@click.option("--paper", "wanted", metavar="P", help="Only this paper.")
+@json_option
+def list_results(wanted, as_json) -> None:
+    """List every result: its key, its kind, its forms and its title."""
+    papers = [paper(name) for name in ([wanted] if wanted else paper_names())]
+    if as_json:
+        rows = [
+            {
+                "key": r.key,
+                "kind": r.kind,
+                "title": r.title,
+                "source": str(r.source),
+                "forms": [f.name for f in r.forms],
+                "default": r.default,
+            }
+            for one in papers
+            for r in one.results
+        ]
+        emit("list", {"results": rows})
+        return
+    for one in papers:
+        click.echo(f"{one.key}   {one.reference}")
+        width = max(len(r.key) for r in one.results)
+        for r in one.results:
+            click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {r.title}")
+        click.echo()
+
+
+@click.command("show")
+@key_argument
+@form_option
+@click.option("--latex", "style", flag_value="latex", help="LaTeX of the claim.")
+@click.option("--bibtex", "style", flag_value="bibtex", help="The paper's BibTeX entry.")
+@click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
+@json_option
+def show(key, form, style, as_json) -> None:
+    """Show the result KEY: statement, forms, terms, conditions, assumptions and letters."""
+    if style == "bibtex":
+        click.echo(paper(key.partition("/")[0]).bibtex)
+        return
+    result = load(key)
+    chosen = [result.form(form)] if form else list(result.forms)
+    if as_json:
+        emit("show", as_document(result, chosen))
+    elif style == "latex":
+        click.echo(latex(result, result.form(form)))
+    elif style == "sympy":
+        click.echo(str(result.form(form).bound))
+    else:
+        click.echo(describe(result, chosen))
+
+
+def latex(result: Result, form: Form) -> str:
+    """The claim as a display: left-hand side, relation, terms, then the conditions."""
+    names = {q.symbol: q.latex for q in result.notation.values()}
+    opening, closing = (r"\le O\Big(", r"\Big)") if form.order_only else (r"\le ", "")
+    terms = " + ".join(sp.latex(t.expression, symbol_names=names) for t in form.terms)
+    lines = [f"{(form.measure or result.measure).latex} {opening}{terms}{closing}"]
+    for c in form.conditions:
+        left, right = (sp.latex(side, symbol_names=names) for side in (c.left, c.right))
+        op = {"<=": r"\le", ">=": r"\ge", "==": "="}.get(c.op, c.op)
+        lines.append(rf"{left} {op} {right}")
+    return "\n".join(lines)
+
+
+def as_document(result: Result, forms: list[Form]) -> dict:
+    """Everything `show` knows, for JSON."""
+    return {
+        "key": result.key,
+        "kind": result.kind,
+        "title": result.title,
+        "source": str(result.source),
+        "statement": result.statement,
+        "measure": str(result.measure),
+        "default": result.default,
+        "forms": [
+            {
+                "name": f.name,
+                "terms": {t.name: str(t.expression) for t in f.terms},
+                "conditions": [{"text": c.text, "why": c.why} for c in f.conditions],
+                "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in f.assumptions],
+                "prescribes": {name: str(e) for name, e in f.prescribes.items()},
+                "order_only": f.order_only,
+                "refuted_by": f.refuted_by,
+                "note": f.note,
+                "latex": latex(result, f),
+            }
+            for f in forms
+        ],
+        "constants": {
+            s.name: {
+                "meaning": result.notation[s.name].meaning,
+                "concept": result.notation[s.name].concept,
+                "domain": str(result.notation[s.name].domain),
+                "dimension": str(result.notation[s.name].dimension),
+            }
+            for s in letters(result, forms)
+        },
+    }
+
+
+def letters(result: Result, forms: list[Form]) -> list[sp.Symbol]:
+    """The symbols these forms need, in the paper's order."""
+    used = set().union(*(f.symbols for f in forms))
+    used |= {s for f in forms for e in f.prescribes.values() for s in e.free_symbols}
+    unknown = {s.name for s in used} - set(result.notation)
+    if unknown:
+        raise FedboundsError(f"{result.key} uses letters without notation: {', '.join(sorted(unknown))}")
+    return [q.symbol for q in result.notation.values() if q.symbol in used]
+
+
+def describe(result: Result, forms: list[Form]) -> str:
+    """One result as text for people."""
+    lines = [f"{result.key}   {result.source}", f"{result.kind.capitalize()}: {result.title}."]
+    lines += [result.statement] if result.statement else []
+    lines += ["", f"Left-hand side: {result.measure}"]
+    for form in forms:
+        mark = " (default)" if form.name == result.default else ""
+        lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
+        lines += [f"  left-hand side: {form.measure}"] if form.measure else []
+        lines += [f"  refuted by erratum {form.refuted_by}"] if form.refuted_by else []
+        lines += [f"  order only; hides {form.hides}"] if form.order_only else []
+        lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
+        width = max(len(t.name) for t in form.terms)
+        lines += [f"  + {t.name:<{width}}  {t.expression}" for t in form.terms]
+        lines += [f"  if {c.text}   ({c.why})" for c in form.conditions]
+        lines += [f"  with {name} = {step}" for name, step in form.prescribes.items()]
+        lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
+    lines += ["", "Letters"]
+    for s in letters(result, forms):
+        q = result.notation[s.name]
+        lines.append(f"  {q.name:<10} {q.meaning}; {q.domain}; unit {q.dimension}; concept {q.concept}")
+    lines += ["", "Assumptions"]
+    seen = {a.name: a for f in forms for a in f.assumptions}
+    lines += [f"  {a.name:<24} {a.statement}   [{a.label}]" for a in seen.values()]
+    return "\n".join(lines)

@@ -1,0 +1,87 @@
+"""fedbounds eval: what a result promises for chosen constants."""
+
+from __future__ import annotations
+
+import click
+
+from bounds.commands.options import (
+    assume_option,
+    constants_options,
+    emit,
+    form_option,
+    json_option,
+    key_argument,
+    number,
+    read_constants,
+    refuse_lists,
+)
+from bounds.evaluation import Evaluation
+from bounds.evaluation import evaluate as evaluate_result
+from bounds.registry import load
+
+
+@click.command("eval")
+@key_argument
+@form_option
+@constants_options
+@assume_option
+@json_option
+def evaluate(key, form, settings, source, bare, assume, as_json) -> None:
+    """Evaluate the result KEY: value, terms, conditions, and whether it is a guarantee.
+
+    \b
+    fedbounds eval arbitrary-participation/theorem-3.1 --form explicit \\
+        --set L=1 F=5 I=2 P=2 T=8 gamma=1/48 eta=6 rho=0.7072 sigma=0.5 nu=2 beta=0.5 delta=0
+    """
+    result = load(key)
+    constants = read_constants(settings, source, bare)
+    refuse_lists(result, constants)
+    evaluation = evaluate_result(result, constants, form=form, assume=assume)
+    if as_json:
+        emit("eval", evaluation.to_dict())
+    else:
+        click.echo(describe(evaluation))
+
+
+def describe(evaluation: Evaluation) -> str:
+    """The evaluation as text for people."""
+    result, form = evaluation.result, evaluation.form
+    value = float(evaluation.value)
+    lines = [
+        f"{result.key} [{form.name}]   {result.source}",
+        str(form.measure or result.measure),
+        f"  {'~' if form.order_only else '<='} {number(value)}"
+        f"     valid: {'yes' if evaluation.valid else 'no'}"
+        f"     guarantee: {'yes' if evaluation.guarantee else 'no'}     verdict: {evaluation.verdict}",
+        "",
+        "terms",
+    ]
+    width = max(len(name) for name in evaluation.terms)
+    for name, term in evaluation.terms.items():
+        share = float(term) / value if value > 0 else 0.0
+        bar = "#" * round(24 * share) if share == share else ""
+        lines.append(f"  {name:<{width}}  {number(float(term)):>12}  {share:>6.1%}  {bar}".rstrip())
+    if evaluation.conditions:
+        lines += ["", "conditions"]
+        for c in evaluation.conditions:
+            limit = f"   {c.limits} at its limit: {number(float(c.admissible))}" if c.admissible is not None else ""
+            lines.append(
+                f"  {'holds' if c.holds else 'FAILS'}  {c.text}   ({number(float(c.left))} against "
+                f"{number(float(c.right))}){limit}"
+            )
+    lines += ["", "constants"]
+    for name, constant in evaluation.constants.items():
+        lines.append(f"  {name} = {number(constant.value)}   {constant.source}" + note(constant.note))
+    for name, step in evaluation.prescribed.items():
+        lines.append(f"  {name} = {number(float(step))}   prescribed by the result")
+    if evaluation.why_not:
+        lines += ["", "not a guarantee, because"]
+        lines += [f"  - {reason}" for reason in evaluation.why_not]
+        if any(status == "not checked" for status in evaluation.assumptions.values()):
+            lines.append("  (--assume all takes the assumptions for granted; `fedbounds show` lists them)")
+    return "\n".join(lines)
+
+
+def note(text: str) -> str:
+    """A remark in parentheses, or nothing."""
+    return f" ({text})" if text else ""

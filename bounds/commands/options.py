@@ -1,0 +1,136 @@
+"""What the commands share: options, constants from the command line, documents and plain output."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bounds.errors import FedboundsError
+from bounds.grammar import LARGEST_FILE, parse_assignments
+
+if TYPE_CHECKING:
+    from bounds.result import Result
+
+key_argument = click.argument("key")
+form_option = click.option("--form", metavar="F", help="A form by name or kind (printed, explicit, repaired, sharp).")
+set_option = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Constants, e.g. --set L=1 gamma='1/(12*L)' p=0.1,0.35 p=@rates.csv. May be repeated; NAME=VALUE may also "
+    "stand alone after the key.",
+)
+from_option = click.option(
+    "--from", "source", metavar="FILE.toml", help="A TOML file of constants; --set overrides it."
+)
+assume_option = click.option(
+    "--assume",
+    multiple=True,
+    metavar="NAME",
+    help="An assumption taken for granted, or 'all'. May be repeated.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+
+
+def constants_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """--set, --from and bare NAME=VALUE arguments."""
+    bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...")
+    return set_option(from_option(bare(command)))
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """A TOML file as a dictionary.
+
+    Raises:
+        FedboundsError: it cannot be read, is too large, or is not TOML (with the line).
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise FedboundsError(f"{file} is larger than {LARGEST_FILE // 2**20} MiB")
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FedboundsError(f"cannot read {file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise FedboundsError(f"cannot read {file}: not a text file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise FedboundsError(f"{file} is not TOML: {' '.join(str(error).split())}") from None
+
+
+def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[str] = ()) -> dict[str, Any]:
+    """Every constant given on the command line, as numbers and vectors.
+
+    Raises:
+        FedboundsError: something that is not NAME=VALUE, given twice, or unreadable.
+    """
+    assignments: dict[str, object] = {}
+    if source is not None:
+        table = read_toml(source)
+        for name, value in table.items():
+            if isinstance(value, dict):
+                raise FedboundsError(f"{source}: [{name}] is a table; constants stand at the top level as NAME = VALUE")
+            assignments[name] = value
+    typed: set[str] = set()
+    for text in (*settings, *bare):
+        name, equals, value = text.partition("=")
+        name = name.strip()
+        if not equals or not name:
+            raise FedboundsError(f"{text!r} is not NAME=VALUE, e.g. L=1")
+        if name in typed:
+            raise FedboundsError(f"{name} is given twice on the command line")
+        typed.add(name)
+        assignments[name] = value
+    return parse_assignments(assignments)
+
+
+def refuse_lists(result: Result, constants: Mapping[str, Any]) -> None:
+    """A list where one number belongs is a comparison, not an evaluation."""
+    for name, value in constants.items():
+        quantity = result.notation.resolve(name)
+        if quantity is not None and not quantity.shape and getattr(value, "ndim", 0):
+            listed = ",".join(f"{v:g}" for v in value[:6]) + (",..." if len(value) > 6 else "")
+            raise FedboundsError(
+                f"{name} = {listed} is a list; {name} is one number here. To vary it: "
+                f"fedbounds compare {result.key} --vary {name}={listed}"
+            )
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON knows it; numbers that are not finite become the strings inf, -inf, nan."""
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+def emit(schema: str, document: Mapping[str, Any]) -> None:
+    """Print one JSON document, with its schema and the version of fedbounds."""
+    version = import_module("fedbounds").__version__
+    click.echo(json.dumps({"schema": f"fedbounds.{schema}/1", "version": version, **plain(document)}, indent=2))
+
+
+def number(value: Any) -> str:
+    """A number for people: six digits, integers whole, vectors shortened.
+
+    Example:
+        >>> number(0.020833333), number(30.0), number([1.0, 2.5])
+        ('0.0208333', '30', '1, 2.5')
+    """
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return ", ".join(number(v) for v in value[:8]) + (f", ... ({len(value)} values)" if len(value) > 8 else "")
+    return f"{value:.6g}"

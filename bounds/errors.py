@@ -1,0 +1,48 @@
+"""The one family of errors a user can cause: a line that says what, where, and what would be right."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FedboundsError(ValueError):
+    """Bad input, told in one line.
+
+    The command line prints the line on standard error and exits with status 2; the library raises it. Everything a
+    user can get wrong (an unknown name, a value outside its domain, a damaged file) is this error or a subclass.
+
+    Example:
+        >>> raise FedboundsError("sigma = -1 is outside its domain [0, inf)")
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: sigma = -1 is outside its domain [0, inf)
+    """
+
+
+class MissingExtra(FedboundsError):
+    """An optional dependency is absent; the line names the one command of pip that installs it."""
+
+    def __init__(self, extra: str, needs: str) -> None:
+        super().__init__(f"{needs} is not installed; run: pip install 'fedbounds[{extra}]'")
+
+
+def unknown_name(kind: str, name: str, choices: Iterable[str]) -> FedboundsError:
+    """The error for a name that does not exist, with the nearest names that do.
+
+    Args:
+        kind: what was looked for, as in "constant" or "result".
+        name: what the user wrote.
+        choices: every legal name.
+
+    Example:
+        >>> str(unknown_name("constant", "gama", ["gamma", "eta"]))
+        "unknown constant 'gama'; did you mean gamma?"
+        >>> str(unknown_name("constant", "zz", ["gamma", "eta"]))
+        "unknown constant 'zz'; known: eta, gamma"
+    """
+    known = sorted(set(choices))
+    folded = {choice.lower(): choice for choice in reversed(known)}
+    near = [folded[match] for match in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.55)]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    return FedboundsError(f"unknown {kind} {name!r}; {hint}")

@@ -1,0 +1,328 @@
+"""Evaluation: constants in, value, terms, conditions and an honest word about the guarantee out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from bounds.compilation import arguments, compile_expressions, compile_form
+from bounds.errors import FedboundsError, unknown_name
+from bounds.result import Derived, Form, Result
+from bounds.symbols import Constant, NoConstant, Quantity
+
+ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
+AGREEMENT = 1e-9  # relative difference at which a given and a derived constant contradict each other
+
+Value = float | int | np.ndarray | Iterable[float] | Constant
+
+
+@dataclass(frozen=True)
+class CheckedCondition:
+    """One condition at the given constants: both sides, whether it holds, and the extreme admissible value."""
+
+    text: str
+    latex: str
+    why: str
+    holds: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    limits: str
+    admissible: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a form promises at given constants.
+
+    Attributes:
+        value: the bound, shape of the broadcast settings.
+        terms: name to value, in the form's order; they sum to `value`.
+        conditions: each with both sides.
+        valid: whether all conditions hold.
+        guarantee: whether this is a guarantee (see `why_not`); it never is without `valid`.
+        why_not: the reasons it is not, in words.
+        assumptions: name to "checked", "assumed", "not checked" or "violated".
+        constants: every constant used, with its source.
+        prescribed: step sizes the result itself sets.
+        verdict: of the form: proved, survived, refuted or unknown.
+    """
+
+    result: Result
+    form: Form
+    value: np.ndarray
+    terms: Mapping[str, np.ndarray]
+    conditions: tuple[CheckedCondition, ...]
+    valid: np.ndarray
+    guarantee: bool
+    why_not: tuple[str, ...]
+    assumptions: Mapping[str, str]
+    constants: Mapping[str, Constant]
+    prescribed: Mapping[str, np.ndarray]
+    verdict: str
+
+    @property
+    def dominant(self) -> str:
+        """The name of the largest term (at the first setting where there are many)."""
+        return max(self.terms, key=lambda name: float(np.ravel(self.terms[name])[0]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document that `fedbounds eval --json` prints (without schema and version)."""
+        return {
+            "key": self.result.key,
+            "form": self.form.name,
+            "value": self.value,
+            "terms": dict(self.terms),
+            "conditions": [
+                {
+                    "text": c.text,
+                    "holds": c.holds,
+                    "left": c.left,
+                    "right": c.right,
+                    "admissible": c.admissible,
+                    "limits": c.limits,
+                    "why": c.why,
+                }
+                for c in self.conditions
+            ],
+            "valid": self.valid,
+            "guarantee": self.guarantee,
+            "why_not": list(self.why_not),
+            "assumptions": [{"name": n, "status": s} for n, s in self.assumptions.items()],
+            "constants": {n: {"value": c.value, "source": c.source} for n, c in self.constants.items()},
+            "prescribed": dict(self.prescribed),
+            "dominant": self.dominant,
+            "measure": str(self.form.measure or self.result.measure),
+            "order_only": self.form.order_only,
+            "verdict": self.verdict,
+        }
+
+
+def evaluate(
+    result: Result,
+    constants: Mapping[str, Value],
+    *,
+    form: str | None = None,
+    assume: Iterable[str] = (),
+    checked: Mapping[str, bool] | None = None,
+) -> Evaluation:
+    r"""Evaluate one form of a result.
+
+    Args:
+        result: what to evaluate.
+        constants: letter or concept to a number, an array (settings broadcast), a vector over clients, or a `Constant`.
+        form: its name or kind; the strongest one that is not refuted by default.
+        assume: names of assumptions taken for granted, or `["all"]`.
+        checked: assumption name to whether it was found to hold on the problem.
+
+    Returns:
+        The value always, and whether it is valid and a guarantee.
+
+    Raises:
+        FedboundsError: an unknown or missing constant, a value outside its domain, contradictory constants.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> evaluation = evaluate(theorem, dict(L=1, F=1.5, I=1, P=3, T=30, gamma=1/36, eta=6, rho=1, sigma=0,
+        ...                                     nu=0, beta=0, delta=0), form="explicit")
+        >>> round(float(evaluation.value), 10), bool(evaluation.valid), evaluation.dominant
+        (2.4, True, 'initial gap')
+    """
+    chosen = result.form(form)
+    known = resolve_constants(result, chosen, constants)
+    vectors = frozenset(q.name for q in result.notation.values() if q.shape)
+    terms, sides, extremes, prescribed = compile_form(chosen, vectors).parts(
+        {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
+    )
+    checks = tuple(
+        CheckedCondition(
+            text=c.text,
+            latex=c.latex,
+            why=c.why,
+            holds=_compare(left, c.op, right),
+            left=left,
+            right=right,
+            limits=c.limits.name if c.limits is not None else "",
+            admissible=None if c.extreme is None else extreme,
+        )
+        for c, (left, right), extreme in zip(chosen.conditions, sides, extremes, strict=True)
+    )
+    valid = np.all(np.broadcast_arrays(*(c.holds for c in checks)), axis=0) if checks else np.asarray(True)
+    statuses = _assumption_statuses(chosen, assume, checked or {})
+    verdict = "refuted" if chosen.refuted_by else "unknown"
+    why_not = _reasons(chosen, valid, checks, known, statuses)
+    total = terms[0]
+    for term in terms[1:]:
+        total = total + term
+    return Evaluation(
+        result=result,
+        form=chosen,
+        value=total,
+        terms=dict(zip((t.name for t in chosen.terms), terms, strict=True)),
+        conditions=checks,
+        valid=valid,
+        guarantee=not why_not,
+        why_not=why_not,
+        assumptions=statuses,
+        constants=known,
+        prescribed=dict(zip(chosen.prescribes, prescribed, strict=True)),
+        verdict=verdict,
+    )
+
+
+def _compare(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
+    slack = ROUNDING * np.maximum(np.abs(left), np.abs(right))
+    slack = np.where(np.isfinite(slack), slack, 0.0)
+    if op == "<=":
+        return left <= right + slack
+    if op == ">=":
+        return left + slack >= right
+    if op == "==":
+        return np.abs(left - right) <= slack
+    return left < right if op == "<" else left > right
+
+
+def _reasons(
+    form: Form,
+    valid: np.ndarray,
+    checks: tuple[CheckedCondition, ...],
+    known: Mapping[str, Constant],
+    statuses: Mapping[str, str],
+) -> tuple[str, ...]:
+    """Every reason why this value is not a guarantee."""
+    reasons = []
+    if form.order_only:
+        reasons.append("the form hides constants in an O(.); every hidden constant is taken as 1")
+    if form.asymptotic:
+        reasons.append(f"the form holds only in the limit {form.asymptotic}")
+    if form.refuted_by:
+        reasons.append(f"the form, or a step it rests on, is refuted by erratum {form.refuted_by}")
+    if not np.all(valid):
+        broken = "; ".join(c.text for c in checks if not np.all(c.holds))
+        reasons.append(f"a condition fails: {broken}")
+    soft = {"trajectory": "known only along one run", "estimated": "only estimated"}
+    reasons += [f"{name} is {soft[c.source]}" for name, c in known.items() if c.source in soft]
+    violated = [name for name, status in statuses.items() if status == "violated"]
+    if violated:
+        reasons.append(f"assumptions violated: {', '.join(violated)}")
+    open_ones = [name for name, status in statuses.items() if status == "not checked"]
+    if open_ones:
+        reasons.append(f"assumptions neither checked nor assumed: {', '.join(open_ones)}")
+    return tuple(reasons)
+
+
+def _assumption_statuses(form: Form, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
+    names = [a.name for a in form.assumptions]
+    taken = set(assume)
+    for name in taken - {"all"} - set(names):
+        raise unknown_name("assumption", name, [*names, "all"])
+    statuses = {}
+    for name in names:
+        if name in checked:
+            statuses[name] = "checked" if checked[name] else "violated"
+        else:
+            statuses[name] = "assumed" if name in taken or "all" in taken else "not checked"
+    return statuses
+
+
+def resolve_constants(
+    result: Result, form: Form, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
+) -> dict[str, Constant]:
+    """The constants a form needs: given ones validated, derived ones computed, contradictions and gaps refused."""
+    given: dict[str, Constant] = {}
+    for name, value in constants.items():
+        quantity = result.notation.resolve(name)
+        if quantity is None:
+            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+        constant = _validated(quantity, value)
+        if quantity.name in given and not np.array_equal(given[quantity.name].value, constant.value):
+            raise FedboundsError(f"{quantity.name} is given twice, unequal (by letter and by concept {name!r})")
+        given[quantity.name] = constant
+    _same_clients(result, given)
+    if needed is None:
+        expressions = [*form.symbols, *(s for e in form.prescribes.values() for s in e.free_symbols)]
+        needed = frozenset(s.name for s in expressions)
+    known = dict(given)
+    missing: list[str] = []
+    for name in sorted(needed):
+        if not _derive(result, form, name, known, ()):
+            missing.append(name)
+    if missing:
+        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in missing)
+        raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}")
+    for rule in form.derived:
+        if rule.name in given and not rule.free and all(i in known for i in rule.inputs):
+            _agree(rule, np.asarray(given[rule.name].value), np.asarray(_apply(result, rule, known)))
+    order = [n for n in result.notation if n in known and (n in needed or n in given)]
+    return {n: known[n] for n in order}
+
+
+def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:
+    """Make `name` known by a derivation rule or its default, if it can be; whether it is known."""
+    if name in known:
+        return True
+    for rule in form.derived:
+        if rule.name == name and name not in pending:
+            if all(_derive(result, form, i, known, (*pending, name)) for i in rule.inputs):
+                value = np.asarray(_apply(result, rule, known), dtype=float)
+                result.notation[name].check(value)
+                softest = [known[i].source for i in rule.inputs if known[i].source in ("trajectory", "estimated")]
+                known[name] = Constant(value, softest[0] if softest else "derived", rule.why)
+                return True
+    default = result.notation[name].default
+    if default is not None:
+        known[name] = Constant(np.asarray(default), "given", "default")
+    return name in known
+
+
+def _apply(result: Result, rule: Derived, known: Mapping[str, Constant]) -> np.ndarray | float:
+    if not isinstance(rule.rule, sp.Expr):
+        return rule.rule(*(np.asarray(known[i].value, dtype=float) for i in rule.inputs))
+    names = arguments([rule.rule])
+    vectors = {i for i in rule.inputs if result.notation[i].shape}
+    values = [np.asarray(known[s.name].value, dtype=float) for s in names]
+    if vectors:
+        values = [v if s.name in vectors else v[..., None] for s, v in zip(names, values, strict=True)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out = np.asarray(compile_expressions(names, (rule.rule,))(*values)[0], dtype=float)
+    return out[..., 0] if vectors and not result.notation[rule.name].shape else out
+
+
+def _agree(rule: Derived, given: np.ndarray, derived: np.ndarray) -> None:
+    if not np.allclose(given, derived, rtol=AGREEMENT, atol=0):
+        inputs = ", ".join(rule.inputs)
+        raise FedboundsError(
+            f"{rule.name} = {float(np.ravel(given)[0]):.12g} contradicts {float(np.ravel(derived)[0]):.12g}, "
+            f"which follows from {inputs} ({rule.why}); give one or the other"
+        )
+
+
+def _validated(quantity: Quantity, value: Value) -> Constant:
+    """A given value as a constant inside its domain."""
+    if isinstance(value, NoConstant):
+        raise FedboundsError(f"{quantity.name} ({quantity.meaning}) has no finite value: {value.why}")
+    constant = value if isinstance(value, Constant) else Constant(value, "given")  # pyright: ignore[reportArgumentType]
+    try:
+        array = np.asarray(constant.value, dtype=float)
+    except (TypeError, ValueError):
+        raise FedboundsError(f"{quantity.name} = {constant.value!r} is not a number: {quantity.meaning}") from None
+    if quantity.shape and array.ndim == 0:
+        raise FedboundsError(
+            f"{quantity.name} = {float(array):.12g} is one number; it needs one per client: {quantity.meaning}"
+        )
+    if array.size == 0:
+        raise FedboundsError(f"{quantity.name} is empty: {quantity.meaning}")
+    quantity.check(array)
+    return Constant(array, constant.source, constant.note)
+
+
+def _same_clients(result: Result, given: Mapping[str, Constant]) -> None:
+    """Vectors over clients must agree on how many clients there are."""
+    lengths = {n: np.asarray(c.value).shape[-1] for n, c in given.items() if result.notation[n].shape}
+    if len(set(lengths.values())) > 1:
+        listed = ", ".join(f"{n} has {k}" for n, k in lengths.items())
+        raise FedboundsError(f"the vectors over clients differ in length: {listed}")

@@ -1,0 +1,257 @@
+r"""Values as users type them: numbers, small expressions, vectors and files, read by a grammar of our own.
+
+    expression := term (('+' | '-') term)*
+    term       := factor (('*' | '/') factor)*
+    factor     := ('+' | '-') factor | power
+    power      := atom ('**' factor)?
+    atom       := number | name | function '(' expression (',' expression)* ')' | '(' expression ')'
+
+Names are other constants of the same call. Nothing is ever handed to `eval` or to a symbolic parser.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from bounds.errors import FedboundsError, unknown_name
+
+LONGEST = 500  # characters in one value
+DEEPEST = 40  # nested parentheses, signs or powers
+LARGEST_EXPONENT = 64
+LARGEST_FILE = 16 * 2**20  # bytes in a file of numbers
+FUNCTIONS: Mapping[str, tuple[Callable[..., float], int | None]] = {
+    "sqrt": (math.sqrt, 1),
+    "log": (math.log, 1),
+    "min": (min, None),
+    "max": (max, None),
+}
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[A-Za-z_]\w*)|(?P<op>\*\*|[-+*/(),]))"
+)
+
+
+class _Parser:
+    """Recursive descent over the tokens of one value."""
+
+    def __init__(self, text: str, where: str, lookup: Callable[[str], float]) -> None:
+        self._where, self._lookup, self._depth = where, lookup, 0
+        if len(text) > LONGEST:
+            raise FedboundsError(f"{where}: the expression has {len(text)} characters, at most {LONGEST} are read")
+        self._text = text.strip()
+        self._tokens: list[tuple[str, str]] = []
+        position = 0
+        while position < len(self._text):
+            match = _TOKEN.match(self._text, position)
+            if match is None:
+                self._fail(f"unexpected {self._text[position:].lstrip()[0]!r}")
+            self._tokens.append((str(match.lastgroup), match.group(str(match.lastgroup))))
+            position = match.end()
+        self._at = 0
+
+    def _fail(self, what: str):
+        raise FedboundsError(
+            f"{self._where} = {self._text!r}: {what}; a value is a number or an expression in constants with "
+            "+ - * / ** sqrt log min max"
+        )
+
+    def _peek(self) -> str:
+        return self._tokens[self._at][1] if self._at < len(self._tokens) else ""
+
+    def _take(self, *wanted: str) -> str:
+        token = self._peek()
+        if token and token in wanted and self._tokens[self._at][0] == "op":
+            self._at += 1
+            return token
+        return ""
+
+    def value(self) -> float:
+        if not self._tokens:
+            self._fail("nothing there")
+        result = self._expression()
+        if self._peek():
+            self._fail(f"unexpected {self._peek()!r}")
+        return result
+
+    def _expression(self) -> float:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            self._fail(f"nested deeper than {DEEPEST}")
+        result = self._term()
+        while op := self._take("+", "-"):
+            right = self._term()
+            result = result + right if op == "+" else result - right
+        self._depth -= 1
+        return result
+
+    def _term(self) -> float:
+        result = self._factor()
+        while op := self._take("*", "/"):
+            right = self._factor()
+            if op == "/" and right == 0:
+                self._fail("division by zero")
+            result = result * right if op == "*" else result / right
+        return result
+
+    def _factor(self) -> float:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            self._fail(f"nested deeper than {DEEPEST}")
+        sign = self._take("+", "-")
+        result = (-self._factor() if sign == "-" else self._factor()) if sign else self._power()
+        self._depth -= 1
+        return result
+
+    def _power(self) -> float:
+        base = self._atom()
+        if not self._take("**"):
+            return base
+        exponent = self._factor()
+        if abs(exponent) > LARGEST_EXPONENT:
+            self._fail(f"the exponent {exponent:g} is beyond {LARGEST_EXPONENT}")
+        return self._guard(lambda: base**exponent)
+
+    def _guard(self, compute: Callable[[], float]) -> float:
+        try:
+            result = compute()
+        except OverflowError:
+            self._fail("too large a number")
+        except (ValueError, ZeroDivisionError) as error:
+            self._fail(str(error))
+        if isinstance(result, complex):
+            self._fail("not a real number")
+        return float(result)
+
+    def _atom(self) -> float:
+        if self._take("("):
+            result = self._expression()
+            if not self._take(")"):
+                self._fail("a parenthesis is not closed")
+            return result
+        if self._at >= len(self._tokens):
+            self._fail("it ends too early")
+        kind, token = self._tokens[self._at]
+        self._at += 1
+        if kind == "number":
+            return float(token)
+        if kind != "name":
+            self._fail(f"unexpected {token!r}")
+        if self._peek() == "(":
+            return self._call(token)
+        if token in ("inf", "nan"):
+            return float(token)
+        return self._lookup(token)
+
+    def _call(self, name: str) -> float:
+        if name not in FUNCTIONS:
+            self._fail(f"unknown function {name!r}")
+        function, arity = FUNCTIONS[name]
+        self._take("(")
+        values = [self._expression()]
+        while self._take(","):
+            values.append(self._expression())
+        if not self._take(")"):
+            self._fail("a parenthesis is not closed")
+        if arity is not None and len(values) != arity:
+            self._fail(f"{name} takes {arity} argument, not {len(values)}")
+        return self._guard(lambda: function(*values) if arity else function(values))
+
+
+def split_list(text: str) -> list[str]:
+    """Split at the commas outside parentheses.
+
+    Example:
+        >>> split_list("0.1, min(1, 2), 3")
+        ['0.1', 'min(1, 2)', '3']
+    """
+    parts, depth, start = [], 0, 0
+    for index, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append(text[start:index].strip())
+            start = index + 1
+    parts.append(text[start:].strip())
+    return parts
+
+
+def read_numbers(path: str | Path, where: str) -> np.ndarray:
+    """The numbers in a text or CSV file, in reading order.
+
+    Raises:
+        FedboundsError: no such file, too large, or an entry that is not a number (with its line).
+    """
+    file = Path(path)
+    try:
+        if file.stat().st_size > LARGEST_FILE:
+            raise FedboundsError(f"{where}: {file} is larger than {LARGEST_FILE // 2**20} MiB")
+        text = file.read_text(encoding="utf-8")
+    except FedboundsError:
+        raise
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
+        raise FedboundsError(f"{where}: cannot read {file}: {reason}") from None
+    numbers: list[float] = []
+    for line, row in enumerate(csv.reader(text.splitlines()), start=1):
+        for cell in row:
+            try:
+                numbers += [float(cell)] if cell.strip() else []
+            except ValueError:
+                raise FedboundsError(f"{where}: {file}, line {line}: {cell.strip()!r} is not a number") from None
+    if not numbers:
+        raise FedboundsError(f"{where}: {file} holds no numbers")
+    return np.array(numbers)
+
+
+def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np.ndarray]:
+    """The values of `name=text` pairs; a value may refer to the other names.
+
+    Args:
+        assignments: name to text, number, or list of either ("@file" reads a vector from a file).
+
+    Raises:
+        FedboundsError: a value that cannot be read, an unknown name, a circle of references.
+
+    Example:
+        >>> parse_assignments({"L": "2", "gamma": "1/(12*L)", "p": "0.1, 0.35, 0.8"})
+        {'L': 2.0, 'gamma': 0.041666666666666664, 'p': array([0.1 , 0.35, 0.8 ])}
+    """
+    done: dict[str, float | np.ndarray] = {}
+    pending: list[str] = []
+
+    def number(text: object, where: str) -> float:
+        if isinstance(text, bool) or not isinstance(text, str | int | float):
+            raise FedboundsError(f"{where} = {text!r} is not a number")
+        if not isinstance(text, str):
+            return float(text)
+        return _Parser(text, where, lambda name: reference(name, where)).value()
+
+    def reference(name: str, where: str) -> float:
+        if name not in assignments:
+            raise unknown_name(f"name in {where}", name, [n for n in assignments if n != where])
+        value = resolve(name)
+        if isinstance(value, np.ndarray):
+            raise FedboundsError(f"{where}: {name} is a vector and cannot be used in an expression")
+        return value
+
+    def resolve(name: str) -> float | np.ndarray:
+        if name in done:
+            return done[name]
+        if name in pending:
+            raise FedboundsError(f"the values refer to each other in a circle: {' -> '.join([*pending, name])}")
+        pending.append(name)
+        raw = assignments[name]
+        if isinstance(raw, str) and raw.strip().startswith("@"):
+            done[name] = read_numbers(raw.strip()[1:], name)
+        else:
+            parts = raw if isinstance(raw, list) else split_list(raw) if isinstance(raw, str) else [raw]
+            numbers = [number(part, name) for part in parts]
+            done[name] = np.array(numbers) if isinstance(raw, list) or len(numbers) > 1 else numbers[0]
+        pending.pop()
+        return done[name]
+
+    return {name: resolve(name) for name in assignments}

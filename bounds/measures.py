@@ -1,0 +1,107 @@
+"""Measures: what a bound bounds, as objects that know when they may be compared.
+
+Two bounds can be compared only if they bound the same thing, or if the left-hand side of one is never larger than
+that of the other. The only relation taken for granted is min <= average over the same index set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from bounds.symbols import GRADIENT, Dimension
+
+Aggregate = Literal["minimum", "average", "supremum", "last", "single"]
+IndexSet = Literal["rounds", "sync points", "window starts", "local steps", "windows", "iterations", "none"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    r"""The left-hand side of a bound.
+
+    Args:
+        aggregate: how the values along the run become one number.
+        over: the index set.
+        of: what is measured at each index, in words.
+        latex: the whole left-hand side.
+        dimension: its unit.
+        expectation: what is averaged out ("" for nothing).
+        given: what is held fixed ("" for nothing).
+
+    Example:
+        >>> least = Measure("minimum", "rounds", "squared gradient norm of f", r"\min_t E\|\nabla f(x_t)\|^2",
+        ...                 GRADIENT**2, "gradient noise", "participation")
+        >>> least.at_most(least.averaged())
+        True
+        >>> least.averaged().at_most(least)
+        False
+    """
+
+    aggregate: Aggregate
+    over: IndexSet
+    of: str
+    latex: str
+    dimension: Dimension
+    expectation: str = ""
+    given: str = ""
+
+    def averaged(self) -> Measure:
+        """The same quantity averaged instead of minimised over the same index set."""
+        return replace(self, aggregate="average", latex=self.latex.replace(r"\min_t", r"\operatorname{avg}_t"))
+
+    def at_most(self, other: Measure) -> bool:
+        """Whether this left-hand side is never larger than the other, on every run."""
+        if (self.over, self.of, self.expectation, self.given) != (
+            other.over,
+            other.of,
+            other.expectation,
+            other.given,
+        ):
+            return False
+        order = {"minimum": 0, "average": 1, "supremum": 2}
+        if self.aggregate == other.aggregate:
+            return True
+        return self.aggregate in order and other.aggregate in order and order[self.aggregate] < order[other.aggregate]
+
+    def difference(self, other: Measure) -> str:
+        """In words, what keeps the two from being the same measure ("" if nothing does).
+
+        Example:
+            >>> a = Measure("average", "rounds", "squared gradient norm of f", "", GRADIENT**2, "gradient noise")
+            >>> b = Measure("average", "sync points", "squared gradient norm of f", "", GRADIENT**2, "gradient noise")
+            >>> a.difference(b)
+            'over rounds against over sync points'
+        """
+        pairs = [
+            (self.aggregate, other.aggregate, ""),
+            (self.over, other.over, "over "),
+            (self.of, other.of, ""),
+            (self.expectation or "nothing", other.expectation or "nothing", "expectation over "),
+            (self.given or "nothing", other.given or "nothing", "given "),
+        ]
+        return "; ".join(f"{word}{a} against {word}{b}" for a, b, word in pairs if a != b)
+
+    def __str__(self) -> str:
+        expectation = f", expectation over {self.expectation}" if self.expectation else ""
+        given = f" given {self.given}" if self.given else ""
+        where = "" if self.aggregate == "single" else f"{self.aggregate} over {self.over} of "
+        return f"{where}{self.of}{expectation}{given}"
+
+
+LEAST_GRADIENT = Measure(
+    "minimum",
+    "rounds",
+    "squared gradient norm of f",
+    r"\min_t\mathbb E[\|\nabla f(\mathbf x_t)\|^2\mid\mathcal Q]",
+    GRADIENT**2,
+    "gradient noise",
+    "participation",
+)
+AVERAGE_GRADIENT = Measure(
+    "average",
+    "rounds",
+    "squared gradient norm of f",
+    r"\frac1T\sum_{t<T}\mathbb E\|\nabla f(\mathbf x_t)\|^2",
+    GRADIENT**2,
+    "gradient noise and participation",
+)

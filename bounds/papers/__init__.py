@@ -1,0 +1,1 @@
+"""The five papers, one room each, furnished alike."""

@@ -1,0 +1,60 @@
+"""What the results of Wang & Ji (2022) assume, stated and unstated."""
+
+from __future__ import annotations
+
+from bounds.assumptions import (
+    BOUNDED_BELOW,
+    DIVERGENCE,
+    EXOGENOUS,
+    INDEPENDENT_CLIENTS,
+    MARTINGALE,
+    SMOOTH,
+    UNBIASED,
+    Assumption,
+)
+
+WEIGHTS = Assumption(
+    "weights", "q_t^n >= 0, sum_n q_t^n = 1 and sum_n (q_t^n)^2 <= rho^2 in every round t", "Section 3"
+)
+COHORT = Assumption("cohort-divergence", "eq. (6) holds with nu for all x and t", "Assumption 3', eq. (6)")
+PARTICIPATION = Assumption("participation-divergence", "eq. (5) holds with beta for all x, t", "Assumption 3', eq. (5)")
+WINDOW = Assumption(
+    "window-divergence",
+    "eq. (7) holds with delta for all x and every window start t_0 in {0, P, 2P, ...}",
+    "Assumption 3', eq. (7)",
+)
+BOUNDED_DIVERGENCE = DIVERGENCE.labelled("Assumption 3")
+REGULARIZED = Assumption(
+    "regularized", "every client has the same mean weight over every window [kP, (k+1)P)", "Proposition 4.2"
+)
+UNBIASED_SAMPLING = Assumption(
+    "unbiased-sampling", "E q_t^n is the same for all clients n and all rounds t of a window", "Section 4.2"
+)
+INDEPENDENT_ROUNDS = Assumption(
+    "independent-rounds", "each client's weights are independent over rounds", "Proposition 4.7"
+)
+MIXING = Assumption(
+    "strongly-mixing",
+    "each client's weights are stationary and strongly mixing with alpha(P) = O(P^-5)",
+    "Lemma 4.5",
+)
+ERGODIC = Assumption(
+    "ergodic",
+    "Var of the window mean weight tends to 0 as P grows, for every client and window",
+    "Proposition 4.4",
+)
+UNIFORMLY_SAMPLED = Assumption(
+    "window-variance",
+    "the variance of every client's mean weight over every used window is at most windowvar",
+    "ours",
+)
+
+NOISE = (
+    SMOOTH.labelled("Assumption 1"),
+    UNBIASED.labelled("Assumption 2"),
+    INDEPENDENT_CLIENTS,
+    MARTINGALE,
+    EXOGENOUS,
+)
+THEOREM = (*NOISE[:2], PARTICIPATION, COHORT, WINDOW, WEIGHTS, *NOISE[2:], BOUNDED_BELOW)
+BOUNDED = (*NOISE[:2], BOUNDED_DIVERGENCE, WEIGHTS, *NOISE[2:], BOUNDED_BELOW)

@@ -1,0 +1,502 @@
+r"""Section 4: what kinds of participation make the window divergence vanish, and Corollaries 4.3 and 4.8."""
+
+from __future__ import annotations
+
+import sympy as sp
+from sympy import Abs, Integer, Rational, floor, log, sqrt
+
+from bounds.clients import MedianOverClients, SumOverClients
+from bounds.measures import LEAST_GRADIENT
+from bounds.papers.arbitrary_participation.assumptions import (
+    BOUNDED,
+    BOUNDED_DIVERGENCE,
+    ERGODIC,
+    INDEPENDENT_ROUNDS,
+    MIXING,
+    REGULARIZED,
+    UNBIASED_SAMPLING,
+    UNIFORMLY_SAMPLED,
+    WEIGHTS,
+)
+from bounds.papers.arbitrary_participation.notation import NOTATION
+from bounds.papers.arbitrary_participation.results import (
+    COROLLARY_3_2,
+    DRIFT_NOISE,
+    EQUAL_WEIGHTS,
+    HALF,
+    LOCAL_STEP,
+    PAPER,
+    SPEEDUP,
+    STEPS_3_2,
+    F,
+    I,
+    L,
+    P,
+    T,
+    beta,
+    nu,
+    rho,
+    sigma,
+    single,
+)
+from bounds.result import Condition, Derived, Form, Result, Source, Term
+from bounds.symbols import NONE
+
+n = NOTATION
+d, N, S, upsilon, upsilonhat, c, windowvar, theta = (
+    n.d, n.N, n.S, n.upsilon, n.upsilonhat, n.c, n.windowvar, n.theta,
+)  # fmt: skip
+SAMPLED = Derived(
+    "upsilon",
+    ("N", "S"),
+    sqrt((N - S) / S) / N,
+    "S of N uniformly without replacement: upsilon^2 = (N - S)/(S N^2)",
+)
+WINDOW_DIVERGENCE = single(
+    "squared divergence of a window of P rounds from f, eq. (7)",
+    r"\tilde\delta^2(P)",
+)
+EXPECTED_WINDOW = single(WINDOW_DIVERGENCE.of, r"\mathbb E[\tilde\delta^2(P)]", expectation="participation")
+AVERAGE_WINDOW = single(
+    "average over the complete windows of the squared divergence (7)",
+    r"\frac1{\lfloor T/P\rfloor}\sum_{t_0}\tilde\delta_{t_0}^2(P)",
+    given="an event of probability at least 1 - c",
+)
+ALL_WINDOWS = single(WINDOW_DIVERGENCE.of, r"\tilde\delta^2(P)", given="an event of probability at least 1 - c")
+
+PROPOSITION_4_1 = Result(
+    key="arbitrary-participation/proposition-4.1",
+    kind="proposition",
+    title="Bounded divergence bounds the divergences of the participants",
+    source=Source(PAPER, "Proposition 4.1"),
+    measure=single("sum of the squared divergences of (5) and (6)", r"\tilde\beta^2+\tilde\nu^2"),
+    notation=NOTATION,
+    default="repaired",
+    statement="(5) and (6) are suprema over rounds, which may be attained in different rounds: each is at most d^2, "
+    "their sum need not be.",
+    forms=(
+        Form(
+            "printed",
+            (Term("divergence", d**2),),
+            (),
+            (BOUNDED_DIVERGENCE, WEIGHTS),
+            refuted_by="suprema-at-different-rounds",
+            note="false when the weights change over time",
+        ),
+        Form(
+            "repaired",
+            (Term("participation divergence", d**2), Term("cohort divergence", d**2)),
+            (),
+            (BOUNDED_DIVERGENCE, WEIGHTS),
+            note="each separately, by (11)",
+        ),
+    ),
+)
+
+PROPOSITION_4_2 = Result(
+    key="arbitrary-participation/proposition-4.2",
+    kind="proposition",
+    title="Regularized participation has no window divergence",
+    source=Source(PAPER, "Proposition 4.2"),
+    measure=WINDOW_DIVERGENCE,
+    notation=NOTATION,
+    default="printed",
+    statement="If every client has the same mean weight over every window that starts at a multiple of P, (7) holds at "
+    "those windows with delta = 0. (Eq. (7) asks for every t_0; the proof of Theorem 3.1 uses multiples of P only.)",
+    forms=(Form("printed", (Term("window divergence", Integer(0)),), (), (REGULARIZED, WEIGHTS)),),
+)
+
+EQUATION_15 = Result(
+    key="arbitrary-participation/equation-15",
+    kind="remark",
+    title="Window divergence from the mean weights alone",
+    source=Source(PAPER, "Section 4.2", ("15",)),
+    measure=WINDOW_DIVERGENCE,
+    notation=NOTATION,
+    default="sharp:median",
+    statement="For a window with mean weights qbar. Any common mu may be subtracted, because the gradient offsets sum "
+    "to zero; mu = 1/N with Cauchy-Schwarz gives (15), the median with the triangle inequality less.",
+    forms=(
+        Form(
+            "printed",
+            (Term("window divergence", N * SumOverClients((n.qbar - 1 / N) ** 2) * d**2),),
+            (),
+            (BOUNDED_DIVERGENCE, WEIGHTS),
+            derived=(Derived("N", ("qbar",), lambda qbar: float(qbar.shape[-1]), "the length of qbar"),),
+            note="eq. (15)",
+        ),
+        Form(
+            "sharp:median",
+            (Term("window divergence", SumOverClients(Abs(n.qbar - MedianOverClients(n.qbar))) ** 2 * d**2),),
+            (),
+            (BOUNDED_DIVERGENCE, WEIGHTS),
+            note="|sum_n (qbar_n - mu) v_n| <= d sum_n |qbar_n - mu|, least at the median",
+        ),
+    ),
+)
+
+NOISE_4_3 = Term("noise", 12 * sigma * SPEEDUP)
+GAP_4_3 = Term("initial gap", 16 * L * P * F / T)
+REPAIRED_DIVERGENCE = Term("divergence", (1 + Rational(7, 8) / P**2) * d**2 / T)
+COROLLARY_4_3 = Result(
+    key="arbitrary-participation/corollary-4.3",
+    kind="corollary",
+    title="Convergence under regularized participation",
+    source=Source(PAPER, "Corollary 4.3", ("14",)),
+    measure=LEAST_GRADIENT,
+    notation=NOTATION,
+    default="sharp",
+    statement="Corollary 3.2 with delta = 0 and the other divergences bounded by d.",
+    forms=(
+        Form(
+            "printed",
+            (
+                Term("noise", sigma * SPEEDUP),
+                Term("initial gap", L * P * F / T),
+                Term("divergence", d**2 / T),
+                Term("drift noise", sigma**2 / T),
+            ),
+            (HALF,),
+            (*BOUNDED, REGULARIZED),
+            order_only=True,
+            hides="one numerical constant for each term",
+            prescribes=STEPS_3_2,
+            derived=(EQUAL_WEIGHTS,),
+            note="eq. (14) as printed; every hidden constant is 1",
+        ),
+        Form(
+            "explicit",
+            (NOISE_4_3, GAP_4_3, Term("divergence", d**2 / T), DRIFT_NOISE),
+            (HALF,),
+            (*BOUNDED, REGULARIZED),
+            prescribes=STEPS_3_2,
+            derived=(EQUAL_WEIGHTS,),
+            refuted_by="suprema-at-different-rounds",
+            note="rests on Proposition 4.1, which is false",
+        ),
+        Form(
+            "repaired",
+            (NOISE_4_3, GAP_4_3, REPAIRED_DIVERGENCE, DRIFT_NOISE),
+            (HALF,),
+            (*BOUNDED, REGULARIZED),
+            prescribes=STEPS_3_2,
+            derived=(EQUAL_WEIGHTS,),
+            note="beta <= d and nu <= d separately",
+        ),
+        Form(
+            "sharp",
+            tuple(
+                Term(t.name, t.expression.subs({nu: d, beta: d}))
+                for t in COROLLARY_3_2.form("sharp").terms
+                if t.name != "window divergence"
+            ),
+            COROLLARY_3_2.form("sharp").conditions,
+            (*BOUNDED, REGULARIZED),
+            prescribes=STEPS_3_2,
+            derived=(EQUAL_WEIGHTS,),
+            note="Corollary 3.2's sharp form with beta = nu = d and delta = 0",
+        ),
+    ),
+)
+
+SPREAD = N**2 * d**2  # (15) in expectation: N sum_n Var(qbar_n) d^2 <= N^2 d^2 max_n Var(qbar_n)
+PROPOSITION_4_4 = Result(
+    key="arbitrary-participation/proposition-4.4",
+    kind="proposition",
+    title="Ergodic participation has a vanishing window divergence",
+    source=Source(PAPER, "Proposition 4.4"),
+    measure=EXPECTED_WINDOW,
+    notation=NOTATION,
+    default="repaired",
+    statement="Mean-ergodicity for each fixed t_0 does not bound all windows at once; a bound on the variance that is "
+    "uniform in the windows used does.",
+    forms=(
+        Form(
+            "printed",
+            (Term("window divergence", Integer(0)),),
+            (),
+            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, ERGODIC, WEIGHTS),
+            asymptotic="P -> infinity",
+            refuted_by="ergodic-but-not-uniformly",
+            note="the limit is claimed for a delta that does not depend on t_0",
+        ),
+        Form(
+            "repaired",
+            (Term("window divergence", SPREAD * windowvar),),
+            (),
+            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
+            note="windowvar bounds the variance of every client's mean weight over every window used",
+        ),
+    ),
+)
+
+LEMMA_4_5 = Result(
+    key="arbitrary-participation/lemma-4.5",
+    kind="lemma",
+    title="Central limit theorem for the mean weight of a window",
+    source=Source(PAPER, "Lemma 4.5 (Billingsley, Theorem 27.4)"),
+    measure=single(
+        "variance of a client's mean weight over a window of P rounds",
+        r"\operatorname{Var}(\overline{q^n_{t_0}})",
+        NONE,
+        expectation="participation",
+    ),
+    notation=NOTATION,
+    default="printed",
+    statement="The mean weight is asymptotically normal with variance upsilonhat^2/P: a statement about the limit, not "
+    "about any finite P.",
+    forms=(
+        Form(
+            "printed",
+            (Term("variance", upsilonhat**2 / P),),
+            (),
+            (MIXING,),
+            asymptotic="P -> infinity",
+            note="the variance of the limiting normal law",
+        ),
+    ),
+)
+
+MARKOV = SPREAD * windowvar / c
+PROPOSITION_4_6 = Result(
+    key="arbitrary-participation/proposition-4.6",
+    kind="proposition",
+    title="Window divergence of mixing participation",
+    source=Source(PAPER, "Proposition 4.6", ("16",)),
+    measure=EXPECTED_WINDOW,
+    notation=NOTATION,
+    default="repaired",
+    statement="At a finite P the variance of the window mean is not upsilonhat^2/P; use the exact variance.",
+    forms=(
+        Form(
+            "printed",
+            (Term("window divergence", SPREAD * upsilonhat**2 / P),),
+            (),
+            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS),
+            asymptotic="P -> infinity",
+            refuted_by="long-run-variance-at-finite-window",
+            note="in expectation",
+        ),
+        Form(
+            "printed:probability",
+            (Term("window divergence", SPREAD * upsilonhat**2 / (c * P)),),
+            (),
+            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS),
+            asymptotic="P -> infinity",
+            refuted_by="one-window-is-not-all-windows",
+            measure=ALL_WINDOWS,
+            note="with probability 1 - c, by Chebyshev for one client and one window",
+        ),
+        Form(
+            "repaired",
+            (Term("window divergence", SPREAD * windowvar),),
+            (),
+            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
+            note="the exact variance of the window mean",
+        ),
+        Form(
+            "repaired:probability",
+            (Term("window divergence", MARKOV),),
+            (),
+            (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED, WEIGHTS),
+            measure=AVERAGE_WINDOW,
+            note="Markov's inequality for the average over the windows, which is all that the theorem's proof needs",
+        ),
+    ),
+)
+
+TAIL = (log(1 / c) + log(1 / (1 - theta)) / 2) / (2 * theta * P)
+INDEPENDENT = (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS)
+PROPOSITION_4_7 = Result(
+    key="arbitrary-participation/proposition-4.7",
+    kind="proposition",
+    title="Window divergence of participation that is independent over rounds",
+    source=Source(PAPER, "Proposition 4.7", ("17",)),
+    measure=EXPECTED_WINDOW,
+    notation=NOTATION,
+    default="printed",
+    statement="In expectation as printed. With high probability the printed statement is about one window and one "
+    "client; what follows for the theorem is about the average over the windows.",
+    forms=(
+        Form(
+            "printed",
+            (Term("window divergence", SPREAD * upsilon**2 / P),),
+            (),
+            INDEPENDENT,
+            derived=(SAMPLED,),
+            note="in expectation",
+        ),
+        Form(
+            "printed:probability",
+            (Term("window divergence", SPREAD * log(2 / c) / (2 * P)),),
+            (),
+            INDEPENDENT,
+            refuted_by="one-window-is-not-all-windows",
+            measure=ALL_WINDOWS,
+            note="with probability 1 - c, by Hoeffding for one client and one window",
+        ),
+        Form(
+            "repaired:probability",
+            (Term("window divergence", SPREAD * TAIL),),
+            (),
+            INDEPENDENT,
+            measure=AVERAGE_WINDOW,
+            note="sub-Gaussian mean weights (range [0, 1]); no independence across clients or windows; any theta",
+        ),
+        Form(
+            "repaired:equal-weights",
+            (Term("window divergence", SPREAD * TAIL / S**2),),
+            (),
+            INDEPENDENT,
+            measure=AVERAGE_WINDOW,
+            note="the same for weights in [0, 1/S]",
+        ),
+        Form(
+            "repaired:markov",
+            (Term("window divergence", SPREAD * upsilon**2 / (c * P)),),
+            (),
+            INDEPENDENT,
+            derived=(SAMPLED,),
+            measure=AVERAGE_WINDOW,
+            note="Markov's inequality for the average over the windows",
+        ),
+    ),
+)
+
+
+def corollary_4_8_forms() -> tuple[Form, ...]:
+    """The printed orders for mixing and independent rounds, the paper's constants, and the repairs."""
+    order = (
+        Term("noise", (1 + sigma**2) * SPEEDUP),
+        Term("window divergence", d**2 / sqrt(N * I * T)),
+        Term("divergence", d**2 / T),
+        Term("drift noise", sigma**2 / T),
+    )
+
+    def interval(u: sp.Expr) -> sp.Expr:
+        return u**2 * N ** Rational(5, 2) * sqrt(I * T)
+
+    def cap(u: sp.Expr) -> Condition:
+        right = rho / (2 * u**2 * N ** Rational(5, 2) * sqrt(L * F))
+        return Condition(I, "<=", right, "Corollary 3.3's condition at this P (T cancels)", I)
+
+    def steps(interval_: sp.Expr) -> dict[str, sp.Expr]:
+        eta_3_3 = 12 * interval_ * sqrt(L * I * F) / rho
+        return {"gamma": LOCAL_STEP.subs(P, interval_), "eta": eta_3_3}
+
+    exact = interval(upsilon)
+    noise = Term("noise", (8 + 4 * sigma**2) * SPEEDUP)
+    window = Term("window divergence", 6 * d**2 / sqrt(N * I * T))
+    half = Condition(T, ">=", 4 * upsilon**4 * I * N**5, "P <= T/2 at this P", T)
+    whole = Condition(exact, "==", floor(exact + Rational(1, 2)), "P is a number of rounds")
+    at_least_one = Condition(exact, ">=", Integer(1), "P is a number of rounds", T)
+    drift = Term(DRIFT_NOISE.name, DRIFT_NOISE.expression.subs(P, exact))
+    sampled = (*BOUNDED, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS)
+    rules = (EQUAL_WEIGHTS, SAMPLED)
+    return (
+        Form(
+            "printed",
+            order,
+            (cap(upsilon), half),
+            sampled,
+            order_only=True,
+            hides="one numerical constant for each term, and a scale of unit x/f",
+            prescribes={"P": exact, **steps(exact)},
+            derived=rules,
+            note="eq. (18) for independent rounds as printed; every hidden constant is 1",
+        ),
+        Form(
+            "printed:mixing",
+            order,
+            (cap(upsilonhat),),
+            (*BOUNDED, UNBIASED_SAMPLING, MIXING),
+            order_only=True,
+            hides="one numerical constant for each term, and a scale of unit x/f",
+            asymptotic="T -> infinity",
+            prescribes={"P": interval(upsilonhat), **steps(interval(upsilonhat))},
+            derived=(EQUAL_WEIGHTS,),
+            refuted_by="long-run-variance-at-finite-window",
+            note="eq. (18) for mixing participation; rests on Proposition 4.6",
+        ),
+        Form(
+            "explicit",
+            (noise, window, Term("divergence", d**2 / T), drift),
+            (cap(upsilon), half),
+            sampled,
+            prescribes={"P": exact, **steps(exact)},
+            derived=rules,
+            refuted_by="suprema-at-different-rounds",
+            note="rests on Proposition 4.1, which is false, and on a P that need not be a whole number",
+        ),
+        Form(
+            "repaired",
+            (noise, window, Term("divergence", REPAIRED_DIVERGENCE.expression.subs(P, exact)), drift),
+            (cap(upsilon), half, at_least_one, whole),
+            sampled,
+            prescribes={"P": exact, **steps(exact)},
+            derived=rules,
+            note="beta <= d and nu <= d separately; the prescribed P must be a whole number of rounds",
+        ),
+        Form(
+            "repaired:integer-P",
+            (
+                noise,
+                Term("window divergence", 6 * N**2 * d**2 * upsilon**2 / P),
+                REPAIRED_DIVERGENCE,
+                DRIFT_NOISE,
+            ),
+            (HALF, Condition(T, ">=", 4 * L * I * P**2 * F / rho**2, "gamma eta <= 1/(2LIP)", T)),
+            sampled,
+            prescribes=steps(P),
+            derived=(
+                *rules,
+                Derived(
+                    "P",
+                    ("upsilon", "N", "I", "T"),
+                    sp.Max(1, floor(exact + Rational(1, 2))),
+                    "the nearest whole number to upsilon^2 N^(5/2) sqrt(I T)",
+                    free=True,
+                ),
+            ),
+            note="any whole P, with the two conditions checked directly",
+        ),
+        Form(
+            "repaired:window-variance",
+            (noise, Term("window divergence", 6 * N**2 * d**2 * windowvar), REPAIRED_DIVERGENCE, DRIFT_NOISE),
+            (HALF, Condition(T, ">=", 4 * L * I * P**2 * F / rho**2, "gamma eta <= 1/(2LIP)", T)),
+            (*BOUNDED, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED),
+            prescribes=steps(P),
+            derived=(EQUAL_WEIGHTS,),
+            note="any participation whose exact window variance is known, mixing included",
+        ),
+    )
+
+
+COROLLARY_4_8 = Result(
+    key="arbitrary-participation/corollary-4.8",
+    kind="corollary",
+    title="Convergence under mixing or independent participation",
+    source=Source(PAPER, "Corollary 4.8", ("18",)),
+    measure=single(
+        "least expected squared gradient norm of f over the rounds",
+        r"\min_t\mathbb E\|\nabla f(\mathbf x_t)\|^2",
+        expectation="gradient noise and participation",
+    ),
+    notation=NOTATION,
+    default="repaired:integer-P",
+    statement="Propositions 4.6 or 4.7 in Corollary 3.3 with P = upsilon^2 N^(5/2) sqrt(I T). The cap on I does not "
+    "involve T, so a large T cannot repair it.",
+    forms=corollary_4_8_forms(),
+)
+
+RESULTS = (
+    PROPOSITION_4_1,
+    PROPOSITION_4_2,
+    COROLLARY_4_3,
+    EQUATION_15,
+    PROPOSITION_4_4,
+    LEMMA_4_5,
+    PROPOSITION_4_6,
+    PROPOSITION_4_7,
+    COROLLARY_4_8,
+)

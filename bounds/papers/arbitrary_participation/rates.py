@@ -1,0 +1,117 @@
+"""Table 1 and Section 5: the dominant rates as claims, each an order for large T with rho = 1/sqrt(S)."""
+
+from __future__ import annotations
+
+from sympy import Expr, Integer, Rational, log, sqrt
+
+from bounds.assumptions import Assumption
+from bounds.measures import LEAST_GRADIENT
+from bounds.papers.arbitrary_participation.assumptions import (
+    BOUNDED,
+    ERGODIC,
+    INDEPENDENT_ROUNDS,
+    MIXING,
+    REGULARIZED,
+    UNBIASED_SAMPLING,
+)
+from bounds.papers.arbitrary_participation.notation import NOTATION
+from bounds.papers.arbitrary_participation.results import PAPER
+from bounds.result import Form, Result, Source, Term
+
+n = NOTATION
+HIDDEN = "one numerical constant, L, F, d and every term of lower order in T"
+CITED = Assumption("cited", "the assumptions of the cited paper, which are not stated here", "Table 1")
+
+
+def rate(
+    name: str,
+    title: str,
+    statement: str,
+    expressions: dict[str, Expr],
+    kind: tuple[Assumption, ...],
+    **refuted: str,
+) -> Result:
+    """One row of Table 1; `refuted` maps a form's qualifier to the erratum that refutes it."""
+    forms = tuple(
+        Form(
+            form,
+            (Term("rate", expression),),
+            (),
+            kind,
+            order_only=True,
+            hides=HIDDEN,
+            asymptotic="T -> infinity",
+            refuted_by=refuted.get(form.partition(":")[2], ""),
+        )
+        for form, expression in expressions.items()
+    )
+    return Result(
+        key=f"arbitrary-participation/{name}",
+        kind="remark",
+        title=title,
+        source=Source(PAPER, "Table 1" if name.startswith("table") else "Section 5"),
+        measure=LEAST_GRADIENT,
+        notation=NOTATION,
+        default="printed",
+        statement=statement,
+        forms=forms,
+    )
+
+
+SPEED = sqrt(n.S * n.I * n.T)
+NOISE = 1 + n.sigma**2
+RESULTS = (
+    rate(
+        "table-1-regularized",
+        "Rate under regularized participation",
+        "The order of centralized SGD with S I T oracle calls (Corollary 4.3).",
+        {"printed": n.sigma / SPEED},
+        (*BOUNDED, REGULARIZED),
+    ),
+    rate(
+        "table-1-ergodic",
+        "Limit under ergodic participation",
+        "Tends to zero as T grows (Proposition 4.4), if P grows slowly enough with T.",
+        {"printed": Integer(0)},
+        (*BOUNDED, UNBIASED_SAMPLING, ERGODIC),
+    ),
+    rate(
+        "table-1-mixing",
+        "Rate under mixing participation",
+        "In expectation, and with probability 1 - c (Proposition 4.6, Corollary 4.8); both need Corollary 4.8's cap on "
+        "I, which no T satisfies by itself.",
+        {"printed": NOISE / SPEED, "printed:probability": NOISE / (n.c * SPEED)},
+        (*BOUNDED, UNBIASED_SAMPLING, MIXING),
+    ),
+    rate(
+        "table-1-independent",
+        "Rate under participation that is independent over rounds",
+        "In expectation (Proposition 4.7, Corollary 4.8). The entry with probability 1 - c does not follow from "
+        "Corollary 4.8's P: a factor 1/upsilon^2 stays.",
+        {"printed": NOISE / SPEED, "printed:probability": NOISE * log(2 / n.c) / SPEED},
+        (*BOUNDED, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS),
+        probability="lost-weight-variance",
+    ),
+    rate(
+        "table-1-yan",
+        "Rate of Yan et al. as cited",
+        "Clients unavailable for at most E rounds in a row; also assumes bounded gradients. Not checked here.",
+        {"printed": NOISE * n.N ** Rational(1, 4) * sqrt(n.E) / sqrt(n.S * n.T)},
+        (CITED,),
+    ),
+    rate(
+        "table-1-gu",
+        "Rate of Gu et al. as cited",
+        "Clients unavailable for at most E rounds in a row; also assumes Lipschitz Hessians and almost surely bounded "
+        "noise. Not checked here.",
+        {"printed": NOISE * sqrt(n.E) / sqrt(n.N * n.I * n.T)},
+        (CITED,),
+    ),
+    rate(
+        "section-5-wait-for-all",
+        "Rate of waiting until every client has taken part",
+        "One step per window of P rounds with M oracle calls per client; with M = P S I/N it equals Corollary 4.3's.",
+        {"printed": n.sigma * sqrt(n.P) / sqrt(n.M * n.N * n.T)},
+        (*BOUNDED, REGULARIZED),
+    ),
+)

@@ -1,0 +1,474 @@
+r"""Theorem 3.1 and Corollaries 3.2, 3.3, the decomposition (11) and the lemmas of the proof.
+
+Read it beside the paper: the algorithm is $\mathbf x_{t+1}=\mathbf x_t+\sum_nq_t^n\Delta_t^n$, amplified by $\eta$ every
+$P$ rounds. All letters are those of the paper; `nu`, `beta`, `delta` are the roots of its tilde quantities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sympy as sp
+from sympy import Integer, Min, Rational, exp, floor, sqrt
+
+from bounds.measures import LEAST_GRADIENT, Measure
+from bounds.named_numbers import NamedNumber
+from bounds.papers.arbitrary_participation.assumptions import (
+    BOUNDED_DIVERGENCE,
+    COHORT,
+    NOISE,
+    PARTICIPATION,
+    THEOREM,
+    WEIGHTS,
+)
+from bounds.papers.arbitrary_participation.notation import NOTATION
+from bounds.result import Condition, Derived, Form, Result, Source, Term
+from bounds.symbols import GRADIENT, PARAMETER
+
+PAPER = "Wang & Ji 2022"
+n = NOTATION
+L, F, I, P, T = n.L, n.F, n.I, n.P, n.T
+gamma, eta, rho, sigma, nu, beta, delta = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta
+sumsq, gradsq, s = n.sumsq, n.gradsq, n.s
+
+EQUAL_WEIGHTS = Derived("rho", ("S",), 1 / sqrt(n.S), "S equal weights: rho = 1/sqrt(S)")
+
+# --- Theorem 3.1, eq. (8) ---------------------------------------------------------------------------------------
+
+LOCAL_CAP = Condition(
+    gamma,
+    "<=",
+    1 / (12 * L * I * P),
+    "Lemmas C.1 and C.2, and the coefficient of the gradient in (C.16)",
+    gamma,
+)
+GLOBAL_CAP = Condition(gamma * eta, "<=", 1 / (2 * L * I * P), "the squared update in (C.14) must not ascend", gamma)
+HALF = Condition(P, "<=", T / 2, "P floor(T/P) >= T/2 when telescoping", P)
+ONCE = Condition(P, "<=", T, "at least one complete interval", P)
+CAPS = (LOCAL_CAP, GLOBAL_CAP, HALF)
+
+
+def theorem_terms(
+    gap: sp.Expr,
+    cohort: sp.Expr,
+    participation: sp.Expr,
+    window: sp.Expr,
+    local: sp.Expr,
+    drift: sp.Expr,
+    update: sp.Expr,
+) -> tuple[Term, ...]:
+    r"""The seven terms of eq. (8) with these constants.
+
+    $$c_1\frac{\mathcal F}{\gamma\eta IT}+c_2\gamma^2L^2I^2\tilde\nu^2+c_3\gamma^2L^2I^2P^2\tilde\beta^2+c_4\tilde\delta^2
+      +(c_5\gamma^2L^2I+c_6\gamma^2L^2IP\rho^2+c_7\gamma\eta L\rho^2)\sigma^2$$
+    """
+    a2 = gamma**2 * L**2
+    return (
+        Term("initial gap", gap * F / (gamma * eta * I * T)),
+        Term("cohort divergence", cohort * a2 * I**2 * nu**2),
+        Term("participation divergence", participation * a2 * I**2 * P**2 * beta**2),
+        Term("window divergence", window * delta**2),
+        Term("local noise", local * a2 * I * sigma**2),
+        Term("drift noise", drift * a2 * I * P * rho**2 * sigma**2),
+        Term("update noise", update * gamma * eta * L * rho**2 * sigma**2),
+    )
+
+
+def without(terms: Sequence[Term], *names: str) -> tuple[Term, ...]:
+    """The terms that do not have these names."""
+    return tuple(term for term in terms if term.name not in names)
+
+
+EXPLICIT = theorem_terms(*map(Integer, (8, 126, 144, 6, 21, 18, 4)))
+COMPLETE_WINDOWS = P * floor(T / P)
+
+# The geometric sums of Lemmas C.1 and C.2 are at most K1*I and K2*I*P. With x = 1/(2I) and b = 1 - 2a the claim
+# ((1 + a/(I-1/2))^I - 1)(I - 1/2)/(a I) <= (e^a - 1)/a reads, after a logarithm and coefficient by coefficient in x,
+# (1 - b^(k+1))/(2(k+1)) <= (1 - e^(-ak))/k for all k >= 1, which holds for a = 7/12 and a = 5/9.
+K1 = NamedNumber("K1", Rational(12, 7) * (exp(Rational(7, 12)) - 1))  # 1.357717
+K2 = NamedNumber("K2", Rational(9, 5) * (exp(Rational(5, 9)) - 1))  # 1.337236
+SLOPE = 1 - 24 * K2 * (gamma * L * I * P) ** 2  # what the gradient keeps, at least 1 - K2/6 = 0.777
+
+SHARP = theorem_terms(
+    2 * T / (COMPLETE_WINDOWS * SLOPE),
+    (18 * K1 + K1 * K2) / SLOPE,
+    24 * K2 / SLOPE,
+    3 / SLOPE,
+    (3 * K1 + K1 * K2 / 6) / SLOPE,
+    3 * K2 / SLOPE,
+    2 / SLOPE,
+)
+THEOREM_3_1 = Result(
+    key="arbitrary-participation/theorem-3.1",
+    kind="theorem",
+    title="Convergence of generalized FedAvg under arbitrary participation",
+    source=Source(PAPER, "Theorem 3.1", ("8",)),
+    measure=LEAST_GRADIENT,
+    notation=NOTATION,
+    default="sharp",
+    statement="For any exogenous weights q_t^n with sum 1, the least expected squared gradient norm over the rounds, "
+    "given the participation, is bounded by the initial gap, the divergences of Assumption 3' and the noise.",
+    forms=(
+        Form(
+            "printed",
+            theorem_terms(*[Integer(1)] * 7),
+            CAPS,
+            THEOREM,
+            order_only=True,
+            hides="one numerical constant for each term",
+            derived=(EQUAL_WEIGHTS,),
+            note="eq. (8) as printed; every hidden constant is 1",
+        ),
+        Form(
+            "explicit",
+            EXPLICIT,
+            CAPS,
+            THEOREM,
+            derived=(EQUAL_WEIGHTS,),
+            note="the constants of the last display of Appendix C.3",
+        ),
+        Form(
+            "explicit:any-P",
+            (Term("initial gap", 4 * F / (gamma * eta * I * COMPLETE_WINDOWS)), *EXPLICIT[1:]),
+            (LOCAL_CAP, GLOBAL_CAP, ONCE),
+            THEOREM,
+            derived=(EQUAL_WEIGHTS,),
+            note="before P floor(T/P) >= T/2 is used: any P up to T",
+        ),
+        Form(
+            "explicit:sumsq",
+            tuple(
+                replace(t, expression=t.expression * (1 - sumsq)) if t.name == "local noise" else t for t in EXPLICIT
+            ),
+            CAPS,
+            THEOREM,
+            derived=(EQUAL_WEIGHTS,),
+            note="before 1 - S_t <= 1 is used: sumsq is the least S_t, so the term vanishes for one-hot weights",
+        ),
+        Form(
+            "explicit:I=1",
+            without(EXPLICIT, "cohort divergence", "local noise"),
+            (*CAPS, Condition(I, "==", Integer(1), "no local drift with one local step")),
+            THEOREM,
+            derived=(EQUAL_WEIGHTS,),
+            note="one local step: the only drift used is zero",
+        ),
+        Form(
+            "explicit:I=P=1",
+            without(EXPLICIT, "cohort divergence", "local noise", "participation divergence", "drift noise"),
+            (
+                *CAPS,
+                Condition(I, "==", Integer(1), "no local drift with one local step"),
+                Condition(P, "==", Integer(1), "no drift within a window of one round"),
+            ),
+            THEOREM,
+            derived=(EQUAL_WEIGHTS,),
+            note="one local step and no amplification window: no drift at all",
+        ),
+        Form(
+            "sharp",
+            SHARP,
+            (LOCAL_CAP, GLOBAL_CAP, ONCE),
+            THEOREM,
+            derived=(EQUAL_WEIGHTS,),
+            note="the same proof with the exact suprema of the geometric sums, the slope kept and floor(T/P) kept",
+        ),
+        Form(
+            "sharp:worst",
+            theorem_terms(*map(Rational, ("3.861", "33.79", "41.30", "3.861", "5.631", "5.163", "2.574"))),
+            CAPS,
+            THEOREM,
+            derived=(EQUAL_WEIGHTS,),
+            note="the sharp form at its largest step size and P floor(T/P) >= 2T/3, rounded up",
+        ),
+        Form(
+            "sharp:initial-gap",
+            theorem_terms(*map(Integer, (6, 126, 144, 6, 21, 18, 4))),
+            CAPS,
+            THEOREM,
+            derived=(EQUAL_WEIGHTS,),
+            note="the paper's constants but P floor(T/P) >= 2T/3, which holds whenever P <= T/2",
+        ),
+    ),
+)
+
+
+# --- Corollaries 3.2 and 3.3: Theorem 3.1 at step sizes ---------------------------------------------------------
+
+
+def at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: object) -> Form:
+    """A form of Theorem 3.1 with gamma and eta replaced by the corollary's; the caps then hold by construction."""
+    values = {gamma: steps["gamma"], eta: steps["eta"]}
+    terms = tuple(Term(t.name, t.expression.subs(values, simultaneous=True)) for t in form.terms)
+    return replace(form, name=name, terms=terms, prescribes=steps, **changes)  # pyright: ignore[reportArgumentType]
+
+
+LOCAL_STEP = 1 / (12 * L * I * P * sqrt(T))
+STEPS_3_2 = {"gamma": LOCAL_STEP, "eta": Min(12 * P * sqrt(L * I * F) / (sigma * rho), 6 * sqrt(T))}
+STEPS_3_3 = {"gamma": LOCAL_STEP, "eta": 12 * P * sqrt(L * I * F) / rho}
+SPEEDUP = rho * sqrt(L * F) / sqrt(I * T)
+DIVERGENCES = (
+    Term("cohort divergence", 7 * nu**2 / (8 * P**2 * T)),
+    Term("participation divergence", beta**2 / T),
+    Term("window divergence", 6 * delta**2),
+)
+DRIFT_NOISE = Term("drift noise", (Rational(7, 48) / P + rho**2 / 8) * sigma**2 / (I * P * T))
+ORDER_DIVERGENCES = (
+    Term("cohort divergence", nu**2 / (P**2 * T)),
+    Term("participation divergence", beta**2 / T),
+    Term("window divergence", delta**2),
+)
+ORDER_NOISE = Term("drift noise", sigma**2 / (I * P * T))
+
+COROLLARY_3_2 = Result(
+    key="arbitrary-participation/corollary-3.2",
+    kind="corollary",
+    title="Theorem 3.1 at step sizes that know the noise",
+    source=Source(PAPER, "Corollary 3.2", ("9",)),
+    measure=LEAST_GRADIENT,
+    notation=NOTATION,
+    default="sharp",
+    statement="gamma = 1/(12 L I P sqrt(T)) and eta = min{12 P sqrt(L I F)/(sigma rho), 6 sqrt(T)} in Theorem 3.1.",
+    forms=(
+        Form(
+            "printed",
+            (
+                Term("noise", sigma * SPEEDUP),
+                Term("initial gap", L * P * F / T),
+                *ORDER_DIVERGENCES,
+                ORDER_NOISE,
+            ),
+            (HALF,),
+            THEOREM,
+            order_only=True,
+            hides="one numerical constant for each term",
+            prescribes=STEPS_3_2,
+            derived=(EQUAL_WEIGHTS,),
+            note="eq. (9) as printed; every hidden constant is 1",
+        ),
+        Form(
+            "explicit",
+            (
+                Term("noise", 12 * sigma * SPEEDUP),
+                Term("initial gap", 16 * L * P * F / T),
+                *DIVERGENCES,
+                DRIFT_NOISE,
+            ),
+            (HALF,),
+            THEOREM,
+            prescribes=STEPS_3_2,
+            derived=(EQUAL_WEIGHTS,),
+            note="12 = 8 + 4; 1/min{a, b} <= 1/a + 1/b",
+        ),
+        at_step_sizes(
+            THEOREM_3_1.form("sharp"),
+            "sharp",
+            STEPS_3_2,
+            conditions=(ONCE,),
+            note="the sharp theorem at these steps",
+        ),
+    ),
+)
+
+FLAT = Condition(T, ">=", 4 * L * I * P**2 * F / rho**2, "gamma eta <= 1/(2LIP) at these step sizes", T)
+COROLLARY_3_3 = Result(
+    key="arbitrary-participation/corollary-3.3",
+    kind="corollary",
+    title="Theorem 3.1 at step sizes that do not know the noise",
+    source=Source(PAPER, "Corollary 3.3", ("10",)),
+    measure=LEAST_GRADIENT,
+    notation=NOTATION,
+    default="sharp",
+    statement="gamma = 1/(12 L I P sqrt(T)) and eta = 12 P sqrt(L I F)/rho in Theorem 3.1, for T large enough. The sum "
+    "1 + sigma^2 adds a number to a squared gradient: the step size hides a scale s of unit x/f.",
+    forms=(
+        Form(
+            "printed",
+            (Term("noise", (1 + sigma**2) * SPEEDUP), *ORDER_DIVERGENCES, ORDER_NOISE),
+            (Condition(sqrt(F) / (rho * sqrt(L * I * T)), "<=", 1 / (2 * L * I * P), FLAT.why, T), HALF),
+            THEOREM,
+            order_only=True,
+            hides="one numerical constant for each term, and a scale of unit x/f",
+            prescribes=STEPS_3_3,
+            derived=(EQUAL_WEIGHTS,),
+            note="eq. (10) as printed; every hidden constant is 1",
+        ),
+        Form(
+            "explicit",
+            (Term("noise", (8 + 4 * sigma**2) * SPEEDUP), *DIVERGENCES, DRIFT_NOISE),
+            (FLAT, HALF),
+            THEOREM,
+            prescribes=STEPS_3_3,
+            derived=(EQUAL_WEIGHTS,),
+            note="the theorem's constants at these step sizes, an equality",
+        ),
+        Form(
+            "repaired:s",
+            (Term("noise", (8 / s + 4 * s * sigma**2) * SPEEDUP), *DIVERGENCES, DRIFT_NOISE),
+            (Condition(T, ">=", 4 * s**2 * L * I * P**2 * F / rho**2, FLAT.why, T), HALF),
+            THEOREM,
+            prescribes={"gamma": LOCAL_STEP, "eta": s * STEPS_3_3["eta"]},
+            derived=(EQUAL_WEIGHTS,),
+            note="the hidden scale s made visible; s = 1 is the paper's, s = 1/sigma Corollary 3.2's first branch",
+        ),
+        at_step_sizes(
+            THEOREM_3_1.form("sharp"),
+            "sharp",
+            STEPS_3_3,
+            conditions=(FLAT, ONCE),
+            note="the sharp theorem at these steps",
+        ),
+    ),
+)
+
+# --- The decomposition (11) and the lemmas of Appendix C --------------------------------------------------------
+
+
+def single(of: str, latex: str, dimension=GRADIENT**2, **kind: str) -> Measure:
+    """A left-hand side at one point, round or window."""
+    return Measure("single", "none", of, latex, dimension, **kind)
+
+
+EQUATION_11 = Result(
+    key="arbitrary-participation/equation-11",
+    kind="remark",
+    title="Decomposition of the divergence of the participants",
+    source=Source(PAPER, "Section 4", ("11",)),
+    measure=single(
+        "weighted mean squared distance of the participants' gradients from grad f",
+        r"\sum_nq_t^n\|\nabla F_n-\nabla f\|^2",
+    ),
+    notation=NOTATION,
+    default="printed",
+    statement="At one point and round the left-hand side is exactly the sum of the left-hand sides of (6) and (5), and "
+    "at most d^2. (The paper names the two in the opposite order.)",
+    forms=(
+        Form(
+            "printed",
+            (Term("divergence", n.d**2),),
+            (),
+            (BOUNDED_DIVERGENCE, WEIGHTS),
+            note="the last inequality",
+        ),
+        Form(
+            "explicit",
+            (Term("cohort divergence", nu**2), Term("participation divergence", beta**2)),
+            (),
+            (COHORT, PARTICIPATION, WEIGHTS),
+            note="the identity, with the suprema of (6) and (5)",
+        ),
+    ),
+)
+
+LEMMA_CAP = (LOCAL_CAP,)
+LEMMA_C_1 = Result(
+    key="arbitrary-participation/lemma-c.1",
+    kind="lemma",
+    title="Spread of the local models around their weighted mean",
+    source=Source(PAPER, "Lemma C.1", ("C.5",)),
+    measure=single(
+        "weighted mean squared distance of the local models from their mean, at local step i <= I of round t",
+        r"\sum_nq_t^n\mathbb E[\|\mathbf y^n_{t,i}-\bar{\mathbf y}_{t,i}\|^2\mid\mathcal Q]",
+        PARAMETER**2,
+        expectation="gradient noise",
+        given="participation",
+    ),
+    notation=NOTATION,
+    default="sharp",
+    statement="sumsq is S_t = sum_n (q_t^n)^2; only gamma <= 1/(12LI) is used.",
+    forms=(
+        Form(
+            "printed",
+            (
+                Term("cohort divergence", 18 * I**2 * gamma**2 * nu**2),
+                Term("noise", 3 * I * gamma**2 * sigma**2 * (1 - sumsq)),
+            ),
+            LEMMA_CAP,
+            (*NOISE, COHORT, WEIGHTS),
+            note="eq. (C.5)",
+        ),
+        Form(
+            "sharp",
+            (
+                Term("cohort divergence", 6 * K1 * I**2 * gamma**2 * nu**2),
+                Term("noise", K1 * I * gamma**2 * sigma**2 * (1 - sumsq)),
+            ),
+            (Condition(gamma, "<=", 1 / (12 * L * I), "the recursion of Lemma C.1", gamma),),
+            (*NOISE, COHORT, WEIGHTS),
+            note="the geometric sum is below 1.3578 I, not 3 I, and P plays no part",
+        ),
+    ),
+)
+
+LEMMA_C_2 = Result(
+    key="arbitrary-participation/lemma-c.2",
+    kind="lemma",
+    title="Drift of the mean model from the window's start",
+    source=Source(PAPER, "Lemma C.2", ("C.8",)),
+    measure=single(
+        "squared distance of the mean model from the start of its window",
+        r"\mathbb E[\|\bar{\mathbf y}_{t,i}-\mathbf x_{t_0}\|^2\mid\mathcal Q]",
+        PARAMETER**2,
+        expectation="gradient noise",
+        given="participation",
+    ),
+    notation=NOTATION,
+    default="sharp",
+    statement="gradsq is E|grad f(x_{t_0})|^2 and sumsq is S_t; t_0 <= t < t_0 + P.",
+    forms=(
+        Form(
+            "printed",
+            (
+                Term("cohort divergence", 3 * gamma**2 * I**2 * nu**2),
+                Term("participation divergence", 24 * gamma**2 * I**2 * P**2 * beta**2),
+                Term("gradient", 24 * gamma**2 * I**2 * P**2 * gradsq),
+                Term("noise", 3 * gamma**2 * I * P * sigma**2 * (rho**2 + (1 - sumsq) / (6 * P))),
+            ),
+            LEMMA_CAP,
+            (*NOISE, COHORT, PARTICIPATION, WEIGHTS),
+            derived=(EQUAL_WEIGHTS,),
+            note="eq. (C.8)",
+        ),
+        Form(
+            "sharp",
+            (
+                Term("cohort divergence", K1 * K2 / 3 * gamma**2 * I**2 * nu**2),
+                Term("participation divergence", 8 * K2 * gamma**2 * I**2 * P**2 * beta**2),
+                Term("gradient", 8 * K2 * gamma**2 * I**2 * P**2 * gradsq),
+                Term("noise", K2 * gamma**2 * I * P * sigma**2 * (rho**2 + K1 / (18 * P))),
+            ),
+            LEMMA_CAP,
+            (*NOISE, COHORT, PARTICIPATION, WEIGHTS),
+            derived=(EQUAL_WEIGHTS,),
+            note="both geometric sums at their exact suprema; 1 - S_t <= 1 because the rounds of a window may differ",
+        ),
+    ),
+)
+
+EQUATION_C_16 = Result(
+    key="arbitrary-participation/equation-c.16",
+    kind="remark",
+    title="One window of the proof of Theorem 3.1, before telescoping",
+    source=Source(PAPER, "Appendix C.3", ("C.16",)),
+    measure=single(
+        "squared gradient norm at the start of one complete window",
+        r"\mathbb E[\|\nabla f(\mathbf x_{t_0})\|^2\mid\mathcal Q]",
+        expectation="gradient noise",
+        given="participation",
+    ),
+    notation=NOTATION,
+    default="explicit",
+    statement="Summing it over the complete windows and using f >= f* gives Theorem 3.1.",
+    forms=(
+        Form(
+            "explicit",
+            (Term("decrease", 4 * n.decrease / (gamma * eta * I * P)), *EXPLICIT[1:]),
+            (LOCAL_CAP, GLOBAL_CAP),
+            THEOREM[:-1],
+            derived=(EQUAL_WEIGHTS,),
+            note="eq. (C.16)",
+        ),
+    ),
+)
+RESULTS = (THEOREM_3_1, COROLLARY_3_2, COROLLARY_3_3, EQUATION_11, LEMMA_C_1, LEMMA_C_2, EQUATION_C_16)

@@ -1,0 +1,95 @@
+"""The papers there are: a static table, joined by strangers' packages through the entry-point group fedbounds.papers."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from bounds.errors import unknown_name
+
+if TYPE_CHECKING:
+    from bounds.result import Result
+
+PAPERS = {
+    "arbitrary-participation": "bounds.papers.arbitrary_participation",
+    "fedau": "bounds.papers.fedau",
+    "fedmrn": "bounds.papers.fedmrn",
+    "tdcd": "bounds.papers.tdcd",
+    "fed-norm-sgda": "bounds.papers.fed_norm_sgda",
+}
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One room: its key, its reference and its results, in the paper's order."""
+
+    key: str
+    reference: str
+    bibtex: str
+    results: tuple[Result, ...]
+
+
+def paper_names() -> list[str]:
+    """Every paper's key, ours first, then those of installed packages."""
+    return [*PAPERS, *_strangers()]
+
+
+@lru_cache(maxsize=1)
+def _strangers() -> dict[str, metadata.EntryPoint]:
+    return {point.name: point for point in metadata.entry_points(group="fedbounds.papers")}
+
+
+@lru_cache(maxsize=64)
+def paper(name: str) -> Paper:
+    """Load one room.
+
+    Raises:
+        FedboundsError: no such paper; names the nearest.
+
+    Example:
+        >>> paper("arbitrary-participation").results[0].key
+        'arbitrary-participation/theorem-3.1'
+    """
+    if name in PAPERS:
+        module: ModuleType = importlib.import_module(PAPERS[name])
+    elif name in _strangers():
+        module = _strangers()[name].load()
+    else:
+        raise unknown_name("paper", name, paper_names())
+    return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS))
+
+
+def load(key: str) -> Result:
+    """The result with this key.
+
+    Raises:
+        FedboundsError: no such paper or result; names the nearest.
+
+    Example:
+        >>> load("arbitrary-participation/theorem-3.1").kind
+        'theorem'
+    """
+    name = key.partition("/")[0]
+    if name not in paper_names():
+        raise unknown_name("paper", name, paper_names())
+    for result in paper(name).results:
+        if result.key == key:
+            return result
+    raise unknown_name("result", key, [r.key for r in paper(name).results])
+
+
+def results() -> Iterator[Result]:
+    """Every result of every paper; a stranger's room that cannot be loaded is one warning, never an error."""
+    for name in paper_names():
+        try:
+            yield from paper(name).results
+        except Exception as error:
+            if name in PAPERS:
+                raise
+            logging.getLogger("fedbounds").warning("the paper %r cannot be loaded: %s", name, error)

@@ -1,0 +1,217 @@
+"""The heart: a Result is one numbered statement of a paper; a Form is one way of writing its right-hand side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import sympy as sp
+
+from bounds.assumptions import Assumption
+from bounds.errors import FedboundsError, unknown_name
+from bounds.measures import Measure
+from bounds.symbols import Notation
+
+FormKind = Literal["printed", "explicit", "repaired", "sharp"]
+ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
+Operator = Literal["<=", "<", ">=", ">", "=="]
+
+
+@dataclass(frozen=True)
+class Term:
+    r"""One summand of a bound, named for what it means.
+
+    Args:
+        name: "initial gap", "client drift", "participation", "gradient noise", ...
+        expression: its value; sums are never merged across terms.
+
+    Example:
+        >>> L, F, T = sp.symbols("L F T", positive=True)
+        >>> Term("initial gap", 8 * L * F / T).expression
+        8*F*L/T
+    """
+
+    name: str
+    expression: sp.Expr
+
+
+@dataclass(frozen=True)
+class Condition:
+    r"""A hypothesis on the constants, kept as two sides and an operator so that both can be shown.
+
+    Args:
+        left, op, right: the relation, e.g. gamma <= 1/(12 L I P).
+        why: where the proof uses it.
+        limits: the constant it caps or floors; the extreme admissible value of that constant is reported.
+
+    Example:
+        >>> gamma, eta, L = sp.symbols("gamma eta L", positive=True)
+        >>> Condition(gamma * eta, "<=", 1 / (2 * L), "the descent step", limits=gamma).extreme
+        1/(2*L*eta)
+    """
+
+    left: sp.Expr
+    op: Operator
+    right: sp.Expr
+    why: str
+    limits: sp.Symbol | None = None
+
+    @property
+    def extreme(self) -> sp.Expr | None:
+        """The value of the limited constant at which both sides are equal; None where it has no closed form here."""
+        if self.limits is None:
+            return None
+        for near, far in ((self.left, self.right), (self.right, self.left)):
+            rest, power = sp.sympify(near).as_independent(self.limits, as_Add=False)
+            exponent = power.as_base_exp()[1]
+            if power.as_base_exp()[0] == self.limits and not far.has(self.limits):
+                return (far / rest) ** (1 / exponent)
+        return None
+
+    @property
+    def text(self) -> str:
+        """The relation in plain text."""
+        return f"{self.left} {self.op} {self.right}"
+
+    @property
+    def latex(self) -> str:
+        """The relation in LaTeX."""
+        op = {"<=": r"\le", ">=": r"\ge", "==": "="}.get(self.op, self.op)
+        return f"{sp.latex(self.left)} {op} {sp.latex(self.right)}"
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A constant that may be given as a number or computed from its inputs; both, unequal, is an error.
+
+    Args:
+        name: the constant.
+        inputs: the constants it is computed from.
+        rule: a sympy expression in the inputs' symbols, or a numpy function of the inputs (in order; vectors last-axis).
+        why: how, in words.
+        free: whether another value may be given although the inputs are there (a default rather than a definition).
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    rule: sp.Expr | Callable[..., np.ndarray | float]
+    why: str
+    free: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    r"""One way of writing the right-hand side of a result, with its own conditions and assumptions.
+
+    Args:
+        name: "printed", "explicit", "repaired:R1", "sharp:B3", "explicit:I=1", ...; the part before ":" is its kind.
+        terms: the summands, in order.
+        conditions: what the constants must satisfy.
+        assumptions: what the problem, the noise and the participation must satisfy.
+        order_only: whether an O(.) hides constants (then every hidden constant is 1, and it is never a guarantee).
+        hides: what the O hides.
+        asymptotic: the limit in which alone it holds, e.g. "P -> infinity" ("" if it holds as it stands).
+        prescribes: step sizes (or an interval) that the result sets, as expressions.
+        derived: constants this form can compute from others.
+        refuted_by: the id of the erratum whose counterexample refutes this form, or a step it rests on ("" if none).
+        note: why this form exists, in one line.
+        measure: its own left-hand side where it differs from the result's.
+    """
+
+    name: str
+    terms: tuple[Term, ...]
+    conditions: tuple[Condition, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    order_only: bool = False
+    hides: str = ""
+    asymptotic: str = ""
+    prescribes: Mapping[str, sp.Expr] = field(default_factory=dict)
+    derived: tuple[Derived, ...] = ()
+    refuted_by: str = ""
+    note: str = ""
+    measure: Measure | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("printed", "explicit", "repaired", "sharp"):
+            raise FedboundsError(f"form {self.name!r}: its kind must be printed, explicit, repaired or sharp")
+        if len({term.name for term in self.terms}) != len(self.terms):
+            raise FedboundsError(f"form {self.name!r}: two terms share a name")
+
+    @property
+    def kind(self) -> str:
+        """printed, explicit, repaired or sharp."""
+        return self.name.partition(":")[0]
+
+    @property
+    def bound(self) -> sp.Expr:
+        """The sum of the terms, unevaluated so that nothing merges behind one's back."""
+        return sp.Add(*(term.expression for term in self.terms), evaluate=False)
+
+    @property
+    def symbols(self) -> frozenset[sp.Symbol]:
+        """Every symbol that the terms and conditions need."""
+        expressions = [t.expression for t in self.terms]
+        expressions += [side for c in self.conditions for side in (c.left, c.right)]
+        return frozenset().union(*(sp.sympify(e).free_symbols for e in expressions))
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a result stands: paper (as its citation key), number and equations."""
+
+    paper: str
+    number: str
+    equations: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        equations = f", eq. {', '.join(f'({e})' for e in self.equations)}" if self.equations else ""
+        return f"{self.paper}, {self.number}{equations}"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One numbered statement of a paper.
+
+    Args:
+        key: "paper/name", e.g. "fedau/theorem-2".
+        kind: theorem, corollary, proposition, lemma or remark.
+        title: one phrase.
+        source: paper, number, equations.
+        measure: the left-hand side.
+        notation: the paper's letters.
+        forms: its right-hand sides, from the paper's own to ours.
+        default: the name of the strongest form that is not refuted.
+        statement: what it says, in words.
+    """
+
+    key: str
+    kind: ResultKind
+    title: str
+    source: Source
+    measure: Measure
+    notation: Notation
+    forms: tuple[Form, ...]
+    default: str
+    statement: str = ""
+
+    @property
+    def paper(self) -> str:
+        """The part of the key before the slash."""
+        return self.key.partition("/")[0]
+
+    def form(self, name: str | None = None) -> Form:
+        """The form with this name, else the first form of this kind; without a name the default form.
+
+        Raises:
+            FedboundsError: names the forms there are.
+        """
+        wanted = name or self.default
+        for form in self.forms:
+            if form.name == wanted:
+                return form
+        for form in self.forms:
+            if form.kind == wanted:
+                return form
+        raise unknown_name(f"form of {self.key}", wanted, [form.name for form in self.forms])

@@ -1,0 +1,231 @@
+"""Quantities: the letters of the papers, each with its meaning, domain, shape, dimension and concept.
+
+A `Quantity` is one letter of one paper. Letters are reused between papers (`P` is an interval in one and a number of
+clients in another), so every quantity names its *concept*, the cross-paper name with one definition and one dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import sympy as sp
+
+from bounds.errors import FedboundsError
+
+Source = Literal["given", "exact", "trajectory", "estimated", "derived"]
+Shape = tuple[()] | tuple[Literal["clients"]]
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number (or a vector over clients) with the reason to believe it.
+
+    Args:
+        value: a float, or a one-dimensional array over clients.
+        source: `given` by the user, `exact` on the whole domain, `trajectory` (a supremum along one run: never a
+            guarantee beyond that run), `estimated` (a lower estimate of a supremum), or `derived` from other constants.
+        note: how it was obtained, in a few words.
+
+    Example:
+        >>> Constant(2.0, "exact", "largest eigenvalue of the Hessian").source
+        'exact'
+    """
+
+    value: float | np.ndarray
+    source: Source
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class NoConstant:
+    """No finite constant exists, because.
+
+    Example:
+        >>> NoConstant("the Hessians differ, so grad F_n - grad f is unbounded").why
+        'the Hessians differ, so grad F_n - grad f is unbounded'
+    """
+
+    why: str
+
+
+@dataclass(frozen=True)
+class Dimension:
+    r"""A product of powers of the free units: of the objective (f), the parameters (x) and wall-clock time.
+
+    For instance the smoothness has $[L] = f\,x^{-2}$ and the gradient noise $[\sigma] = f\,x^{-1}$.
+
+    Example:
+        >>> Dimension.of(f=1, x=-2) * Dimension.of(x=2)
+        Dimension(exponents=(('f', Fraction(1, 1)),))
+        >>> str(Dimension.of(f=1, x=-2))
+        'f/x^2'
+    """
+
+    exponents: tuple[tuple[str, Fraction], ...] = ()
+
+    @staticmethod
+    def of(**powers: int | Fraction) -> Dimension:
+        """The dimension with these exponents; zero exponents vanish."""
+        return Dimension(tuple(sorted((unit, Fraction(p)) for unit, p in powers.items() if p)))
+
+    def __mul__(self, other: Dimension) -> Dimension:
+        powers = dict(self.exponents)
+        for unit, power in other.exponents:
+            powers[unit] = powers.get(unit, Fraction(0)) + power
+        return Dimension.of(**powers)
+
+    def __truediv__(self, other: Dimension) -> Dimension:
+        return self * other**-1
+
+    def __pow__(self, power: int | Fraction) -> Dimension:
+        return Dimension.of(**{unit: p * Fraction(power) for unit, p in self.exponents})
+
+    def __str__(self) -> str:
+        def factor(unit: str, power: Fraction) -> str:
+            return unit if power == 1 else f"{unit}^{power}" if power.denominator == 1 else f"{unit}^({power})"
+
+        above = [factor(u, p) for u, p in self.exponents if p > 0]
+        below = [factor(u, -p) for u, p in self.exponents if p < 0]
+        return (" ".join(above) or "1") + "".join(f"/{part}" for part in below)
+
+
+NONE = Dimension()
+OBJECTIVE = Dimension.of(f=1)
+PARAMETER = Dimension.of(x=1)
+GRADIENT = OBJECTIVE / PARAMETER
+SMOOTHNESS = OBJECTIVE / PARAMETER**2
+STEP = PARAMETER**2 / OBJECTIVE
+
+
+@dataclass(frozen=True)
+class Domain:
+    """An interval, open or closed at each end, of reals or integers; `inf` itself is legal only where allowed.
+
+    Example:
+        >>> str(Domain(0, float("inf"), low_open=True))
+        '(0, inf)'
+        >>> str(Domain(1, 5, integer=True))
+        'integers in [1, 5]'
+    """
+
+    low: float = 0.0
+    high: float = float("inf")
+    low_open: bool = False
+    high_open: bool = False
+    integer: bool = False
+    infinite: bool = False
+
+    def contains(self, value: float | np.ndarray) -> np.ndarray:
+        """Elementwise membership; NaN belongs to nothing."""
+        v = np.asarray(value, dtype=float)
+        inside = (v > self.low) if self.low_open else (v >= self.low)
+        inside &= (v < self.high) if self.high_open else (v <= self.high)
+        inside &= np.isfinite(v) | (self.infinite & (v == np.inf))
+        if self.integer:
+            with np.errstate(invalid="ignore"):
+                inside &= (v == np.floor(v)) | (self.infinite & (v == np.inf))
+        return inside
+
+    def __str__(self) -> str:
+        left = "(" if self.low_open else "["
+        right = "]" if self.infinite or (np.isfinite(self.high) and not self.high_open) else ")"
+        return f"{'integers in ' if self.integer else ''}{left}{self.low:g}, {self.high:g}{right}"
+
+
+POSITIVE = Domain(low_open=True)
+NONNEGATIVE = Domain()
+COUNT = Domain(low=1, integer=True)
+PROBABILITY = Domain(high=1, low_open=True)
+
+
+@dataclass(frozen=True)
+class Quantity:
+    r"""One letter of one paper.
+
+    Args:
+        name: how it is typed, e.g. `"gamma"`.
+        latex: how the paper writes it, e.g. `r"\gamma"`.
+        meaning: one phrase; units follow from `dimension`.
+        concept: the cross-paper name, e.g. `"local_step_size"`; constants may be given by it.
+        domain: the legal values.
+        dimension: its unit in terms of f, x and time.
+        shape: `()` for a number, `("clients",)` for one number per client.
+        default: the value taken when the user gives none (a number), or None.
+
+    Example:
+        >>> gamma = Quantity("gamma", r"\gamma", "local learning rate", "local_step_size", POSITIVE, STEP)
+        >>> gamma.check(np.array(0.1))
+        >>> gamma.check(np.array(-0.1))
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: gamma = -0.1 is outside its domain (0, inf): local learning rate
+    """
+
+    name: str
+    latex: str
+    meaning: str
+    concept: str
+    domain: Domain = NONNEGATIVE
+    dimension: Dimension = NONE
+    shape: Shape = ()
+    default: float | None = field(default=None)
+
+    @cached_property
+    def symbol(self) -> sp.Symbol:
+        """The sympy symbol, with the assumptions its domain implies (a vector's symbol stands for its entries)."""
+        positive = self.domain.low > 0 or (self.domain.low == 0 and self.domain.low_open)
+        integer = True if self.domain.integer and not self.domain.infinite else None
+        return sp.Symbol(self.name, positive=True if positive else None, nonnegative=True, integer=integer)
+
+    def check(self, value: np.ndarray) -> None:
+        """Raise unless every entry lies in the domain.
+
+        Raises:
+            FedboundsError: names the first bad value and the legal range.
+        """
+        inside = self.domain.contains(value)
+        if not inside.all():
+            flat, bad = np.atleast_1d(value), np.flatnonzero(~np.atleast_1d(inside))
+            index = np.unravel_index(bad[0], flat.shape)
+            where = f"{self.name}[{','.join(map(str, index))}]" if np.ndim(value) else self.name
+            raise FedboundsError(f"{where} = {flat[index]:.12g} is outside its domain {self.domain}: {self.meaning}")
+
+
+class Notation(Mapping[str, Quantity]):
+    """The letters of one paper; looks a constant up by its letter or by its concept.
+
+    Example:
+        >>> L = Quantity("L", "L", "smoothness", "smoothness", POSITIVE, SMOOTHNESS)
+        >>> notation = Notation([L])
+        >>> notation.resolve("smoothness").name
+        'L'
+    """
+
+    def __init__(self, quantities: list[Quantity]) -> None:
+        self._by_name = {quantity.name: quantity for quantity in quantities}
+        self._by_concept = {quantity.concept: quantity for quantity in quantities}
+
+    def __getitem__(self, name: str) -> Quantity:
+        return self._by_name[name]
+
+    def __iter__(self):
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+    def __getattr__(self, name: str) -> sp.Symbol:
+        """`notation.gamma` is the sympy symbol of gamma, so that results read like the paper."""
+        try:
+            return self.__dict__["_by_name"][name].symbol
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def resolve(self, name: str) -> Quantity | None:
+        """The quantity with this letter, else with this concept, else None."""
+        return self._by_name.get(name) or self._by_concept.get(name)

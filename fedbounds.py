@@ -1,0 +1,143 @@
+"""fedbounds: convergence theory you can run.
+
+The front door: the version, the public verbs (imported when first used) and the command line.
+
+Example:
+    >>> import fedbounds
+    >>> theorem = fedbounds.load("arbitrary-participation/theorem-3.1")
+    >>> evaluation = fedbounds.evaluate(
+    ...     theorem, dict(L=1, F=5, I=2, P=2, T=8, gamma=1/48, eta=6, rho=0.5**0.5, sigma=0.5**0.5, nu=4.25**0.5,
+    ...                   beta=0.5, delta=0), form="explicit")
+    >>> round(float(evaluation.value), 6)
+    21.321615
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from bounds.errors import FedboundsError as FedboundsError
+    from bounds.evaluation import evaluate as evaluate
+    from bounds.optimise import optimise as optimise
+    from bounds.registry import load as load
+    from bounds.registry import results as results
+    from empirical.confront import confront as confront
+    from empirical.simulate import simulate as simulate
+    from figures.overlay import overlay as overlay
+
+__version__ = "0.1.0"
+
+VERBS = {
+    "FedboundsError": "bounds.errors",
+    "load": "bounds.registry",
+    "results": "bounds.registry",
+    "evaluate": "bounds.evaluation",
+    "optimise": "bounds.optimise",
+    "rounds": "bounds.rounds",
+    "simulate": "empirical.simulate",
+    "confront": "empirical.confront",
+    "check_invariants": "empirical.invariants",
+    "overlay": "figures.overlay",
+}
+COMMANDS = {
+    "list": ("bounds.commands.catalogue:list_results", "List every result of every paper."),
+    "show": ("bounds.commands.catalogue:show", "Show one result as the paper prints it."),
+    "eval": ("bounds.commands.evaluate:evaluate", "Evaluate a result for chosen constants."),
+    "optimize": ("bounds.commands.optimize:optimize", "Find the best step sizes of a bound."),
+    "rounds": ("bounds.commands.rounds:rounds", "How many rounds until a bound is below epsilon."),
+    "compare": ("bounds.commands.compare:compare", "Draw bounds against each other over a varying constant."),
+    "run": ("empirical.commands:run", "Run the simulations of a TOML file."),
+    "results": ("empirical.commands:results", "The table of a TOML file's runs."),
+    "figure": ("figures.commands:figure", "Draw a figure by name or from a TOML file."),
+    "demo": ("figures.commands:demo", "The main job on real images, offline, in two minutes."),
+}
+
+__all__ = [
+    "COMMANDS",
+    "VERBS",
+    "__version__",
+    "cli",
+    "main",
+]  # the verbs are attributes too, imported when first used
+
+
+def __getattr__(name: str) -> Any:
+    if name in VERBS:
+        return getattr(import_module(VERBS[name]), name)
+    raise AttributeError(f"module 'fedbounds' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *VERBS])
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when called; help is printed from the static table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS, *(point.name for point in metadata.entry_points(group="fedbounds.commands"))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            place, _, function = COMMANDS[cmd_name][0].partition(":")
+            return getattr(import_module(place), function)
+        for point in metadata.entry_points(group="fedbounds.commands", name=cmd_name):
+            return point.load()
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, COMMANDS[name][1] if name in COMMANDS else "") for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        from bounds.errors import unknown_name
+
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            raise unknown_name("command", args[0], self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="fedbounds %(version)s")
+def cli() -> None:
+    """Convergence theory you can run: every numbered result of five federated-learning papers, evaluated for your
+    constants, drawn against the real algorithms, and put on trial."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; bad input is one line on standard error and status 2.
+
+    Returns:
+        0 done, 1 a check failed, 2 bad input, 130 interrupted.
+    """
+    from bounds.errors import FedboundsError
+
+    try:
+        code = cli.main(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+    except FedboundsError as error:
+        click.echo(f"fedbounds: {error}", err=True)
+        return 2
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else error.format_message())
+        return 0
+    except click.ClickException as error:
+        click.echo(f"fedbounds: {' '.join(error.format_message().split())}", err=True)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("fedbounds: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return code if isinstance(code, int) else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,262 @@
+"""Evaluation: broadcasting, validity, guarantees and every way a user's constants can be wrong."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
+from bounds.compilation import compile_form
+from bounds.errors import FedboundsError
+from bounds.evaluation import evaluate
+from bounds.measures import LEAST_GRADIENT
+from bounds.registry import load
+from bounds.result import Condition, Derived, Form, Result, Source, Term
+from bounds.symbols import COUNT, NONE, POSITIVE, Constant, Domain, NoConstant, Notation, Quantity
+
+THEOREM = load("arbitrary-participation/theorem-3.1")
+GOOD = dict(L=1, F=5, I=2, P=2, T=8, gamma=1 / 48, eta=6, rho=0.75, nu=2, beta=0.5, delta=0, sigma=0.5)
+
+
+def explicit(constants=None, **changes):
+    keywords = {k: changes.pop(k) for k in ("assume", "checked") if k in changes}
+    return evaluate(THEOREM, dict(constants or GOOD, **changes), form="explicit", **keywords)
+
+
+# --- settings --------------------------------------------------------------------------------------------------
+
+
+def test_settings_broadcast_and_equal_one_evaluation_each():
+    T = np.array([4, 8, 5000])
+    sigma = np.array([[0.0], [1.0]])
+    grid = explicit(T=T, sigma=sigma)
+    assert grid.value.shape == (2, 3)
+    for i in range(2):
+        for j in range(3):
+            assert grid.value[i, j] == float(explicit(T=T[j], sigma=sigma[i, 0]).value)
+
+
+@pytest.mark.parametrize("shape", [(20001,), (3, 9000), (9000, 3), (1, 20001)])
+def test_chunks_do_not_change_a_value(shape):
+    rng = np.random.default_rng(0)
+    sigma = rng.uniform(0, 2, shape)
+    T = rng.integers(4, 100, shape[-1:]).astype(float)
+    got = explicit(sigma=sigma, T=T).value
+    slope = float(explicit(sigma=1, T=4).value - explicit(sigma=0, T=4).value)
+    gap = 8 * 5 / (1 / 48 * 6 * 2)
+    assert got == pytest.approx(float(explicit(sigma=0, T=4).value) - gap / 4 + gap / T + slope * sigma**2)
+
+
+def test_terms_add_up_to_the_value():
+    evaluation = explicit()
+    assert sum(float(v) for v in evaluation.terms.values()) == pytest.approx(float(evaluation.value))
+    assert evaluation.dominant == "initial gap"
+
+
+# --- conditions and guarantees -----------------------------------------------------------------------------------
+
+
+def test_a_condition_at_equality_holds_in_spite_of_rounding():
+    for L, I, P in [(1, 1, 3), (3, 7, 5), (0.1, 3, 7), (1.7, 13, 11)]:
+        assert explicit(L=L, I=I, P=P, T=2 * P, gamma=1 / (12 * L * I * P), eta=6).valid
+
+
+def test_a_broken_condition_keeps_the_value_and_gives_both_sides_and_the_largest_step():
+    evaluation = explicit(gamma=0.03, assume=["all"])
+    assert float(evaluation.value) > 0
+    assert not evaluation.valid and not evaluation.guarantee
+    first = evaluation.conditions[0]
+    assert (float(first.left), float(first.right)) == (0.03, pytest.approx(1 / 48))
+    assert not first.holds and first.limits == "gamma"
+    assert float(first.admissible) == pytest.approx(1 / 48)
+    second = evaluation.conditions[1]
+    assert second.admissible == pytest.approx(1 / (2 * 1 * 2 * 2) / 6)
+    assert any("a condition fails" in reason for reason in evaluation.why_not)
+    assert explicit(gamma=float(first.admissible)).valid
+
+
+@pytest.mark.parametrize(("name", "factor"), [("gamma", 1 + 1e-9), ("eta", 1 + 1e-9), ("P", 2.5)])
+def test_each_of_the_three_conditions_can_fail(name, factor):
+    at_caps = dict(GOOD, P=4, gamma=1 / 96, eta=6)
+    assert explicit(at_caps).valid
+    assert not explicit(
+        at_caps, **{name: np.ceil(at_caps[name] * factor) if name == "P" else at_caps[name] * factor}
+    ).valid
+
+
+def test_a_guarantee_needs_assumptions_checked_or_assumed():
+    assert not explicit().guarantee
+    assert explicit(assume=["all"]).guarantee
+    checked = {a.name: True for a in THEOREM.form("explicit").assumptions}
+    assert explicit(checked=checked).guarantee
+    assert not explicit(checked=dict(checked, smooth=False), assume=["all"]).guarantee
+    partly = explicit(assume=["smooth"])
+    assert partly.assumptions["smooth"] == "assumed" and not partly.guarantee
+
+
+@pytest.mark.parametrize("source", ["trajectory", "estimated"])
+def test_constants_seen_along_a_run_or_estimated_never_guarantee(source):
+    soft = explicit(delta=Constant(0.1, source), assume=["all"])
+    assert not soft.guarantee
+    assert soft.constants["delta"].source == source
+    assert explicit(delta=Constant(0.1, "exact"), assume=["all"]).guarantee
+
+
+def test_order_only_asymptotic_and_refuted_forms_never_guarantee():
+    printed = evaluate(THEOREM, GOOD, form="printed", assume=["all"])
+    assert not printed.guarantee and "O(.)" in printed.why_not[0]
+    lemma = evaluate(load("arbitrary-participation/lemma-4.5"), dict(P=5, upsilonhat=1), assume=["all"])
+    assert not lemma.guarantee and "limit" in lemma.why_not[0]
+    false = evaluate(load("arbitrary-participation/proposition-4.1"), dict(d=1), form="printed", assume=["all"])
+    assert not false.guarantee and false.verdict == "refuted"
+
+
+def test_a_derived_constant_is_as_soft_as_its_softest_input():
+    result = weighted()
+    soft = evaluate(result, dict(p=Constant(np.array([0.5, 1.0]), "estimated"), T=3), assume=["all"])
+    assert soft.constants["N"].source == "estimated"
+
+
+# --- constants ---------------------------------------------------------------------------------------------------
+
+
+def test_constants_may_be_given_by_concept():
+    renamed = {THEOREM.notation[k].concept: v for k, v in GOOD.items()}
+    assert float(evaluate(THEOREM, renamed, form="explicit").value) == float(explicit().value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"gama": 1}, "unknown constant of arbitrary-participation/theorem-3.1 'gama'; did you mean gamma"),
+        ({"sigma": -1}, r"sigma = -1 is outside its domain \[0, inf\): gradient noise"),
+        ({"T": 10.5}, r"T = 10.5 is outside its domain integers in \[1, inf\)"),
+        ({"rho": 2}, r"rho = 2 is outside its domain \(0, 1\]"),
+        ({"L": float("nan")}, "L = nan is outside"),
+        ({"F": float("inf")}, "F = inf is outside"),
+        ({"gamma": 0}, "gamma = 0 is outside"),
+        ({"T": [8, -1]}, r"T\[1\] = -1 is outside"),
+        ({"L": "os"}, "L = 'os' is not a number"),
+        ({"L": [[1], [2, 3]]}, "is not a number"),
+        ({"L": []}, "L is empty"),
+        ({"smoothness": 2}, "L is given twice, unequal"),
+        ({"S": 4}, "rho = 0.75 contradicts 0.5, which follows from S"),
+        ({"nu": NoConstant("the Hessians differ")}, "nu .* has no finite value: the Hessians differ"),
+    ],
+)
+def test_a_wrong_constant_is_one_clear_line(changes, message):
+    with pytest.raises(FedboundsError, match=message) as error:
+        explicit(changes | {k: v for k, v in GOOD.items() if k not in changes})
+    assert "\n" not in str(error.value)
+
+
+def test_a_million_is_an_integer():
+    assert explicit(T=1e6).valid
+
+
+def test_missing_constants_are_listed_with_their_meaning():
+    with pytest.raises(FedboundsError, match=r"needs F \(initial gap .*\), I \(local SGD steps per round\)"):
+        evaluate(THEOREM, dict(L=1), form="explicit")
+
+
+def test_an_unknown_form_or_assumption_names_those_there_are():
+    with pytest.raises(FedboundsError, match="did you mean explicit"):
+        evaluate(THEOREM, GOOD, form="explict")
+    with pytest.raises(FedboundsError, match="did you mean smooth"):
+        explicit(assume=["smoot"])
+
+
+def test_participants_give_the_participation_norm():
+    without_rho = {k: v for k, v in GOOD.items() if k != "rho"}
+    evaluation = explicit(without_rho, S=4)
+    assert float(evaluation.constants["rho"].value) == 0.5
+    assert evaluation.constants["rho"].source == "derived"
+    assert explicit(dict(without_rho, rho=0.5), S=4).valid
+
+
+@given(st.dictionaries(st.sampled_from([*GOOD, "x", "P "]), st.floats() | st.text(max_size=3) | st.none(), max_size=14))
+def test_whatever_is_given_the_answer_is_a_value_or_one_line(constants):
+    try:
+        evaluation = evaluate(THEOREM, constants, form="explicit")
+    except FedboundsError as error:
+        assert "\n" not in str(error)
+    else:
+        assert isinstance(float(evaluation.value), float)
+
+
+# --- vectors over clients ------------------------------------------------------------------------------------------
+
+
+def weighted():
+    letters = Notation(
+        [
+            Quantity("p", "p", "rates", "rates", Domain(high=1, low_open=True), shape=("clients",)),
+            Quantity("N", "N", "number of clients", "clients", COUNT),
+            Quantity("T", "T", "rounds", "rounds", POSITIVE, NONE),
+            Quantity("W", "W", "mean of 1/p", "mean_inverse", POSITIVE),
+        ]
+    )
+    p, N, T, W = letters.p, letters.N, letters.T, letters.W
+    form = Form(
+        "explicit",
+        (
+            Term("mean", MeanOverClients((1 - p) ** T)),
+            Term("sum", SumOverClients(p * T) / N),
+            Term("max", MaxOverClients(1 / p) * W),
+        ),
+        (Condition(SumOverClients(p), "<=", N, "rates"),),
+        derived=(
+            Derived("N", ("p",), lambda p: float(p.shape[-1]), "the length of p"),
+            Derived("W", ("p",), MeanOverClients(1 / p), "by definition"),
+        ),
+    )
+    result = Result("x/y", "lemma", "t", Source("x", "y"), LEAST_GRADIENT, letters, (form,), "explicit", "s")
+    return result
+
+
+def test_reductions_over_clients_broadcast_with_settings():
+    result = weighted()
+    rates = np.array([0.1, 0.35, 0.8])
+    evaluation = evaluate(result, dict(p=rates, T=np.array([1.0, 2.0])))
+    for j, T in enumerate([1.0, 2.0]):
+        mean = np.mean((1 - rates) ** T)
+        assert evaluation.value[j] == pytest.approx(mean + rates.sum() * T / 3 + 10 * np.mean(1 / rates))
+    many = evaluate(result, dict(p=np.stack([rates, rates[::-1]]), T=np.arange(1.0, 9001.0)[:, None]))
+    assert many.value.shape == (9000, 2)
+    assert many.value[1] == pytest.approx(evaluation.value[1])
+    assert bool(np.all(evaluation.valid))
+
+
+def test_the_number_of_clients_is_inferred_and_a_conflict_is_an_error():
+    result = weighted()
+    assert float(evaluate(result, dict(p=[0.5, 1], T=1)).constants["N"].value) == 2
+    with pytest.raises(FedboundsError, match="N = 3 contradicts 2, which follows from p"):
+        evaluate(result, dict(p=[0.5, 1], T=1, N=3))
+    with pytest.raises(FedboundsError, match="p = 0.5 is one number; it needs one per client"):
+        evaluate(result, dict(p=0.5, T=1))
+    with pytest.raises(FedboundsError, match=r"p\[1\] = 1.5 is outside"):
+        evaluate(result, dict(p=[0.5, 1.5], T=1))
+
+
+def test_a_derived_vector_reduction_may_be_given_as_a_number_or_by_its_inputs():
+    result = weighted()
+    assert float(evaluate(result, dict(p=[0.5, 1], T=1, W=1.5)).value) == pytest.approx(
+        float(evaluate(result, dict(p=[0.5, 1], T=1)).value)
+    )
+    with pytest.raises(FedboundsError, match="W = 2 contradicts 1.5"):
+        evaluate(result, dict(p=[0.5, 1], T=1, W=2))
+
+
+def test_minima_broadcast_and_infinite_branches_are_ignored():
+    corollary = load("arbitrary-participation/corollary-3.2")
+    setting = {k: v for k, v in GOOD.items() if k not in ("gamma", "eta", "sigma")}
+    evaluation = evaluate(corollary, dict(setting, sigma=np.array([0.0, 100.0]), T=900), form="explicit")
+    assert evaluation.prescribed["eta"][0] == pytest.approx(6 * 30)
+    assert evaluation.prescribed["eta"][1] < 6 * 30
+
+
+def test_the_value_alone_is_the_sum_of_the_parts():
+    form = THEOREM.form("sharp")
+    constants = {k: np.asarray(v, float) for k, v in GOOD.items()}
+    terms, *_ = compile_form(form).parts(constants)
+    assert float(compile_form(form).value(constants)) == pytest.approx(float(sum(terms)), rel=1e-13)
