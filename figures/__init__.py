@@ -1,0 +1,1 @@
+"""Pictures: bounds against runs, term by term, each with its data and its provenance beside it."""

@@ -1,0 +1,148 @@
+"""Pictures with their data: a figure, the curves it shows, a caption, and where the numbers came from."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module, metadata
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from bounds.errors import FedboundsError
+
+STYLE = Path(__file__).with_name("fedbounds.mplstyle")
+ROWS = 300  # of data kept per curve
+FORMATS = (".png", ".pdf", ".svg")
+# Okabe and Ito's colours, told apart by colour-blind readers; in greyscale the line styles tell them apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8c8c00")
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+BOUND = "#000000"
+CROSSED = "#d00000"
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Our style sheet for what is drawn inside; the caller's rcParams are untouched afterwards."""
+    with mpl.rc_context(fname=str(STYLE)):
+        yield
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of a figure: label, x and y, and a band where there is one; shapes all (points,)."""
+
+    label: str
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+    def thinned(self) -> Curve:
+        """At most 300 points, first and last included, evenly spaced in the index (logarithmically in a long curve
+        whose x starts at 0 or 1)."""
+        count = len(self.x)
+        if count <= ROWS:
+            return self
+        keep = np.unique(np.round(np.linspace(0, count - 1, ROWS)).astype(int))
+        pick = lambda a: None if a is None else np.asarray(a)[keep]  # noqa: E731
+        return Curve(self.label, np.asarray(self.x)[keep], np.asarray(self.y)[keep], pick(self.low), pick(self.high))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure with its data.
+
+    Args:
+        figure: the matplotlib figure.
+        caption: what it shows, with the conditions that hold and those that do not, and any scaling-down.
+        alternative: one sentence for readers who cannot see it.
+        curves: the data, at most 300 rows a curve when saved.
+        provenance: specification, seeds, constants: whatever made the numbers.
+    """
+
+    figure: Figure
+    caption: str
+    alternative: str
+    curves: Sequence[Curve] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def save(self, path: str | Path) -> list[Path]:
+        """Write the figure, its data (.csv) and its manifest (.json) beside it; returns what was written.
+
+        Raises:
+            FedboundsError: the ending is not .png, .pdf or .svg, or the place cannot be written.
+        """
+        target = Path(path)
+        if target.suffix not in FORMATS:
+            raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
+        image = io.BytesIO()
+        stamp = {"Date": None} if target.suffix == ".svg" else {"CreationDate": None} if target.suffix == ".pdf" else {}
+        with styled():
+            self.figure.savefig(image, format=target.suffix[1:], metadata=stamp or None)
+        data = self._data()
+        manifest = {
+            "schema": "fedbounds.figure/1",
+            "version": import_module("fedbounds").__version__,
+            "caption": self.caption,
+            "alternative": self.alternative,
+            "provenance": _plain(self.provenance),
+            "versions": {name: metadata.version(name) for name in ("numpy", "scipy", "sympy", "matplotlib")},
+            "sha256": {target.with_suffix(".csv").name: hashlib.sha256(data).hexdigest()},
+        }
+        written = [target, target.with_suffix(".csv"), target.with_suffix(".json")]
+        contents = [image.getvalue(), data, (json.dumps(manifest, indent=2) + "\n").encode()]
+        for file, content in zip(written, contents, strict=True):
+            write_atomically(file, content)
+        return written
+
+    def _data(self) -> bytes:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["curve", "x", "y", "low", "high"])
+        for curve in (c.thinned() for c in self.curves):
+            columns = [curve.x, curve.y, curve.low, curve.high]
+            for i in range(len(curve.x)):
+                writer.writerow([curve.label, *("" if c is None else f"{float(c[i]):.6g}" for c in columns)])
+        return text.getvalue().encode()
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write under a temporary name, sync, rename.
+
+    Raises:
+        FedboundsError: the place cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as handle:
+            handle.write(content)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(handle.name, 0o644)
+        os.replace(handle.name, path)
+    except OSError as error:
+        raise FedboundsError(f"cannot write {path}: {error.strerror}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value
