@@ -12,7 +12,7 @@ class Assumption:
     Args:
         name: how it is called on the command line (`--assume smooth`).
         statement: what must hold, in one line of LaTeX-free words and formulas.
-        label: the paper's own label, e.g. "Assumption 1", or "unstated" when the proof needs it but the paper is silent.
+        label: the paper's own label, e.g. "Assumption 1", or "unstated" when the proof needs it unsaid.
 
     Example:
         >>> SMOOTH.name, SMOOTH.label

@@ -7,8 +7,11 @@ Inside a reduction a vector symbol stands for its n-th entry, so `mean_over_clie
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import sympy as sp
+from sympy.printing.latex import LatexPrinter
 
 
 class OverClients(sp.Function):
@@ -17,7 +20,11 @@ class OverClients(sp.Function):
     nargs = 1
     latex_operator = ""
 
-    def _latex(self, printer, exp=None) -> str:
+    if TYPE_CHECKING:  # sympy's own annotation promises a class of undefined functions
+
+        def __new__(cls, argument: object) -> sp.Expr: ...
+
+    def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         body = rf"{self.latex_operator}\left({printer._print(self.args[0])}\right)"
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
 

@@ -33,8 +33,8 @@ class _Printer(NumPyPrinter):
 
     def _print_Pow(self, expr: sp.Expr, rational: bool = False) -> str:
         base, exponent = expr.args
-        if base.is_Symbol and exponent.is_Integer and 2 <= int(exponent) <= 4:  # products beat pow by far
-            return "(" + "*".join([self._print(base)] * int(exponent)) + ")"
+        if base.is_Symbol and isinstance(exponent, sp.Integer) and 2 <= exponent.p <= 4:  # products beat pow by far
+            return "(" + "*".join([self._print(base)] * exponent.p) + ")"
         return super()._print_Pow(expr, rational=rational)
 
 
@@ -55,7 +55,7 @@ def compile_expressions(
 
 def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:
     """Every free symbol, in alphabetical order."""
-    free: set[sp.Symbol] = set().union(*(sp.sympify(e).free_symbols for e in expressions))  # pyright: ignore
+    free: set[sp.Symbol] = set().union(*(e.free_symbols for e in expressions))  # pyright: ignore
     return tuple(sorted(free, key=lambda s: s.name))
 
 
@@ -72,10 +72,10 @@ class Compiled:
         terms = [t.expression for t in form.terms]
         self._counts = (len(terms), len(form.conditions), len(form.prescribes))
         self.extremes = [c.extreme for c in form.conditions]
-        pieces = [sp.sympify(e) for e in terms]
-        pieces += [sp.sympify(side) for c in form.conditions for side in (c.left, c.right)]
-        pieces += [sp.nan if e is None else sp.sympify(e) for e in self.extremes]
-        pieces += [sp.sympify(e) for e in form.prescribes.values()]
+        pieces = list(terms)
+        pieces += [side for c in form.conditions for side in (c.left, c.right)]
+        pieces += [sp.nan if e is None else e for e in self.extremes]
+        pieces += form.prescribes.values()
         self._parts = tuple(pieces)
         self._total = (sp.Add(*terms),)
         self._names = arguments(pieces)

@@ -32,7 +32,7 @@ def dimension_of(expression: sp.Expr, notation: Notation) -> Dimension | None:
         bounds.dimensions.DimensionMismatch: sigma**2 + 1 adds 1 and f^2/x^2
     """
     units = {quantity.symbol: quantity.dimension for quantity in notation.values()}
-    return _dimension(sp.sympify(expression), units)
+    return _dimension(expression, units)
 
 
 def _same(expression: sp.Expr, units: Mapping[sp.Symbol, Dimension], word: str) -> Dimension | None:
@@ -56,14 +56,14 @@ def _dimension(expression: sp.Expr, units: Mapping[sp.Symbol, Dimension]) -> Dim
     if isinstance(expression, sp.Mul):
         total = NONE
         for factor in expression.args:
-            part = _dimension(factor, units)  # pyright: ignore[reportArgumentType]
+            part = _dimension(factor, units)
             if part is None:
                 return None
             total = total * part
         return total
     if isinstance(expression, sp.Pow):
         base, exponent = expression.args
-        unit = _dimension(base, units)  # pyright: ignore[reportArgumentType]
+        unit = _dimension(base, units)
         if unit is None or unit == NONE:
             return unit
         if not exponent.is_Rational:

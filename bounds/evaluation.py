@@ -12,10 +12,11 @@ import sympy as sp
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
 from bounds.result import Derived, Form, Result
-from bounds.symbols import Constant, NoConstant, Quantity
+from bounds.symbols import Constant, NoConstant, Quantity, Source
 
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
 AGREEMENT = 1e-9  # relative difference at which a given and a derived constant contradict each other
+SOFT: Mapping[Source, str] = {"trajectory": "known only along one run", "estimated": "only estimated"}  # sources that never guarantee
 
 Value = float | int | np.ndarray | Iterable[float] | Constant
 
@@ -143,7 +144,7 @@ def evaluate(
             text=c.text,
             latex=c.latex,
             why=c.why,
-            holds=_compare(left, c.op, right),
+            holds=holds(left, c.op, right),
             left=left,
             right=right,
             limits=c.limits.name if c.limits is not None else "",
@@ -174,7 +175,8 @@ def evaluate(
     )
 
 
-def _compare(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
+def holds(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
+    """Whether left op right, elementwise, up to rounding; the strict operators are strict."""
     slack = ROUNDING * np.maximum(np.abs(left), np.abs(right))
     slack = np.where(np.isfinite(slack), slack, 0.0)
     if op == "<=":
@@ -204,8 +206,7 @@ def _reasons(
     if not np.all(valid):
         broken = "; ".join(c.text for c in checks if not np.all(c.holds))
         reasons.append(f"a condition fails: {broken}")
-    soft = {"trajectory": "known only along one run", "estimated": "only estimated"}
-    reasons += [f"{name} is {soft[c.source]}" for name, c in known.items() if c.source in soft]
+    reasons += [f"{name} is {SOFT[c.source]}" for name, c in known.items() if c.source in SOFT]
     violated = [name for name, status in statuses.items() if status == "violated"]
     if violated:
         reasons.append(f"assumptions violated: {', '.join(violated)}")
@@ -266,13 +267,13 @@ def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], p
     if name in known:
         return True
     for rule in form.derived:
-        if rule.name == name and name not in pending:
-            if all(_derive(result, form, i, known, (*pending, name)) for i in rule.inputs):
-                value = np.asarray(_apply(result, rule, known), dtype=float)
-                result.notation[name].check(value)
-                softest = [known[i].source for i in rule.inputs if known[i].source in ("trajectory", "estimated")]
-                known[name] = Constant(value, softest[0] if softest else "derived", rule.why)
-                return True
+        usable = rule.name == name and name not in pending
+        if usable and all(_derive(result, form, i, known, (*pending, name)) for i in rule.inputs):
+            value = np.asarray(_apply(result, rule, known), dtype=float)
+            result.notation[name].check(value)
+            soft = [known[i].source for i in rule.inputs if known[i].source in SOFT]
+            known[name] = Constant(value, soft[0] if soft else "derived", rule.why)
+            return True
     default = result.notation[name].default
     if default is not None:
         known[name] = Constant(np.asarray(default), "given", "default")

@@ -21,17 +21,21 @@ class Optimum:
 
 
 def maximise(
-    objective: Sequence[Fraction | int], rows: Sequence[Sequence[Fraction | int]], limits: Sequence[Fraction | int]
+    objective: Sequence[Fraction | int],
+    rows: Sequence[Sequence[Fraction | int]],
+    limits: Sequence[Fraction | int],
+    nonnegative: int = 0,
 ) -> Optimum:
-    r"""Maximise $c\cdot x$ over all $x$ (of either sign) with $A x\le b$, where $b\ge0$, so that $x=0$ is admissible.
+    r"""Maximise $c\cdot x$ over all $x$ with $A x\le b$, where $b\ge0$, so that $x=0$ is admissible.
 
     The simplex method with Bland's rule, which cannot cycle. The multipliers $\lambda\ge0$ satisfy $\lambda A=c$ and
-    $\lambda\cdot b$ = the value: a proof that anyone can check.
+    $\lambda\cdot b$ = the value (where all of x is free): a proof that anyone can check.
 
     Args:
         objective: c, shape (n,).
         rows: A, shape (m, n).
         limits: b, shape (m,), none negative.
+        nonnegative: how many of the last coordinates must be at least 0; the others are free.
 
     Raises:
         FedboundsError: a negative limit, or no largest value.
@@ -44,28 +48,36 @@ def maximise(
     n, m = len(objective), len(rows)
     if any(limit < 0 for limit in limits):
         raise FedboundsError("a linear program needs limits of at least 0, so that the origin is admissible")
-    # columns: x = u - w with u, w >= 0, then one slack per row, then the right-hand side
+    # columns: x, then the negative parts of its free coordinates, one slack per row, and the right-hand side
+    free = n - nonnegative
     table = [
         [Fraction(a) for a in row]
-        + [-Fraction(a) for a in row]
+        + [-Fraction(a) for a in row[:free]]
         + [Fraction(int(i == j)) for j in range(m)]
         + [Fraction(limits[i])]
         for i, row in enumerate(rows)
     ]
-    costs = [Fraction(c) for c in objective] + [-Fraction(c) for c in objective] + [Fraction(0)] * (m + 1)
-    basis = [2 * n + i for i in range(m)]
+    costs = [Fraction(c) for c in objective] + [-Fraction(c) for c in objective[:free]] + [Fraction(0)] * (m + 1)
+    basis = [n + free + i for i in range(m)]
     while (enter := next((j for j, cost in enumerate(costs[:-1]) if cost > 0), None)) is not None:
         ratios = [(row[-1] / row[enter], basis[i], i) for i, row in enumerate(table) if row[enter] > 0]
         if not ratios:
             raise FedboundsError("the linear program has no largest value")
         leave = min(ratios)[2]
         pivot = table[leave][enter]
-        table[leave] = [entry / pivot for entry in table[leave]]
+        table[leave] = [entry / pivot if entry else entry for entry in table[leave]]
         for i, row in enumerate(table):
             if i != leave and row[enter]:
-                table[i] = [entry - row[enter] * p for entry, p in zip(row, table[leave], strict=True)]
-        costs = [cost - costs[enter] * p for cost, p in zip(costs, table[leave], strict=True)]
+                table[i] = _less(row, row[enter], table[leave])
+        costs = _less(costs, costs[enter], table[leave])
         basis[leave] = enter
     solution = dict(zip(basis, (row[-1] for row in table), strict=True))
-    point = tuple(solution.get(j, Fraction(0)) - solution.get(n + j, Fraction(0)) for j in range(n))
-    return Optimum(-costs[-1], point, tuple(-costs[2 * n + i] for i in range(m)))
+    zero = Fraction(0)
+    point = tuple(
+        solution.get(j, zero) - (solution.get(n + j, zero) if j < free else zero) for j in range(n)
+    )
+    return Optimum(-costs[-1], point, tuple(-costs[n + free + i] for i in range(m)))
+
+
+def _less(row: list[Fraction], factor: Fraction, pivot: list[Fraction]) -> list[Fraction]:
+    return [entry - factor * p if p else entry for entry, p in zip(row, pivot, strict=True)]

@@ -19,11 +19,12 @@ class NamedNumber(sp.AtomicExpr):
     is_real = True
     is_positive = True
     is_finite = True
-    _diff_wrt = False
+    name: str
+    exact: sp.Expr
 
     def __new__(cls, name: str, exact: sp.Expr) -> NamedNumber:
         number = super().__new__(cls)
-        number.name, number.exact = name, sp.sympify(exact)
+        number.name, number.exact = name, exact
         return number
 
     def _hashable_content(self) -> tuple[object, ...]:
@@ -33,7 +34,7 @@ class NamedNumber(sp.AtomicExpr):
         return (self.name, self.exact)
 
     def _eval_evalf(self, prec: int) -> sp.Expr:
-        return self.exact._eval_evalf(prec)
+        return self.exact._eval_evalf(prec) or self.exact
 
     def _eval_derivative(self, s: sp.Symbol) -> sp.Expr:
         return sp.S.Zero

@@ -1,4 +1,4 @@
-"""The papers there are: a static table, joined by strangers' packages through the entry-point group fedbounds.papers."""
+"""The papers there are: a static table, joined by strangers' packages through the entry points fedbounds.papers."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Condition:
         if self.limits is None:
             return None
         for near, far in ((self.left, self.right), (self.right, self.left)):
-            rest, power = sp.sympify(near).as_independent(self.limits, as_Add=False)
+            rest, power = near.as_independent(self.limits, as_Add=False)
             exponent = power.as_base_exp()[1]
             if power.as_base_exp()[0] == self.limits and not far.has(self.limits):
                 return (far / rest) ** (1 / exponent)
@@ -89,7 +89,7 @@ class Derived:
     Args:
         name: the constant.
         inputs: the constants it is computed from.
-        rule: a sympy expression in the inputs' symbols, or a numpy function of the inputs (in order; vectors last-axis).
+        rule: a sympy expression in the inputs' symbols, or a numpy function of the inputs in order (clients last).
         why: how, in words.
         free: whether another value may be given although the inputs are there (a default rather than a definition).
     """
@@ -154,7 +154,7 @@ class Form:
         """Every symbol that the terms and conditions need."""
         expressions = [t.expression for t in self.terms]
         expressions += [side for c in self.conditions for side in (c.left, c.right)]
-        return frozenset().union(*(sp.sympify(e).free_symbols for e in expressions))
+        return frozenset(s for e in expressions for s in e.free_symbols if isinstance(s, sp.Symbol))
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from matplotlib.patches import Patch
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, evaluate
 from bounds.result import Result
+from bounds.symbols import Notation
 from figures.picture import COLOURS, Curve, Picture, styled
 
 TIE = 1e-9  # terms this close are equal (a prescribed step size often balances two of them); the first is shown
@@ -114,7 +115,8 @@ def regime_map(
         axes.set_xlabel(f"{x_name}: {_meaning(meaning, x_name)}")
         axes.set_ylabel(f"{y_name}: {_meaning(meaning, y_name)}")
         handles = [
-            Patch(facecolor=COLOURS[i % len(COLOURS)], alpha=0.55, hatch=HATCHES[i % 8], label=names[i]) for i in present
+            Patch(facecolor=COLOURS[i % len(COLOURS)], alpha=0.55, hatch=HATCHES[i % 8], label=names[i])
+            for i in present
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)
         axes.set_title(f"Dominant term of {result.key} [{evaluation.form.name}]")
@@ -130,6 +132,6 @@ def regime_map(
     )
 
 
-def _meaning(notation: Mapping, name: str) -> str:
-    quantity = notation.resolve(name)  # pyright: ignore[reportAttributeAccessIssue]
-    return quantity.meaning
+def _meaning(notation: Notation, name: str) -> str:
+    quantity = notation.resolve(name)
+    return quantity.meaning if quantity is not None else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import sympy as sp
 
@@ -14,7 +16,7 @@ from bounds.result import Form, Result
 @click.command("list")
 @click.option("--paper", "wanted", metavar="P", help="Only this paper.")
 @json_option
-def list_results(wanted, as_json) -> None:
+def list_results(wanted: str | None, as_json: bool) -> None:
     """List every result: its key, its kind, its forms and its title."""
     papers = [paper(name) for name in ([wanted] if wanted else paper_names())]
     if as_json:
@@ -47,7 +49,7 @@ def list_results(wanted, as_json) -> None:
 @click.option("--bibtex", "style", flag_value="bibtex", help="The paper's BibTeX entry.")
 @click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
 @json_option
-def show(key, form, style, as_json) -> None:
+def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
     """Show the result KEY: statement, forms, terms, conditions, assumptions and letters."""
     if style == "bibtex":
         click.echo(paper(key.partition("/")[0]).bibtex)
@@ -77,7 +79,7 @@ def latex(result: Result, form: Form) -> str:
     return "\n".join(lines)
 
 
-def as_document(result: Result, forms: list[Form]) -> dict:
+def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
     """Everything `show` knows, for JSON."""
     return {
         "key": result.key,

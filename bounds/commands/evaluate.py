@@ -26,7 +26,15 @@ from bounds.registry import load
 @constants_options
 @assume_option
 @json_option
-def evaluate(key, form, settings, source, bare, assume, as_json) -> None:
+def evaluate(
+    key: str,
+    form: str | None,
+    settings: tuple[str, ...],
+    source: str | None,
+    bare: tuple[str, ...],
+    assume: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Evaluate the result KEY: value, terms, conditions, and whether it is a guarantee.
 
     \b

@@ -35,10 +35,10 @@ def suprema_at_different_rounds() -> tuple[Fraction, Fraction]:
     offsets = (Fraction(-1), Fraction(1))
     rounds = ((Fraction(1), Fraction(0)), (Fraction(1, 2), Fraction(1, 2)))
     d2 = max(v**2 for v in offsets)
-    means = [sum(q * v for q, v in zip(weights, offsets, strict=True)) for weights in rounds]
+    means = [sum((q * v for q, v in zip(weights, offsets, strict=True)), Fraction(0)) for weights in rounds]
     beta2 = max(mean**2 for mean in means)
     nu2 = max(
-        sum(q * (v - mean) ** 2 for q, v in zip(weights, offsets, strict=True))
+        sum((q * (v - mean) ** 2 for q, v in zip(weights, offsets, strict=True)), Fraction(0))
         for weights, mean in zip(rounds, means, strict=True)
     )
     return d2, beta2 + nu2
@@ -76,8 +76,8 @@ def ergodic_but_not_uniformly(P: int = 10) -> tuple[Fraction, Fraction]:
     first_multiple = -(-start // P) * P
     assert start <= first_multiple and first_multiple + P <= start + block
     heads = (Fraction(0), Fraction(1))  # the window mean of client 1: all tails or all heads
-    mean = sum(heads) / 2
-    return Fraction(1, 10), sum((h - mean) ** 2 for h in heads) / 2 * 4
+    mean = sum(heads, Fraction(0)) / 2
+    return Fraction(1, 10), sum(((h - mean) ** 2 for h in heads), Fraction(0)) / 2 * 4
 
 
 def lost_weight_variance(N: int = 250, S: int = 10) -> tuple[Fraction, Fraction]:

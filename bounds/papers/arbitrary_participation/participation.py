@@ -127,7 +127,7 @@ EQUATION_15 = Result(
         ),
         Form(
             "sharp:median",
-            (Term("window divergence", SumOverClients(Abs(n.qbar - MedianOverClients(n.qbar))) ** 2 * d**2),),
+            (Term("window divergence", d**2 * sp.Pow(SumOverClients(Abs(n.qbar - MedianOverClients(n.qbar))), 2)),),
             (),
             (BOUNDED_DIVERGENCE, WEIGHTS),
             note="|sum_n (qbar_n - mu) v_n| <= d sum_n |qbar_n - mu|, least at the median",

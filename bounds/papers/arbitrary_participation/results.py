@@ -1,13 +1,14 @@
 r"""Theorem 3.1 and Corollaries 3.2, 3.3, the decomposition (11) and the lemmas of the proof.
 
-Read it beside the paper: the algorithm is $\mathbf x_{t+1}=\mathbf x_t+\sum_nq_t^n\Delta_t^n$, amplified by $\eta$ every
-$P$ rounds. All letters are those of the paper; `nu`, `beta`, `delta` are the roots of its tilde quantities.
+Read it beside the paper: the algorithm is $\mathbf x_{t+1}=\mathbf x_t+\sum_nq_t^n\Delta_t^n$, amplified by $\eta$
+every $P$ rounds. All letters are those of the paper; `nu`, `beta`, `delta` are the roots of its tilde quantities.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import sympy as sp
 from sympy import Integer, Min, Rational, exp, floor, sqrt
@@ -24,7 +25,7 @@ from bounds.papers.arbitrary_participation.assumptions import (
 )
 from bounds.papers.arbitrary_participation.notation import NOTATION
 from bounds.result import Condition, Derived, Form, Result, Source, Term
-from bounds.symbols import GRADIENT, PARAMETER
+from bounds.symbols import GRADIENT, PARAMETER, Dimension
 
 PAPER = "Wang & Ji 2022"
 n = NOTATION
@@ -60,8 +61,8 @@ def theorem_terms(
 ) -> tuple[Term, ...]:
     r"""The seven terms of eq. (8) with these constants.
 
-    $$c_1\frac{\mathcal F}{\gamma\eta IT}+c_2\gamma^2L^2I^2\tilde\nu^2+c_3\gamma^2L^2I^2P^2\tilde\beta^2+c_4\tilde\delta^2
-      +(c_5\gamma^2L^2I+c_6\gamma^2L^2IP\rho^2+c_7\gamma\eta L\rho^2)\sigma^2$$
+    $$c_1\frac{\mathcal F}{\gamma\eta IT}+c_2\gamma^2L^2I^2\tilde\nu^2+c_3\gamma^2L^2I^2P^2\tilde\beta^2
+      +c_4\tilde\delta^2+(c_5\gamma^2L^2I+c_6\gamma^2L^2IP\rho^2+c_7\gamma\eta L\rho^2)\sigma^2$$
     """
     a2 = gamma**2 * L**2
     return (
@@ -200,8 +201,8 @@ THEOREM_3_1 = Result(
 def at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: object) -> Form:
     """A form of Theorem 3.1 with gamma and eta replaced by the corollary's; the caps then hold by construction."""
     values = {gamma: steps["gamma"], eta: steps["eta"]}
-    terms = tuple(Term(t.name, t.expression.subs(values, simultaneous=True)) for t in form.terms)
-    return replace(form, name=name, terms=terms, prescribes=steps, **changes)  # pyright: ignore[reportArgumentType]
+    terms = tuple(Term(t.name, cast(sp.Expr, t.expression.xreplace(values))) for t in form.terms)
+    return replace(form, name=name, terms=terms, prescribes=steps, **changes)
 
 
 LOCAL_STEP = 1 / (12 * L * I * P * sqrt(T))
@@ -325,7 +326,7 @@ COROLLARY_3_3 = Result(
 # --- The decomposition (11) and the lemmas of Appendix C --------------------------------------------------------
 
 
-def single(of: str, latex: str, dimension=GRADIENT**2, **kind: str) -> Measure:
+def single(of: str, latex: str, dimension: Dimension = GRADIENT**2, **kind: str) -> Measure:
     """A left-hand side at one point, round or window."""
     return Measure("single", "none", of, latex, dimension, **kind)
 

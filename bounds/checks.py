@@ -1,0 +1,163 @@
+"""Checks at the border: the user's numbers become ints, floats and arrays, or one line says what is wrong."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bounds.errors import FedboundsError
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether the value is a real number; booleans and text are not.
+
+    Example:
+        >>> is_number(1), is_number(True), is_number("1")
+        (True, False, False)
+    """
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def check_count(name: str, value: object, low: int = 1, high: int | None = None, why: str = "") -> int:
+    """The value as an int, or an error that quotes it with the legal range; 10.0 is whole, True is not.
+
+    Args:
+        name: what the user calls it.
+        value: what the user gave.
+        low: the least legal value.
+        high: the largest legal value, if any.
+        why: the reason for the range, in a few words.
+
+    Raises:
+        FedboundsError: not a whole number, or outside [low, high].
+
+    Example:
+        >>> check_count("interval", 4.0)
+        4
+        >>> check_count("participants", 12, high=10, why="at most all clients")
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: participants = 12 must be an integer in [1, 10]: at most all clients
+    """
+    most = math.inf if high is None else high
+    if not is_number(value) or not math.isfinite(value) or value != int(value) or not low <= value <= most:
+        legal = f">= {low}" if high is None else f"in [{low}, {high}]"
+        raise FedboundsError(f"{name} = {quote(value)} must be an integer {legal}" + (f": {why}" if why else ""))
+    return int(value)
+
+
+def check_number(name: str, value: object, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:
+    """The value as a finite float in [low, high], or an error that quotes it with the legal range.
+
+    Args:
+        name: what the user calls it.
+        value: what the user gave.
+        low: the least legal value.
+        high: the largest legal value; infinity itself is not one.
+        why: what the number means, in a few words.
+
+    Raises:
+        FedboundsError: not a number, not finite, or outside [low, high].
+
+    Example:
+        >>> check_number("leave", 1.5, 0, 1)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: leave = 1.5 must be a number in [0, 1]
+    """
+    if not is_number(value) or not math.isfinite(value) or not low <= value <= high:
+        legal = f"{'[' if math.isfinite(low) else '('}{low:g}, {high:g}{']' if math.isfinite(high) else ')'}"
+        raise FedboundsError(f"{name} = {quote(value)} must be a number in {legal}" + (f": {why}" if why else ""))
+    return float(value)
+
+
+def check_flag(name: str, value: object) -> bool:
+    """The value as a bool, or an error that quotes it.
+
+    Raises:
+        FedboundsError: anything but true and false.
+
+    Example:
+        >>> check_flag("reshuffle", "no")
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: reshuffle = 'no' must be true or false
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise FedboundsError(f"{name} = {quote(value)} must be true or false")
+    return bool(value)
+
+
+def check_matrix(name: str, values: ArrayLike, shape: str) -> np.ndarray:
+    """The values as a non-empty, finite float array with two axes, or an error that names the bad entry.
+
+    Args:
+        name: what the user calls it.
+        values: what the user gave.
+        shape: the meaning of the axes, for the message, e.g. "(rounds, clients)".
+
+    Raises:
+        FedboundsError: not numbers, not two axes, empty, or an entry that is not finite.
+
+    Example:
+        >>> check_matrix("weights q", [1.0, 2.0], "(rounds, clients)")
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: weights q has shape (2,); expected (rounds, clients)
+    """
+    return _check_array(name, values, shape, 2)
+
+
+def check_vector(name: str, values: ArrayLike, length: int | None = None) -> np.ndarray:
+    """The values as a non-empty, finite float array with one axis, or an error that names the bad entry.
+
+    Args:
+        name: what the user calls it.
+        values: what the user gave.
+        length: how many there must be, if that is known.
+
+    Raises:
+        FedboundsError: not numbers, not one axis, the wrong length, or an entry that is not finite.
+
+    Example:
+        >>> check_vector("mean", [0.5, 0.5], 3)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: mean has shape (2,); expected (3,)
+    """
+    array = _check_array(name, values, "(n,)" if length is None else f"({length},)", 1)
+    if length is not None and len(array) != length:
+        raise FedboundsError(f"{name} has shape {array.shape}; expected ({length},)")
+    return array
+
+
+def _check_array(name: str, values: ArrayLike, shape: str, axes: int) -> np.ndarray:
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biuf":  # text is not a number, even where numpy could read one
+            raise TypeError
+        array = raw.astype(float)
+    except (TypeError, ValueError):
+        raise FedboundsError(f"{name} must be numbers in an array of shape {shape}; got {quote(values)}") from None
+    if array.ndim != axes or not array.size:
+        raise FedboundsError(f"{name} has shape {array.shape}; expected {shape}")
+    if not np.isfinite(array).all():
+        where = tuple(np.argwhere(~np.isfinite(array))[0])
+        raise FedboundsError(f"{name}[{', '.join(map(str, where))}] = {array[where]} is not finite")
+    return array
+
+
+def quote(value: object) -> str:
+    """The value as it goes into an error: short, on one line.
+
+    Example:
+        >>> quote(0.1 + 0.2), quote("ten")
+        ('0.3', "'ten'")
+    """
+    if is_number(value):
+        return f"{value:.12g}" if isinstance(value, float | np.floating) else str(value)
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else f"{text[:57]}..."

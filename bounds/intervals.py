@@ -1,0 +1,115 @@
+"""Enclosures: what values an expression can take when its symbols range over intervals.
+
+An enclosure never misses a value, so it can prove that no number of rounds in a block reaches a target. Many blocks
+are enclosed in one call: every interval is a pair of arrays that broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import reduce
+
+import numpy as np
+import sympy as sp
+
+from bounds.clients import OverClients
+from bounds.compilation import arguments, compile_expressions
+
+Interval = tuple[np.ndarray, np.ndarray]
+_RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {
+    sp.exp: np.exp,
+    sp.log: np.log,
+    sp.floor: np.floor,
+    sp.ceiling: np.ceil,
+}
+
+
+def enclose(expression: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
+    """The smallest and largest value that the expression may take, by interval arithmetic.
+
+    Args:
+        expression: the symbols' names are the keys of `ranges`; reductions over clients only of fixed symbols.
+        ranges: name to (low, high), each an array or a number; a fixed symbol has low = high. A vector over clients
+            is fixed.
+
+    Example:
+        >>> T = sp.Symbol("T", positive=True)
+        >>> low, high = enclose(sp.sqrt(T) / sp.floor(T / 2), {"T": (np.array([4.0, 16.0]), np.array([9.0, 16.0]))})
+        >>> low.tolist(), high.tolist()
+        ([0.5, 0.5], [1.5, 0.5])
+    """
+    with np.errstate(all="ignore"):
+        return _enclose(expression, ranges)
+
+
+def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -> float:
+    """The expression at numbers for all its symbols; reductions over clients take vectors.
+
+    Example:
+        >>> x = sp.Symbol("x")
+        >>> fixed_value(sp.sqrt(x) + sp.Rational(1, 2), {"x": 4.0})
+        2.5
+    """
+    return float(enclose(expression, {name: (np.asarray(v), np.asarray(v)) for name, v in values.items()})[0])
+
+
+def _enclose(e: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
+    if isinstance(e, sp.Symbol):
+        return ranges[e.name]
+    if e.is_number and not e.has(sp.nan):
+        number = np.asarray(float(e))
+        return number, number
+    if isinstance(e, OverClients):
+        names = arguments([e])
+        value = compile_expressions(names, (e,))(*(np.atleast_1d(ranges[s.name][0]) for s in names))[0]
+        return np.asarray(value)[..., 0], np.asarray(value)[..., 0]
+    parts: list[Interval] = [_enclose(a, ranges) for a in e.args]  # pyright: ignore[reportArgumentType]
+    if isinstance(e, sp.Add):
+        return reduce(lambda x, y: (_known(x[0] + y[0], -np.inf), _known(x[1] + y[1], np.inf)), parts)
+    if isinstance(e, sp.Mul):
+        return reduce(_product, parts)
+    if isinstance(e, sp.Pow):
+        return _power(parts[0], parts[1])
+    if isinstance(e, sp.Min):
+        return reduce(np.minimum, (p[0] for p in parts)), reduce(np.minimum, (p[1] for p in parts))
+    if isinstance(e, sp.Max):
+        return reduce(np.maximum, (p[0] for p in parts)), reduce(np.maximum, (p[1] for p in parts))
+    if isinstance(e, sp.Abs):
+        (low, high), = parts
+        return np.maximum(0, np.maximum(low, -high)), np.maximum(-low, high)
+    (low, high), = parts
+    rising = _RISING[type(e)]
+    return _known(rising(low), -np.inf), _known(rising(high), np.inf)
+
+
+def _known(values: np.ndarray, otherwise: float) -> np.ndarray:
+    """An undetermined end (inf - inf, a logarithm of a negative number) becomes the one that misses nothing."""
+    return np.where(np.isnan(values), otherwise, values)
+
+
+def _product(x: Interval, y: Interval) -> Interval:
+    corners = [a * b for a in x for b in y]
+    positive = (x[0] >= 0) & (y[0] >= 0)  # there 0 * inf, the limit of larger products, is at least 0
+    low = reduce(np.minimum, [np.where(np.isnan(c), np.where(positive, 0.0, -np.inf), c) for c in corners])
+    high = reduce(np.maximum, [_known(c, np.inf) for c in corners])
+    return low, high
+
+
+def _power(base: Interval, exponent: Interval) -> Interval:
+    low, high = base
+    if np.ndim(exponent[0]) == 0 and exponent[0] == exponent[1]:
+        power = float(exponent[0])
+        whole = power == int(power)
+        low = low if whole else np.maximum(low, 0.0)  # a root is only taken where there is one
+        ends = low**power, high**power
+        least, most = np.fmin(*ends), np.fmax(*ends)
+        around = (low < 0) & (high >= 0)
+        if whole and power > 0 and power % 2 == 0:
+            least = np.where(around, 0.0, least)
+        elif whole and power < 0:
+            most = np.where(around, np.inf, most)
+            least = least if power % 2 == 0 else np.where(around, -np.inf, least)
+        return least, most
+    logarithm = np.where(low > 0, np.log(low), -np.inf), np.log(high)
+    inside = _product(logarithm, exponent)
+    return np.exp(inside[0]), np.exp(inside[1])

@@ -1,0 +1,141 @@
+"""A form with some constants left free: what the optimiser and the search for rounds work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from bounds.errors import FedboundsError, unknown_name
+from bounds.evaluation import Value, resolve_constants
+from bounds.result import Condition, Form, Result
+from bounds.symbols import Constant, Quantity
+
+
+@dataclass(frozen=True)
+class Partial:
+    """A form at fixed constants, as expressions in the free ones.
+
+    Attributes:
+        free: the names of the free constants.
+        values: every other constant that the expressions need (numbers, or vectors over clients).
+        terms: name to expression; constants derived from free ones are written out.
+        conditions: those that involve a free constant, written out likewise.
+        settled: those that do not.
+        opaque: constants that follow from free ones by a numpy function, which no expression can hold.
+    """
+
+    result: Result
+    form: Form
+    free: tuple[str, ...]
+    values: Mapping[str, np.ndarray]
+    terms: Mapping[str, sp.Expr]
+    conditions: tuple[Condition, ...]
+    settled: tuple[Condition, ...]
+    opaque: tuple[str, ...]
+
+
+def quantity_named(result: Result, form: Form, name: str) -> Quantity:
+    """The number that this name (a letter or a concept) stands for, where the form depends on it.
+
+    Raises:
+        FedboundsError: unknown, a vector, prescribed by the form, or absent from it.
+    """
+    quantity = result.notation.resolve(name)
+    where = f"{result.key} [{form.name}]"
+    if quantity is None:
+        raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+    if quantity.shape:
+        raise FedboundsError(f"{quantity.name} is one number per client ({quantity.meaning}); only a number can be free")
+    if quantity.name in form.prescribes:
+        raise FedboundsError(f"{where} prescribes {quantity.name} = {form.prescribes[quantity.name]}; it is not free")
+    if quantity.name not in reachable(form):
+        raise FedboundsError(f"{quantity.name} ({quantity.meaning}) does not enter {where}")
+    return quantity
+
+
+def reachable(form: Form) -> set[str]:
+    """Every constant that the bound or a condition depends on, directly or through a derivation."""
+    names = {s.name for s in form.symbols}
+    while True:
+        more = {i for rule in form.derived if rule.name in names for i in rule.inputs} - names
+        if not more:
+            return names
+        names |= more
+
+
+def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:
+    """Fix every constant of a form but the free ones.
+
+    Args:
+        constants: letter or concept to value; the free ones must be absent.
+        free: letters.
+
+    Raises:
+        FedboundsError: a constant that is missing, outside its domain, contradictory, or both given and free.
+    """
+    free = tuple(free)
+    given = set()
+    for name in constants:
+        quantity = result.notation.resolve(name)
+        if quantity is None:
+            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+        given.add(quantity.name)
+        if quantity.name in free:
+            raise FedboundsError(f"{quantity.name} is given and also left free; leave it out of the constants")
+    written: dict[str, sp.Expr | None] = {name: result.notation[name].symbol for name in free}
+
+    def write(name: str, pending: tuple[str, ...]) -> bool:
+        """Whether this constant depends on a free one; its expression is then in `written`."""
+        if name in written:
+            return True
+        for rule in form.derived:
+            if rule.name == name and name not in given and name not in pending:
+                moving = [i for i in rule.inputs if write(i, (*pending, name))]
+                known = all(i in moving or i in given or _available(result, form, i, given) for i in rule.inputs)
+                if moving and known:
+                    opaque = not isinstance(rule.rule, sp.Expr) or any(written[i] is None for i in moving)
+                    steps = {result.notation[i].symbol: written[i] for i in moving}
+                    written[name] = None if opaque else rule.rule.subs(steps, simultaneous=True)  # pyright: ignore
+                    return True
+        return False
+
+    needed = {s.name for s in form.symbols}
+    moving = {name for name in needed if write(name, ())}
+    steps = {result.notation[n].symbol: e for n, e in written.items() if e is not None and n not in free}
+    terms = {t.name: _substitute(t.expression, steps) for t in form.terms}
+    conditions = [
+        Condition(_substitute(c.left, steps), c.op, _substitute(c.right, steps), c.why, c.limits)
+        for c in form.conditions
+    ]
+    symbols = {s.name for e in terms.values() for s in e.free_symbols}  # pyright: ignore
+    symbols |= {s.name for c in conditions for side in (c.left, c.right) for s in side.free_symbols}  # pyright: ignore
+    fixed = frozenset(symbols - set(written))
+    known: Mapping[str, Constant] = resolve_constants(result, form, constants, needed=fixed)
+    values = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
+    for name, value in values.items():
+        if np.ndim(value) > len(result.notation[name].shape):
+            raise FedboundsError(f"{name} is a list; one number is wanted here: {result.notation[name].meaning}")
+    depends = [any(s.name in written for side in (c.left, c.right) for s in side.free_symbols) for c in conditions]
+    return Partial(
+        result=result,
+        form=form,
+        free=free,
+        values=values,
+        terms=terms,
+        conditions=tuple(c for c, moves in zip(conditions, depends, strict=True) if moves),
+        settled=tuple(c for c, moves in zip(form.conditions, depends, strict=True) if not moves),
+        opaque=tuple(sorted(n for n in moving if written[n] is None)),
+    )
+
+
+def _available(result: Result, form: Form, name: str, given: set[str]) -> bool:
+    if name in given or result.notation[name].default is not None:
+        return True
+    return any(rule.name == name and all(_available(result, form, i, given) for i in rule.inputs) for rule in form.derived)
+
+
+def _substitute(expression: sp.Expr, steps: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    return expression.subs(steps, simultaneous=True) if steps else expression  # pyright: ignore

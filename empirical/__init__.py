@@ -1,0 +1,1 @@
+"""Runs: problems, participation, algorithms, exact moments, searches and sweeps."""

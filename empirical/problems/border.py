@@ -1,0 +1,89 @@
+"""Where a user's numbers become checked numbers: the only place at which problems validate anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bounds.errors import FedboundsError
+from bounds.symbols import NONNEGATIVE, Domain
+
+
+def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
+    """The number, if it is one and lies in its domain.
+
+    Raises:
+        FedboundsError: names the value and the legal range.
+
+    Example:
+        >>> real("noise", 0.5)
+        0.5
+        >>> real("noise", -1)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: noise = -1 must be a number in [0, inf)
+    """
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not domain.contains(float(value)):
+        what = "an integer" if domain.integer else "a number"
+        raise FedboundsError(f"{name} = {value!r} must be {what} in {str(domain).removeprefix('integers in ')}")
+    return float(value)
+
+
+def count(name: str, value: Any, low: int = 1, high: float = float("inf")) -> int:
+    """The integer, if it is one between `low` and `high`.
+
+    Raises:
+        FedboundsError: names the value and the legal range.
+
+    Example:
+        >>> count("clients", 10.0)
+        10
+    """
+    return int(real(name, value, Domain(low, high, integer=True)))
+
+
+def flag(name: str, value: Any) -> bool:
+    """The truth value; nothing else counts as true.
+
+    Raises:
+        FedboundsError: names the value.
+    """
+    if not isinstance(value, (bool, np.bool_)):
+        raise FedboundsError(f"{name} = {value!r} must be true or false")
+    return bool(value)
+
+
+def array(name: str, value: Any, shape: tuple[int | None, ...] | None = None) -> Tensor:
+    """A float64 tensor on the processor, finite throughout and of the given shape (None: any length).
+
+    Raises:
+        FedboundsError: says what is not a number, not finite, or of the wrong shape.
+
+    Example:
+        >>> array("x0", [1, 2], (2,))
+        tensor([1., 2.], dtype=torch.float64)
+    """
+    try:
+        numbers = value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+        if numbers.dtype.kind not in "fiu":
+            raise ValueError
+        numbers = numbers.astype(np.float64)
+    except (ValueError, TypeError):
+        raise FedboundsError(f"{name} must be an array of numbers with rows of equal length") from None
+    if shape is not None and not _fits(numbers.shape, shape):
+        wanted = "(" + ", ".join("any" if n is None else str(n) for n in shape) + ("," * (len(shape) == 1)) + ")"
+        raise FedboundsError(f"{name} has shape {numbers.shape}, must be {wanted}")
+    if numbers.size == 0:
+        raise FedboundsError(f"{name} is empty (shape {numbers.shape})")
+    if not np.isfinite(numbers).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(numbers))[0])
+        raise FedboundsError(f"{name}{list(where)} = {numbers[where]} is not a finite number")
+    return torch.from_numpy(numbers.copy())
+
+
+def _fits(have: tuple[int, ...], want: tuple[int | None, ...]) -> bool:
+    return len(have) == len(want) and all(w in (None, h) for h, w in zip(have, want, strict=True))

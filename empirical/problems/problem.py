@@ -1,0 +1,126 @@
+"""What an algorithm may ask of a problem: local gradients, exact or stochastic, and the constants of the theory."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bounds.symbols import Constant, NoConstant
+
+
+class Problem(ABC):
+    r"""A federated problem, $\min_x f(x) = \frac1N \sum_{n=1}^N F_n(x)$ (Wang & Ji 2022, eq. (1)).
+
+    Parameters are one flat vector. `x` has shape `(seeds, cohort, d)`: the local iterate of every participating client
+    of every run; `clients`, of shape `(seeds, cohort)`, says which client each of them is. Problems are immutable: all
+    randomness is drawn by `draw` from a generator that is passed in, and handed back to `stochastic_gradient`.
+
+    Attributes:
+        clients: number of clients, $N$.
+        dimension: number of parameters, $d$.
+        dtype: of every tensor that comes out; float64 for synthetic problems, float32 for networks.
+        device: where the tensors live.
+        prefers_batched: whether one call for a whole cohort is faster than one call per client, on this device.
+        data_checksum: identifies the data in cache keys; None where the specification says everything.
+    """
+
+    clients: int
+    dimension: int
+    dtype: torch.dtype
+    device: torch.device
+    prefers_batched: bool = True
+    data_checksum: str | None = None
+
+    @abstractmethod
+    def initial_point(self, rng: np.random.Generator) -> Tensor:
+        """A starting point `(d,)`; synthetic problems return their fixed $x_0$ and draw nothing."""
+
+    @abstractmethod
+    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
+        r"""The exact local gradients $\nabla F_n(x)$: `x` (seeds, cohort, d), `clients` (seeds, cohort) -> like `x`."""
+
+    @abstractmethod
+    def draw(self, rng: np.random.Generator, client: int) -> np.ndarray | None:
+        """The randomness of one stochastic gradient of one client; None if the gradients are free of noise."""
+
+    def draws(self, rng: np.random.Generator, client: int, steps: int) -> np.ndarray | None:
+        """The randomness of `steps` stochastic gradients, stacked: the same numbers as `steps` calls of `draw`."""
+        drawn = [self.draw(rng, client) for _ in range(steps)]
+        kept = [randomness for randomness in drawn if randomness is not None]
+        return np.stack(kept) if kept else None
+
+    @abstractmethod
+    def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
+        r"""The stochastic gradients $g_n(x)$ that `randomness` (seeds, cohort, ...) makes of `gradient`."""
+
+    @abstractmethod
+    def objective(self, x: Tensor) -> Tensor:
+        """$f(x)$: (..., d) -> (...)."""
+
+    @abstractmethod
+    def objective_gradient(self, x: Tensor) -> Tensor:
+        r"""$\nabla f(x)$: (..., d) -> (..., d)."""
+
+    @abstractmethod
+    def metrics(self, x: Tensor) -> dict[str, Tensor]:
+        """What is recorded of the global models `x` (seeds, d): name -> (seeds,)."""
+
+    @abstractmethod
+    def constants(self) -> dict[str, Constant | NoConstant]:
+        """Concept -> its value, valid on the whole domain, or the reason why no finite value exists."""
+
+
+class Synthetic(Problem):
+    r"""A problem in closed form, with Gaussian gradient noise $g_n(x) = \nabla F_n(x) + s\,\xi$, $\xi \sim N(0, I_d)$.
+
+    The noise is independent between clients and steps; its total variance is $\sigma^2 = d s^2$.
+
+    Attributes:
+        noise: $s$, the standard deviation of the noise in each coordinate, in units of a gradient.
+        x0: the fixed starting point `(d,)`.
+    """
+
+    noise: float
+    x0: Tensor
+
+    def initial_point(self, rng: np.random.Generator) -> Tensor:
+        return self.x0.clone()
+
+    def draw(self, rng: np.random.Generator, client: int) -> np.ndarray | None:
+        return rng.standard_normal(self.dimension) if self.noise else None
+
+    def draws(self, rng: np.random.Generator, client: int, steps: int) -> np.ndarray | None:
+        return rng.standard_normal((steps, self.dimension)) if self.noise else None
+
+    def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
+        gradient = self.gradient(x, clients)
+        return gradient if randomness is None else gradient.add_(randomness, alpha=self.noise)
+
+    def metrics(self, x: Tensor) -> dict[str, Tensor]:
+        return {
+            "gradient_norm_squared": self.objective_gradient(x).square().sum(-1),
+            "objective_gap": self.objective_gap(x),
+        }
+
+    @abstractmethod
+    def objective_gap(self, x: Tensor) -> Tensor:
+        r"""$f(x) - \min f$: (..., d) -> (...).
+
+        Raises:
+            FedboundsError: $f$ is unbounded below.
+        """
+
+    @abstractmethod
+    def offsets(self) -> np.ndarray:
+        r"""$v_n = \nabla F_n - \nabla f$ as an array `(clients, d)`, where it does not depend on $x$.
+
+        Raises:
+            FedboundsError: the difference depends on $x$.
+        """
+
+    def _noise_constant(self) -> Constant:
+        note = f"sqrt(d) s with d = {self.dimension}, s = {self.noise:g}"
+        return Constant(self.dimension**0.5 * self.noise, "exact", note)

@@ -1,0 +1,122 @@
+"""Problems from plain dictionaries, as they stand in a specification file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from bounds.errors import FedboundsError, unknown_name
+from empirical.datasets import load_dataset
+from empirical.partition import Partition, dirichlet_partition, majority_class_partition
+from empirical.problems.border import count, real
+from empirical.problems.images import ImageClassification
+from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
+from empirical.problems.problem import Problem
+from empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
+
+
+def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
+    """The problem that a dictionary describes; `kind` says which, the other keys are its arguments.
+
+    - `quadratic`: `hessians centres noise x0`, or a random instance from `clients dimension heterogeneity condition
+      shared diagonal noise initial_gap seed`; see `Quadratic` and `random_quadratic`.
+    - `cosine-quadratic`: `slopes curvature ripple noise x0`, or a random instance from `clients dimension
+      heterogeneity curvature ripple noise spread seed`; see `CosineQuadratic` and `random_cosine_quadratic`.
+    - `toy`: `noise`; see `toy_example`.
+    - `images`: `dataset` (digits), `data` (folder), `clients` (50), `network` (cnn), `partition` (majority-class, with
+      `similarity`; or dirichlet, with `alpha`), `partition_seed` (0), `batch` (16), `gradient_norm` (false); see
+      `ImageClassification`.
+
+    Raises:
+        FedboundsError: an unknown kind or key (with the nearest names), a missing one, a value outside its range.
+
+    Example:
+        >>> problem_from_spec({"kind": "toy"}).clients
+        3
+        >>> problem_from_spec({"kind": "images", "clent": 9})
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: unknown key of problem 'images': 'clent'; did you mean clients?
+    """
+    make, keys = _maker(spec)
+    arguments = {key: value for key, value in spec.items() if key != "kind"}
+    for key in arguments:
+        if key not in keys:
+            raise unknown_name(f"key of problem {spec['kind']!r}:", str(key), keys)
+    required = [key for key, needed in keys.items() if needed and key not in arguments]
+    if required:
+        raise FedboundsError(f"problem {spec['kind']!r} lacks {', '.join(required)}")
+    return make(**arguments)
+
+
+def _images(
+    *,
+    dataset: str = "digits",
+    data: str | None = None,
+    clients: int = 50,
+    network: str = "cnn",
+    partition: str = "majority-class",
+    similarity: float = 0.05,
+    alpha: float = 0.5,
+    partition_seed: int = 0,
+    batch: int = 16,
+    gradient_norm: bool = False,
+) -> ImageClassification:
+    for name, value in (("dataset", dataset), ("network", network), ("partition", partition), ("data", data or "")):
+        if not isinstance(value, str):
+            raise FedboundsError(f"{name} = {value!r} must be a string")
+    loaded = load_dataset(dataset, data)
+    rng = np.random.default_rng(count("partition_seed", partition_seed, low=0))
+    split: Partition
+    if partition == "majority-class":
+        split = majority_class_partition(
+            loaded.train_labels, count("clients", clients), rng, real("similarity", similarity)
+        )
+    elif partition == "dirichlet":
+        split = dirichlet_partition(loaded.train_labels, count("clients", clients), rng, real("alpha", alpha))
+    else:
+        raise unknown_name("partition", partition, ["majority-class", "dirichlet"])
+    return ImageClassification(loaded, split, network, batch, gradient_norm=gradient_norm)
+
+
+def _keys(required: str, optional: str) -> dict[str, bool]:
+    return {key: True for key in required.split()} | {key: False for key in optional.split()}
+
+
+_Maker = tuple[Callable[..., Problem], dict[str, bool]]
+# kind -> the makers, the first of which is taken if the specification has one of its required keys
+_MAKERS: Mapping[str, tuple[_Maker, ...]] = {
+    "quadratic": (
+        (Quadratic, _keys("hessians centres", "noise x0")),
+        (
+            random_quadratic,
+            _keys("clients dimension", "heterogeneity condition shared diagonal noise initial_gap seed"),
+        ),
+    ),
+    "cosine-quadratic": (
+        (CosineQuadratic, _keys("slopes curvature ripple", "noise x0")),
+        (
+            random_cosine_quadratic,
+            _keys("clients dimension", "heterogeneity curvature ripple noise spread seed"),
+        ),
+    ),
+    "toy": ((toy_example, _keys("", "noise")),),
+    "images": (
+        (
+            _images,
+            _keys("", "dataset data clients network partition similarity alpha partition_seed batch gradient_norm"),
+        ),
+    ),
+}
+
+
+def _maker(spec: Mapping[str, Any]) -> _Maker:
+    if not isinstance(spec, Mapping) or "kind" not in spec:
+        raise FedboundsError(f"a problem needs a kind: one of {', '.join(sorted(_MAKERS))}")
+    if not isinstance(spec["kind"], str) or spec["kind"] not in _MAKERS:
+        raise unknown_name("problem kind", str(spec["kind"]), _MAKERS)
+    explicit, *random = _MAKERS[spec["kind"]]
+    other = {key for key in explicit[1] if not any(key in keys for _, keys in random)}
+    return random[0] if random and not other & set(spec) else explicit

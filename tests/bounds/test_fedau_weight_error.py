@@ -1,0 +1,162 @@
+"""FedAU's weights: dynamic programming against every record, the transform against dynamic programming, golden rows."""
+
+import itertools
+import math
+from fractions import Fraction as R
+
+import numpy as np
+import pytest
+
+from bounds.errors import FedboundsError
+from bounds.papers.fedau.harmonic import harmonic_number
+from bounds.papers.fedau.weight_error import (
+    LONGEST,
+    exact_weight_moments,
+    largest_weight_moment,
+    mean_weight,
+    squared_error,
+    weight_error,
+)
+
+
+def algorithm_2(record, K):
+    """Algorithm 2 of the paper, line by line: the weights of rounds 0 .. len(record)."""
+    weights, M, S = [R(1)], 0, 0
+    for present in record:
+        S += 1
+        if present or S == K:
+            weights.append(R(S) if M == 0 else (M * weights[-1] + S) / (M + 1))
+            M, S = M + 1, 0
+        else:
+            weights.append(weights[-1])
+    return weights
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 5, 8, None])
+@pytest.mark.parametrize("p", [R(1, 2), R(1, 10), R(7, 9)])
+def test_dynamic_programming_equals_the_enumeration_of_all_records(p, K):
+    rounds = 8
+    expected = [[R(0), R(0)] for _ in range(rounds)]
+    for record in itertools.product((True, False), repeat=rounds - 1):
+        probability = math.prod(p if present else 1 - p for present in record)
+        for t, weight in enumerate(algorithm_2(record, K)):
+            expected[t][0] += probability * weight
+            expected[t][1] += probability * (p * weight - 1) ** 2
+    assert exact_weight_moments(p, K, rounds) == [tuple(pair) for pair in expected]
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 5, 8, 19, 20, None])
+@pytest.mark.parametrize("p", [R(1), R(999, 1000), R(7, 9), R(1, 2), R(1, 10), R(1, 50), R(1, 10**5)])
+def test_the_transform_equals_dynamic_programming(p, K):
+    exact = exact_weight_moments(p, K, 20)
+    cut = math.inf if K is None else K
+    # a mean is a difference over p, so that rates of 1e-5 leave it twelve digits
+    assert mean_weight(float(p), cut, 20) == pytest.approx([float(mean) for mean, _ in exact], rel=2e-10)
+    error = squared_error(float(p), cut, 20)
+    assert np.abs(error - [float(one) for _, one in exact]).max() < 2e-14
+    assert weight_error(np.array([float(p)]), cut, 20) == pytest.approx(
+        float(sum(one for _, one in exact) / 20), abs=1e-14
+    )
+
+
+GOLDEN_RATIONALS = [
+    (R(1, 2), 2, "1 1 3/2 3/2 3/2 3/2", "1/4 1/4 1/8 3/32 17/192 21/256", R(683, 4608)),
+    (R(1, 3), 3, "1 1 11/9 19/9 19/9 19/9", "4/9 4/9 10/27 41/243 296/2187 1651/13122", R(22165, 78732)),
+    (R(1, 10), 2, "1 1 19/10 19/10 19/10", "81/100 81/100 657/1000 13131/20000 131307/200000", R("0.718017")),
+]
+
+
+@pytest.mark.parametrize(("p", "K", "means", "errors", "W"), GOLDEN_RATIONALS)
+def test_the_weights_have_their_golden_rows(p, K, means, errors, W):
+    moments = exact_weight_moments(p, K, len(means.split()))
+    assert [mean for mean, _ in moments] == [R(one) for one in means.split()]
+    assert [error for _, error in moments] == [R(one) for one in errors.split()]
+    assert sum(error for _, error in moments) / len(moments) == W
+
+
+@pytest.mark.parametrize(
+    ("p", "K", "T", "W"),
+    [
+        (0.1, 33, 1000, 0.0443759343436),
+        (0.02, 50, 1000, 0.179643817932),
+        (0.5, 5, 1000, 0.00624017283515),
+        (0.3, math.inf, 500, 0.0292630627085),
+    ],
+)
+def test_the_weight_error_of_long_runs_has_its_golden_value(p, K, T, W):
+    assert float(weight_error(np.array([p]), K, T)) == pytest.approx(W, rel=2e-12)
+
+
+def test_the_mean_weight_is_the_mean_cut_off_interval_once_the_first_is_over():
+    """E S = (1 - q^K)/p and Var S as in Lemma B.6.1, from the law of S itself."""
+    for p, K in itertools.product((0.07, 0.4, 0.9), (1, 2, 6)):
+        law = [p * (1 - p) ** (k - 1) for k in range(1, K)] + [(1 - p) ** (K - 1)]
+        mean = sum(k * chance for k, chance in enumerate(law, start=1))
+        variance = sum(k * k * chance for k, chance in enumerate(law, start=1)) - mean**2
+        assert mean_weight(p, K, 40)[K:] == pytest.approx(mean, rel=1e-13)
+        q = 1 - p
+        assert variance == pytest.approx(q / p**2 - (2 * K - 1) * q**K / p - q ** (2 * K) / p**2, abs=1e-12)
+        # Rao-Blackwell: the average of floor(t/K) or more intervals is no worse than that of floor(t/K)
+        t = np.arange(K, 40)
+        bias = (p * mean - 1) ** 2
+        assert np.all(squared_error(p, K, 40)[K:] <= bias + p**2 * variance / (t // K) + 1e-14)
+
+
+def test_every_round_obeys_the_bound_behind_theorem_3():
+    for p, K in itertools.product((0.003, 0.05, 0.3, 0.8, 0.99), (1, 2, 7, 50, 400)):
+        t = np.arange(1, 400)
+        assert np.all(squared_error(p, K, 400)[1:] <= 2 * K * (1 - p) / t + (1 - p) ** (2 * K) + 1e-12)
+
+
+def test_the_error_tends_to_the_squared_bias_of_the_cut_off():
+    assert squared_error(0.1, 5, 40000)[-1] == pytest.approx(0.9**10, rel=2e-3)
+
+
+def test_a_cut_off_no_shorter_than_the_run_is_no_cut_off():
+    p = np.array([0.03, 0.4])
+    for T in (1, 2, 17, 300):
+        without = weight_error(p, math.inf, T)
+        assert weight_error(p, T, T) == without == weight_error(p, 10 * T, T)
+    assert weight_error(p, 16, 17) != weight_error(p, 17, 17)
+
+
+def test_a_cut_off_of_one_and_a_client_that_is_always_there_have_weight_one():
+    assert float(weight_error(np.array([0.2, 1.0]), 1, 50)) == pytest.approx(0.64 / 2, rel=1e-13)
+    assert float(weight_error(np.array([1.0]), 7, 50)) == 0.0
+
+
+def test_settings_broadcast_and_the_clients_stand_last():
+    p = np.array([[0.1, 0.5, 0.5], [0.9, 0.2, 0.7]])
+    K, T = np.array([[2.0], [np.inf]]), np.array([30.0, 7.0])
+    table = weight_error(p, K, T)
+    assert table.shape == (2, 2)
+    for i, j in itertools.product(range(2), range(2)):
+        one = np.mean([float(weight_error(np.array([rate]), K[i, 0], T[j])) for rate in p[j]])
+        assert table[i, j] == pytest.approx(one, rel=1e-12)
+
+
+def test_more_rounds_than_a_transform_holds_are_refused_in_one_line():
+    with pytest.raises(FedboundsError, match="give W"):
+        weight_error(np.array([0.5]), 3, LONGEST + 1)
+
+
+@pytest.mark.parametrize("K", [1, 2, 4, 6, 7, 8, math.inf])
+def test_the_largest_second_moment_is_reached_by_the_worst_record(K):
+    rates = [R(1, 3), R(4, 5), R(1)]
+    for T in (1, 2, 3, 7):
+        cut = None if K == math.inf else K
+        worst = [
+            [max(column) for column in zip(*(algorithm_2(r, cut)[:T] for r in records), strict=True)]
+            for records in (
+                [(True,) * (T - 1)] if p == 1 else list(itertools.product((True, False), repeat=T - 1)) for p in rates
+            )
+        ]
+        expected = max(sum(p * w[t] ** 2 for p, w in zip(rates, worst, strict=True)) / 3 for t in range(T))
+        got = largest_weight_moment(np.array([float(p) for p in rates]), K, T)
+        assert float(got) == pytest.approx(float(expected), rel=1e-14)
+
+
+def test_harmonic_numbers_are_exact_to_the_last_digits():
+    exact = list(itertools.accumulate((R(1, j) for j in range(1, 400)), initial=R(0)))
+    assert harmonic_number(np.arange(400)) == pytest.approx([float(h) for h in exact], rel=4e-15)
+    assert float(harmonic_number(10**6)) == pytest.approx(14.392726722865724, rel=1e-15)

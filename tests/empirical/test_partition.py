@@ -1,0 +1,115 @@
+"""Partitions: counts against their definition, nobody empty, everything a function of the generator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bounds.errors import FedboundsError
+from empirical.datasets import load_dataset
+from empirical.partition import Partition, dirichlet_partition, majority_class_partition
+
+LABELS = np.random.default_rng(0).integers(0, 10, 6000)
+
+
+def _counts(partition, labels=LABELS):
+    return np.array([np.bincount(labels[own], minlength=10) for own in partition.samples])
+
+
+def test_every_sample_belongs_to_exactly_one_client():
+    for partition in (
+        majority_class_partition(LABELS, 25, np.random.default_rng(1)),
+        dirichlet_partition(LABELS, 25, np.random.default_rng(1)),
+    ):
+        assert sorted(np.concatenate(partition.samples)) == list(range(len(LABELS)))
+        for client, own in enumerate(partition.samples):
+            assert (partition.assignment[own] == client).all()
+
+
+def test_without_similarity_a_client_holds_one_class_and_classes_are_shared_evenly():
+    partition = majority_class_partition(LABELS, 30, np.random.default_rng(1), similarity=0.0)
+    counts = _counts(partition)
+    assert ((counts > 0).sum(1) == 1).all()
+    assert (counts.argmax(1) == partition.majority).all()
+    assert (np.bincount(partition.majority) == 3).all()
+    for label in range(10):
+        of_class = counts[partition.majority == label, label]
+        assert of_class.max() - of_class.min() <= 1
+
+
+def test_similarity_is_the_share_of_samples_dealt_uniformly():
+    partition = majority_class_partition(LABELS, 50, np.random.default_rng(1), similarity=0.3)
+    counts = _counts(partition)
+    foreign = 1 - counts[np.arange(50), partition.majority].sum() / len(LABELS)
+    expected = 0.3 * 0.9  # a tenth of the uniform ones meets its own class
+    assert abs(foreign - expected) < 5 * (expected * (1 - expected) / len(LABELS)) ** 0.5
+    assert (counts.argmax(1) == partition.majority).all()
+
+
+def test_majority_class_partition_agrees_with_a_slow_twin():
+    rng = np.random.default_rng(9)
+    similarity, clients = 0.2, 20
+    twin_rng = np.random.default_rng(9)
+    uniform, target = twin_rng.random(len(LABELS)) < similarity, twin_rng.integers(0, clients, len(LABELS))
+    holdings: list[list[int]] = [[] for _ in range(clients)]
+    for sample, label in enumerate(LABELS.tolist()):
+        of_class = [n for n in range(clients) if n // 2 == label]
+        chosen = target[sample] if uniform[sample] else min(of_class, key=lambda n: (len(holdings[n]), n))
+        holdings[chosen].append(sample)
+    partition = majority_class_partition(LABELS, clients, rng, similarity)
+    assert [list(own) for own in partition.samples] == holdings
+
+
+def test_dirichlet_proportions_have_the_variance_of_the_law():
+    alpha, clients, labels = 0.7, 8, np.zeros(4000, dtype=np.int64)
+    rng = np.random.default_rng(2)
+    shares = np.array([dirichlet_partition(labels, clients, rng, alpha).sizes / 4000 for _ in range(1500)])
+    variance = (1 / clients) * (1 - 1 / clients) / (clients * alpha + 1)
+    np.testing.assert_allclose(shares.mean(0), 1 / clients, atol=5 * (variance / 1500) ** 0.5)
+    assert shares.var() == pytest.approx(variance, rel=0.05)
+
+
+def test_dirichlet_leaves_nobody_empty_even_when_it_is_very_uneven():
+    partition = dirichlet_partition(LABELS[:60], 40, np.random.default_rng(0), alpha=0.05)
+    assert partition.sizes.min() == 1
+    counts = _counts(partition, LABELS[:60])
+    assert (counts[np.arange(40), partition.majority] == counts.max(1)).all()
+
+
+@pytest.mark.parametrize("split", [majority_class_partition, dirichlet_partition])
+def test_partitions_are_a_function_of_the_generator(split):
+    first, again, other = (split(LABELS, 20, np.random.default_rng(seed)).assignment for seed in (3, 3, 4))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_groups_of_two_classes_make_five_equal_groups_of_the_papers_clients():
+    partition = majority_class_partition(LABELS, 250, np.random.default_rng(0))
+    assert np.bincount(partition.groups(2)).tolist() == [50] * 5
+    assert (partition.groups(2) == partition.majority // 2).all()
+
+
+def test_digits_suffice_for_the_papers_two_hundred_and_fifty_clients():
+    partition = majority_class_partition(load_dataset("digits").train_labels, 250, np.random.default_rng(0))
+    assert partition.sizes.min() >= 4
+
+
+@pytest.mark.parametrize(("split", "clients", "arguments", "message"), [
+    (majority_class_partition, 9, {}, "clients = 9 must be at least the number of classes, 10"),
+    (majority_class_partition, 20, {"similarity": 1.5}, "similarity = 1.5 must be between 0 and 1"),
+    (majority_class_partition, 20, {"similarity": float("nan")}, "similarity = nan"),
+    (majority_class_partition, 7000, {}, "holds no sample .* use fewer clients"),
+    (dirichlet_partition, 7000, {}, "clients = 7000 must be between 1 and the number of samples, 6000"),
+    (dirichlet_partition, 0, {}, "clients = 0 must be between 1"),
+    (dirichlet_partition, 20, {"alpha": 0.0}, "alpha = 0.0 must be at least 0.001"),
+])  # fmt: skip
+def test_impossible_partitions_are_refused(split, clients, arguments, message):
+    with pytest.raises(FedboundsError, match=message):
+        split(LABELS, clients, np.random.default_rng(0), **arguments)
+
+
+def test_a_recorded_partition_is_checked():
+    with pytest.raises(FedboundsError, match="client 1 holds no sample"):
+        Partition(np.array([0, 2]), np.array([0, 1, 2]))
+    with pytest.raises(FedboundsError, match=r"outside 0\.\.1"):
+        Partition(np.array([0, 2]), np.array([0, 1]))

@@ -1,0 +1,108 @@
+"""The rippled family: gradients against automatic differentiation, constants against searches that attain them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from bounds.errors import FedboundsError
+from bounds.symbols import Constant, NoConstant
+from empirical.problems import CosineQuadratic, random_cosine_quadratic
+
+ALPHA, KAPPA = 0.25, 0.75
+
+
+def _problem(**changes):
+    rng = np.random.default_rng(0)
+    slopes = rng.standard_normal((5, 3))
+    arguments = dict(slopes=slopes - slopes.mean(0), curvature=ALPHA, ripple=KAPPA, noise=0.3, x0=[3.0, -1.0, 0.5])
+    return CosineQuadratic(**(arguments | changes))
+
+
+def _value(problem, concept):
+    constant = problem.constants()[concept]
+    assert isinstance(constant, Constant)
+    return constant.value
+
+
+def _h(x):
+    return (ALPHA / 2 * x**2 + KAPPA * (1 - torch.cos(x))).sum(-1)
+
+
+def test_local_gradients_agree_with_automatic_differentiation():
+    problem, rng = _problem(), np.random.default_rng(1)
+    x = torch.from_numpy(4 * rng.standard_normal((2, 4, 3))).requires_grad_()
+    clients = torch.tensor([[0, 1, 1, 4], [3, 2, 0, 0]])
+    (expected,) = torch.autograd.grad((_h(x) + (problem.slopes[clients] * x).sum(-1)).sum(), x)
+    torch.testing.assert_close(problem.gradient(x.detach(), clients), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_objective_is_the_common_part_because_slopes_cancel():
+    problem, rng = _problem(), np.random.default_rng(2)
+    x = torch.from_numpy(4 * rng.standard_normal((6, 3)))
+    torch.testing.assert_close(problem.objective(x), _h(x), rtol=1e-12, atol=1e-12)
+    everyone = torch.arange(5)[None].expand(6, 5)
+    mean = problem.gradient(x[:, None].expand(6, 5, 3), everyone).mean(1)
+    torch.testing.assert_close(problem.objective_gradient(x), mean, rtol=1e-12, atol=1e-12)
+
+
+def test_smoothness_is_the_largest_second_derivative_and_it_is_attained():
+    problem = _problem()
+    grid = torch.linspace(-10, 10, 20001, dtype=torch.float64)
+    x = torch.stack([grid, 0 * grid, 0 * grid], dim=1)
+    slope = problem.objective_gradient(x)[:, 0].diff() / grid.diff()
+    assert float(slope.abs().max()) <= _value(problem, "smoothness") * (1 + 1e-9)
+    assert float(slope.max()) == pytest.approx(_value(problem, "smoothness"), rel=1e-6)
+    assert float(slope.min()) == pytest.approx(ALPHA - KAPPA, abs=1e-6)  # negative: not convex
+
+
+def test_minimum_is_zero_at_the_origin_and_nowhere_lower():
+    problem, rng = _problem(), np.random.default_rng(3)
+    assert float(problem.objective(problem.minimiser())) == 0
+    assert float(problem.objective(torch.from_numpy(20 * rng.standard_normal((5000, 3)))).min()) > 0
+    assert _value(problem, "initial_gap") == pytest.approx(float(_h(problem.x0)), rel=1e-14)
+
+
+def test_divergence_is_the_longest_slope_everywhere():
+    problem = _problem()
+    x = torch.full((1, 5, 3), 123.4, dtype=torch.float64)
+    difference = (problem.gradient(x, torch.arange(5)[None]) - problem.objective_gradient(x))[0].numpy()
+    np.testing.assert_allclose(difference, problem.offsets(), atol=1e-12)
+    longest = np.linalg.norm(difference, axis=1).max()
+    assert _value(problem, "gradient_divergence_sup") == pytest.approx(longest, rel=1e-12)
+
+
+def test_gradient_noise_is_the_root_of_the_total_variance():
+    problem, samples = _problem(), 20000
+    xi = torch.from_numpy(problem.draws(np.random.default_rng(0), 0, samples))[None]
+    x, clients = torch.ones(1, samples, 3, dtype=torch.float64), torch.zeros(1, samples, dtype=torch.long)
+    squares = (problem.stochastic_gradient(x, clients, xi) - problem.gradient(x, clients))[0].square().sum(1)
+    variance = _value(problem, "gradient_noise") ** 2
+    assert variance == pytest.approx(3 * 0.3**2)
+    assert abs(float(squares.mean()) - variance) < 5 * float(squares.std()) / samples**0.5
+
+
+def test_strong_convexity_exists_only_where_the_bowl_outweighs_the_ripple():
+    assert isinstance(_problem().constants()["strong_convexity"], NoConstant)
+    assert _value(_problem(curvature=1.0), "strong_convexity") == 0.25
+
+
+def test_random_instances_have_the_constants_that_were_asked_for():
+    problem = random_cosine_quadratic(6, 4, heterogeneity=2.0, seed=3)
+    assert _value(problem, "gradient_divergence_sup") == pytest.approx(2.0, rel=1e-12)
+    assert _value(problem, "smoothness") == 1.0
+    assert torch.equal(problem.slopes, random_cosine_quadratic(6, 4, heterogeneity=2.0, seed=3).slopes)
+    assert _value(random_cosine_quadratic(1, 4), "gradient_divergence_sup") == 0
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    (dict(slopes=[[1.0, 0, 0], [1, 0, 0]]), "slopes must have mean zero"),
+    (dict(curvature=-1), "curvature = -1"),
+    (dict(ripple=float("nan")), "ripple = nan"),
+    (dict(curvature=0, ripple=0), "both 0"),
+    (dict(x0=[1.0]), "x0 has shape"),
+])  # fmt: skip
+def test_bad_members_of_the_family_are_refused(changes, message):
+    with pytest.raises(FedboundsError, match=message):
+        _problem(**changes)
