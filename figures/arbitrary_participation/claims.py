@@ -1,0 +1,163 @@
+"""The paper's experimental claims against what we measured: agrees or not, with the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from empirical.trace import Trace
+from figures.arbitrary_participation import experiments as ex
+from figures.arbitrary_participation.drawing import CENTRES, Room, series
+
+ALIKE = 0.10  # two losses within 10 % of the smaller one, or within two standard errors, count as "about equal"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim: where it stands, what it says, what we measured, and whether that agrees."""
+
+    source: str
+    text: str
+    measured: str
+    agrees: bool
+
+    @property
+    def row(self) -> tuple[str, str, str, str]:
+        """For tables."""
+        return self.source, self.text, self.measured, "agrees" if self.agrees else "does not agree"
+
+
+@dataclass(frozen=True)
+class Level:
+    """A loss or an error rate at the end of a run: mean over the last cycle, then over seeds, with its standard error;
+    smaller is better."""
+
+    mean: float
+    error: float
+
+    def below(self, other: Level) -> bool:
+        """Clearly smaller: by more than two standard errors of the difference."""
+        return self.mean < other.mean - 2 * np.hypot(self.error, other.error)
+
+    def alike(self, other: Level) -> bool:
+        """About equal."""
+        gap = abs(self.mean - other.mean)
+        return gap <= max(ALIKE * min(self.mean, other.mean), 2 * float(np.hypot(self.error, other.error)))
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} +- {self.error:.4f}"
+
+
+def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss") -> Level:
+    """The training loss, or the share of test images got wrong, averaged over the last `cycle` rounds; a diverged seed
+    makes it infinite."""
+    rounds, values = series(traces, metric)
+    last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
+    last = 1 - last if metric == "test_accuracy" else last
+    if not np.isfinite(last).all():
+        return Level(float("inf"), 0.0)
+    return Level(float(last.mean()), float(last.std(ddof=1) / np.sqrt(len(last))) if len(last) > 1 else 0.0)
+
+
+def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:
+    """The final level of every setting."""
+    return {label: level(traces, cycle, metric) for label, traces in runs.items()}
+
+
+def in_words(found: Mapping[str, Level]) -> str:
+    """The levels, best first."""
+    return "; ".join(f"{label} {value}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
+
+
+def ordering(runs: Mapping[str, Sequence[Trace]], cycle: int) -> list[Claim]:
+    """Figure 1's ordering, part by part, in training loss and in test error."""
+    claims = []
+    for metric, name in (("train_loss", "training loss"), ("test_accuracy", "test error")):
+        found = levels(runs, cycle, metric)
+        amplified, plain = found[ex.AMPLIFIED], found[ex.PLAIN]
+        minibatch, full = found[ex.WAIT_MINIBATCH], found[ex.WAIT_FULL]
+        measured = f"{name} over the last cycle: {in_words(found)}"
+        claims += [
+            Claim("Figure 1", f"amplified Algorithm 1 is best ({name})", measured,
+                  all(amplified.below(other) for other in (plain, minibatch, full))),
+            Claim("Figure 1", f"wait-minibatch and wait-full are about equal ({name})", measured, minibatch.alike(full)),
+            Claim("Figure 1", f"FedAvg without amplification is last ({name})", measured,
+                  all(other.below(plain) for other in (amplified, minibatch, full))),
+        ]  # fmt: skip
+    return claims
+
+
+def all_claims(room: Room) -> list[Claim]:
+    """Every experimental claim of the paper, on the runs of this room."""
+    cycle, scale = room.scale.interval, room.scale
+    claims = ordering(room.four_methods(), cycle)
+
+    by_interval = levels(room.interval_runs(), cycle)
+    P = ex.intervals(scale)
+    middle = [by_interval[f"P = {p}"] for p in P[1:4]]
+    best = min(middle, key=lambda one: one.mean)
+    measured = in_words(by_interval)
+    claims += [
+        Claim("Figure 2", "P = 1 is not the best", measured, best.below(by_interval["P = 1"])),
+        Claim("Figure 2", f"P = {P[1]}, {P[2]} and {P[3]} are about equally good", measured,
+              all(one.alike(best) for one in middle)),
+        Claim("Figure 2", f"P = {P[4]} and {P[5]} are worse than {P[3]}", measured,
+              all(middle[2].below(by_interval[f"P = {p}"]) for p in P[4:])),
+    ]  # fmt: skip
+
+    always = levels(room.always_available_runs(), cycle)
+    claims.append(
+        Claim("Figure D.1", "independent and regularized participation are similar", in_words(always),
+              always["independent"].alike(always["regularized"]))
+    )  # fmt: skip
+
+    steps = levels(room.step_size_runs(), cycle)
+    largest, smallest = scale.step_grid[0], scale.step_grid[-1]
+    claims += [
+        Claim("Figure D.2", "the largest amplified step is unstable", in_words(steps),
+              not np.isfinite(steps[f"eta = 10, gamma = {largest:g}"].mean)
+              or steps[f"eta = 10, gamma = {largest:g}"].mean > 2 * min(s.mean for s in steps.values())),
+        Claim("Figure D.2", "at the smallest step eta = 10 beats eta = 1", in_words(steps),
+              steps[f"eta = 10, gamma = {smallest:g}"].below(steps[f"eta = 1, gamma = {smallest:g}"])),
+    ]  # fmt: skip
+
+    factors = levels(room.multiplier_runs(), cycle)
+    around = [factors[f"eta = {eta}"] for eta in (5, 10, 15)]
+    best = min(around, key=lambda one: one.mean)
+    claims += [
+        Claim("Figure D.3", "eta = 5, 10 and 15 end alike", in_words(factors), all(one.alike(best) for one in around)),
+        Claim("Figure D.3", "eta = 2 is worse", in_words(factors), best.below(factors["eta = 2"])),
+        Claim("Figure D.3", "eta = 20 is worse", in_words(factors), best.below(factors["eta = 20"])),
+    ]
+    return [*claims, *toy_claims(room)]
+
+
+def toy_claims(room: Room) -> list[Claim]:
+    """Appendix B.1: at equal gamma*eta, small steps with amplification end nearer to the optimum."""
+    larger = {f"gamma = {g:g}": ex.step("fedavg", g) | {"local_steps": 1} for g in (0.05, 0.1, 0.25, 0.5)}
+    amplified = {f"eta = {e:g}": ex.generalized(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
+    optimum = CENTRES.mean(axis=0)
+
+    def distances(name: str, runs: Mapping[str, Mapping[str, object]]) -> list[float]:
+        ends = (v[0].arrays["model"][0, -1] for v in room.toy_runs(name, runs).values())
+        return [float(np.linalg.norm(end - optimum)) for end in ends]
+
+    plain, with_eta = distances("figure-b.1", larger), distances("figure-b.2", amplified)
+    pairs = list(zip(plain, with_eta, strict=True))[1:]
+    measured = "; ".join(f"gamma*eta = {0.05 * e:g}: {b:.4f} against {a:.4f}"
+                         for e, (a, b) in zip((2, 5, 10), pairs, strict=True))  # fmt: skip
+    fixed = fixed_point_distance(0.05)
+    return [
+        Claim("Figures B.1, B.2", "at equal gamma*eta, amplification ends nearer to x*", measured,
+              all(b < a for a, b in pairs)),
+        Claim("Appendix B.1", "the amplified iteration converges to x*",
+              f"it converges to a fixed point of the cycle at distance {fixed:.4f}, the same for every eta", fixed == 0),
+    ]  # fmt: skip
+
+
+def fixed_point_distance(gamma: float) -> float:
+    """The distance from x* of the fixed point of one cycle of the toy example, which does not depend on eta."""
+    weights = np.array([(1 - gamma) ** 2, 1 - gamma, 1.0])
+    return float(np.linalg.norm(weights @ CENTRES / weights.sum() - CENTRES.mean(axis=0)))

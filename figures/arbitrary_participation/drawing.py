@@ -1,0 +1,227 @@
+"""One function per figure of the paper: make the runs that are missing, then draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from bounds.errors import FedboundsError, unknown_name
+from empirical.sweep import Store, Sweep, execute, plan
+from empirical.sweep.executor import Progress
+from empirical.trace import Trace
+from figures.arbitrary_participation import experiments as ex
+from figures.curves import panels, seed_curve
+from figures.picture import COLOURS, Curve, Picture, styled
+
+SMOOTH = 0.03  # the paper's moving average over 3 % of the points
+Traces = Mapping[str, Sequence[Trace]]
+
+
+def traces_of(
+    sweep: Sweep, results: Path, workers: int = 1, progress: Progress | None = None
+) -> dict[str, list[Trace]]:
+    """The traces of a sweep by the label of their algorithm; what is missing is run first.
+
+    Raises:
+        FedboundsError: a run failed; says which and why.
+    """
+    runs, store = plan(sweep), Store(results / sweep.name)
+    grouped: dict[str, list[Trace]] = {}
+    for outcome in execute(runs, store, workers=workers, progress=progress):
+        if outcome.failed:
+            raise FedboundsError(f"{sweep.name}, {outcome.run.title}: {outcome.status}")
+        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(store.load(outcome.run.key))
+    return grouped
+
+
+def series(traces: Sequence[Trace], metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rounds (points,) and the metric of every seed (seeds, points) over several traces."""
+    return traces[0].arrays["round"], np.concatenate([t.arrays[metric] for t in traces])
+
+
+def convergence(title: str, traces: Traces, scale: ex.Scale, note: str) -> Picture:
+    """Training loss and test accuracy against rounds: mean and one standard deviation over seeds."""
+    groups = {}
+    for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
+        groups[panel] = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
+    diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})
+    lost = f" Diverged and not drawn from there on: {', '.join(diverged)}." if diverged else ""
+    return panels(
+        groups,
+        x_label="round $t$",
+        y_labels=["$f(x_t)$", "share of test images"],
+        title=title,
+        caption=f"{title}. {note} {scale.words}. Moving average over 3 % of the points; mean and standard deviation "
+        f"over seeds.{lost}",
+        alternative=f"Two panels, training loss and test accuracy against rounds, for {', '.join(traces)}.",
+        provenance={"scale": scale.words, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
+        y_scales=["log", "linear"],
+    )
+
+
+class Room:
+    """The figures of this paper at one scale, from runs kept in one directory of results.
+
+    Args:
+        results: where runs are kept, one directory per figure.
+        dataset: digits (default), fashion-mnist or cifar-10, the latter two from local files.
+        data: the directory of the local files.
+        workers: local processes.
+        scale: another scale than the data set's own.
+        progress: called after every run, with the outcome, how many are there and how many there are in all.
+    """
+
+    def __init__(
+        self,
+        results: str | Path,
+        dataset: str = "digits",
+        data: str | None = None,
+        workers: int = 1,
+        scale: ex.Scale | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.scale = scale or ex.scale_of(dataset)
+        self._results, self._data, self._workers, self._progress = Path(results), data, workers, progress
+
+    def traces(self, name: str, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
+        """The runs of an image experiment."""
+        sweep = ex.image_sweep(f"{self.scale.dataset}-{name}", self.scale, methods, data=self._data, **more)
+        return traces_of(sweep, self._results, self._workers, self._progress)
+
+    def four_methods(self) -> dict[str, list[Trace]]:
+        """Figure 1's runs."""
+        return self.traces("figure-1", ex.four_methods(self.scale))
+
+    def interval_runs(self) -> dict[str, list[Trace]]:
+        """Figure 2's runs."""
+        size = self.scale.steps[ex.AMPLIFIED]
+        return self.traces("figure-2", {f"P = {P}": ex.generalized(size, 10.0, P) for P in ex.intervals(self.scale)})
+
+    def always_available_runs(self) -> dict[str, list[Trace]]:
+        """Figure D.1's runs: plain FedAvg at the initial step size, everyone always available."""
+        always = {"clients": self.scale.clients, "participants": self.scale.participants}
+        method = {"plain": ex.step("fedavg", self.scale.initial_step)}
+        kinds = {"independent": "without-replacement", "regularized": "permutation"}
+        return {
+            label: self.traces(f"figure-d.1-{label}", method, participation={"kind": kind, **always})["plain"]
+            for label, kind in kinds.items()
+        }
+
+    def step_size_runs(self) -> dict[str, list[Trace]]:
+        """Figure D.2's runs: the grid of step sizes with and without amplification."""
+        P = self.scale.interval
+        methods = {
+            f"eta = {eta:g}, gamma = {size:g}": ex.generalized(size, eta, P)
+            for eta in (1.0, 10.0)
+            for size in self.scale.step_grid
+        }
+        return self.traces("figure-d.2", methods)
+
+    def multiplier_runs(self) -> dict[str, list[Trace]]:
+        """Figure D.3's runs."""
+        size, P = self.scale.steps[ex.AMPLIFIED], self.scale.interval
+        etas = (2.0, 5.0, 10.0, 15.0, 20.0)
+        return self.traces("figure-d.3", {f"eta = {eta:g}": ex.generalized(size, eta, P) for eta in etas})
+
+    def figure_1(self) -> Picture:
+        """Four methods under periodic availability."""
+        steps = ", ".join(f"{name} {size:g}" for name, size in self.scale.steps.items())
+        note = f"Amplification eta = 10. Local step sizes after the initial phase: {steps}."
+        return convergence("Figure 1: four methods, periodic availability", self.four_methods(), self.scale, note)
+
+    def figure_2(self) -> Picture:
+        """The amplification interval."""
+        note = f"eta = 10, gamma = {self.scale.steps[ex.AMPLIFIED]:g}."
+        return convergence("Figure 2: the amplification interval P", self.interval_runs(), self.scale, note)
+
+    def figure_d_1(self) -> Picture:
+        """Independent against regularized participation, everyone available."""
+        note = "Everyone always available; plain FedAvg at the initial step size."
+        runs = self.always_available_runs()
+        return convergence("Figure D.1: independent and regularized participation", runs, self.scale, note)
+
+    def figure_d_2(self) -> Picture:
+        """The step size with and without amplification."""
+        runs = {k: v for k, v in self.step_size_runs().items() if all("done" in t.statuses for t in v)}
+        note = f"P = {self.scale.interval}; settings that diverged in any seed are left out."
+        return convergence("Figure D.2: the local step size", runs, self.scale, note)
+
+    def figure_d_3(self) -> Picture:
+        """The amplification factor."""
+        note = f"gamma = {self.scale.steps[ex.AMPLIFIED]:g}."
+        return convergence("Figure D.3: the amplification factor", self.multiplier_runs(), self.scale, note)
+
+    def figure_b_1(self) -> Picture:
+        """Toy trajectories without amplification, larger and larger local steps."""
+        runs = {f"gamma = {g:g}": ex.step("fedavg", g) | {"local_steps": 1} for g in (0.05, 0.1, 0.25, 0.5)}
+        return self._toy("figure-b.1", "Figure B.1: larger local steps", runs)
+
+    def figure_b_2(self) -> Picture:
+        """Toy trajectories with small local steps and more and more amplification."""
+        runs = {f"eta = {e:g}": ex.generalized(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
+        return self._toy("figure-b.2", "Figure B.2: gamma = 0.05, more amplification", runs)
+
+    def toy_runs(self, name: str, runs: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Trace]]:
+        """The toy example's runs."""
+        return traces_of(ex.toy_sweep(name, runs), self._results, 1, self._progress)
+
+    def _toy(self, name: str, title: str, runs: Mapping[str, Mapping[str, Any]]) -> Picture:
+        return trajectories(title, {k: v[0].arrays["model"][0] for k, v in self.toy_runs(name, runs).items()})
+
+
+CENTRES = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, np.sqrt(3.0)]])
+OPTIMUM = CENTRES.mean(axis=0)
+
+
+def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
+    """The models of the toy example in the plane, one panel per setting; each path has shape (rounds + 1, 2)."""
+    with styled():
+        figure = Figure(figsize=(2.5 * len(paths), 3.6), layout="compressed")
+        axes = figure.subplots(1, len(paths), sharex=True, sharey=True, squeeze=False)[0]
+        for panel, (label, path) in zip(axes, paths.items(), strict=True):
+            panel.plot(*CENTRES.T, linestyle="", marker="^", color="#777777", label="clients' minima")
+            panel.plot(*OPTIMUM, linestyle="", marker="*", markersize=11, color=COLOURS[1], label="$x^*$")
+            panel.plot(*path.T, marker="o", markersize=3, linewidth=1, color=COLOURS[0], label="models $x_t$")
+            distance = float(np.linalg.norm(path[-1] - OPTIMUM))
+            panel.set_title(f"{label}\nends {distance:.3f} from $x^*$", fontsize=9)
+            panel.set_aspect("equal")
+            panel.set_xlabel("first coordinate")
+        axes[0].set_ylabel("second coordinate")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    return Picture(
+        figure,
+        f"{title}. F_n = |x - z_n|^2/2 for three clients, one per round in turn, T = 15, P = 3, I = 1, x_0 = (1, 2), no "
+        "noise. The amplified iteration converges to a fixed point of the cycle near x*, not to x* itself, and every "
+        "panel but the smallest steps breaks Theorem 3.1's caps.",
+        f"Trajectories in the plane for {', '.join(paths)}.",
+        [Curve(label, path[:, 0], path[:, 1]) for label, path in paths.items()],
+        {"centres": CENTRES, "rounds": 15},
+    )
+
+
+FIGURES: Mapping[str, Callable[[Room], Picture]] = {
+    "figure-1": Room.figure_1,
+    "figure-2": Room.figure_2,
+    "figure-b.1": Room.figure_b_1,
+    "figure-b.2": Room.figure_b_2,
+    "figure-d.1": Room.figure_d_1,
+    "figure-d.2": Room.figure_d_2,
+    "figure-d.3": Room.figure_d_3,
+}
+
+
+def draw(room: Room, name: str) -> Picture:
+    """One figure of the paper by name.
+
+    Raises:
+        FedboundsError: no such figure; names the nearest.
+    """
+    if name not in FIGURES:
+        raise unknown_name("figure of arbitrary-participation", name, FIGURES)
+    return FIGURES[name](room)
