@@ -95,7 +95,7 @@ class Compiled:
         if any_vector:
             values = {k: v if k in self._vectors else v[..., None] for k, v in values.items()}
         lead = [v.shape[:-1] if any_vector else v.shape for v in values.values()]
-        shape = np.broadcast_shapes(*lead) if lead else ()
+        shape: tuple[int, ...] = np.broadcast_shapes(*lead) if lead else ()
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             if math.prod(shape) <= CHUNK:
                 out = function(*values.values())

@@ -271,8 +271,8 @@ def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], p
         if usable and all(_derive(result, form, i, known, (*pending, name)) for i in rule.inputs):
             value = np.asarray(_apply(result, rule, known), dtype=float)
             result.notation[name].check(value)
-            soft = [known[i].source for i in rule.inputs if known[i].source in SOFT]
-            known[name] = Constant(value, soft[0] if soft else "derived", rule.why)
+            sources: list[Source] = [known[i].source for i in rule.inputs if known[i].source in SOFT]
+            known[name] = Constant(value, sources[0] if sources else "derived", rule.why)
             return True
     default = result.notation[name].default
     if default is not None:

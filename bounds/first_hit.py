@@ -32,7 +32,13 @@ class Hit:
 
 
 def first_hit(
-    partial: Partial, target: float, reaches: Callable[[float], bool], *, whole: bool, from_above: bool = False
+    partial: Partial,
+    target: float,
+    reaches: Callable[[float], bool],
+    *,
+    whole: bool,
+    from_above: bool = False,
+    most: float = np.inf,
 ) -> Hit:
     """The smallest (or, from above, largest) value of the one free constant at which the bound is at most the target.
 
@@ -42,9 +48,12 @@ def first_hit(
         reaches: the final word on one value, conditions included.
         whole: whether the constant is a whole number, from 1; reals start at 0.
         from_above: search downwards; inf if every large value will do.
+        most: the largest legal value.
     """
     (name,) = partial.free
-    low, high = _excluded_out(partial, name, *_blocks(whole), target)
+    low, high = _blocks(whole)
+    low, high = low[low <= most], np.minimum(high[low <= most], most)
+    low, high = _excluded_out(partial, name, low, high, target)
     if from_above:
         low, high = low[::-1], high[::-1]
     seen, proved = len(low), True

@@ -180,7 +180,7 @@ def rounds(
         >>> known = dict(L=1, F=5, I=2, P=2, S=2, sigma=0.5**0.5, nu=2, beta=0.5, delta=0)
         >>> answer = rounds(corollary, 0.1, known, form="explicit")
         >>> answer.rounds, answer.cost.oracle_calls, answer.proved
-        (21114, 84456, True)
+        (12007, 48028, True)
         >>> rounds(corollary, 0.1, dict(known, delta=0.2), form="explicit").why
         'the bound stays above 0.24: the window divergence (0.24) does not fall with T'
     """
@@ -320,7 +320,8 @@ def _rounds_optimised(
             return answer.infimum < epsilon
         return isinstance(answer, Minimum) and bool(holds(np.asarray(answer.value), "<=", np.asarray(epsilon)))
 
-    falls = not functions and _falls_with(result, form, counter, constants, names)
+    given = [quantity_named(result, form, name).name for name in functions]
+    falls = _falls_with(result, form, counter, constants, [*names, *given])
     last = best(float(LARGEST_COUNT))
     if falls:
         if not reaches(LARGEST_COUNT):
@@ -435,7 +436,7 @@ def _largest(result: Result, form: Form, epsilon: float, constants: Mapping[str,
         evaluation = at(value)
         return bool(evaluation.valid) and bool(holds(evaluation.value, "<=", np.asarray(epsilon)))
 
-    hit = first_hit(partial, epsilon, reaches, whole=quantity.domain.integer, from_above=True)
+    hit = first_hit(partial, epsilon, reaches, whole=quantity.domain.integer, from_above=True, most=quantity.domain.high)
     if hit.value is None:
         least = max(quantity.domain.low, 1.0 if quantity.domain.integer else 0.0)
         why = f"no {quantity.name} reaches {epsilon:g}"

@@ -82,7 +82,8 @@ def ordering(runs: Mapping[str, Sequence[Trace]], cycle: int) -> list[Claim]:
         claims += [
             Claim("Figure 1", f"amplified Algorithm 1 is best ({name})", measured,
                   all(amplified.below(other) for other in (plain, minibatch, full))),
-            Claim("Figure 1", f"wait-minibatch and wait-full are about equal ({name})", measured, minibatch.alike(full)),
+            Claim("Figure 1", f"wait-minibatch and wait-full are about equal ({name})", measured,
+                  minibatch.alike(full)),
             Claim("Figure 1", f"FedAvg without amplification is last ({name})", measured,
                   all(other.below(plain) for other in (amplified, minibatch, full))),
         ]  # fmt: skip
@@ -153,7 +154,8 @@ def toy_claims(room: Room) -> list[Claim]:
         Claim("Figures B.1, B.2", "at equal gamma*eta, amplification ends nearer to x*", measured,
               all(b < a for a, b in pairs)),
         Claim("Appendix B.1", "the amplified iteration converges to x*",
-              f"it converges to a fixed point of the cycle at distance {fixed:.4f}, the same for every eta", fixed == 0),
+              f"it converges to a fixed point of the cycle at distance {fixed:.4f}, the same for every eta",
+              fixed == 0),
     ]  # fmt: skip
 
 

@@ -196,9 +196,9 @@ def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     return Picture(
         figure,
-        f"{title}. F_n = |x - z_n|^2/2 for three clients, one per round in turn, T = 15, P = 3, I = 1, x_0 = (1, 2), no "
-        "noise. The amplified iteration converges to a fixed point of the cycle near x*, not to x* itself, and every "
-        "panel but the smallest steps breaks Theorem 3.1's caps.",
+        f"{title}. F_n = |x - z_n|^2/2 for three clients, one per round in turn, T = 15, P = 3, I = 1, x_0 = (1, 2), "
+        "no noise. The amplified iteration converges to a fixed point of the cycle near x*, not to x* itself. "
+        "Every panel breaks the cap gamma <= 1/36 of Theorem 3.1.",
         f"Trajectories in the plane for {', '.join(paths)}.",
         [Curve(label, path[:, 0], path[:, 1]) for label, path in paths.items()],
         {"centres": CENTRES, "rounds": 15},

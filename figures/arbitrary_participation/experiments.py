@@ -1,4 +1,4 @@
-"""The experiments behind the figures as sweep documents: periodic availability of image classes, and the toy example."""
+"""The experiments behind the figures as sweep documents: periodic availability of image classes, the toy example."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Scale:
         return (
             f"{self.dataset}, network {self.network}, N = {self.clients}, S = {self.participants}, I = 5, batch 16, "
             f"five groups of two classes available for {self.slot} rounds in turn, P = {self.interval}, "
-            f"{self.rounds} rounds after {self.initial_rounds} initial ones, {self.seeds} seeds; the paper has N = 250, "
-            "S = 10, slots of 100 rounds, P = 500 and 300,000 rounds or more"
+            f"{self.rounds} rounds after {self.initial_rounds} initial ones, {self.seeds} seeds; the paper has "
+            "N = 250, S = 10, slots of 100 rounds, P = 500 and 300,000 rounds or more"
         )
 
 
@@ -66,7 +66,7 @@ SCALES = {
     "fashion-mnist": Scale("fashion-mnist", "cnn", 50, 5, 20, 0.1, 100, 500, 2, STEPS, GRID, record_every=50),
     "cifar-10": Scale("cifar-10", "cnn-cifar", 50, 5, 20, 0.05, 100, 500, 2, STEPS, GRID, record_every=50),
 }
-DEMO = Scale("digits", "mlp", 50, 5, 50, 0.1, 500, 5000, 2, STEPS, GRID, record_every=25)
+DEMO = Scale("digits", "mlp", 50, 5, 50, 0.1, 500, 5000, 4, STEPS, GRID, record_every=25)
 SMOKE = Scale("digits", "linear", 20, 2, 4, 0.1, 20, 60, 2, STEPS, GRID, record_every=5)
 
 

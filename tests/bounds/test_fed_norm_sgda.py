@@ -197,26 +197,28 @@ def test_exact_minimax_runs_stay_below_the_repaired_form():
         mu, B = rng.uniform(0.5, 2), rng.uniform(-1, 1)
         A = rng.uniform(0, 1) - 0.9 * B**2 / mu  # the envelope is convex, f in x need not be
         Lf = np.linalg.norm([[A, B], [B, -mu]], 2)
-        w, offsets, noise, start = rng.dirichlet(np.ones(n)), rng.normal(size=(n, 2)), rng.uniform(0, 1, 2), rng.normal(size=2)
+        w, offsets = rng.dirichlet(np.ones(n)), rng.normal(size=(n, 2))
+        noise, start = rng.uniform(0, 1, 2), rng.normal(size=2)
         spread = w @ (offsets - w @ offsets) ** 2
         centre = w @ offsets
         slope = (A + B**2 / mu) * start[0] + centre[0] + B * centre[1] / mu
         lag = start[1] - (B * start[0] + centre[1]) / mu
         c = random_setting(rng)
         c |= dict(tau=rng.integers(1, 5, n), w=w, P=int(rng.integers(1, n + 1)), Lf=Lf, mu=mu, betaL=0, betaG=1)
-        c |= dict(sigmaL=math.sqrt(noise.max()), sigmaG=math.sqrt(spread.max()), T=int(rng.integers(1, 300)), taueff=1)
-        c |= dict(Delta=slope**2 / (2 * (A + B**2 / mu)), delta0=mu / 2 * lag**2)
+        c |= dict(sigmaL=math.sqrt(noise.max()), sigmaG=math.sqrt(spread.max()), T=int(rng.integers(1, 300)))
+        c |= dict(taueff=1, Delta=slope**2 / (2 * (A + B**2 / mu)), delta0=mu / 2 * lag**2)
         kappa = Lf / mu
-        c |= dict(gammay=1 / (200 * kappa * Lf), etay=1 / (200 * Lf * kappa), etax=1 / (800 * Lf * kappa**2))
+        c |= dict(gammay=c["P"] / (200 * kappa * Lf * n), etay=1 / (200 * Lf * kappa))
+        c |= dict(etax=1 / (800 * Lf * kappa**2))
         c["gammax"] = c["gammay"] / (156 * kappa**2)
         evaluation = evaluate(THEOREM, c)
         assert evaluation.valid, evaluation.why_not
         worst = max(worst, exact_run(c, A, B, mu, offsets, noise, start) / float(evaluation.value))
-    assert 0.01 < worst < 1
+    assert 0.003 < worst < 1  # two orders loose: the twins above carry the constants
 
 
 def test_the_printed_bound_is_zero_and_false_where_only_the_dual_variable_is_off():
-    """f = x y - y^2/2 from x = 0, y = 1 without noise: Phi~ = x^2/2 is at its minimum, and x moves because y is wrong."""
+    """f = x y - y^2/2 from x = 0, y = 1 without noise: Phi~ is at its minimum, and x moves because y is wrong."""
     c = dict(Lf=1.618033988749895, mu=1, sigmaL=0, sigmaG=0, betaL=0, betaG=1, P=1, tau=[1], w=[1.0], taueff=1, T=100)
     c |= dict(etax=0, etay=0, gammay=0.1, gammax=0.1 / (156 * 2.618033988749896), Delta=0, delta0=0.5)
     left = exact_run(c, 0.0, 1.0, 1.0, np.zeros((1, 2)), np.zeros(2), [0.0, 1.0])

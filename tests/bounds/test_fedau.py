@@ -94,7 +94,7 @@ def test_option_1_is_refused_where_the_average_weight_error_exceeds_one_in_eight
 
 
 def scalar_run(centres, p, gamma, eta, I, T, noise, start):
-    """Mean E|grad f|^2 for F_n = (x - c_n)^2/2, weights 1/p_n, by the exact recursion of the second moment of x - mean c."""
+    """Mean E|grad f|^2 for F_n = (x - c_n)^2/2, weights 1/p_n, by the exact second moment of x - mean c."""
     c = centres - centres.mean()
     shrink = 1 - (1 - gamma) ** I
     jitter = gamma**2 * noise**2 * sum((1 - gamma) ** (2 * j) for j in range(I))

@@ -144,7 +144,7 @@ def test_more_rounds_than_a_transform_holds_are_refused_in_one_line():
 def test_the_largest_second_moment_is_reached_by_the_worst_record(K):
     rates = [R(1, 3), R(4, 5), R(1)]
     for T in (1, 2, 3, 7):
-        cut = None if K == math.inf else K
+        cut = None if math.inf == K else K
         worst = [
             [max(column) for column in zip(*(algorithm_2(r, cut)[:T] for r in records), strict=True)]
             for records in (

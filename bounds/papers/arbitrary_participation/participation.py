@@ -2,6 +2,8 @@ r"""Section 4: what kinds of participation make the window divergence vanish, an
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 from sympy import Abs, Integer, Rational, floor, log, sqrt
 
@@ -477,10 +479,11 @@ COROLLARY_4_8 = Result(
     kind="corollary",
     title="Convergence under mixing or independent participation",
     source=Source(PAPER, "Corollary 4.8", ("18",)),
-    measure=single(
-        "least expected squared gradient norm of f over the rounds",
-        r"\min_t\mathbb E\|\nabla f(\mathbf x_t)\|^2",
+    measure=replace(
+        LEAST_GRADIENT,
+        latex=r"\min_t\mathbb E\|\nabla f(\mathbf x_t)\|^2",
         expectation="gradient noise and participation",
+        given="",
     ),
     notation=NOTATION,
     default="repaired:integer-P",

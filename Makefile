@@ -1,0 +1,77 @@
+# Each target does all set-up first, into $(VENV). `make` lists them.
+#   make test PYTHON=python3.12        another interpreter
+#   make test VENV=/tmp/venv           another place for the environment
+#   make test WORKERS=8                more test processes
+
+PYTHON  ?= python3
+VENV    ?= .venv
+WORKERS ?= 2
+OUT     ?= demo
+SITE    ?= site
+
+BIN   := $(VENV)/bin
+PY    := $(BIN)/python
+STAMP := $(VENV)/.installed
+ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+PYTEST     := $(ONE_THREAD) $(PY) -m pytest
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install test long demo bench figures lint format doctest notebooks docs serve wheel clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+install: $(STAMP) ## the environment alone
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "fedbounds needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1 | head -n 1)." >&2; \
+	  echo "Name a newer one: make $(or $(firstword $(MAKECMDGOALS)),test) PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+	  echo "'$(PYTHON)' cannot make virtual environments; on Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	$(PY) -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt -e '.[all]'
+	@touch $@
+
+test: $(STAMP) ## the tests
+	$(PYTEST) -n $(WORKERS) --durations=15
+
+long: $(STAMP) ## the long searches and full figure sets, by hand before a release
+	$(PYTEST) -n $(WORKERS) --durations=15 -m long
+
+demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes
+	$(BIN)/fedbounds demo --out $(OUT)
+
+bench: $(STAMP) ## the benchmarks, as ratios on this machine
+	set -e; for race in benchmarks/*.py; do $(PY) $$race; done
+
+figures: $(STAMP) ## the papers' figures, redrawn from our own runs
+	$(BIN)/fedbounds figure arbitrary-participation --out gallery
+
+lint: $(STAMP) ## ruff (lint, format) and pyright
+	@status=0; set -x; $(PY) -m ruff check . || status=1; $(PY) -m ruff format --check . || status=1; \
+	$(PY) -m pyright --pythonpath $(PY) || status=1; exit $$status
+
+format: $(STAMP) ## let ruff mend what it can
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+doctest: $(STAMP) ## the examples in the docstrings
+	$(PYTEST) -p tests.conftest --doctest-modules fedbounds.py bounds empirical figures
+
+notebooks: $(STAMP) ## execute the notebooks and compare what they print
+	$(PYTEST) -m notebook tests/test_notebooks.py --durations=0
+
+docs: $(STAMP) ## the site, into site/
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --site-dir $(abspath $(SITE))
+
+serve: $(STAMP) ## the site, on a local port
+	$(PY) -m mkdocs serve
+
+wheel: $(STAMP) ## build the wheel and try it in a clean environment
+	$(PYTEST) -m wheel tests/test_packaging.py --durations=0
+
+clean: ## remove what is made (not the environment, nor results of sweeps)
+	rm -rf build dist site *.egg-info .pytest_cache .ruff_cache .hypothesis
+	find fedbounds.py bounds empirical figures tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,21 @@
+r"""Federated Minimax Optimization with Client Heterogeneity (Sharma, Panda & Joshi, 2023).
+
+$\min_x\max_yF(x,y)$, $F=\sum_ip_if_i$ over $n$ clients. In a round the server draws $P$ clients without replacement;
+client $i$ takes $\tau_i$ local descent steps in $x$ and ascent steps in $y$ and returns its update divided by
+$\|a_i\|_1$, the sum of its step coefficients; the server combines them with weights $w_i$ and its own steps
+$\gamma_x,\gamma_y$, times $\tau_{\rm eff}$. The normalisation lets clients differ in how much work they do: what
+converges is the gradient of the envelope $\tilde\Phi(x)=\max_y\sum_iw_if_i(x,y)$.
+"""
+
+from bounds.papers.fed_norm_sgda import results
+
+REFERENCE = (
+    "P. Sharma, R. Panda and G. Joshi, Federated Minimax Optimization with Client Heterogeneity, arXiv:2302.04249, 2023"
+)
+BIBTEX = """@article{sharma2023federated,
+  title   = {Federated Minimax Optimization with Client Heterogeneity},
+  author  = {Sharma, Pranay and Panda, Rohan and Joshi, Gauri},
+  journal = {arXiv preprint arXiv:2302.04249},
+  year    = {2023}
+}"""
+RESULTS = results.RESULTS

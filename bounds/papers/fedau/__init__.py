@@ -1,0 +1,22 @@
+r"""A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging (Wang & Ji, ICLR 2024).
+
+$N$ clients minimise $f=\frac1N\sum_nF_n$; client $n$ takes part in a round with an unknown probability $p_n$,
+independently. The server adds the participants' updates with weights $\omega_t^n$; FedAvg is unbiased when
+$\omega_t^n=1/p_n$. FedAU estimates $1/p_n$ by the mean of the client's past participation intervals, each cut off at
+length $K$. What that estimate costs is one number, the weight error
+$W=\frac1{NT}\sum_{t,n}\mathbb E(p_n\omega_t^n-1)^2$, which `weight_error` computes exactly.
+"""
+
+from bounds.papers.fedau import results
+
+REFERENCE = (
+    "S. Wang and M. Ji, A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging, "
+    "International Conference on Learning Representations, 2024"
+)
+BIBTEX = """@inproceedings{wang2024lightweight,
+  title     = {A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging},
+  author    = {Wang, Shiqiang and Ji, Mingyue},
+  booktitle = {International Conference on Learning Representations},
+  year      = {2024}
+}"""
+RESULTS = results.RESULTS

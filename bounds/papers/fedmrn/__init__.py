@@ -1,0 +1,24 @@
+r"""Masked Random Noise for Communication-Efficient Federated Learning (Li et al., ACM Multimedia 2024).
+
+$N$ clients minimise $F=\frac1N\sum_kF_k$; in every round $K$ of them, drawn uniformly without replacement, take $S$
+local steps. FedMRN uploads, instead of an update $u$, a seed of random noise $n$ and one bit per parameter: the update
+becomes $\mathcal S(u,n)=n\odot m$ with a random mask $m$ whose mean gives $u$ back. The theorems treat $\mathcal S$ as
+any unbiased operator with relative error $q$; $T$ counts iterations, $T=RS$ over $R$ rounds. FedMRN's own masks have an
+error that does not shrink with the update, so that no finite $q$ fits them: the forms R1 and R2 cover them instead.
+"""
+
+from bounds.papers.fedmrn import results
+
+REFERENCE = (
+    "S. Li, Y. Cheng, H. Wang, X. Tang, S. Xu, W. Luo, Y. Li, D. Liu, X. He and R. Li, Masked Random Noise for "
+    "Communication-Efficient Federated Learning, 32nd ACM International Conference on Multimedia, 2024"
+)
+BIBTEX = """@inproceedings{li2024masked,
+  title     = {Masked Random Noise for Communication-Efficient Federated Learning},
+  author    = {Li, Shiwei and Cheng, Yingyi and Wang, Haozhao and Tang, Xing and Xu, Shijie and Luo, Weihong
+               and Li, Yuhua and Liu, Dugang and He, Xiuqiang and Li, Ruixuan},
+  booktitle = {Proceedings of the 32nd ACM International Conference on Multimedia},
+  doi       = {10.1145/3664647.3680608},
+  year      = {2024}
+}"""
+RESULTS = results.RESULTS

@@ -1,0 +1,225 @@
+r"""Theorems 1 and 2, eq. (11) and (12): both are printed with their constants.
+
+The paper's single constant $c=\frac{q^2(N-1)+N-K}{K(N-1)}$ is $0/0$ for one client; split as
+$\frac{q^2}K+\frac{N-K}{K(N-1)}$ the second part is the error of sampling $K$ of $N$ and vanishes at $N=K=1$.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+from sympy import Integer, Max, sqrt
+
+from bounds.measures import Measure
+from bounds.papers.fedmrn.assumptions import (
+    BELOW,
+    FIXED_MASKS,
+    LIPSCHITZ,
+    MASKED,
+    PRINTED,
+    QUADRATIC_GROWTH,
+    ROUND_MASKS,
+    STRONGLY_CONVEX,
+    USED,
+)
+from bounds.papers.fedmrn.notation import NOTATION
+from bounds.result import Condition, Form, Result, Source, Term
+from bounds.symbols import GRADIENT, OBJECTIVE
+
+PAPER = "Li et al. 2024"
+n = NOTATION
+L, mu, sigma, G, q, Gamma, Delta1, F = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.Delta1, n.F
+N, K, S, T, d, eta = n.N, n.K, n.S, n.T, n.d, n.eta
+
+SAMPLING_ERROR = (N - K) / (K * Max(1, N - 1))
+SAMPLED = Condition(K, "<=", N, "K of N clients are drawn without replacement", K)
+CURVATURE = Condition(mu, "<=", L, "kappa = L/mu is at least 1", mu)
+SEVERAL = Condition(N, ">=", Integer(2), "c divides by N - 1", N)
+EVERYONE = "gradient noise, masks and client sampling"
+
+# --- Theorem 1, eq. (11) ----------------------------------------------------------------------------------------
+
+kappa = L / mu
+shift = Max(8 * kappa, S)  # gamma + 1 in the paper
+LAST_GAP = Measure("last", "iterations", "function gap F - F*", r"\mathbb E[F(\mathbf w_T)]-F^*", OBJECTIVE, EVERYONE)
+FIRST_STEP = {"eta": 2 / (mu * shift)}
+
+
+def budget(drift: sp.Expr, masking: sp.Expr) -> tuple[Term, ...]:
+    r"""The parts of $B$: noise, heterogeneity, drift of the local models, masking, sampling."""
+    return (
+        Term("gradient noise", sigma**2 / N),
+        Term("heterogeneity", 6 * L * Gamma),
+        Term("local drift", 8 * drift * G**2),
+        Term("masking", 4 * masking * S**2 * G**2),
+        Term("client sampling", 4 * SAMPLING_ERROR * S**2 * G**2),
+    )
+
+
+def last_gap_terms(parts: tuple[Term, ...]) -> tuple[Term, ...]:
+    r"""$\frac\kappa{\gamma+T}\big(\frac{2B}\mu+\frac{\mu(\gamma+1)}2E\|w_1-w^*\|^2\big)$, $B$ the sum of the parts."""
+    front = kappa / (shift - 1 + T)
+    noise = tuple(Term(t.name, front * 2 / mu * t.expression) for t in parts)
+    return (*noise, Term("initial distance", front * mu * shift / 2 * Delta1))
+
+
+def sharper_last_gap_terms(parts: tuple[Term, ...]) -> tuple[Term, ...]:
+    r"""The same with the larger of $2B/\mu$ and the initial distance for their sum; the last term is the excess."""
+    *noise, distance = last_gap_terms(parts)
+    total = sp.Add(*(t.expression for t in noise))
+    return (*noise, Term("initial distance", Max(0, distance.expression - total)))
+
+
+RELATIVE = budget((1 + q**2) * (S - 1) ** 2, q**2 / K)
+PRINTED_PARTS = (
+    *RELATIVE[:3],
+    Term("masking and sampling", 4 * (q**2 * (N - 1) + N - K) / (K * (N - 1)) * S**2 * G**2),
+)
+CONVEX = (*USED, QUADRATIC_GROWTH, STRONGLY_CONVEX)
+THEOREM_1 = Result(
+    key="fedmrn/theorem-1",
+    kind="theorem",
+    title="Convergence under strong convexity",
+    source=Source(PAPER, "Theorem 1", ("11",)),
+    measure=LAST_GAP,
+    notation=NOTATION,
+    default="sharp",
+    statement="Steps eta_t = 2/(mu (gamma + t)) for t = 1, 2, ..., gamma = max(8 kappa, S) - 1, and the last virtual "
+    "average of all N clients. FedMRN's masks as the theorem prescribes them (amplitude fixed at the first step) "
+    "violate the relative error and do not converge; repaired:R1 covers them with the amplitude of the current step.",
+    forms=(
+        Form(
+            "printed",
+            last_gap_terms(PRINTED_PARTS),
+            (SAMPLED, SEVERAL, CURVATURE),
+            (QUADRATIC_GROWTH, STRONGLY_CONVEX, *PRINTED),
+            prescribes=FIRST_STEP,
+            refuted_by="first-moments-for-second-moments",
+            note="eq. (11); with E|noise| <= sigma the variance may be as large as one likes",
+        ),
+        Form(
+            "repaired",
+            last_gap_terms(RELATIVE),
+            (SAMPLED, CURVATURE),
+            CONVEX,
+            prescribes=FIRST_STEP,
+            note="eq. (11) under squared Assumptions 2-4 and an unbiased operator; c split, so that N = 1 is legal",
+        ),
+        Form(
+            "repaired:R1",
+            last_gap_terms(budget((S - 1) ** 2 + d * S**2, d / K)),
+            (SAMPLED, CURVATURE),
+            (*MASKED, ROUND_MASKS, QUADRATIC_GROWTH, STRONGLY_CONVEX),
+            prescribes=FIRST_STEP,
+            note="FedMRN's signed masks with amplitude eta_{t_0} S G: their error is at most d a^2, no q",
+        ),
+        Form(
+            "sharp",
+            sharper_last_gap_terms(RELATIVE),
+            (SAMPLED, CURVATURE),
+            CONVEX,
+            prescribes=FIRST_STEP,
+            note="the induction (22) keeps the larger of the two parts; (24) adds them",
+        ),
+    ),
+)
+
+# --- Theorem 2, eq. (12) ----------------------------------------------------------------------------------------
+
+AVERAGE = Measure(
+    "average",
+    "iterations",
+    "squared gradient norm of f",
+    r"\frac1T\sum_{t<T}\mathbb E\|\nabla F(\bar{\mathbf w}_t)\|^2",
+    GRADIENT**2,
+    EVERYONE,
+)
+
+
+def average_terms(step: sp.Expr, drift: sp.Expr, masking: sp.Expr, sampling: sp.Expr) -> tuple[Term, ...]:
+    r"""The line before (12), for a constant step size $\eta\le1/L$, with these multiples of $G^2$.
+
+    $$\frac{2(F(w_0)-F^*)}{\eta T}+L\eta\frac{\sigma^2}N+L^2\eta^2\cdot\text{drift}\cdot G^2
+      +L\eta(\text{masking}+\text{sampling})G^2$$
+    """
+    return (
+        Term("initial gap", 2 * F / (step * T)),
+        Term("gradient noise", L * step * sigma**2 / N),
+        Term("local drift", L**2 * step**2 * drift * G**2),
+        Term("masking", L * step * masking * G**2),
+        Term("client sampling", L * step * sampling * G**2),
+    )
+
+
+STEP = 1 / (L * sqrt(T))
+CONSTANT_STEP = {"eta": STEP}
+DRIFT = (1 + q**2) * (S - 1) ** 2
+NONCONVEX = (*USED, LIPSCHITZ, BELOW)
+REPAIRED_2 = average_terms(STEP, 4 * DRIFT, 4 * q**2 / K * S**2, 4 * SAMPLING_ERROR * S**2)
+THEOREM_2 = Result(
+    key="fedmrn/theorem-2",
+    kind="theorem",
+    title="Convergence without convexity",
+    source=Source(PAPER, "Theorem 2", ("12",)),
+    measure=AVERAGE,
+    notation=NOTATION,
+    default="sharp",
+    statement="Constant step eta = 1/(L sqrt(T)); the average runs over all iterations t < T of the virtual average of "
+    "all N clients, also between synchronisations.",
+    forms=(
+        Form(
+            "printed",
+            (
+                *REPAIRED_2[:3],
+                Term(
+                    "masking and sampling",
+                    4 * (q**2 * (N - 1) + N - K) / (K * (N - 1)) * S**2 * G**2 / sqrt(T),
+                ),
+            ),
+            (SAMPLED, SEVERAL),
+            (QUADRATIC_GROWTH, *PRINTED, BELOW),
+            prescribes=CONSTANT_STEP,
+            refuted_by="first-moments-for-second-moments",
+            note="eq. (12); with E|noise| <= sigma the variance may be as large as one likes",
+        ),
+        Form(
+            "explicit:any-step",
+            average_terms(eta, 4 * DRIFT, 4 * q**2 / K * S**2, 4 * SAMPLING_ERROR * S**2),
+            (SAMPLED, Condition(eta, "<=", 1 / L, "the coefficient of the mean gradient in (27)", eta)),
+            NONCONVEX,
+            note="eq. (29) for any constant step size, before eta = 1/(L sqrt(T))",
+        ),
+        Form(
+            "repaired",
+            REPAIRED_2,
+            (SAMPLED,),
+            NONCONVEX,
+            prescribes=CONSTANT_STEP,
+            note="eq. (12) under squared Assumptions 2-4, an unbiased operator and Lipschitz gradients; c split",
+        ),
+        Form(
+            "repaired:R2",
+            average_terms(STEP, 4 * ((S - 1) ** 2 + d * S**2), 4 * d / K * S**2, 4 * SAMPLING_ERROR * S**2),
+            (SAMPLED,),
+            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            prescribes=CONSTANT_STEP,
+            note="FedMRN's signed masks as Theorem 2 prescribes them: their error is at most d a^2, no q",
+        ),
+        Form(
+            "sharp",
+            average_terms(STEP, DRIFT, q**2 / K * S, SAMPLING_ERROR * S),
+            (SAMPLED,),
+            NONCONVEX,
+            prescribes=CONSTANT_STEP,
+            note="a constant step needs no factor 4, and T iterations hold floor(T/S) <= T/S synchronisations, not T",
+        ),
+        Form(
+            "sharp:R2",
+            average_terms(STEP, (S - 1) ** 2 + 4 * d * S**2, 4 * d / K * S, SAMPLING_ERROR * S),
+            (SAMPLED,),
+            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            prescribes=CONSTANT_STEP,
+            note="the same for FedMRN's signed masks of amplitude 2 eta S G",
+        ),
+    ),
+)
+RESULTS = (THEOREM_1, THEOREM_2)

@@ -1,0 +1,73 @@
+"""A hook of mkdocs: the lines of a page that stand for many.
+
+`::: bounds.* but bounds.commands` becomes the reference of every public module of `bounds`, and
+`::: results arbitrary-participation` becomes that paper's results, typeset from the objects themselves. So neither
+list can forget one.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from sympy import Expr, latex
+
+from bounds.registry import paper
+from bounds.result import Form, Result
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by mkdocs with each page's source; returns the source it renders."""
+    listed = r"^::: ([\w.]+)\.\*(?: but ([\w. ]+))?$"
+    markdown = re.sub(listed, lambda m: modules(m[1], (m[2] or "").split()), markdown, flags=re.MULTILINE)
+    return re.sub(r"^::: results ([\w-]+)$", lambda m: statements(m[1]), markdown, flags=re.MULTILINE)
+
+
+def modules(package: str, without: list[str]) -> str:
+    """The reference of a package and of all that is public in it, modules before packages."""
+    folder = ROOT.joinpath(*package.split("."))
+    found = [f"{package}.{path.stem}" for path in sorted(folder.glob("[!_]*.py"))]
+    inside = [f"{package}.{path.parent.name}" for path in sorted(folder.glob("[!_]*/__init__.py"))]
+    if not (folder / "__init__.py").is_file():
+        raise FileNotFoundError(f"no package {package}")
+    parts = [f"::: {package}\n    options:\n      members: false"]
+    parts += [f"::: {name}" for name in found if name not in without]
+    parts += [modules(name, without) for name in inside if name not in without]
+    return "\n\n".join(parts)
+
+
+def statements(key: str) -> str:
+    """Each result of a paper: where it stands, what it bounds, and every form with its conditions."""
+    room = paper(key)
+    return "\n\n".join([room.reference, *(statement(result) for result in room.results)])
+
+
+def statement(result: Result) -> str:
+    """One result under its key, its forms one below the other."""
+    heading = f"### {result.title}\n\n`{result.key}` ({result.source})"
+    return "\n\n".join([heading, *(displayed(result, form) for form in result.forms)])
+
+
+def displayed(result: Result, form: Form) -> str:
+    """One form as a displayed formula, its terms in order and named, with its conditions in a list."""
+    letters = {quantity.symbol: quantity.latex for quantity in result.notation.values()}
+
+    def typeset(expression: Expr) -> str:
+        return latex(expression, symbol_names=letters)
+
+    named = [rf"\underbrace{{{typeset(term.expression)}}}_{{\text{{{term.name}}}}}" for term in form.terms]
+    bound = " + ".join(named)
+    if form.order_only:
+        bound = rf"O\Big({bound}\Big)"
+    default = ", the default" if form.name == result.default else ""
+    refuted = f", refuted ({form.refuted_by})" if form.refuted_by else ""
+    heading = f"**{form.name}**{default}{refuted}. {form.note}"
+    formula = f"$$\n{(form.measure or result.measure).latex} \\le {bound}\n$$"
+    signs = {"<=": r"\le", ">=": r"\ge", "==": "="}
+    conditions = "\n".join(
+        f"- ${typeset(c.left)} {signs.get(c.op, c.op)} {typeset(c.right)}$: {c.why}" for c in form.conditions
+    )
+    return "\n\n".join([heading, formula, conditions])

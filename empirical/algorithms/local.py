@@ -1,0 +1,83 @@
+"""Local SGD: what a client computes between receiving the model and reporting its update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import torch
+
+from bounds.checks import check_count, check_number, quote
+from bounds.errors import FedboundsError, unknown_name
+
+Oracle = Literal["stochastic", "full"]
+
+
+def check_positive(name: str, value: object) -> float:
+    """The value as a finite float > 0, or an error that quotes it with the legal range.
+
+    Raises:
+        FedboundsError: not a number, not finite, or not positive.
+
+    Example:
+        >>> check_positive("local_step_size", 0)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: local_step_size = 0 must be a number in (0, inf)
+    """
+    if value == 0:
+        raise FedboundsError(f"{name} = {quote(value)} must be a number in (0, inf)")
+    return check_number(name, value, low=0)
+
+
+@dataclass(frozen=True)
+class LocalSGD:
+    r"""I steps of SGD from the model the client received.
+
+    $$y_{i+1} = y_i - \gamma\, g_n(y_i), \quad y_0 = x, \qquad \Delta_n = y_I - x;$$
+
+    with `frozen=True` the gradients are all taken at the received model: $\Delta_n = -\gamma\sum_{i<I}
+    g_n(x)$.
+
+    Args:
+        step_size: $\gamma > 0$, in units x^2/f.
+        steps: $I \ge 1$.
+        oracle: `"stochastic"` gradients, or the `"full"` local gradient (the client's whole data set).
+        frozen: take every gradient at the received model.
+
+    Raises:
+        FedboundsError: a step size or number of steps outside its domain, an unknown oracle.
+
+    Example:
+        >>> local = LocalSGD(step_size=0.5, steps=2)
+        >>> local.update(torch.tensor([8.0]), lambda y: y)
+        tensor([-6.])
+        >>> LocalSGD(step_size=0.5, steps=2, frozen=True).update(torch.tensor([8.0]), lambda y: y)
+        tensor([-8.])
+
+    Source: Wang & Ji 2022, Algorithm 1, lines 4 to 8.
+    """
+
+    step_size: float
+    steps: int
+    oracle: Oracle = "stochastic"
+    frozen: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step_size", check_positive("local_step_size", self.step_size))
+        object.__setattr__(self, "steps", check_count("local_steps", self.steps))
+        if self.oracle not in get_args(Oracle):
+            raise unknown_name("oracle", str(self.oracle), get_args(Oracle))
+
+    def update(self, x: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        """The updates $\\Delta_n$ of any number of clients at once, in the shape of x (..., d).
+
+        Args:
+            x: the model each client received.
+            gradient: the oracle; called once per step, it may draw anew each time.
+        """
+        y = x
+        for _ in range(self.steps):
+            y = y - self.step_size * gradient(x if self.frozen else y)
+        return y - x

@@ -1,0 +1,248 @@
+r"""What a run is given when its invariants are tested: a problem of plain NumPy callables, and the numbers of the run.
+
+A *run* is any function that computes the models of a generalized FedAvg (Wang & Ji 2022, Algorithm 1):
+
+    run(problem, weights, rounds, step_size, local_steps, multiplier, interval, seed) -> models (T + 1, d)
+
+`problem` and `weights` come by position, the others by name, so that `**_` may stand for those that are not used:
+
+- `problem`: `problem.gradient(n, x)` is $\nabla F_n(x)$ as an array (d,); `problem.noise(t, n, i)`, (d,), is what the
+  gradient noise of client n adds to it in local step i of round t (zero, unless the cases are asked for noise);
+  `problem.x0` (d,), `problem.clients` and `problem.dimension` say the rest. See `PlainProblem`.
+- `weights`: $q_t^n$, (T, N), at least 0; each row sums to one.
+- `rounds` T, `step_size` $\gamma$, `local_steps` I, `multiplier` $\eta$, `interval` P; `seed` is for whatever
+  randomness a run has of its own.
+
+The models are $x_0,\dots,x_T$; at an interval's end the amplified one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bounds.checks import quote
+from bounds.errors import FedboundsError
+from empirical.problems import CosineQuadratic, Quadratic
+
+Run = Callable[..., ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class PlainProblem:
+    r"""Local gradients as plain callables on NumPy arrays.
+
+    $$F_n(x) = \tfrac12 (x - c_n)^\top A_n (x - c_n) + b_n^\top x + \kappa\sum_j(1 - \cos w_j^\top(x - o)),$$
+
+    where the $w_j$ are the rows of an orthogonal matrix: the quadratics and the rippled bowls of
+    `empirical.problems`, in any coordinates.
+
+    Args:
+        hessians: $A_n$, (N, d, d), unit f/x^2.
+        centres: $c_n$, (N, d), unit x.
+        slopes: $b_n$, (N, d), unit f/x.
+        start: the initial model, (d,).
+        ripple: $\kappa$.
+        frame: the $w_j$, (d, d).
+        origin: $o$, (d,).
+        noises: the gradient noise of each round, client and local step, (T, N, I, d); none if there is none.
+
+    Example:
+        >>> from empirical.problems import toy_example
+        >>> problem = PlainProblem.of(toy_example())
+        >>> problem.clients, problem.gradient(1, problem.x0), problem.noise(0, 1, 0)
+        (3, array([0., 2.]), array([0., 0.]))
+
+    Source: Wang & Ji 2022, eq. (1); the family is ours.
+    """
+
+    hessians: np.ndarray
+    centres: np.ndarray
+    slopes: np.ndarray
+    start: np.ndarray
+    ripple: float
+    frame: np.ndarray
+    origin: np.ndarray
+    noises: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, problem: Quadratic | CosineQuadratic, noises: np.ndarray | None = None) -> PlainProblem:
+        """The same clients as plain callables; the noise is given, not drawn."""
+        N, d = problem.clients, problem.dimension
+        zeros, start = np.zeros((N, d)), problem.x0.numpy()
+        if isinstance(problem, Quadratic):
+            hessians = np.stack([problem.hessian(n).numpy() for n in range(N)])
+            return cls(hessians, problem.centres.numpy(), zeros, start, 0.0, np.eye(d), np.zeros(d), noises)
+        hessians = np.tile(problem.curvature * np.eye(d), (N, 1, 1))
+        return cls(hessians, zeros, problem.slopes.numpy(), start, problem.ripple, np.eye(d), np.zeros(d), noises)
+
+    @property
+    def clients(self) -> int:
+        """N."""
+        return len(self.centres)
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return len(self.start)
+
+    @property
+    def x0(self) -> np.ndarray:
+        """The initial model (d,), a fresh copy each time."""
+        return self.start.copy()
+
+    @property
+    def quadratic(self) -> bool:
+        """Whether all $F_n$ are plain quadratics with centres."""
+        return self.ripple == 0 and not self.slopes.any()
+
+    def gradient(self, n: int, x: np.ndarray) -> np.ndarray:
+        r"""$\nabla F_n(x)$, (d,), unit f/x."""
+        gradient = self.hessians[n] @ (x - self.centres[n]) + self.slopes[n]
+        if self.ripple:
+            gradient += self.ripple * (self.frame.T @ np.sin(self.frame @ (x - self.origin)))
+        return gradient
+
+    def noise(self, t: int, n: int, i: int) -> np.ndarray:
+        """What is added to the gradient of client n in local step i of round t, (d,), unit f/x."""
+        return np.zeros(self.dimension) if self.noises is None else self.noises[t, n, i].copy()
+
+    def __str__(self) -> str:
+        parts = [f"N = {self.clients}, d = {self.dimension}", f"x0 = {_digits(self.start)}"]
+        parts += [f"A = {_digits(self.hessians)}", f"c = {_digits(self.centres)}"]
+        form = "F_n(x) = (x - c_n)^T A_n (x - c_n) / 2"
+        if not self.quadratic:
+            form += f" + b_n^T x + {self.ripple:g} sum_j (1 - cos x_j)"
+            parts[-1] = f"b = {_digits(self.slopes)}"
+            form = form.replace("(x - c_n)^T A_n (x - c_n)", "x^T A_n x")
+        if self.noises is not None:
+            parts.append(f"noise(t, n, i) = {_digits(self.noises)}[t, n, i]")
+        return "; ".join([form, *parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    r"""One run, before it is run: the problem, the weights and the numbers of Algorithm 1.
+
+    Args:
+        problem: the clients.
+        weights: $q_t^n$, (T, N).
+        step_size: $\gamma$, unit x^2/f.
+        local_steps: I.
+        multiplier: $\eta$.
+        interval: P, in rounds.
+        seed: for the run's own randomness.
+
+    Example:
+        >>> from empirical.problems import toy_example
+        >>> case = Case(PlainProblem.of(toy_example()), np.eye(3), step_size=0.5, local_steps=1)
+        >>> case.step(0, case.problem.x0)  # client 0 is at (-1, 0), and goes half the way
+        array([-1., -1.])
+
+    Source: Wang & Ji 2022, Algorithm 1.
+    """
+
+    problem: PlainProblem
+    weights: np.ndarray
+    step_size: float
+    local_steps: int
+    multiplier: float = 1.0
+    interval: int = 1
+    seed: int = 0
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return len(self.weights)
+
+    def models(self, run: Run) -> np.ndarray:
+        """What a run makes of this case: $x_0, \\dots, x_T$, (T + 1, d).
+
+        Raises:
+            FedboundsError: the run returns something else.
+        """
+        numbers = {name: getattr(self, name) for name in ("step_size", "local_steps", "multiplier", "interval", "seed")}
+        returned = run(self.problem, self.weights.copy(), rounds=self.rounds, **numbers)
+        wanted = (self.rounds + 1, self.problem.dimension)
+        try:
+            models = np.array(returned, dtype=float)
+        except (TypeError, ValueError):
+            raise FedboundsError(f"the run returned {quote(returned)}; expected models of shape {wanted}") from None
+        if models.shape != wanted:
+            raise FedboundsError(f"the run returned shape {models.shape}; expected the models x_0..x_T, {wanted}")
+        return models
+
+    def update(self, t: int, n: int, x: np.ndarray) -> np.ndarray:
+        r"""$\Delta_t^n$: I local steps of client n from x, minus x; (d,)."""
+        y = x
+        for i in range(self.local_steps):
+            y = y - self.step_size * (self.problem.gradient(n, y) + self.problem.noise(t, n, i))
+        return y - x
+
+    def step(self, t: int, x: np.ndarray) -> np.ndarray:
+        r"""$\sum_n q_t^n\Delta_t^n$ from x, (d,)."""
+        return self.weights[t] @ np.stack([self.update(t, n, x) for n in range(self.problem.clients)])
+
+    def ends(self, t: int) -> bool:
+        """Whether round t is the last of its interval."""
+        return (t + 1) % self.interval == 0
+
+    def restarted(self, t0: int, x: np.ndarray) -> Case:
+        """The rounds from t0 on, beginning at x."""
+        noises = self.problem.noises
+        problem = replace(self.problem, start=x, noises=None if noises is None else noises[t0:])
+        return replace(self, problem=problem, weights=self.weights[t0:])
+
+    def renamed(self, who: np.ndarray, weights: np.ndarray) -> Case:
+        """The case in which client n is client who[n] of this one, with weights of its own (T, len(who))."""
+        old = self.problem
+        noises = None if old.noises is None else old.noises[:, who]
+        clients = {"hessians": old.hessians[who], "centres": old.centres[who], "slopes": old.slopes[who]}
+        return replace(self, problem=replace(old, noises=noises, **clients), weights=weights)
+
+    def translated(self, shift: np.ndarray) -> Case:
+        """The case in coordinates x + shift."""
+        old = self.problem  # b_n^T (x - shift) has the gradient b_n, wherever it is
+        moved = {"centres": old.centres + shift, "start": old.start + shift, "origin": old.origin + shift}
+        return replace(self, problem=replace(old, **moved))
+
+    def rotated(self, turn: np.ndarray) -> Case:
+        """The case in coordinates turn @ x, for an orthogonal matrix."""
+        old = self.problem
+        hessians = turn @ old.hessians @ turn.T
+        turned = {
+            "hessians": (hessians + hessians.transpose(0, 2, 1)) / 2,
+            "centres": old.centres @ turn.T,
+            "slopes": old.slopes @ turn.T,
+            "start": turn @ old.start,
+            "frame": old.frame @ turn.T,
+            "origin": turn @ old.origin,
+            "noises": None if old.noises is None else old.noises @ turn.T,
+        }
+        return replace(self, problem=replace(old, **turned))
+
+    def scaled(self, a: float) -> Case:
+        """The case with gradients a times as large, noise included, and the step size divided by a."""
+        old = self.problem
+        noises = None if old.noises is None else a * old.noises
+        steeper = {"hessians": a * old.hessians, "slopes": a * old.slopes, "ripple": a * old.ripple}
+        return replace(self, problem=replace(old, noises=noises, **steeper), step_size=self.step_size / a)
+
+    def __str__(self) -> str:
+        numbers = f"T = {self.rounds}, I = {self.local_steps}, P = {self.interval}, step size {self.step_size:g}"
+        return "\n".join(
+            [
+                f"problem: {self.problem}",
+                f"weights: {_digits(self.weights)}",
+                f"run:     {numbers}, multiplier {self.multiplier:g}, seed {self.seed}",
+            ]
+        )
+
+
+def _digits(values: np.ndarray) -> str:
+    """An array on one line, in four digits."""
+    rounded = np.vectorize(lambda value: float(f"{value:.4g}"), otypes=[float])(values)
+    return str(rounded.tolist()).replace(".0,", ",").replace(".0]", "]")

@@ -1,0 +1,193 @@
+"""The commands of this layer: fedbounds run and fedbounds results."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bounds.commands.options import emit, json_option, number
+from bounds.errors import FedboundsError, MissingExtra
+
+if TYPE_CHECKING:
+    from empirical.sweep import Outcome, Row, Run, Store
+    from empirical.sweep.executor import Progress
+
+spec_argument = click.argument("spec", metavar="SPEC.toml", type=click.Path())
+out_option = click.option(
+    "--out", metavar="DIR", type=click.Path(), help="The directory of results (default: ./results/NAME)."
+)
+
+
+@click.command("run")
+@spec_argument
+@click.option(
+    "--workers", type=click.IntRange(0, 1024), default=1, show_default=True, help="Local processes; 1: this one."
+)
+@click.option("--dry-run", is_flag=True, help="Check the file and list its runs; run and write nothing.")
+@click.option("--retry-failed", is_flag=True, help="Run again what raised an error before.")
+@out_option
+@json_option
+def run(spec: str, workers: int, dry_run: bool, retry_failed: bool, out: str | None, as_json: bool) -> int:
+    """Run the simulations of a TOML file that are not there yet.
+
+    One file per run; what is there and whole is not run again. An interrupted sweep goes on where it stopped.
+    Exits with 1 if a run failed.
+
+    \b
+    fedbounds run examples/sweep.toml --workers 2
+    """
+    from empirical.sweep import execute
+
+    name, runs, store = _open(spec, out)
+    head = {"name": name, "directory": str(store.directory)}
+    if dry_run:
+        _show_plan(head, runs, store, as_json)
+        return 0
+    with progress_bar(name) as progress:
+        outcomes = execute(runs, store, workers=workers, retry_failed=retry_failed, progress=progress)
+    for outcome in outcomes:
+        if outcome.made and outcome.before.startswith("damaged"):
+            click.echo(f"{store.trace_path(outcome.run.key)} was {outcome.before}; made again", err=True)
+    failed = [outcome for outcome in outcomes if outcome.failed]
+    if as_json:
+        listed = [{**_describe(o.run), "status": o.status, "made": o.made, "before": o.before} for o in outcomes]
+        emit("run", {**head, "counts": _count(outcomes), "runs": listed})
+    else:
+        click.echo(f"{name}: {_sentence(outcomes)}; results in {store.directory}")
+    if failed:
+        named = "; ".join(f"{o.run.title}: {o.status.removeprefix('error: ')}" for o in failed[:5])
+        more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
+        again = "" if all(o.made for o in failed) else " (--retry-failed runs them again)"
+        click.echo(f"{len(failed)} of {len(outcomes)} runs failed{again}: {named}{more}", err=True)
+    return 1 if failed else 0
+
+
+@click.command("results")
+@spec_argument
+@click.option("--csv", "csv_path", metavar="F", type=click.Path(), help="Write the table to a CSV file.")
+@out_option
+@json_option
+def results(spec: str, csv_path: str | None, out: str | None, as_json: bool) -> int:
+    """The table of a TOML file's runs: labels, status, and each metric's final and best value.
+
+    \b
+    fedbounds results examples/sweep.toml --csv sweep.csv
+    """
+    from empirical.sweep import tabulate, write_csv
+
+    name, runs, store = _open(spec, out)
+    rows = tabulate(runs, store)
+    if all(row.status == "missing" for row in rows):
+        other = sum(1 for _ in store.directory.glob("*.npz"))
+        why = f" ({other} of other settings or an earlier version of the sources)" if other else ""
+        again = f"fedbounds run {spec}" + ("" if out is None else f" --out {out}")
+        raise FedboundsError(f"no results of {spec} in {store.directory}{why}; to make them: {again}")
+    if csv_path is not None:
+        write_csv(rows, csv_path)
+    if as_json:
+        listed = [
+            {
+                **_describe(row.run),
+                "status": row.status,
+                "metrics": {m: s._asdict() for m, s in row.metrics.items()},
+            }
+            for row in rows
+        ]
+        emit("results", {"name": name, "directory": str(store.directory), "runs": listed})
+    else:
+        _print_table(rows)
+        if csv_path is not None:
+            click.echo(f"written to {csv_path}")
+    return 0
+
+
+def _open(spec: str, out: str | None) -> tuple[str, tuple[Run, ...], Store]:
+    from empirical.sweep import Store, plan, read_sweep
+
+    sweep = read_sweep(spec)
+    directory = Path("results") / sweep.name if out is None else Path(out)
+    if directory.exists() and not directory.is_dir():
+        raise FedboundsError(f"{directory} is not a directory; results need one")
+    try:
+        runs = plan(sweep)
+    except ModuleNotFoundError as error:
+        raise MissingExtra("empirical", error.name or "torch") from None
+    return sweep.name, runs, Store(directory)
+
+
+def _describe(run: Run) -> dict[str, Any]:
+    return {"key": run.key, "labels": run.task["labels"], "seeds": run.task["seeds"]}
+
+
+def _count(outcomes: Sequence[Outcome]) -> dict[str, int]:
+    counts = {
+        "runs": len(outcomes),
+        "made": sum(o.made for o in outcomes),
+        "found": sum(not o.made for o in outcomes),
+    }
+    for word in ("done", "diverged"):
+        counts[word] = sum(o.status == word for o in outcomes)
+    return {**counts, "failed": sum(o.failed for o in outcomes)}
+
+
+def _sentence(outcomes: Sequence[Outcome]) -> str:
+    counts = _count(outcomes)
+    parts = [f"{counts['made']} made", f"{counts['found']} already there"]
+    parts += [f"{counts[word]} {word}" for word in ("diverged", "failed") if counts[word]]
+    return f"{counts['runs']} run{'s' * (counts['runs'] != 1)}: {', '.join(parts)}"
+
+
+def _show_plan(head: dict[str, str], runs: Sequence[Run], store: Store, as_json: bool) -> None:
+    statuses = [store.standing(run.key).status for run in runs]
+    if as_json:
+        listed = [{**_describe(run), "status": status} for run, status in zip(runs, statuses, strict=True)]
+        emit("run", {**head, "dry_run": True, "runs": listed})
+        return
+    for run, status in zip(runs, statuses, strict=True):
+        click.echo(f"{run.key[:12]}  {status:<8}  {run.title}")
+    kinds = Counter(status.partition(":")[0] for status in statuses)
+    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+    click.echo(f"{head['name']}: {len(runs)} run{'s' * (len(runs) != 1)} ({counts}) in {head['directory']}")
+
+
+@contextmanager
+def progress_bar(name: str) -> Iterator[Progress | None]:
+    """A bar on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=None)
+
+        def advance(outcome: Outcome, done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield advance
+
+
+def _print_table(rows: Sequence[Row]) -> None:
+    """Aligned columns, one line per run however narrow the terminal: final values, and the best in parentheses."""
+    labels = list(dict.fromkeys(name for row in rows for name in row.run.task["labels"]))
+    metrics = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    lines = [[*labels, "seeds", "status", *(f"{metric} (best)" for metric in metrics)]]
+    for row in rows:
+        given = row.run.task["labels"]
+        cells = [str(given.get(label, "")) for label in labels]
+        cells += [str(len(row.run.task["seeds"])), row.status]
+        for metric in metrics:
+            found = row.metrics.get(metric)
+            cells.append(f"{number(found.final)} ({number(found.best)})" if found else "")
+        lines.append(cells)
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())

@@ -1,0 +1,342 @@
+r"""A run against a result: what was measured, what was promised, and whether the promise covered the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bounds.checks import check_count
+from bounds.errors import FedboundsError
+from bounds.evaluation import Evaluation, Value, evaluate
+from bounds.measures import Measure
+from bounds.result import Form, Result
+from bounds.symbols import Constant
+from empirical.algorithms import Algorithm, GeneralizedFedAvg
+from empirical.moments import Moments, analysis_interval, moments
+from empirical.participation import Process, Recorded
+from empirical.problems import Problem
+from empirical.run_setting import DIVERGENCES, Setting, of_moments, of_trace, what_is_known
+from empirical.trace import Trace
+
+STEP_AGREEMENT = 1e-9  # relative difference at which step sizes are not those that a result prescribes
+OVERALL = "gradient noise and participation"
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """A measured left-hand side beside the right-hand side of a result, for one or many numbers of rounds T.
+
+    Attributes:
+        result, form: what was promised.
+        label: "exact", "exact given the record", or "mean of n seeds".
+        measure: the left-hand side that was measured.
+        rounds: the horizons T, (K,).
+        measured: the measure at each T, (K,).
+        standard_error: of a mean over seeds where the measure is attained, (K,); None where nothing was sampled.
+        bound: the right-hand side at each T, (K,).
+        terms: name to its value at each T, (K,); they sum to the bound.
+        valid: whether the conditions of the form hold at each T, (K,).
+        evaluation: the form at the largest T, with its constants and their kinds, conditions and assumptions.
+        notes: what else a reader must know.
+    """
+
+    result: Result
+    form: Form
+    label: str
+    measure: Measure
+    rounds: np.ndarray
+    measured: np.ndarray
+    standard_error: np.ndarray | None
+    bound: np.ndarray
+    terms: Mapping[str, np.ndarray]
+    valid: np.ndarray
+    evaluation: Evaluation
+    notes: tuple[str, ...] = ()
+
+    @property
+    def constants(self) -> Mapping[str, Constant]:
+        """Every constant used at the largest T, with its kind."""
+        return self.evaluation.constants
+
+    @property
+    def guarantee(self) -> bool:
+        """Whether the bound at the largest T is a guarantee for this run."""
+        return self.evaluation.guarantee
+
+    @property
+    def why_not(self) -> tuple[str, ...]:
+        """The reasons why it is not."""
+        return self.evaluation.why_not
+
+    @property
+    def crossings(self) -> np.ndarray:
+        """Every T at which more was measured than was promised, whether or not the conditions hold there."""
+        return self.rounds[self.measured > self.bound]
+
+    @property
+    def covered_crossings(self) -> np.ndarray:
+        """The crossings at which the conditions hold: none, unless an assumption is violated or the result false."""
+        return self.rounds[(self.measured > self.bound) & self.valid]
+
+    @property
+    def ratio(self) -> np.ndarray:
+        """Measured over bound at each T: how tight the bound is, (K,)."""
+        return self.measured / self.bound
+
+
+def confront(
+    run: Moments | Trace,
+    result: Result,
+    form: str | None = None,
+    *,
+    problem: Problem | None = None,
+    participation: Process | np.ndarray | None = None,
+    interval: int | None = None,
+    given: Mapping[str, Value] | None = None,
+    assume: Iterable[str] = (),
+) -> Comparison:
+    r"""Compare a run with what a result promises for it, at every number of rounds $T=P,P+1,\dots$
+
+    The measure is the result's; the constants, with their kinds, are those of the run's problem, algorithm and
+    participation; assumptions are checked on them. Where the result sets step sizes that depend on T, one run is one
+    point: its own T, and its step sizes must be the result's (`confront_family` makes such runs).
+
+    Args:
+        run: exact moments, or a simulation. From a run whose participation is given, the theorem's constants are those
+            of its record; otherwise they are expectations over participation (see `empirical.run_constants`).
+        result: what is promised, e.g. `load("arbitrary-participation/theorem-3.1")`.
+        form: its name or kind; the strongest one that is not refuted by default.
+        problem: of a simulation (moments know theirs).
+        participation: of a simulation: the process, or the weights.
+        interval: P of the analysis, where $\eta=1$ leaves it free.
+        given: constants by letter or concept, which win over those of the run.
+        assume: names of assumptions taken for granted.
+
+    Raises:
+        FedboundsError: what the result is about was not run or not measured, or a constant is missing.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> from empirical.problems import toy_example
+        >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
+        >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
+        >>> comparison = confront(run, load("arbitrary-participation/theorem-3.1"), "explicit")
+        >>> round(float(comparison.bound[-1]), 12), comparison.guarantee, comparison.crossings.size
+        (3.752479138593, True, 0)
+
+    Source: Wang & Ji 2022, Theorem 3.1 and its corollaries.
+    """
+    setting = of_moments(run) if isinstance(run, Moments) else of_trace(run, problem, participation)
+    chosen = result.form(form)
+    measure = _measure(chosen.measure or result.measure, setting)
+    P, _ = analysis_interval(setting.algorithm, interval)
+    horizons = setting.at[setting.at >= P]
+    if chosen.prescribes:
+        horizons = np.array([setting.total])
+    if not horizons.size or horizons[-1] < P:
+        raise FedboundsError(f"the run has {setting.total} rounds, less than one window of interval = {P}")
+
+    curve, errors = _along(measure, setting, horizons, P)
+    constants, checked, notes = what_is_known(setting, chosen, result, P, horizons)
+    constants |= _by_letter(result, given)
+    everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=checked)
+    at_the_end = evaluate(
+        result,
+        {n: _last(c, len(horizons)) for n, c in constants.items()},
+        form=chosen.name,
+        assume=assume,
+        checked=checked,
+    )
+    _same_steps(at_the_end, setting.algorithm, P)
+    shape = horizons.shape
+    return Comparison(
+        result=result,
+        form=chosen,
+        label=setting.label,
+        measure=measure,
+        rounds=horizons,
+        measured=curve,
+        standard_error=errors,
+        bound=np.broadcast_to(everywhere.value, shape),
+        terms={name: np.broadcast_to(value, shape) for name, value in everywhere.terms.items()},
+        valid=np.broadcast_to(everywhere.valid, shape),
+        evaluation=at_the_end,
+        notes=(*setting.notes, *notes),
+    )
+
+
+def confront_family(
+    result: Result,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    horizons: Sequence[int],
+    *,
+    local_steps: int,
+    interval: int = 1,
+    form: str | None = None,
+    given: Mapping[str, Value] | None = None,
+    assume: Iterable[str] = (),
+    run: Callable[[Algorithm, int], Moments | Trace] | None = None,
+) -> Comparison:
+    r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
+
+    Args:
+        result: e.g. `load("arbitrary-participation/corollary-3.2")`.
+        problem: what to run on.
+        participation: a process, or weights (at least T, N).
+        horizons: the numbers of rounds T.
+        local_steps: I.
+        interval: P.
+        form: its name or kind.
+        given: constants by letter or concept, which win over those of the runs.
+        assume: names of assumptions taken for granted.
+        run: makes the run of an algorithm for T rounds; exact moments by default.
+
+    Raises:
+        FedboundsError: the form sets no step sizes, or as for `confront`.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> from empirical.problems import toy_example
+        >>> corollary = load("arbitrary-participation/corollary-3.2")
+        >>> cycles = np.tile(np.eye(3), (100, 1))
+        >>> family = confront_family(corollary, toy_example(), cycles, [30, 300], local_steps=1, interval=3)
+        >>> family.rounds.tolist(), family.covered_crossings.size, bool((family.ratio < 0.01).all())
+        ([30, 300], 0, True)
+
+    Source: Wang & Ji 2022, Corollaries 3.2, 3.3, 4.3 and 4.8.
+    """
+    chosen = result.form(form)
+    if not chosen.prescribes:
+        raise FedboundsError(f"{result.key} [{chosen.name}] sets no step sizes: confront one run at every T")
+    if not len(horizons):
+        raise FedboundsError("horizons is empty; give at least one number of rounds")
+    process = participation if isinstance(participation, Process) else Recorded(participation)
+    points = []
+    for T in sorted({check_count("rounds", T) for T in horizons}):
+        algorithm = prescribed_algorithm(
+            result, chosen, problem, process, T, local_steps=local_steps, interval=interval, given=given
+        )
+        done = moments(algorithm, problem, process, T) if run is None else run(algorithm, T)
+        points.append(
+            confront(
+                done, result, chosen.name, problem=problem, participation=process, interval=algorithm.interval,
+                given=given, assume=assume,
+            )
+        )  # fmt: skip
+    last = points[-1]
+    errors = [p.standard_error for p in points if p.standard_error is not None]
+    return replace(
+        last,
+        rounds=np.concatenate([p.rounds for p in points]),
+        measured=np.concatenate([p.measured for p in points]),
+        standard_error=np.concatenate(errors) if len(errors) == len(points) else None,
+        bound=np.concatenate([p.bound for p in points]),
+        terms={name: np.concatenate([p.terms[name] for p in points]) for name in last.terms},
+        valid=np.concatenate([p.valid for p in points]),
+        notes=(*last.notes, "one run per T, each with the step sizes that the result sets for it"),
+    )
+
+
+def prescribed_algorithm(
+    result: Result,
+    form: Form,
+    problem: Problem,
+    participation: Process,
+    rounds: int,
+    *,
+    local_steps: int,
+    interval: int = 1,
+    given: Mapping[str, Value] | None = None,
+) -> GeneralizedFedAvg:
+    """Generalized FedAvg with the step sizes that a form of a result sets for T rounds on this problem.
+
+    Raises:
+        FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
+    """
+    placeholder = GeneralizedFedAvg(1.0, local_steps, 1.0, interval)
+    q = participation.matrix(rounds, np.random.default_rng()) if isinstance(participation, Recorded) else None
+    setting = Setting(
+        placeholder, problem, participation, q, "", rounds, np.arange(rounds + 1), np.zeros(rounds + 1), None, False, ()
+    )
+    constants, _, _ = what_is_known(setting, form, result, interval, np.array([rounds]), divergences=False)
+    known = {n: _last(c, 1) for n, c in constants.items()}
+    known |= _by_letter(result, given)
+    unset = {str(s) for s in form.symbols} - set(known)
+    known |= {name: 0.0 for name in unset if result.notation[name].concept in DIVERGENCES}
+    steps = {n: float(v) for n, v in evaluate(result, known, form=form.name).prescribed.items()}
+    P = steps.get("P", float(interval))
+    if abs(P - round(P)) > STEP_AGREEMENT * P or round(P) < 1:
+        raise FedboundsError(f"{result.key} [{form.name}] sets P = {P:.6g}, which is not a whole number of rounds")
+    return GeneralizedFedAvg(steps["gamma"], local_steps, steps["eta"], round(P))
+
+
+def _measure(measure: Measure, setting: Setting) -> Measure:
+    """The left-hand side as this run measures it.
+
+    Raises:
+        FedboundsError: the run does not measure it.
+    """
+    averages = ("minimum", "average", "last")
+    if measure.of != "squared gradient norm of f" or measure.aggregate not in averages:
+        raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {measure}")
+    if measure.over not in ("rounds", "window starts"):
+        raise FedboundsError(f"the run is measured over rounds or window starts, the result bounds: {measure}")
+    if setting.q is None:
+        return replace(measure, expectation=OVERALL, given="", latex=measure.latex.replace(r"\mid\mathcal Q", ""))
+    if not measure.given:
+        raise FedboundsError(
+            f"the result bounds an expectation over participation, the run is given its record: {measure}; "
+            "run a process instead"
+        )
+    return measure
+
+
+def _along(
+    measure: Measure, setting: Setting, horizons: np.ndarray, interval: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The measure at each horizon, from the values recorded before it, and its standard error."""
+    at, values, errors = setting.at, setting.values, setting.errors
+    if measure.aggregate == "last":
+        where = np.searchsorted(at, horizons)
+        return values[where], None if errors is None else errors[where]
+    if measure.over == "window starts":
+        kept = at % interval == 0
+        at, values, errors = at[kept], values[kept], None if errors is None else errors[kept]
+        horizons = horizons - horizons % interval  # complete windows only
+    count = np.searchsorted(at, horizons)  # values recorded before T
+    if measure.aggregate == "average":
+        return (np.cumsum(values) / np.arange(1, len(values) + 1))[count - 1], None
+    least = np.minimum.accumulate(values)[count - 1]
+    if errors is None:
+        return least, None
+    first_least = np.maximum.accumulate(np.where(values <= np.minimum.accumulate(values), np.arange(len(values)), 0))
+    return least, errors[first_least[count - 1]]
+
+
+def _by_letter(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:
+    """The user's constants under the paper's letters; unknown names are left for `evaluate` to refuse."""
+    resolved = {name: result.notation.resolve(name) for name in given or {}}
+    return {quantity.name if (quantity := resolved[n]) else n: value for n, value in (given or {}).items()}
+
+
+def _last(value: Value, horizons: int) -> Value:
+    """The constant at the largest horizon, where it depends on it."""
+    if isinstance(value, Constant) and np.shape(value.value) == (horizons,):
+        return Constant(float(np.asarray(value.value)[-1]), value.source, value.note)
+    return value
+
+
+def _same_steps(evaluation: Evaluation, algorithm: Algorithm, interval: int) -> None:
+    """Refuse a run with other step sizes than those that the result sets."""
+    if not evaluation.prescribed or not isinstance(algorithm, GeneralizedFedAvg):
+        return
+    own = {"gamma": algorithm.local_step_size, "eta": algorithm.server_multiplier, "P": float(interval)}
+    for name, prescribed in evaluation.prescribed.items():
+        if abs(own[name] - float(prescribed)) > STEP_AGREEMENT * abs(float(prescribed)):
+            raise FedboundsError(
+                f"{evaluation.result.key} sets {name} = {float(prescribed):.12g} for this number of rounds, the run has "
+                f"{own[name]:.12g}; confront_family makes runs with its step sizes"
+            )

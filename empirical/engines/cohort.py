@@ -1,0 +1,86 @@
+"""Who computes in one round, over all seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch.nn.functional import embedding_bag
+
+from empirical.participation import Round
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """The *pairs* (seed, client) that compute in a round, seed by seed.
+
+    Args:
+        counts: pairs of each seed, (seeds,); zero where nobody computes.
+        clients: (pairs,).
+        weights: (pairs,).
+
+    Example:
+        >>> drawn = [Round(np.array([3]), np.array([1.0])), Round(np.array([0, 2]), np.array([0.5, 0.5]))]
+        >>> Cohort.of(drawn).seeds
+        array([0, 1, 1])
+    """
+
+    counts: np.ndarray
+    clients: np.ndarray
+    weights: np.ndarray
+
+    @staticmethod
+    def of(rounds: Sequence[Round]) -> Cohort:
+        """The cohort in which seed s computes what its round says, without clients whose weight is zero."""
+        counts = np.array([len(drawn.clients) for drawn in rounds])
+        if len(rounds) == 1:
+            clients, weights = rounds[0]
+        else:
+            clients = np.concatenate([drawn.clients for drawn in rounds])
+            weights = np.concatenate([drawn.weights for drawn in rounds])
+        if weights.all():
+            return Cohort(counts, clients, weights)
+        some = weights != 0
+        counts = np.bincount(np.arange(len(counts)).repeat(counts)[some], minlength=len(counts))
+        return Cohort(counts, clients[some], weights[some])
+
+    @cached_property
+    def seeds(self) -> np.ndarray:
+        """The row of the batch of seeds to which each pair belongs, (pairs,)."""
+        return np.arange(len(self.counts)).repeat(self.counts)
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        """The sum of the weights of each seed, (seeds,)."""
+        return np.bincount(self.seeds, self.weights, minlength=len(self.counts))
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """$S_t$, the sum of the squared weights of each seed, (seeds,)."""
+        return np.bincount(self.seeds, self.weights**2, minlength=len(self.counts))
+
+    def gather(self, table: torch.Tensor, *, power: int = 1) -> torch.Tensor:
+        """The sum over each seed's pairs of weight^power * table[client]: table (N, d) -> (seeds, d)."""
+        return self._bags(table, self.clients, self.weights**power)
+
+    def combine(self, updates: torch.Tensor) -> torch.Tensor:
+        """The sum over each seed's pairs of weight * update: updates (pairs, d) -> (seeds, d)."""
+        if updates.device.type != "cpu":
+            return self._bags(updates, np.arange(len(updates)), self.weights)
+        rows, end = updates.numpy(), 0
+        weights = self.weights.astype(rows.dtype, copy=False)
+        total = np.empty((len(self.counts), rows.shape[1]), rows.dtype)
+        for count, place in zip(self.counts.tolist(), total, strict=True):
+            start, end = end, end + count
+            np.dot(weights[start:end], rows[start:end], out=place)
+        return torch.from_numpy(total)
+
+    def _bags(self, table: torch.Tensor, rows: np.ndarray, weights: np.ndarray) -> torch.Tensor:
+        """Sums of weighted rows, one per seed, without copies of the rows."""
+        offsets = np.cumsum(self.counts) - self.counts
+        index, start = (torch.tensor(names, device=table.device) for names in (rows, offsets))
+        scale = torch.tensor(weights, dtype=table.dtype, device=table.device)
+        return embedding_bag(index, table, start, mode="sum", per_sample_weights=scale)

@@ -1,0 +1,57 @@
+"""What engines have in common: a way to walk through one round, over all seeds."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+
+from empirical.algorithms import LocalSGD, Pairs, Report
+from empirical.engines.cohort import Cohort
+from empirical.problems import Problem
+from empirical.streams import GeneratorPool, Streams
+
+
+class Engine(ABC):
+    """A way to walk through one round: the same mathematics as every other engine.
+
+    Args:
+        problem: whose gradients are used.
+        local: what each client computes.
+        needs_updates: report the single updates too, not only their weighted sum.
+
+    Attributes:
+        label: its name, and in what sense it agrees with the slow twin where that is not number by number.
+    """
+
+    label: str
+
+    def __init__(self, problem: Problem, local: LocalSGD, needs_updates: bool = False) -> None:
+        self.problem, self.local, self.needs_updates = problem, local, needs_updates
+        self.pool = GeneratorPool()
+
+    @abstractmethod
+    def compute(
+        self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The weighted sums (seeds, d) and, if needed, the updates (pairs, d) of a cohort that is not empty."""
+
+    def round(self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]) -> Report:
+        """What the server hears in round t: from nobody, zero.
+
+        Args:
+            x: the models from which the clients start, shape (seeds, d).
+            cohort: who computes.
+            t: the round, counted over all phases; part of the place of the noise in its stream.
+            streams: of each row of x.
+        """
+        if len(cohort.clients):
+            total, updates = self.compute(x, cohort, t, streams)
+        else:
+            total, updates = torch.zeros_like(x), x.new_zeros(0, x.shape[1])
+        if updates is None or not self.needs_updates:
+            return Report(total)
+        seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))
+        weights = torch.tensor(cohort.weights, dtype=x.dtype, device=x.device)
+        return Report(total, Pairs(seeds, clients, weights, updates))

@@ -1,0 +1,32 @@
+"""One client at a time: the fastest way through networks so large that one of them keeps the processor busy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from empirical.engines.cohort import Cohort
+from empirical.engines.engine import Engine
+from empirical.engines.local_steps import local_updates
+from empirical.streams import Streams
+
+
+class InTurn(Engine):
+    """Walks the pairs one by one; holds one update besides the sums, unless the algorithm needs them all."""
+
+    label = "in turn"
+
+    def compute(
+        self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        total, updates = torch.zeros_like(x), []
+        for seed, client, weight in zip(
+            cohort.seeds.tolist(), cohort.clients.tolist(), cohort.weights.tolist(), strict=True
+        ):
+            start, name = x[seed].view(1, 1, -1), torch.tensor([[client]], device=x.device)
+            update = local_updates(self.problem, self.local, start, name, [streams[seed]], t, self.pool)
+            total[seed].add_(update[0, 0], alpha=weight)
+            if self.needs_updates:
+                updates.append(update[0, 0])
+        return total, torch.stack(updates) if updates else None

@@ -1,0 +1,6 @@
+"""Exact expectations of generalized FedAvg on quadratics: moments of the models, and of what the proof bounds."""
+
+from empirical.moments.along_the_run import AlongTheRun, along_the_run, analysis_interval
+from empirical.moments.moments import Moments, moments
+
+__all__ = ["AlongTheRun", "Moments", "along_the_run", "analysis_interval", "moments"]

@@ -1,0 +1,195 @@
+r"""What I local steps on a quadratic do to a model: one affine map per client, and Gaussian noise of known covariance.
+
+With $B_n=I_d-\gamma A_n$ the update of client n is
+$$\Delta_n(x)=D_nx+b_n+\zeta_n,\qquad D_n=B_n^I-I_d,\quad b_n=-D_nc_n,\quad
+  \mathrm{Cov}\,\zeta_n=\gamma^2s^2\sum_{j<I}B_n^{2j}.$$
+
+Everything is kept in coordinates in which as much as possible is diagonal: the eigenvectors of a Hessian that all
+clients share, or the given ones. Where all Hessians are diagonal there, operators are vectors $(d,)$ and covariances
+are variances $(d,)$, for coordinates never mix; otherwise both are matrices $(d, d)$. The two kinds meet only in
+`apply`, `sandwich` and `identity`.
+
+Source: Wang & Ji 2022, Algorithm 1 on quadratics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from bounds.errors import FedboundsError
+from empirical.problems import Quadratic
+
+
+def apply(operator: np.ndarray, to: np.ndarray) -> np.ndarray:
+    """An operator on a vector or on an operator: a product by coordinate, or of matrices."""
+    return operator * to if operator.ndim == 1 else operator @ to
+
+
+def sandwich(operator: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    r"""$MCM^\top$, the covariance after the operator $M$."""
+    return operator**2 * covariance if operator.ndim == 1 else operator @ covariance @ operator.T
+
+
+class LocalWork(NamedTuple):
+    r"""The updates of all clients after some local steps, in the coordinates of `Coordinates`.
+
+    Attributes:
+        increments: $D_n$, (N or 1, d) or (N, d, d); one for all where the Hessian is shared.
+        shifts: $b_n$, (N, d).
+        noise: the covariance of $\zeta_n$, in the shape of the increments.
+    """
+
+    increments: np.ndarray
+    shifts: np.ndarray
+    noise: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """A quadratic problem in the coordinates in which its Hessians are as diagonal as can be.
+
+    Attributes:
+        problem: the quadratic.
+        directions: the coordinates' axes, columns of an orthogonal matrix (d, d).
+        eigenvalues: of the Hessians, (1, d) shared or (N, d).
+        frames: eigenvectors in these coordinates (N, d, d), or None where the Hessians are diagonal in them.
+        centres: the clients' minimisers, (N, d).
+        start: the initial model, (d,).
+    """
+
+    problem: Quadratic
+    directions: np.ndarray
+    eigenvalues: np.ndarray
+    frames: np.ndarray | None
+    centres: np.ndarray
+    start: np.ndarray
+
+    @staticmethod
+    def of(problem: Quadratic) -> Coordinates:
+        """The coordinates that suit the problem: O(d^3) for one Hessian, O(N d^3) for different dense ones."""
+        hessians, centres, start = (t.cpu().numpy() for t in (problem.hessians, problem.centres, problem.x0))
+        directions = np.eye(problem.dimension)
+        frames = None
+        if problem.diagonal:
+            eigenvalues = np.atleast_2d(hessians)
+        elif problem.shared:
+            values, directions = np.linalg.eigh(hessians)
+            eigenvalues = values[None]
+        else:
+            eigenvalues, frames = np.linalg.eigh(hessians)
+        return Coordinates(problem, directions, eigenvalues, frames, centres @ directions, start @ directions)
+
+    @property
+    def clients(self) -> int:
+        """N."""
+        return len(self.centres)
+
+    @cached_property
+    def identity(self) -> np.ndarray:
+        """The operator that changes nothing: ones (d,), or the unit matrix (d, d)."""
+        return np.ones(len(self.start)) if self.frames is None else np.eye(len(self.start))
+
+    def function(self, values: np.ndarray) -> np.ndarray:
+        """The operators with these eigenvalues (N or 1, d): as they are, or as matrices (N, d, d)."""
+        if self.frames is None:
+            return values
+        return (self.frames * values[:, None, :]) @ self.frames.transpose(0, 2, 1)
+
+    @cached_property
+    def hessians(self) -> np.ndarray:
+        """$A_n$: (1, d), (N, d) or (N, d, d)."""
+        return self.function(self.eigenvalues)
+
+    @cached_property
+    def mean_hessian(self) -> np.ndarray:
+        r"""$\bar A$, (d,) or (d, d)."""
+        return self.hessians.mean(axis=0)
+
+    @cached_property
+    def linear(self) -> np.ndarray:
+        r"""$A_nc_n$, (N, d): the gradient of client n is $A_nx$ minus this."""
+        if self.frames is None:
+            return self.eigenvalues * self.centres
+        return np.einsum("nij,nj->ni", self.hessians, self.centres)
+
+    def work(self, step_size: float, steps: int, *, frozen: bool = False, noisy: bool = True) -> LocalWork:
+        r"""The updates after `steps` local steps.
+
+        Args:
+            step_size: $\gamma$.
+            steps: I, or any number up to it for an iterate on the way.
+            frozen: all gradients are taken at the received model, so that $D_n=-\gamma IA_n$.
+            noisy: whether gradients are stochastic.
+        """
+        spread = (step_size * self.problem.noise) ** 2 if noisy else 0.0
+        if frozen:
+            change, squares = -step_size * steps * self.eigenvalues, np.full(self.eigenvalues.shape, float(steps))
+        else:
+            change, squares = powers(step_size * self.eigenvalues, steps)
+        increments = self.function(change)
+        if self.frames is None:
+            shifts = -increments * self.centres
+        else:
+            shifts = -np.einsum("nij,nj->ni", increments, self.centres)
+        return LocalWork(increments, shifts, self.function(spread * squares))
+
+    def squared_gradient(self, mean: np.ndarray, covariance: np.ndarray) -> float:
+        r"""$\mathbb E\|\nabla f(x)\|^2=\|\nabla f(\mathbb Ex)\|^2+\operatorname{tr}\bar A^2\operatorname{Cov}x$."""
+        gradient = apply(self.mean_hessian, mean) - self.mean_linear
+        return float(gradient @ gradient + np.vdot(self._squared_hessian, covariance))
+
+    def objective_gap(self, mean: np.ndarray, covariance: np.ndarray) -> float:
+        r"""$\mathbb Ef(x)-\min f$; infinite where $f$ is unbounded below."""
+        if self.minimiser is None:
+            return np.inf
+        away = mean - self.minimiser
+        return float(away @ apply(self.mean_hessian, away) + np.vdot(self.mean_hessian, covariance)) / 2
+
+    @cached_property
+    def mean_linear(self) -> np.ndarray:
+        r"""$\frac1N\sum_nA_nc_n$, (d,)."""
+        return self.linear.mean(axis=0)
+
+    @cached_property
+    def _squared_hessian(self) -> np.ndarray:
+        return apply(self.mean_hessian, self.mean_hessian)
+
+    @cached_property
+    def minimiser(self) -> np.ndarray | None:
+        """The minimiser of f, (d,); None where f is unbounded below."""
+        try:
+            return self.problem.minimiser().cpu().numpy() @ self.directions
+        except FedboundsError:
+            return None
+
+
+def trace(operator: np.ndarray) -> float:
+    """The trace of a matrix, or the sum of variances."""
+    return float(operator.sum() if operator.ndim == 1 else np.trace(operator))
+
+
+def powers(rate: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+    r"""$(1-r)^I-1$ and $\sum_{j<I}(1-r)^{2j}$, accurate however small r is.
+
+    Args:
+        rate: $r=\gamma\lambda$, any shape.
+        steps: I.
+
+    Example:
+        >>> change, squares = powers(np.array([0.5, 2.0]), 2)
+        >>> change.tolist(), squares.tolist()
+        ([-0.75, 0.0], [1.25, 2.0])
+    """
+    if steps == 0:
+        return np.zeros_like(rate), np.zeros_like(rate)
+    squared = rate * (rate - 2)  # (1 - r)^2 - 1, without cancellation
+    with np.errstate(divide="ignore", invalid="ignore"):
+        growth = np.expm1(steps * np.log1p(squared))  # (1 - r)^(2I) - 1
+        sums = np.where(squared == 0, steps, growth / squared)
+        magnitude = np.expm1(steps / 2 * np.log1p(squared))
+    flips = (rate > 1) & (steps % 2 == 1)
+    return np.where(flips, -2 - magnitude, magnitude), sums

@@ -1,0 +1,208 @@
+r"""The exact mean and covariance of the models of generalized FedAvg on quadratics, without sampling anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bounds.checks import check_count
+from bounds.errors import FedboundsError, unknown_name
+from empirical.algorithms import (
+    Algorithm,
+    FedAvg,
+    FrozenGradient,
+    GeneralizedFedAvg,
+    WaitMinibatch,
+)
+from empirical.moments.correlated import correlated_rounds
+from empirical.moments.local_work import Coordinates, LocalWork
+from empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
+from empirical.participation import Process, Recorded, Round
+from empirical.problems import Problem, Quadratic
+
+Noise = Literal["independent", "common"]
+Label = Literal["exact", "exact given the record"]
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    r"""Exact expectations along a run of T rounds.
+
+    Attributes:
+        label: "exact", over gradient noise and participation; or "exact given the record", over gradient noise.
+        mean: $\mathbb Ex_t$, (T+1, d), units of x.
+        variance: of the components of $x_t$ along `directions`, (T+1, d), units of x^2.
+        directions: orthonormal columns, (d, d): eigenvectors of the Hessian if all clients share it, else unit vectors.
+        gradient_norm_squared: $\mathbb E\|\nabla f(x_t)\|^2$, (T+1,).
+        objective_gap: $\mathbb Ef(x_t)-\min f$, (T+1,); infinite where f is unbounded below.
+        algorithm, problem, participation, noise: what was run; a given matrix is a `Recorded` process.
+    """
+
+    label: Label
+    mean: np.ndarray
+    variance: np.ndarray
+    directions: np.ndarray
+    gradient_norm_squared: np.ndarray
+    objective_gap: np.ndarray
+    algorithm: Algorithm
+    problem: Quadratic
+    participation: Process
+    noise: Noise = "independent"
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return len(self.mean) - 1
+
+
+def moments(
+    algorithm: Algorithm,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    noise: Noise = "independent",
+) -> Moments:
+    r"""The exact moments of $x_0,\dots,x_T$ over gradient noise and, unless it is given, over participation.
+
+    On quadratics a round is an affine map of the model, with weights and noise that are independent of it, so that mean
+    and covariance obey a recursion of their own:
+
+    - equal or diagonal Hessians, participation given or independent between rounds: O(d) a round and participant;
+    - equal Hessians, any process whose weights sum to one: O(T d) a round, from its covariances over time;
+    - different Hessians, participation given: O(d^3 + S d^2) a round;
+    - different Hessians, participation independent between rounds: O(N d^3) a round, in two matrix products.
+
+    Args:
+        algorithm: generalized FedAvg with any step sizes, steps and interval, FedAvg, the frozen-gradient limit, or a
+            baseline that waits for everyone and computes once per interval.
+        problem: a `Quadratic`.
+        participation: a process, or the weights themselves as a matrix (at least T, N).
+        rounds: T; as many as a matrix has, if not given.
+        noise: "independent" between clients, or "common" to all clients (equal Hessians only), which Wang & Ji 2022
+            exclude without saying so.
+
+    Raises:
+        FedboundsError: the moments do not close: what is missing; or a number outside its domain.
+
+    Example:
+        >>> from empirical.problems import toy_example
+        >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
+        >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
+        >>> run.label, run.gradient_norm_squared[[0, 3, 30]].round(10).tolist()
+        ('exact given the record', [3.0239322566, 0.814487379, 0.0004398725])
+
+    Source: Wang & Ji 2022, Algorithm 1; the recursion for equal Hessians in `empirical.moments.correlated`, for all
+    others in `empirical.moments.rounds`.
+    """
+    if noise not in ("independent", "common"):
+        raise unknown_name("noise", str(noise), ["independent", "common"])
+    quadratic = require_quadratic(problem)
+    process = _process(participation, quadratic)
+    if rounds is None and isinstance(process, Recorded):
+        rounds = process.rounds
+    T = check_count("rounds", rounds)
+    coordinates = Coordinates.of(quadratic)
+    if noise == "common" and not quadratic.shared:
+        raise FedboundsError("noise = 'common' needs equal Hessians: otherwise clients filter the noise differently")
+
+    label: Label = "exact given the record" if isinstance(process, Recorded) else "exact"
+    d = quadratic.dimension
+    mean, variance, norm, gap = np.empty((T + 1, d)), np.empty((T + 1, d)), np.empty(T + 1), np.empty(T + 1)
+    for t, (m, c) in enumerate(_path(algorithm, coordinates, process, T, common=noise == "common")):
+        mean[t], variance[t] = m, c if c.ndim == 1 else np.diag(c)
+        norm[t], gap[t] = coordinates.squared_gradient(m, c), coordinates.objective_gap(m, c)
+    directions = coordinates.directions
+    return Moments(label, mean @ directions.T, variance, directions, norm, gap, algorithm, quadratic, process, noise)
+
+
+def require_quadratic(problem: Problem) -> Quadratic:
+    """The problem, if it is one whose moments close.
+
+    Raises:
+        FedboundsError: it is not quadratic.
+    """
+    if not isinstance(problem, Quadratic):
+        raise FedboundsError(
+            f"exact moments need a Quadratic, the problem is {type(problem).__name__}: gradients that are not affine "
+            "do not map means to means; simulate it instead"
+        )
+    return problem
+
+
+def _process(participation: Process | np.ndarray, problem: Quadratic) -> Process:
+    process = participation if isinstance(participation, Process) else Recorded(participation)
+    if process.clients != problem.clients:
+        raise FedboundsError(f"participation is of {process.clients} clients, the problem has {problem.clients}")
+    return process
+
+
+def schedule(algorithm: Algorithm) -> tuple[int, float, bool]:
+    r"""The interval P, the multiplier $\eta$, and whether gradients are taken at the interval's first model.
+
+    Raises:
+        FedboundsError: an algorithm whose moments are not known here.
+    """
+    match algorithm:
+        case GeneralizedFedAvg(server_multiplier=multiplier, interval=interval):
+            return (interval, multiplier, False) if multiplier != 1 else (1, 1.0, False)
+        case FedAvg() | WaitMinibatch():
+            return 1, 1.0, False
+        case FrozenGradient(interval=interval):
+            return interval, 1.0, True
+    raise FedboundsError(
+        f"exact moments of {algorithm.kind} are not known; known: generalized-fedavg, fedavg, frozen-gradient, "
+        "wait-minibatch, wait-full"
+    )
+
+
+def _path(
+    algorithm: Algorithm, coordinates: Coordinates, process: Process, rounds: int, *, common: bool
+) -> Iterable[tuple[np.ndarray, np.ndarray]]:
+    """Mean and covariance of each model, in `coordinates`."""
+    interval, multiplier, frozen = schedule(algorithm)
+    local = algorithm.local
+    work = coordinates.work(local.step_size, local.steps, frozen=frozen, noisy=local.oracle == "stochastic")
+    laws: Iterable[RoundLaw]
+    if isinstance(algorithm, WaitMinibatch):
+        laws = _waiting_rounds(algorithm, work, rounds, common)
+    elif isinstance(process, Recorded):
+        q = process.matrix(rounds, np.random.default_rng())  # a record draws nothing
+        laws = recorded_rounds(work, q, common=common)
+    elif process.independent_rounds:
+        laws = _independent_rounds(process, work, rounds, common)
+    elif coordinates.problem.shared and process.sums_to_one:
+        return correlated_rounds(
+            coordinates, work, process, rounds,
+            interval=interval, multiplier=multiplier, frozen=frozen, common=common,
+        )  # fmt: skip
+    else:
+        why = "the Hessians differ" if process.sums_to_one else "its weights do not sum to one"
+        raise FedboundsError(
+            f"{process.kind} participation depends on its past and {why}, so moments do not close; give a record of "
+            "it (process.matrix(rounds, rng)), a process with independent rounds, or equal Hessians"
+        )
+    return propagate(coordinates, laws, interval=interval, multiplier=multiplier, frozen=frozen)
+
+
+def _independent_rounds(process: Process, work: LocalWork, rounds: int, common: bool) -> Iterator[RoundLaw]:
+    """The laws of rounds that are independent of each other; the same one throughout if the process is stationary."""
+    law = None
+    for t in range(rounds):
+        if law is None or not process.stationary:
+            law = random_round(work, process.mean(t), process.covariance(t, t), common=common)
+        yield law
+
+
+def _waiting_rounds(algorithm: WaitMinibatch, work: LocalWork, rounds: int, common: bool) -> Iterator[RoundLaw]:
+    """Everyone in the last round of each interval, nobody in the others."""
+    clients = len(work.shifts)
+    nobody = Round(np.zeros(0, dtype=np.int64), np.zeros(0))
+    weights = np.zeros((2, clients))
+    weights[1] = 1 / clients
+    wait, step = recorded_rounds(work, weights, common=common)
+    for t in range(rounds):
+        yield step if len(algorithm.cohort(t, nobody, clients).clients) else wait

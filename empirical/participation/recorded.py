@@ -1,0 +1,188 @@
+"""Participation as it was recorded: a matrix of weights, or a CSV file of them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bounds.checks import check_count, check_flag, quote
+from bounds.constants import SUM_TOLERANCE, check_weights
+from bounds.errors import FedboundsError
+from empirical.participation.process import Process, Round
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded(Process):
+    r"""A given record of weights: nothing is random, so means are the weights and covariances zero.
+
+    Args:
+        weights: (rounds, clients), at least 0; zeros are clients that did not take part.
+        normalise: divide the weights of each round by their sum, so that a record of who was there (ones and
+            zeros) becomes equal weights. A round in which nobody took part stays empty, and lies outside the
+            theorems.
+
+    Raises:
+        FedboundsError: not a matrix of finite weights of at least 0.
+
+    Example:
+        >>> record = Recorded([[1, 1, 0], [0, 0, 1]], normalise=True)
+        >>> record.mean(0).tolist(), record.sums_to_one
+        ([0.5, 0.5, 0.0], True)
+
+    Source: Wang & Ji 2022, Section 3 (any given sequence of weights).
+    """
+
+    weights: ArrayLike
+    normalise: bool = False
+    clients: int = field(init=False)
+    kind: ClassVar[str] = "recorded"
+
+    def __post_init__(self) -> None:
+        q = check_weights(self.weights, unit_sum=False, name="weights").copy()
+        if check_flag("normalise", self.normalise):
+            sums = q.sum(axis=1, keepdims=True)
+            q = np.divide(q, sums, out=q, where=sums > 0)
+        q.setflags(write=False)
+        self._settle(weights=q, clients=q.shape[1])
+
+    @classmethod
+    def from_csv(cls, path: str | Path, *, normalise: bool = False) -> Recorded:
+        """Read a record from a CSV file: a line per round, a column per client, names above if any.
+
+        Args:
+            path: the file; empty lines are skipped.
+            normalise: as for `Recorded`.
+
+        Raises:
+            FedboundsError: the file cannot be read, or a line has a wrong number of cells or a cell that is
+                no number.
+        """
+        weights = _read(path)
+        try:
+            return cls(weights, normalise)
+        except FedboundsError as error:
+            raise FedboundsError(f"{path}: {error}") from None
+
+    @property
+    def rounds(self) -> int:
+        """T, the number of recorded rounds."""
+        return len(self._q)
+
+    @property
+    def sums_to_one(self) -> bool:
+        """Whether the weights of every round sum to one within 1e-9."""
+        return not len(self._defects)
+
+    @property
+    def independent_rounds(self) -> bool:
+        """Always: nothing is random."""
+        return True
+
+    @property
+    def stationary(self) -> bool:
+        """Whether all rounds are the same."""
+        return bool((self._q == self._q[0]).all())
+
+    def draw(self, rng: np.random.Generator) -> Iterator[Round]:
+        """The recorded rounds, then an end; `rng` is not used."""
+        for row in self._q:
+            present = np.flatnonzero(row)
+            yield Round(present, row[present])
+
+    def matrix(self, rounds: int, rng: np.random.Generator) -> np.ndarray:
+        """The first recorded rounds, (rounds, clients).
+
+        Raises:
+            FedboundsError: more rounds than the record holds.
+        """
+        return self._q[: check_count("rounds", rounds, high=self.rounds, why="the length of the record")].copy()
+
+    def mean(self, t: int) -> np.ndarray:
+        """The weights of round t, (clients,).
+
+        Raises:
+            FedboundsError: a round outside the record.
+        """
+        return self._q[check_count("round", t, 0, self.rounds - 1, why="the rounds of the record")].copy()
+
+    def covariance(self, t: int, u: int) -> np.ndarray:
+        """Zero, (clients, clients)."""
+        return np.zeros((self.clients, self.clients))
+
+    def window_mean(self, t0: int, interval: int) -> np.ndarray:
+        """The mean weights of the window, (clients,).
+
+        Raises:
+            FedboundsError: a window that is not inside the record.
+        """
+        last = check_count("last round of the window", t0 + interval - 1, 0, self.rounds - 1, why="the record")
+        return self._q[t0 : last + 1].mean(axis=0)
+
+    def window_covariance(self, t0: int, interval: int) -> np.ndarray:
+        """Zero, (clients, clients)."""
+        return np.zeros((self.clients, self.clients))
+
+    def window_divergence(self, v: ArrayLike, interval: int, rounds: int) -> float:
+        """As for every process, within the record.
+
+        Raises:
+            FedboundsError: also where the record is shorter than the run.
+        """
+        check_count("rounds", rounds, high=self.rounds, why="the length of the record")
+        return super().window_divergence(v, interval, rounds)
+
+    def spec(self) -> dict[str, Any]:
+        """The record as a JSON-able dict, with its weights as lists (already normalised)."""
+        return {"kind": self.kind, "weights": self._q.tolist()}
+
+    @property
+    def _q(self) -> np.ndarray:
+        return np.asarray(self.weights)
+
+    @cached_property
+    def _defects(self) -> np.ndarray:
+        """The rounds whose weights do not sum to one."""
+        return np.flatnonzero(np.abs(self._q.sum(axis=1) - 1) > SUM_TOLERANCE)
+
+    def _sum_defect(self) -> str:
+        t = self._defects[0]
+        return f"those of round {t} sum to {self._q[t].sum():.12g}"
+
+
+def _read(path: str | Path) -> list[list[float]]:
+    if not isinstance(path, str | Path):
+        raise FedboundsError(f"file = {quote(path)} must be the path of a CSV file")
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            lines = [(reader.line_num, cells) for cells in reader if any(cells)]
+    except (OSError, ValueError, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or "not a CSV file in UTF-8"
+        raise FedboundsError(f"cannot read the record of participation {path}: {reason}") from None
+    width = len(lines[0][1]) if lines else 0
+    if lines and not any(_is_number(cell) for cell in lines[0][1]):
+        del lines[0]  # names
+    if not lines:
+        raise FedboundsError(f"{path} holds no rounds; expected one line of weights per round")
+    for number, cells in lines:
+        if len(cells) != width:
+            raise FedboundsError(f"{path}, line {number}: {len(cells)} cells, the first line has {width}")
+        for column, cell in enumerate(cells, start=1):
+            if not _is_number(cell):
+                raise FedboundsError(f"{path}, line {number}, column {column}: {quote(cell)} is not a number")
+    return [[float(cell) for cell in cells] for _, cells in lines]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,75 @@
+"""A participation process from its spec, the dict that experiments are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any
+
+from bounds.checks import quote
+from bounds.errors import FedboundsError, unknown_name
+from empirical.participation.bernoulli import Bernoulli
+from empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups
+from empirical.participation.process import Process
+from empirical.participation.recorded import Recorded
+from empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
+
+PROCESSES: Mapping[str, type[Process]] = {
+    process.kind: process
+    for process in (
+        Full,
+        WithReplacement,
+        WithoutReplacement,
+        Permutation,
+        PeriodicGroups,
+        GroupMarkov,
+        Cyclic,
+        Bernoulli,
+        Recorded,
+    )
+}
+
+
+def process_from_spec(spec: Mapping[str, Any]) -> Process:
+    """The process that a spec describes.
+
+    Args:
+        spec: `kind`, and the arguments of that process by name; a record is given by its `weights` or by the
+            CSV `file` that holds them.
+
+    Raises:
+        FedboundsError: no or an unknown kind, a missing or unknown key (with the nearest names), or a bad
+            value.
+
+    Example:
+        >>> process_from_spec({"kind": "permutation", "clients": 250, "participants": 10})
+        Permutation(clients=250, participants=10, reshuffle=True)
+        >>> process_from_spec({"kind": "permutations"})
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: unknown kind of participation 'permutations'; did you mean permutation?
+    """
+    if not isinstance(spec, Mapping):
+        raise FedboundsError(f"participation = {quote(spec)} must be a table with a kind and its arguments")
+    arguments = dict(spec)
+    kind = arguments.pop("kind", None)
+    if kind is None:
+        raise FedboundsError(f"participation has no kind; known: {', '.join(PROCESSES)}")
+    if not isinstance(kind, str) or kind not in PROCESSES:
+        raise unknown_name("kind of participation", str(kind), PROCESSES)
+    process = PROCESSES[kind]
+    required = {f.name: f.default is MISSING for f in fields(process) if f.init}  # type: ignore[arg-type]
+    from_file = process is Recorded and "file" in arguments and "weights" not in arguments
+    if process is Recorded:
+        required |= {"file": False, "weights": not from_file}
+    for key in arguments:
+        if key not in required:
+            raise unknown_name(f"key of {kind} participation", str(key), required)
+    missing = [key for key, needed in required.items() if needed and key not in arguments]
+    if missing:
+        raise FedboundsError(f"{kind} participation needs {', '.join(missing)}")
+    if from_file:
+        return Recorded.from_csv(arguments.pop("file"), **arguments)
+    if process is Recorded and "file" in arguments:
+        raise FedboundsError("recorded participation is given by its weights or by a file, not by both")
+    return process(**arguments)

@@ -1,0 +1,45 @@
+"""The slow twins: every algorithm once more, one client at a time, as its pseudo-code reads."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import torch
+
+from empirical.algorithms import Algorithm
+from empirical.problems import Problem
+from empirical.reference import arbitrary_participation as paper
+from empirical.streams import Streams
+
+TWINS = {
+    "generalized-fedavg": paper.generalized_fedavg,
+    "fedavg": paper.fedavg,
+    "wait-minibatch": paper.wait_minibatch,
+    "wait-full": paper.wait_full,
+    "wait-for-all": paper.wait_for_all,
+    "frozen-gradient": paper.frozen_gradient,
+}
+
+
+def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams: Streams) -> torch.Tensor:
+    """The models x_0, ..., x_T of one seed, shape (T + 1, d), by the algorithm's slow twin.
+
+    Args:
+        algorithm: whose twin runs.
+        problem: the clients' gradients.
+        q: the weights, shape (T, N).
+        streams: of the seed.
+
+    Example:
+        >>> from empirical.algorithms import FedAvg
+        >>> from empirical.problems import toy_example
+        >>> run_reference(FedAvg(0.1, 1), toy_example(), np.eye(3), Streams(0)).shape
+        torch.Size([4, 2])
+    """
+    x0 = problem.initial_point(streams.generator("initialisation"))
+    numbers = dataclasses.asdict(algorithm)  # type: ignore[call-overload]
+    return torch.stack(TWINS[algorithm.kind](problem, q, x0, streams, **numbers))
+
+
+__all__ = ["TWINS", "run_reference"]

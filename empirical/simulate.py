@@ -1,0 +1,278 @@
+"""Runs an algorithm on a problem under a participation process, for many seeds at once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from bounds.checks import check_count, quote
+from bounds.constants import SUM_TOLERANCE
+from bounds.errors import FedboundsError
+from empirical.algorithms import Algorithm
+from empirical.engines import Cohort, choose_engine
+from empirical.participation import Process, Recorded, Round
+from empirical.problems import Problem
+from empirical.streams import Streams
+from empirical.trace import Trace
+
+
+def simulate(
+    algorithm: Algorithm | None,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    seeds: Sequence[int] = (0,),
+    engine: str = "auto",
+    record_every: int = 1,
+    streams: Mapping[str, int] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    phases: Sequence[tuple[Algorithm, int]] | None = None,
+    record_models: bool = False,
+    record_participation: bool = False,
+) -> Trace:
+    r"""Runs T rounds and records the problem's metrics at rounds 0, `record_every`, ..., T.
+
+    Every seed has its own initialisation, participation and noise, which depend on nothing but the seed.
+    Weights are applied as given; rounds in which nobody takes part, or whose weights do not sum to one, are
+    counted in the trace. A seed whose model or metrics stop being finite is marked "diverged" at the next
+    recorded round and not run on.
+
+    Args:
+        algorithm: what to run; None if `phases` are given.
+        problem: the clients' gradients.
+        participation: a process, or the weights themselves as a matrix (at least T, N).
+        rounds: T; with phases, their sum, and may be left out.
+        seeds: the run-seeds, computed together.
+        engine: "auto", "in turn", "batched" or "closed form".
+        record_every: rounds between records.
+        streams: streams held fixed for all seeds, as `{"participation": 7}`.
+        progress: called after each round with (rounds done, T).
+        phases: (algorithm, rounds) one after another, each starting from the model the one before it left; an
+            amplification interval restarts with its phase.
+        record_models: record the models too, as `model` (seed, round, coordinate).
+        record_participation: record who took part, with which weight: read by `Trace.participation`.
+
+    Raises:
+        FedboundsError: a number outside its domain, an engine that cannot run the problem, weights of the
+            wrong shape, a recorded participation that ends too soon.
+
+    Example:
+        >>> from empirical.algorithms import GeneralizedFedAvg
+        >>> from empirical.problems import toy_example
+        >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
+        >>> trace = simulate(amplified, toy_example(), np.tile(np.eye(3), (10, 1)), 30)
+        >>> float(trace.gradient_norm_squared[0, 30].round(10))
+        0.0004398725
+
+    Source: Wang & Ji 2022, Algorithm 1 and the schedule of its experiments.
+    """
+    schedule = _schedule(algorithm, rounds, phases)
+    total = sum(length for _, length in schedule)
+    process = _process(participation, problem, total)
+    runs = _Runs(process, _streams(seeds, streams), total, record_participation)
+    record = _Record(problem, runs, total, check_count("record_every", record_every), record_models)
+    walks = [choose_engine(engine, problem, phase) for phase, _ in schedule]
+
+    models = torch.stack([problem.initial_point(own.generator("initialisation")) for own in runs.streams])
+    (models,) = record.add(0, models, (models,), {})
+    done = 0
+    for (phase, length), walk in zip(schedule, walks, strict=True):
+        state = phase.init(models, problem.clients)
+        for t in range(length):
+            if len(runs.active):
+                cohort = runs.cohort(phase, t, done)
+                report = walk.round(phase.model(state), cohort, done, runs.under_way)
+                state = phase.server_update(state, t, report)
+            done += 1
+            if len(runs.active) and record.due(done):
+                kept = record.add(done, phase.model(state), state, phase.diagnostics(state))
+                state = state if kept is state else type(state)(*kept)
+            if progress:
+                progress(done, total)
+        record.count(phase.diagnostics(state), runs.active)
+        models = phase.model(state)
+
+    spec = {
+        "problem": type(problem).__name__,
+        "clients": problem.clients,
+        "dimension": problem.dimension,
+        "dtype": str(problem.dtype).removeprefix("torch."),
+        "participation": _describe(process),
+        "rounds": total,
+        "record_every": record.every,
+        "streams": dict(streams or {}),
+    }
+    if algorithm is not None:
+        spec["algorithm"] = algorithm.spec()
+    else:
+        spec["phases"] = [{"algorithm": phase.spec(), "rounds": length} for phase, length in schedule]
+    return record.trace(spec, "; ".join(dict.fromkeys(walk.label for walk in walks)))
+
+
+class _Runs:
+    """The seeds: which are under way, who takes part in them, and what has been counted."""
+
+    def __init__(self, process: Process, streams: list[Streams], rounds: int, sparse: bool) -> None:
+        self.process, self.streams, self.rounds, self.sparse = process, streams, rounds, sparse
+        one = isinstance(process, Recorded) or "participation" in streams[0].fixed
+        sources = streams[:1] if one else streams
+        self.iterators: list[Iterator[Round]] = [process.draw(own.generator("participation")) for own in sources]
+        self.active, self.under_way = np.arange(len(streams)), streams
+        self.computed, self.empty, self.unnormalised = np.zeros((3, len(streams)), dtype=np.int64)
+        self.diverged_at = np.full(len(streams), -1)
+        self.taken_part: list[tuple[np.ndarray, ...]] = []
+
+    def cohort(self, algorithm: Algorithm, of_phase: int, t: int) -> Cohort:
+        """Who computes in round t, which is round `of_phase` of an algorithm's phase."""
+        try:
+            if len(self.iterators) == 1:
+                drawn = [next(self.iterators[0])] * len(self.active)
+            else:
+                drawn = [next(self.iterators[seed]) for seed in self.active.tolist()]
+        except StopIteration:
+            raise FedboundsError(f"participation ends after {t} rounds, {self.rounds} were asked for") from None
+        present = Cohort.of(drawn)
+        self.empty[self.active] += present.counts == 0
+        if not self.process.sums_to_one:
+            self.unnormalised[self.active] += (present.counts > 0) & (abs(present.sums - 1) > SUM_TOLERANCE)
+        if self.sparse:
+            when = np.full(len(present.clients), t)
+            self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
+        rounds = [algorithm.cohort(of_phase, each, self.process.clients) for each in drawn]
+        cohort = present if all(a is b for a, b in zip(rounds, drawn, strict=True)) else Cohort.of(rounds)
+        self.computed[self.active] += cohort.counts
+        return cohort
+
+    def keep(self, finite: np.ndarray, t: int) -> None:
+        """Goes on with those active seeds that are finite in round t."""
+        self.diverged_at[self.active[~finite]] = t
+        self.active = self.active[finite]
+        self.under_way = [self.streams[seed] for seed in self.active]
+
+
+class _Record:
+    """The arrays of the trace, filled round by round."""
+
+    def __init__(self, problem: Problem, runs: _Runs, rounds: int, every: int, models: bool) -> None:
+        self.problem, self.runs, self.every, self.models = problem, runs, every, models
+        self.rounds = np.unique(np.append(np.arange(0, rounds, every), rounds))
+        self.arrays: dict[str, np.ndarray] = {}
+        self.dims: dict[str, tuple[str, ...]] = {}
+        self._array("participants", ("seed", "round"), np.int64)
+
+    def due(self, t: int) -> bool:
+        """Whether round t is recorded."""
+        return t % self.every == 0 or t == self.rounds[-1]
+
+    def add(
+        self,
+        t: int,
+        models: torch.Tensor,
+        state: tuple[torch.Tensor, ...],
+        counts: Mapping[str, torch.Tensor],
+    ) -> tuple[torch.Tensor, ...]:
+        """Records round t of the active seeds; returns the state of those that are finite."""
+        runs, column = self.runs, int(np.searchsorted(self.rounds, t))
+        finite = torch.isfinite(models).all(1).cpu().numpy()
+        for name, value in self.problem.metrics(models).items():
+            values = value.detach().cpu().numpy()
+            self._array(name, ("seed", "round"), np.float64)[runs.active, column] = values
+            finite &= np.isfinite(values)
+        if self.models:
+            record = self._array("model", ("seed", "round", "coordinate"), models.cpu().numpy().dtype)
+            record[runs.active, column] = models.cpu().numpy()
+        self.arrays["participants"][:, column] = runs.computed
+        runs.computed[:] = 0
+        if finite.all():
+            return state
+        self.count({name: value[~torch.from_numpy(finite)] for name, value in counts.items()}, runs.active[~finite])
+        runs.keep(finite, t)
+        rows = torch.from_numpy(np.flatnonzero(finite)).to(models.device)
+        return tuple(values[rows] for values in state)
+
+    def count(self, counts: Mapping[str, torch.Tensor], seeds: np.ndarray) -> None:
+        """Adds what an algorithm counted in a phase, for these seeds."""
+        for name, value in counts.items():
+            self._array(name, ("seed",), np.int64)[seeds] += value.cpu().numpy()
+
+    def trace(self, spec: dict[str, Any], engine: str) -> Trace:
+        """The finished trace."""
+        runs, names = self.runs, np.array([own.seed for own in self.runs.streams])
+        for name, value, dims in (
+            ("seed", names, "seed"),
+            ("round", self.rounds, "round"),
+            ("empty_rounds", runs.empty, "seed"),
+            ("unnormalised_rounds", runs.unnormalised, "seed"),
+            ("diverged_at", runs.diverged_at, "seed"),
+        ):
+            self.arrays[name], self.dims[name] = value, (dims,)
+        if runs.sparse:
+            seeds, when, clients, weights = (np.concatenate(column) for column in zip(*runs.taken_part, strict=True))
+            for name, value in (
+                ("seed", names[seeds]),
+                ("round", when),
+                ("client", clients),
+                ("weight", weights),
+            ):
+                self.arrays[f"participation_{name}"] = value
+                self.dims[f"participation_{name}"] = ("participation",)
+        statuses = tuple("done" if at < 0 else "diverged" for at in runs.diverged_at)
+        return Trace(self.arrays, self.dims, spec, engine, statuses)
+
+    def _array(self, name: str, dims: tuple[str, ...], dtype: Any) -> np.ndarray:
+        if name not in self.arrays:
+            sizes = {
+                "seed": len(self.runs.streams),
+                "round": len(self.rounds),
+                "coordinate": self.problem.dimension,
+            }
+            empty = 0 if np.dtype(dtype).kind == "i" else np.nan
+            self.arrays[name] = np.full([sizes[dim] for dim in dims], empty, dtype)
+            self.dims[name] = dims
+        return self.arrays[name]
+
+
+def _schedule(
+    algorithm: Algorithm | None, rounds: int | None, phases: Sequence[tuple[Algorithm, int]] | None
+) -> list[tuple[Algorithm, int]]:
+    if (algorithm is None) == (phases is None):
+        raise FedboundsError("give either an algorithm and its rounds, or phases")
+    if algorithm is not None:
+        return [(algorithm, check_count("rounds", rounds))]
+    schedule = [(phase, check_count(f"phases[{k}].rounds", length)) for k, (phase, length) in enumerate(phases or ())]
+    total = sum(length for _, length in schedule)
+    if not schedule or rounds not in (None, total):
+        raise FedboundsError(f"rounds = {quote(rounds)}, but the phases have {total} rounds in all")
+    return schedule
+
+
+def _streams(seeds: Sequence[int], fixed: Mapping[str, int] | None) -> list[Streams]:
+    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise FedboundsError(f"seeds = {quote(seeds)} must be a list of integers >= 0")
+    made = [Streams(seed, fixed or {}) for seed in seeds]
+    if not made or len({own.seed for own in made}) < len(made):
+        raise FedboundsError(f"seeds = {quote(list(seeds))} must be different, and at least one")
+    return made
+
+
+def _process(participation: Process | np.ndarray, problem: Problem, rounds: int) -> Process:
+    process = participation if isinstance(participation, Process) else Recorded(participation)
+    if process.clients != problem.clients:
+        raise FedboundsError(f"participation is of {process.clients} clients, the problem has {problem.clients}")
+    if isinstance(process, Recorded) and process.rounds < rounds:
+        raise FedboundsError(f"participation is recorded for {process.rounds} rounds, {rounds} were asked for")
+    return process
+
+
+def _describe(process: Process) -> dict[str, Any]:
+    """The process in JSON; a record by its size and checksum."""
+    if isinstance(process, Recorded):
+        weights = np.ascontiguousarray(process.weights)
+        digest = hashlib.sha256(weights.tobytes()).hexdigest()
+        return {"kind": process.kind, "rounds": len(weights), "clients": process.clients, "sha256": digest}
+    return process.spec()

@@ -1,0 +1,286 @@
+r"""Strategies of hypothesis for property tests: problems, participation, schedules, step sizes, and whole cases.
+
+Numbers are small and round, so that what hypothesis shrinks to can be read and replayed by hand. Needs the extra
+`testing`.
+
+Example:
+    >>> from hypothesis import given
+    >>> @given(quadratics(clients=3))
+    ... def test_every_client_has_a_gradient(problem):
+    ...     assert problem.centres.shape[0] == 3
+    >>> test_every_client_has_a_gradient()
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bounds.errors import MissingExtra
+from empirical.cases import Case, PlainProblem
+from empirical.participation import (
+    Bernoulli,
+    Cyclic,
+    Full,
+    GroupMarkov,
+    PeriodicGroups,
+    Permutation,
+    Process,
+    Recorded,
+    WithoutReplacement,
+    WithReplacement,
+)
+from empirical.problems import CosineQuadratic, Quadratic
+
+try:
+    from hypothesis import strategies as st
+    from hypothesis.strategies import SearchStrategy
+except ImportError:
+    raise MissingExtra("testing", "hypothesis") from None
+
+FORMS = ("shared diagonal", "different diagonal", "shared", "different")
+_EIGENVALUES = (1.0, 0.5, 0.25)
+
+
+class Schedule(NamedTuple):
+    """I local steps, amplification every P rounds, T rounds."""
+
+    local_steps: int
+    interval: int
+    rounds: int
+
+
+class StepSizes(NamedTuple):
+    r"""$\gamma$, unit x^2/f, and $\eta$."""
+
+    local_step_size: float
+    server_multiplier: float
+
+
+def _sizes(given: int | None, most: int) -> SearchStrategy[int]:
+    return st.integers(1, most) if given is None else st.just(given)
+
+
+def _halves(draw: st.DrawFn, *shape: int, most: int = 4) -> np.ndarray:
+    """An array of multiples of one half, between -most/2 and most/2."""
+    size = int(np.prod(shape))
+    numbers = draw(st.lists(st.integers(-most, most), min_size=size, max_size=size))
+    return np.array(numbers, dtype=float).reshape(shape) / 2
+
+
+@st.composite
+def quadratics(
+    draw: st.DrawFn,
+    clients: int | None = None,
+    dimension: int | None = None,
+    forms: tuple[str, ...] = FORMS,
+    noise: float = 0.0,
+) -> Quadratic:
+    r"""Quadratics $\frac12(x-c_n)^\top A_n(x-c_n)$ with eigenvalues 1, 1/2 and 1/4, so that $L \le 1$.
+
+    Args:
+        clients: N; 1 to 4 if not given.
+        dimension: d; 1 to 3 if not given.
+        forms: which of `FORMS` the Hessians may have, the simplest first.
+        noise: s, of the gradients, per coordinate.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(quadratics(forms=("different",)), lambda problem: not problem.diagonal).dimension
+        2
+    """
+    N, d = draw(_sizes(clients, 4)), draw(_sizes(dimension, 3))
+    form = draw(st.sampled_from(forms))
+    many = N if form.startswith("different") else 1
+    spectra = draw(st.lists(st.sampled_from(_EIGENVALUES), min_size=many * d, max_size=many * d))
+    hessians = np.reshape(spectra, (many, d))[:, :, None] * np.eye(d)
+    if not form.endswith("diagonal"):
+        hessians = np.stack([turn @ A @ turn for turn, A in zip(_mirrors(draw, many, d), hessians, strict=True)])
+        hessians = (hessians + hessians.transpose(0, 2, 1)) / 2
+    return Quadratic(hessians if many == N else hessians[0], _halves(draw, N, d), noise, _halves(draw, d))
+
+
+def _mirrors(draw: st.DrawFn, many: int, d: int) -> np.ndarray:
+    r"""Symmetric orthogonal matrices $I - 2vv^\top/\|v\|^2$; the identity for v = 0. (many, d, d)."""
+    v = _halves(draw, many, d, most=2)
+    length = np.maximum((v**2).sum(1), 0.25)[:, None, None]  # entries are halves: no other vector is as short
+    return np.eye(d) - 2 * v[:, :, None] * v[:, None, :] / length
+
+
+@st.composite
+def cosine_quadratics(
+    draw: st.DrawFn, clients: int | None = None, dimension: int | None = None, noise: float = 0.0
+) -> CosineQuadratic:
+    """Rippled bowls with a slope for each client, convex or not, with $L \\le 2$.
+
+    Args:
+        clients: N; 1 to 4 if not given.
+        dimension: d; 1 to 3 if not given.
+        noise: s, of the gradients, per coordinate.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(cosine_quadratics(), lambda problem: problem.ripple > problem.curvature).clients
+        1
+    """
+    N, d = draw(_sizes(clients, 4)), draw(_sizes(dimension, 3))
+    curvature, ripple = draw(st.sampled_from([(0.5, 0.5), (0.25, 0.75), (0.0, 1.0), (0.5, 1.5), (1.0, 0.25)]))
+    slopes = _halves(draw, N, d)
+    return CosineQuadratic(slopes - slopes.mean(0), curvature, ripple, noise, 2 * _halves(draw, d))
+
+
+@st.composite
+def participation_matrices(
+    draw: st.DrawFn, rounds: int | None = None, clients: int | None = None, *, unit_sum: bool = True
+) -> np.ndarray:
+    """Weights $q_t^n$, (rounds, clients), each row on the simplex: one-hot, equal weights of a subset, small
+    proportions, or a draw from a Dirichlet law; all but the last with zeros.
+
+    Args:
+        rounds: T; 1 to 8 if not given.
+        clients: N; 1 to 5 if not given.
+        unit_sum: false multiplies each row by 0, 1/2, 1 or 3/2: rows outside the theory, and empty ones.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(participation_matrices(1, 3), lambda q: (q > 0).sum() == 2).tolist()
+        [[0.0, 0.5, 0.5]]
+    """
+    T, N = draw(_sizes(rounds, 8)), draw(_sizes(clients, 5))
+    kind = draw(st.sampled_from(["one-hot", "subsets", "proportions", "Dirichlet"]))
+    if kind == "one-hot":
+        q = np.eye(N)[draw(st.lists(st.integers(0, N - 1), min_size=T, max_size=T))]
+    elif kind == "Dirichlet":
+        rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+        q = rng.dirichlet(np.full(N, draw(st.sampled_from([1.0, 0.1, 10.0]))), size=T)
+    else:
+        most = 1 if kind == "subsets" else 4
+        counts = draw(st.lists(st.integers(0, most), min_size=T * N, max_size=T * N))
+        q = np.reshape(counts, (T, N)).astype(float)
+        q[q.sum(1) == 0] = 1.0
+    q /= q.sum(1, keepdims=True)
+    if not unit_sum:
+        q *= np.array(draw(st.lists(st.sampled_from([1.0, 0.5, 0.0, 1.5]), min_size=T, max_size=T)))[:, None]
+    return q
+
+
+@st.composite
+def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = False) -> Process:
+    """Participation processes of every kind.
+
+    Args:
+        clients: N; 1 to 6 if not given.
+        unit_sum: only those whose weights always sum to one, as the theorems need.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(processes(), lambda process: not process.sums_to_one).kind
+        'bernoulli'
+    """
+    N = draw(_sizes(clients, 6))
+    counts, flags = st.integers(1, N), st.booleans()
+    groups = draw(st.sampled_from([g for g in range(1, N + 1) if N % g == 0]))
+    fractions = st.integers(0, 4).map(lambda k: k / 4)
+    slots = st.integers(1, 4)
+    offset = st.none() | st.just(1)
+    periodic = {"sampling": st.sampled_from(["permutation", "independent"]), "groups": st.just(groups)}
+    kinds: list[SearchStrategy[Process]] = [
+        st.just(Full(N)),
+        st.builds(WithReplacement, st.just(N), counts),
+        st.builds(WithoutReplacement, st.just(N), counts),
+        st.builds(Permutation, st.just(N), counts, flags),
+        st.builds(PeriodicGroups, st.just(N), st.integers(1, N // groups), slots, offset=offset, **periodic),
+        st.builds(GroupMarkov, st.just(N), groups=st.just(groups), leave=fractions if groups > 1 else st.just(0.0)),
+        st.builds(Cyclic, st.just(N), st.just(groups), flags),
+        st.builds(Recorded, participation_matrices(8, N, unit_sum=unit_sum)),
+    ]
+    if not unit_sum:
+        kinds.append(st.builds(Bernoulli, st.just(N), st.lists(fractions, min_size=N, max_size=N), flags))
+    return draw(st.one_of(kinds))
+
+
+@st.composite
+def schedules(draw: st.DrawFn, *, covered: bool = True) -> Schedule:
+    """Local steps I, amplification interval P and rounds T.
+
+    Args:
+        covered: $T \\ge 2P$, as Theorem 3.1 needs; false takes any T from 1, even less than P.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(schedules(), lambda schedule: schedule.interval == 2)
+        Schedule(local_steps=1, interval=2, rounds=4)
+
+    Source: Wang & Ji 2022, Theorem 3.1.
+    """
+    I, P = draw(st.integers(1, 3)), draw(st.integers(1, 3))
+    return Schedule(I, P, draw(st.integers(2 * P, 8) if covered else st.integers(1, 6)))
+
+
+@st.composite
+def step_sizes(draw: st.DrawFn, smoothness: float, local_steps: int, interval: int) -> StepSizes:
+    r"""Step sizes inside the caps of Theorem 3.1: $\gamma < \frac1{12LIP}$ and $\gamma\eta < \frac1{2LIP}$.
+
+    Args:
+        smoothness: L > 0, unit f/x^2.
+        local_steps: I.
+        interval: P.
+
+    Example:
+        >>> from hypothesis import find
+        >>> gamma, eta = find(step_sizes(1.0, 2, 3), lambda found: True)
+        >>> gamma < 1 / 72 and gamma * eta < 1 / 12
+        True
+
+    Source: Wang & Ji 2022, Theorem 3.1.
+    """
+    shares = st.sampled_from([0.5, 0.999, 0.125, 0.001])
+    gamma, both = (draw(shares) / (cap * smoothness * local_steps * interval) for cap in (12, 2))
+    return StepSizes(gamma, both / gamma)
+
+
+def plain_problems() -> SearchStrategy[Quadratic | CosineQuadratic]:
+    """Quadratics of every form, and rippled bowls."""
+    return st.one_of(quadratics(), cosine_quadratics())
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+    *,
+    problems: SearchStrategy[Any] | None = None,
+    multipliers: tuple[float, ...] = (2.0, 0.5, 1.0, 4.0),
+    noise: bool = False,
+) -> Case:
+    r"""Runs for `empirical.invariants`: a problem, weights that sum to one, and the numbers of Algorithm 1.
+
+    Local steps are stable, $\gamma L \le \frac12$, but not as small as Theorem 3.1 needs: a wrong sign shows more
+    in large steps. T may be less than P, and need not be a multiple.
+
+    Args:
+        problems: a strategy of `Quadratic` or `CosineQuadratic`; both kinds if not given.
+        multipliers: the $\eta$ to try.
+        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(cases(), lambda case: case.interval > case.rounds).interval
+        2
+    """
+    problem = draw(problems or plain_problems())
+    I, P, T = draw(schedules(covered=False))
+    q = draw(participation_matrices(T, problem.clients))
+    smoothness = problem.constants()["smoothness"].value
+    noises = None
+    if noise:
+        rng = np.random.default_rng(draw(st.integers(0, 2**16)))
+        noises = rng.standard_normal((T, problem.clients, I, problem.dimension)).round(2)
+    return Case(
+        PlainProblem.of(problem, noises),
+        q,
+        step_size=draw(st.sampled_from([0.5, 0.25, 0.125])) / smoothness,
+        local_steps=I,
+        multiplier=draw(st.sampled_from(multipliers)),
+        interval=P,
+    )

@@ -1,0 +1,152 @@
+"""From resolved tasks to runs with keys; builds every component once, so that typos are found before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from bounds.errors import FedboundsError, unknown_name
+from empirical.sweep.keys import canonical_json, run_key, source_digest
+from empirical.sweep.spec import COMPONENTS, Sweep, Task
+
+
+@dataclass(frozen=True)
+class Run:
+    """One unit of work: a task with its block of seeds, and its key."""
+
+    key: str
+    task: Task
+
+    @property
+    def title(self) -> str:
+        """The run in words: its labels and its seeds.
+
+        Example:
+            >>> Run("0" * 64, {"seeds": [0, 1], "labels": {"algorithm": "fedavg", "rounds": 10}}).title
+            'algorithm=fedavg rounds=10 seeds=0,1'
+        """
+        labels = [f"{name}={value}" for name, value in self.task["labels"].items()]
+        return " ".join([*labels, "seeds=" + ",".join(map(str, self.task["seeds"]))])
+
+
+class Prepared(NamedTuple):
+    """A task whose components are known to exist, and the checksums of what it reads, by the dotted place of the file
+    in the task."""
+
+    task: Task
+    data: Mapping[str, str]
+
+
+class Component(NamedTuple):
+    """What is kept of a problem, a process or an algorithm that was built to check its table."""
+
+    table: Mapping[str, Any]
+    clients: int = 0
+    data: Mapping[str, str] = MappingProxyType({})
+
+
+def plan(sweep: Sweep, prepare: Callable[[Sweep, Task], Prepared] | None = None) -> tuple[Run, ...]:
+    """Check every task of a sweep and give it its key.
+
+    Args:
+        sweep: from `read_sweep` or `resolve`.
+        prepare: checks and completes one task (default: a new `Preparation`).
+
+    Raises:
+        FedboundsError: a table does not make a problem, a process or an algorithm; says which, and what
+            would.
+    """
+    prepare = prepare or Preparation()
+    sources = source_digest()
+    prepared = [prepare(sweep, task) for task in sweep.tasks]
+    return tuple(Run(run_key(task, sources, data), task) for task, data in prepared)
+
+
+class Preparation:
+    """Builds each different table of a sweep once, and writes it back in the component's own words.
+
+    The component's words are its `spec()`, with its defaults, so that a default written out and a default
+    left out are the same run.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, Component] = {}
+
+    def __call__(self, sweep: Sweep, task: Task) -> Prepared:
+        """The task with its components' tables completed.
+
+        Raises:
+            FedboundsError: names the file, the table, the axes that set it, the nearest legal name.
+        """
+        from empirical.engines import ENGINES
+        from empirical.streams import Streams
+
+        with _located(f"{sweep.source}: engine"):
+            if task["engine"].replace("-", " ") not in ("auto", *ENGINES):
+                raise unknown_name("engine", task["engine"], ["auto", *ENGINES])
+        with _located(f"{sweep.source}: [streams]"):
+            Streams(0, task["streams"])
+        task = {**task, "engine": task["engine"].replace("-", " ")}
+        problem = self._component(sweep, task, "problem", task["problem"])
+        process = self._component(sweep, task, "participation", task["participation"])
+        if problem.clients != process.clients:
+            raise FedboundsError(
+                f"{sweep.source}: {_place(task, 'participation')} has {process.clients} clients, "
+                f"{_place(task, 'problem')} has {problem.clients}"
+            )
+        task["problem"], task["participation"] = problem.table, process.table
+        if "algorithm" in task:
+            task["algorithm"] = self._component(sweep, task, "algorithm", task["algorithm"]).table
+        else:
+            phases = []
+            for index, phase in enumerate(task["phases"]):
+                built = self._component(sweep, task, "algorithm", phase["algorithm"], f", phase {index}")
+                phases.append({**phase, "algorithm": built.table})
+            task["phases"] = phases
+        return Prepared(task, {**problem.data, **process.data})
+
+    def _component(self, sweep: Sweep, task: Task, name: str, table: Mapping[str, Any], suffix: str = "") -> Component:
+        identity = f"{name} {canonical_json(table)}"
+        if identity not in self._known:
+            with _located(f"{sweep.source}: {_place(task, name)}{suffix}"):
+                self._known[identity] = _build(name, table)
+        return self._known[identity]
+
+
+def _build(name: str, table: Mapping[str, Any]) -> Component:
+    from empirical.algorithms import algorithm_from_spec
+    from empirical.participation import process_from_spec
+    from empirical.problems import problem_from_spec
+
+    if name == "algorithm":
+        return Component(algorithm_from_spec(table).spec())
+    if name == "participation":
+        process = process_from_spec(table)
+        if "file" not in table:
+            return Component(process.spec(), process.clients)
+        content = hashlib.sha256(canonical_json(process.spec()).encode()).hexdigest()
+        return Component(table, process.clients, {"participation.file": content})
+    problem = problem_from_spec(table)
+    checksum = problem.data_checksum
+    return Component(table, problem.clients, {} if checksum is None else {"problem.data": checksum})
+
+
+def _place(task: Task, name: str) -> str:
+    """Where in the file a component's table stands, and which axes changed it."""
+    labels = task["labels"]
+    plural = f"{COMPONENTS[name]}.{labels[name]}" if name in labels else name
+    axes = [f"{path} = {value!r}" for path, value in labels.items() if path.startswith(f"{name}.")]
+    return f"[{plural}]" + (f" with {', '.join(axes)} from [vary]" if axes else "")
+
+
+@contextmanager
+def _located(place: str) -> Iterator[None]:
+    """Put a place in front of the one line of an error."""
+    try:
+        yield
+    except FedboundsError as error:
+        raise FedboundsError(f"{place}: {error}") from error

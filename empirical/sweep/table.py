@@ -1,0 +1,123 @@
+"""The table of a sweep: one row per run, with its labels, its status and a summary of every metric."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from empirical.sweep.runs import Run
+from empirical.sweep.store import Store, write_atomic
+
+if TYPE_CHECKING:
+    from empirical.trace import Trace
+
+
+class Summary(NamedTuple):
+    """A metric of a run, averaged over its seeds.
+
+    Args:
+        final: the mean over seeds at the last record.
+        deviation: the standard deviation over seeds there (denominator: seeds - 1); NaN for one seed.
+        best: the best, over the recorded rounds, of the mean over seeds: the largest for an accuracy, else
+            the smallest.
+    """
+
+    final: float
+    deviation: float
+    best: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run in the table.
+
+    Args:
+        run: the run, with its labels.
+        status: "done", "diverged", "error: ...", "missing" or "damaged: ...".
+        metrics: name to summary; empty unless the run has finished.
+    """
+
+    run: Run
+    status: str
+    metrics: dict[str, Summary]
+
+
+def tabulate(runs: Iterable[Run], store: Store) -> list[Row]:
+    """Look every run up and summarise the traces that are there and whole."""
+    rows = []
+    for run in runs:
+        standing = store.standing(run.key)
+        metrics = summarise(store.load(run.key)) if standing.finished else {}
+        rows.append(Row(run, standing.status, metrics))
+    return rows
+
+
+def summarise(trace: Trace) -> dict[str, Summary]:
+    """The summary of every metric of a trace; a seed that diverged makes the mean NaN from then on.
+
+    Example:
+        >>> from empirical.trace import Trace
+        >>> trace = Trace({"loss": np.array([[3.0, 1.0, 2.0], [3.0, 3.0, 4.0]])}, {"loss": ("seed", "round")}, {}, "",
+        ...     ("done", "done"))
+        >>> summarise(trace)["loss"]
+        Summary(final=3.0, deviation=1.4142135623730951, best=2.0)
+    """
+    summaries = {}
+    for name in trace.metrics:
+        values = trace.arrays[name]
+        if values.dtype.kind != "f":
+            continue
+        mean = values.mean(0, dtype=np.float64)
+        seen = mean[~np.isnan(mean)]
+        best = (seen.max() if name.endswith("accuracy") else seen.min()) if seen.size else math.nan
+        deviation = values[:, -1].std(ddof=1, dtype=np.float64) if len(values) > 1 else math.nan
+        summaries[name] = Summary(float(mean[-1]), float(deviation), float(best))
+    return summaries
+
+
+def flatten(rows: Sequence[Row]) -> tuple[list[str], list[dict[str, Any]]]:
+    """The rows as plain dictionaries, and the columns in order: labels, seeds, status, metrics, key.
+
+    A metric `m` has the columns `m final`, `m deviation` and `m best`. A cell that a row does not have is
+    absent.
+    """
+    labels = list(dict.fromkeys(name for row in rows for name in row.run.task["labels"]))
+    metrics = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    columns = [
+        *labels,
+        "seeds",
+        "status",
+        *(f"{m} {part}" for m in metrics for part in Summary._fields),
+        "key",
+    ]
+    records = []
+    for row in rows:
+        record = {**row.run.task["labels"], "seeds": list(row.run.task["seeds"]), "status": row.status}
+        for name, summary in row.metrics.items():
+            record |= {f"{name} {part}": value for part, value in summary._asdict().items()}
+        records.append(record | {"key": row.run.key})
+    return columns, records
+
+
+def write_csv(rows: Sequence[Row], path: str | Path) -> None:
+    """Write the flat table as CSV, whole or not at all; lists are written as JSON, missing cells empty.
+
+    Raises:
+        FedboundsError: the file cannot be written.
+    """
+    columns, records = flatten(rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for record in records:
+        cells = (record.get(column, "") for column in columns)
+        writer.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
+    write_atomic(Path(path), text.getvalue().encode())

@@ -1,0 +1,55 @@
+"""What one run is: a resolved task becomes a trace. The digest of the sources starts at this module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from empirical.algorithms import algorithm_from_spec
+from empirical.participation import process_from_spec
+from empirical.problems import problem_from_spec
+from empirical.simulate import simulate
+from empirical.trace import Trace
+
+
+def run_task(task: Mapping[str, Any]) -> Trace:
+    """Simulate a resolved task.
+
+    Torch computes in one thread, here as on every worker, so that a result does not depend on where it was
+    made.
+
+    Args:
+        task: `problem`, `participation`, `algorithm` or `phases`, `rounds`, `seeds`, `engine`, `streams`,
+            `record_every`, `record_models`, `record_participation`; see `empirical.sweep.spec`.
+
+    Raises:
+        FedboundsError: what the tables describe does not exist or does not fit together.
+    """
+    phases = [(algorithm_from_spec(phase["algorithm"]), phase["rounds"]) for phase in task.get("phases", ())]
+    with _one_thread():
+        return simulate(
+            None if phases else algorithm_from_spec(task["algorithm"]),
+            problem_from_spec(task["problem"]),
+            process_from_spec(task["participation"]),
+            task["rounds"],
+            seeds=task["seeds"],
+            engine=task["engine"],
+            record_every=task["record_every"],
+            streams=task["streams"],
+            phases=phases or None,
+            record_models=task["record_models"],
+            record_participation=task["record_participation"],
+        )
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

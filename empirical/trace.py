@@ -1,0 +1,187 @@
+"""What a simulation leaves behind: named arrays with named dimensions, and one file for all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bounds.errors import FedboundsError, MissingExtra
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+SCHEMA = "fedbounds-trace-1"
+LARGEST = 2**32  # bytes a trace may unpack to
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """The record of one simulation.
+
+    Args:
+        arrays: name -> array. Always there: `seed` (the run-seeds), `round` (the recorded rounds),
+            `participants` (how many clients computed since the round recorded before, (seed, round)),
+            `empty_rounds` and `unnormalised_rounds` (rounds in which nobody took part, and whose positive
+            weights do not sum to one: both lie outside the theory; (seed,)), `diverged_at` (the recorded
+            round at which a seed was found not to be finite, -1 if never), and the problem's metrics, (seed,
+            round).
+        dims: name -> the names of its dimensions.
+        spec: what was run, as a JSON-able dictionary.
+        engine: which engine ran it, in words.
+        statuses: of each seed, "done" or "diverged". A diverged seed is not run on: its metrics are NaN
+            afterwards.
+
+    Example:
+        >>> trace = Trace({"round": np.arange(2), "loss": np.ones((1, 2))}, {"round": ("round",),
+        ...     "loss": ("seed", "round")}, {}, "batched", ("done",))
+        >>> trace.loss.shape
+        (1, 2)
+    """
+
+    arrays: Mapping[str, np.ndarray]
+    dims: Mapping[str, tuple[str, ...]]
+    spec: dict[str, Any]
+    engine: str
+    statuses: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arrays", MappingProxyType(dict(self.arrays)))
+        object.__setattr__(self, "dims", MappingProxyType({name: tuple(d) for name, d in self.dims.items()}))
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        try:
+            return self.__dict__["arrays"][name]
+        except KeyError:
+            raise AttributeError(f"the trace has no array {name!r}; it has {', '.join(self.dims)}") from None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(self.__dict__, arrays=dict(self.arrays), dims=dict(self.dims))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The names of the arrays recorded per seed and round."""
+        return tuple(name for name, dims in self.dims.items() if dims == ("seed", "round"))
+
+    def participation(self, seed: int) -> np.ndarray:
+        """The weights of a run-seed's rounds as a matrix (T, N); needs `record_participation`.
+
+        Raises:
+            FedboundsError: the trace lacks the record, or the seed.
+        """
+        if "participation_weight" not in self.arrays:
+            raise FedboundsError("the trace has no participation record; simulate with record_participation=True")
+        if seed not in self.arrays["seed"]:
+            raise FedboundsError(f"seed {seed} is not in the trace; it has {self.arrays['seed'].tolist()}")
+        mine = self.arrays["participation_seed"] == seed
+        matrix = np.zeros((self.spec["rounds"], self.spec["clients"]))
+        where = self.arrays["participation_round"][mine], self.arrays["participation_client"][mine]
+        matrix[where] = self.arrays["participation_weight"][mine]
+        return matrix
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Writes one `.npz` file without pickles, under a temporary name first; returns its path.
+
+        Raises:
+            FedboundsError: the file cannot be written.
+        """
+        target = Path(path)
+        about = {
+            "schema": SCHEMA,
+            "dims": {name: list(dims) for name, dims in self.dims.items()},
+            "spec": self.spec,
+            "engine": self.engine,
+            "statuses": list(self.statuses),
+        }
+        header = json.dumps(about | {"checksum": _checksum(about, self.arrays)})
+        temporary = None
+        try:
+            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+                temporary = file.name
+                np.savez_compressed(file, allow_pickle=False, **{"about.json": np.array(header)}, **self.arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except OSError as error:
+            raise FedboundsError(f"cannot write the trace {target}: {error.strerror or error}") from None
+        finally:
+            if temporary and os.path.exists(temporary):
+                os.unlink(temporary)
+        return target
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Trace:
+        """Reads what `save` wrote.
+
+        Raises:
+            FedboundsError: no such file, not a trace, damaged, or too large.
+        """
+        try:
+            with zipfile.ZipFile(path) as archive:
+                unpacked = sum(member.file_size for member in archive.infolist())
+            if unpacked > LARGEST:
+                raise FedboundsError(f"the trace {path} unpacks to {unpacked} bytes, more than {LARGEST}")
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            about = json.loads(str(arrays.pop("about.json")))
+            checksum = about.pop("checksum")
+            if about["schema"] != SCHEMA:
+                raise FedboundsError(f"the trace {path} has schema {about['schema']!r}, this version reads {SCHEMA!r}")
+            intact = checksum == _checksum(about, arrays) and set(arrays) == set(about["dims"])
+        except FedboundsError:
+            raise
+        except FileNotFoundError:
+            raise FedboundsError(f"there is no trace {path}") from None
+        except Exception as error:  # a damaged archive fails in many ways: zlib, zip, numpy, JSON, missing keys
+            raise FedboundsError(f"the trace {path} is damaged or no trace: {error or type(error).__name__}") from None
+        if not intact:
+            raise FedboundsError(f"the trace {path} is damaged: its checksum does not match")
+        dims = {name: tuple(names) for name, names in about["dims"].items()}
+        return Trace(arrays, dims, about["spec"], about["engine"], tuple(about["statuses"]))
+
+    def to_xarray(self) -> xr.Dataset:
+        """The arrays as an `xarray.Dataset`; spec (JSON), engine and statuses are attributes.
+
+        Raises:
+            MissingExtra: xarray is not installed.
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise MissingExtra("empirical", "xarray") from None
+        coordinates = {name: (dims, self.arrays[name]) for name, dims in self.dims.items() if dims == (name,)}
+        data = {name: (dims, self.arrays[name]) for name, dims in self.dims.items() if dims != (name,)}
+        attributes = {"spec": json.dumps(self.spec), "engine": self.engine, "statuses": list(self.statuses)}
+        return xarray.Dataset(data, coordinates, attributes)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row per seed and recorded round, one column per metric.
+
+        Raises:
+            MissingExtra: pandas (which comes with xarray) is not installed.
+        """
+        table = self.to_xarray()[list(self.metrics)]
+        return table.to_dataframe().reset_index()
+
+
+def _checksum(about: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
+    digest = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,160 @@
+"""The commands of this layer: fedbounds figure and fedbounds demo."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bounds.commands.options import emit, json_option
+from bounds.errors import FedboundsError, MissingExtra, unknown_name
+
+if TYPE_CHECKING:
+    from figures.picture import Picture
+
+PAPER = "arbitrary-participation"
+workers_option = click.option(
+    "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
+)
+
+
+@click.command("figure")
+@click.argument("name", metavar="NAME|SPEC.toml")
+@click.option("--out", required=True, metavar="F", type=click.Path(), help="A file (.png, .pdf, .svg), or a directory.")
+@click.option("--results", metavar="DIR", type=click.Path(), default="results", show_default=True, help="Kept runs.")
+@click.option("--dataset", default="digits", show_default=True, help="digits, fashion-mnist or cifar-10.")
+@click.option("--data", metavar="DIR", type=click.Path(), help="Where the data set's official files are.")
+@click.option("--metric", default="train_loss", show_default=True, help="What to draw from SPEC.toml.")
+@workers_option
+@json_option
+def figure(
+    name: str, out: str, results: str, dataset: str, data: str | None, metric: str, workers: int, as_json: bool
+) -> None:
+    """Draw a figure by NAME, or the runs of SPEC.toml; runs that are missing are made first.
+
+    \b
+    fedbounds figure arbitrary-participation/figure-b.2 --out toy.png
+    fedbounds figure arbitrary-participation --out gallery --workers 2      every figure and the claims table
+    fedbounds figure examples/sweep.toml --metric gradient_norm_squared --out sweep.svg
+    """
+    written: list[Path] = []
+    if name.endswith(".toml"):
+        written += sweep_picture(name, metric, Path(results), workers).save(out)
+    elif name.partition("/")[0] != PAPER:
+        raise unknown_name("figure", name, [PAPER, *(f"{PAPER}/{one}" for one in _names())])
+    else:
+        written += _paper(name.partition("/")[2], Path(out), results, dataset, data, workers)
+    if as_json:
+        emit("figure", {"written": [str(path) for path in written]})
+    else:
+        click.echo("\n".join(f"written {path}" for path in written))
+
+
+def _names() -> list[str]:
+    from figures.arbitrary_participation.drawing import FIGURES
+
+    return [*FIGURES, "claims"]
+
+
+def _paper(which: str, out: Path, results: str, dataset: str, data: str | None, workers: int) -> list[Path]:
+    """One figure, the claims, or everything of the first paper."""
+    try:
+        from empirical.commands import progress_bar
+        from figures.arbitrary_participation.claims import all_claims
+        from figures.arbitrary_participation.drawing import FIGURES, Room, draw
+    except ModuleNotFoundError as error:
+        raise MissingExtra("empirical", error.name or "torch") from None
+    if which and which not in _names():
+        raise unknown_name(f"figure of {PAPER}", which, _names())
+    with progress_bar("runs") as progress:
+        room = Room(results, dataset, data, workers, progress=progress)
+        if which == "claims":
+            return [write_claims(all_claims(room), out if out.suffix == ".csv" else out / "claims.csv")]
+        if which:
+            return draw(room, which).save(out)
+        if out.suffix:
+            raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
+        written = [path for one in FIGURES for path in draw(room, one).save(out / f"{one}.png")]
+        return [*written, write_claims(all_claims(room), out / "claims.csv")]
+
+
+def write_claims(claims: Sequence[Any], path: Path) -> Path:
+    """The table of claims as CSV, atomically."""
+    from figures.picture import write_atomically
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["source", "claim", "measured", "verdict"])
+    writer.writerows(claim.row for claim in claims)
+    write_atomically(path, text.getvalue().encode())
+    return path
+
+
+def sweep_picture(spec: str, metric: str, results: Path, workers: int) -> Picture:
+    """Mean and band over seeds of one metric for every run of a sweep.
+
+    Raises:
+        FedboundsError: the file is wrong, a run failed, or no run has this metric (names those there are).
+    """
+    try:
+        from empirical.commands import progress_bar
+        from empirical.sweep import Store, execute, plan, read_sweep
+    except ModuleNotFoundError as error:
+        raise MissingExtra("empirical", error.name or "torch") from None
+    from figures.curves import panels, seed_curve
+
+    sweep = read_sweep(spec)
+    store = Store(results / sweep.name)
+    runs = plan(sweep)
+    with progress_bar(sweep.name) as progress:
+        outcomes = execute(runs, store, workers=workers, progress=progress)
+    failed = [o for o in outcomes if o.failed]
+    if failed:
+        raise FedboundsError(f"{len(failed)} runs of {spec} failed, first {failed[0].run.title}: {failed[0].status}")
+    curves = []
+    for outcome in outcomes:
+        trace = store.load(outcome.run.key)
+        if metric not in trace.arrays or trace.dims[metric] != ("seed", "round"):
+            known = [n for n in trace.arrays if trace.dims[n] == ("seed", "round")]
+            raise unknown_name(f"metric of {spec}", metric, known)
+        title = outcome.run.title.rpartition(" seeds=")[0] or sweep.name
+        curves.append(seed_curve(title, trace.arrays["round"], trace.arrays[metric]))
+    positive = all((c.y > 0).all() for c in curves)
+    return panels(
+        {sweep.name: curves},
+        x_label="round $t$",
+        y_labels=[metric],
+        title=f"{metric} of {sweep.name}",
+        caption=f"{metric} of the runs of {spec}: mean and standard deviation over seeds.",
+        alternative=f"{metric} against rounds for {len(curves)} runs.",
+        provenance={"spec": spec, "keys": [r.key for r in runs], "seeds": runs[0].task["seeds"]},
+        y_scales=["log" if positive else "linear"],
+    )
+
+
+@click.command("demo")
+@click.option("--out", default="demo", show_default=True, metavar="DIR", type=click.Path(), help="Where to write.")
+@click.option(
+    "--workers", type=click.IntRange(1, 1024), default=2, show_default=True, help="Local processes for the runs."
+)
+@json_option
+def demo(out: str, workers: int, as_json: bool) -> None:
+    """Generalized FedAvg against its baselines on real images, and under its theorem, in about two minutes.
+
+    Writes figures with their data, a table of claims and a summary into DIR. Offline.
+    """
+    try:
+        from empirical.commands import progress_bar
+        from figures.demonstration import demonstrate
+    except ModuleNotFoundError as error:
+        raise MissingExtra("empirical", error.name or "torch") from None
+    with progress_bar("training on images") as progress:
+        demonstration = demonstrate(Path(out), workers=workers, progress=progress)
+    if as_json:
+        emit("demo", demonstration.to_dict())
+    else:
+        click.echo(demonstration.text)

@@ -1,0 +1,19 @@
+"""What holds for every test: one thread, and searches that find the same thing each time."""
+
+from __future__ import annotations
+
+import os
+
+# Before anything imports numpy or torch: test processes share two cores, and sums must not depend on threads.
+for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ[variable] = "1"
+os.environ["MPLBACKEND"] = "agg"
+
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+settings.register_profile(
+    "fixed", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+# By hand: pytest --hypothesis-profile=search
+settings.register_profile("search", max_examples=2000, deadline=None, print_blob=True)
+settings.load_profile("fixed")

@@ -1,0 +1,65 @@
+"""Runs that cost nothing, for the tests of the sweep: importable by name, so that spawned workers find them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+import numpy as np
+
+from bounds.errors import FedboundsError
+from empirical.sweep import Run, Sweep, resolve
+from empirical.sweep.keys import run_key
+from empirical.trace import Trace
+
+DOCUMENT = {
+    "name": "stand-in",
+    "rounds": 4,
+    "seeds": 2,
+    "problem": {"kind": "fine"},
+    "participation": {"kind": "full"},
+    "algorithm": {"kind": "fedavg"},
+}
+
+
+def sweep_of(kinds: list[str], **document: Any) -> Sweep:
+    """One task per kind of behaviour; the place in the list makes equal kinds different runs."""
+    problems = {f"{index}-{kind}": {"kind": kind, "place": index} for index, kind in enumerate(kinds)}
+    rest = {key: value for key, value in DOCUMENT.items() if key != "problem"}
+    return resolve({**rest, "problems": problems, **document})
+
+
+def runs_of(kinds: list[str], **document: Any) -> list[Run]:
+    return [Run(run_key(task, "sources", {}), task) for task in sweep_of(kinds, **document).tasks]
+
+
+def stand_in(task: dict[str, Any]) -> Trace:
+    """Does what the problem's kind says, then returns random numbers that depend on the task alone."""
+    match task["problem"]["kind"]:
+        case "raises":
+            raise ZeroDivisionError("the step size is zero\nand that is bad")
+        case "is bad input":
+            raise FedboundsError("local_step_size = -1 is outside its domain (0, inf)")
+        case "dies":
+            os.kill(os.getpid(), signal.SIGKILL)
+        case "is interrupted":
+            os.kill(os.getpid(), signal.SIGINT)
+        case "takes long":
+            time.sleep(60)
+        case "takes a moment":
+            time.sleep(0.2)
+    seeds = task["seeds"]
+    place = task["problem"].get("place", 0)
+    loss = np.stack([np.random.default_rng([seed, place]).random(task["rounds"] + 1) for seed in seeds])
+    diverged = task["problem"]["kind"] == "diverges"
+    if diverged:
+        loss[0, -1] = np.nan
+    return Trace(
+        {"seed": np.array(seeds), "round": np.arange(task["rounds"] + 1), "loss": loss},
+        {"seed": ("seed",), "round": ("round",), "loss": ("seed", "round")},
+        {"rounds": task["rounds"]},
+        "stand-in",
+        ("diverged" if diverged else "done",) + ("done",) * (len(seeds) - 1),
+    )

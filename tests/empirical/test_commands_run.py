@@ -1,0 +1,201 @@
+"""fedbounds run and fedbounds results, as typed: what they print, write and return."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fedbounds
+from empirical.sweep import Store, plan, read_sweep
+
+SPEC = """
+name = "toy"
+rounds = 6
+seeds = 2
+record_every = 2
+
+[problem]
+kind = "toy"
+noise = 0.1
+
+[participation]
+kind = "cyclic"
+clients = 3
+
+[algorithms.fedavg]
+kind = "fedavg"
+local_step_size = 0.1
+local_steps = 1
+
+[algorithms.amplified]
+kind = "generalized-fedavg"
+local_step_size = 0.05
+local_steps = 1
+server_multiplier = 2
+interval = 3
+"""
+# A closed form exists for quadratics only, so the run of the cosine problem raises.
+ONE_FAILS = """
+name = "one-fails"
+rounds = 3
+engine = "closed form"
+participation = { kind = "full", clients = 3 }
+algorithm = { kind = "fedavg", local_step_size = 0.1, local_steps = 2 }
+[problems.quadratic]
+kind = "quadratic"
+clients = 3
+dimension = 2
+[problems.cosine]
+kind = "cosine-quadratic"
+clients = 3
+dimension = 2
+"""
+
+
+@pytest.fixture(autouse=True)
+def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("empirical.sweep.runs.source_digest", lambda: "sources")
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "toy.toml").write_text(SPEC)
+    (tmp_path / "one-fails.toml").write_text(ONE_FAILS)
+    return Path("toy.toml")
+
+
+def typed(*words: str) -> int:
+    return fedbounds.main(list(words))
+
+
+def test_a_sweep_runs_once_and_its_results_are_a_table(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed("run", str(spec)) == 0
+    out, err = capsys.readouterr()
+    assert out == "toy: 2 runs: 2 made, 0 already there; results in results/toy\n" and err == ""
+    assert typed("run", str(spec)) == 0
+    assert "0 made, 2 already there" in capsys.readouterr().out
+
+    assert typed("results", str(spec), "--csv", "table.csv") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == [
+        "algorithm", "seeds", "status", "gradient_norm_squared", "(best)", "objective_gap", "(best)"
+    ]  # fmt: skip
+    assert [line.split()[:3] for line in lines[1:3]] == [["fedavg", "2", "done"], ["amplified", "2", "done"]]
+
+    rows = list(csv.DictReader(Path("table.csv").read_text().splitlines()))
+    assert [row["algorithm"] for row in rows] == ["fedavg", "amplified"]
+    for row, run in zip(rows, plan(read_sweep(spec)), strict=True):
+        gap = Store(Path("results/toy")).load(run.key).objective_gap
+        assert row["key"] == run.key and row["seeds"] == "[0, 1]"
+        assert float(row["objective_gap final"]) == gap[:, -1].mean()
+        assert float(row["objective_gap best"]) == gap.mean(0).min()
+        assert float(row["objective_gap deviation"]) == pytest.approx(abs(gap[0, -1] - gap[1, -1]) / math.sqrt(2))
+
+
+def test_documents_are_json_with_schema_and_version(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed("run", str(spec), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "fedbounds.run/1" and document["version"] == fedbounds.__version__
+    assert document["counts"] == {"runs": 2, "made": 2, "found": 0, "done": 2, "diverged": 0, "failed": 0}
+    assert [run["labels"] for run in document["runs"]] == [{"algorithm": "fedavg"}, {"algorithm": "amplified"}]
+    assert document["runs"][0]["before"] == "missing" and document["runs"][0]["made"] is True
+
+    assert typed("results", str(spec), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == "fedbounds.results/1"
+    row = document["runs"][0]
+    trace = Store(Path(document["directory"])).load(row["key"])
+    assert row["status"] == "done" and row["seeds"] == [0, 1]
+    assert row["metrics"]["gradient_norm_squared"]["final"] == trace.gradient_norm_squared[:, -1].mean()
+
+
+def test_a_dry_run_lists_the_runs_and_writes_nothing(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = sorted(Path.cwd().rglob("*"))
+    assert typed("run", str(spec), "--dry-run") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert "missing   algorithm=fedavg seeds=0,1" in out[0] and out[-1] == "toy: 2 runs (2 missing) in results/toy"
+    assert typed("run", str(spec), "--dry-run", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["dry_run"] is True and {run["status"] for run in document["runs"]} == {"missing"}
+    assert sorted(Path.cwd().rglob("*")) == before
+
+
+def test_a_failed_run_ends_with_status_one_and_a_line_that_names_it(
+    spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed("run", "one-fails.toml") == 1
+    out, err = capsys.readouterr()
+    assert "2 runs: 2 made, 0 already there, 1 failed" in out
+    assert err.startswith("1 of 2 runs failed: problem=cosine seeds=0: ") and err.count("\n") == 1
+    assert typed("run", "one-fails.toml") == 1
+    out, err = capsys.readouterr()
+    assert "0 made, 2 already there, 1 failed" in out and "(--retry-failed runs them again)" in err
+    assert typed("run", "one-fails.toml", "--retry-failed") == 1
+    assert "1 made, 1 already there, 1 failed" in capsys.readouterr().out
+    assert typed("results", "one-fails.toml", "--json") == 0
+    quadratic, cosine = json.loads(capsys.readouterr().out)["runs"]
+    assert quadratic["status"] == "done" and cosine["status"].startswith("error: ") and not cosine["metrics"]
+
+
+def test_a_damaged_file_is_reported_and_made_again(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    typed("run", str(spec), "--out", "here")
+    path = sorted(Path("here").glob("*.npz"))[0]
+    path.write_bytes(b"half")
+    capsys.readouterr()
+    assert typed("run", str(spec), "--out", "here") == 0
+    out, err = capsys.readouterr()
+    assert "1 made, 1 already there" in out
+    assert err == f"{path} was damaged: its trace does not have the checksum of its record; made again\n"
+
+
+def test_divergence_is_a_result_and_numbers_that_are_not_finite_are_words(
+    spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec.write_text(SPEC.replace("local_step_size = 0.1", "local_step_size = 1e200"))
+    assert typed("run", str(spec)) == 0
+    assert "1 diverged" in capsys.readouterr().out
+    assert typed("results", str(spec), "--json") == 0
+    row = json.loads(capsys.readouterr().out)["runs"][0]
+    assert row["status"] == "diverged" and row["metrics"]["objective_gap"]["final"] == "nan"
+    assert np.isfinite(row["metrics"]["objective_gap"]["best"])
+
+
+def test_results_may_be_asked_for_while_some_are_missing(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    typed("run", str(spec))
+    spec.write_text(SPEC + '[vary]\n"algorithms.fedavg.local_step_size" = [0.1, 0.2]\n')
+    capsys.readouterr()
+    assert typed("results", str(spec)) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[3] for line in out.splitlines()[1:3]] == ["done", "missing"]
+
+
+BAD = {
+    "no file": (("run", "absent.toml"), "cannot read"),
+    "a typo": (("run", "typo.toml"), "typo.toml: [algorithms.fedavg]: unknown"),
+    "a worker too few": (("run", "toy.toml", "--workers", "-1"), "--workers"),
+    "a file as directory": (("run", "toy.toml", "--out", "toy.toml"), "toy.toml is not a directory"),
+    "an unknown option": (("run", "toy.toml", "--worker", "2"), "--worker"),
+    "nothing to tabulate": (
+        ("results", "toy.toml"),
+        "no results of toy.toml in results/toy; to make them: fedbounds run",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", BAD)
+def test_bad_input_is_one_line_and_status_two_and_nothing_is_written(
+    mistake: str, spec: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("typo.toml").write_text(SPEC.replace("local_steps", "local_step", 1))
+    words, expected = BAD[mistake]
+    before = sorted(Path.cwd().rglob("*"))
+    assert typed(*words) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1 and expected in err and "Traceback" not in err
+    assert sorted(Path.cwd().rglob("*")) == before

@@ -1,0 +1,94 @@
+"""A sweep of real problems, participation and algorithms, from the file to the table."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from empirical.algorithms import GeneralizedFedAvg
+from empirical.participation import Permutation
+from empirical.problems import random_quadratic
+from empirical.simulate import simulate
+from empirical.sweep import Store, execute, plan, read_sweep, resolve, tabulate
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = """
+rounds = 8
+seeds = 3
+record_every = 2
+streams = { participation = 7 }
+[problems.quadratic]
+kind = "quadratic"
+clients = 10
+dimension = 3
+noise = 0.1
+[problems.digits]
+kind = "images"
+clients = 10
+network = "mlp"
+[participation]
+kind = "permutation"
+clients = 10
+participants = 5
+[algorithms.amplified]
+kind = "generalized-fedavg"
+local_step_size = 0.05
+local_steps = 2
+server_multiplier = 2
+interval = 2
+[[algorithms.late.phases]]
+rounds = 2
+algorithm = { kind = "fedavg", local_step_size = 0.1, local_steps = 2 }
+[[algorithms.late.phases]]
+algorithm = { kind = "generalized-fedavg", local_step_size = 0.05, local_steps = 2, interval = 2 }
+"""
+
+
+@pytest.fixture(autouse=True)
+def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("empirical.sweep.runs.source_digest", lambda: "sources")
+
+
+def test_real_runs_give_the_same_bytes_on_one_and_on_two_workers(tmp_path: Path) -> None:
+    runs = plan(resolve(tomllib.loads(TEXT)))
+    stores = [Store(tmp_path / name) for name in ("one", "two")]
+    for workers, store in enumerate(stores, start=1):
+        assert {outcome.status for outcome in execute(runs, store, workers=workers)} == {"done"}
+    for run in runs:
+        one, two = (store.trace_path(run.key).read_bytes() for store in stores)
+        assert one == two
+
+    rows = tabulate(runs, stores[0])
+    assert [(row.run.task["labels"], row.status) for row in rows] == [
+        ({"problem": problem, "algorithm": algorithm}, "done")
+        for problem in ("quadratic", "digits")
+        for algorithm in ("amplified", "late")
+    ]
+    assert set(rows[-1].metrics) == {"train_loss", "test_loss", "test_accuracy"}
+    accuracy = stores[0].load(runs[-1].key).test_accuracy.mean(0)
+    assert rows[-1].metrics["test_accuracy"].best == pytest.approx(accuracy.max(), abs=1e-12)
+
+
+def test_a_run_is_the_simulation_that_its_tables_describe(tmp_path: Path) -> None:
+    run = plan(resolve(tomllib.loads(TEXT)))[0]
+    execute([run], Store(tmp_path))
+    expected = simulate(
+        GeneralizedFedAvg(0.05, 2, server_multiplier=2, interval=2),
+        random_quadratic(10, 3, noise=0.1),
+        Permutation(10, 5),
+        8,
+        seeds=(0, 1, 2),
+        record_every=2,
+        streams={"participation": 7},
+    )
+    trace = Store(tmp_path).load(run.key)
+    assert list(trace.round) == [0, 2, 4, 6, 8] and trace.engine == expected.engine
+    np.testing.assert_allclose(trace.objective_gap, expected.objective_gap, rtol=1e-12)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)
+def test_every_example_is_a_sweep_that_can_be_run(path: Path) -> None:
+    assert plan(read_sweep(path))

@@ -1,0 +1,100 @@
+"""From tasks to runs: every table is tried out before anything runs."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bounds.errors import FedboundsError
+from empirical.sweep import plan, resolve
+
+BASE = """
+rounds = 2
+problem = { kind = "toy" }
+participation = { kind = "full", clients = 3 }
+[algorithms.plain]
+kind = "fedavg"
+local_step_size = 0.1
+local_steps = 2
+"""
+PHASES = '[[algorithms.two.phases]]\nalgorithm = { kind = "fedavg", local_step_size = 0.1, local_stps = 1 }'
+
+
+@pytest.fixture(autouse=True)
+def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The digest of the sources has tests of its own."""
+    monkeypatch.setattr("empirical.sweep.runs.source_digest", lambda: "sources")
+
+
+MISTAKES = {
+    "a kind of problem": (BASE.replace('"toy"', '"toi"'), r"^f.toml: \[problem\]: unknown .*'toi'; did you mean toy\?"),
+    "a key of a problem": (
+        BASE.replace('"toy"', '"toy", nois = 1'),
+        r"\[problem\]: unknown .*'nois'; did you mean noise",
+    ),
+    "a kind of participation": (
+        BASE.replace('"full"', '"ful"'),
+        r"\[participation\]: unknown .*'ful'; did you mean full",
+    ),
+    "a kind of algorithm": (BASE.replace("fedavg", "fedavrg"), r"\[algorithms.plain\]: unknown .* did you mean fedavg"),
+    "a key of an algorithm": (
+        BASE.replace("local_steps", "local_stps"),
+        r"\[algorithms.plain\]: unknown .*'local_stps'; did you mean local_steps",
+    ),
+    "a key of a phase's algorithm": (BASE + PHASES, r"\[algorithms.two\], phase 0: .*'local_stps'; did you mean"),
+    "a value on an axis": (
+        BASE + '[vary]\n"algorithm.local_step_size" = [0.1, -0.1]',
+        r"\[algorithms.plain\] with algorithm.local_step_size = -0.1 from \[vary\]: local_step_size = -0.1 ",
+    ),
+    "a key on an axis": (
+        BASE + '[vary]\n"algorithms.plain.step" = [1]',
+        r"with algorithm.step = 1 from \[vary\]: unknown",
+    ),
+    "an engine": ('engine = "batch"' + BASE, "engine: unknown engine 'batch'; did you mean batched"),
+    "a stream": ("streams = { noize = 1 }" + BASE, r"\[streams\]: unknown stream 'noize'; did you mean noise"),
+    "two numbers of clients": (
+        BASE.replace("clients = 3", "clients = 4"),
+        r"\[participation\] has 4 clients, \[problem\] has 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_a_table_is_found_before_anything_runs(mistake: str) -> None:
+    text, expected = MISTAKES[mistake]
+    with pytest.raises(FedboundsError, match=expected) as error:
+        plan(resolve(tomllib.loads(text), source="f.toml"))
+    assert "\n" not in str(error.value)
+
+
+def test_the_defaults_of_the_components_are_written_into_the_task() -> None:
+    text = BASE.replace('"fedavg"', '"generalized-fedavg"')
+    (run,) = plan(resolve(tomllib.loads(text)))
+    assert run.task["algorithm"]["server_multiplier"] == 1.0 and run.task["algorithm"]["interval"] == 1
+
+
+def record_of_participation(path: Path, rows: str) -> str:
+    path.write_text(rows)
+    table = f'participation = {{ kind = "recorded", file = "{path}", normalise = true }}'
+    return BASE.replace('participation = { kind = "full", clients = 3 }', table)
+
+
+def test_a_recorded_participation_stands_in_the_key_by_its_content(tmp_path: Path) -> None:
+    def key(name: str, rows: str) -> str:
+        (run,) = plan(resolve(tomllib.loads(record_of_participation(tmp_path / name, rows))))
+        assert run.task["participation"]["file"] == str(tmp_path / name)
+        return run.key
+
+    first = key("a.csv", "1,0,0\n0,1,1\n")
+    assert key("moved.csv", "1,0,0\n0,1,1\n") == first
+    assert key("a.csv", "1,0,0\n0,1,0\n") != first
+
+
+def test_image_data_stand_in_the_key_by_their_content() -> None:
+    text = BASE.replace("clients = 3", "clients = 10")
+    text = text.replace('{ kind = "toy" }', '{ kind = "images", clients = 10, network = "mlp", data = "DIR" }')
+    here, there = (plan(resolve(tomllib.loads(text.replace("DIR", place))))[0] for place in ("one", "two"))
+    other = plan(resolve(tomllib.loads(text.replace("clients = 10", "clients = 11"))))[0]
+    assert here.key == there.key != other.key

@@ -1,0 +1,233 @@
+"""The rules of the house, read from the sources: layers, start-up, safety and size."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("bounds", "empirical", "figures")
+LIBRARY = [ROOT / "fedbounds.py", *(path for top in PACKAGES for path in sorted((ROOT / top).rglob("*.py")))]
+EVERYTHING = [
+    *LIBRARY,
+    *(path for top in ("tests", "benchmarks") for path in sorted((ROOT / top).rglob("*.py"))),
+]
+
+# What a layer may import beside the standard library; each layer may also import what the one below it may.
+BOUNDS = {"bounds", "numpy", "scipy", "sympy", "mpmath", "click", "rich", "z3", "flint"}
+EMPIRICAL = BOUNDS | {"empirical", "torch", "sklearn", "xarray", "pandas", "hypothesis"}
+FIGURES = EMPIRICAL | {"figures", "matplotlib", "mpl_toolkits"}
+ALLOWED = {"bounds": BOUNDS, "empirical": EMPIRICAL, "figures": FIGURES}
+
+PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+PICKLING_METHODS = {"read_pickle", "to_pickle"}
+STRING_EVALUATORS = {"eval", "exec", "sympify", "parse_expr"}
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def place(path: Path, node: ast.AST) -> str:
+    return f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 1)}"
+
+
+def imports(module: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    """Every imported module, wherever in the file: statements, and `import_module` with a literal name."""
+    for node in ast.walk(module):
+        match node:
+            case ast.Import():
+                yield from ((node, alias.name) for alias in node.names)
+            case ast.ImportFrom(module=str(name), level=0):
+                yield node, name
+            case ast.Call(
+                func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(name)), *_],
+            ):
+                yield node, name
+
+
+def forbidden_imports(module: ast.Module, allowed: set[str]) -> list[tuple[ast.AST, str]]:
+    """Imports outside the standard library and `allowed`; the version of the front door is everyone's."""
+    version_only: set[int] = set()
+    for node in ast.walk(module):
+        match node:
+            case ast.ImportFrom(module="fedbounds", names=[ast.alias(name="__version__")]):
+                version_only.add(id(node))
+            case ast.Attribute(attr="__version__", value=ast.Call() as call):
+                version_only.add(id(call))
+    return [
+        (node, name)
+        for node, name in imports(module)
+        if name.split(".")[0] not in allowed | sys.stdlib_module_names and id(node) not in version_only
+    ]
+
+
+def unsafe_loads(module: ast.Module) -> list[tuple[ast.AST, str]]:
+    """Calls of numpy's and torch's `load` without the keyword that keeps pickle out."""
+    wanted = {
+        "np": ("allow_pickle", False),
+        "numpy": ("allow_pickle", False),
+        "torch": ("weights_only", True),
+    }
+    found: list[tuple[ast.AST, str]] = []
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=library), attr="load")) if library in wanted:
+                keyword, value = wanted[library]
+                given = {k.arg: k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)}
+                if given.get(keyword) is not value:
+                    found.append((node, f"{library}.load without {keyword}={value}"))
+    return found
+
+
+def string_evaluations(module: ast.Module) -> list[tuple[ast.AST, str]]:
+    """Uses of Python's or sympy's evaluators of strings; `sympify(..., strict=True)` refuses strings."""
+    found: list[tuple[ast.AST, str]] = []
+    strict: set[int] = set()
+    for node in ast.walk(module):  # breadth first: a call comes before its function
+        if id(node) in strict:
+            continue
+        match node:
+            case ast.Call(keywords=[ast.keyword(arg="strict", value=ast.Constant(value=True))]):
+                strict.add(id(node.func))
+            case ast.Name(id=name) if name in STRING_EVALUATORS:
+                found.append((node, name))
+            case ast.Attribute(attr="sympify" | "parse_expr" as name):
+                found.append((node, name))
+            case ast.ImportFrom(names=names):
+                found += [(node, alias.name) for alias in names if alias.name in STRING_EVALUATORS]
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="sp" | "sympy"), attr="S")):
+                found.append((node, "sympy.S(...)"))
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_dependencies_point_downward_only(package: str) -> None:
+    paths = sorted((ROOT / package).rglob("*.py"))
+    wrong = [
+        f"{place(path, node)} imports {name}"
+        for path in paths
+        for node, name in forbidden_imports(tree(path), ALLOWED[package])
+    ]
+    assert paths and not wrong, "\n".join(wrong)
+
+
+def test_every_relative_import_stays_out_so_that_layers_can_be_read() -> None:
+    wrong = [
+        place(path, node)
+        for path in LIBRARY
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.level > 0
+    ]
+    assert not wrong, "imports are absolute: " + ", ".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("source", "package"),
+    [
+        ("import torch", "bounds"),
+        ("def late():\n    from empirical.trace import Trace", "bounds"),
+        ("import importlib\nimportlib.import_module('figures.overlay')", "empirical"),
+        ("import matplotlib.pyplot as plt", "empirical"),
+        ("from fedbounds import main", "figures"),
+    ],
+)
+def test_an_import_that_points_upward_is_found(source: str, package: str) -> None:
+    assert forbidden_imports(ast.parse(source), ALLOWED[package])
+
+
+def test_nothing_is_pickled() -> None:
+    wrong: list[str] = []
+    for path in EVERYTHING:
+        module = tree(path)
+        found = [(node, name) for node, name in imports(module) if name.split(".")[0] in PICKLES]
+        found += unsafe_loads(module)
+        found += [(n, n.attr) for n in ast.walk(module) if isinstance(n, ast.Attribute) and n.attr in PICKLING_METHODS]
+        wrong += [f"{place(path, node)} {what}" for node, what in found]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["np.load(f)", "np.load(f, allow_pickle=True)", "torch.load(f)", "torch.load(f, weights_only=False)"],
+)
+def test_a_load_that_would_unpickle_is_found(source: str) -> None:
+    assert unsafe_loads(ast.parse(source))
+    assert not unsafe_loads(ast.parse("np.load(f, allow_pickle=False); torch.load(f, weights_only=True)"))
+
+
+def test_no_string_is_ever_evaluated() -> None:
+    wrong = [f"{place(path, n)} {what}" for path in LIBRARY for n, what in string_evaluations(tree(path))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("source", ["eval(s)", "sp.sympify(s)", "sp.S('x')", "from sympy import sympify as parse"])
+def test_an_evaluation_of_a_string_is_found(source: str) -> None:
+    assert string_evaluations(ast.parse(source))
+    assert not string_evaluations(ast.parse("model.eval(); sp.S.Half; notation.S; sp.sympify(x, strict=True)"))
+
+
+def test_libraries_do_not_print() -> None:
+    wrong = [
+        place(path, node)
+        for path in LIBRARY
+        if path.name != "commands.py" and path.parent.name != "commands"
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_module_is_longer_than_six_hundred_lines() -> None:
+    lengths = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n") for path in EVERYTHING}
+    assert not {name: length for name, length in lengths.items() if length > 600}
+
+
+def test_every_module_is_named_for_what_it_holds() -> None:
+    empty_words = {"util", "utils", "helper", "helpers", "misc", "common", "manager", "managers"}
+    assert not [str(path) for path in EVERYTHING if empty_words & {path.stem, path.parent.name}]
+
+
+def modules_after(code: str) -> set[str]:
+    """The names in `sys.modules` of a fresh interpreter after `code`."""
+    report = "\nimport json, sys\nsys.stderr.write(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code + report], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def command(*words: str) -> str:
+    """Source code that runs the command line in process and goes on after it exits with status 0."""
+    return f"""
+import sys, fedbounds
+sys.argv = ["fedbounds", *{list(words)!r}]
+try:
+    status = fedbounds.main()
+except SystemExit as end:
+    status = end.code
+assert not status, status
+"""
+
+
+@pytest.mark.parametrize("code", ["import fedbounds", command("--help")], ids=["import", "help"])
+def test_start_up_imports_nothing_heavy(code: str) -> None:
+    loaded = modules_after(code)
+    assert "fedbounds" in loaded
+    assert not loaded & {"sympy", "scipy", "numpy", "torch", "matplotlib", "sklearn", "xarray", "pandas"}
+
+
+def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimiser() -> None:
+    constants = "L=1 F=1 I=2 P=4 T=1000 gamma=0.001 eta=2 rho=0.5 sigma=1 nu=1 beta=1 delta=0"
+    settings = [word for constant in constants.split() for word in ("--set", constant)]
+    loaded = modules_after(command("eval", "arbitrary-participation/theorem-3.1", *settings))
+    assert "sympy" in loaded
+    assert not loaded & {"torch", "matplotlib", "scipy.optimize", "empirical", "figures"}

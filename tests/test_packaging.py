@@ -1,0 +1,151 @@
+"""What is shipped: packages, their data, the version, the pins, and the wheel in a clean environment."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from fedbounds import __version__
+
+ROOT = Path(__file__).resolve().parent.parent
+TOPS = ("bounds", "empirical", "figures")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def files(top: str) -> set[Path]:
+    """Every file of a package, relative to the root, without what Python leaves behind."""
+    return {p.relative_to(ROOT) for p in (ROOT / top).rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+
+
+def test_the_list_of_packages_is_the_tree() -> None:
+    folders = {path.parent for top in TOPS for path in files(top) if path.suffix == ".py"}
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == {".".join(folder.parts) for folder in folders}
+    assert not [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
+
+
+def test_everything_beside_the_python_files_is_package_data() -> None:
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]
+    shipped = {path.relative_to(ROOT) for top in TOPS for glob in patterns[top] for path in (ROOT / top).glob(glob)}
+    data = {path for top in TOPS for path in files(top) if path.suffix != ".py"}
+    assert shipped == data
+    assert {Path(top, "py.typed") for top in TOPS} <= data
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.+)$", citation, re.MULTILINE)[1] == __version__
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(r"^## (\d\S*)", changelog, re.MULTILINE)[1] == __version__
+
+
+def test_every_requirement_that_make_installs_is_pinned_within_its_range() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    extras = PROJECT["project"]["optional-dependencies"]
+    asked = [Requirement(line) for line in PROJECT["project"]["dependencies"]]
+    for extra in Requirement(extras["all"][0]).extras:
+        asked += [Requirement(line) for line in extras[extra]]
+    assert pins["torch"] == "2.13.0"
+    assert not [str(r) for r in asked if not r.specifier.contains(pins.get(canonicalize_name(r.name), "0"))]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy, so that no leftover of an earlier build slips in."""
+    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    for name in ("pyproject.toml", "README.md", "LICENSE", "fedbounds.py"):
+        shutil.copy(ROOT / name, source)
+    for top in TOPS:
+        shutil.copytree(ROOT / top, source / top, ignore=shutil.ignore_patterns("__pycache__"))
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source)]
+    done = subprocess.run(build, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory elsewhere with an environment of the wheel and its core dependencies, nothing else."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    venv.create(elsewhere / "venv", with_pip=True)
+    pins = str(ROOT / "constraints.txt")
+    install = [
+        str(elsewhere / "venv/bin/python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-compile",
+        "-c",
+        pins,
+        str(wheel),
+    ]
+    done = subprocess.run(install, capture_output=True, text=True, cwd=elsewhere)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return elsewhere
+
+
+def fedbounds(clean: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(
+        [str(clean / "venv/bin/fedbounds"), *words],
+        cwd=clean,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+def one_line_naming_an_extra(done: subprocess.CompletedProcess[str]) -> bool:
+    return done.returncode == 2 and done.stderr.count("\n") == 1 and "pip install 'fedbounds[" in done.stderr
+
+
+@pytest.mark.wheel
+def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
+    shipped = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    assert shipped == {"fedbounds.py"} | {path.as_posix() for top in TOPS for path in files(top)}
+    assert f"fedbounds-{__version__}-" in wheel.name
+
+
+@pytest.mark.wheel
+def test_the_wheel_evaluates_a_theorem_in_a_clean_environment(clean: Path) -> None:
+    constants = "L=1 F=1 I=2 P=4 T=1000 gamma=0.001 eta=2 rho=0.5 sigma=1 nu=1 beta=1 delta=0"
+    settings = [word for constant in constants.split() for word in ("--set", constant)]
+    done = fedbounds(clean, "eval", "arbitrary-participation/theorem-3.1", *settings, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["value"] > 0
+    assert sum(document["terms"].values()) == pytest.approx(document["value"])
+
+
+@pytest.mark.wheel
+def test_every_command_of_the_wheel_explains_itself_or_names_the_extra_it_lacks(clean: Path) -> None:
+    listing = fedbounds(clean, "--help").stdout.partition("Commands:")[2]
+    commands = re.findall(r"^  ([a-z][a-z-]*)  ", listing, re.MULTILINE)
+    assert {"eval", "list", "show"} <= set(commands)
+    for name in commands:
+        done = fedbounds(clean, name, "--help")
+        assert done.returncode == 0 or one_line_naming_an_extra(done), f"{name}: {done.stderr}"
+    if "audit" in commands:
+        done = fedbounds(clean, "audit", "--json")
+        assert done.returncode == 0 or one_line_naming_an_extra(done), done.stderr
+
+
+@pytest.mark.wheel
+def test_the_demo_without_torch_is_one_line_that_says_what_to_install(clean: Path) -> None:
+    done = fedbounds(clean, "demo", "--out", "demo")
+    assert one_line_naming_an_extra(done), done.stderr
+    assert not (clean / "demo").exists()
