@@ -4,8 +4,8 @@ Three jobs. *Different dense Hessians*: FedAvg, 100 clients, 10 a round without 
 100, gradient noise 0.1 per coordinate, one seed. *A shared Hessian*: 100 clients, d = 50, 10 local steps, 200
 rounds, 32 seeds. *Networks*: 100 clients, 10 a round, 5 local steps, batch 16, one seed, against a plain loop over
 the clients with ordinary torch modules. The racers take turns, so that a neighbour's load falls on all of them; the
-table shows the median seconds of a round (without preparation, which is the time to the first round's end) and
-ratios to the racer of the first line.
+clock is the processor's (one thread); the table shows the median seconds of a round (without preparation, which is
+the time to the first round's end) and ratios to the racer of the first line.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def by_hand(problem: Quadratic, rounds: int, steps: int, dtype: torch.dtype) -> 
             for i in range(steps):
                 y -= STEP_SIZE * (torch.bmm(A, (y - c)[:, :, None])[:, :, 0] + noise[i])
             x = y.mean(0)
-            clock.append(time.perf_counter())
+            clock.append(time.process_time())
         return clock
 
     return race
@@ -105,7 +105,7 @@ def plain_loop(problem: ImageClassification, rounds: int, steps: int) -> Racer:
             with torch.no_grad():
                 for value, received, add in zip(parameters, start, total, strict=True):
                     value.copy_(received + add / COHORT)
-            clock.append(time.perf_counter())
+            clock.append(time.process_time())
         return clock
 
     return race
@@ -124,7 +124,7 @@ def engine(name: str, problem: Problem, rounds: int, steps: int = 10, seeds: int
             seeds=range(seeds),
             engine=name,
             record_every=rounds,
-            progress=lambda done, total: clock.append(time.perf_counter()),
+            progress=lambda done, total: clock.append(time.process_time()),
         )
         return clock
 
@@ -136,9 +136,9 @@ def twin(problem: Quadratic, rounds: int) -> Racer:
 
     def race() -> list[float]:
         q = PROCESS.matrix(rounds, Streams(0).generator("participation"))
-        start = time.perf_counter()
+        start = time.process_time()
         run_reference(FedAvg(STEP_SIZE, 10), problem, q, Streams(0))
-        each = (time.perf_counter() - start) / rounds
+        each = (time.process_time() - start) / rounds
         return [start + each * done for done in range(rounds + 1)]
 
     return race
@@ -150,7 +150,7 @@ def table(title: str, racers: dict[str, tuple[Racer, int]]) -> None:
     first: dict[str, list[float]] = {name: [] for name in racers}
     for _ in range(TURNS):
         for name, (race, seeds) in racers.items():
-            start = time.perf_counter()
+            start = time.process_time()
             clock = race()
             first[name].append(clock[0] - start)
             rounds[name] += [(after - before) / seeds for before, after in itertools.pairwise(clock)]

@@ -13,6 +13,7 @@ GAP = 1e-11  # relative distance from the minimum at which the barrier stops
 EARLY = 1e-4  # the distance at which the active constraints are first guessed
 ACTIVE = 1e-4  # a constraint whose multiplier is larger is taken to be active
 LONGEST_STEP = 8.0  # in logarithms
+REACH = 60.0  # how far from its start phase one looks, in logarithms
 FASTER = 30.0  # the barrier's weight falls by this factor
 
 
@@ -96,11 +97,13 @@ class Walls:
 
         return function
 
-    def raised(self) -> Walls:
-        """The walls less one more coordinate, which itself must be at least -1."""
+    def raised(self, start: np.ndarray) -> Walls:
+        """The walls less one more coordinate, which itself must be at least -1; and a box around the start."""
         n = self.slopes.shape[1]
-        slopes = np.vstack([np.column_stack([self.slopes, -np.ones(len(self.offsets))]), -np.eye(n + 1)[n]])
-        return Walls(slopes, np.append(self.offsets, -1.0), tuple(_raised(wall) for wall in self.curved))
+        unit = np.eye(n + 1)
+        slopes = np.vstack([np.column_stack([self.slopes, -np.ones(len(self.offsets))]), -unit[n], unit[:n], -unit[:n]])
+        offsets = np.concatenate([self.offsets, [-1.0], -start - REACH, start - REACH])
+        return Walls(slopes, offsets, tuple(_raised(wall) for wall in self.curved))
 
     def loosened(self, by: float) -> Walls:
         """The same walls further out."""
@@ -215,11 +218,11 @@ def _inside(walls: Walls, start: np.ndarray) -> tuple[np.ndarray, float, np.ndar
         return start, -np.inf, np.zeros(0)
     tip = np.append(np.zeros(len(start)), 1.0)
     flat = np.zeros((len(tip), len(tip)))
-    raised = walls.raised()
+    raised = walls.raised(start)
     z = np.append(start, max(walls.values(start).max(), -0.5) + 1.0)
     t = 1.0
     while True:
-        z = _descend(raised.barrier(lambda z: (float(z[-1]), tip, flat), t), z, 1e-3)
+        z = _descend(raised.barrier(lambda z: (float(z[-1]), tip, flat), t), z, 1e-3, lambda z: z[-1] < -0.5)
         values = walls.values(z[:-1])
         if values.max() < -1e-2 or len(raised) / t < 1e-12:
             return z[:-1], float(values.max()), 1 / (t * np.maximum(z[-1] - values, 1e-300))
@@ -241,14 +244,16 @@ def _follow(objective: Smooth, walls: Walls, y: np.ndarray) -> np.ndarray:
     return y
 
 
-def _descend(function: Smooth, y: np.ndarray, tolerance: float) -> np.ndarray:
-    """Damped Newton steps from a point inside until the predicted decrease is at most the tolerance, or rounding."""
+def _descend(
+    function: Smooth, y: np.ndarray, tolerance: float, enough: Callable[[np.ndarray], bool] = lambda y: False
+) -> np.ndarray:
+    """Damped Newton steps from a point inside until enough, or until they promise less than the tolerance or rounding."""
     value, gradient, hessian = function(y)
     for _ in range(200):
         damping = 1e-14 * max(np.trace(hessian), 1e-2)
         step = -np.linalg.solve(hessian + damping * np.eye(len(y)), gradient)
         decrement = -float(gradient @ step)
-        if not decrement > max(tolerance, 1e-15 * abs(value)):
+        if enough(y) or not decrement > max(tolerance, 1e-15 * abs(value)):
             break
         scale = min(1.0, LONGEST_STEP / np.abs(step).max())
         while scale > 1e-10:

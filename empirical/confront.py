@@ -131,7 +131,7 @@ def confront(
     setting = of_moments(run) if isinstance(run, Moments) else of_trace(run, problem, participation)
     chosen = result.form(form)
     measure = _measure(chosen.measure or result.measure, setting)
-    P, _ = analysis_interval(setting.algorithm, interval)
+    P, multiplier = analysis_interval(setting.algorithm, interval)
     horizons = setting.at[setting.at >= P]
     if chosen.prescribes:
         horizons = np.array([setting.total])
@@ -139,8 +139,9 @@ def confront(
         raise FedboundsError(f"the run has {setting.total} rounds, less than one window of interval = {P}")
 
     curve, errors = _along(measure, setting, horizons, P)
-    constants, checked, notes = what_is_known(setting, chosen, result, P, horizons)
-    constants |= _by_letter(result, given)
+    own = _by_letter(result, given)
+    constants, checked, notes = what_is_known(setting, chosen, result, P, horizons, frozenset(own))
+    constants |= own
     everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=checked)
     at_the_end = evaluate(
         result,
@@ -149,7 +150,7 @@ def confront(
         assume=assume,
         checked=checked,
     )
-    _same_steps(at_the_end, setting.algorithm, P)
+    _same_steps(at_the_end, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
     shape = horizons.shape
     return Comparison(
         result=result,
@@ -256,16 +257,14 @@ def prescribed_algorithm(
     Raises:
         FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
     """
-    placeholder = GeneralizedFedAvg(1.0, local_steps, 1.0, interval)
     q = participation.matrix(rounds, np.random.default_rng()) if isinstance(participation, Recorded) else None
-    setting = Setting(
-        placeholder, problem, participation, q, "", rounds, np.arange(rounds + 1), np.zeros(rounds + 1), None, False, ()
-    )
-    constants, _, _ = what_is_known(setting, form, result, interval, np.array([rounds]), divergences=False)
-    known = {n: _last(c, 1) for n, c in constants.items()}
-    known |= _by_letter(result, given)
-    unset = {str(s) for s in form.symbols} - set(known)
-    known |= {name: 0.0 for name in unset if result.notation[name].concept in DIVERGENCES}
+    unknown = GeneralizedFedAvg(1.0, local_steps, 1.0, interval)
+    nothing = np.zeros(0)
+    setting = Setting(unknown, problem, participation, q, "", rounds, nothing, nothing, None, False, ())
+    own: dict[str, Value] = {name: 0.0 for name, letter in result.notation.items() if letter.concept in DIVERGENCES}
+    own |= _by_letter(result, given)  # divergences play no part in step sizes
+    constants, _, _ = what_is_known(setting, form, result, interval, np.array([rounds]), frozenset(own))
+    known = {n: _last(c, 1) for n, c in constants.items()} | own
     steps = {n: float(v) for n, v in evaluate(result, known, form=form.name).prescribed.items()}
     P = steps.get("P", float(interval))
     if abs(P - round(P)) > STEP_AGREEMENT * P or round(P) < 1:
@@ -329,14 +328,12 @@ def _last(value: Value, horizons: int) -> Value:
     return value
 
 
-def _same_steps(evaluation: Evaluation, algorithm: Algorithm, interval: int) -> None:
+def _same_steps(evaluation: Evaluation, own: Mapping[str, float]) -> None:
     """Refuse a run with other step sizes than those that the result sets."""
-    if not evaluation.prescribed or not isinstance(algorithm, GeneralizedFedAvg):
-        return
-    own = {"gamma": algorithm.local_step_size, "eta": algorithm.server_multiplier, "P": float(interval)}
-    for name, prescribed in evaluation.prescribed.items():
-        if abs(own[name] - float(prescribed)) > STEP_AGREEMENT * abs(float(prescribed)):
+    for name, value in evaluation.prescribed.items():
+        prescribed = float(value)
+        if abs(own[name] - prescribed) > STEP_AGREEMENT * abs(prescribed):
             raise FedboundsError(
-                f"{evaluation.result.key} sets {name} = {float(prescribed):.12g} for this number of rounds, the run has "
+                f"{evaluation.result.key} sets {name} = {prescribed:.12g} for this number of rounds, the run has "
                 f"{own[name]:.12g}; confront_family makes runs with its step sizes"
             )

@@ -47,6 +47,7 @@ class Setting:
 
 
 def of_moments(run: Moments) -> Setting:
+    """Exact moments taken apart."""
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
     return Setting(
@@ -65,6 +66,11 @@ def of_moments(run: Moments) -> Setting:
 
 
 def of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> Setting:
+    """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite.
+
+    Raises:
+        FedboundsError: it lacks its problem or participation, has phases, or did not record gradient norms.
+    """
     if problem is None or participation is None:
         raise FedboundsError(
             "a simulation does not carry its problem and participation: give problem= and participation="
@@ -102,25 +108,38 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
 
 
 def what_is_known(
-    setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, *, divergences: bool = True
+    setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
 ) -> tuple[dict[str, Value], dict[str, bool], tuple[str, ...]]:
-    """The constants the form needs, by letter; the assumptions found to hold or not; and notes."""
+    """What a run says about a form at each horizon.
+
+    Args:
+        setting: the run.
+        form, result: what is promised.
+        interval: P of the analysis.
+        horizons: numbers of rounds, each at least P.
+        given: the letters that need not be found out.
+
+    Returns:
+        The constants by letter, assumption name to whether it was found to hold, and notes.
+
+    Raises:
+        FedboundsError: weights that do not sum to one, or divergences that cannot be known.
+    """
     notes: tuple[str, ...] = ()
     stated = problem_constants(setting.problem)
     known: Constants = stated | algorithm_constants(setting.algorithm, interval)
     known["rounds"] = Constant(horizons.astype(float), "given", "of the run")
 
     needed = {str(s) for s in form.symbols} | {str(s) for e in form.prescribes.values() for s in e.free_symbols}
-    concepts = {result.notation[name].concept for name in needed}
-    wants_divergences = divergences and bool(concepts & set(DIVERGENCES))
-    v = offsets(setting.problem) if wants_divergences else None
-    along = wants_divergences and v is None
+    needed -= given
+    divergences = bool({result.notation[name].concept for name in needed} & set(DIVERGENCES))
+    v = offsets(setting.problem) if divergences else None
     if setting.q is not None:
         known |= record_constants(setting.q, v, interval, horizons)
     else:
         known |= process_constants(setting.process, v, interval, horizons)
         notes += ("averaged over participation: its constants are largest expected values over the rounds",)
-    if along:
+    if divergences and v is None:
         if setting.q is None:
             raise FedboundsError(
                 "the Hessians differ, so the divergences of Assumption 3' are known only along a run whose "
@@ -129,18 +148,32 @@ def what_is_known(
         run = along_the_run(setting.algorithm, setting.problem, setting.q[: setting.total], interval)
         known |= run.constants(horizons)
         notes += ("the Hessians differ: divergences are suprema along this run, not constants of the problem",)
+    letters: dict[str, Value] = {}
+    for name in needed:
+        constant = known.get(result.notation[name].concept)
+        if constant is not None:
+            letters[name] = constant  # pyright: ignore[reportArgumentType]  # evaluate explains a NoConstant
+    found = _found(setting, form, interval, int(horizons[-1]), stated)
+    if v is not None:
+        found |= {"participation-divergence": True, "cohort-divergence": True, "window-divergence": True}
+    return letters, found, notes
 
-    T = int(horizons[-1])
+
+def _found(setting: Setting, form: Form, interval: int, rounds: int, stated: Constants) -> dict[str, bool]:
+    """The assumptions of a form that can be checked on a run, and whether they hold.
+
+    Noise is drawn afresh in every step and participation never looks at it, so that noise is a martingale difference
+    and participation exogenous by construction.
+    """
+    process, given = setting.process, setting.q is not None
     found: dict[str, bool] = {
-        "weights": True,
+        "weights": True,  # or they would have been refused
         "independent-clients": not setting.common_noise,
         "martingale-noise": True,
         "exogenous-participation": True,
         "bounded-below": isinstance(stated.get("initial_gap"), Constant),
-        "regularized": is_regularized(setting.q, setting.process, interval, T),
-        "unbiased-sampling": setting.q is None and _unbiased(setting.process, T),
-        "independent-rounds": setting.process.independent_rounds,
-        "window-variance": setting.q is None,
+        "independent-rounds": process.independent_rounds,
+        "window-variance": not given,
     }
     for name, concept in (
         ("smooth", "smoothness"),
@@ -152,15 +185,12 @@ def what_is_known(
             found[name] = False
         elif constant is not None and constant.source == "exact":
             found[name] = True
-    if v is not None:
-        found |= {"participation-divergence": True, "cohort-divergence": True, "window-divergence": True}
-
-    letters: dict[str, Value] = {}
-    for name in needed:
-        constant = known.get(result.notation[name].concept)
-        if constant is not None:
-            letters[name] = constant  # pyright: ignore[reportArgumentType]  # evaluate explains a NoConstant
-    return letters, found, notes
+    assumed = {assumption.name for assumption in form.assumptions}
+    if "regularized" in assumed:
+        found["regularized"] = is_regularized(setting.q, process, interval, rounds)
+    if "unbiased-sampling" in assumed:
+        found["unbiased-sampling"] = not given and _unbiased(process, rounds)
+    return found
 
 
 def _unbiased(process: Process, rounds: int) -> bool:

@@ -78,6 +78,13 @@ class Picture:
     curves: Sequence[Curve] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
+    def _repr_png_(self) -> bytes:
+        """How a notebook shows it."""
+        image = io.BytesIO()
+        with styled():
+            self.figure.savefig(image, format="png")
+        return image.getvalue()
+
     def save(self, path: str | Path) -> list[Path]:
         """Write the figure, its data (.csv) and its manifest (.json) beside it; returns what was written.
 

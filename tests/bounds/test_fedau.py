@@ -165,8 +165,9 @@ def test_the_sharp_theorem_3_vanishes_with_full_participation_and_survives_witho
     assert math.isfinite(got) and got == float(evaluate(WEIGHTS, unlimited | dict(K=9)).value)
 
 
-def test_one_round_is_too_few_for_theorem_3():
+def test_one_round_is_too_few_for_theorem_3_and_two_are_enough():
     assert not evaluate(WEIGHTS, dict(p=[0.5], K=2, T=1)).valid
+    assert evaluate(WEIGHTS, dict(p=[0.5], K=2, T=2)).valid
 
 
 # --- Derived constants ------------------------------------------------------------------------------------------

@@ -52,7 +52,6 @@ nu = Min(2, MaxOverClients(tau))  # 1 if every client takes one step: then noise
 
 DERIVED = (
     Derived("n", ("tau",), lambda tau: float(tau.shape[-1]), "the length of tau"),
-    Derived("n", ("w",), lambda w: float(w.shape[-1]), "the length of w"),
     Derived("taueff", ("w", "tau"), SumOverClients(w * tau), "sum of w_i |a_i|_1, as naive averaging", free=True),
 )
 SIMPLEX = Condition(SumOverClients(w), "==", Integer(1), "the weights are on the simplex")

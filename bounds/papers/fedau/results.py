@@ -67,7 +67,7 @@ def theorem_terms(
 
 
 ONE = (Integer(1),) * 7
-EXPLICIT = (8, 180, Rational(81, 2), 20, 120, Rational(17, 4), Rational(27, 2))
+EXPLICIT = (*map(Integer, (8, 180)), Rational(81, 2), *map(Integer, (20, 120)), Rational(17, 4), Rational(27, 2))
 
 # The tight form: the geometric sum of the averaged drift is at most (e - 2) I^2 (the paper: 5 I^2), the cross term of
 # noise and drift that (B.3.8) drops is kept, and the gradient's coefficient is what it is instead of 1/8.
@@ -117,7 +117,7 @@ THEOREM_2 = Result(
         ),
         Form(
             "explicit",
-            theorem_terms(*map(sp.sympify, EXPLICIT)),
+            theorem_terms(*EXPLICIT),
             CAPS,
             OPTION_2,
             derived=DERIVED,
@@ -156,7 +156,7 @@ THEOREM_2_OPTION_1 = Result(
         ),
         Form(
             "explicit",
-            theorem_terms(*(2 * sp.sympify(c) for c in EXPLICIT), gradient=Integer(0)),
+            theorem_terms(*(2 * c for c in EXPLICIT), gradient=Integer(0)),
             (*CAPS, OPTIMAL_ENOUGH),
             OPTION_1,
             derived=DERIVED,

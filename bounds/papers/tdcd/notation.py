@@ -25,7 +25,7 @@ NOTATION = Notation(
         ),
         Quantity(
             "S",
-            r"\textstyle\sum_j\sigma_j^2",
+            r"\left(\textstyle\sum_j\sigma_j^2\right)",
             "sum over blocks of the variance of a client's stochastic partial gradient",
             "block_gradient_noise",
             dimension=GRADIENT**2,
