@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,7 @@ class Assumption:
         name: how it is called on the command line (`--assume smooth`).
         statement: what must hold, in one line of LaTeX-free words and formulas.
         label: the paper's own label, e.g. "Assumption 1", or "unstated" when the proof needs it unsaid.
+        participation: whether it is about who takes part, and when.
 
     Example:
         >>> SMOOTH.name, SMOOTH.label
@@ -22,6 +23,7 @@ class Assumption:
     name: str
     statement: str
     label: str
+    participation: bool = False
 
     @property
     def unstated(self) -> bool:
@@ -30,7 +32,7 @@ class Assumption:
 
     def labelled(self, label: str) -> Assumption:
         """The same hypothesis under a paper's own label."""
-        return Assumption(self.name, self.statement, label)
+        return replace(self, label=label)
 
 
 SMOOTH = Assumption(
@@ -51,4 +53,6 @@ MARTINGALE = Assumption(
     "gradient noise has mean zero given the whole past, not only the current point",
     "unstated",
 )
-EXOGENOUS = Assumption("exogenous-participation", "participation is independent of the gradient noise", "unstated")
+EXOGENOUS = Assumption(
+    "exogenous-participation", "participation is independent of the gradient noise", "unstated", participation=True
+)

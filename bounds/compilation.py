@@ -103,10 +103,11 @@ class Compiled:
                     out = [np.asarray(o)[..., 0] if np.ndim(o) else np.asarray(o) for o in out]
                 return [np.asarray(o, dtype=float) for o in out]
             results = [np.empty(shape) for _ in range(count)]
-            rows = max(1, CHUNK // max(1, math.prod(shape[1:])))
+            first, *rest = shape
+            rows = max(1, CHUNK // max(1, math.prod(rest)))
             # inputs that vary along the first axis are sliced; the others are used whole
-            full = [len(one) == len(shape) and one[0] == shape[0] for one in lead]
-            for start in range(0, shape[0], rows):
+            full = [len(one) == len(shape) and one[0] == first for one in lead]
+            for start in range(0, first, rows):
                 piece = slice(start, start + rows)
                 chunk = [v[piece] if along else v for v, along in zip(values.values(), full, strict=True)]
                 for result, out in zip(results, function(*chunk), strict=True):

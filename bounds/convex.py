@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bounds.geometric import Product, Program, far_out, loosens_for_ever
+
 Smooth = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]  # value, gradient (n,), Hessian (n, n)
 GAP = 1e-11  # relative distance from the minimum at which the barrier stops
 EARLY = 1e-4  # the distance at which the active constraints are first guessed

@@ -73,9 +73,7 @@ def maximise(
         basis[leave] = enter
     solution = dict(zip(basis, (row[-1] for row in table), strict=True))
     zero = Fraction(0)
-    point = tuple(
-        solution.get(j, zero) - (solution.get(n + j, zero) if j < free else zero) for j in range(n)
-    )
+    point = tuple(solution.get(j, zero) - (solution.get(n + j, zero) if j < free else zero) for j in range(n))
     return Optimum(-costs[-1], point, tuple(-costs[n + free + i] for i in range(m)))
 
 

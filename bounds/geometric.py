@@ -18,6 +18,7 @@ import numpy as np
 import sympy as sp
 
 from bounds.exact_lp import Vector, maximise
+from bounds.expressions import base_and_exponent, parts, symbol_names
 from bounds.intervals import fixed_value
 
 MOST_PRODUCTS = 500  # an expression that expands beyond this is left to the numerical search
@@ -67,7 +68,8 @@ class Product:
         """The exponents of every monomial it expands to (gaps count as 1); the largest rules along a direction."""
         rows = [[tuple(w * a for a in m.exponents) for m in p] for p, w in self.factors]
         return [
-            tuple(sum(column) for column in zip(self.exponents, *choice, strict=True)) for choice in choices(*rows)
+            tuple(sum(column, Fraction(0)) for column in zip(self.exponents, *choice, strict=True))
+            for choice in choices(*rows)
         ]
 
     def along(self, direction: Vector) -> Product:
@@ -129,7 +131,7 @@ def _signed(
 ) -> tuple[list[Product], list[Product]]:
     """The positive and the negative products of an expression."""
     origin = (Fraction(0),) * len(index)
-    if not any(s.name in index for s in e.free_symbols):  # pyright: ignore[reportAttributeAccessIssue]
+    if not symbol_names(e) & set(index):
         number = fixed_value(e, values)
         if not np.isfinite(number):
             raise NotGeometric
@@ -139,12 +141,12 @@ def _signed(
         unit = tuple(Fraction(int(i == index[e.name])) for i in range(len(index)))
         return [Product(0.0, unit)], []
     if isinstance(e, sp.Add):
-        parts = [_signed(a, index, values) for a in e.args]  # pyright: ignore[reportArgumentType]
-        return [p for part in parts for p in part[0]], [p for part in parts for p in part[1]]
+        signed = [_signed(a, index, values) for a in parts(e)]
+        return [p for part in signed for p in part[0]], [p for part in signed for p in part[1]]
     if isinstance(e, sp.Mul):
         positive, negative = [Product(0.0, origin)], []
-        for a in e.args:
-            plus, minus = _signed(a, index, values)  # pyright: ignore[reportArgumentType]
+        for a in parts(e):
+            plus, minus = _signed(a, index, values)
             positive, negative = (
                 [p * q for p in positive for q in plus] + [p * q for p in negative for q in minus],
                 [p * q for p in positive for q in minus] + [p * q for p in negative for q in plus],
@@ -152,8 +154,10 @@ def _signed(
             if len(positive) + len(negative) > MOST_PRODUCTS:
                 raise NotGeometric
         return positive, negative
-    if isinstance(e, sp.Pow) and e.exp.is_number and e.exp.is_real:
-        return [_power(*_signed(e.base, index, values), _fraction(e.exp))], []
+    if isinstance(e, sp.Pow):
+        base, exponent = base_and_exponent(e)
+        if exponent.is_number and exponent.is_real:
+            return [_power(*_signed(base, index, values), _fraction(exponent))], []
     raise NotGeometric
 
 

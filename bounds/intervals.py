@@ -14,6 +14,7 @@ import sympy as sp
 
 from bounds.clients import OverClients
 from bounds.compilation import arguments, compile_expressions
+from bounds.expressions import parts
 
 Interval = tuple[np.ndarray, np.ndarray]
 _RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {
@@ -63,21 +64,21 @@ def _enclose(e: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
         names = arguments([e])
         value = compile_expressions(names, (e,))(*(np.atleast_1d(ranges[s.name][0]) for s in names))[0]
         return np.asarray(value)[..., 0], np.asarray(value)[..., 0]
-    parts: list[Interval] = [_enclose(a, ranges) for a in e.args]  # pyright: ignore[reportArgumentType]
+    inner = [_enclose(a, ranges) for a in parts(e)]
     if isinstance(e, sp.Add):
-        return reduce(lambda x, y: (_known(x[0] + y[0], -np.inf), _known(x[1] + y[1], np.inf)), parts)
+        return reduce(lambda x, y: (_known(x[0] + y[0], -np.inf), _known(x[1] + y[1], np.inf)), inner)
     if isinstance(e, sp.Mul):
-        return reduce(_product, parts)
+        return reduce(_product, inner)
     if isinstance(e, sp.Pow):
-        return _power(parts[0], parts[1])
+        return _power(inner[0], inner[1])
     if isinstance(e, sp.Min):
-        return reduce(np.minimum, (p[0] for p in parts)), reduce(np.minimum, (p[1] for p in parts))
+        return reduce(np.minimum, (p[0] for p in inner)), reduce(np.minimum, (p[1] for p in inner))
     if isinstance(e, sp.Max):
-        return reduce(np.maximum, (p[0] for p in parts)), reduce(np.maximum, (p[1] for p in parts))
+        return reduce(np.maximum, (p[0] for p in inner)), reduce(np.maximum, (p[1] for p in inner))
     if isinstance(e, sp.Abs):
-        (low, high), = parts
+        ((low, high),) = inner
         return np.maximum(0, np.maximum(low, -high)), np.maximum(-low, high)
-    (low, high), = parts
+    ((low, high),) = inner
     rising = _RISING[type(e)]
     return _known(rising(low), -np.inf), _known(rising(high), np.inf)
 

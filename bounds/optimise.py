@@ -18,7 +18,16 @@ import numpy as np
 from bounds.convex import is_unique, log_sum, solve
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, Value, evaluate, holds
-from bounds.geometric import NotGeometric, Product, Program, at_most, falls_for_ever, far_out, sum_of_products, survivors
+from bounds.geometric import (
+    NotGeometric,
+    Product,
+    Program,
+    at_most,
+    falls_for_ever,
+    far_out,
+    sum_of_products,
+    survivors,
+)
 from bounds.grid_search import Search, search
 from bounds.intervals import fixed_value
 from bounds.partial import Partial, leave_free, quantity_named
@@ -240,7 +249,9 @@ class _Problem:
                 return Infeasible(f"{c.text} fails whatever is chosen: {left:.6g} against {right:.6g} ({c.why})")
         for c in partial.conditions:
             if c.op == "==":
-                raise FedboundsError(f"{c.text} is an equation in {', '.join(partial.free)}; solve it and give the value")
+                raise FedboundsError(
+                    f"{c.text} is an equation in {', '.join(partial.free)}; solve it and give the value"
+                )
         if any(q.domain.low < 0 for q in free):
             raise FedboundsError(f"only positive constants can be optimised over, not {free[0].name}")
         low, high = _ends(free, self.ranges)
@@ -307,7 +318,9 @@ class _Problem:
         found: Search = search(values_and_violations, low, np.where(open_, np.minimum(high, high - 1e-12), high))
         at = self.snapped(dict(zip([q.name for q in free], np.exp(found.point).tolist(), strict=True)))
         if found.violation > 0:
-            return Infeasible(f"no admissible choice among {found.tried} that were tried; the conditions exclude each other")
+            return Infeasible(
+                f"no admissible choice among {found.tried} that were tried; the conditions exclude each other"
+            )
         for q, end in zip(free, found.end, strict=True):
             if end and q.name not in self.ranges:
                 there = "0" if end < 0 else "infinity" if np.isinf(q.domain.high) else f"{q.domain.high:g}"
@@ -316,7 +329,9 @@ class _Problem:
 
     def snapped(self, at: Mapping[str, float]) -> dict[str, float]:
         """An end of a range is that end, not the exponential of its logarithm."""
-        ends = {name: [e for e in self.ranges.get(name, ()) if abs(value - e) <= 1e-11 * e] for name, value in at.items()}
+        ends = {
+            name: [e for e in self.ranges.get(name, ()) if abs(value - e) <= 1e-11 * e] for name, value in at.items()
+        }
         return {name: ends[name][0] if ends[name] else value for name, value in at.items()}
 
     def report(
@@ -369,9 +384,7 @@ def _ends(free: Sequence[Quantity], ranges: Ranges) -> tuple[np.ndarray, np.ndar
     return low, high
 
 
-def _program(
-    partial: Partial, low: np.ndarray, high: np.ndarray
-) -> tuple[Program, dict[str, tuple[Product, ...]]]:
+def _program(partial: Partial, low: np.ndarray, high: np.ndarray) -> tuple[Program, dict[str, tuple[Product, ...]]]:
     if partial.opaque:
         raise NotGeometric
     by_term = {name: sum_of_products(e, partial.free, partial.values) for name, e in partial.terms.items()}
@@ -474,7 +487,9 @@ def _neighbours(problem: _Problem, whole: Quantity) -> Answer:
     if not isinstance(relaxed, Minimum):
         return relaxed
     near = relaxed.at[whole.name]
-    around = sorted({float(round(near))} if abs(near - round(near)) < 1e-9 else {float(np.floor(near)), float(np.ceil(near))})
+    around = sorted(
+        {float(round(near))} if abs(near - round(near)) < 1e-9 else {float(np.floor(near)), float(np.ceil(near))}
+    )
     answers = [problem.minimise({whole.name: count}) for count in around]
     found = [a for a in answers if isinstance(a, Minimum)]
     if not found:
@@ -516,7 +531,9 @@ def _best(
         valid = np.broadcast_to(evaluation.valid, len(points))
         values = np.where(valid, np.broadcast_to(evaluation.value, len(points)), np.inf)
         at = int(np.argmin(values))
-        return (float(values[at]), dict(zip(names, points[at].tolist(), strict=True))) if np.isfinite(values[at]) else None
+        return (
+            (float(values[at]), dict(zip(names, points[at].tolist(), strict=True))) if np.isfinite(values[at]) else None
+        )
     best: tuple[float, dict[str, float]] | None = None
     for point in product(*grids):
         counts = dict(zip(names, map(float, point), strict=True))

@@ -10,6 +10,7 @@ import sympy as sp
 
 from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import Value, resolve_constants
+from bounds.expressions import substituted, symbol_names
 from bounds.result import Condition, Form, Result
 from bounds.symbols import Constant, Quantity
 
@@ -48,7 +49,9 @@ def quantity_named(result: Result, form: Form, name: str) -> Quantity:
     if quantity is None:
         raise unknown_name(f"constant of {result.key}", name, [*result.notation])
     if quantity.shape:
-        raise FedboundsError(f"{quantity.name} is one number per client ({quantity.meaning}); only a number can be free")
+        raise FedboundsError(
+            f"{quantity.name} is one number per client ({quantity.meaning}); only a number can be free"
+        )
     if quantity.name in form.prescribes:
         raise FedboundsError(f"{where} prescribes {quantity.name} = {form.prescribes[quantity.name]}; it is not free")
     if quantity.name not in reachable(form):
@@ -98,27 +101,26 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
                 if moving and known:
                     opaque = not isinstance(rule.rule, sp.Expr) or any(written[i] is None for i in moving)
                     steps = {result.notation[i].symbol: written[i] for i in moving}
-                    written[name] = None if opaque else rule.rule.subs(steps, simultaneous=True)  # pyright: ignore
+                    written[name] = None if opaque else substituted(rule.rule, steps)
                     return True
         return False
 
     needed = {s.name for s in form.symbols}
     moving = {name for name in needed if write(name, ())}
     steps = {result.notation[n].symbol: e for n, e in written.items() if e is not None and n not in free}
-    terms = {t.name: _substitute(t.expression, steps) for t in form.terms}
+    terms = {t.name: substituted(t.expression, steps) for t in form.terms}
     conditions = [
-        Condition(_substitute(c.left, steps), c.op, _substitute(c.right, steps), c.why, c.limits)
+        Condition(substituted(c.left, steps), c.op, substituted(c.right, steps), c.why, c.limits)
         for c in form.conditions
     ]
-    symbols = {s.name for e in terms.values() for s in e.free_symbols}  # pyright: ignore
-    symbols |= {s.name for c in conditions for side in (c.left, c.right) for s in side.free_symbols}  # pyright: ignore
+    symbols = symbol_names(*terms.values(), *(side for c in conditions for side in (c.left, c.right)))
     fixed = frozenset(symbols - set(written))
     known: Mapping[str, Constant] = resolve_constants(result, form, constants, needed=fixed)
     values = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
     for name, value in values.items():
         if np.ndim(value) > len(result.notation[name].shape):
             raise FedboundsError(f"{name} is a list; one number is wanted here: {result.notation[name].meaning}")
-    depends = [any(s.name in written for side in (c.left, c.right) for s in side.free_symbols) for c in conditions]
+    depends = [bool(symbol_names(c.left, c.right) & set(written)) for c in conditions]
     return Partial(
         result=result,
         form=form,
@@ -134,8 +136,6 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
 def _available(result: Result, form: Form, name: str, given: set[str]) -> bool:
     if name in given or result.notation[name].default is not None:
         return True
-    return any(rule.name == name and all(_available(result, form, i, given) for i in rule.inputs) for rule in form.derived)
-
-
-def _substitute(expression: sp.Expr, steps: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
-    return expression.subs(steps, simultaneous=True) if steps else expression  # pyright: ignore
+    return any(
+        rule.name == name and all(_available(result, form, i, given) for i in rule.inputs) for rule in form.derived
+    )

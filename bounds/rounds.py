@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import sympy as sp
@@ -18,6 +18,7 @@ import sympy as sp
 from bounds.checks import check_number
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, Value, evaluate, holds
+from bounds.expressions import parts, symbol_names
 from bounds.first_hit import LARGEST_COUNT, first_hit
 from bounds.geometric import NotGeometric, at_most, sum_of_products
 from bounds.intervals import enclose, fixed_value
@@ -282,7 +283,7 @@ def _never(partial: Partial, epsilon: float, proved: bool) -> Never:
 
 def _floor(name: str, epsilon: float, limits: Mapping[str, float], proved: bool) -> Never:
     floor = sum(limits.values())
-    stays = {n: v for n, v in limits.items() if v > 1e-6 * floor}
+    stays = {n: v for n, v in limits.items() if v > 1e-4 * floor}
     listed = ", ".join(f"the {n} ({v:.6g})" for n, v in sorted(stays.items(), key=lambda item: -item[1]))
     verb = "does" if len(stays) == 1 else "do"
     if floor > epsilon * (1 - 1e-9):
@@ -360,24 +361,23 @@ def _falls_with(
     partial = leave_free(result, form, constants, [*over, counter.name])
     if partial.opaque:
         return False
-    symbol = counter.symbol
     floors: dict[sp.Expr, sp.Symbol] = {}
     for e in (*partial.terms.values(), *(side for c in partial.conditions for side in (c.left, c.right))):
         for atom in e.atoms(sp.floor):
-            if not atom.free_symbols & {result.notation[n].symbol for n in over}:
+            if not {str(s) for s in atom.free_symbols} & set(over):
                 floors.setdefault(atom, sp.Symbol(f"floor_{len(floors)}", positive=True))
     variables = [*over, counter.name, *(s.name for s in floors.values())]
     growing = range(len(over), len(variables))
     try:
         for floor in floors:
-            inner = sum_of_products(floor.args[0], [counter.name], partial.values)  # pyright: ignore
+            inner = sum_of_products(parts(floor)[0], [counter.name], partial.values)
             if any(p.exponents[0] < 0 or not p.monomial for p in inner):
                 return False
-        sums = [sum_of_products(e.xreplace(floors), variables, partial.values) for e in partial.terms.values()]
+        sums = [sum_of_products(_replaced(e, floors), variables, partial.values) for e in partial.terms.values()]
         for c in partial.conditions:
             left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
-            if symbol in left.free_symbols | right.free_symbols:  # pyright: ignore
-                sums.append(at_most(left.xreplace(floors), right.xreplace(floors), variables, partial.values))
+            if counter.name in symbol_names(left, right):
+                sums.append(at_most(_replaced(left, floors), _replaced(right, floors), variables, partial.values))
     except NotGeometric:
         return False
     rows = [row for sum_ in sums for p in sum_ for row in p.degrees]
@@ -385,6 +385,10 @@ def _falls_with(
     return all(row[i] <= 0 for row in rows for i in growing) and all(
         w <= 0 and row[i] <= 0 for w, row in gaps for i in growing
     )
+
+
+def _replaced(e: sp.Expr, floors: Mapping[sp.Expr, sp.Symbol]) -> sp.Expr:
+    return cast("sp.Expr", e.xreplace(dict(floors)))
 
 
 def _bisect(reaches: Any) -> int:
@@ -436,7 +440,9 @@ def _largest(result: Result, form: Form, epsilon: float, constants: Mapping[str,
         evaluation = at(value)
         return bool(evaluation.valid) and bool(holds(evaluation.value, "<=", np.asarray(epsilon)))
 
-    hit = first_hit(partial, epsilon, reaches, whole=quantity.domain.integer, from_above=True, most=quantity.domain.high)
+    hit = first_hit(
+        partial, epsilon, reaches, whole=quantity.domain.integer, from_above=True, most=quantity.domain.high
+    )
     if hit.value is None:
         least = max(quantity.domain.low, 1.0 if quantity.domain.integer else 0.0)
         why = f"no {quantity.name} reaches {epsilon:g}"

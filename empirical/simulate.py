@@ -137,7 +137,8 @@ class _Runs:
         except StopIteration:
             raise FedboundsError(f"participation ends after {t} rounds, {self.rounds} were asked for") from None
         present = Cohort.of(drawn)
-        self.empty[self.active] += present.counts == 0
+        if not present.counts.all():
+            self.empty[self.active] += present.counts == 0
         if not self.process.sums_to_one:
             self.unnormalised[self.active] += (present.counts > 0) & (abs(present.sums - 1) > SUM_TOLERANCE)
         if self.sparse:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bounds.errors import MissingExtra
-from empirical.cases import Case, PlainProblem
+from empirical.invariants.cases import Case, PlainProblem
 from empirical.participation import (
     Bernoulli,
     Cyclic,

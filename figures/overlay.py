@@ -38,7 +38,7 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
     """
     c = comparison
     T = c.rounds.astype(float)
-    single = len(T) == 1
+    dot = "o" if len(T) == 1 else ""
     order = sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
     order = [name for name in order if (c.terms[name] > 0).any()]
     crossed = c.measured > c.bound
@@ -55,11 +55,10 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
             axes.fill_between(T, below, above, color=COLOURS[i % len(COLOURS)], alpha=0.28, linewidth=0,
                               hatch=HATCHES[i % len(HATCHES)], label=name)  # fmt: skip
             below = above
-        mark = {"marker": "o"} if single else {}
-        axes.plot(T, np.where(c.valid, c.bound, np.nan), color=BOUND, label="bound", **mark)
+        axes.plot(T, np.where(c.valid, c.bound, np.nan), color=BOUND, label="bound", marker=dot)
         if not c.valid.all():
             axes.plot(T, np.where(c.valid, np.nan, c.bound), color=BOUND, linestyle=":", label="a condition fails")
-        axes.plot(T, c.measured, color=COLOURS[0], linestyle="--", linewidth=2, label=f"measured ({c.label})", **mark)
+        axes.plot(T, c.measured, color=COLOURS[0], linestyle="--", linewidth=2, label=f"measured ({c.label})", marker=dot)
         if c.standard_error is not None:
             low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
             axes.fill_between(T, np.maximum(low, floor), high, color=COLOURS[0], alpha=0.2, linewidth=0)

@@ -145,9 +145,9 @@ def test_an_import_that_points_upward_is_found(source: str, package: str) -> Non
     assert forbidden_imports(ast.parse(source), ALLOWED[package])
 
 
-def test_nothing_is_pickled() -> None:
+def test_nothing_that_ships_pickles() -> None:
     wrong: list[str] = []
-    for path in EVERYTHING:
+    for path in LIBRARY:
         module = tree(path)
         found = [(node, name) for node, name in imports(module) if name.split(".")[0] in PICKLES]
         found += unsafe_loads(module)

@@ -86,6 +86,7 @@ class ClosedForm(Engine):
             return
         eigenvalues, self.frames = torch.linalg.eigh(problem.hessians)
         self.move, self.root = local_map(local, eigenvalues, problem.noise)
+        self.frame_of = list(self.frames.cpu().numpy())
         if not (self.one_by_one and self.noisy):  # one product instead of two
             self.move, self.root = (
                 (self.frames * values[..., None, :]) @ self.frames.mT for values in (self.move, self.root)
@@ -108,10 +109,8 @@ class ClosedForm(Engine):
     def _noise(self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]) -> torch.Tensor:
         """Standard normals: (pairs, d) where every update has its own noise, else (seeds, d)."""
         single = self.needs_updates or self.one_by_one
-        counts = cohort.counts if single else np.ones_like(cohort.counts)
-        drawn = np.empty((counts.sum(), x.shape[1]))
-        end = 0
-        for own, count in zip(streams, counts.tolist(), strict=True):
+        drawn, end = np.empty((len(cohort.clients) if single else len(x), x.shape[1])), 0
+        for own, count in zip(streams, cohort.counts.tolist() if single else [1] * len(x), strict=True):
             start, end = end, end + count
             self.pool.aim(0, own, "noise", t).standard_normal(out=drawn[start:end])
         return torch.from_numpy(drawn).to(x)
@@ -139,11 +138,16 @@ class ClosedForm(Engine):
         updates = np.empty(away.shape)
         if noise is None:
             for client, row, place in zip(clients.tolist(), away, updates, strict=True):
-                np.dot(move[client], row, out=place)
+                move[client].dot(row, place)
             return torch.from_numpy(updates)
-        frames, shift = self.frames.numpy(), self.root.numpy()[clients] * noise.numpy()
-        for client, row, times, plus, place in zip(clients.tolist(), away, move[clients], shift, updates, strict=True):
-            np.dot(frames[client], times * np.dot(row, frames[client]) + plus, out=place)
+        shift = self.root.numpy()[clients] * noise.numpy()
+        columns = zip(clients.tolist(), away, move[clients], shift, updates, strict=True)
+        for client, row, times, plus, place in columns:
+            frame = self.frame_of[client]
+            turned = row.dot(frame)
+            turned *= times
+            turned += plus
+            frame.dot(turned, place)
         return torch.from_numpy(updates)
 
     def gathered_products(self, x: torch.Tensor, cohort: Cohort, noise: torch.Tensor | None) -> torch.Tensor:

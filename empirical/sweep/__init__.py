@@ -1,11 +1,13 @@
 """Sweeps: a TOML file of what to run becomes tasks, keys, one file per run, and a table.
 
 ```python
-from empirical.sweep import Store, execute, load_runs, plan, read_sweep
+from pathlib import Path
+from empirical.sweep import Store, execute, plan, read_sweep
 
 sweep = read_sweep("examples/sweep.toml")
-runs = plan(sweep)
-outcomes = execute(runs, Store(Path("results") / sweep.name), workers=2)
+runs, store = plan(sweep), Store(Path("results") / sweep.name)
+execute(runs, store, workers=2)
+gaps = {run.title: store.load(run.key).objective_gap for run in runs}    # (seeds, records) each
 ```
 """
 

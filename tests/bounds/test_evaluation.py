@@ -232,7 +232,7 @@ def test_the_number_of_clients_is_inferred_and_a_conflict_is_an_error():
     assert float(evaluate(result, dict(p=[0.5, 1], T=1)).constants["N"].value) == 2
     with pytest.raises(FedboundsError, match="N = 3 contradicts 2, which follows from p"):
         evaluate(result, dict(p=[0.5, 1], T=1, N=3))
-    with pytest.raises(FedboundsError, match="p = 0.5 is one number; it needs one per client"):
+    with pytest.raises(FedboundsError, match=r"p = 0\.5 is one number; it needs one per client"):
         evaluate(result, dict(p=0.5, T=1))
     with pytest.raises(FedboundsError, match=r"p\[1\] = 1.5 is outside"):
         evaluate(result, dict(p=[0.5, 1.5], T=1))
@@ -243,7 +243,7 @@ def test_a_derived_vector_reduction_may_be_given_as_a_number_or_by_its_inputs():
     assert float(evaluate(result, dict(p=[0.5, 1], T=1, W=1.5)).value) == pytest.approx(
         float(evaluate(result, dict(p=[0.5, 1], T=1)).value)
     )
-    with pytest.raises(FedboundsError, match="W = 2 contradicts 1.5"):
+    with pytest.raises(FedboundsError, match=r"W = 2 contradicts 1\.5"):
         evaluate(result, dict(p=[0.5, 1], T=1, W=2))
 
 

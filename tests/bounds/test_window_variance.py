@@ -130,6 +130,15 @@ def test_periodic_shares_are_counted_round_by_round():
         assert window.between == pytest.approx(np.cov(np.transpose(shares), bias=True), abs=1e-15)
 
 
+def test_windows_begin_with_the_run_unless_told_otherwise():
+    assert permutation_variance(7, 3, 2) == permutation_variance(7, 3, 2, 0) != permutation_variance(7, 3, 2, 1)
+    for moments in (
+        lambda *at: periodic_window([3, 2], 2, 4, 5, *at).share,
+        lambda *at: periodic_groups_variance([3, 2], 2, 4, 5, *at),
+    ):
+        assert np.array_equal(moments(), moments(0)) and not np.array_equal(moments(), moments(1))
+
+
 def test_one_group_that_is_always_available_is_ordinary_sampling():
     for slot in (1, 3, 100):
         independent = periodic_groups_variance([10], 4, slot, 7, 2, permutation=False)

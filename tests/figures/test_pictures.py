@@ -78,7 +78,7 @@ def test_a_moving_average_keeps_constants_and_shortens_at_the_ends():
 def test_the_breakdown_shows_every_term_largest_first():
     evaluation = evaluate(THEOREM, GOOD, form="explicit")
     bars = breakdown(evaluation)
-    assert [c.label for c in bars.curves][0] == evaluation.dominant
+    assert bars.curves[0].label == evaluation.dominant
     assert sum(float(c.y[0]) for c in bars.curves) == pytest.approx(float(evaluation.value))
     assert "All conditions hold." in bars.caption
     assert "Fails: gamma" in breakdown(evaluate(THEOREM, GOOD | {"gamma": 1}, form="explicit")).caption

@@ -14,7 +14,10 @@ from bounds.assumptions import (
 )
 
 WEIGHTS = Assumption(
-    "weights", "q_t^n >= 0, sum_n q_t^n = 1 and sum_n (q_t^n)^2 <= rho^2 in every round t", "Section 3"
+    "weights",
+    "q_t^n >= 0, sum_n q_t^n = 1 and sum_n (q_t^n)^2 <= rho^2 in every round t",
+    "Section 3",
+    participation=True,
 )
 COHORT = Assumption("cohort-divergence", "eq. (6) holds with nu for all x and t", "Assumption 3', eq. (6)")
 PARTICIPATION = Assumption("participation-divergence", "eq. (5) holds with beta for all x, t", "Assumption 3', eq. (5)")
@@ -25,28 +28,40 @@ WINDOW = Assumption(
 )
 BOUNDED_DIVERGENCE = DIVERGENCE.labelled("Assumption 3")
 REGULARIZED = Assumption(
-    "regularized", "every client has the same mean weight over every window [kP, (k+1)P)", "Proposition 4.2"
+    "regularized",
+    "every client has the same mean weight over every window [kP, (k+1)P)",
+    "Proposition 4.2",
+    participation=True,
 )
 UNBIASED_SAMPLING = Assumption(
-    "unbiased-sampling", "E q_t^n is the same for all clients n and all rounds t of a window", "Section 4.2"
+    "unbiased-sampling",
+    "E q_t^n is the same for all clients n and all rounds t of a window",
+    "Section 4.2",
+    participation=True,
 )
 INDEPENDENT_ROUNDS = Assumption(
-    "independent-rounds", "each client's weights are independent over rounds", "Proposition 4.7"
+    "independent-rounds",
+    "each client's weights are independent over rounds",
+    "Proposition 4.7",
+    participation=True,
 )
 MIXING = Assumption(
     "strongly-mixing",
     "each client's weights are stationary and strongly mixing with alpha(P) = O(P^-5)",
     "Lemma 4.5",
+    participation=True,
 )
 ERGODIC = Assumption(
     "ergodic",
     "Var of the window mean weight tends to 0 as P grows, for every client and window",
     "Proposition 4.4",
+    participation=True,
 )
 UNIFORMLY_SAMPLED = Assumption(
     "window-variance",
     "the variance of every client's mean weight over every used window is at most windowvar",
     "ours",
+    participation=True,
 )
 
 NOISE = (

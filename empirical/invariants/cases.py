@@ -111,16 +111,14 @@ class PlainProblem:
         return np.zeros(self.dimension) if self.noises is None else self.noises[t, n, i].copy()
 
     def __str__(self) -> str:
-        parts = [f"N = {self.clients}, d = {self.dimension}", f"x0 = {_digits(self.start)}"]
-        parts += [f"A = {_digits(self.hessians)}", f"c = {_digits(self.centres)}"]
         form = "F_n(x) = (x - c_n)^T A_n (x - c_n) / 2"
+        shown = {"A": self.hessians, "c": self.centres}
         if not self.quadratic:
-            form += f" + b_n^T x + {self.ripple:g} sum_j (1 - cos x_j)"
-            parts[-1] = f"b = {_digits(self.slopes)}"
-            form = form.replace("(x - c_n)^T A_n (x - c_n)", "x^T A_n x")
-        if self.noises is not None:
-            parts.append(f"noise(t, n, i) = {_digits(self.noises)}[t, n, i]")
-        return "; ".join([form, *parts])
+            form += f" + b_n^T x + {self.ripple:g} sum_j (1 - cos w_j^T (x - o))"
+            shown |= {"b": self.slopes, "W": self.frame, "o": self.origin}
+        shown |= {"x0": self.start} | ({} if self.noises is None else {"noise": self.noises})
+        values = [f"{name} = {_digits(array)}" for name, array in shown.items()]
+        return "; ".join([form, f"N = {self.clients}, d = {self.dimension}", *values])
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +160,7 @@ class Case:
         """What a run makes of this case: $x_0, \\dots, x_T$, (T + 1, d).
 
         Raises:
-            FedboundsError: the run returns something else.
+            FedboundsError: the run returns something else, or numbers that are not finite.
         """
         numbers = {name: getattr(self, name) for name in ("step_size", "local_steps", "multiplier", "interval", "seed")}
         returned = run(self.problem, self.weights.copy(), rounds=self.rounds, **numbers)
@@ -173,6 +171,9 @@ class Case:
             raise FedboundsError(f"the run returned {quote(returned)}; expected models of shape {wanted}") from None
         if models.shape != wanted:
             raise FedboundsError(f"the run returned shape {models.shape}; expected the models x_0..x_T, {wanted}")
+        if not np.isfinite(models).all():
+            t = int(np.flatnonzero(~np.isfinite(models).all(axis=1))[0])
+            raise FedboundsError(f"the run returned x_{t} = {models[t].tolist()}, which is not finite")
         return models
 
     def update(self, t: int, n: int, x: np.ndarray) -> np.ndarray:

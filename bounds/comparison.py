@@ -1,0 +1,371 @@
+"""Bounds against each other: over a varying constant, or pair by pair what keeps them from being comparable."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from bounds.errors import FedboundsError, unknown_name
+from bounds.evaluation import Value, evaluate
+from bounds.grammar import parse_assignments, split_list
+from bounds.optimise import Functions, Infeasible, Minimum, Ranges, optimise
+from bounds.partial import reachable
+from bounds.result import Form, Result
+
+MOST_SETTINGS = 100_000
+
+
+@dataclass(frozen=True)
+class Row:
+    """One bound over the varying constant.
+
+    Attributes:
+        label: the key with the form.
+        values: the bound at every setting, shape (settings,); nan where no step size is admissible.
+        valid: whether all conditions hold there.
+        dominant: the largest term there ("" where it is not known).
+        at: the optimised constants, name to (settings,); nan where the infimum is not attained.
+    """
+
+    label: str
+    values: np.ndarray
+    valid: np.ndarray
+    dominant: tuple[str, ...]
+    at: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Bounds on comparable left-hand sides over one varying constant.
+
+    Attributes:
+        name: the constant that varies; `meaning` in words.
+        settings: its values, shape (settings,).
+        measure: the left-hand side (the smallest, where they differ).
+        rows: one for each bound.
+        notes: what to keep in mind.
+    """
+
+    name: str
+    meaning: str
+    settings: np.ndarray
+    measure: str
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """At every setting the label of the least valid bound ("" where none is valid)."""
+        table = np.array([np.where(row.valid, row.values, np.nan) for row in self.rows])
+        table = np.where(np.isnan(table), np.inf, table)
+        winners = table.argmin(axis=0)
+        return tuple(self.rows[w].label if np.isfinite(table[w, i]) else "" for i, w in enumerate(winners.tolist()))
+
+    def to_csv(self) -> str:
+        """The table: the setting, then for every bound its value, validity, dominant term and optimised constants."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        header = [self.name]
+        for row in self.rows:
+            header += [row.label, f"{row.label} valid", f"{row.label} dominant"]
+            header += [f"{row.label} {name}" for name in row.at]
+        writer.writerow(header)
+        for i, setting in enumerate(self.settings):
+            cells: list[str] = [f"{setting:.12g}"]
+            for row in self.rows:
+                cells += [f"{row.values[i]:.12g}", "yes" if row.valid[i] else "no", row.dominant[i]]
+                cells += [f"{values[i]:.12g}" for values in row.at.values()]
+            writer.writerow(cells)
+        return text.getvalue()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds compare --json` (without schema and version)."""
+        return {
+            "vary": self.name,
+            "settings": self.settings,
+            "measure": self.measure,
+            "bounds": [
+                {
+                    "label": row.label,
+                    "values": row.values,
+                    "valid": row.valid,
+                    "dominant": list(row.dominant),
+                    "at": dict(row.at),
+                }
+                for row in self.rows
+            ],
+            "best": list(self.best),
+            "notes": list(self.notes),
+        }
+
+
+def compare(
+    results: Sequence[Result | tuple[Result, str | None]],
+    vary: tuple[str, Sequence[float] | np.ndarray],
+    constants: Mapping[str, Value],
+    *,
+    optimize: Sequence[str] = (),
+    within: Ranges | None = None,
+    functions: Functions | None = None,
+) -> Comparison:
+    r"""Evaluate (or optimise) several bounds over one varying constant.
+
+    Args:
+        results: each a result, or a result with the name or kind of a form.
+        vary: a letter or concept and its values; the same concept in every result.
+        constants: letter or concept to value; each result takes those it knows.
+        optimize: constants to choose anew at every setting, where a form leaves them free.
+        within, functions: as for `bounds.optimise.optimise`.
+
+    Raises:
+        FedboundsError: left-hand sides that cannot be compared (saying why), a letter that means different things in
+            the results, a constant that none of them knows, or anything that `evaluate` refuses.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> known = dict(L=1, F=5, I=2, P=2, gamma=1/96, eta=2, rho=1, nu=2, beta=1, delta=0, sigma=1)
+        >>> table = compare([(theorem, "explicit"), theorem], ("rounds", [10, 1000]), known)
+        >>> [row.label for row in table.rows], [row.values.round(3).tolist() for row in table.rows]
+        (['arbitrary-participation/theorem-3.1 [explicit]', 'arbitrary-participation/theorem-3.1 [sharp]'],
+         [[96.564, 1.524], [25.57, 0.408]])
+        >>> list(table.best) == [table.rows[1].label] * 2
+        True
+    """
+    pairs = [(r, r.form()) if isinstance(r, Result) else (r[0], r[0].form(r[1])) for r in results]
+    if not pairs:
+        raise FedboundsError("nothing to compare: name at least one result")
+    labels = [f"{result.key} [{form.name}]" for result, form in pairs]
+    if len(set(labels)) < len(labels):
+        raise FedboundsError(f"{next(x for x in labels if labels.count(x) > 1)} is named twice")
+    notes = list(_comparable(pairs))
+    given = {**constants, vary[0]: 1.0}
+    if vary[0] in constants:
+        raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
+    _same_meaning(pairs, [*given, *optimize, *(within or {}), *(functions or {})])
+    settings = np.atleast_1d(np.asarray(vary[1], dtype=float))
+    if settings.ndim != 1 or not 1 <= settings.size <= MOST_SETTINGS:
+        raise FedboundsError(f"{vary[0]} varies over {settings.size} values; at least 1, at most {MOST_SETTINGS}")
+    for name in within or {}:
+        if not any(
+            _is_free(r, f, name) and r.notation.resolve(name) in map(r.notation.resolve, optimize) for r, f in pairs
+        ):
+            raise FedboundsError(f"a range for {name}, which is not optimised over; optimised: {', '.join(optimize)}")
+    quantity = next(q for result, _ in pairs if (q := result.notation.resolve(vary[0])) is not None)
+    rows = []
+    for (result, form), label in zip(pairs, labels, strict=True):
+        known = {name: value for name, value in constants.items() if result.notation.resolve(name) is not None}
+        if result.notation.resolve(vary[0]) is not None:
+            known[vary[0]] = settings
+        free = [name for name in optimize if _is_free(result, form, name)]
+        if optimize and not free:
+            notes.append(f"{label} leaves none of {', '.join(optimize)} free")
+        if free:
+            chosen = [result.notation.resolve(n) for n in free]
+            ranges = {n: ends for n, ends in (within or {}).items() if result.notation.resolve(n) in chosen}
+            rules = {n: f for n, f in (functions or {}).items() if _is_free(result, form, n)}
+            rows.append(_optimised(result, form, label, known, vary[0], settings, free, ranges, rules))
+        else:
+            rows.append(_evaluated(result, form, label, known, len(settings)))
+    for (_, form), label in zip(pairs, labels, strict=True):
+        notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
+        notes += [f"{label} is refuted by erratum {form.refuted_by}"] if form.refuted_by else []
+    measures = [form.measure or result.measure for result, form in pairs]
+    least = next(m for m in measures if all(m.at_most(other) for other in measures))
+    return Comparison(quantity.name, quantity.meaning, settings, str(least), tuple(rows), tuple(notes))
+
+
+def _comparable(pairs: Sequence[tuple[Result, Form]]) -> Iterable[str]:
+    """Notes on the left-hand sides; raises where two of them cannot be compared."""
+    for (a, f), (b, g) in combinations(pairs, 2):
+        first, second = f.measure or a.measure, g.measure or b.measure
+        if first.at_most(second) and second.at_most(first):
+            continue
+        if not first.at_most(second) and not second.at_most(first):
+            raise FedboundsError(
+                f"{a.key} [{f.name}] and {b.key} [{g.name}] bound different things: {first.difference(second)}"
+            )
+        small, large = ((a, f), (b, g)) if first.at_most(second) else ((b, g), (a, f))
+        yield (
+            f"{large[0].key} [{large[1].name}] bounds more than {small[0].key} [{small[1].name}] does "
+            f"({first.difference(second)}), so a larger value of it is no defeat"
+        )
+
+
+def _same_meaning(pairs: Sequence[tuple[Result, Form]], names: Iterable[str]) -> None:
+    """Every name must be known to some result, and mean the same in all that know it."""
+    for name in names:
+        found = [(result, q) for result, _ in pairs if (q := result.notation.resolve(name)) is not None]
+        if not found:
+            raise unknown_name("constant of these results", name, {n for result, _ in pairs for n in result.notation})
+        first, q = found[0]
+        for other, p in found[1:]:
+            if p.concept != q.concept:
+                raise FedboundsError(
+                    f"{name} is the {q.concept} in {first.key} and the {p.concept} in {other.key}; "
+                    f"give each by its concept, e.g. {q.concept}=..."
+                )
+
+
+def _is_free(result: Result, form: Form, name: str) -> bool:
+    quantity = result.notation.resolve(name)
+    return quantity is not None and quantity.name not in form.prescribes and quantity.name in reachable(form)
+
+
+def _evaluated(result: Result, form: Form, label: str, known: Mapping[str, Value], count: int) -> Row:
+    evaluation = evaluate(result, known, form=form.name)
+    terms = np.array([np.broadcast_to(v, count) for v in evaluation.terms.values()])
+    names = list(evaluation.terms)
+    with np.errstate(invalid="ignore"):
+        largest = np.where(np.isnan(terms), -np.inf, terms).argmax(axis=0)
+    return Row(
+        label,
+        np.array(np.broadcast_to(evaluation.value, count), dtype=float),
+        np.array(np.broadcast_to(evaluation.valid, count), dtype=bool),
+        tuple(names[i] for i in largest.tolist()),
+    )
+
+
+def _optimised(
+    result: Result,
+    form: Form,
+    label: str,
+    known: Mapping[str, Value],
+    name: str,
+    settings: np.ndarray,
+    free: Sequence[str],
+    within: Ranges,
+    functions: Functions,
+) -> Row:
+    letters = [q.name for n in free if (q := result.notation.resolve(n)) is not None]
+    values = np.full(len(settings), np.nan)
+    at = {letter: np.full(len(settings), np.nan) for letter in letters}
+    dominant = []
+    for i, setting in enumerate(settings.tolist()):
+        here = {**known, **({name: setting} if name in known else {})}
+        answer = optimise(result, here, free, within=within, form=form.name, functions=functions)
+        dominant.append("")
+        if isinstance(answer, Infeasible):
+            continue
+        if isinstance(answer, Minimum):
+            values[i], dominant[i] = answer.value, answer.evaluation.dominant
+            for letter in letters:
+                at[letter][i] = answer.at[letter]
+        else:
+            limits = answer.terms
+            values[i], dominant[i] = answer.infimum, max(limits, key=lambda n: limits[n], default="")
+    return Row(label, values, ~np.isnan(values), tuple(dominant), at)
+
+
+def parse_vary(text: str) -> tuple[str, np.ndarray]:
+    """What `--vary` says: NAME=LOW:HIGH[:log|lin[:COUNT]] or NAME=V1,V2,...
+
+    Raises:
+        FedboundsError: anything else.
+
+    Example:
+        >>> name, values = parse_vary("rounds=10:1e6:log:3")
+        >>> name, values.round(6).tolist()
+        ('rounds', [10.0, 3162.27766, 1000000.0])
+        >>> parse_vary("gamma=1/12, 0.1")[1].tolist()
+        [0.08333333333333333, 0.1]
+    """
+    name, equals, value = text.partition("=")
+    name = name.strip()
+    if not equals or not name:
+        raise FedboundsError(f"--vary {text!r} is not NAME=LOW:HIGH:log:COUNT or NAME=V1,V2,...")
+    parts = [part.strip() for part in value.split(":")]
+    if len(parts) == 1:
+        return name, np.array([_number(part, name) for part in split_list(value)])
+    spacing = parts[2] if len(parts) > 2 else "log"
+    count = _number(parts[3], name) if len(parts) > 3 else 50.0
+    low, high = _number(parts[0], name), _number(parts[1], name)
+    if len(parts) > 4 or spacing not in ("log", "lin"):
+        raise FedboundsError(f"--vary {text!r}: it reads LOW:HIGH:log:COUNT or LOW:HIGH:lin:COUNT")
+    if not low < high or not np.isfinite(high - low) or (spacing == "log" and low <= 0):
+        raise FedboundsError(f"--vary {text!r}: it needs LOW < HIGH" + (", both positive" if spacing == "log" else ""))
+    if count != int(count) or not 2 <= count <= MOST_SETTINGS:
+        raise FedboundsError(f"--vary {text!r}: COUNT = {count:g} must be a whole number from 2 to {MOST_SETTINGS}")
+    space = np.geomspace if spacing == "log" else np.linspace
+    return name, space(low, high, int(count))
+
+
+def _number(text: str, where: str) -> float:
+    return float(parse_assignments({where: text})[where])
+
+
+def whole_settings(results: Iterable[Result], name: str, values: np.ndarray) -> np.ndarray:
+    """The settings rounded to different whole numbers, where the constant counts something."""
+    quantities = [q for result in results if (q := result.notation.resolve(name)) is not None]
+    return np.unique(np.round(values)) if any(q.domain.integer for q in quantities) else values
+
+
+# --- What differs, pair by pair -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What keeps two results from saying the same kind of thing.
+
+    Attributes:
+        first, second: keys with forms.
+        comparable: whether one left-hand side is never larger than the other.
+        measure: what differs on the left-hand side ("" if nothing).
+        assumptions: (only in the first, only in the second), those on participation apart.
+        participation: the same for assumptions on who takes part.
+        kind: what differs in kind: an O(.) against numbers, a limit, a refuted form ("" if nothing).
+    """
+
+    first: str
+    second: str
+    comparable: bool
+    measure: str
+    assumptions: tuple[tuple[str, ...], tuple[str, ...]]
+    participation: tuple[tuple[str, ...], tuple[str, ...]]
+    kind: str
+
+
+def comparability(results: Sequence[Result | tuple[Result, str | None]]) -> tuple[Difference, ...]:
+    """The comparability matrix: for every pair what differs in measure, assumptions, participation and kind.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> a, b = load("arbitrary-participation/corollary-3.2"), load("arbitrary-participation/corollary-4.3")
+        >>> difference, = comparability([a, b])
+        >>> difference.comparable, difference.measure, difference.participation
+        (True, '', ((), ('regularized',)))
+        >>> difference.assumptions
+        (('participation-divergence', 'cohort-divergence', 'window-divergence'), ('bounded-divergence',))
+    """
+    pairs = [(r, r.form()) if isinstance(r, Result) else (r[0], r[0].form(r[1])) for r in results]
+    return tuple(_difference(a, b) for a, b in combinations(pairs, 2))
+
+
+def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
+    first, second = (form.measure or result.measure for result, form in (a, b))
+
+    def only(participation: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        mine, yours = ([x.name for x in form.assumptions if x.participation == participation] for _, form in (a, b))
+        return tuple(x for x in mine if x not in yours), tuple(x for x in yours if x not in mine)
+
+    kinds = [
+        ("an O(.) with hidden constants" if form.order_only else "numbers")
+        + (f", only as {form.asymptotic}" if form.asymptotic else "")
+        + (", refuted" if form.refuted_by else "")
+        for _, form in (a, b)
+    ]
+    return Difference(
+        f"{a[0].key} [{a[1].name}]",
+        f"{b[0].key} [{b[1].name}]",
+        first.at_most(second) or second.at_most(first),
+        first.difference(second),
+        only(False),
+        only(True),
+        f"{kinds[0]} against {kinds[1]}" if kinds[0] != kinds[1] else "",
+    )

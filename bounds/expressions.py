@@ -1,0 +1,34 @@
+"""Typed helpers around sympy, whose own annotations are too wide to check against."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import sympy as sp
+
+
+def parts(expression: sp.Expr) -> tuple[sp.Expr, ...]:
+    """The arguments of an expression, themselves expressions."""
+    return cast("tuple[sp.Expr, ...]", expression.args)
+
+
+def symbol_names(*expressions: sp.Expr) -> set[str]:
+    """The names of the free symbols.
+
+    Example:
+        >>> x, y = sp.symbols("x y")
+        >>> sorted(symbol_names(x + 1, x * y))
+        ['x', 'y']
+    """
+    return {str(symbol) for expression in expressions for symbol in expression.free_symbols}
+
+
+def substituted(expression: sp.Expr, steps: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+    """The expression with these symbols replaced, all at once."""
+    return cast("sp.Expr", expression.subs(dict(steps), simultaneous=True)) if steps else expression
+
+
+def base_and_exponent(power: sp.Pow) -> tuple[sp.Expr, sp.Expr]:
+    """Of a power."""
+    return cast("tuple[sp.Expr, sp.Expr]", power.args)

@@ -1,0 +1,23 @@
+"""What must hold for any implementation of an algorithm, as properties that test a stranger's as well as ours."""
+
+from empirical.invariants.cases import Case, PlainProblem, Run
+from empirical.invariants.properties import INVARIANTS, Execute, Invariant, Sides, agreement_with
+from empirical.invariants.search import BrokenInvariant, Counterexample, Report, Verdict, check_invariants
+from empirical.invariants.twin import generalized_fedavg
+
+__all__ = [
+    "check_invariants",
+    "Report",
+    "Verdict",
+    "Counterexample",
+    "BrokenInvariant",
+    "INVARIANTS",
+    "Invariant",
+    "Execute",
+    "Sides",
+    "agreement_with",
+    "Run",
+    "Case",
+    "PlainProblem",
+    "generalized_fedavg",
+]

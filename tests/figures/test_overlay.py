@@ -1,0 +1,60 @@
+"""Overlays: the data are the comparison's, crossings are red and said, a guarantee is said only where it is one."""
+
+import numpy as np
+import pytest
+
+from bounds.registry import load
+from empirical.algorithms import GeneralizedFedAvg
+from empirical.confront import confront, confront_family
+from empirical.moments import moments
+from empirical.problems import Quadratic, toy_example
+from figures.overlay import overlay
+from figures.picture import CROSSED
+
+THEOREM = load("arbitrary-participation/theorem-3.1")
+CYCLE = np.tile(np.eye(3), (10, 1))
+
+
+def lines(picture):
+    return {line.get_label(): line for line in picture.figure.axes[0].get_lines()}
+
+
+@pytest.fixture(scope="module")
+def exact():
+    run = moments(GeneralizedFedAvg(1 / 36, 1, 6, 3), toy_example(), CYCLE)
+    return confront(run, THEOREM, "explicit")
+
+
+def test_the_curves_are_the_comparison_and_the_terms_add_up_to_the_bound(exact):
+    picture = overlay(exact)
+    curves = {c.label: c for c in picture.curves}
+    assert curves["bound"].y[-1] == pytest.approx(3.7524791385931975)
+    terms = sum(c.y for label, c in curves.items() if label.startswith("term: "))
+    assert terms == pytest.approx(curves["bound"].y)
+    assert "crossed" not in lines(picture)
+    assert "A guarantee." in picture.caption and "Never crossed" in picture.caption
+
+
+def test_a_crossing_is_drawn_in_red_and_said():
+    # the same noise at every client breaks the theorem's hidden independence, and its bound
+    clients = 1000
+    problem = Quadratic(np.ones(1), np.zeros((clients, 1)), noise=1.0, x0=np.ones(1))
+    run = moments(GeneralizedFedAvg(1e-3, 1, 500, 1), problem, np.full((4000, clients), 1 / clients), noise="common")
+    picture = overlay(confront(run, THEOREM, "explicit"))
+    assert lines(picture)["crossed"].get_color() == CROSSED
+    assert "Crossed at" in picture.caption and "Not a guarantee" in picture.caption
+
+
+def test_where_a_condition_fails_the_bound_is_dotted(exact):
+    short = lines(overlay(exact))["a condition fails"]
+    drawn = np.asarray(short.get_ydata())
+    assert np.isfinite(drawn).sum() == int((exact.rounds < 6).sum()) > 0
+
+
+def test_a_corollary_is_one_point_per_number_of_rounds():
+    corollary = load("arbitrary-participation/corollary-3.2")
+    family = confront_family(corollary, toy_example(), np.tile(np.eye(3), (100, 1)), [30, 300], local_steps=1, interval=3)
+    picture = overlay(family)
+    assert len(picture.curves[0].x) == 2
+    single = confront_family(corollary, toy_example(), CYCLE, [30], local_steps=1, interval=3)
+    assert lines(overlay(single))["bound"].get_marker() == "o"
