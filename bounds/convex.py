@@ -248,7 +248,7 @@ def _follow(objective: Smooth, walls: Walls, y: np.ndarray) -> np.ndarray:
 def _descend(
     function: Smooth, y: np.ndarray, tolerance: float, enough: Callable[[np.ndarray], bool] = lambda y: False
 ) -> np.ndarray:
-    """Damped Newton steps from a point inside until enough, or until they promise less than the tolerance or rounding."""
+    """Damped Newton steps from a point inside until enough, or until they promise less than the tolerance."""
     value, gradient, hessian = function(y)
     for _ in range(200):
         damping = 1e-14 * max(np.trace(hessian), 1e-2)
@@ -271,7 +271,7 @@ def _descend(
 def _polish(
     objective: Smooth, walls: Walls, active: np.ndarray, y: np.ndarray, any_sign: bool = False
 ) -> np.ndarray | None:
-    """Newton's method on the optimality conditions with these walls at zero; None unless it ends in a minimum near y."""
+    """Newton's method on the optimality conditions with these walls at 0; None unless it ends in a minimum near y."""
     k = len(walls.offsets)
     straight = active[:k]
     curved = [wall for wall, on in zip(walls.curved, active[k:], strict=True) if on]

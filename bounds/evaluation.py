@@ -14,9 +14,11 @@ from bounds.errors import FedboundsError, unknown_name
 from bounds.result import Derived, Form, Result
 from bounds.symbols import Constant, NoConstant, Quantity, Source
 
-ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
 AGREEMENT = 1e-9  # relative difference at which a given and a derived constant contradict each other
-SOFT: Mapping[Source, str] = {"trajectory": "known only along one run", "estimated": "only estimated"}  # sources that never guarantee
+SOFT: Mapping[Source, str] = {
+    "trajectory": "known only along one run",
+    "estimated": "only estimated",
+}  # sources that never guarantee
 
 Value = float | int | np.ndarray | Iterable[float] | Constant
 
@@ -136,56 +138,40 @@ def evaluate(
     chosen = result.form(form)
     known = resolve_constants(result, chosen, constants)
     vectors = frozenset(q.name for q in result.notation.values() if q.shape)
-    terms, sides, extremes, prescribed = compile_form(chosen, vectors).parts(
-        {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
-    )
+    parts = compile_form(chosen, vectors).parts({name: np.asarray(c.value, dtype=float) for name, c in known.items()})
     checks = tuple(
         CheckedCondition(
             text=c.text,
             latex=c.latex,
             why=c.why,
-            holds=holds(left, c.op, right),
+            holds=verdict,
             left=left,
             right=right,
             limits=c.limits.name if c.limits is not None else "",
-            admissible=None if c.extreme is None else extreme,
+            admissible=extreme,
         )
-        for c, (left, right), extreme in zip(chosen.conditions, sides, extremes, strict=True)
+        for c, verdict, (left, right), extreme in zip(
+            chosen.conditions, parts.holds, parts.sides, parts.extremes, strict=True
+        )
     )
-    valid = np.all(np.broadcast_arrays(*(c.holds for c in checks)), axis=0) if checks else np.asarray(True)
+    valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if checks else np.asarray(True)
     statuses = _assumption_statuses(chosen, assume, checked or {})
     verdict = "refuted" if chosen.refuted_by else "unknown"
     why_not = _reasons(chosen, valid, checks, known, statuses)
-    total = terms[0]
-    for term in terms[1:]:
-        total = total + term
     return Evaluation(
         result=result,
         form=chosen,
-        value=total,
-        terms=dict(zip((t.name for t in chosen.terms), terms, strict=True)),
+        value=parts.total,
+        terms=dict(zip((t.name for t in chosen.terms), parts.terms, strict=True)),
         conditions=checks,
         valid=valid,
         guarantee=not why_not,
         why_not=why_not,
         assumptions=statuses,
         constants=known,
-        prescribed=dict(zip(chosen.prescribes, prescribed, strict=True)),
+        prescribed=dict(zip(chosen.prescribes, parts.prescribed, strict=True)),
         verdict=verdict,
     )
-
-
-def holds(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
-    """Whether left op right, elementwise, up to rounding; the strict operators are strict."""
-    slack = ROUNDING * np.maximum(np.abs(left), np.abs(right))
-    slack = np.where(np.isfinite(slack), slack, 0.0)
-    if op == "<=":
-        return left <= right + slack
-    if op == ">=":
-        return left + slack >= right
-    if op == "==":
-        return np.abs(left - right) <= slack
-    return left < right if op == "<" else left > right
 
 
 def _reasons(

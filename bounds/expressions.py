@@ -26,7 +26,7 @@ def symbol_names(*expressions: sp.Expr) -> set[str]:
 
 def substituted(expression: sp.Expr, steps: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
     """The expression with these symbols replaced, all at once."""
-    return cast("sp.Expr", expression.subs(dict(steps), simultaneous=True)) if steps else expression
+    return cast("sp.Expr", expression.subs(list(steps.items()), simultaneous=True)) if steps else expression
 
 
 def base_and_exponent(power: sp.Pow) -> tuple[sp.Expr, sp.Expr]:

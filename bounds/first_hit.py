@@ -1,7 +1,7 @@
 """The first (or last) value of one constant at which a bound reaches a target, found by excluding blocks of values.
 
-Nothing is assumed monotone: a block is excluded only if interval arithmetic proves that the bound exceeds the target, or
-that a condition fails, everywhere in it. What cannot be excluded is split, nearest block first.
+Nothing is assumed monotone: a block is excluded only if interval arithmetic proves that the bound exceeds the target,
+or that a condition fails, everywhere in it. What cannot be excluded is split, nearest block first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bounds.evaluation import ROUNDING
+from bounds.compilation import ROUNDING
 from bounds.intervals import Interval, enclose
 from bounds.partial import Partial
 

@@ -1,9 +1,10 @@
 r"""The best step sizes of a bound: the minimiser, or the fact that there is none.
 
 Positive real constants are optimised in logarithms. Where the form is a geometric program (`bounds.geometric`), the
-problem is convex there: whether the infimum is attained is decided exactly, and the minimum is found to rounding. Other
-forms are searched on grids that close in from several starts. Whole numbers are scanned: completely while there are few,
-otherwise on a geometric grid that is refined around its best point.
+problem is convex there: whether the infimum is attained is decided exactly, and the minimum is found to rounding.
+Other forms are searched on grids that close in from several starts. One whole number in a convex problem lies next to
+the real minimiser; others are scanned: all of them while they are few, else on a geometric grid that is refined around
+its best point.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bounds.compilation import holds
 from bounds.convex import is_unique, log_sum, solve
 from bounds.errors import FedboundsError
-from bounds.evaluation import Evaluation, Value, evaluate, holds
+from bounds.evaluation import Evaluation, Value, evaluate
 from bounds.geometric import (
     NotGeometric,
     Product,
@@ -513,7 +515,7 @@ def _grid(low: int, high: int, size: int, even: bool = False) -> list[int]:
     if high - low + 1 <= size:
         return list(range(low, high + 1))
     spaced = np.linspace(low, high, size) if even else low - 1 + np.geomspace(1, high - low + 1, size)
-    return sorted({low, high, *(int(round(x)) for x in spaced)})
+    return sorted({low, high, *np.round(spaced).astype(int).tolist()})
 
 
 def _gapless(grid: Sequence[int]) -> bool:

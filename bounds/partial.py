@@ -99,9 +99,10 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
                 moving = [i for i in rule.inputs if write(i, (*pending, name))]
                 known = all(i in moving or i in given or _available(result, form, i, given) for i in rule.inputs)
                 if moving and known:
-                    opaque = not isinstance(rule.rule, sp.Expr) or any(written[i] is None for i in moving)
-                    steps = {result.notation[i].symbol: written[i] for i in moving}
-                    written[name] = None if opaque else substituted(rule.rule, steps)
+                    steps = {result.notation[i].symbol: e for i in moving if (e := written[i]) is not None}
+                    written[name] = None
+                    if isinstance(rule.rule, sp.Expr) and len(steps) == len(moving):
+                        written[name] = substituted(rule.rule, steps)
                     return True
         return False
 

@@ -1,8 +1,8 @@
 r"""Rates: exponents, dominant terms and regimes, decided exactly.
 
-With every varying symbol written as $x^{v}$ and $x\to\infty$, a product of powers grows like $x^{a\cdot v}$, a sum like its
-largest part. So "A = O(B) whenever T >= N^5 I" becomes a statement about linear forms on a cone of exponents $v$, which
-linear programming over fractions proves (by a weighted geometric mean) or refutes (by exponents of a family of
+With every varying symbol written as $x^{v}$ and $x\to\infty$, a product of powers grows like $x^{a\cdot v}$, a sum like
+its largest part. So "A = O(B) whenever T >= N^5 I" becomes a statement about linear forms on a cone of exponents $v$,
+which linear programming over fractions proves (by a weighted geometric mean) or refutes (by exponents of a family of
 instances on which A/B is unbounded). Symbols that do not vary are constants, and constants do not count.
 """
 

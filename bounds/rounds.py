@@ -1,9 +1,10 @@
 r"""How many rounds until a bound is below epsilon, what they cost, and the inverse: what a number of rounds can bear.
 
-With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval arithmetic
-(`bounds.first_hit`), so nothing is assumed about monotonicity: step sizes may depend on T, and $T/\lfloor T/P\rfloor$ may
-jump. Where the step sizes are optimised anew for every T, the best value falls with T if every term does and no
-condition tightens; that is checked on the exponents, and then bisection is exact. Otherwise T is scanned.
+With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval
+arithmetic (`bounds.first_hit`), so nothing is assumed about monotonicity: step sizes may depend on T, and
+$T/\lfloor T/P\rfloor$ may jump. Where the step sizes are optimised anew for every T, the best value falls with T if
+every term does and no condition tightens; that is checked on the exponents, and then bisection is exact. Otherwise T
+is scanned.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 import sympy as sp
 
 from bounds.checks import check_number
+from bounds.compilation import holds
 from bounds.errors import FedboundsError
-from bounds.evaluation import Evaluation, Value, evaluate, holds
+from bounds.evaluation import Evaluation, Value, evaluate
 from bounds.expressions import parts, symbol_names
 from bounds.first_hit import LARGEST_COUNT, first_hit
 from bounds.geometric import NotGeometric, at_most, sum_of_products

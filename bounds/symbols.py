@@ -131,6 +131,21 @@ class Domain:
                 inside &= (v == np.floor(v)) | (self.infinite & (v == np.inf))
         return inside
 
+    def contains_all(self, values: np.ndarray) -> bool:
+        """Whether every entry belongs, without arrays of their size.
+
+        Example:
+            >>> Domain(1, 5, integer=True).contains_all(np.array([1.0, 5.0, 2.5]))
+            False
+        """
+        with np.errstate(invalid="ignore"):
+            low, high = values.min(), values.max()  # nan if there is one
+        if not self.contains(low) or not self.contains(high):
+            return False
+        flat = values.reshape(-1)
+        pieces = (flat[i : i + 8192] for i in range(0, flat.size, 8192)) if self.integer else ()
+        return all(bool((piece == np.floor(piece)).all()) for piece in pieces)
+
     def __str__(self) -> str:
         left = "(" if self.low_open else "["
         right = "]" if self.infinite or (np.isfinite(self.high) and not self.high_open) else ")"
@@ -188,8 +203,8 @@ class Quantity:
         Raises:
             FedboundsError: names the first bad value and the legal range.
         """
-        inside = self.domain.contains(value)
-        if not inside.all():
+        if not self.domain.contains_all(value):
+            inside = self.domain.contains(value)
             flat, bad = np.atleast_1d(value), np.flatnonzero(~np.atleast_1d(inside))
             index = np.unravel_index(bad[0], flat.shape)
             where = f"{self.name}[{','.join(map(str, index))}]" if np.ndim(value) else self.name

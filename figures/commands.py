@@ -28,11 +28,20 @@ workers_option = click.option(
 @click.option("--results", metavar="DIR", type=click.Path(), default="results", show_default=True, help="Kept runs.")
 @click.option("--dataset", default="digits", show_default=True, help="digits, fashion-mnist or cifar-10.")
 @click.option("--data", metavar="DIR", type=click.Path(), help="Where the data set's official files are.")
+@click.option("--network", help="mlp, cnn, cnn-cifar or linear (default: mlp on digits, else the paper's).")
 @click.option("--metric", default="train_loss", show_default=True, help="What to draw from SPEC.toml.")
 @workers_option
 @json_option
 def figure(
-    name: str, out: str, results: str, dataset: str, data: str | None, metric: str, workers: int, as_json: bool
+    name: str,
+    out: str,
+    results: str,
+    dataset: str,
+    data: str | None,
+    network: str | None,
+    metric: str,
+    workers: int,
+    as_json: bool,
 ) -> None:
     """Draw a figure by NAME, or the runs of SPEC.toml; runs that are missing are made first.
 
@@ -47,7 +56,7 @@ def figure(
     elif name.partition("/")[0] != PAPER:
         raise unknown_name("figure", name, [PAPER, *(f"{PAPER}/{one}" for one in _names())])
     else:
-        written += _paper(name.partition("/")[2], Path(out), results, dataset, data, workers)
+        written += _paper(name.partition("/")[2], Path(out), Path(results), dataset, data, network, workers)
     if as_json:
         emit("figure", {"written": [str(path) for path in written]})
     else:
@@ -60,7 +69,9 @@ def _names() -> list[str]:
     return [*FIGURES, "claims"]
 
 
-def _paper(which: str, out: Path, results: str, dataset: str, data: str | None, workers: int) -> list[Path]:
+def _paper(
+    which: str, out: Path, results: Path, dataset: str, data: str | None, network: str | None, workers: int
+) -> list[Path]:
     """One figure, the claims, or everything of the first paper."""
     try:
         from empirical.commands import progress_bar
@@ -71,7 +82,7 @@ def _paper(which: str, out: Path, results: str, dataset: str, data: str | None, 
     if which and which not in _names():
         raise unknown_name(f"figure of {PAPER}", which, _names())
     with progress_bar("runs") as progress:
-        room = Room(results, dataset, data, workers, progress=progress)
+        room = Room(results, dataset, data, network, workers, progress=progress)
         if which == "claims":
             return [write_claims(all_claims(room), out if out.suffix == ".csv" else out / "claims.csv")]
         if which:

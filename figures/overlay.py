@@ -58,7 +58,9 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
         axes.plot(T, np.where(c.valid, c.bound, np.nan), color=BOUND, label="bound", marker=dot)
         if not c.valid.all():
             axes.plot(T, np.where(c.valid, np.nan, c.bound), color=BOUND, linestyle=":", label="a condition fails")
-        axes.plot(T, c.measured, color=COLOURS[0], linestyle="--", linewidth=2, label=f"measured ({c.label})", marker=dot)
+        axes.plot(
+            T, c.measured, color=COLOURS[0], linestyle="--", linewidth=2, label=f"measured ({c.label})", marker=dot
+        )
         if c.standard_error is not None:
             low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
             axes.fill_between(T, np.maximum(low, floor), high, color=COLOURS[0], alpha=0.2, linewidth=0)

@@ -183,12 +183,13 @@ def relabelled_clients(execute: Execute, case: Case) -> Sides:
 def split_clients(execute: Execute, case: Case) -> Sides:
     r"""Two copies of a client, with the same noise and weights that add up to the client's, are the client.
 
-    $$x_t(F_n, F_n, \dots;\ \tfrac14q_t^n, \tfrac34q_t^n, \dots) = x_t(F_n, \dots;\ q_t^n, \dots)$$
+    $$x_t(F_1, F_1, F_2, \dots;\ \tfrac14q_t^1, \tfrac34q_t^1, q_t^2, \dots) = x_t(F_1, F_2, \dots;\ q_t^1, q_t^2, \dots)$$
 
     With noise of its own for each copy this holds for $\sigma = 0$ only.
     """
-    who = np.tile(np.arange(case.problem.clients), 2)
-    return Sides(execute(case.renamed(who, np.hstack([case.weights / 4, 3 * case.weights / 4]))), execute(case))
+    first, others = case.weights[:, :1], case.weights[:, 1:]
+    who = np.append(0, np.arange(case.problem.clients))
+    return Sides(execute(case.renamed(who, np.hstack([first / 4, 3 * first / 4, others]))), execute(case))
 
 
 # --- coordinates and units --------------------------------------------------------------------------------

@@ -243,7 +243,7 @@ def _counterexample(invariant: Invariant, execute: Execute, case: Case, toleranc
 def _find(strategy: SearchStrategy[Case], condition: Callable[[Case], bool], examples: int, seed: int) -> Case | None:
     """The smallest case that hypothesis finds to meet the condition, if any; with one seed it tries the same cases."""
     from hypothesis import HealthCheck, Phase, Verbosity, find, settings
-    from hypothesis.errors import NoSuchExample
+    from hypothesis.errors import Flaky, NoSuchExample
 
     quiet = settings(
         max_examples=examples,
@@ -256,7 +256,7 @@ def _find(strategy: SearchStrategy[Case], condition: Callable[[Case], bool], exa
     )
     try:
         return find(strategy, condition, settings=quiet, random=Random(seed))
-    except NoSuchExample:
+    except (NoSuchExample, Flaky):  # flaky: a run that is not deterministic
         return None
 
 

@@ -70,6 +70,7 @@ class Room:
         results: where runs are kept, one directory per figure.
         dataset: digits (default), fashion-mnist or cifar-10, the latter two from local files.
         data: the directory of the local files.
+        network: mlp (default on digits), cnn (the paper's, scaled to the image), cnn-cifar or linear.
         workers: local processes.
         scale: another scale than the data set's own.
         progress: called after every run, with the outcome, how many are there and how many there are in all.
@@ -80,16 +81,19 @@ class Room:
         results: str | Path,
         dataset: str = "digits",
         data: str | None = None,
+        network: str | None = None,
         workers: int = 1,
         scale: ex.Scale | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.scale = scale or ex.scale_of(dataset)
+        self.scale = scale or ex.scale_of(dataset, network)
         self._results, self._data, self._workers, self._progress = Path(results), data, workers, progress
 
     def traces(self, name: str, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
         """The runs of an image experiment."""
-        sweep = ex.image_sweep(f"{self.scale.dataset}-{name}", self.scale, methods, data=self._data, **more)
+        sweep = ex.image_sweep(
+            f"{self.scale.dataset}-{self.scale.network}-{name}", self.scale, methods, data=self._data, **more
+        )
         return traces_of(sweep, self._results, self._workers, self._progress)
 
     def four_methods(self) -> dict[str, list[Trace]]:

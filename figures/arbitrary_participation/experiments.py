@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bounds.errors import unknown_name
@@ -62,7 +62,7 @@ class Scale:
 STEPS = {AMPLIFIED: 1e-4, PLAIN: 1e-2, WAIT_MINIBATCH: 0.5, WAIT_FULL: 0.5}
 GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 SCALES = {
-    "digits": Scale("digits", "cnn", 50, 5, 20, 0.1, 200, 2000, 3, STEPS, GRID, record_every=10),
+    "digits": Scale("digits", "mlp", 50, 5, 20, 0.1, 200, 2000, 3, STEPS, GRID, record_every=10),
     "fashion-mnist": Scale("fashion-mnist", "cnn", 50, 5, 20, 0.1, 100, 500, 2, STEPS, GRID, record_every=50),
     "cifar-10": Scale("cifar-10", "cnn-cifar", 50, 5, 20, 0.05, 100, 500, 2, STEPS, GRID, record_every=50),
 }
@@ -70,15 +70,15 @@ DEMO = Scale("digits", "mlp", 50, 5, 50, 0.1, 500, 5000, 4, STEPS, GRID, record_
 SMOKE = Scale("digits", "linear", 20, 2, 4, 0.1, 20, 60, 2, STEPS, GRID, record_every=5)
 
 
-def scale_of(dataset: str) -> Scale:
-    """The scale used for a data set.
+def scale_of(dataset: str, network: str | None = None) -> Scale:
+    """The scale used for a data set; with another network than the default one where that is asked for.
 
     Raises:
         FedboundsError: no such data set; names those there are.
     """
     if dataset not in SCALES:
         raise unknown_name("data set", dataset, SCALES)
-    return SCALES[dataset]
+    return SCALES[dataset] if network is None else replace(SCALES[dataset], network=network)
 
 
 def four_methods(scale: Scale) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import textwrap
+from random import Random
 
 import numpy as np
 import pytest
@@ -13,15 +13,12 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-import fedbounds
 from bounds.constants import cohort_divergence, participation_divergence, window_divergence
-from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.registry import load
 from empirical.algorithms.spec import ALGORITHMS
 from empirical.invariants import (
     INVARIANTS,
-    BrokenInvariant,
     Case,
     PlainProblem,
     check_invariants,
@@ -230,10 +227,123 @@ def fedavg_by_hand(problem, weights, *, rounds, step_size, local_steps, multipli
 
 
 AMPLIFICATION = {"anchor form", "summed displacements", "two sided step sizes", "frozen gradient limit"}
-ROUNDS = {"averaged models", "weights as given"}
-TWIN = {"reference twin"}
-ALL_BUT_SYMMETRIES = AMPLIFICATION | ROUNDS | TWIN
-# what is planted: the line as it should be, the line as it is, and exactly the invariants that it breaks
+STEP = {"summed displacements", "two sided step sizes", "averaged models", "weights as given"}
+LOCAL = {*STEP, "frozen gradient limit"}
+# what is planted, the code as it should be, the code as it is: and exactly the invariants that it breaks, besides the
+# agreement with the reference twin
 MUTANTS = {
-    "gradient ascent": ("y - step_size", "y + step_size", ALL_BUT_SYMMETRIES - {"anchor form"}),
+    "gradient ascent": ("y - step_size", "y + step_size", LOCAL),
+    "a fixed step size": ("y - step_size", "y - 0.1", {*LOCAL, "scaling"}),
+    "step sizes shared by the local steps": ("y - step_size", "y - step_size / local_steps", LOCAL),
+    "a local step too few": ("range(local_steps)", "range(local_steps - 1)", LOCAL),
+    "a local step too many, for which there is no noise": (
+        "range(local_steps)",
+        "range(local_steps + 1)",
+        {*INVARIANTS} - {"reference twin"},
+    ),
+    "gradients at the received model": ("problem.gradient(n, y)", "problem.gradient(n, x)", STEP),
+    "weight decay": ("problem.gradient(n, y)", "problem.gradient(n, y) + 0.01 * y", {*LOCAL, "translation", "scaling"}),
+    "gradients clipped by coordinate": (
+        "problem.gradient(n, y)",
+        "np.clip(problem.gradient(n, y), -0.5, 0.5)",
+        {*LOCAL, "rotation", "scaling"},
+    ),
+    "one noise for all clients": ("noise(t, n, i)", "noise(t, 0, i)", {*LOCAL, "relabelled clients"}),
+    "one noise for all local steps": ("noise(t, n, i)", "noise(t, n, 0)", LOCAL),
+    "squared weights": ("weights[t, n] *", "weights[t, n] ** 2 *", {*LOCAL, "split clients"}),
+    "equal weights": ("weights[t, n] *", "(1 / (weights[t] > 0).sum()) *", {*LOCAL, "split clients"}),
+    "the mean over everybody": (
+        "weights[t, n] *",
+        "(1 / problem.clients) *",
+        {*LOCAL, "split clients", "absent clients"},
+    ),
+    "weights of the round before": ("weights[t, n] *", "weights[t - 1, n] *", {*LOCAL, "anchor form"}),
+    "normalised weights": ("weights[t, n] *", "weights[t, n] / max(weights[t].sum(), 1e-9) *", {"weights as given"}),
+    "averaged models in place of updates": (
+        "x, u = x + step",
+        "x, u = x * weights[t].sum() + step",
+        {"weights as given"},
+    ),
+    "the last participant is left out": (
+        "np.flatnonzero(weights[t])",
+        "np.flatnonzero(weights[t])[:-1]",
+        {*LOCAL, "relabelled clients", "split clients"},
+    ),
+    "participants one after the other": ("y = x\n", "y = x + step\n", {*LOCAL, "relabelled clients", "split clients"}),
+    "clients start from the model of the round before": (
+        "y = x\n",
+        "y = models[-2] if t else x\n",
+        {*LOCAL, "anchor form"},
+    ),
+    "no amplification": ("(multiplier - 1) * u", "0.0 * u", AMPLIFICATION),
+    "amplification in every round": (
+        "(t + 1) % interval == 0",
+        "True",
+        {*LOCAL, "anchor form"} - {"two sided step sizes"},
+    ),
+    "amplification a round late": ("(t + 1) % interval == 0", "t and t % interval == 0", set()),
+    "the last rounds amplified too": (
+        "(t + 1) % interval == 0",
+        "(t + 1) % interval == 0 or t + 1 == rounds",
+        {*LOCAL, "anchor form"} - {"two sided step sizes"},
+    ),
+    "eta in place of eta - 1": (
+        "(multiplier - 1)",
+        "multiplier",
+        {*AMPLIFICATION, "plain multiplier"} - {"frozen gradient limit"},
+    ),
+    "an accumulator that is never reset": ("            u = 0.0\n", "", AMPLIFICATION),
+    "an accumulator of one round": ("u + step", "step", AMPLIFICATION - {"two sided step sizes"}),
+    "a start at zero": ("x, u = problem.x0", "x, u = 0 * problem.x0", {*AMPLIFICATION, "translation"}),
+    "a start that depends on the seed": (
+        "x, u = problem.x0",
+        "x, u = problem.x0 + np.random.default_rng(seed).normal(size=problem.dimension)",
+        {*AMPLIFICATION, "rotation", "seed without noise"},
+    ),
+    "a start that is never the same": (
+        "x, u = problem.x0",
+        "x, u = problem.x0 + np.random.default_rng().normal(size=problem.dimension)",
+        {*INVARIANTS} - {"averaged models", "weights as given", "reference twin"},
+    ),
 }
+
+
+def planted(line, mutated):
+    """`fedavg_by_hand` with one bug."""
+    source = inspect.getsource(fedavg_by_hand)
+    assert source.count(line) == 1, f"{line!r} is not a line of the implementation"
+    namespace = {"np": np}
+    exec(source.replace(line, mutated), namespace)
+    return namespace["fedavg_by_hand"]
+
+
+@pytest.fixture(scope="module")
+def noisy_cases():
+    """Thirty cases, the same for all implementations."""
+    drawn = []
+    quick = settings(max_examples=30, database=None, deadline=None)
+    with pytest.raises(NoSuchExample):
+        find(cases(noise=True), lambda case: drawn.append(case) or False, settings=quick, random=Random(0))
+    return st.sampled_from(drawn)
+
+
+def test_a_correct_implementation_keeps_every_invariant(noisy_cases):
+    report = check_invariants(fedavg_by_hand, cases=noisy_cases, examples=30)
+    report.raise_if_broken()
+    assert [verdict.examples for verdict in report.verdicts] == [30] * len(INVARIANTS)
+
+
+@pytest.mark.parametrize("bug", MUTANTS)
+def test_every_planted_bug_breaks_the_invariants_that_it_should_and_no_others(bug, noisy_cases):
+    line, mutated, broken = MUTANTS[bug]
+    report = check_invariants(planted(line, mutated), cases=noisy_cases, examples=30)
+    assert {verdict.name for verdict in report.broken} - {"reference twin"} == broken
+
+
+def test_every_invariant_catches_some_bug_and_only_two_bugs_hide_from_the_reference_twin(noisy_cases):
+    assert set().union(*(broken for _, _, broken in MUTANTS.values())) == INVARIANTS.keys() - {"reference twin"}
+    hidden = []
+    for bug, (line, mutated, _) in MUTANTS.items():
+        report = check_invariants(planted(line, mutated), invariants=["reference twin"], cases=noisy_cases, examples=30)
+        hidden += [] if report.broken else [bug]
+    assert hidden == ["normalised weights", "averaged models in place of updates"]  # alike where weights sum to one

@@ -429,7 +429,8 @@ def test_where_a_theorem_needs_weights_that_sum_to_one_other_processes_are_refus
 
 def test_only_coins_without_normalisation_leave_clients_independent():
     independent = {type(p) for p, _ in CASES if p.independent_clients}
-    assert independent == {Bernoulli} and not Bernoulli(3, 0.5).independent_clients
+    assert independent == {Bernoulli}
+    assert [Bernoulli(clients, 0.5).independent_clients for clients in (1, 2, 3)] == [True, False, False]
 
 
 def test_processes_whose_weights_sum_to_one_are_not_refused():
