@@ -193,7 +193,7 @@ def main() -> None:
                 "slow twin": (twin(shared, 50), 1),
             },
         )
-    for title, network, side, rounds in (("mlp", "mlp", 8, 60), ("cnn", "cnn", 8, 20), ("cnn", "cnn", 28, 6)):
+    for title, network, side, rounds in (("mlp", "mlp", 8, 40), ("cnn", "cnn", 8, 10), ("cnn", "cnn", 28, 4)):
         images = made_images(network, side)
         table(
             f"{title}, {side} x {side} pixels, {images.dimension} parameters, 10 of 100 clients a round, I = 5",

@@ -15,7 +15,7 @@ from bounds.clients import REDUCTIONS
 from bounds.result import Form
 
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
-CHUNK = 8192  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
+CHUNK = 16384  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
 
 
 class _Printer(NumPyPrinter):
@@ -141,7 +141,8 @@ class Compiled:
         function = self._function(which)
 
         def run(chunk: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-            results = [np.asarray(r, dtype=float) for r in function(*chunk)]
+            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+                results = [np.asarray(r, dtype=float) for r in function(*chunk)]
             if clients:
                 results = [r[..., 0] if r.ndim else r for r in results]
                 chunk = [c[..., 0] for c in chunk]

@@ -268,7 +268,7 @@ def cases(
         >>> find(cases(), lambda case: case.interval > case.rounds).interval
         2
     """
-    problem = draw(problems or plain_problems())
+    problem = draw(plain_problems() if problems is None else problems)
     I, P, T = draw(schedules(covered=False))
     q = draw(participation_matrices(T, problem.clients))
     smoothness = problem.constants()["smoothness"].value

@@ -78,16 +78,16 @@ class ClosedForm(Engine):
             )
         super().__init__(problem, local, needs_updates)
         self.quadratic = problem
-        self.noisy = problem.noise > 0 and local.oracle == "stochastic"
-        self.label = "closed form (agrees in law)" if self.noisy else "closed form"
         self.one_by_one = not (problem.diagonal or problem.shared)
         if problem.diagonal:
-            self.move, self.root = local_map(local, problem.hessians, problem.noise)
-            return
-        eigenvalues, self.frames = torch.linalg.eigh(problem.hessians)
+            eigenvalues = problem.hessians
+        else:
+            eigenvalues, self.frames = torch.linalg.eigh(problem.hessians)
+            self.frame_of = list(self.frames.cpu().numpy())
         self.move, self.root = local_map(local, eigenvalues, problem.noise)
-        self.frame_of = list(self.frames.cpu().numpy())
-        if not (self.one_by_one and self.noisy):  # one product instead of two
+        self.noisy = bool(self.root.any())
+        self.label = "closed form (agrees in law)" if self.noisy else "closed form"
+        if not (problem.diagonal or (self.one_by_one and self.noisy)):  # one product instead of two
             self.move, self.root = (
                 (self.frames * values[..., None, :]) @ self.frames.mT for values in (self.move, self.root)
             )

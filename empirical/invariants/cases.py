@@ -166,7 +166,10 @@ class Case:
         returned = run(self.problem, self.weights.copy(), rounds=self.rounds, **numbers)
         wanted = (self.rounds + 1, self.problem.dimension)
         try:
-            models = np.array(returned, dtype=float)
+            raw = np.asarray(returned)
+            if raw.dtype.kind not in "iuf":
+                raise TypeError
+            models = raw.astype(float)
         except (TypeError, ValueError):
             raise FedboundsError(f"the run returned {quote(returned)}; expected models of shape {wanted}") from None
         if models.shape != wanted:

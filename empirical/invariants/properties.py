@@ -183,7 +183,7 @@ def relabelled_clients(execute: Execute, case: Case) -> Sides:
 def split_clients(execute: Execute, case: Case) -> Sides:
     r"""Two copies of a client, with the same noise and weights that add up to the client's, are the client.
 
-    $$x_t(F_1, F_1, F_2, \dots;\ \tfrac14q_t^1, \tfrac34q_t^1, q_t^2, \dots) = x_t(F_1, F_2, \dots;\ q_t^1, q_t^2, \dots)$$
+    $$x_t(F_1, F_1, F_2, \dots;\ \tfrac14q^1, \tfrac34q^1, q^2, \dots) = x_t(F_1, F_2, \dots;\ q^1, q^2, \dots)$$
 
     With noise of its own for each copy this holds for $\sigma = 0$ only.
     """

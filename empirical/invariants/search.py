@@ -156,12 +156,10 @@ def check_invariants(
 
     Source: Wang & Ji 2022, Algorithm 1.
     """
-    from hypothesis.strategies import SearchStrategy
-
-    from empirical import strategies
+    from empirical import strategies  # late: it needs the extra
 
     strategy = strategies.cases() if cases is None else cases
-    if not isinstance(strategy, SearchStrategy):
+    if not isinstance(strategy, strategies.SearchStrategy):
         raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like empirical.strategies.cases()")
     chosen = _chosen(invariants, twin)
     examples, seed = check_count("examples", examples), check_count("seed", seed, low=0)
@@ -181,7 +179,7 @@ def check_invariants(
                 found[name] = counterexample
         return len(found) == len(chosen)
 
-    _find(strategy, visit, examples, seed)
+    _find(strategy, visit, examples, seed, shrink=False)
     for name in found:  # the same seed comes to the same counterexample, and from there to smaller ones
 
         def break_it(case: Case, name: str = name) -> Counterexample | None:
@@ -240,14 +238,16 @@ def _counterexample(invariant: Invariant, execute: Execute, case: Case, toleranc
     return Counterexample(case, f"at t = {t}: {_row(got[t])}, expected {_row(expected[t])}", sides)
 
 
-def _find(strategy: SearchStrategy[Case], condition: Callable[[Case], bool], examples: int, seed: int) -> Case | None:
+def _find(
+    strategy: SearchStrategy[Case], condition: Callable[[Case], bool], examples: int, seed: int, shrink: bool = True
+) -> Case | None:
     """The smallest case that hypothesis finds to meet the condition, if any; with one seed it tries the same cases."""
     from hypothesis import HealthCheck, Phase, Verbosity, find, settings
     from hypothesis.errors import Flaky, NoSuchExample
 
     quiet = settings(
         max_examples=examples,
-        phases=(Phase.generate, Phase.shrink),
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
         database=None,
         deadline=None,
         derandomize=False,

@@ -36,7 +36,7 @@ class Moments:
         mean: $\mathbb Ex_t$, (T+1, d), units of x.
         variance: of the components of $x_t$ along `directions`, (T+1, d), units of x^2.
         directions: orthonormal columns, (d, d): eigenvectors of the Hessian if all clients share it, else unit vectors.
-        gradient_norm_squared: $\mathbb E\|\nabla f(x_t)\|^2$, (T+1,).
+        gradient_norm_squared: $\mathbb E\|\nabla f(x_t)\|^2$, (T+1,); infinite beyond floating point.
         objective_gap: $\mathbb Ef(x_t)-\min f$, (T+1,); infinite where f is unbounded below.
         algorithm, problem, participation, noise: what was run; a given matrix is a `Recorded` process.
     """
@@ -112,11 +112,13 @@ def moments(
     label: Label = "exact given the record" if isinstance(process, Recorded) else "exact"
     d = quadratic.dimension
     mean, variance, norm, gap = np.empty((T + 1, d)), np.empty((T + 1, d)), np.empty(T + 1), np.empty(T + 1)
-    for t, (m, c) in enumerate(_path(algorithm, coordinates, process, T, common=noise == "common")):
-        mean[t], variance[t] = m, c if c.ndim == 1 else np.diag(c)
-        norm[t], gap[t] = coordinates.squared_gradient(m, c), coordinates.objective_gap(m, c)
-    directions = coordinates.directions
-    return Moments(label, mean @ directions.T, variance, directions, norm, gap, algorithm, quadratic, process, noise)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t, (m, c) in enumerate(_path(algorithm, coordinates, process, T, common=noise == "common")):
+            mean[t], variance[t] = m, c if c.ndim == 1 else np.diag(c)
+            norm[t], gap[t] = coordinates.squared_gradient(m, c), coordinates.objective_gap(m, c)
+        mean = mean @ coordinates.directions.T
+    norm[np.isnan(norm)], gap[np.isnan(gap)] = np.inf, np.inf
+    return Moments(label, mean, variance, coordinates.directions, norm, gap, algorithm, quadratic, process, noise)
 
 
 def require_quadratic(problem: Problem) -> Quadratic:

@@ -33,30 +33,6 @@ def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
     return float(value)
 
 
-def count(name: str, value: Any, low: int = 1, high: float = float("inf")) -> int:
-    """The integer, if it is one between `low` and `high`.
-
-    Raises:
-        FedboundsError: names the value and the legal range.
-
-    Example:
-        >>> count("clients", 10.0)
-        10
-    """
-    return int(real(name, value, Domain(low, high, integer=True)))
-
-
-def flag(name: str, value: Any) -> bool:
-    """The truth value; nothing else counts as true.
-
-    Raises:
-        FedboundsError: names the value.
-    """
-    if not isinstance(value, (bool, np.bool_)):
-        raise FedboundsError(f"{name} = {value!r} must be true or false")
-    return bool(value)
-
-
 def array(name: str, value: Any, shape: tuple[int | None, ...] | None = None) -> Tensor:
     """A float64 tensor on the processor, finite throughout and of the given shape (None: any length).
 

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bounds.checks import check_count, check_flag
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
 from empirical.datasets import Dataset, checksum
 from empirical.partition import Partition
-from empirical.problems.border import count, flag
 from empirical.problems.networks import Network
 from empirical.problems.problem import Problem
 
@@ -73,8 +73,8 @@ class ImageClassification(Problem):
                 f"data set {dataset.name} has {len(dataset.train_labels)}"
             )
         self.network = Network(network, dataset.image, dataset.classes)
-        self.batch = count("batch", batch)
-        self.gradient_norm = flag("gradient_norm", gradient_norm)
+        self.batch = check_count("batch", batch)
+        self.gradient_norm = check_flag("gradient_norm", gradient_norm)
         self.dataset, self.partition = dataset, partition
         self.clients, self.dimension = partition.clients, self.network.size
         self.dtype, self.device = dtype, torch.device(device)

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bounds.checks import check_count
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
-from empirical.problems.border import array, count, real
+from empirical.problems.border import array, real
 from empirical.problems.problem import Synthetic
 
 
@@ -134,9 +135,9 @@ def random_cosine_quadratic(
         >>> round(problem.constants()["gradient_divergence_sup"].value, 9)
         0.5
     """
-    clients, dimension = count("clients", clients), count("dimension", dimension)
+    clients, dimension = check_count("clients", clients), check_count("dimension", dimension)
     heterogeneity = real("heterogeneity", heterogeneity)
-    rng = np.random.default_rng(count("seed", seed, low=0))
+    rng = np.random.default_rng(check_count("seed", seed, low=0))
     slopes = rng.standard_normal((clients, dimension))
     slopes -= slopes.mean(0)
     largest = np.linalg.norm(slopes, axis=1).max()

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bounds.checks import check_count, check_flag
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, Domain, NoConstant
-from empirical.problems.border import array, count, flag, real
+from empirical.problems.border import array, real
 from empirical.problems.problem import Synthetic
 
 _PARALLEL = 1e-12  # relative size below which a residual of linear algebra in float64 counts as zero
@@ -242,11 +243,11 @@ def random_quadratic(
         >>> round(problem.constants()["gradient_divergence_sup"].value, 9)
         2.0
     """
-    clients, dimension = count("clients", clients), count("dimension", dimension)
+    clients, dimension = check_count("clients", clients), check_count("dimension", dimension)
     heterogeneity, gap = real("heterogeneity", heterogeneity), real("initial_gap", initial_gap)
     condition = real("condition", condition, Domain(low=1))
-    shared, diagonal = flag("shared", shared), flag("diagonal", diagonal)
-    rng = np.random.default_rng(count("seed", seed, low=0))
+    shared, diagonal = check_flag("shared", shared), check_flag("diagonal", diagonal)
+    rng = np.random.default_rng(check_count("seed", seed, low=0))
 
     eigenvalues = np.geomspace(1.0, 1.0 / condition, dimension)
     many = 1 if shared else clients

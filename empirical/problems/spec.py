@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from bounds.checks import check_count
 from bounds.errors import FedboundsError, unknown_name
 from empirical.datasets import load_dataset
 from empirical.partition import Partition, dirichlet_partition, majority_class_partition
-from empirical.problems.border import count, real
+from empirical.problems.border import real
 from empirical.problems.images import ImageClassification
 from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
 from empirical.problems.problem import Problem
@@ -68,14 +69,14 @@ def _images(
         if not isinstance(value, str):
             raise FedboundsError(f"{name} = {value!r} must be a string")
     loaded = load_dataset(dataset, data)
-    rng = np.random.default_rng(count("partition_seed", partition_seed, low=0))
+    rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
     split: Partition
     if partition == "majority-class":
         split = majority_class_partition(
-            loaded.train_labels, count("clients", clients), rng, real("similarity", similarity)
+            loaded.train_labels, check_count("clients", clients), rng, real("similarity", similarity)
         )
     elif partition == "dirichlet":
-        split = dirichlet_partition(loaded.train_labels, count("clients", clients), rng, real("alpha", alpha))
+        split = dirichlet_partition(loaded.train_labels, check_count("clients", clients), rng, real("alpha", alpha))
     else:
         raise unknown_name("partition", partition, ["majority-class", "dirichlet"])
     return ImageClassification(loaded, split, network, batch, gradient_norm=gradient_norm)

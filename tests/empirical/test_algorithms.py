@@ -182,6 +182,18 @@ def test_wait_for_all_takes_one_gradient_step_once_everybody_has_been_heard():
     assert trace.postponed_intervals.tolist() == [1]
 
 
+def test_wait_for_all_is_gradient_descent_once_per_interval_if_everybody_always_comes():
+    """Every interval starts afresh: nothing that was gathered at an older model is used again."""
+    problem, q = quadratic(), np.full((9, CLIENTS), 1 / CLIENTS)
+    x, at = problem.x0, models(WaitForAll(0.3, 2, interval=3), problem, q)[::3]
+    for k in range(4):
+        assert np.abs(at[k] - x.numpy()).max() < 1e-12
+        x = x - 0.3 * problem.objective_gradient(x)
+    absent = np.kron([[1.0], [0.0], [1.0]], q[:3])  # nobody in the second interval
+    met = models(WaitForAll(0.3, 2, interval=3), problem, absent)[::3]
+    assert np.abs(met - at[[0, 1, 1, 2]]).max() < 1e-12
+
+
 def test_wait_for_all_averages_each_client_over_its_own_samples():
     """With noise, a client heard twice counts no more than one heard once, and its noise is halved."""
     problem = Quadratic(np.ones(1), np.zeros((2, 1)), noise=1.0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import sys
+import textwrap
 from random import Random
 
 import numpy as np
@@ -13,12 +15,15 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
+import fedbounds
 from bounds.constants import cohort_divergence, participation_divergence, window_divergence
+from bounds.errors import FedboundsError, MissingExtra
 from bounds.evaluation import evaluate
 from bounds.registry import load
 from empirical.algorithms.spec import ALGORITHMS
 from empirical.invariants import (
     INVARIANTS,
+    BrokenInvariant,
     Case,
     PlainProblem,
     check_invariants,
@@ -105,23 +110,15 @@ def by_pseudo_code(kind):
     return run
 
 
-ALWAYS = (
-    "relabelled clients",
-    "split clients",
-    "translation",
-    "rotation",
-    "scaling",
-    "determinism",
-    "seed without noise",
-    "reference twin",
-)
+SYMMETRIES = ("relabelled clients", "translation", "rotation", "scaling")
+ALWAYS = (*SYMMETRIES, "determinism", "seed without noise", "reference twin")
 APPLIES = {
     "generalized-fedavg": tuple(INVARIANTS),
     "fedavg": tuple(name for name in INVARIANTS if name != "frozen gradient limit"),  # it has no gamma eta to fix
-    "wait-minibatch": ALWAYS,  # whoever is drawn, everybody computes: absent clients are not absent
+    "wait-minibatch": ALWAYS,  # each client counts 1/N, whether it is drawn or not: two copies count twice
     "wait-full": ALWAYS,
-    "wait-for-all": ALWAYS,  # it waits for absent clients for ever
-    "frozen-gradient": (*ALWAYS, "absent clients"),
+    "wait-for-all": ALWAYS,  # and it waits for absent clients for ever
+    "frozen-gradient": (*ALWAYS, "absent clients", "split clients"),
 }
 PROBLEMS = {"quadratics": quadratics(), "rippled bowls": cosine_quadratics()}
 ENGINES = {"in turn": PROBLEMS, "batched": PROBLEMS, "closed form": ["quadratics"]}
@@ -140,29 +137,26 @@ def test_every_algorithm_keeps_its_invariants_in_every_engine(kind, engine, prob
     report = check_invariants(
         simulated(kind, engine),
         invariants=APPLIES[kind],
-        examples=6,
+        examples=4,
         twin=generalized_fedavg if "fedavg" in kind else by_pseudo_code(kind),
         cases=cases(problems=PROBLEMS[problem], **({} if amplified else {"multipliers": (1.0,)})),
     )
     report.raise_if_broken()
-    assert [verdict.examples for verdict in report.verdicts] == [6] * len(APPLIES[kind])
+    assert [verdict.examples for verdict in report.verdicts] == [4] * len(APPLIES[kind])
 
 
 @pytest.mark.parametrize("engine", ["in turn", "batched"])
 def test_the_engines_keep_the_invariants_when_every_client_has_its_own_noise(engine):
-    check_invariants(simulated("generalized-fedavg", engine), examples=6, cases=cases(noise=True)).raise_if_broken()
+    check_invariants(simulated("generalized-fedavg", engine), examples=4, cases=cases(noise=True)).raise_if_broken()
 
 
-@pytest.mark.parametrize("kind", APPLIES)
-def test_the_slow_twins_keep_the_invariants_too(kind):
-    amplified = {} if kind == "generalized-fedavg" else {"multipliers": (1.0,)}
-    names = [name for name in APPLIES[kind] if name != "reference twin" or "fedavg" in kind]
-    check_invariants(by_pseudo_code(kind), invariants=names, examples=4, cases=cases(**amplified)).raise_if_broken()
+def test_the_pseudo_code_of_the_reference_keeps_every_invariant():
+    check_invariants(by_pseudo_code("generalized-fedavg"), examples=4).raise_if_broken()
 
 
 @pytest.mark.parametrize("noise", [False, True])
 def test_algorithm_1_in_plain_numpy_keeps_every_invariant(noise):
-    check_invariants(generalized_fedavg, examples=60, seed=1, cases=cases(noise=noise)).raise_if_broken()
+    check_invariants(generalized_fedavg, examples=40, seed=1, cases=cases(noise=noise)).raise_if_broken()
 
 
 def test_the_plain_twin_follows_the_golden_trajectory_of_the_toy_example():
@@ -181,7 +175,7 @@ def test_the_plain_twin_follows_the_golden_trajectory_of_the_toy_example():
 
 
 @given(st.data())
-@settings(max_examples=60)
+@settings(max_examples=40)
 def test_every_complete_interval_descends_as_the_proof_says_and_the_intervals_sum_to_the_theorem(data):
     """Wang & Ji 2022, (C.16) without noise, and its telescoping sum, Theorem 3.1 with the constants of its proof."""
     problem = data.draw(quadratics(forms=("shared diagonal", "shared")) | cosine_quadratics())
@@ -229,8 +223,8 @@ def fedavg_by_hand(problem, weights, *, rounds, step_size, local_steps, multipli
 AMPLIFICATION = {"anchor form", "summed displacements", "two sided step sizes", "frozen gradient limit"}
 STEP = {"summed displacements", "two sided step sizes", "averaged models", "weights as given"}
 LOCAL = {*STEP, "frozen gradient limit"}
-# what is planted, the code as it should be, the code as it is: and exactly the invariants that it breaks, besides the
-# agreement with the reference twin
+# what is planted: the code as it should be, the code as it is, and exactly the invariants that it breaks, besides the
+# agreement with the reference twin, which all break but those that show only where weights do not sum to one
 MUTANTS = {
     "gradient ascent": ("y - step_size", "y + step_size", LOCAL),
     "a fixed step size": ("y - step_size", "y - 0.1", {*LOCAL, "scaling"}),
@@ -281,7 +275,7 @@ MUTANTS = {
         "True",
         {*LOCAL, "anchor form"} - {"two sided step sizes"},
     ),
-    "amplification a round late": ("(t + 1) % interval == 0", "t and t % interval == 0", set()),
+    "amplification a round late": ("(t + 1) % interval == 0", "t and t % interval == 0", {*LOCAL, "anchor form"}),
     "the last rounds amplified too": (
         "(t + 1) % interval == 0",
         "(t + 1) % interval == 0 or t + 1 == rounds",
@@ -319,31 +313,179 @@ def planted(line, mutated):
 
 @pytest.fixture(scope="module")
 def noisy_cases():
-    """Thirty cases, the same for all implementations."""
+    """Twenty cases, the same for all implementations."""
     drawn = []
-    quick = settings(max_examples=30, database=None, deadline=None)
+    quick = settings(max_examples=20, database=None, deadline=None)
     with pytest.raises(NoSuchExample):
         find(cases(noise=True), lambda case: drawn.append(case) or False, settings=quick, random=Random(0))
     return st.sampled_from(drawn)
 
 
 def test_a_correct_implementation_keeps_every_invariant(noisy_cases):
-    report = check_invariants(fedavg_by_hand, cases=noisy_cases, examples=30)
+    report = check_invariants(fedavg_by_hand, cases=noisy_cases, examples=20)
     report.raise_if_broken()
-    assert [verdict.examples for verdict in report.verdicts] == [30] * len(INVARIANTS)
+    assert [verdict.examples for verdict in report.verdicts] == [20] * len(INVARIANTS)
 
 
 @pytest.mark.parametrize("bug", MUTANTS)
 def test_every_planted_bug_breaks_the_invariants_that_it_should_and_no_others(bug, noisy_cases):
     line, mutated, broken = MUTANTS[bug]
-    report = check_invariants(planted(line, mutated), cases=noisy_cases, examples=30)
-    assert {verdict.name for verdict in report.broken} - {"reference twin"} == broken
+    report = check_invariants(planted(line, mutated), cases=noisy_cases, examples=20)
+    twin = set() if broken == {"weights as given"} else {"reference twin"}
+    assert {verdict.name for verdict in report.broken} == broken | twin
 
 
-def test_every_invariant_catches_some_bug_and_only_two_bugs_hide_from_the_reference_twin(noisy_cases):
+def test_every_invariant_catches_some_bug():
     assert set().union(*(broken for _, _, broken in MUTANTS.values())) == INVARIANTS.keys() - {"reference twin"}
-    hidden = []
-    for bug, (line, mutated, _) in MUTANTS.items():
-        report = check_invariants(planted(line, mutated), invariants=["reference twin"], cases=noisy_cases, examples=30)
-        hidden += [] if report.broken else [bug]
-    assert hidden == ["normalised weights", "averaged models in place of updates"]  # alike where weights sum to one
+
+
+# --- what the search reports --------------------------------------------------------------------------------
+
+FORGETFUL = planted("            u = 0.0\n", "")
+
+
+def test_the_counterexample_is_the_smallest_run_in_which_the_bug_can_show():
+    """An accumulator that is never reset needs two intervals; one client, one dimension and one step will do."""
+    report = check_invariants(FORGETFUL, invariants=["two sided step sizes", "translation"])
+    found = report["two sided step sizes"].counterexample
+    shape = found.case.problem.clients, found.case.problem.dimension, found.case.rounds, found.case.local_steps
+    assert shape == (1, 1, 2, 1)
+    assert found.case.problem.quadratic
+    assert (found.sides.got == found.case.models(FORGETFUL)).all()
+    right = found.case.models(generalized_fedavg)
+    assert (found.sides.got[1] == right[1]).all()
+    assert (found.sides.got[2] != right[2]).all()
+    assert np.abs(found.sides.expected - right).max() < 1e-12
+    assert report["translation"].status == "held"
+    assert report["translation"].counterexample is None
+
+
+def test_a_report_reads_as_one_block_and_raises_it():
+    report = check_invariants(FORGETFUL, invariants=["two sided step sizes", "translation"])
+    assert str(report) == textwrap.dedent("""\
+        2 invariants, 1 broken
+        BROKEN  two sided step sizes
+                With P = 1, eta is a second step size, at the server.
+                Smallest counterexample found:
+                  problem: F_n(x) = (x - c_n)^T A_n (x - c_n) / 2; N = 1, d = 1; A = [[[1]]]; c = [[0]]; x0 = [0.5]
+                  weights: [[1], [1]]
+                  run:     T = 2, I = 1, P = 1, step size 0.5, multiplier 2, seed 0
+                  at t = 2: [-0.25], expected [0]
+        held    translation (50 examples)""")
+    with pytest.raises(BrokenInvariant) as raised:
+        report.raise_if_broken()
+    assert str(raised.value) == str(report)
+    assert isinstance(raised.value, AssertionError)
+
+
+def test_a_report_is_no_truth_value_and_knows_its_invariants():
+    report = check_invariants(generalized_fedavg, invariants=["scaling"], examples=2)
+    assert report.broken == ()
+    with pytest.raises(TypeError, match="no truth value"):
+        bool(report)
+    with pytest.raises(FedboundsError, match="unknown invariant 'scalin'; did you mean scaling"):
+        report["scalin"]
+
+
+def test_the_same_seed_finds_the_same_counterexample_and_another_seed_tries_other_cases():
+    tried = {}
+
+    def note(seed):
+        def run(problem, weights, **numbers):
+            tried.setdefault(seed, []).append(str(weights.tolist()))
+            return generalized_fedavg(problem, weights, **numbers)
+
+        return run
+
+    for seed in (0, 1):
+        check_invariants(note(seed), invariants=["determinism"], examples=10, seed=seed)
+    assert tried[0] != tried[1]
+    reports = [str(check_invariants(FORGETFUL, invariants=["reference twin"], seed=3)) for _ in range(2)]
+    assert reports[0] == reports[1]
+
+
+def test_a_run_that_raises_or_overflows_in_some_cases_is_broken_there():
+    def raises(problem, weights, *, rounds, **numbers):
+        if problem.clients > 2:
+            raise ZeroDivisionError("three are\na crowd")
+        return generalized_fedavg(problem, weights, rounds=rounds, **numbers)
+
+    def overflows(problem, weights, *, rounds, **numbers):
+        models = generalized_fedavg(problem, weights, rounds=rounds, **numbers)
+        models[-1] *= np.inf if rounds == 2 and problem.x0.any() else 1.0
+        return models
+
+    for run, told in ((raises, "the run raised ZeroDivisionError: three are a crowd"), (overflows, "is not finite")):
+        report = check_invariants(run, invariants=["scaling"])
+        assert told in report["scaling"].counterexample.told
+        assert report["scaling"].counterexample.sides is None
+        assert "\n" not in report["scaling"].counterexample.told
+
+
+def test_a_run_that_is_wrong_only_now_and_then_is_reported_all_the_same():
+    rng = np.random.default_rng(1)
+
+    def moody(problem, weights, **numbers):
+        return generalized_fedavg(problem, weights, **numbers) + (rng.random() < 0.1)
+
+    report = check_invariants(moody, invariants=["determinism"], examples=100)
+    assert report["determinism"].status == "broken"
+    assert 0 < report["determinism"].examples < 100
+
+
+def test_single_precision_is_held_to_what_it_can_do():
+    def single(problem, weights, **numbers):
+        return generalized_fedavg(problem, weights, **numbers).astype(np.float32)
+
+    names = [name for name in INVARIANTS if name != "frozen gradient limit"]
+    check_invariants(single, invariants=names, examples=20, tolerance=1e-4).raise_if_broken()
+    assert check_invariants(single, invariants=["rotation"], examples=20).broken
+
+
+def test_the_twin_may_be_an_implementation_of_ones_own():
+    assert check_invariants(FORGETFUL, invariants=["reference twin"], examples=20).broken
+    check_invariants(FORGETFUL, invariants=["reference twin"], examples=20, twin=FORGETFUL).raise_if_broken()
+
+
+def test_the_verb_is_at_the_front_door():
+    assert fedbounds.check_invariants is check_invariants
+
+
+def shape_of(models):
+    return lambda problem, weights, **numbers: models
+
+
+@pytest.mark.parametrize(
+    ("run", "arguments", "says"),
+    [
+        (FORGETFUL, {"invariants": ["anchor"]}, "unknown invariant 'anchor'; did you mean anchor form"),
+        (FORGETFUL, {"invariants": [3]}, "unknown invariant '3'"),
+        (FORGETFUL, {"invariants": []}, r"invariants = \[\] must be a list of names"),
+        (FORGETFUL, {"invariants": "scaling"}, "invariants = 'scaling' must be a list of names"),
+        (FORGETFUL, {"examples": 0}, "examples = 0 must be an integer >= 1"),
+        (FORGETFUL, {"examples": 2.5}, "examples = 2.5 must be an integer >= 1"),
+        (FORGETFUL, {"seed": -1}, "seed = -1 must be an integer >= 0"),
+        (FORGETFUL, {"tolerance": float("nan")}, "tolerance = nan must be a number"),
+        (FORGETFUL, {"cases": 3}, "cases = 3 must be a strategy, like"),
+        (3, {}, r"'int' object is not callable; it is called as run\(problem, weights, rounds=, "),
+        (lambda problem, weights: None, {}, "unexpected keyword argument .*; it is called as"),
+        (shape_of(None), {}, r"the run returned None; expected models of shape \(4, 2\)"),
+        (shape_of("models"), {}, "the run returned 'models'; expected models"),
+        (shape_of([[1.0, 2.0], [3.0]]), {}, r"the run returned \[\[1.0, 2.0\], \[3.0\]\]; expected"),
+        (shape_of(np.zeros((3, 2))), {}, r"the run returned shape \(3, 2\); expected the models x_0..x_T, \(4, 2\)"),
+        (shape_of(np.full((4, 2), np.nan)), {}, r"the run returned x_0 = \[nan, nan\], which is not finite"),
+    ],
+)
+def test_what_cannot_be_checked_is_refused_in_one_line(run, arguments, says):
+    with pytest.raises(FedboundsError, match=says) as refused:
+        check_invariants(run, **arguments)
+    assert "\n" not in str(refused.value)
+
+
+def test_without_hypothesis_the_search_names_the_extra(monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "hypothesis"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "empirical.strategies")
+    monkeypatch.delattr("empirical.strategies", raising=False)
+    with pytest.raises(MissingExtra, match=r"hypothesis is not installed; run: pip install 'fedbounds\[testing\]'"):
+        check_invariants(generalized_fedavg)

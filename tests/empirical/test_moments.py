@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import permutations, product
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -217,16 +217,14 @@ def permutation_record(N: int, S: int, rounds: int, reshuffle: bool = True) -> R
     orders = list(permutations(range(N)))
     runs = product(orders, repeat=cycles) if reshuffle else [(order,) * cycles for order in orders]
     places = [sum(run, ()) for run in runs]
-    return [
-        (1 / len(places), rows(N, [run[t * S : t * S + S] for t in range(rounds)])) for run in places
-    ]
+    return [(1 / len(places), rows(N, [run[t * S : t * S + S] for t in range(rounds)])) for run in places]
 
 
 def markov_record(groups: int, size: int, leave: float, rounds: int) -> Records:
     records = []
     for path in product(range(groups), repeat=rounds):
         chance = 1 / groups
-        for a, b in zip(path, path[1:], strict=False):
+        for a, b in pairwise(path):
             chance *= 1 - leave if a == b else leave / (groups - 1)
         records.append((chance, rows(groups * size, [tuple(range(g * size, g * size + size)) for g in path])))
     return records
@@ -408,7 +406,9 @@ def test_simulation_agrees_within_its_standard_error(process: Process, shared: b
     errors = norms.std(axis=0, ddof=1) / np.sqrt(len(seeds))
     assert (np.abs(norms.mean(axis=0) - run.gradient_norm_squared) <= 4 * errors + 1e-12).all()
     gaps = trace.objective_gap
-    assert (np.abs(gaps.mean(axis=0) - run.objective_gap) <= 4 * gaps.std(axis=0, ddof=1) / len(seeds) ** 0.5 + 1e-12).all()
+    assert (
+        np.abs(gaps.mean(axis=0) - run.objective_gap) <= 4 * gaps.std(axis=0, ddof=1) / len(seeds) ** 0.5 + 1e-12
+    ).all()
 
 
 @pytest.mark.parametrize("algorithm", [WaitMinibatch(0.3, 2, 3), WaitFull(0.3, 2, 3)])
@@ -490,6 +490,18 @@ def test_powers_of_a_local_step_are_accurate_at_every_rate(rate: str, steps: int
 def test_an_objective_that_is_unbounded_below_has_an_infinite_gap() -> None:
     run = moments(FedAvg(0.1, 1), Quadratic([1.0, -0.5], [[0.0, 0.0]], 0.1, [1.0, 1.0]), np.ones((3, 1)))
     assert np.isinf(run.objective_gap).all() and np.isfinite(run.gradient_norm_squared).all()
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("process", [WithoutReplacement(3, 1), GroupMarkov(3, 3, 0.2)], ids=lambda p: p.kind)
+def test_a_run_that_leaves_floating_point_is_infinite_from_then_on(process: Process, shared: bool) -> None:
+    if not shared and not process.independent_rounds:
+        process = Recorded(process.matrix(400, np.random.default_rng(0)))
+    problem = random_quadratic(3, 2, shared=shared, noise=0.1)
+    run = moments(FedAvg(9.0, 1), problem, process, 400)
+    assert np.isinf(run.gradient_norm_squared[-1]) and np.isinf(run.objective_gap[-1])
+    beyond = np.isinf(run.gradient_norm_squared)
+    assert (np.diff(beyond.astype(int)) >= 0).all() and not np.isnan(run.gradient_norm_squared).any()
 
 
 # --- what is refused --------------------------------------------------------------------------------------------

@@ -142,7 +142,9 @@ def test_theorem_bounds_are_never_below_the_exact_value(instance: Instance, data
 @given(instances())
 @settings(max_examples=30)
 def test_without_amplification_every_interval_of_the_analysis_gives_a_bound(instance: Instance) -> None:
-    run = moments(FedAvg(instance.algorithm.local_step_size, instance.algorithm.local_steps), instance.problem, instance.q)
+    run = moments(
+        FedAvg(instance.algorithm.local_step_size, instance.algorithm.local_steps), instance.problem, instance.q
+    )
     for interval in range(1, instance.algorithm.interval + 1):
         comparison = confront(run, THEOREM, interval=interval)
         assert comparison.guarantee and not comparison.covered_crossings.size
@@ -153,7 +155,9 @@ def test_trajectory_constants_bound_runs_with_different_hessians(seed: int) -> N
     """With different Hessians the divergences are infinite, yet the theorem holds with those along the run."""
     rng = np.random.default_rng(seed)
     N, I, P, rounds = int(rng.integers(2, 6)), int(rng.integers(1, 4)), int(rng.integers(1, 4)), 12
-    problem = random_quadratic(N, 3, heterogeneity=2.0, shared=False, diagonal=seed % 2 == 0, noise=0.2 * (seed % 3), seed=seed)
+    problem = random_quadratic(
+        N, 3, heterogeneity=2.0, shared=False, diagonal=seed % 2 == 0, noise=0.2 * (seed % 3), seed=seed
+    )
     gamma = 1 / (12 * I * P)
     q = pattern(["one client", "halves", "any"][seed % 3], rounds, N, rng)
     comparison = confront(moments(GeneralizedFedAvg(gamma, I, 6.0, P), problem, q), THEOREM)
@@ -184,6 +188,7 @@ BOTH, FIRST = np.full((8, 2), 0.5), np.eye(2)[[0] * 8]
 STEP = 1 / (12 * 8 * 4)  # the largest admissible for L = 1, I = 8, P = 4
 FLAT = GeneralizedFedAvg(1000 * STEP, 8, 1.0, 4)  # for curvature 1/1000, where noise only adds up
 ROUND = GeneralizedFedAvg(STEP, 8, 1.0, 4)
+BOLD = GeneralizedFedAvg(1e-4, 1, 5e3)  # no drift, and the largest admissible step
 LEMMA_INSTANCES = [  # one cause of drift alone is at work in each
     Instance(lone(noise=1.0, curvature=1e-3), FLAT, BOTH),
     Instance(lone(noise=1.0, curvature=1e-3), FLAT, FIRST),
@@ -191,11 +196,12 @@ LEMMA_INSTANCES = [  # one cause of drift alone is at work in each
     Instance(lone(apart=1.0), ROUND, FIRST),
     Instance(lone(x0=1.0), ROUND, BOTH),
 ]
+LONG = np.tile(FIRST, (50, 1))
 THEOREM_INSTANCES = {
-    "initial gap": Instance(Quadratic([1.0, 1 / 60], np.zeros((1, 2)), 0.0, [0, 1]), GeneralizedFedAvg(1e-4, 1, 5e3), np.ones((60, 1))),
-    "window divergence": Instance(lone(apart=1.0, x0=-1.0), GeneralizedFedAvg(1e-4, 1, 5e3), np.tile(FIRST, (50, 1))),
-    "update noise": Instance(lone(noise=1.0, x0=1.0), GeneralizedFedAvg(1e-4, 1, 5e3), np.tile(FIRST, (50, 1))),
-}  # fmt: skip
+    "initial gap": Instance(Quadratic([1.0, 1 / 60], np.zeros((2, 2)), 0.0, [0, 1]), BOLD, BOTH[[0] * 60]),
+    "window divergence": Instance(lone(apart=1.0, x0=-1.0), BOLD, LONG),
+    "update noise": Instance(lone(noise=1.0, x0=1.0), BOLD, LONG),
+}
 
 
 def worst(found: Mapping[str, float], new: Mapping[str, float]) -> dict[str, float]:
