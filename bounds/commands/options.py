@@ -37,6 +37,9 @@ assume_option = click.option(
     metavar="NAME",
     help="An assumption taken for granted, or 'all'. May be repeated.",
 )
+within_option = click.option(
+    "--within", multiple=True, metavar="NAME=LOW:HIGH", help="A range for a constant that is chosen, e.g. eta=1:100."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 
 
@@ -89,6 +92,43 @@ def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[s
         typed.add(name)
         assignments[name] = value
     return parse_assignments(assignments)
+
+
+def over_names(text: str) -> list[str]:
+    """The names in a list such as "gamma,eta".
+
+    Raises:
+        FedboundsError: an empty name.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise FedboundsError(f"{text!r} is not a list of constants, e.g. gamma,eta")
+    return names
+
+
+def ranges(within: Iterable[str]) -> dict[str, tuple[float, float]]:
+    """The ranges of `--within NAME=LOW:HIGH`.
+
+    Raises:
+        FedboundsError: anything that does not read so.
+
+    Example:
+        >>> ranges(["eta=1:1e2"])
+        {'eta': (1.0, 100.0)}
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for text in within:
+        name, equals, ends = text.partition("=")
+        low, colon, high = ends.partition(":")
+        if not equals or not colon or not name.strip():
+            raise FedboundsError(f"--within {text!r} is not NAME=LOW:HIGH, e.g. eta=1:100")
+        values = parse_assignments({f"{name} from": low, f"{name} to": high}).values()
+        if any(getattr(value, "ndim", 0) for value in values):
+            raise FedboundsError(f"--within {text!r}: each end is one number")
+        if name.strip() in found:
+            raise FedboundsError(f"--within gives {name.strip()} twice")
+        found[name.strip()] = tuple(float(value) for value in values)  # pyright: ignore[reportArgumentType]
+    return found
 
 
 def refuse_lists(result: Result, constants: Mapping[str, Any]) -> None:

@@ -1,0 +1,71 @@
+"""fedbounds optimize: the best step sizes of a bound."""
+
+from __future__ import annotations
+
+import click
+
+from bounds.commands.options import (
+    constants_options,
+    emit,
+    form_option,
+    json_option,
+    key_argument,
+    number,
+    over_names,
+    ranges,
+    read_constants,
+    refuse_lists,
+    within_option,
+)
+from bounds.optimise import Infeasible, Minimum, optimise
+from bounds.registry import load
+
+
+@click.command("optimize")
+@key_argument
+@click.option("--over", required=True, metavar="NAMES", help="Constants to choose, e.g. --over gamma,eta.")
+@within_option
+@form_option
+@constants_options
+@json_option
+def optimize(
+    key: str,
+    over: str,
+    within: tuple[str, ...],
+    form: str | None,
+    settings: tuple[str, ...],
+    source: str | None,
+    bare: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Find the best step sizes of the result KEY under its conditions.
+
+    Answers with the minimiser and its active conditions, or says that the infimum is not attained (and where to), or
+    that nothing is admissible.
+
+    \b
+    fedbounds optimize arbitrary-participation/theorem-3.1 --over gamma,eta --within eta=1:100 \\
+        --set L=1 F=5 I=2 P=2 T=800 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
+    """
+    result = load(key)
+    constants = read_constants(settings, source, bare)
+    refuse_lists(result, constants)
+    answer = optimise(result, constants, over_names(over), within=ranges(within), form=form)
+    if as_json:
+        emit("optimize", {"key": key, "form": result.form(form).name, **answer.to_dict()})
+    elif isinstance(answer, Minimum):
+        click.echo(f"{key} [{result.form(form).name}]")
+        click.echo(f"  <= {number(answer.value)} at " + ", ".join(f"{n} = {number(v)}" for n, v in answer.at.items()))
+        click.echo(f"  active: {'; '.join(answer.active) or 'nothing'}")
+        click.echo(f"  largest term: {answer.evaluation.dominant}   ({answer.method})")
+        if answer.note:
+            click.echo(f"  {answer.note}")
+    elif isinstance(answer, Infeasible):
+        click.echo(f"{key} [{result.form(form).name}]\n  infeasible: {answer.why}")
+    else:
+        click.echo(f"{key} [{result.form(form).name}]")
+        click.echo(f"  infimum {number(answer.infimum)}, not attained: {answer.direction}")
+        for name, limit in answer.terms.items():
+            click.echo(f"    {name} tends to {number(limit)}")
+        if answer.advice:
+            click.echo(f"  {answer.advice}")

@@ -1,0 +1,90 @@
+"""fedbounds rounds: how many rounds until a bound is below epsilon, and the inverse questions."""
+
+from __future__ import annotations
+
+import click
+
+from bounds.commands.options import (
+    constants_options,
+    emit,
+    form_option,
+    json_option,
+    key_argument,
+    number,
+    over_names,
+    ranges,
+    read_constants,
+    refuse_lists,
+    within_option,
+)
+from bounds.grammar import parse_assignments
+from bounds.registry import load
+from bounds.rounds import Largest, Never
+from bounds.rounds import rounds as count_rounds
+
+
+@click.command("rounds")
+@key_argument
+@click.option("--epsilon", required=True, metavar="E", help="The target for the measure (a squared norm).")
+@click.option("--solve", metavar="NAME", help="Give the rounds; find the largest NAME that still reaches epsilon.")
+@click.option("--optimize", "over", metavar="NAMES", default="", help="Constants chosen anew for every T.")
+@click.option("--dimension", type=click.IntRange(1), metavar="D", help="Of the model, to count the bits sent.")
+@within_option
+@form_option
+@constants_options
+@json_option
+def rounds(
+    key: str,
+    epsilon: str,
+    solve: str | None,
+    over: str,
+    dimension: int | None,
+    within: tuple[str, ...],
+    form: str | None,
+    settings: tuple[str, ...],
+    source: str | None,
+    bare: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """How many rounds until the bound of KEY is at most epsilon, or why never.
+
+    Epsilon bounds the measure itself: for squared gradient norms, tables that speak of the norm mean its square root.
+
+    \b
+    fedbounds rounds arbitrary-participation/corollary-3.2 --epsilon 1e-2 \\
+        --set L=1 F=5 I=2 P=2 S=2 sigma=1 nu=2 beta=0.5 delta=0
+    fedbounds rounds arbitrary-participation/corollary-3.2 --epsilon 1 --solve delta \\
+        --set T=800 L=1 F=5 I=2 P=2 S=2 sigma=1 nu=2 beta=0.5
+    """
+    result = load(key)
+    target = parse_assignments({"epsilon": epsilon})["epsilon"]
+    constants = read_constants(settings, source, bare)
+    refuse_lists(result, constants)
+    answer = count_rounds(
+        result,
+        target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
+        constants,
+        optimize_over=over_names(over) if over else (),
+        within=ranges(within) or None,
+        form=form,
+        dimension=dimension,
+        solve=solve,
+    )
+    if as_json:
+        emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict()})
+        return
+    click.echo(f"{key} [{result.form(form).name}], epsilon = {number(answer.epsilon)}")
+    if isinstance(answer, Never):
+        click.echo(f"  never: {answer.why}")
+    elif isinstance(answer, Largest):
+        if answer.value is None:
+            click.echo(f"  no {answer.name} reaches it: {answer.why}")
+        else:
+            click.echo(f"  largest {answer.name}: {number(answer.value)}")
+    else:
+        click.echo(f"  {answer.rounds} rounds   ({answer.method})")
+        counted = {k.replace("_", " "): v for k, v in vars(answer.cost).items() if k != "rounds" and v is not None}
+        for name, value in counted.items():
+            click.echo(f"  {name}: {value:.12g}")
+        for name, value in answer.at.items():
+            click.echo(f"  {name} = {number(value)}")
