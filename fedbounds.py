@@ -51,7 +51,7 @@ COMMANDS = {
     "eval": ("bounds.commands.evaluate:evaluate", "Evaluate a result for chosen constants."),
     "optimize": ("bounds.commands.optimize:optimize", "Find the best step sizes of a bound."),
     "rounds": ("bounds.commands.rounds:rounds", "How many rounds until a bound is below epsilon."),
-    "compare": ("bounds.commands.compare:compare", "Draw bounds against each other over a varying constant."),
+    "compare": ("figures.compare:compare", "Draw bounds against each other over a varying constant."),
     "run": ("empirical.commands:run", "Run the simulations of a TOML file."),
     "results": ("empirical.commands:results", "The table of a TOML file's runs."),
     "figure": ("figures.commands:figure", "Draw a figure by name or from a TOML file."),

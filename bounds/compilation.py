@@ -15,7 +15,7 @@ from bounds.clients import REDUCTIONS
 from bounds.result import Form
 
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
-CHUNK = 16384  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
+CHUNK = 8192  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
 
 
 class _Printer(NumPyPrinter):
@@ -62,62 +62,59 @@ def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:
 
 
 def holds(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
-    """Whether left op right, elementwise, up to rounding; the strict operators are strict."""
+    """Whether left op right, elementwise, up to rounding of the right-hand side; the strict operators are strict."""
     if op in ("<", ">"):
         return left < right if op == "<" else left > right
-    plainly = left <= right if op == "<=" else left >= right if op == ">=" else left == right
-    if np.all(plainly):
-        return plainly
-    slack = ROUNDING * np.maximum(np.abs(left), np.abs(right))
-    return plainly | ((np.abs(left - right) <= slack) & np.isfinite(slack))
+    ends = right * (1 + ROUNDING), right * (1 - ROUNDING)
+    if op == "<=":
+        return left <= np.maximum(*ends)
+    if op == ">=":
+        return left >= np.minimum(*ends)
+    return (left <= np.maximum(*ends)) & (left >= np.minimum(*ends))
 
 
 class Parts(NamedTuple):
-    """Everything about a form at given constants; arrays of the settings' shape, or of a shape that broadcasts to it.
+    """A form at given constants; arrays of the settings' shape, or of a shape that broadcasts to it.
 
     Attributes:
         terms: in order.
-        sides: (left, right) of each condition.
-        extremes: the extreme admissible value of the constant each condition limits; None where there is none.
         prescribed: the step sizes that the form sets.
         total: the sum of the terms.
         holds: whether each condition holds.
     """
 
     terms: list[np.ndarray]
-    sides: list[tuple[np.ndarray, np.ndarray]]
-    extremes: list[np.ndarray | None]
     prescribed: list[np.ndarray]
     total: np.ndarray
     holds: list[np.ndarray]
 
 
-Blocks = Iterator[tuple[slice | None, list[np.ndarray], list[np.ndarray]]]
+Blocks = Iterator[tuple[slice | None, list[np.ndarray]]]
 
 
 class Compiled:
-    """The numpy functions of one form: `value(constants)` is the bound alone, `parts(constants)` everything.
+    """The numpy functions of one form.
 
-    Constants are arrays that broadcast against each other; a vector over clients has the clients last. Many settings are
-    worked through in chunks, so that intermediate results stay in the cache; equal expressions are computed once.
+    `value(constants)` is the bound alone; `parts(constants)` has its terms and whether its conditions hold;
+    `sides(constants)` shows the conditions. Constants are arrays that broadcast against each other; a vector over
+    clients has the clients last. Many settings are worked through in chunks, so that intermediate results stay in the
+    cache.
     """
 
     def __init__(self, form: Form, vectors: frozenset[str]) -> None:
         self._vectors = vectors
-        terms = [t.expression for t in form.terms]
         self._operators = [c.op for c in form.conditions]
-        pieces: list[sp.Expr | None] = [*terms, *(side for c in form.conditions for side in (c.left, c.right))]
-        pieces += [c.extreme for c in form.conditions]
-        pieces += form.prescribes.values()
-        self._pieces = pieces
-        self._splits = np.cumsum([len(terms), 2 * len(form.conditions), len(form.conditions)]).tolist()
+        terms = [t.expression for t in form.terms]
+        self._sizes = len(terms), len(form.prescribes)
+        sides = [side for c in form.conditions for side in (c.left, c.right)]
+        extremes = [c.extreme for c in form.conditions]
+        self._has_extreme = [e is not None for e in extremes]
         self._expressions = {
             "value": (sp.Add(*terms),),
-            # an expression that occurs twice is one result; a letter needs none
-            "parts": tuple(dict.fromkeys(e for e in pieces if e is not None and not e.is_Symbol)),
+            "parts": (*terms, *form.prescribes.values(), *sides),
+            "sides": (*sides, *(e for e in extremes if e is not None)),
         }
-        known = [e for e in pieces if e is not None]
-        self._names = {"value": arguments(self._expressions["value"]), "parts": arguments(known)}
+        self._names = {which: arguments(expressions) for which, expressions in self._expressions.items()}
         self._functions: dict[str, Callable[..., list[np.ndarray]]] = {}
 
     def _function(self, which: str) -> Callable[..., list[np.ndarray]]:
@@ -125,31 +122,26 @@ class Compiled:
             self._functions[which] = compile_expressions(self._names[which], self._expressions[which])
         return self._functions[which]
 
-    def _inputs(
-        self, which: str, constants: Mapping[str, np.ndarray]
-    ) -> tuple[list[np.ndarray], tuple[int, ...], bool]:
-        """The arguments, the shape of the settings, and whether the arguments end in a client axis."""
-        names = [s.name for s in self._names[which]]
+    def _shape(self, which: str, constants: Mapping[str, np.ndarray]) -> tuple[int, ...]:
+        """The shape of the settings."""
+        shapes = {s.name: np.shape(constants[s.name]) for s in self._names[which]}
+        return np.broadcast_shapes(*(shape[:-1] if n in self._vectors else shape for n, shape in shapes.items()))
+
+    def _chunks(self, which: str, constants: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> Blocks:
+        """(place, results) of one chunk after the other; the place is None if there is only one."""
+        function, names = self._function(which), [s.name for s in self._names[which]]
         values = [np.asarray(constants[name], dtype=float) for name in names]
         clients = bool(self._vectors & set(names))
         if clients:
             values = [v if n in self._vectors else v[..., None] for n, v in zip(names, values, strict=True)]
-        return values, np.broadcast_shapes(*(v.shape[:-1] if clients else v.shape for v in values)), clients
 
-    def _chunks(self, which: str, values: list[np.ndarray], shape: tuple[int, ...], clients: bool) -> Blocks:
-        """(place, arguments, results) of one chunk after the other; the place is None if there is only one."""
-        function = self._function(which)
-
-        def run(chunk: list[np.ndarray]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        def run(chunk: list[np.ndarray]) -> list[np.ndarray]:
             with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
                 results = [np.asarray(r, dtype=float) for r in function(*chunk)]
-            if clients:
-                results = [r[..., 0] if r.ndim else r for r in results]
-                chunk = [c[..., 0] for c in chunk]
-            return chunk, results
+            return [r[..., 0] if r.ndim else r for r in results] if clients else results
 
         if math.prod(shape) <= CHUNK:
-            yield None, *run(values)
+            yield None, run(values)
             return
         rows = max(1, CHUNK // max(1, math.prod(shape[1:])))
         # inputs that vary along the first axis are sliced; the others are used whole
@@ -157,48 +149,48 @@ class Compiled:
         along = [v.ndim == axes and v.shape[0] == shape[0] for v in values]
         for start in range(0, shape[0], rows):
             place = slice(start, start + rows)
-            yield place, *run([v[place] if sliced else v for v, sliced in zip(values, along, strict=True)])
+            yield place, run([v[place] if sliced else v for v, sliced in zip(values, along, strict=True)])
+
+    def _whole(self, which: str, constants: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+        shape = self._shape(which, constants)
+        whole = np.empty((len(self._expressions[which]), *shape))
+        for place, results in self._chunks(which, constants, shape):
+            if place is None:
+                return results
+            for into, result in zip(whole, results, strict=True):
+                into[place] = result
+        return list(whole)
 
     def value(self, constants: Mapping[str, np.ndarray]) -> np.ndarray:
         """The bound alone, at every setting."""
-        values, shape, clients = self._inputs("value", constants)
-        total = np.empty(shape)
-        for place, _, (result,) in self._chunks("value", values, shape, clients):
-            if place is None:
-                return result
-            total[place] = result
-        return total
+        return self._whole("value", constants)[0]
+
+    def sides(self, constants: Mapping[str, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
+        """Left, right, and the extreme admissible value of what it limits (or None), for every condition."""
+        flat = self._whole("sides", constants)
+        extremes = iter(flat[2 * len(self._operators) :])
+        return [
+            (flat[2 * i], flat[2 * i + 1], next(extremes) if has else None) for i, has in enumerate(self._has_extreme)
+        ]
 
     def parts(self, constants: Mapping[str, np.ndarray]) -> Parts:
-        """Terms, both sides of every condition and whether it holds, extremes, prescribed values and the total."""
-        values, shape, clients = self._inputs("parts", constants)
-        names, unique = self._names["parts"], self._expressions["parts"]
-        results = [np.empty(shape) for _ in unique]
-        total, verdicts = np.empty(shape), [np.empty(shape, dtype=bool) for _ in self._operators]
-        for place, chunk, outputs in self._chunks("parts", values, shape, clients):
-            terms, sides, *_ = self._arranged(dict(zip((*unique, *names), (*outputs, *chunk), strict=True)))
-            added = total[place] if place else np.empty(np.broadcast_shapes(*(t.shape for t in terms)))
-            np.copyto(added, terms[0])
-            for term in terms[1:]:
-                added += term
-            checked = [holds(a, op, b) for (a, b), op in zip(sides, self._operators, strict=True)]
+        """Terms, prescribed values, the total, and whether each condition holds."""
+        terms, prescribed = self._sizes
+        kept, shape = terms + prescribed, self._shape("parts", constants)
+        whole = np.empty((kept + 1, *shape))  # the last is the total
+        verdicts = [np.empty(shape, dtype=bool) for _ in self._operators]
+        for place, results in self._chunks("parts", constants, shape):
+            sides = results[kept:]
+            checked = [holds(sides[2 * i], op, sides[2 * i + 1]) for i, op in enumerate(self._operators)]
             if place is None:
-                return Parts(
-                    *self._arranged(dict(zip((*unique, *names), (*outputs, *chunk), strict=True))), added, checked
-                )
-            for into, output in zip((*results, *verdicts), (*outputs, *checked), strict=True):
-                into[place] = output
-        whole = [np.broadcast_to(v[..., 0] if clients else v, shape) for v in values]
-        return Parts(*self._arranged(dict(zip((*unique, *names), (*results, *whole), strict=True))), total, verdicts)
-
-    def _arranged(
-        self, found: Mapping[sp.Expr, np.ndarray]
-    ) -> tuple[list[np.ndarray], list[tuple[np.ndarray, np.ndarray]], list[np.ndarray | None], list[np.ndarray]]:
-        """Terms, sides, extremes and prescribed values."""
-        flat = [None if e is None else found[e] for e in self._pieces]
-        a, b, c = self._splits
-        sides = flat[a:b]
-        return flat[:a], list(zip(sides[::2], sides[1::2], strict=True)), flat[b:c], flat[c:]  # pyright: ignore
+                return Parts(results[:terms], results[terms:kept], np.asarray(sum(results[:terms])), checked)
+            total = whole[-1][place]
+            total[...] = results[0]
+            for term in results[1:terms]:
+                total += term
+            for into, result in zip((*whole[:-1], *verdicts), (*results[:kept], *checked), strict=True):
+                into[place] = result
+        return Parts([*whole[:terms]], [*whole[terms:kept]], whole[-1], verdicts)
 
 
 @lru_cache(maxsize=256)

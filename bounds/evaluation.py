@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import sympy as sp
 
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
-from bounds.result import Derived, Form, Result
+from bounds.result import Condition, Derived, Form, Result
 from bounds.symbols import Constant, NoConstant, Quantity, Source
 
 AGREEMENT = 1e-9  # relative difference at which a given and a derived constant contradict each other
@@ -25,16 +26,52 @@ Value = float | int | np.ndarray | Iterable[float] | Constant
 
 @dataclass(frozen=True)
 class CheckedCondition:
-    """One condition at the given constants: both sides, whether it holds, and the extreme admissible value."""
+    """One condition at the given constants: whether it holds, and, when asked for, what there is to show about it.
 
-    text: str
-    latex: str
-    why: str
+    Attributes:
+        condition: the relation.
+        holds: whether it holds, up to rounding.
+        shown: both sides and the extreme admissible value, computed when first needed.
+    """
+
+    condition: Condition
     holds: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    limits: str
-    admissible: np.ndarray | None
+    shown: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(repr=False, compare=False)
+
+    @property
+    def text(self) -> str:
+        """The relation in plain text."""
+        return self.condition.text
+
+    @property
+    def latex(self) -> str:
+        """The relation in LaTeX."""
+        return self.condition.latex
+
+    @property
+    def why(self) -> str:
+        """Where the proof uses it."""
+        return self.condition.why
+
+    @property
+    def limits(self) -> str:
+        """The constant that it caps or floors ("" for none)."""
+        return "" if self.condition.limits is None else self.condition.limits.name
+
+    @property
+    def left(self) -> np.ndarray:
+        """The left-hand side's value."""
+        return self.shown()[0]
+
+    @property
+    def right(self) -> np.ndarray:
+        """The right-hand side's value."""
+        return self.shown()[1]
+
+    @property
+    def admissible(self) -> np.ndarray | None:
+        """The extreme admissible value of the constant that it limits; None where there is no closed form."""
+        return self.shown()[2]
 
 
 @dataclass(frozen=True)
@@ -138,21 +175,13 @@ def evaluate(
     chosen = result.form(form)
     known = resolve_constants(result, chosen, constants)
     vectors = frozenset(q.name for q in result.notation.values() if q.shape)
-    parts = compile_form(chosen, vectors).parts({name: np.asarray(c.value, dtype=float) for name, c in known.items()})
+    compiled = compile_form(chosen, vectors)
+    numbers = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
+    parts = compiled.parts(numbers)
+    shown = cache(lambda: compiled.sides(numbers))
     checks = tuple(
-        CheckedCondition(
-            text=c.text,
-            latex=c.latex,
-            why=c.why,
-            holds=verdict,
-            left=left,
-            right=right,
-            limits=c.limits.name if c.limits is not None else "",
-            admissible=extreme,
-        )
-        for c, verdict, (left, right), extreme in zip(
-            chosen.conditions, parts.holds, parts.sides, parts.extremes, strict=True
-        )
+        CheckedCondition(c, verdict, lambda i=i: shown()[i])
+        for i, (c, verdict) in enumerate(zip(chosen.conditions, parts.holds, strict=True))
     )
     valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if checks else np.asarray(True)
     statuses = _assumption_statuses(chosen, assume, checked or {})

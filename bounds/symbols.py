@@ -138,13 +138,13 @@ class Domain:
             >>> Domain(1, 5, integer=True).contains_all(np.array([1.0, 5.0, 2.5]))
             False
         """
-        with np.errstate(invalid="ignore"):
-            low, high = values.min(), values.max()  # nan if there is one
-        if not self.contains(low) or not self.contains(high):
-            return False
         flat = values.reshape(-1)
-        pieces = (flat[i : i + 8192] for i in range(0, flat.size, 8192)) if self.integer else ()
-        return all(bool((piece == np.floor(piece)).all()) for piece in pieces)
+        pieces = [flat[i : i + 32768] for i in range(0, flat.size, 32768)]
+        with np.errstate(invalid="ignore"):
+            ends = np.array([end for piece in pieces for end in (piece.min(), piece.max())])  # nan if there is one
+        if not self.contains(ends).all():
+            return False
+        return not self.integer or all(bool((piece == np.floor(piece)).all()) for piece in pieces)
 
     def __str__(self) -> str:
         left = "(" if self.low_open else "["

@@ -4,11 +4,12 @@ Numbers are small and round, so that what hypothesis shrinks to can be read and 
 `testing`.
 
 Example:
-    >>> from hypothesis import given
-    >>> @given(quadratics(clients=3))
-    ... def test_every_client_has_a_gradient(problem):
-    ...     assert problem.centres.shape[0] == 3
-    >>> test_every_client_has_a_gradient()
+    >>> from hypothesis import given, settings
+    >>> @settings(max_examples=10)
+    ... @given(quadratics(clients=3))
+    ... def test_every_client_has_a_centre(problem):
+    ...     assert problem.centres.shape == (3, problem.dimension)
+    >>> test_every_client_has_a_centre()
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bounds.errors import MissingExtra
+from bounds.symbols import Constant
 from empirical.invariants.cases import Case, PlainProblem
 from empirical.participation import (
     Bernoulli,
@@ -174,9 +176,12 @@ def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = F
         unit_sum: only those whose weights always sum to one, as the theorems need.
 
     Example:
-        >>> from hypothesis import find
-        >>> find(processes(), lambda process: not process.sums_to_one).kind
-        'bernoulli'
+        >>> from hypothesis import given, settings
+        >>> @settings(max_examples=10)
+        ... @given(processes(clients=4))
+        ... def test_mean_weights_are_at_least_zero(process):
+        ...     assert (process.mean(0) >= 0).all()
+        >>> test_mean_weights_are_at_least_zero()
     """
     N = draw(_sizes(clients, 6))
     counts, flags = st.integers(1, N), st.booleans()
@@ -191,10 +196,11 @@ def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = F
         st.builds(WithoutReplacement, st.just(N), counts),
         st.builds(Permutation, st.just(N), counts, flags),
         st.builds(PeriodicGroups, st.just(N), st.integers(1, N // groups), slots, offset=offset, **periodic),
-        st.builds(GroupMarkov, st.just(N), groups=st.just(groups), leave=fractions if groups > 1 else st.just(0.0)),
         st.builds(Cyclic, st.just(N), st.just(groups), flags),
         st.builds(Recorded, participation_matrices(8, N, unit_sum=unit_sum)),
     ]
+    if groups > 1:
+        kinds.append(st.builds(GroupMarkov, st.just(N), groups=st.just(groups), leave=fractions))
     if not unit_sum:
         kinds.append(st.builds(Bernoulli, st.just(N), st.lists(fractions, min_size=N, max_size=N), flags))
     return draw(st.one_of(kinds))
@@ -264,14 +270,19 @@ def cases(
         noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1.
 
     Example:
-        >>> from hypothesis import find
-        >>> find(cases(), lambda case: case.interval > case.rounds).interval
-        2
+        >>> from hypothesis import given, settings
+        >>> from empirical.invariants import generalized_fedavg
+        >>> @settings(max_examples=10)
+        ... @given(cases(noise=True))
+        ... def test_every_round_has_a_model(case):
+        ...     assert len(case.models(generalized_fedavg)) == case.rounds + 1
+        >>> test_every_round_has_a_model()
     """
     problem = draw(plain_problems() if problems is None else problems)
     I, P, T = draw(schedules(covered=False))
     q = draw(participation_matrices(T, problem.clients))
-    smoothness = problem.constants()["smoothness"].value
+    smoothness = problem.constants()["smoothness"]
+    assert isinstance(smoothness, Constant)
     noises = None
     if noise:
         rng = np.random.default_rng(draw(st.integers(0, 2**16)))
@@ -279,7 +290,7 @@ def cases(
     return Case(
         PlainProblem.of(problem, noises),
         q,
-        step_size=draw(st.sampled_from([0.5, 0.25, 0.125])) / smoothness,
+        step_size=draw(st.sampled_from([0.5, 0.25, 0.125])) / float(smoothness.value),
         local_steps=I,
         multiplier=draw(st.sampled_from(multipliers)),
         interval=P,

@@ -150,9 +150,11 @@ def check_invariants(
     Example:
         >>> def never_amplifies(problem, weights, **numbers):
         ...     return generalized_fedavg(problem, weights, **numbers | {"multiplier": 1.0})
-        >>> report = check_invariants(never_amplifies, examples=20)
-        >>> [verdict.name for verdict in report.broken][:3]
-        ['anchor form', 'summed displacements', 'two sided step sizes']
+        >>> report = check_invariants(never_amplifies, invariants=["translation", "two sided step sizes"])
+        >>> [verdict.status for verdict in report.verdicts]
+        ['held', 'broken']
+        >>> report["two sided step sizes"].counterexample.told
+        'at t = 1: [0.25], expected [0]'
 
     Source: Wang & Ji 2022, Algorithm 1.
     """
@@ -242,7 +244,7 @@ def _find(
     strategy: SearchStrategy[Case], condition: Callable[[Case], bool], examples: int, seed: int, shrink: bool = True
 ) -> Case | None:
     """The smallest case that hypothesis finds to meet the condition, if any; with one seed it tries the same cases."""
-    from hypothesis import HealthCheck, Phase, Verbosity, find, settings
+    from hypothesis import Phase, Verbosity, find, settings
     from hypothesis.errors import Flaky, NoSuchExample
 
     quiet = settings(
@@ -251,7 +253,6 @@ def _find(
         database=None,
         deadline=None,
         derandomize=False,
-        suppress_health_check=list(HealthCheck),
         verbosity=Verbosity.quiet,
     )
     try:

@@ -1,6 +1,8 @@
 """The first room: every constant against an independent derivation, golden numbers, limits, rescaling, dimensions."""
 
 import math
+from collections import Counter
+from itertools import combinations, product
 
 import mpmath
 import numpy as np
@@ -193,6 +195,145 @@ def test_corollary_4_8_s_interval_turns_the_window_divergence_into_six_d_squared
     assert sp.simplify((flat.right.subs(n.P, P) / n.T) - (cap.left / cap.right) ** 2) == 0
 
 
+# --- the conditions, the lemmas and Table 1, from where they come -------------------------------------------------
+
+
+def test_the_caps_are_where_the_steps_of_the_proof_stop_to_hold():
+    local, both, half = result("theorem-3.1").form("explicit").conditions
+    a = local.right * n.L * n.I * n.P
+    assert 1 - 72 * a**2 == R(1, 2)  # what the gradient keeps of gamma eta I P/2
+    step = both.right
+    assert sp.simplify(step / (2 * n.I * n.P) - step**2 * n.L) == 0  # the squared update, after (C.15)
+    lemma = result("lemma-c.1").form("sharp").conditions[0].right
+    assert sp.simplify(12 * n.I * (n.L * lemma) ** 2 - 1 / (12 * n.I)) == 0
+    assert sp.simplify(8 * n.I * n.P * (n.L * local.right) ** 2 - 1 / (18 * n.I * n.P)) == 0
+    assert (half.left, half.op, half.right) == (n.P, "<=", n.T / 2)
+    assert all(2 * P * (T // P) >= T for T in range(1, 200) for P in range(1, T // 2 + 1))
+
+
+def test_the_lemmas_at_the_alternating_pairs():
+    pairs = {k: v for k, v in ALTERNATING.items() if k not in ("F", "T", "eta", "rho", "beta")}
+    pairs |= dict(sigma=math.sqrt(0.5), sumsq=0.5)
+    assert value("lemma-c.1", "printed", **pairs) == pytest.approx(0.1334635417, abs=5e-11)
+    both = dict(pairs, rho=math.sqrt(0.5), beta=0.5, gradsq=9.25)
+    assert value("lemma-c.2", "printed", **both) == pytest.approx(1.6068793403, abs=5e-11)
+
+
+def leading(name, form=None):
+    """The limit of sqrt(T) times a printed bound, with L = F = 1, d = 0 and rho = 1/sqrt(S)."""
+    bound = sum(t.expression for t in result(name).form(form or "printed").terms)
+    ours = bound.subs({n.L: 1, n.F: 1, n.d: 0, n.rho: 1 / sp.sqrt(n.S)})
+    return sp.limit(sp.expand(ours * sp.sqrt(n.T)), n.T, sp.oo)
+
+
+def test_table_1_is_what_the_corollaries_leave_for_many_rounds():
+    for row, corollary in (("regularized", "4.3"), ("mixing", "4.8"), ("independent", "4.8")):
+        rate = result(f"table-1-{row}").form("printed").bound * sp.sqrt(n.T)
+        assert sp.simplify(rate - leading(f"corollary-{corollary}")) == 0
+    rate, likely = (result("table-1-mixing").form(f).bound for f in ("printed", "printed:probability"))
+    markov, expected = (result("proposition-4.7").form(f).bound for f in ("repaired:markov", "printed"))
+    assert sp.simplify(likely / rate - markov / expected) == 0
+    waiting = result("section-5-wait-for-all").form("printed").bound
+    regularized = result("table-1-regularized").form("printed").bound
+    fewer = {n.sigma: n.sigma / sp.sqrt(n.M), n.S: n.N, n.I: 1, n.T: n.T / n.P}
+    assert sp.simplify(waiting - regularized.subs(fewer, simultaneous=True)) == 0
+    assert sp.simplify(waiting.subs(n.M, n.P * n.S * n.I / n.N) - regularized) == 0
+
+
+def test_the_tail_of_table_1_is_1302_times_what_it_is_in_expectation():
+    # S = 10 of N = 250 at ln(2/c) = 1: Corollary 4.8's P does not remove 1/(2 upsilon^2)
+    setting = dict(N=250, P=7, d=1.3)
+    likely = value("proposition-4.7", "printed:probability", **setting, c=2 / math.e)
+    assert likely / value("proposition-4.7", **setting, S=10) == pytest.approx(1302.08, abs=0.01)
+
+
+def test_the_cap_on_local_steps_asks_for_a_tiny_initial_gap():
+    setting = dict(L=1, F=1, I=1, T=10**9, N=250, S=10, d=1, sigma=1)
+    cap = evaluate(result("corollary-4.8"), setting, form="printed").conditions[0]
+    assert float(cap.right) == pytest.approx(4.17e-4, abs=5e-7) and not cap.holds
+    at_cap = dict(setting, F=float(cap.right) ** 2)
+    assert evaluate(result("corollary-4.8"), at_cap, form="printed").valid
+
+
+def test_uniform_subsets_have_the_derived_deviation_and_a_smaller_window_divergence():
+    N, S = 5, 2
+    offsets = np.random.default_rng(1).normal(size=(N, 3))
+    offsets -= offsets.mean(axis=0)
+    q = np.array([[(i in subset) / S for i in range(N)] for subset in combinations(range(N), S)])
+    evaluation = evaluate(result("proposition-4.7"), dict(N=N, S=S, P=1, d=np.linalg.norm(offsets, axis=1).max()))
+    assert float(evaluation.constants["upsilon"].value) ** 2 == pytest.approx(q.var(axis=0)[0])
+    exact = np.mean(np.sum((q @ offsets) ** 2, axis=1))
+    assert exact == pytest.approx((N - S) / (S * (N - 1)) * np.mean(np.sum(offsets**2, axis=1)))
+    assert (N - 1) * exact <= float(evaluation.value)
+    setting = {k: v for k, v in LONG.items() if k != "rho"} | dict(S=S)
+    rho = evaluate(result("corollary-3.2"), setting).constants["rho"].value
+    assert float(rho) ** 2 == pytest.approx(np.sum(q**2, axis=1)[0])
+
+
+def coin_windows(P, windows):
+    """The law of the sum over windows of (k/P - 1/2)^2 for a fair coin: {value: probability}."""
+    one = Counter()
+    for k in range(P + 1):
+        one[R(2 * k - P, 2 * P) ** 2] += R(math.comb(P, k), 2**P)
+    law = Counter({R(0): R(1)})
+    for _ in range(windows):
+        sums = Counter()
+        for (a, p), (b, q) in product(law.items(), one.items()):
+            sums[a + b] += p * q
+        law = sums
+    return law
+
+
+@pytest.mark.parametrize(("P", "windows"), [(4, 1), (15, 1), (40, 1), (6, 3)])
+def test_the_repaired_tail_holds_for_a_coin_by_enumeration(P, windows):
+    law = coin_windows(P, windows)
+    for c in (0.5, 0.1, 0.01, 0.001):
+        for theta in (0.5, 0.9):
+            setting = dict(N=1, d=1, P=P, c=c, theta=theta)  # the average over windows of (qbar - 1/2)^2
+            bound = value("proposition-4.7", "repaired:probability", **setting)
+            assert float(sum(p for v, p in law.items() if v > windows * bound)) <= c
+            chernoff = math.exp(-2 * theta * P * bound) / math.sqrt(1 - theta)  # lambda = 2 theta P, s^2 = 1/(4P)
+            assert chernoff == pytest.approx(c)
+            halved = value("proposition-4.7", "repaired:equal-weights", **setting, S=2)
+            assert 4 * halved == pytest.approx(bound)
+
+
+def test_the_form_without_a_cap_takes_the_interval_that_is_best_for_it():
+    setting = dict(L=2, F=3, I=4, T=10**6, N=20, S=5, d=1.5, sigma=0)
+    chosen = evaluate(result("corollary-4.8"), setting, form="repaired:any-I")
+    every = evaluate(result("corollary-4.8"), dict(setting, P=np.arange(1, 2000)), form="repaired:any-I")
+    both = every.terms["initial gap"] + every.terms["window divergence"]
+    assert chosen.valid and abs(float(chosen.constants["P"].value) - (1 + np.argmin(both))) <= 1
+    upsilon = math.sqrt((20 - 5) / 5) / 20
+    least = 8 * math.sqrt(6) * 20 * 1.5 * upsilon * math.sqrt(2 * 3 / 10**6)
+    assert least <= min(both) <= 1.001 * least
+
+
+def test_the_interval_of_corollary_4_8_is_the_nearest_whole_number_and_at_least_one():
+    setting = dict(L=1, F=1e-4, I=2, T=10**5, N=20, S=5, d=1, sigma=1)
+    upsilon2 = 15 / (5 * 20**2)
+    chosen = evaluate(result("corollary-4.8"), setting)
+    assert float(chosen.constants["P"].value) == round(upsilon2 * 20**2.5 * math.sqrt(2 * 10**5)) == 6000
+    everyone = evaluate(result("corollary-4.8"), dict(setting, S=20))
+    assert float(everyone.constants["P"].value) == 1 and everyone.terms["window divergence"] == 0
+
+
+def test_no_initial_gap_and_no_noise_leave_the_corollaries_finite():
+    for name in ("corollary-3.2", "corollary-4.3"):
+        setting = {k: v for k, v in LONG.items() if name == "corollary-3.2" or k not in ("nu", "beta", "delta")}
+        setting |= dict(d=1) if name == "corollary-4.3" else {}
+        for zero in (dict(F=0), dict(sigma=0), dict(F=0, sigma=0)):
+            tiny = {k: 1e-18 for k in zero}
+            assert value(name, **setting | zero) == pytest.approx(value(name, **setting | tiny), abs=1e-6)
+
+
+def test_the_number_of_clients_is_the_length_of_the_mean_weights():
+    qbar = np.array([0.5, 0.3, 0.2, 0, 0])
+    evaluation = evaluate(result("equation-15"), dict(qbar=qbar, d=2), form="printed")
+    assert float(evaluation.constants["N"].value) == 5
+    assert float(evaluation.value) == pytest.approx(5 * 4 * np.sum((qbar - 0.2) ** 2))
+
+
 # --- special forms, limits, order -------------------------------------------------------------------------------
 
 positive = st.floats(1e-3, 1e3)
@@ -352,7 +493,7 @@ def test_every_term_has_the_unit_of_its_measure_unless_the_paper_hides_a_scale(o
         if name.startswith(("table", "section")):
             continue  # orders that hide dimensional constants and say so
         measure = (form.measure or one.measure).dimension
-        hides = name == "corollary-4.8" or (name, form.name) in HIDES_A_SCALE
+        hides = (name == "corollary-4.8" and form.name != "repaired:any-I") or (name, form.name) in HIDES_A_SCALE
 
         def consistent(form=form, measure=measure):
             try:

@@ -163,7 +163,11 @@ def test_malformed_idx_files_are_one_line(tmp_path, content, message, packed):
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("content", [_GOOD, gzip.compress(_GOOD)[:-12], gzip.compress(_GOOD)[:30], b"\x1f\x8b\x08junk"])
+@pytest.mark.parametrize(
+    "content",
+    [_GOOD, gzip.compress(_GOOD, mtime=0)[:-12], gzip.compress(_GOOD, mtime=0)[:30], b"\x1f\x8b\x08junk"],
+    ids=["not packed", "end missing", "half missing", "junk"],
+)
 def test_damaged_gzip_files_are_one_line(tmp_path, content):
     path = tmp_path / "images.gz"
     path.write_bytes(content)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, evaluate
 from bounds.registry import load
 from empirical.algorithms import FedAvg, GeneralizedFedAvg
@@ -237,6 +238,76 @@ def test_the_smallest_planted_errors_that_the_theorem_would_show(term: str, expl
         assert comparison.guarantee
         found = smallest_planted_errors(comparison.measured[-1:], comparison.evaluation)[term]
         assert found == pytest.approx(factor, rel=0.1)
+
+
+# --- enumeration ------------------------------------------------------------------------------------------------
+
+
+def enumerated(problem: Quadratic, q: np.ndarray, gamma: float, I: int, eta: float, P: int) -> AlongTheRun:
+    """The same expectations as plain averages over every sequence of signs of the noise."""
+    N, d, T = problem.clients, problem.dimension, len(q)
+    A, c = np.stack([problem.hessian(n).numpy() for n in range(N)]), problem.centres.numpy()
+    draws = T * N * I * d
+    signs = 1.0 - 2.0 * (np.arange(2**draws)[:, None] >> np.arange(draws) & 1)
+    noise = problem.noise * signs.reshape(-1, T, N, I, d)
+
+    def gradients(x: np.ndarray) -> np.ndarray:  # (N, outcomes, d)
+        return np.stack([(x - c[n]) @ A[n] for n in range(N)])
+
+    def square(x: np.ndarray) -> np.ndarray:
+        return (x**2).sum(axis=-1).mean(axis=-1)
+
+    spread, drift, cohort = np.zeros((T, I + 1)), np.zeros((T, I + 1)), np.zeros((T, I))
+    participation, window = np.zeros(T), np.zeros(T // P)
+    x = start = np.tile(problem.x0.numpy(), (len(signs), 1))
+    for t in range(T):
+        at_start = gradients(start) - gradients(start).mean(axis=0)
+        participation[t] = square(np.tensordot(q[t], at_start, 1))
+        if t % P == 0 and t + P <= T:
+            window[t // P] = square(np.tensordot(q[t : t + P].mean(axis=0), at_start, 1))
+        y = np.repeat(x[None], N, axis=0)
+        for i in range(I + 1):
+            mean = np.tensordot(q[t], y, 1)
+            spread[t, i], drift[t, i] = q[t] @ square(y - mean), square(mean - start)
+            if i < I:
+                here = gradients(mean)
+                cohort[t, i] = q[t] @ square(here - np.tensordot(q[t], here, 1))
+                y = np.stack([y[n] - gamma * ((y[n] - c[n]) @ A[n] + noise[:, t, n, i]) for n in range(N)])
+        x = np.tensordot(q[t], y, 1)
+        if (t + 1) % P == 0:
+            x = start = start + eta * (x - start)
+    return AlongTheRun(spread, drift, cohort, participation, window, P)
+
+
+@pytest.mark.parametrize(
+    "hessians", [[[1.2, 0.5], [0.5, 0.7]], [[[1.2, 0.5], [0.5, 0.7]], [[0.3, -0.2], [-0.2, 2.0]]],
+                 [[[0.5, 0], [0, 1]], [[2, 0], [0, 0.1]]]]
+)  # fmt: skip
+def test_what_the_proof_bounds_agrees_with_every_outcome_of_the_noise(hessians: list) -> None:
+    problem = Quadratic(hessians, [[1.0, -2.0], [0.5, 3.0]], 0.8, [2.0, 1.0])
+    for q, I, P in (
+        ([[0.3, 0.7], [0.6, 0.4]], 2, 1),
+        ([[0.3, 0.7], [0.6, 0.4]], 2, 2),
+        ([[0.2, 0.8], [1.0, 0.0], [0.5, 0.5], [0.1, 0.9]], 1, 2),
+    ):
+        ours = along_the_run(GeneralizedFedAvg(0.3, I, 1.7, P), problem, np.array(q))
+        exact = enumerated(problem, np.array(q), 0.3, I, 1.7, P)
+        for name in ("spread", "drift", "cohort", "participation", "window"):
+            assert getattr(ours, name) == pytest.approx(getattr(exact, name), rel=1e-11, abs=1e-13), name
+
+
+def test_trajectory_constants_are_prefixes_of_the_run() -> None:
+    run = AlongTheRun(
+        np.zeros((4, 2)), np.zeros((4, 2)), np.array([[1.0], [4.0], [2.0], [9.0]]),
+        np.array([4.0, 1.0, 16.0, 1.0]), np.array([1.0, 7.0]), interval=2,
+    )  # fmt: skip
+    at = {name: constant.value for name, constant in run.constants(np.array([2, 3, 4])).items()}
+    assert np.asarray(at["cohort_divergence"]).tolist() == [2, 2, 3]
+    assert np.asarray(at["participation_divergence"]).tolist() == [2, 4, 4]
+    assert np.asarray(at["window_divergence"]).tolist() == [1, 1, 2]  # the mean over complete windows, not the largest
+    assert {constant.source for constant in run.constants().values()} == {"trajectory"}
+    with pytest.raises(FedboundsError, match="rounds = 1 hold no complete window"):
+        run.constants(1)
 
 
 # --- golden numbers ---------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ BAD_WEIGHTS = np.full((10, CLIENTS), 1 / CLIENTS)
         ({"algorithm": None, "phases": [(AMPLIFIED, 3)]}, "rounds = 10, but the phases have 3 rounds"),
         ({"algorithm": None, "phases": [(AMPLIFIED, -3)]}, r"phases\[0\].rounds = -3"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "-",
 )
 def test_bad_input_is_refused_in_one_line(change, says):
     with pytest.raises(FedboundsError, match=says) as caught:

@@ -35,7 +35,7 @@ REGULARIZED = Assumption(
 )
 UNBIASED_SAMPLING = Assumption(
     "unbiased-sampling",
-    "E q_t^n is the same for all clients n and all rounds t of a window",
+    "E q_t^n is the same for all clients n and all rounds t of a window (then it is 1/N, because sum_n q_t^n = 1)",
     "Section 4.2",
     participation=True,
 )

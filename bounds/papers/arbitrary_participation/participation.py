@@ -64,6 +64,12 @@ AVERAGE_WINDOW = single(
     r"\frac1{\lfloor T/P\rfloor}\sum_{t_0}\tilde\delta_{t_0}^2(P)",
     given="an event of probability at least 1 - c",
 )
+OVER_PARTICIPATION = replace(
+    LEAST_GRADIENT,
+    latex=r"\min_t\mathbb E\|\nabla f(\mathbf x_t)\|^2",
+    expectation="gradient noise and participation",
+    given="",
+)
 ALL_WINDOWS = single(WINDOW_DIVERGENCE.of, r"\tilde\delta^2(P)", given="an event of probability at least 1 - c")
 
 PROPOSITION_4_1 = Result(
@@ -117,7 +123,8 @@ EQUATION_15 = Result(
     notation=NOTATION,
     default="sharp:median",
     statement="For a window with mean weights qbar. Any common mu may be subtracted, because the gradient offsets sum "
-    "to zero; mu = 1/N with Cauchy-Schwarz gives (15), the median with the triangle inequality less.",
+    "to zero, by (12) after differentiating it; mu = 1/N with Cauchy-Schwarz gives (15), the median with the triangle "
+    "inequality less.",
     forms=(
         Form(
             "printed",
@@ -285,7 +292,7 @@ PROPOSITION_4_6 = Result(
             (),
             (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS),
             asymptotic="P -> infinity",
-            refuted_by="one-window-is-not-all-windows",
+            refuted_by="chebyshev-for-one-window",
             measure=ALL_WINDOWS,
             note="with probability 1 - c, by Chebyshev for one client and one window",
         ),
@@ -417,7 +424,7 @@ def corollary_4_8_forms() -> tuple[Form, ...]:
             asymptotic="T -> infinity",
             prescribes={"P": interval(upsilonhat), **steps(interval(upsilonhat))},
             derived=(EQUAL_WEIGHTS,),
-            refuted_by="long-run-variance-at-finite-window",
+            refuted_by="vanishing-long-run-variance",
             note="eq. (18) for mixing participation; rests on Proposition 4.6",
         ),
         Form(
@@ -471,6 +478,31 @@ def corollary_4_8_forms() -> tuple[Form, ...]:
             derived=(EQUAL_WEIGHTS,),
             note="any participation whose exact window variance is known, mixing included",
         ),
+        Form(
+            "repaired:any-I",
+            (
+                NOISE_4_3,
+                GAP_4_3,
+                Term("window divergence", 6 * N**2 * d**2 * upsilon**2 / P),
+                REPAIRED_DIVERGENCE,
+                DRIFT_NOISE,
+            ),
+            (HALF,),
+            sampled,
+            prescribes=STEPS_3_2,
+            derived=(
+                *rules,
+                Derived(
+                    "P",
+                    ("upsilon", "N", "d", "L", "F", "T"),
+                    sp.Max(1, floor(N * d * upsilon * sqrt(3 * T / (8 * L * F)) + Rational(1, 2))),
+                    "the whole number nearest to N d upsilon sqrt(3 T/(8 L F)), least in P",
+                    free=True,
+                ),
+            ),
+            note="Proposition 4.7 in Corollary 3.2: no cap on I and no hidden scale; the two terms that trade off in P "
+            "are together at least 8 sqrt(6) N d upsilon sqrt(L F/T)",
+        ),
     )
 
 
@@ -479,12 +511,7 @@ COROLLARY_4_8 = Result(
     kind="corollary",
     title="Convergence under mixing or independent participation",
     source=Source(PAPER, "Corollary 4.8", ("18",)),
-    measure=replace(
-        LEAST_GRADIENT,
-        latex=r"\min_t\mathbb E\|\nabla f(\mathbf x_t)\|^2",
-        expectation="gradient noise and participation",
-        given="",
-    ),
+    measure=OVER_PARTICIPATION,
     notation=NOTATION,
     default="repaired:integer-P",
     statement="Propositions 4.6 or 4.7 in Corollary 3.3 with P = upsilon^2 N^(5/2) sqrt(I T). The cap on I does not "

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sympy import Expr, Integer, Rational, log, sqrt
 
-from bounds.assumptions import Assumption
-from bounds.measures import LEAST_GRADIENT
+from bounds.assumptions import BOUNDED_BELOW, Assumption
+from bounds.measures import LEAST_GRADIENT, Measure
 from bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
     ERGODIC,
     INDEPENDENT_ROUNDS,
     MIXING,
+    NOISE,
     REGULARIZED,
     UNBIASED_SAMPLING,
 )
 from bounds.papers.arbitrary_participation.notation import NOTATION
+from bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from bounds.papers.arbitrary_participation.results import PAPER
 from bounds.result import Form, Result, Source, Term
 
 n = NOTATION
 HIDDEN = "one numerical constant, L, F, d and every term of lower order in T"
+LIKELY = replace(LEAST_GRADIENT, given="participation, an event of probability at least 1 - c")
+EVERYONE_CALLED = Assumption(
+    "everyone-called",
+    "in every window of P rounds every client makes at least M independent oracle calls at the window's first model",
+    "Section 5",
+    participation=True,
+)
 CITED = Assumption("cited", "the assumptions of the cited paper, which are not stated here", "Table 1")
 
 
@@ -29,6 +40,7 @@ def rate(
     statement: str,
     expressions: dict[str, Expr],
     kind: tuple[Assumption, ...],
+    measure: Measure = LEAST_GRADIENT,
     **refuted: str,
 ) -> Result:
     """One row of Table 1; `refuted` maps a form's qualifier to the erratum that refutes it."""
@@ -42,6 +54,7 @@ def rate(
             hides=HIDDEN,
             asymptotic="T -> infinity",
             refuted_by=refuted.get(form.partition(":")[2], ""),
+            measure=LIKELY if form.endswith(":probability") else None,
         )
         for form, expression in expressions.items()
     )
@@ -50,7 +63,7 @@ def rate(
         kind="remark",
         title=title,
         source=Source(PAPER, "Table 1" if name.startswith("table") else "Section 5"),
-        measure=LEAST_GRADIENT,
+        measure=measure,
         notation=NOTATION,
         default="printed",
         statement=statement,
@@ -59,7 +72,7 @@ def rate(
 
 
 SPEED = sqrt(n.S * n.I * n.T)
-NOISE = 1 + n.sigma**2
+ONE_PLUS_NOISE = 1 + n.sigma**2
 RESULTS = (
     rate(
         "table-1-regularized",
@@ -71,32 +84,37 @@ RESULTS = (
     rate(
         "table-1-ergodic",
         "Limit under ergodic participation",
-        "Tends to zero as T grows (Proposition 4.4), if P grows slowly enough with T.",
+        "Tends to zero as T grows (Proposition 4.4), if P grows with T such that T/P tends to infinity slowly enough: "
+        "the mean over the window at kP is (k + 1) times the mean of the first (k + 1)P rounds less k times that of "
+        "the first kP, which are means from the fixed t_0 = 0.",
         {"printed": Integer(0)},
         (*BOUNDED, UNBIASED_SAMPLING, ERGODIC),
+        OVER_PARTICIPATION,
     ),
     rate(
         "table-1-mixing",
         "Rate under mixing participation",
         "In expectation, and with probability 1 - c (Proposition 4.6, Corollary 4.8); both need Corollary 4.8's cap on "
         "I, which no T satisfies by itself.",
-        {"printed": NOISE / SPEED, "printed:probability": NOISE / (n.c * SPEED)},
+        {"printed": ONE_PLUS_NOISE / SPEED, "printed:probability": ONE_PLUS_NOISE / (n.c * SPEED)},
         (*BOUNDED, UNBIASED_SAMPLING, MIXING),
+        OVER_PARTICIPATION,
     ),
     rate(
         "table-1-independent",
         "Rate under participation that is independent over rounds",
-        "In expectation (Proposition 4.7, Corollary 4.8). The entry with probability 1 - c does not follow from "
-        "Corollary 4.8's P: a factor 1/upsilon^2 stays.",
-        {"printed": NOISE / SPEED, "printed:probability": NOISE * log(2 / n.c) / SPEED},
+        "In expectation (Proposition 4.7, Corollary 4.8), under Corollary 4.8's cap on I, which no T satisfies by "
+        "itself. The entry with probability 1 - c does not follow from Corollary 4.8's P: a factor 1/upsilon^2 stays.",
+        {"printed": ONE_PLUS_NOISE / SPEED, "printed:probability": ONE_PLUS_NOISE * log(2 / n.c) / SPEED},
         (*BOUNDED, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS),
+        OVER_PARTICIPATION,
         probability="lost-weight-variance",
     ),
     rate(
         "table-1-yan",
         "Rate of Yan et al. as cited",
         "Clients unavailable for at most E rounds in a row; also assumes bounded gradients. Not checked here.",
-        {"printed": NOISE * n.N ** Rational(1, 4) * sqrt(n.E) / sqrt(n.S * n.T)},
+        {"printed": ONE_PLUS_NOISE * n.N ** Rational(1, 4) * sqrt(n.E) / sqrt(n.S * n.T)},
         (CITED,),
     ),
     rate(
@@ -104,7 +122,7 @@ RESULTS = (
         "Rate of Gu et al. as cited",
         "Clients unavailable for at most E rounds in a row; also assumes Lipschitz Hessians and almost surely bounded "
         "noise. Not checked here.",
-        {"printed": NOISE * sqrt(n.E) / sqrt(n.N * n.I * n.T)},
+        {"printed": ONE_PLUS_NOISE * sqrt(n.E) / sqrt(n.N * n.I * n.T)},
         (CITED,),
     ),
     rate(
@@ -112,6 +130,6 @@ RESULTS = (
         "Rate of waiting until every client has taken part",
         "One step per window of P rounds with M oracle calls per client; with M = P S I/N it equals Corollary 4.3's.",
         {"printed": n.sigma * sqrt(n.P) / sqrt(n.M * n.N * n.T)},
-        (*BOUNDED, REGULARIZED),
+        (*NOISE, EVERYONE_CALLED, BOUNDED_BELOW),
     ),
 )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 import sympy as sp
-from sympy import Integer, Min, Rational, exp, floor, sqrt
+from sympy import Integer, Max, Min, Rational, exp, floor, sqrt
 
 from bounds.measures import LEAST_GRADIENT, Measure
 from bounds.named_numbers import NamedNumber
@@ -199,9 +199,19 @@ THEOREM_3_1 = Result(
 
 
 def at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: object) -> Form:
-    """A form of Theorem 3.1 with gamma and eta replaced by the corollary's; the caps then hold by construction."""
-    values = {gamma: steps["gamma"], eta: steps["eta"]}
-    terms = tuple(Term(t.name, cast(sp.Expr, t.expression.xreplace(values))) for t in form.terms)
+    """A form of Theorem 3.1 with gamma and eta replaced by the corollary's; the caps then hold by construction.
+
+    Every branch of a minimum is put in by itself: with no initial gap, or no noise, eta alone is 0 or infinite, but the
+    terms are not.
+    """
+    branches = steps["eta"].args if isinstance(steps["eta"], Min) else (steps["eta"],)
+
+    def substituted(expression: sp.Expr) -> sp.Expr:
+        values = [cast(sp.Expr, expression.xreplace({gamma: steps["gamma"], eta: b})) for b in branches]
+        falls = expression.as_coeff_exponent(eta)[1].is_negative
+        return Max(*values) if falls else Min(*values)
+
+    terms = tuple(Term(t.name, substituted(t.expression)) for t in form.terms)
     return replace(form, name=name, terms=terms, prescribes=steps, **changes)
 
 

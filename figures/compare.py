@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import click
@@ -92,14 +91,15 @@ def describe(table: Comparison, rows: int = 12) -> str:
 def write(table: Comparison, path: Path, constants: dict[str, object]) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        try:
-            path.write_text(table.to_csv(), encoding="utf-8")
-        except OSError as error:
-            raise FedboundsError(f"cannot write {path}: {error.strerror}") from None
+        from figures.picture import write_atomically
+
+        write_atomically(path, table.to_csv().encode())
         return [path]
-    curves = import_module("figures.curves")
-    drawn = [curves.Curve(row.label, table.settings, row.values) for row in table.rows]
-    picture = curves.compare_curves(
+    from figures.curves import compare_curves
+    from figures.picture import Curve
+
+    drawn = [Curve(row.label, table.settings, row.values) for row in table.rows]
+    picture = compare_curves(
         drawn,
         x_label=f"{table.name}: {table.meaning}",
         y_label="bound",
