@@ -53,7 +53,8 @@ def test_where_a_condition_fails_the_bound_is_dotted(exact):
 
 def test_a_corollary_is_one_point_per_number_of_rounds():
     corollary = load("arbitrary-participation/corollary-3.2")
-    family = confront_family(corollary, toy_example(), np.tile(np.eye(3), (100, 1)), [30, 300], local_steps=1, interval=3)
+    cycles = np.tile(np.eye(3), (100, 1))
+    family = confront_family(corollary, toy_example(), cycles, [30, 300], local_steps=1, interval=3)
     picture = overlay(family)
     assert len(picture.curves[0].x) == 2
     single = confront_family(corollary, toy_example(), CYCLE, [30], local_steps=1, interval=3)
