@@ -39,14 +39,16 @@ def seed_curve(label: str, x: np.ndarray, values: np.ndarray, smooth: float = 0.
 
 
 def draw(axes: Any, curves: Sequence[Curve], *, markers: bool = False) -> None:
-    """Draw curves on one pair of axes, told apart by colour, dash and marker."""
+    """Draw curves on one pair of axes, told apart by colour, dash and marker; on a logarithmic axis a band ends at a
+    tenth of its mean."""
     for i, curve in enumerate(curves):
         style: dict[str, Any] = {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i % len(DASHES)]}
         if markers:
             style |= {"marker": MARKERS[i % len(MARKERS)], "markevery": max(1, len(curve.x) // 12)}
         axes.plot(curve.x, curve.y, label=curve.label, **style)
         if curve.low is not None and curve.high is not None:
-            axes.fill_between(curve.x, curve.low, curve.high, color=style["color"], alpha=0.15, linewidth=0)
+            low = np.maximum(curve.low, curve.y / 10) if axes.get_yscale() == "log" else curve.low
+            axes.fill_between(curve.x, low, curve.high, color=style["color"], alpha=0.15, linewidth=0)
 
 
 def panels(
@@ -70,18 +72,20 @@ def panels(
     """
     count = len(groups)
     with styled():
-        figure = Figure(figsize=(max(4.6, 3.6 * count), 3.9))
+        figure = Figure(figsize=(max(4.8, 3.6 * count if count < 3 else 3.1 * count), 3.9))
         axes = figure.subplots(1, count, squeeze=False)[0]
         for i, (panel, (name, curves)) in enumerate(zip(axes, groups.items(), strict=True)):
+            panel.set_xscale(x_scale)
+            if y_scales is not None:
+                panel.set_yscale(y_scales[i])
             draw(panel, curves)
             panel.set_title(name)
             panel.set_xlabel(x_label)
             panel.set_ylabel(y_labels[i])
-            panel.set_xscale(x_scale)
-            if y_scales is not None:
-                panel.set_yscale(y_scales[i])
         handles, labels = axes[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(4, max(1, len(labels))))
+        inches = 0.08 * max(map(len, labels), default=0) + 0.6  # that one entry of the legend takes
+        columns = int(np.clip(figure.get_figwidth() // inches, 1, max(1, len(labels))))
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     data = [
         Curve(f"{name}: {c.label}" if count > 1 else c.label, c.x, c.y, c.low, c.high)

@@ -150,9 +150,28 @@ class Room:
 
     def figure_d_2(self) -> Picture:
         """The step size with and without amplification."""
-        runs = {k: v for k, v in self.step_size_runs().items() if all("done" in t.statuses for t in v)}
-        note = f"P = {self.scale.interval}; settings that diverged in any seed are left out."
-        return convergence("Figure D.2: the local step size", runs, self.scale, note)
+        runs = {k: v for k, v in self.step_size_runs().items() if all(set(t.statuses) == {"done"} for t in v)}
+        groups = {
+            f"{panel}, eta = {eta}": [
+                seed_curve(label.partition(", ")[2], *series(some, metric), SMOOTH)
+                for label, some in runs.items()
+                if label.startswith(f"eta = {eta},")
+            ]
+            for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy"))
+            for eta in (1, 10)
+        }
+        title = "Figure D.2: the local step size without and with amplification"
+        return panels(
+            groups,
+            x_label="round $t$",
+            y_labels=["$f(x_t)$"] * 2 + ["share of test images"] * 2,
+            title=title,
+            caption=f"{title}. P = {self.scale.interval}; settings that diverged in any seed are left out. "
+            f"{self.scale.words}. Moving average over 3 % of the points; mean and standard deviation over seeds.",
+            alternative=f"Four panels, training loss and test accuracy for eta = 1 and 10, for {', '.join(runs)}.",
+            provenance={"scale": self.scale.words, "runs": {k: v[0].spec for k, v in runs.items()}},
+            y_scales=["log", "log", "linear", "linear"],
+        )
 
     def figure_d_3(self) -> Picture:
         """The amplification factor."""

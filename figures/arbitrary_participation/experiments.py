@@ -58,7 +58,7 @@ class Scale:
         )
 
 
-# The best of GRID (and of 0.5 for the waiting methods) for each method, by training loss at the end.
+# Picked for each method from GRID (and 0.5 for the waiting methods) by training loss, at the scale of DEMO.
 STEPS = {AMPLIFIED: 1e-4, PLAIN: 1e-2, WAIT_MINIBATCH: 0.5, WAIT_FULL: 0.5}
 GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 SCALES = {
