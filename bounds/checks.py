@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from bounds.errors import FedboundsError
 
+LARGEST_COUNT = 2**63 - 1  # what numpy and TOML call an integer
+
 
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether the value is a real number; booleans and text are not.
@@ -21,6 +23,19 @@ def is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
+def is_finite(value: object) -> TypeGuard[int | float]:
+    """Whether the value is a real number that a float can hold.
+
+    Example:
+        >>> is_finite(1e308), is_finite(float("inf")), is_finite(10**400)
+        (True, False, False)
+    """
+    try:
+        return is_number(value) and math.isfinite(value)
+    except OverflowError:
+        return False
+
+
 def check_count(name: str, value: object, low: int = 1, high: int | None = None, why: str = "") -> int:
     """The value as an int, or an error that quotes it with the legal range; 10.0 is whole, True is not.
 
@@ -28,7 +43,7 @@ def check_count(name: str, value: object, low: int = 1, high: int | None = None,
         name: what the user calls it.
         value: what the user gave.
         low: the least legal value.
-        high: the largest legal value, if any.
+        high: the largest legal value; that of a 64-bit integer if not given.
         why: the reason for the range, in a few words.
 
     Raises:
@@ -42,9 +57,10 @@ def check_count(name: str, value: object, low: int = 1, high: int | None = None,
             ...
         bounds.errors.FedboundsError: participants = 12 must be an integer in [1, 10]: at most all clients
     """
-    most = math.inf if high is None else high
-    if not is_number(value) or not math.isfinite(value) or value != int(value) or not low <= value <= most:
-        legal = f">= {low}" if high is None else f"in [{low}, {high}]"
+    most = LARGEST_COUNT if high is None else high
+    if not is_finite(value) or value != int(value) or not low <= value <= most:
+        too_large = is_number(value) and value > most
+        legal = f">= {low}" if high is None and not too_large else f"in [{low}, {most}]"
         raise FedboundsError(f"{name} = {quote(value)} must be an integer {legal}" + (f": {why}" if why else ""))
     return int(value)
 
@@ -68,7 +84,7 @@ def check_number(name: str, value: object, low: float = -math.inf, high: float =
             ...
         bounds.errors.FedboundsError: leave = 1.5 must be a number in [0, 1]
     """
-    if not is_number(value) or not math.isfinite(value) or not low <= value <= high:
+    if not is_finite(value) or not low <= value <= high:
         legal = f"{'[' if math.isfinite(low) else '('}{low:g}, {high:g}{']' if math.isfinite(high) else ')'}"
         raise FedboundsError(f"{name} = {quote(value)} must be a number in {legal}" + (f": {why}" if why else ""))
     return float(value)
@@ -158,6 +174,7 @@ def quote(value: object) -> str:
         ('0.3', "'ten'")
     """
     if is_number(value):
-        return f"{value:.12g}" if isinstance(value, float | np.floating) else str(value)
-    text = " ".join(repr(value).split())
+        text = f"{value:.12g}" if isinstance(value, float | np.floating) else str(value)
+    else:
+        text = " ".join(repr(value).split())
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -15,7 +15,7 @@ from bounds.clients import REDUCTIONS
 from bounds.result import Form
 
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
-CHUNK = 8192  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
+CHUNK = 16384  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
 
 
 class _Printer(NumPyPrinter):

@@ -42,6 +42,7 @@ def unknown_name(kind: str, name: str, choices: Iterable[str]) -> FedboundsError
         "unknown constant 'zz'; known: eta, gamma"
     """
     known = sorted(set(choices))
+    name = name if len(name) <= 60 else f"{name[:57]}..."
     folded = {choice.lower(): choice for choice in reversed(known)}
     near = [folded[match] for match in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.55)]
     hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"

@@ -71,6 +71,8 @@ def simulate(
 
     Source: Wang & Ji 2022, Algorithm 1 and the schedule of its experiments.
     """
+    if not isinstance(problem, Problem):
+        raise FedboundsError(f"problem = {quote(problem)} must be a problem, such as problem_from_spec makes")
     schedule = _schedule(algorithm, rounds, phases)
     total = sum(length for _, length in schedule)
     process = _process(participation, problem, total)
@@ -244,12 +246,23 @@ def _schedule(
     if (algorithm is None) == (phases is None):
         raise FedboundsError("give either an algorithm and its rounds, or phases")
     if algorithm is not None:
-        return [(algorithm, check_count("rounds", rounds))]
-    schedule = [(phase, check_count(f"phases[{k}].rounds", length)) for k, (phase, length) in enumerate(phases or ())]
+        return [(_algorithm("algorithm", algorithm), check_count("rounds", rounds))]
+    if not isinstance(phases, Sequence) or any(not isinstance(phase, Sequence) or len(phase) != 2 for phase in phases):
+        raise FedboundsError(f"phases = {quote(phases)} must be a list of pairs, an algorithm and its rounds")
+    schedule = [
+        (_algorithm(f"phases[{k}].algorithm", phase), check_count(f"phases[{k}].rounds", length))
+        for k, (phase, length) in enumerate(phases)
+    ]
     total = sum(length for _, length in schedule)
     if not schedule or rounds not in (None, total):
         raise FedboundsError(f"rounds = {quote(rounds)}, but the phases have {total} rounds in all")
     return schedule
+
+
+def _algorithm(name: str, value: object) -> Algorithm:
+    if not isinstance(value, Algorithm):
+        raise FedboundsError(f"{name} = {quote(value)} must be an algorithm, such as algorithm_from_spec makes")
+    return value
 
 
 def _streams(seeds: Sequence[int], fixed: Mapping[str, int] | None) -> list[Streams]:

@@ -12,7 +12,12 @@ os.environ["MPLBACKEND"] = "agg"
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 settings.register_profile(
-    "fixed", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+    "fixed",
+    max_examples=40,  # many more by hand, see below
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 # By hand: pytest --hypothesis-profile=search
 settings.register_profile("search", max_examples=2000, deadline=None, print_blob=True)

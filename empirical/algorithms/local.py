@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import torch
 
-from bounds.checks import check_count, check_number, quote
+from bounds.checks import check_count, check_number, is_number, quote
 from bounds.errors import FedboundsError, unknown_name
 
 Oracle = Literal["stochastic", "full"]
@@ -26,7 +27,7 @@ def check_positive(name: str, value: object) -> float:
             ...
         bounds.errors.FedboundsError: local_step_size = 0 must be a number in (0, inf)
     """
-    if value == 0:
+    if is_number(value) and value == 0:
         raise FedboundsError(f"{name} = {quote(value)} must be a number in (0, inf)")
     return check_number(name, value, low=0)
 

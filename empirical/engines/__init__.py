@@ -30,7 +30,7 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
     if plain == "auto":
         closed = isinstance(problem, Quadratic)
         plain = "closed form" if closed else "batched" if problem.prefers_batched else "in turn"
-    if plain not in ENGINES:
+    if not isinstance(plain, str) or plain not in ENGINES:
         raise unknown_name("engine", str(name), ["auto", *ENGINES])
     return ENGINES[plain](problem, algorithm.local, algorithm.needs_updates)
 

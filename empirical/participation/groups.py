@@ -121,7 +121,7 @@ class PeriodicGroups(Grouped):
         slot, smallest = check_count("slot", self.slot), int(self.sizes.min())
         S = check_count("participants", self.participants, high=smallest, why="at most the smallest group")
         offset = None if self.offset is None else check_count("offset", self.offset, high=slot)
-        if self.sampling not in ("permutation", "independent"):
+        if not isinstance(self.sampling, str) or self.sampling not in ("permutation", "independent"):
             raise unknown_name("sampling", str(self.sampling), ["permutation", "independent"])
         self._settle(slot=slot, participants=S, offset=offset)
 

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bounds.checks import is_finite, quote
 from bounds.errors import FedboundsError
 from bounds.symbols import NONNEGATIVE, Domain
 
@@ -26,10 +27,9 @@ def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
             ...
         bounds.errors.FedboundsError: noise = -1 must be a number in [0, inf)
     """
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not number or not domain.contains(float(value)):
+    if not is_finite(value) or not domain.contains(float(value)):
         what = "an integer" if domain.integer else "a number"
-        raise FedboundsError(f"{name} = {value!r} must be {what} in {str(domain).removeprefix('integers in ')}")
+        raise FedboundsError(f"{name} = {quote(value)} must be {what} in {str(domain).removeprefix('integers in ')}")
     return float(value)
 
 

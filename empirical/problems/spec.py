@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bounds.checks import check_count
+from bounds.checks import check_count, quote
 from bounds.errors import FedboundsError, unknown_name
 from empirical.datasets import load_dataset
 from empirical.partition import Partition, dirichlet_partition, majority_class_partition
@@ -65,18 +65,18 @@ def _images(
     batch: int = 16,
     gradient_norm: bool = False,
 ) -> ImageClassification:
-    for name, value in (("dataset", dataset), ("network", network), ("partition", partition), ("data", data or "")):
+    names = {"dataset": dataset, "network": network, "partition": partition, "data": "" if data is None else data}
+    for name, value in names.items():
         if not isinstance(value, str):
-            raise FedboundsError(f"{name} = {value!r} must be a string")
+            raise FedboundsError(f"{name} = {quote(value)} must be a string")
+    similarity, alpha = real("similarity", similarity), real("alpha", alpha)
     loaded = load_dataset(dataset, data)
     rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
     split: Partition
     if partition == "majority-class":
-        split = majority_class_partition(
-            loaded.train_labels, check_count("clients", clients), rng, real("similarity", similarity)
-        )
+        split = majority_class_partition(loaded.train_labels, check_count("clients", clients), rng, similarity)
     elif partition == "dirichlet":
-        split = dirichlet_partition(loaded.train_labels, check_count("clients", clients), rng, real("alpha", alpha))
+        split = dirichlet_partition(loaded.train_labels, check_count("clients", clients), rng, alpha)
     else:
         raise unknown_name("partition", partition, ["majority-class", "dirichlet"])
     return ImageClassification(loaded, split, network, batch, gradient_norm=gradient_norm)

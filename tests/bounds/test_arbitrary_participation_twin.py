@@ -191,7 +191,12 @@ def written_out(c):
 
 
 FEW_ROUNDS, MANY_ROUNDS = GENERIC, SimpleNamespace(**vars(GENERIC) | dict(T=4703, theta=0.7))  # eta's two branches
-WRITTEN = [(c, key, entry) for c in (FEW_ROUNDS, MANY_ROUNDS) for key, entry in written_out(c).items()]
+WRITTEN = [
+    (c, key, entry)
+    for c in (FEW_ROUNDS, MANY_ROUNDS)
+    for key, entry in written_out(c).items()
+    if c is FEW_ROUNDS or key[0] in ("corollary-3.2", "corollary-4.3")
+]
 
 
 def test_every_form_is_written_out_once_more():

@@ -333,6 +333,7 @@ def test_an_algorithm_comes_back_from_its_spec(algorithm):
         ({"kind": "fedavg", "local_step_size": float("inf"), "local_steps": 5}, "local_step_size = inf"),
         ({"kind": "fedavg", "local_step_size": "0.1", "local_steps": 5}, "local_step_size = '0.1'"),
         ({"kind": "fedavg", "local_step_size": [1], "local_steps": 5}, r"local_step_size = \[1\]"),
+        ({"kind": "fedavg", "local_step_size": np.ones(2), "local_steps": 5}, "local_step_size = array"),
         ({"kind": "fedavg", "local_step_size": 0.1, "local_steps": 2.5}, "local_steps = 2.5"),
         ({"kind": "fedavg", "local_step_size": 0.1, "local_steps": True}, "local_steps = True"),
         ({"kind": "wait-full", "local_step_size": 0.1, "local_steps": 1, "interval": 0}, "interval = 0"),

@@ -74,7 +74,7 @@ POISON = [
     None, True, -1, 0, 2.5, 10**400, -(10**400), float("nan"), float("inf"), -float("inf"), 1e308, -1e-308, 1j,
     "", "0.1", "__import__('os').getcwd()", "two\nlines", "\0", b"\x93NUMPY", "x" * 10_000,
     [], {}, [[]], [None], ["1"], [1, [2]], [[1], [1, 2]], [float("nan")], [[0.5, float("inf")]], [[-1.0, 2.0]],
-    [[10**400, 1]], {"kind": "toy"}, np.zeros((0, 3)), np.array([object()]), np.ones((2, 2, 2, 2)), object(), 1 .__add__,
+    [[10**400, 1]], {"kind": "toy"}, np.zeros((0, 3)), np.array([object()]), np.ones((2, 2, 2, 2)), object(), print,
 ]  # fmt: skip
 
 
@@ -259,10 +259,11 @@ ARGUMENTS = [
     ({"streams": {"noise": -1}}, "streams.noise = -1"),
     ({"streams": {"noise": "7"}}, "streams.noise = '7'"),
     ({"engine": None}, "unknown engine 'None'"),
+    ({"engine": ["auto"]}, "unknown engine"),
     ({"engine": "closed  form"}, "unknown engine 'closed  form'; did you mean closed form"),
     ({"algorithm": None, "rounds": None, "phases": 3}, "phases = 3"),
-    ({"algorithm": None, "rounds": None, "phases": [(FedAvg(0.1, 1),)]}, r"phases\[0\]"),
-    ({"algorithm": None, "rounds": None, "phases": [("fedavg", 2)]}, r"phases\[0\]"),
+    ({"algorithm": None, "rounds": None, "phases": [(FedAvg(0.1, 1),)]}, "must be a list of pairs"),
+    ({"algorithm": None, "rounds": None, "phases": [("fedavg", 2)]}, r"phases\[0\].algorithm = 'fedavg'"),
 ]
 
 

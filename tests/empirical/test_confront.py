@@ -296,6 +296,19 @@ def test_a_simulation_is_compared_through_its_mean_with_a_standard_error() -> No
     assert sampled.standard_error[-1] > 0
 
 
+def test_the_standard_error_is_that_of_the_round_where_the_minimum_is_attained() -> None:
+    problem, algorithm = Quadratic([1.0], [[0.0]], 1.0, [1.0]), FedAvg(0.5, 1)
+    trace = simulate(algorithm, problem, Full(1), 30, seeds=range(20))
+    comparison = confront(trace, THEOREM, problem=problem, participation=Full(1))
+    norms, least = trace.gradient_norm_squared, []
+    for T in comparison.rounds:
+        at = norms[:, :T].mean(axis=0).argmin()
+        least.append((at, norms[:, at].mean(), norms[:, at].std(ddof=1) / 20**0.5))
+    assert comparison.measured == pytest.approx([mean for _, mean, _ in least])
+    assert comparison.standard_error == pytest.approx([error for _, _, error in least])
+    assert any(at < T - 1 for (at, _, _), T in zip(least, comparison.rounds, strict=True))
+
+
 def test_a_simulation_with_its_participation_held_fixed_is_compared_with_its_record() -> None:
     problem, process, algorithm = four_clients(0.0), WithoutReplacement(4, 2), GeneralizedFedAvg(1 / 48, 2, 6, 2)
     trace = simulate(algorithm, problem, process, 20, seeds=[3], streams={"participation": 7})

@@ -161,7 +161,7 @@ class Quartic(CosineQuadratic):
     """F_n = sum x^4 / 4, from a random start: gradient descent diverges exactly if the start is large."""
 
     def __init__(self):
-        super().__init__(np.zeros((CLIENTS, 1)), 1.0, 0.0, noise=1e-3)
+        super().__init__(np.zeros((CLIENTS, 1)), 1.0, 0.0, noise=0.1)
 
     def initial_point(self, rng):
         return torch.from_numpy(2 * rng.standard_normal(1))
@@ -177,7 +177,17 @@ class Quartic(CosineQuadratic):
 def test_a_seed_that_diverges_is_marked_and_the_others_go_on_as_if_alone(engine):
     """x - 0.5 x^3 contracts for |x| < 2 and explodes beyond."""
     process, seeds, algorithm = WithoutReplacement(CLIENTS, 2), range(12), GeneralizedFedAvg(0.5, 1)
-    trace = simulate(algorithm, Quartic(), process, 30, seeds=seeds, engine=engine, record_every=5, record_models=True)
+    trace = simulate(
+        algorithm,
+        Quartic(),
+        process,
+        30,
+        seeds=seeds,
+        engine=engine,
+        record_every=5,
+        record_models=True,
+        record_participation=True,
+    )
     large = np.abs(trace.model[:, 0, 0]) > 2
     assert 2 < large.sum() < 10
     assert trace.statuses == tuple("diverged" if one else "done" for one in large)
@@ -189,7 +199,12 @@ def test_a_seed_that_diverges_is_marked_and_the_others_go_on_as_if_alone(engine)
         assert np.isnan(trace.model[row, after]).all()
         assert np.isfinite(trace.gradient_norm_squared[row, trace.round < trace.diverged_at[row]]).all()
         assert not trace.participants[row, after].any()
-    for row in np.flatnonzero(~large)[:2]:
+        drawn = trace.participation(row).sum(1) > 0
+        assert drawn[: trace.diverged_at[row]].all()
+        assert not drawn[trace.diverged_at[row] :].any()
+    assert large.argmax() < np.flatnonzero(~large)[-2]  # these two are renumbered when others leave the batch
+    for row in np.flatnonzero(~large)[-2:]:
+        assert (trace.participation(row) == process.matrix(30, Streams(row).generator("participation"))).all()
         alone = simulate(algorithm, Quartic(), process, 30, seeds=[row], engine=engine, record_every=5)
         assert np.allclose(trace.gradient_norm_squared[row], alone.gradient_norm_squared[0], rtol=1e-12)
 

@@ -55,6 +55,11 @@ def test_phases_continue_from_the_model_before_and_restart_the_interval():
     assert trace.engine == "closed form"
 
 
+def test_a_phase_that_waits_counts_its_intervals_from_its_own_start():
+    trace = run(None, rounds=None, phases=[(FedAvg(0.1, 1), 3), (WaitMinibatch(0.1, 1, interval=4), 6)])
+    assert np.flatnonzero(trace.participants[0]).tolist() == [1, 2, 3, 7]
+
+
 def test_a_phase_draws_other_noise_than_the_phase_before():
     """Two phases of the same algorithm are one run of it, noise included, as rounds are counted through."""
     for engine in ("in turn", "batched", "closed form"):

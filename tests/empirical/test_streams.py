@@ -47,12 +47,17 @@ def test_a_pool_draws_what_new_generators_draw_even_when_drawn_in_alternation():
     pool, places = GeneratorPool(), [(0, 3), (7, 1), (2, 2)]
     for _ in range(2):  # the second visit re-aims the same generators
         aimed = [pool.aim(slot, Streams(slot), "noise", *place) for slot, place in enumerate(places)]
-        aimed[0].integers(10)  # leaves half a word behind, which must not survive re-aiming
-        aimed = [pool.aim(slot, Streams(slot), "noise", *place) for slot, place in enumerate(places)]
         by_turns = np.array([[generator.standard_normal(3) for generator in aimed] for _ in range(4)])
         for slot, place in enumerate(places):
             alone = Streams(slot).generator("noise", *place).standard_normal(12)
             assert (by_turns[:, slot].ravel() == alone).all()
+
+
+def test_nothing_of_a_visit_survives_the_next_one():
+    pool, streams = GeneratorPool(), Streams(4)
+    pool.aim(0, streams, "noise", 3, 8, 1).random(dtype=np.float32)  # leaves half a word, and three counters
+    there = pool.aim(0, streams, "masks", 5).random(9, dtype=np.float32)
+    assert (there == streams.generator("masks", 5).random(9, dtype=np.float32)).all()
 
 
 @pytest.mark.parametrize(

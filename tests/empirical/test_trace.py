@@ -106,11 +106,22 @@ def test_a_missing_or_added_array_is_noticed(trace, tmp_path):
         Trace.load(path)
 
 
+class Intruder:
+    """Leaves a folder behind when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.path),)
+
+
 def test_pickles_are_never_loaded(tmp_path):
-    path = tmp_path / "run.npz"
-    np.savez(path, **{"about.json": np.array([{"a": 1}], dtype=object)})
+    path, trodden = tmp_path / "run.npz", tmp_path / "trodden"
+    np.savez(path, **{"about.json": np.array([Intruder(trodden)], dtype=object)})
     with pytest.raises(FedboundsError, match="damaged or no trace"):
         Trace.load(path)
+    assert not trodden.exists()
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a zip archive" * 9])

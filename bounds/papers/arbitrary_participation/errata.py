@@ -325,7 +325,7 @@ ERRATA: Sequence[Erratum] = (
     ),
     Erratum(
         "tail-without-variance",
-        "Remark after Proposition 4.7: its bound with probability 1 - c is tighter than Proposition 4.6's",
+        "Propositions 4.6 and 4.7: the bound with probability 1 - c is tighter for independent than for mixing weights",
         "ln(2/c)/2 <= 1/c - 1/2 compares the dependence on c alone; Chebyshev's constant carries the variance of the "
         "weights, which is small when many clients share a round, Hoeffding's does not.",
         "the smaller of the two; for S = 10 of N = 250 that is Chebyshev's for every c > 7.5e-5",
@@ -342,9 +342,9 @@ ERRATA: Sequence[Erratum] = (
     ),
     Erratum(
         "scaling-loses-the-speed-up",
-        "Remark after Corollary 4.8: scaling f makes the cap on I as large as one likes, and the rate stays",
-        "The shrink that admits I also enters the bound: the first term becomes 16 upsilon^2 N^(5/2) LF sqrt(I/T) and "
-        "grows with I.",
+        "Remark after Corollary 4.8: scaling f makes the cap on I as large as one likes, for a rate in 1/sqrt(I)",
+        "The left-hand side scales too, as the remark concedes. That divided out, the first term at the largest scale "
+        "that admits I is 16 upsilon^2 N^(5/2) LF sqrt(I/T), which grows with I.",
         "no linear speed-up in I beyond the cap",
         scaling_loses_the_speed_up,
     ),
