@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bounds.compilation import ROUNDING
-from bounds.intervals import Interval, enclose
+from bounds.intervals import CannotEnclose, Interval, enclose
 from bounds.partial import Partial
 
 LARGEST_COUNT = 2**53  # whole numbers are exact in float64 up to here
@@ -43,12 +43,15 @@ def first_hit(
     """The smallest (or, from above, largest) value of the one free constant at which the bound is at most the target.
 
     Args:
-        partial: a form with one free constant and nothing opaque.
+        partial: a form with one free constant.
         target: what the sum of the terms must not exceed.
         reaches: the final word on one value, conditions included.
         whole: whether the constant is a whole number, from 1; reals start at 0.
         from_above: search downwards; inf if every large value will do.
         most: the largest legal value.
+
+    Raises:
+        CannotEnclose: the free constant enters through something that is only known by value.
     """
     (name,) = partial.free
     low, high = _blocks(whole)
@@ -109,6 +112,8 @@ def _excluded_out(
     partial: Partial, name: str, low: np.ndarray, high: np.ndarray, target: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The blocks that may hold a value at which the bound reaches the target and the conditions hold."""
+    if partial.opaque:
+        raise CannotEnclose(", ".join(partial.opaque))
     ranges: dict[str, Interval] = {n: (v, v) for n, v in partial.values.items()}
     ranges[name] = (low, high)
     least = sum((enclose(e, ranges)[0] for e in partial.terms.values()), np.zeros(len(low)))

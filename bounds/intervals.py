@@ -12,11 +12,17 @@ from functools import reduce
 import numpy as np
 import sympy as sp
 
-from bounds.clients import OverClients
+from bounds.clients import REDUCTIONS, OverClients
 from bounds.compilation import arguments, compile_expressions
-from bounds.expressions import parts
+from bounds.expressions import parts, symbol_names
 
 Interval = tuple[np.ndarray, np.ndarray]
+
+
+class CannotEnclose(Exception):
+    """A function of a free symbol that intervals know nothing about; caught by whoever asks."""
+
+
 _RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {
     sp.exp: np.exp,
     sp.log: np.log,
@@ -29,9 +35,11 @@ def enclose(expression: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
     """The smallest and largest value that the expression may take, by interval arithmetic.
 
     Args:
-        expression: the symbols' names are the keys of `ranges`; reductions over clients only of fixed symbols.
-        ranges: name to (low, high), each an array or a number; a fixed symbol has low = high. A vector over clients
-            is fixed.
+        expression: the symbols' names are the keys of `ranges`.
+        ranges: name to (low, high) arrays, the same array twice for what is fixed; vectors over clients are fixed.
+
+    Raises:
+        CannotEnclose: a function of something that is not fixed and of which only values are known.
 
     Example:
         >>> T = sp.Symbol("T", positive=True)
@@ -51,7 +59,8 @@ def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -
         >>> fixed_value(sp.sqrt(x) + sp.Rational(1, 2), {"x": 4.0})
         2.5
     """
-    return float(enclose(expression, {name: (np.asarray(v), np.asarray(v)) for name, v in values.items()})[0])
+    fixed = {name: np.asarray(v, dtype=float) for name, v in values.items()}
+    return float(enclose(expression, {name: (v, v) for name, v in fixed.items()})[0])
 
 
 def _enclose(e: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
@@ -61,9 +70,7 @@ def _enclose(e: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
         number = np.asarray(float(e))
         return number, number
     if isinstance(e, OverClients):
-        names = arguments([e])
-        value = compile_expressions(names, (e,))(*(np.atleast_1d(ranges[s.name][0]) for s in names))[0]
-        return np.asarray(value)[..., 0], np.asarray(value)[..., 0]
+        return _reduced(e, ranges)
     inner = [_enclose(a, ranges) for a in parts(e)]
     if isinstance(e, sp.Add):
         return reduce(lambda x, y: (_known(x[0] + y[0], -np.inf), _known(x[1] + y[1], np.inf)), inner)
@@ -78,9 +85,36 @@ def _enclose(e: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
     if isinstance(e, sp.Abs):
         ((low, high),) = inner
         return np.maximum(0, np.maximum(low, -high)), np.maximum(-low, high)
+    if type(e) not in _RISING:
+        return _computed(e, ranges)
     ((low, high),) = inner
     rising = _RISING[type(e)]
     return _known(rising(low), -np.inf), _known(rising(high), np.inf)
+
+
+def _reduced(e: OverClients, ranges: Mapping[str, Interval]) -> Interval:
+    """A sum, mean, maximum or median over clients rises with every entry."""
+    names = symbol_names(e)
+    inside: dict[str, Interval] = {}
+    for name in names:
+        low, high = ranges[name]
+        if low is not high:
+            inside[name] = low[..., None], high[..., None]
+        else:  # fixed: a vector over clients, or a number
+            fixed = low if low.ndim else low[..., None]
+            inside[name] = fixed, fixed
+    low, high = _enclose(parts(e)[0], inside)
+    reduce_ = REDUCTIONS[type(e).__name__]
+    return reduce_(np.atleast_1d(low))[..., 0], reduce_(np.atleast_1d(high))[..., 0]
+
+
+def _computed(e: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
+    """A function of which nothing is known but its values: its arguments must be fixed."""
+    names = arguments([e])
+    if any(ranges[s.name][0] is not ranges[s.name][1] for s in names):
+        raise CannotEnclose(str(e))
+    value = np.asarray(compile_expressions(names, (e,))(*(ranges[s.name][0] for s in names))[0], dtype=float)
+    return value, value
 
 
 def _known(values: np.ndarray, otherwise: float) -> np.ndarray:
@@ -100,7 +134,7 @@ def _power(base: Interval, exponent: Interval) -> Interval:
     low, high = base
     if np.ndim(exponent[0]) == 0 and exponent[0] == exponent[1]:
         power = float(exponent[0])
-        whole = power == int(power)
+        whole = power.is_integer()
         low = low if whole else np.maximum(low, 0.0)  # a root is only taken where there is one
         ends = low**power, high**power
         least, most = np.fmin(*ends), np.fmax(*ends)

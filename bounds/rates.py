@@ -180,6 +180,8 @@ def _cone(symbols: Sequence[sp.Symbol], when: Iterable[Assumed], notation: Notat
         if op not in ("<=", "<", ">=", ">", "=="):
             raise FedboundsError(f"an assumption compares with <=, >= or ==, not {op!r}")
         sides = [plain.growth(sp.sympify(side, strict=True)) for side in (left, right)]
+        if plain.atoms:
+            raise _Unknown(f"the assumptions depend on how {plain.atoms[0]} grows")
         for larger, smaller in {"<": [(1, 0)], ">": [(0, 1)], "=": [(0, 1), (1, 0)]}[op[0]]:
             if len(sides[larger]) != 1 or any(len(least) != 1 for least in sides[smaller]):
                 raise _Unknown(f"{left} {op} {right} is not a comparison of products")
@@ -193,8 +195,6 @@ def _cone(symbols: Sequence[sp.Symbol], when: Iterable[Assumed], notation: Notat
             rows.append((f"{symbol} >= 1", unit))
         if quantity is not None and quantity.domain.high <= 1:
             rows.append((f"{symbol} <= 1", tuple(-x for x in unit)))
-    if plain.atoms:
-        raise _Unknown(f"the assumptions depend on how {plain.atoms[0]} grows")
     return rows
 
 

@@ -23,7 +23,7 @@ from bounds.evaluation import Evaluation, Value, evaluate
 from bounds.expressions import parts, symbol_names
 from bounds.first_hit import LARGEST_COUNT, first_hit
 from bounds.geometric import NotGeometric, at_most, sum_of_products
-from bounds.intervals import enclose, fixed_value
+from bounds.intervals import CannotEnclose, fixed_value
 from bounds.optimise import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, optimise
 from bounds.partial import Partial, leave_free, quantity_named
 from bounds.result import Form, Result
@@ -210,15 +210,15 @@ def rounds(
         evaluation = evaluate(result, {**constants, counter.name: count}, form=chosen.name)
         return bool(evaluation.valid) and bool(holds(evaluation.value, "<=", np.asarray(epsilon)))
 
-    if partial.opaque:
-        count, proved, method = _scan(reaches), False, "scanned"
-    else:
+    try:
         hit = first_hit(partial, epsilon, reaches, whole=True)
         count, proved, method = hit.value, hit.proved, "every smaller number excluded by interval arithmetic"
+    except CannotEnclose:
+        count, proved, method = _scan(reaches), False, "scanned: the bound holds functions that are only known by value"
+    known = {**constants, counter.name: LARGEST_COUNT if count is None else count}
+    evaluation = evaluate(result, known, form=chosen.name)
     if count is None:
-        return _never(partial, epsilon, proved)
-    evaluation = evaluate(result, {**constants, counter.name: count}, form=chosen.name)
-    known = {**constants, counter.name: count}
+        return _never(evaluation, counter.name, epsilon, proved)
     return Reached(int(count), epsilon, cost(result, known, int(count), dimension), evaluation, {}, proved, method)
 
 
@@ -270,17 +270,14 @@ def cost(result: Result, constants: Mapping[str, Value], count: int, dimension: 
     )
 
 
-def _never(partial: Partial, epsilon: float, proved: bool) -> Never:
+def _never(last: Evaluation, name: str, epsilon: float, proved: bool) -> Never:
     """The floor, and what keeps the bound there (or the condition that no number of rounds meets)."""
-    end = np.asarray(float(LARGEST_COUNT))
-    ranges = {**{n: (v, v) for n, v in partial.values.items()}, partial.free[0]: (end, end)}
-    limits = {name: float(enclose(e, ranges)[0]) for name, e in partial.terms.items()}
-    for c in partial.conditions:
-        left, right = (enclose(side, ranges)[0] for side in (c.left, c.right))
-        if not holds(left, c.op, right):
-            why = f"{c.text} fails for every large {partial.free[0]}, and no smaller one reaches {epsilon:g}"
-            return Never(epsilon, why, sum(limits.values()), limits, proved)
-    return _floor(partial.free[0], epsilon, limits, proved)
+    limits = {term: float(value) for term, value in last.terms.items()}
+    broken = [c.text for c in last.conditions if not c.holds]
+    if broken:
+        why = f"{broken[0]} fails for every large {name}, and no smaller one reaches {epsilon:g}"
+        return Never(epsilon, why, float(last.value), limits, proved)
+    return _floor(name, epsilon, limits, proved)
 
 
 def _floor(name: str, epsilon: float, limits: Mapping[str, float], proved: bool) -> Never:
@@ -288,7 +285,7 @@ def _floor(name: str, epsilon: float, limits: Mapping[str, float], proved: bool)
     stays = {n: v for n, v in limits.items() if v > 1e-4 * floor}
     listed = ", ".join(f"the {n} ({v:.6g})" for n, v in sorted(stays.items(), key=lambda item: -item[1]))
     verb = "does" if len(stays) == 1 else "do"
-    if floor > epsilon * (1 - 1e-9):
+    if proved and floor > epsilon * (1 - 1e-9):
         why = f"the bound stays above {floor:.6g}: {listed} {verb} not fall with {name}"
     else:
         why = f"not within 2^53 = {LARGEST_COUNT} of {name}; there the bound is {floor:.6g}"
@@ -427,9 +424,6 @@ def _largest(result: Result, form: Form, epsilon: float, constants: Mapping[str,
     if quantity.domain.low < 0:
         raise FedboundsError(f"{quantity.name} may be negative; only constants that are not can be solved for")
     partial = leave_free(result, form, constants, [quantity.name])
-    if partial.opaque:
-        listed = ", ".join(partial.opaque)
-        raise FedboundsError(f"{listed} follows from {quantity.name} by more than a formula; give {listed} itself")
     if (broken := _settled(partial)) is not None:
         return Largest(quantity.name, epsilon, None, None, broken.replace("whatever T is", "whatever it is"))
 

@@ -112,3 +112,144 @@ def test_a_wrong_question_is_one_line(arguments, message):
     with pytest.raises(FedboundsError, match=message) as error:
         optimise(THEOREM, KNOWN, form="explicit", **arguments)
     assert "\n" not in str(error.value)
+
+
+# --- Every form, whole numbers, and forms that are not convex ------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [form.name for form in THEOREM.forms])
+def test_every_form_of_the_theorem_has_the_minimiser_of_a_dense_grid(name):
+    known = dict(KNOWN, sumsq=0.5)
+    known |= {"I": 1} if "I=" in name else {}
+    known |= {"P": 1} if "P=1" in name else {}
+    answer = optimise(THEOREM, known, within={"eta": (1, 100), "gamma": (1e-5, 1e-2)}, form=name)
+    assert isinstance(answer, Minimum)
+    best = grid_minimum(known, name, np.geomspace(1e-5, 1e-2, 500), np.geomspace(1, 100, 500))
+    assert best * (1 - 0.002) <= answer.value <= best * (1 + 1e-9)
+    assert bool(answer.note) == (name == "explicit:I=P=1")  # there only gamma*eta matters
+
+
+@pytest.mark.parametrize("name", ["printed", "explicit", "sharp", "sharp:worst"])
+def test_the_infimum_is_approached_along_the_direction_and_never_crossed(name):
+    answer = optimise(THEOREM, KNOWN, form=name)
+    assert isinstance(answer, NotAttained) and answer.advice
+    product = float(answer.direction.rpartition("= ")[2])
+    values = [
+        float(evaluate(THEOREM, dict(KNOWN, gamma=g, eta=product / g), form=name).value) for g in (1e-3, 1e-5, 1e-7)
+    ]
+    assert sorted(values, reverse=True) == values
+    assert values[-1] == pytest.approx(answer.infimum, rel=1e-6)
+    assert sum(answer.terms.values()) == pytest.approx(answer.infimum)
+    assert answer.infimum <= grid_minimum(KNOWN, name, np.geomspace(1e-7, 1e-2, 300), np.geomspace(0.1, 1e6, 300))
+
+
+def test_without_noise_and_a_range_the_product_goes_to_its_cap():
+    answer = optimise(THEOREM, dict(KNOWN, sigma=0), form="explicit")
+    assert isinstance(answer, NotAttained)
+    assert "gamma*eta = 0.125" in answer.direction  # 1/(2 L I P)
+    assert answer.infimum == pytest.approx(16 * 1 * 2 * 5 / 800 + 6 * 0.01**2)
+
+
+def test_without_an_initial_gap_both_step_sizes_vanish():
+    answer = optimise(THEOREM, dict(KNOWN, F=0), form="explicit")
+    assert isinstance(answer, NotAttained)
+    assert answer.direction == "gamma -> 0 and eta -> 0" and answer.infimum == pytest.approx(6 * 0.01**2)
+
+
+def test_the_scale_that_corollary_3_3_hides_is_best_at_root_two_over_sigma():
+    corollary = load("arbitrary-participation/corollary-3.3")
+    answer = optimise(corollary, dict(KNOWN, sigma=0.5, T=10**5), over=("s",), form="repaired:s")
+    assert isinstance(answer, Minimum)
+    assert answer.at["s"] == pytest.approx(math.sqrt(2) / 0.5, rel=1e-9)  # 8/s + 4 s sigma^2
+    assert answer.active == ()
+
+
+def test_an_end_of_a_range_and_a_condition_are_reported_as_active():
+    answer = optimise(THEOREM, KNOWN, within={"gamma": (1 / 48, 1), "eta": (1, 100)}, form="explicit")
+    assert isinstance(answer, Minimum)
+    assert answer.at["gamma"] == pytest.approx(1 / 48, rel=1e-12)
+    assert answer.active == ("gamma <= 1/(12*I*L*P)", "gamma >= 0.0208333")
+
+
+def test_ranges_that_the_conditions_exclude_are_named():
+    answer = optimise(THEOREM, KNOWN, within={"gamma": (0.1, 1)}, form="explicit")
+    assert isinstance(answer, Infeasible) and "gamma <= 1/(12*I*L*P)" in answer.why and "0.1 <= gamma" in answer.why
+
+
+@pytest.mark.parametrize("form", ["explicit", "repaired", "sharp"])
+def test_whole_numbers_are_those_of_an_enumeration(form):
+    corollary = load("arbitrary-participation/corollary-4.3")
+    known = dict(L=1, F=0.01, I=2, T=500, rho=0.5, sigma=3, d=9)
+    answer = optimise(corollary, known, over=("P",), form=form)
+    P = np.arange(1, 501)
+    evaluation = evaluate(corollary, dict(known, P=P), form=form)
+    values = np.where(evaluation.valid, evaluation.value, np.inf)
+    assert isinstance(answer, Minimum)
+    assert answer.at["P"] == P[values.argmin()] > 1 and answer.value == pytest.approx(values.min())
+
+
+def test_whole_numbers_and_step_sizes_are_chosen_together():
+    known = {k: v for k, v in KNOWN.items() if k not in ("P", "delta")}
+    rule = {"delta": lambda P: 0.5 / P}
+    answer = optimise(
+        THEOREM,
+        known,
+        over=("P", "gamma", "eta"),
+        within={"eta": (1, 50), "P": (1, 12)},
+        form="explicit",
+        functions=rule,
+    )
+    each = {
+        P: optimise(THEOREM, dict(known, P=P, delta=0.5 / P), within={"eta": (1, 50)}, form="explicit")
+        for P in range(1, 13)
+    }
+    best = min(each, key=lambda P: each[P].value)
+    assert isinstance(answer, Minimum) and answer.at["P"] == best
+    assert answer.value == pytest.approx(each[best].value, rel=1e-12)
+
+
+def test_more_local_steps_help_for_ever_where_gamma_shrinks_with_them():
+    known = {k: v for k, v in KNOWN.items() if k != "I"}
+    answer = optimise(THEOREM, known, over=("I", "gamma", "eta"), within={"eta": (1, 10)}, form="explicit")
+    assert isinstance(answer, NotAttained) and "I -> infinity" in answer.direction
+    large = optimise(THEOREM, dict(known, I=10**6), within={"eta": (1, 10)}, form="explicit")
+    assert isinstance(large, Minimum) and large.value == pytest.approx(answer.infimum, rel=1e-5)
+    assert large.value > answer.infimum
+
+
+def test_a_form_that_is_not_convex_is_searched_on_grids():
+    tail = load("arbitrary-participation/proposition-4.7")
+    known = dict(N=10, d=1, c=0.1, P=20)
+    answer = optimise(tail, known, over=("theta",), form="repaired:probability")
+    theta = np.linspace(1e-4, 1 - 1e-4, 20001)
+    values = evaluate(tail, dict(known, theta=theta), form="repaired:probability").value
+    assert isinstance(answer, Minimum) and "starts" in answer.method
+    assert answer.at["theta"] == pytest.approx(theta[values.argmin()], abs=1e-4)
+    assert values.min() * (1 - 1e-6) <= answer.value <= values.min()
+
+
+def test_an_open_end_of_a_domain_is_not_attained():
+    tail = load("arbitrary-participation/proposition-4.7")
+    answer = optimise(tail, dict(N=10, d=1, theta=0.9, P=20), over=("c",), form="repaired:probability")
+    assert isinstance(answer, NotAttained) and answer.direction == "c -> 1"
+    closed = optimise(
+        tail, dict(N=10, d=1, theta=0.9, P=20), over=("c",), within={"c": (0.1, 0.5)}, form="repaired:probability"
+    )
+    assert isinstance(closed, Minimum) and closed.at["c"] == 0.5 and closed.active == ("c <= 0.5",)
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "over", "message"),
+    [
+        ("corollary-3.2", KNOWN, ("gamma",), "prescribes gamma"),
+        ("theorem-3.1", KNOWN, ("d",), "does not enter"),
+        ("theorem-3.1", dict(KNOWN, gamma=0.1), ("gamma", "eta"), "left free"),
+        ("equation-15", dict(d=1), ("qbar",), "per client"),
+        ("theorem-3.1", {k: v for k, v in KNOWN.items() if k != "rho"}, ("S",), "beta, delta, nu"),
+        ("theorem-3.1", {k: v for k, v in KNOWN.items() if k != "L"}, ("gamma", "eta"), "needs L"),
+    ],
+)
+def test_a_constant_that_cannot_be_chosen_is_refused(name, known, over, message):
+    with pytest.raises(FedboundsError, match=message) as error:
+        optimise(load(f"arbitrary-participation/{name}"), known, over, form=None)
+    assert "\n" not in str(error.value)

@@ -4,10 +4,15 @@ import math
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
+from bounds.measures import LEAST_GRADIENT
+from bounds.optimise import optimise
+from bounds.papers.arbitrary_participation.notation import NOTATION
 from bounds.registry import load
+from bounds.result import Condition, Form, Result, Source, Term
 from bounds.rounds import Largest, Never, Reached, rounds
 
 KNOWN = dict(L=1, F=5, I=2, P=2, S=2, sigma=math.sqrt(0.5), nu=2, beta=0.5, delta=0)
@@ -77,3 +82,169 @@ def test_step_sizes_chosen_anew_need_fewer_rounds():
 def test_a_target_that_is_not_positive_is_refused(epsilon):
     with pytest.raises(FedboundsError, match="epsilon"):
         rounds(result("corollary-3.2"), epsilon, KNOWN)
+
+
+# --- No monotonicity is assumed --------------------------------------------------------------------------------------
+
+T, x = NOTATION.T, NOTATION.sigma
+
+
+def made(expression, *conditions):
+    """A result with one term, for bounds that no paper has."""
+    form = Form("explicit", (Term("made", expression),), conditions)
+    source = Source("none", "none")
+    return Result("made/up", "remark", "made up", source, LEAST_GRADIENT, NOTATION, (form,), "explicit")
+
+
+def test_the_sharp_corollary_jumps_where_a_window_is_left_incomplete_and_rounds_knows():
+    corollary, known = result("corollary-3.3"), dict(KNOWN, P=5)
+    values = evaluate(corollary, dict(known, T=np.arange(5, 15_000))).value
+    rises = np.flatnonzero(np.diff(values) > 0)
+    assert len(rises) > 1000
+    epsilon = float(values[rises[len(rises) // 2]]) * (1 + 1e-9)  # reached at a T after which the bound rises again
+    answer = rounds(corollary, epsilon, known)
+    assert isinstance(answer, Reached) and answer.proved
+    assert answer.rounds == scan(corollary, known, None, epsilon, 15_000)
+
+
+@pytest.mark.parametrize(
+    ("expression", "epsilon", "smallest"),
+    [
+        ((T - 1000) ** 2, 4, 998),
+        ((T - 1000) ** 2 * (T - 10**9) ** 2, 0.5, 1000),
+        (sp.Abs(T - 123456789), 0.5, 123456789),
+        (1 / (1 + (T - 77777) ** 2 - 1 / sp.Integer(2)) + T / 10**5, 2 + 0.77777, 1),
+        (sp.Abs(T - 500) * sp.Abs(T - 40) + 1, 1, 40),
+    ],
+)
+def test_a_bound_that_dips_is_caught_at_its_first_dip(expression, epsilon, smallest):
+    answer = rounds(made(expression), epsilon, {})
+    assert isinstance(answer, Reached) and answer.rounds == smallest and answer.proved
+
+
+def test_conditions_leave_a_window_of_rounds():
+    least, most = Condition(T, ">=", sp.Integer(1234), "a warm-up", T), Condition(T, "<=", sp.Integer(2000), "a cap", T)
+    assert rounds(made(1 / T, least, most), 0.01, {}).rounds == 1234
+    assert rounds(made(1 / T, least, most), 1 / 1500, {}).rounds == 1500
+    never = rounds(made(1 / T, least, most), 1 / 3000, {})
+    assert isinstance(never, Never) and never.proved and "T <= 2000" in never.why
+
+
+def test_rounds_beyond_float_precision_are_not_promised():
+    never = rounds(made(1 / T), 1e-17, {})
+    assert isinstance(never, Never) and "2^53" in never.why and not never.proved
+
+
+@pytest.mark.parametrize("name", ["corollary-3.2", "corollary-3.3", "corollary-4.3", "corollary-4.8"])
+def test_every_form_of_every_corollary_agrees_with_a_complete_scan(name):
+    one = result(name)
+    known = dict(L=1e-3, F=0.5, I=2, P=7, S=3, N=10, sigma=1, d=0.5, nu=2, beta=0.5, delta=0.02)
+    known |= dict(windowvar=1e-4, upsilonhat=0.04)
+    for form in one.forms:
+        here = {k: v for k, v in known.items() if k != "P" or "P" not in form.prescribes}
+        if form.name == "repaired:integer-P":
+            del here["P"]  # it follows from T
+        for epsilon in (0.05, 0.4):
+            answer = rounds(one, epsilon, here, form=form.name)
+            found = scan(one, here, form.name, epsilon, 20_000)
+            if found is None:
+                assert isinstance(answer, Never) or answer.rounds > 20_000, form.name
+            else:
+                assert isinstance(answer, Reached) and answer.rounds == found, form.name
+
+
+def test_a_polynomial_in_one_over_root_t_has_its_root():
+    known = dict(KNOWN, delta=0.05)
+    epsilon = 0.2
+    a = 12 * known["sigma"] * math.sqrt(0.5) * math.sqrt(5) / math.sqrt(2)
+    b = 16 * 2 * 5 + 7 * 4 / (8 * 4) + 0.25 + (7 / 96 + 0.5 / 8) * 0.5 / 4
+    rest = epsilon - 6 * 0.05**2
+    root = (a + math.sqrt(a**2 + 4 * b * rest)) / (2 * rest)  # a/sqrt(T) + b/T = rest
+    assert rounds(result("corollary-3.2"), epsilon, known, form="explicit").rounds == math.ceil(root**2)
+
+
+def test_the_bound_is_met_at_the_answer_and_not_one_round_before_when_step_sizes_are_chosen_anew():
+    theorem, steps = result("theorem-3.1"), dict(over=("gamma", "eta"), within={"eta": (1, 100)})
+    for form in ("explicit", "sharp"):
+        answer = rounds(theorem, 0.7, KNOWN, optimize_over=steps["over"], within=steps["within"], form=form)
+        assert isinstance(answer, Reached) and answer.proved
+        best = [
+            optimise(theorem, dict(KNOWN, T=t), form=form, **steps).value for t in (answer.rounds - 1, answer.rounds)
+        ]
+        assert best[0] > 0.7 >= best[1] * (1 - 1e-12)
+
+
+def test_no_choice_of_step_sizes_goes_below_the_window_divergence():
+    theorem = result("theorem-3.1")
+    never = rounds(theorem, 0.2, dict(KNOWN, delta=0.2), optimize_over=("gamma", "eta"), form="explicit")
+    assert isinstance(never, Never) and never.proved
+    assert never.floor == pytest.approx(6 * 0.04, rel=1e-4) and "window divergence" in never.why
+
+
+def test_the_interval_is_chosen_with_the_rounds_where_its_divergence_is_known():
+    theorem, known = result("theorem-3.1"), {k: v for k, v in KNOWN.items() if k not in ("P", "delta")}
+    over, within, rule = ("P", "gamma", "eta"), {"eta": (1, 50), "P": (1, 3)}, {"delta": lambda P: 0.3 / P}
+    answer = rounds(theorem, 0.9, known, optimize_over=over, within=within, functions=rule, form="explicit")
+    assert isinstance(answer, Reached) and answer.proved
+    each = [
+        rounds(
+            theorem,
+            0.9,
+            dict(known, P=P, delta=0.3 / P),
+            optimize_over=over[1:],
+            within={"eta": (1, 50)},
+            form="explicit",
+        )
+        for P in (1, 2, 3)
+    ]
+    assert answer.rounds == min(one.rounds for one in each if isinstance(one, Reached))
+
+
+def test_what_a_round_costs_is_what_the_constants_say():
+    answer = rounds(result("corollary-3.2"), 0.5, dict(KNOWN, N=10), form="explicit", dimension=1000)
+    assert isinstance(answer, Reached)
+    T = answer.rounds
+    assert answer.cost.iterations == 2 * T and answer.cost.oracle_calls == 2 * 2 * T
+    assert answer.cost.oracle_calls_per_client == pytest.approx(2 * 2 * T / 10)
+    assert answer.cost.floats == 2 * 2 * T * 1000 and answer.cost.bits == 32 * answer.cost.floats
+    known = {k: v for k, v in KNOWN.items() if k != "S"} | {"rho": 0.7}
+    assert rounds(result("corollary-3.2"), 0.5, known, form="explicit").cost.oracle_calls is None
+
+
+# --- The inverse question --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["nu", "beta", "sigma", "F", "L", "gamma", "eta", "I", "P", "rho"])
+def test_the_largest_value_reaches_epsilon_and_a_larger_one_does_not(name):
+    theorem = result("theorem-3.1")
+    known = dict(L=1, F=5, I=2, P=2, T=5000, rho=0.5, sigma=1, nu=2, beta=0.5, delta=0.01, gamma=1e-3, eta=20)
+    del known[name]
+    answer = rounds(theorem, 0.5, known, form="explicit", solve=name)
+    assert isinstance(answer, Largest) and answer.value is not None
+    at, beyond = (
+        (
+            evaluate(theorem, dict(known, **{name: v}), form="explicit")
+            for v in (answer.value, answer.value + 1 if name in "IP" else answer.value * (1 + 1e-9))
+        )
+        if name != "rho"
+        else (evaluate(theorem, dict(known, rho=answer.value), form="explicit"), None)
+    )
+    assert at.valid and float(at.value) <= 0.5 * (1 + 1e-12)
+    if beyond is None:
+        assert answer.value == 1.0  # the end of its domain
+    else:
+        assert not beyond.valid or float(beyond.value) > 0.5
+
+
+def test_any_value_will_do_where_the_bound_does_not_see_it():
+    assert (
+        rounds(made(1 / T, Condition(x, ">=", sp.Integer(1), "a floor")), 0.1, {"T": 100}, solve="sigma").value
+        == math.inf
+    )
+
+
+def test_the_inverse_question_takes_its_rounds_as_given():
+    with pytest.raises(FedboundsError, match="with the others fixed"):
+        rounds(result("theorem-3.1"), 0.5, KNOWN, optimize_over=("gamma",), solve="delta")
+    with pytest.raises(FedboundsError, match="does not depend on a number of rounds"):
+        rounds(result("proposition-4.7"), 0.5, dict(N=10, d=1, upsilon=0.1, P=5))

@@ -1,0 +1,218 @@
+"""Bounds against each other: the same numbers as one by one, refused where they speak of different things."""
+
+import csv
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from bounds.assumptions import DIVERGENCE, EXOGENOUS, SMOOTH
+from bounds.comparison import comparability, compare, parse_vary, whole_settings
+from bounds.errors import FedboundsError
+from bounds.evaluation import evaluate
+from bounds.measures import LEAST_GRADIENT
+from bounds.optimise import Infeasible, Minimum, NotAttained, optimise
+from bounds.registry import load
+from bounds.result import Form, Result, Source, Term
+from bounds.symbols import COUNT, POSITIVE, Notation, Quantity
+
+KNOWN = dict(L=1, F=5, I=2, P=2, rho=0.7, sigma=1, nu=2, beta=0.5, delta=0)
+STEPS = {"gamma": 1e-3, "eta": 20}
+ROUNDS = [10.0, 100.0, 10_000.0]
+
+
+def result(name):
+    return load(f"arbitrary-participation/{name}")
+
+
+THEOREM, REGULARIZED, INDEPENDENT = result("theorem-3.1"), result("corollary-4.3"), result("corollary-4.8")
+
+
+def test_a_table_holds_the_evaluations_one_by_one():
+    table = compare([(THEOREM, "explicit"), THEOREM], ("rounds", ROUNDS), KNOWN | STEPS)
+    for row, form in zip(table.rows, ("explicit", "sharp"), strict=True):
+        for i, T in enumerate(ROUNDS):
+            one = evaluate(THEOREM, KNOWN | STEPS | {"T": T}, form=form)
+            assert row.values[i] == float(one.value) and row.valid[i] == bool(one.valid)
+            assert row.dominant[i] == one.dominant
+    assert table.name == "T" and table.meaning == "number of rounds"
+    assert table.best == (table.rows[1].label,) * 3
+
+
+def test_step_sizes_are_chosen_anew_at_every_setting():
+    within = {"eta": (1, 100)}
+    table = compare([(THEOREM, "explicit")], ("T", [3, *ROUNDS]), KNOWN, optimize=("gamma", "eta"), within=within)
+    (row,) = table.rows
+    for i, T in enumerate([3, *ROUNDS]):
+        answer = optimise(THEOREM, KNOWN | {"T": T}, within=within, form="explicit")
+        if isinstance(answer, Infeasible):  # P <= T/2 fails at T = 3
+            assert T == 3 and np.isnan(row.values[i]) and not row.valid[i] and table.best[i] == ""
+        else:
+            assert isinstance(answer, Minimum) and row.values[i] == answer.value
+            assert {name: values[i] for name, values in row.at.items()} == dict(answer.at)
+            assert row.dominant[i] == answer.evaluation.dominant
+
+
+def test_an_infimum_that_is_not_attained_is_shown_without_step_sizes():
+    (row,) = compare([(THEOREM, "explicit")], ("T", [800]), KNOWN, optimize=("gamma", "eta")).rows
+    answer = optimise(THEOREM, KNOWN | {"T": 800}, form="explicit")
+    assert isinstance(answer, NotAttained) and row.values[0] == answer.infimum
+    assert np.isnan(row.at["gamma"][0]) and row.dominant[0] in answer.terms
+
+
+def test_a_form_that_prescribes_its_steps_is_evaluated_beside_one_whose_steps_are_chosen():
+    pairs = [(result("corollary-3.2"), "explicit"), (THEOREM, "explicit")]
+    table = compare(pairs, ("T", ROUNDS), KNOWN, optimize=("gamma", "eta"), within={"eta": (1, 1000)})
+    assert any("leaves none" in note for note in table.notes)
+    assert table.rows[0].values[2] == float(evaluate(pairs[0][0], KNOWN | {"T": 1e4}, form="explicit").value)
+    assert (table.rows[1].values < table.rows[0].values).all()  # 11.3 < 12 and no detour over 1/min <= sum
+
+
+def test_any_constant_may_vary_and_each_result_takes_the_constants_it_knows():
+    known = {k: v for k, v in KNOWN.items() if k != "sigma"} | {"T": 1000, "d": 1.0, "S": 2, "rho": 0.5**0.5}
+    known |= dict(nu=1.0, beta=1.0)
+    table = compare([REGULARIZED, result("corollary-3.2")], ("gradient_noise", [0.1, 1, 10]), known)
+    assert table.name == "sigma"
+    # with beta = nu = d and delta = 0 Corollary 4.3 is Corollary 3.2
+    assert table.rows[0].values == pytest.approx(table.rows[1].values, rel=1e-12)
+
+
+def test_different_left_hand_sides_are_refused_with_the_reason():
+    with pytest.raises(FedboundsError, match="bound different things") as error:
+        compare([REGULARIZED, INDEPENDENT], ("T", ROUNDS), KNOWN | {"d": 1, "N": 10})
+    assert "expectation over gradient noise against expectation over" in str(error.value)
+    assert "\n" not in str(error.value)
+    with pytest.raises(FedboundsError, match="squared divergence of a window"):
+        compare([THEOREM, result("proposition-4.7")], ("P", [1, 2]), KNOWN)
+
+
+def test_an_average_may_stand_beside_a_minimum_with_a_note():
+    average = replace(THEOREM, key="made/average", measure=THEOREM.measure.averaged())
+    table = compare([(average, "sharp"), (THEOREM, "explicit")], ("T", ROUNDS), KNOWN | STEPS)
+    assert table.measure == str(THEOREM.measure)
+    assert any("made/average [sharp] bounds more" in note for note in table.notes)
+    over_windows = replace(average, measure=replace(average.measure, over="window starts"))
+    with pytest.raises(FedboundsError, match="over window starts against over rounds"):
+        compare([(over_windows, "sharp"), THEOREM], ("T", ROUNDS), KNOWN | STEPS)
+
+
+def test_orders_and_refuted_forms_are_marked():
+    table = compare([(REGULARIZED, "printed"), (REGULARIZED, "explicit")], ("T", ROUNDS), KNOWN | {"d": 1})
+    assert any("hides constants" in note for note in table.notes)
+    assert any("refuted by erratum suprema-at-different-rounds" in note for note in table.notes)
+
+
+def other_paper(letter, concept):
+    x = Quantity(letter, letter, "another constant", concept, COUNT)
+    L = Quantity("L", "L", "smoothness", "smoothness", POSITIVE)
+    form = Form("explicit", (Term("all", L.symbol / x.symbol + sp.Integer(0)),))
+    return Result(
+        "other/one", "remark", "other", Source("x", "1"), LEAST_GRADIENT, Notation([x, L]), (form,), "explicit"
+    )
+
+
+def test_a_letter_that_means_different_things_must_be_given_by_its_concept():
+    clients = other_paper("P", "clients")
+    with pytest.raises(FedboundsError, match=r"P is the interval in .* and the clients in other/one"):
+        compare([THEOREM, clients], ("T", ROUNDS), KNOWN | STEPS)
+    by_concept = {k: v for k, v in KNOWN.items() if k != "P"} | {"interval": 2, "clients": 7}
+    table = compare([THEOREM, clients], ("T", ROUNDS), by_concept | STEPS)
+    assert table.rows[1].values.tolist() == [1 / 7] * 3  # flat: it does not know T
+
+
+def test_the_csv_has_one_row_for_each_setting():
+    table = compare([(THEOREM, "explicit")], ("T", ROUNDS), KNOWN, optimize=("gamma", "eta"), within={"eta": (1, 9)})
+    rows = list(csv.DictReader(io.StringIO(table.to_csv())))
+    label = table.rows[0].label
+    assert [float(row["T"]) for row in rows] == ROUNDS
+    assert [float(row[label]) for row in rows] == pytest.approx(table.rows[0].values, rel=1e-11)
+    assert [row[f"{label} valid"] for row in rows] == ["yes"] * 3
+    assert [float(row[f"{label} eta"]) for row in rows] == pytest.approx(table.rows[0].at["eta"], rel=1e-11)
+    assert set(table.to_dict()) >= {"vary", "settings", "measure", "bounds", "best", "notes"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], ("T", [1]), {}), "nothing to compare"),
+        (([THEOREM, THEOREM], ("T", [1]), {}), "named twice"),
+        (([THEOREM], ("T", [10]), KNOWN | STEPS | {"T": 3}), "T varies"),
+        (([THEOREM], ("T", []), KNOWN | STEPS), "varies over 0 values"),
+        (([THEOREM], ("TT", [10]), KNOWN | STEPS), "did you mean T"),
+        (([THEOREM], ("T", [10.5]), KNOWN | STEPS), "outside its domain"),
+        (([THEOREM], ("T", [10]), KNOWN | STEPS | {"foo": 1}), "unknown constant"),
+        (([THEOREM], ("T", [10]), KNOWN), "needs eta .*gamma"),
+    ],
+)
+def test_a_wrong_comparison_is_one_line(arguments, message):
+    with pytest.raises(FedboundsError, match=message) as error:
+        compare(*arguments)
+    assert "\n" not in str(error.value)
+
+
+def test_a_range_for_what_is_not_chosen_is_refused():
+    with pytest.raises(FedboundsError, match="a range for L"):
+        compare([THEOREM], ("T", ROUNDS), KNOWN | STEPS, within={"L": (1, 2)})
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "values"),
+    [
+        ("rounds=10:1000:log:3", "rounds", [10, 100, 1000]),
+        ("sigma=0:1:lin:5", "sigma", [0, 0.25, 0.5, 0.75, 1]),
+        ("gamma=1/12, 0.5", "gamma", [1 / 12, 0.5]),
+        (" T = 7 ", "T", [7]),
+        ("T=1:10**2:log:3", "T", [1, 10, 100]),
+    ],
+)
+def test_what_varies_is_read(text, name, values):
+    read, numbers = parse_vary(text)
+    assert read == name and numbers == pytest.approx(values)
+
+
+def test_fifty_points_on_a_logarithmic_axis_by_default():
+    numbers = parse_vary("T=1:1e6")[1]
+    assert len(numbers) == 50 and np.ptp(np.diff(np.log(numbers))) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["T", "=3", "T=", "T=5:1", "T=1:inf", "T=0:5:log", "T=1:5:cube", "T=1:5:log:1", "T=1:5:log:2.5", "T=1:2:log:3:4",
+     "T=1:5:log:1e9", "T=a:b", "T=1:5:log:x", "T=__import__('os')"],
+)  # fmt: skip
+def test_what_varies_is_refused_in_one_line(text):
+    with pytest.raises(FedboundsError) as error:
+        parse_vary(text)
+    assert "\n" not in str(error.value)
+
+
+def test_counts_vary_over_whole_numbers_only():
+    values = np.geomspace(1, 10, 9)
+    assert whole_settings([THEOREM], "rounds", values).tolist() == [1, 2, 3, 4, 6, 7, 10]
+    assert whole_settings([THEOREM], "sigma", values) is values
+
+
+# --- The comparability matrix ---
+
+
+def test_the_matrix_says_for_each_pair_what_differs():
+    cells = comparability([(THEOREM, "explicit"), REGULARIZED, INDEPENDENT, (REGULARIZED, "printed")])
+    assert len(cells) == 6
+    cell = {(c.first.split("/")[1], c.second.split("/")[1]): c for c in cells}
+    theorem = cell["theorem-3.1 [explicit]", "corollary-4.3 [sharp]"]
+    assert theorem.comparable and theorem.measure == "" and theorem.kind == ""
+    assert theorem.participation == ((), ("regularized",))
+    assert "window-divergence" in theorem.assumptions[0] and theorem.assumptions[1] == ("bounded-divergence",)
+    expected = cell["corollary-4.3 [sharp]", "corollary-4.8 [repaired:integer-P]"]
+    assert not expected.comparable and "expectation over" in expected.measure
+    assert expected.participation == (("regularized",), ("unbiased-sampling", "independent-rounds"))
+    kinds = cell["corollary-4.3 [sharp]", "corollary-4.3 [printed]"]
+    assert kinds.comparable and kinds.kind == "numbers against an O(.) with hidden constants"
+    assert kinds.assumptions == kinds.participation == ((), ())
+
+
+def test_a_label_of_a_paper_does_not_make_an_assumption_another_one():
+    assert not SMOOTH.participation and not DIVERGENCE.labelled("Assumption 3").participation
+    assert EXOGENOUS.labelled("U3").participation
