@@ -387,8 +387,8 @@ def test_a_report_is_no_truth_value_and_knows_its_invariants(report):
     assert [verdict.name for verdict in report.broken] == ["two sided step sizes"]
     with pytest.raises(TypeError, match="no truth value"):
         bool(report)
-    with pytest.raises(FedboundsError, match="unknown invariant 'scalin'; did you mean scaling"):
-        report["scalin"]
+    with pytest.raises(FedboundsError, match="unknown invariant 'translatio'; did you mean translation"):
+        report["translatio"]
 
 
 def test_the_same_seed_finds_the_same_counterexample_and_another_seed_tries_other_cases():
