@@ -12,7 +12,7 @@ from bounds.geometric import Product, Program, far_out, loosens_for_ever
 Smooth = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]  # value, gradient (n,), Hessian (n, n)
 GAP = 1e-11  # relative distance from the minimum at which the barrier stops
 EARLY = 1e-4  # the distance at which the active constraints are first guessed
-ACTIVE = 1e-4  # a constraint whose multiplier is larger is taken to be active
+ACTIVE = (1e-4, 1e-7, 1e-10)  # walls with larger multipliers are guessed to be active, and the guess is verified
 LONGEST_STEP = 8.0  # in logarithms
 REACH = 60.0  # how far from its start phase one looks, in logarithms
 FASTER = 30.0  # the barrier's weight falls by this factor
@@ -238,9 +238,11 @@ def _follow(objective: Smooth, walls: Walls, y: np.ndarray) -> np.ndarray:
     while len(walls) / t > GAP:
         y = _descend(walls.barrier(objective, t), y, 1e-3)
         if len(walls) / t < EARLY:
-            exact = _polish(objective, walls, -1 / (t * walls.values(y)) > ACTIVE, y)
-            if exact is not None:
-                return exact
+            multipliers = -1 / (t * walls.values(y))
+            for least in ACTIVE:
+                exact = _polish(objective, walls, multipliers > least, y)
+                if exact is not None:
+                    return exact
         t *= FASTER
     return y
 

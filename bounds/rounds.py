@@ -436,9 +436,15 @@ def _largest(result: Result, form: Form, epsilon: float, constants: Mapping[str,
         evaluation = at(value)
         return bool(evaluation.valid) and bool(holds(evaluation.value, "<=", np.asarray(epsilon)))
 
-    hit = first_hit(
-        partial, epsilon, reaches, whole=quantity.domain.integer, from_above=True, most=quantity.domain.high
-    )
+    try:
+        hit = first_hit(
+            partial, epsilon, reaches, whole=quantity.domain.integer, from_above=True, most=quantity.domain.high
+        )
+    except CannotEnclose as error:
+        raise FedboundsError(
+            f"{quantity.name} cannot be solved for in {result.key} [{form.name}]: it enters through {error}, "
+            "which is only known by value"
+        ) from None
     if hit.value is None:
         least = max(quantity.domain.low, 1.0 if quantity.domain.integer else 0.0)
         why = f"no {quantity.name} reaches {epsilon:g}"

@@ -139,7 +139,8 @@ class Problem:
             worst = np.zeros(len(points))
             for c in evaluation.conditions:
                 scale = np.maximum(np.maximum(np.abs(c.left), np.abs(c.right)), 1e-300)
-                excess = np.abs(c.left - c.right) / scale
+                with np.errstate(invalid="ignore"):
+                    excess = np.abs(c.left - c.right) / scale
                 worst = np.maximum(worst, np.where(c.holds, 0.0, np.where(np.isnan(excess), np.inf, excess)))
             return np.broadcast_to(evaluation.value, worst.shape), worst
 

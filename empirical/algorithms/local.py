@@ -79,5 +79,5 @@ class LocalSGD:
         """
         y = x
         for _ in range(self.steps):
-            y = y - self.step_size * gradient(x if self.frozen else y)
+            y = torch.sub(y, gradient(x if self.frozen else y), alpha=self.step_size)
         return y - x

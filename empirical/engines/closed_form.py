@@ -134,7 +134,8 @@ class ClosedForm(Engine):
             noise: standard normals, (pairs, d), or None.
         """
         clients, move = cohort.clients, self.move.numpy()
-        away = x.numpy()[cohort.seeds] - self.quadratic.centres.numpy()[clients]
+        received = x.numpy() if len(x) == 1 else x.numpy()[cohort.seeds]
+        away = received - self.quadratic.centres.numpy()[clients]
         updates = np.empty(away.shape)
         if noise is None:
             for client, row, place in zip(clients.tolist(), away, updates, strict=True):

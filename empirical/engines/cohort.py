@@ -72,10 +72,12 @@ class Cohort:
             return self._bags(updates, np.arange(len(updates)), self.weights)
         rows, end = updates.numpy(), 0
         weights = self.weights.astype(rows.dtype, copy=False)
+        if len(self.counts) == 1:
+            return torch.from_numpy(weights.dot(rows)[None])
         total = np.empty((len(self.counts), rows.shape[1]), rows.dtype)
         for count, place in zip(self.counts.tolist(), total, strict=True):
             start, end = end, end + count
-            np.dot(weights[start:end], rows[start:end], out=place)
+            weights[start:end].dot(rows[start:end], place)
         return torch.from_numpy(total)
 
     def _bags(self, table: torch.Tensor, rows: np.ndarray, weights: np.ndarray) -> torch.Tensor:

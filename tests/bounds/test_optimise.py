@@ -114,7 +114,7 @@ def test_a_wrong_question_is_one_line(arguments, message):
     assert "\n" not in str(error.value)
 
 
-# --- Every form, whole numbers, and forms that are not convex ------------------------------------------------------
+# --- Every form, whole numbers, and forms that are not convex ---
 
 
 @pytest.mark.parametrize("name", [form.name for form in THEOREM.forms])
@@ -253,3 +253,38 @@ def test_a_constant_that_cannot_be_chosen_is_refused(name, known, over, message)
     with pytest.raises(FedboundsError, match=message) as error:
         optimise(load(f"arbitrary-participation/{name}"), known, over, form=None)
     assert "\n" not in str(error.value)
+
+
+def test_a_whole_number_that_runs_off_is_not_attained():
+    corollary = load("arbitrary-participation/corollary-4.3")
+    known = dict(L=1, F=5, I=2, P=3, rho=0.7, sigma=1, d=1)
+    exact = optimise(corollary, known, over=("T",), form="explicit")
+    assert isinstance(exact, NotAttained) and exact.direction == "T -> infinity" and exact.infimum == 0
+    scanned = optimise(corollary, known, over=("T",), form="sharp")
+    assert isinstance(scanned, NotAttained) and "scanned up to 1000000" in scanned.direction
+
+
+def test_a_constant_that_follows_from_the_chosen_one_moves_with_it():
+    known = {k: v for k, v in KNOWN.items() if k not in ("rho", "nu", "beta", "delta")} | {"gamma": 1e-3, "eta": 20}
+    rules = {"nu": lambda S: 2 - 1 / S, "beta": lambda S: 1 / S, "delta": lambda S: 0.01 * S}
+    answer = optimise(THEOREM, known, over=("S",), within={"S": (1, 20)}, form="explicit", functions=rules)
+    S = np.arange(1, 21)
+    moving = dict(known, S=S, nu=2 - 1 / S, beta=1 / S, delta=0.01 * S)
+    values = evaluate(THEOREM, moving, form="explicit").value
+    assert isinstance(answer, Minimum) and 1 < answer.at["S"] == S[values.argmin()] < 20
+    assert answer.value == pytest.approx(values.min())
+
+
+def test_step_sizes_are_best_where_some_constants_are_vectors_over_clients():
+    averaged = load("fedau/theorem-2")
+    known = dict(L=1, F=5, I=2, T=1000, sigma=1, delta=0.3, G=2, K=20, p=np.array([0.1, 0.35, 0.8]))
+    answer = optimise(averaged, known, within={"eta": (1, 20)})
+    assert isinstance(answer, Minimum)
+    gammas, etas = np.geomspace(1e-7, 1e-2, 200), np.geomspace(1, 20, 100)
+    grid = {
+        (g, e): evaluate(averaged, dict(known, gamma=g, eta=e))
+        for g, e in zip(np.repeat(gammas[::10], 10), np.tile(etas[::10], 20), strict=True)
+    }
+    best = min(float(e.value) for e in grid.values() if e.valid)
+    assert answer.value <= best * (1 + 1e-9)
+    assert "eta <= 20" in answer.active and answer.at["eta"] == 20

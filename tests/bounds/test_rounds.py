@@ -84,7 +84,7 @@ def test_a_target_that_is_not_positive_is_refused(epsilon):
         rounds(result("corollary-3.2"), epsilon, KNOWN)
 
 
-# --- No monotonicity is assumed --------------------------------------------------------------------------------------
+# --- No monotonicity is assumed ---
 
 T, x = NOTATION.T, NOTATION.sigma
 
@@ -211,7 +211,7 @@ def test_what_a_round_costs_is_what_the_constants_say():
     assert rounds(result("corollary-3.2"), 0.5, known, form="explicit").cost.oracle_calls is None
 
 
-# --- The inverse question --------------------------------------------------------------------------------------------
+# --- The inverse question ---
 
 
 @pytest.mark.parametrize("name", ["nu", "beta", "sigma", "F", "L", "gamma", "eta", "I", "P", "rho"])
@@ -248,3 +248,30 @@ def test_the_inverse_question_takes_its_rounds_as_given():
         rounds(result("theorem-3.1"), 0.5, KNOWN, optimize_over=("gamma",), solve="delta")
     with pytest.raises(FedboundsError, match="does not depend on a number of rounds"):
         rounds(result("proposition-4.7"), 0.5, dict(N=10, d=1, upsilon=0.1, P=5))
+
+
+def test_where_the_best_bound_may_rise_again_the_rounds_are_scanned():
+    gamma = NOTATION.gamma
+    one = made(gamma + T / (10**4 * gamma) + 100 / T)  # at the best gamma: sqrt(T)/50 + 100/T, least near T = 464
+    best = np.sqrt(np.arange(1, 3000)) / 50 + 100 / np.arange(1, 3000)
+    answer = rounds(one, 0.9, {}, optimize_over=("gamma",))
+    assert isinstance(answer, Reached) and not answer.proved and "scanned" in answer.method
+    assert answer.rounds == np.argmax(best <= 0.9) + 1
+    never = rounds(one, 0.5, {}, optimize_over=("gamma",))
+    assert isinstance(never, Never)
+
+
+FEDAU = dict(L=1, F=5, I=2, gamma=1e-3, eta=3, sigma=1, delta=0.3, G=2, p=np.array([0.1, 0.35, 0.8]))
+
+
+def test_weights_that_are_known_only_by_value_are_scanned():
+    theorem = load("fedau/theorem-3")
+    known = dict(p=FEDAU["p"], K=20)
+    answer = rounds(theorem, 0.05, known, form="sharp")
+    assert isinstance(answer, Reached) and not answer.proved
+    assert answer.rounds == scan(theorem, known, "sharp", 0.05, 6000)
+    averaged = load("fedau/theorem-2")
+    answer = rounds(averaged, 700, dict(FEDAU, K=20))
+    assert isinstance(answer, Reached) and answer.rounds == scan(averaged, dict(FEDAU, K=20), None, 700, 50)
+    with pytest.raises(FedboundsError, match="only known by value"):
+        rounds(averaged, 700, dict(FEDAU, T=100), solve="K")
