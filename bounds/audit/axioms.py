@@ -1,0 +1,251 @@
+"""Axioms: the assumptions as schemas. Each produces its relation from the atoms' declared meaning and trusts nothing else.
+
+An axiom names the assumptions it needs; a step that uses it without having them among its premises is not proved. This is
+how an assumption that a paper does not state, but its proof needs, is found by machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import Finding, same
+from bounds.audit.steps import Setting
+from bounds.audit.vectors import Atom, Vec, inner, square
+
+
+class Unfit(ValueError):
+    """The schema does not fit these vectors; says why."""
+
+
+def averaged(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
+    """The mean over the bracket's clients (rounds, local steps): every atom by its mean.
+
+    Raises:
+        Unfit: an atom differs between clients and has no declared mean.
+    """
+    total = Vec(())
+    for name, coefficient in vector.coefficients:
+        atom = atoms[name]
+        if atom.per_client and not atom.mean:
+            raise Unfit(f"the mean of {name} is not declared")
+        total = total + coefficient * Vec.atom(atom.mean or name)
+    return total
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Shared check of the axioms: the conclusion must be the relation that the schema yields."""
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """What the axiom says of these vectors."""
+        raise Unfit("no schema")
+
+    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+        """Equal sides and operator."""
+        try:
+            wanted = self.relation(setting, premises)
+        except Unfit as reason:
+            return Finding(False, "axiom", str(reason))
+        equal = conclusion.op == wanted.op and same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
+        return Finding(equal, "axiom", "an instance of it" if equal else f"the axiom says {wanted}")
+
+
+@dataclass(frozen=True)
+class Smooth(Schema):
+    r"""$\|\nabla F_n(u)-\nabla F_n(v)\|^2\le L^2\|u-v\|^2$ for the points where the two gradients are taken.
+
+    Args:
+        first, second: two atoms that are gradients of the same function.
+        L: the smoothness.
+    """
+
+    first: str
+    second: str
+    L: sp.Expr
+    axiom: str = "smoothness: |grad F_n(u) - grad F_n(v)| <= L |u - v|"
+    needs: tuple[str, ...] = ("smooth",)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The points come from the atoms."""
+        u, v = setting.atoms[self.first], setting.atoms[self.second]
+        if u.kind != "gradient" or v.kind != "gradient" or u.of != v.of or u.of not in ("F_n", "f"):
+            raise Unfit(f"{self.first} and {self.second} are not gradients of one function")
+        points = Vec.atom(u.at) - Vec.atom(v.at)
+        return Relation(square(Vec.atom(self.first) - Vec.atom(self.second)), self.L**2 * square(points))
+
+
+@dataclass(frozen=True)
+class Uncorrelated(Schema):
+    r"""$\mathbb E\langle\xi,u\rangle=0$ for noise that has mean zero given the past, and u of the past.
+
+    Args:
+        noise: a combination of noise atoms of one time.
+        past: a combination of points and gradients of the same time or before.
+    """
+
+    noise: Vec
+    past: Vec
+    axiom: str = "noise has mean zero given the past and the participation, so its products with the past vanish"
+    needs: tuple[str, ...] = ("unbiased-noise", "martingale-noise", "exogenous-participation")
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """Times come from the atoms."""
+        noises = [setting.atoms[name] for name in self.noise.atoms]
+        if any(a.kind != "noise" for a in noises) or len({a.time for a in noises}) != 1:
+            raise Unfit(f"{self.noise} is not noise of one time")
+        late = [n for n in self.past.atoms if setting.atoms[n].kind == "noise" or setting.atoms[n].time > noises[0].time]
+        if late:
+            raise Unfit(f"{', '.join(late)} may depend on the noise")
+        return Relation(inner(self.noise, self.past), sp.S.Zero, "==")
+
+
+@dataclass(frozen=True)
+class MeanOf(Schema):
+    r"""$\langle v,c\rangle=\langle\bar v,c\rangle$ for c that is the same for all clients, because the weights sum to 1.
+
+    Args:
+        vector: v.
+        common: c.
+    """
+
+    vector: Vec
+    common: Vec
+    axiom: str = "the weights are nonnegative and sum to 1, so that the bracket's mean is a mean"
+    needs: tuple[str, ...] = ("weights",)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """Which atoms are common to all clients comes from the atoms."""
+        own = [name for name in self.common.atoms if setting.atoms[name].per_client]
+        if own:
+            raise Unfit(f"{', '.join(own)} differs between the clients")
+        mean = averaged(self.vector, setting.atoms)
+        return Relation(inner(self.vector, self.common), inner(mean, self.common), "==")
+
+
+@dataclass(frozen=True)
+class Jensen(Schema):
+    r"""$\|\bar v\|^2\le\langle v,v\rangle$: the squared mean is at most the mean square, as $\langle v-\bar v,v-\bar v\rangle\ge0$."""
+
+    vector: Vec
+    axiom: str = "the weights are nonnegative and sum to 1, so that the bracket's mean is a mean"
+    needs: tuple[str, ...] = ("weights",)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The mean comes from the atoms."""
+        return Relation(square(averaged(self.vector, setting.atoms)), square(self.vector))
+
+
+@dataclass(frozen=True)
+class Independent(Schema):
+    r"""$\mathbb E\|\sum_nq_n\xi_n\|^2=\sum_nq_n^2\mathbb E\|\xi_n\|^2$.
+
+    Args:
+        noise: the noise of one client.
+        total: the symbol of the right-hand side.
+    """
+
+    noise: str
+    total: sp.Symbol
+    axiom: str = "independence: noise of different clients is uncorrelated"
+    needs: tuple[str, ...] = ("unbiased-noise", "independent-clients", "exogenous-participation")
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The mean comes from the atom."""
+        atom = setting.atoms[self.noise]
+        if atom.kind != "noise" or not atom.mean:
+            raise Unfit(f"{self.noise} is not noise with a mean over the clients")
+        return Relation(square(Vec.atom(atom.mean)), self.total, "==")
+
+
+@dataclass(frozen=True)
+class NoiseOverTime(Schema):
+    r"""$\mathbb E\|\frac1K\sum_k\zeta_k\|^2\le\frac cK$ where the premise bounds each $\mathbb E\|\zeta_k\|^2$ by c.
+
+    Args:
+        mean: the noise averaged over the window.
+        each: the noise of one step, as it stands in the premise.
+        steps: K.
+    """
+
+    mean: str
+    each: str
+    steps: sp.Expr
+    axiom: str = "noise of different steps is uncorrelated, having mean zero given the past"
+    needs: tuple[str, ...] = ("unbiased-noise", "martingale-noise", "exogenous-participation")
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The bound comes from the premise."""
+        if len(premises) != 1 or not same(premises[0].left, square(Vec.atom(self.each))):
+            raise Unfit(f"the premise does not bound |{self.each}|^2")
+        return Relation(square(Vec.atom(self.mean)), premises[0].right / self.steps)
+
+
+@dataclass(frozen=True)
+class Assumed(Schema):
+    """A hypothesis that bounds one quantity, at the point where the proof uses it.
+
+    Args:
+        left, right: what it says here.
+        needs: the assumption.
+        where: which vectors it speaks about, for the reader.
+    """
+
+    left: sp.Expr
+    right: sp.Expr
+    needs: tuple[str, ...]
+    where: str = ""
+    axiom: str = ""
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The hypothesis."""
+        return Relation(self.left, self.right)
+
+
+@dataclass(frozen=True)
+class Descent(Schema):
+    r"""$\mathbb E f(x^+)-\mathbb E f(x)\le\mathbb E\langle\nabla f(x),x^+-x\rangle+\frac L2\mathbb E\|x^+-x\|^2$.
+
+    Args:
+        gradient: grad f at x.
+        step: x^+ - x.
+        decrease: the symbol of E f(x) - E f(x^+).
+        L: the smoothness of f.
+    """
+
+    gradient: str
+    step: Vec
+    decrease: sp.Symbol
+    L: sp.Expr
+    axiom: str = "descent lemma: f is L-smooth, being the mean of L-smooth functions"
+    needs: tuple[str, ...] = ("smooth",)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The gradient must be that of f."""
+        atom = setting.atoms[self.gradient]
+        if atom.kind != "gradient" or atom.of != "f":
+            raise Unfit(f"{self.gradient} is not a gradient of f")
+        right = inner(Vec.atom(self.gradient), self.step) + self.L / 2 * square(self.step)
+        return Relation(-self.decrease, sp.expand(right))
+
+
+@dataclass(frozen=True)
+class Starts(Schema):
+    """A squared distance is zero at the start, because the two points coincide there.
+
+    Args:
+        quantity: the squared distance.
+        because: in words.
+    """
+
+    quantity: sp.Expr
+    because: str
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """It is 0."""
+        return Relation(self.quantity, sp.S.Zero, "==")

@@ -1,0 +1,93 @@
+"""The ledger: the committed verdicts of one paper, reviewed like code."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+from bounds.audit.docket import Judged
+from bounds.errors import FedboundsError
+from bounds.registry import PAPERS
+
+NAME = "ledger.json"
+
+
+def entries(judged: Iterable[Judged]) -> dict[str, dict[str, object]]:
+    """Claim id to hash, verdict, court and axioms; never seconds, models or ratios, so that it is the same everywhere."""
+    return {
+        j.claim.id: {
+            "hash": j.claim.hash,
+            "verdict": j.verdict.outcome,
+            "court": j.verdict.court,
+            "axioms": list(j.verdict.axioms),
+        }
+        for j in judged
+        if j.verdict is not None
+    }
+
+
+def ledger_path(paper: str) -> Path:
+    """Where the paper's ledger lies.
+
+    Raises:
+        FedboundsError: the paper has no room here.
+    """
+    if paper not in PAPERS:
+        raise FedboundsError(f"{paper} has no room here, so no ledger; papers with one: {', '.join(PAPERS)}")
+    file = import_module(PAPERS[paper]).__file__
+    assert file is not None
+    return Path(file).with_name(NAME)
+
+
+def read_ledger(paper: str) -> dict[str, dict[str, object]]:
+    """The committed entries; empty where there is no ledger yet.
+
+    Raises:
+        FedboundsError: the file is not a ledger.
+    """
+    path = ledger_path(paper)
+    if not path.exists():
+        return {}
+    try:
+        return json.loads(path.read_text())["claims"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FedboundsError(f"{path} is not a ledger ({error}); write it anew with fedbounds audit --write") from None
+
+
+def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:
+    """Write the entries in a stable order, to a temporary name first."""
+    path = ledger_path(paper)
+    text = json.dumps({"schema": "fedbounds.ledger/1", "paper": paper, "claims": dict(sorted(found.items()))}, indent=1)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    with os.fdopen(handle, "w") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.chmod(temporary, 0o644)
+    os.replace(temporary, path)
+    return path
+
+
+def differences(found: Mapping[str, Mapping[str, object]], committed: Mapping[str, Mapping[str, object]]) -> list[str]:
+    """One line for every claim whose entry is new, gone or other than the committed one.
+
+    Example:
+        >>> differences({"a": {"verdict": "proved"}}, {"a": {"verdict": "unknown"}, "b": {}})
+        ["a: verdict is 'proved', the ledger says 'unknown'", 'b: in the ledger, but no longer claimed']
+    """
+    lines = []
+    for claim in sorted({*found, *committed}):
+        if claim not in committed:
+            lines.append(f"{claim}: {found[claim]['verdict']}, but not in the ledger")
+        elif claim not in found:
+            lines.append(f"{claim}: in the ledger, but no longer claimed")
+        else:
+            for key in sorted({*found[claim], *committed[claim]}):
+                new, old = found[claim].get(key), committed[claim].get(key)
+                if new != old:
+                    lines.append(f"{claim}: {key} is {new!r}, the ledger says {old!r}")
+    return lines

@@ -1,0 +1,270 @@
+"""Rules of inference that trust nothing: linear combinations, Gram matrices, sums over clients, recurrences, telescopes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import Finding, prove, same
+from bounds.audit.steps import Setting
+from bounds.audit.vectors import gram_symbols
+
+
+@dataclass(frozen=True)
+class Combine:
+    r"""The conclusion is a combination of the premises: slack = sum_k m_k slack_k + rest with m_k >= 0, rest >= 0.
+
+    Without premises it is a plain inequality, with equal sides an identity. A relation among the premises that is meant as
+    a fact about constants only gets the multiplier 0.
+
+    Args:
+        multipliers: one for each premise that is a relation, in order.
+    """
+
+    multipliers: tuple[sp.Expr | int, ...] = ()
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+        """The residual is proved nonnegative, and so are the multipliers of inequalities."""
+        if len(self.multipliers) != len(premises):
+            return Finding(False, "combination", f"{len(self.multipliers)} multipliers for {len(premises)} premises")
+        known = [*facts, *(p for p in premises if not gram_symbols(p.slack))]
+        residual = conclusion.slack
+        for multiplier, premise in zip(self.multipliers, premises, strict=True):
+            factor = sp.sympify(multiplier)
+            if premise.op == "<=" and not factor.is_nonnegative:
+                found = nonnegative_form(factor, known) if gram_symbols(factor) else prove(factor, known)
+                if not found.holds:
+                    return Finding(False, "combination", f"the multiplier {factor} of {premise}: {found.evidence}")
+            residual -= factor * premise.slack
+        residual = sp.expand(residual)
+        if conclusion.op == "==":
+            if any(p.op == "<=" and m != 0 for m, p in zip(self.multipliers, premises, strict=True)):
+                return Finding(False, "combination", "an equality cannot rest on an inequality")
+            zero = same(residual, sp.S.Zero)
+            return Finding(zero, "identity", "both sides are equal" if zero else f"the sides differ by {residual}")
+        found = prove(residual, known)
+        used = sum(1 for m in self.multipliers if m != 0)
+        return Finding(found.holds, f"combination of {used}; {found.method}" if used else found.method, found.evidence)
+
+
+@dataclass(frozen=True)
+class Gram:
+    r"""slack = sum over atoms of M_{ab} <a, b> with M positive semidefinite, hence nonnegative for all vectors.
+
+    Equalities among the premises are used first. M = L D L^T is formed symbolically; every pivot in D is proved
+    nonnegative, and the row of a zero pivot must vanish.
+    """
+
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+        """The pivots are proved nonnegative."""
+        slack = sp.expand(conclusion.slack)
+        for premise in premises:
+            if premise.op != "==":
+                return Finding(False, "Gram matrix", f"{premise} is not an equality")
+            symbols = sorted(gram_symbols(premise.slack), key=str)
+            free = [s for s in symbols if not _is_square(s)] or symbols
+            solved = sp.solve(premise.slack, free[-1])
+            if len(solved) != 1:
+                return Finding(False, "Gram matrix", f"{premise} cannot be solved for an inner product")
+            slack = sp.expand(slack.xreplace({free[-1]: solved[0]}))
+        if conclusion.op == "==":
+            zero = same(slack, sp.S.Zero)
+            return Finding(zero, "identity", "both sides are equal" if zero else f"the sides differ by {slack}")
+        return nonnegative_form(slack, facts)
+
+
+def nonnegative_form(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
+    """Whether a linear expression in inner products is nonnegative for all vectors."""
+    pairs = gram_symbols(expression)
+    atoms = sorted({name for pair in pairs.values() for name in pair})
+    rest = expression.xreplace({s: sp.S.Zero for s in pairs})
+    if not same(rest, sp.S.Zero):
+        return Finding(False, "Gram matrix", f"{rest} is no inner product")
+    matrix = sp.zeros(len(atoms), len(atoms))
+    for symbol, (a, b) in pairs.items():
+        coefficient = sp.diff(expression, symbol)
+        i, j = atoms.index(a), atoms.index(b)
+        matrix[i, j] += coefficient / 2
+        matrix[j, i] += coefficient / 2
+    return _semidefinite(matrix, atoms, facts)
+
+
+def _is_square(symbol: sp.Symbol) -> bool:
+    a, _, b = symbol.name[1:-1].partition(",")
+    return a == b
+
+
+def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relation]) -> Finding:
+    current, positive, zero = matrix.applyfunc(sp.cancel), 0, 0
+    for k in range(len(atoms)):
+        pivot = current[k, k]
+        if pivot == 0:
+            if any(current[k, j] != 0 for j in range(k + 1, len(atoms))):
+                return Finding(False, "Gram matrix", f"the pivot of {atoms[k]} is 0 but its row is not")
+            zero += 1
+            continue
+        found = prove(pivot, facts)
+        if not found.holds:
+            return Finding(False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}: {found.evidence}")
+        positive += 1
+        for i in range(k + 1, len(atoms)):
+            factor = current[i, k] / pivot
+            for j in range(k + 1, len(atoms)):
+                current[i, j] = sp.cancel(current[i, j] - factor * current[k, j])
+    return Finding(True, "Gram matrix", f"{positive} nonnegative pivots and {zero} zero ones, for every set of vectors")
+
+
+@dataclass(frozen=True)
+class SumOverClients:
+    r"""A polynomial inequality for one client, summed: sum_n p(q_n, s_n) >= 0 term by term.
+
+    Args:
+        pointwise: p, nonnegative for every client.
+        facts: what is known of one client (0 <= q <= 1, s <= sigma^2).
+        sums: the sum over clients of each monomial of p, e.g. q -> 1, q^2 -> S_t, q s -> A, q^2 s -> B.
+        variables: the client's symbols, in the order of the monomials.
+    """
+
+    pointwise: sp.Expr
+    facts: tuple[Relation, ...]
+    variables: tuple[sp.Symbol, ...]
+    sums: tuple[tuple[tuple[int, ...], sp.Expr], ...]
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+        """The pointwise inequality is proved, and its sum is the conclusion's slack."""
+        found = prove(self.pointwise, self.facts)
+        if not found.holds:
+            return found
+        sums: Mapping[tuple[int, ...], sp.Expr] = dict(self.sums)
+        total = sp.S.Zero
+        for powers, coefficient in sp.Poly(self.pointwise, *self.variables).terms():
+            if powers not in sums:
+                return Finding(False, "sum over clients", f"no sum is given for the monomial with powers {powers}")
+            total += coefficient * sums[powers]
+        if not same(total, conclusion.slack):
+            return Finding(False, "sum over clients", f"the sum is {total}, the slack is {conclusion.slack}")
+        return Finding(True, "sum over clients", f"for each client: {found.method}, {found.evidence}")
+
+
+@dataclass(frozen=True)
+class Unroll:
+    r"""From u_{k+1} <= m u_k + b and u_0 = 0, with m >= 1 and b >= 0: u_k <= b (m^n - 1)/(m - 1) for all k <= n.
+
+    The premises are the start, the recursion, and facts about the constants.
+
+    Args:
+        now, after: the sequence at k and at k + 1, as they stand in the premise.
+        steps: n.
+        varying: symbols that change from step to step; neither m nor b may hold one.
+    """
+
+    now: sp.Expr
+    after: sp.Expr
+    steps: sp.Expr
+    varying: tuple[sp.Symbol, ...] = ()
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+        """Induction: the multiplier is shown to be at least 1, the additive term nonnegative."""
+        if len(premises) < 2:
+            return Finding(False, "induction", "the first premises must be the start u_0 = 0 and the recursion")
+        start, recursion, *others = premises
+        if not (same(start.left, self.now) and start.right == 0 and start.op == "=="):
+            return Finding(False, "induction", f"{start} does not start the sequence at 0")
+        if not same(recursion.left, self.after):
+            return Finding(False, "induction", f"{recursion} does not bound the next value")
+        multiplier, additive = _linear_in(recursion.right, self.now)
+        changing = [s for s in self.varying if multiplier.has(s) or additive.has(s)]
+        if changing:
+            names = ", ".join(map(str, changing))
+            return Finding(False, "induction", f"{names} changes between the steps, but stands in the recursion")
+        for expression, name in ((multiplier - 1, "multiplier less 1"), (additive, "additive term")):
+            found = prove(expression, [*facts, *others])
+            if not found.holds:
+                return Finding(False, "induction", f"the {name}: {found.evidence}")
+        expected = additive * power_sum(multiplier, self.steps)
+        if not (same(conclusion.left, self.now) and sp.simplify(conclusion.right - expected) == 0):
+            return Finding(False, "induction", f"the recursion unrolls to {expected}")
+        return Finding(True, "induction", "the multiplier is at least 1 and the additive term nonnegative")
+
+
+def power_sum(multiplier: sp.Expr, steps: sp.Expr) -> sp.Expr:
+    """1 + m + ... + m^(n-1)."""
+    return (multiplier**steps - 1) / (multiplier - 1)
+
+
+def _linear_in(expression: sp.Expr, part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """(m, b) with expression = m part + b, where part is a polynomial in Gram symbols that occur nowhere else."""
+    expanded = sp.expand(expression)
+    symbols = sorted(gram_symbols(part), key=str)
+    symbol = next(s for s in symbols if _is_square(s))
+    multiplier = sp.cancel(sp.diff(expanded, symbol) / sp.diff(part, symbol))
+    return multiplier, sp.factor(sp.expand(expanded - sp.expand(multiplier * part)))
+
+
+@dataclass(frozen=True)
+class Telescope:
+    r"""Averaging over K windows: if a <= c (f_k - f_{k+1}) + r for each window, the least a is at most c F/K + r.
+
+    Args:
+        decrease: the symbol of f_k - f_{k+1}.
+        gap: F, at least the sum of all decreases.
+        windows: K.
+        least: the symbol of the least left-hand side.
+    """
+
+    decrease: sp.Symbol
+    gap: sp.Expr
+    windows: sp.Expr
+    least: sp.Symbol
+    axiom: str = "f(x_T) >= f*, so that the decreases sum to at most the initial gap"
+    needs: tuple[str, ...] = ("bounded-below",)
+
+    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+        """The coefficient of the decrease is constant and nonnegative."""
+        if len(premises) != 1:
+            return Finding(False, "telescope", "one premise, the inequality of one window")
+        coefficient = sp.diff(sp.expand(premises[0].right), self.decrease)
+        if coefficient.has(self.decrease):
+            return Finding(False, "telescope", f"{premises[0]} is not linear in {self.decrease}")
+        found = prove(coefficient, facts)
+        if not found.holds:
+            return Finding(False, "telescope", f"the coefficient of the decrease: {found.evidence}")
+        expected = premises[0].right.xreplace({self.decrease: self.gap / self.windows})
+        if conclusion.left != self.least or not same(conclusion.right, expected):
+            return Finding(False, "telescope", f"the average is at most {expected}")
+        return Finding(True, "telescope", "min <= average; the coefficient of the decrease is the same in every window")
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """A bound that holds in every round and local step holds for the average over them.
+
+    Args:
+        varying: symbols that differ between rounds; the bound may not hold one.
+    """
+
+    varying: tuple[sp.Symbol, ...] = ()
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+        """The relation is carried over as it stands."""
+        if len(premises) != 1 or premises[0].op != "<=":
+            return Finding(False, "average", "one premise, a bound that holds everywhere")
+        changing = [s for s in self.varying if premises[0].right.has(s)]
+        if changing:
+            return Finding(False, "average", f"{', '.join(map(str, changing))} differs between the rounds averaged over")
+        equal = same(conclusion.left, premises[0].left) and same(conclusion.right, premises[0].right)
+        return Finding(equal, "average", "an average is at most the largest value" if equal else f"not {premises[0]}")

@@ -1,0 +1,340 @@
+"""Court 4: the proof as a directed graph of steps, each checked by a rule against its premises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import sympy as sp
+
+from bounds.assumptions import Assumption
+from bounds.audit.claim import Claim, Relation, ResultForm
+from bounds.audit.court import Court
+from bounds.audit.docket import Docket
+from bounds.audit.nonnegative import Finding, same
+from bounds.audit.vectors import Atom
+from bounds.audit.verdict import Verdict
+from bounds.errors import FedboundsError
+from bounds.measures import Measure
+from bounds.result import Condition, Form, Result
+
+Premise = str | Assumption | Condition
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the steps of one proof speak about.
+
+    Args:
+        bracket: what the inner products average over, in words.
+        atoms: the vectors, by name.
+        given: what is held fixed throughout.
+    """
+
+    bracket: str
+    atoms: Mapping[str, Atom]
+    given: str = ""
+
+
+class Rule(Protocol):
+    """How a step follows from its premises. `needs` names the assumptions without which the rule may not be used."""
+
+    @property
+    def axiom(self) -> str:
+        """What is trusted, in words; empty if nothing is."""
+        ...
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Names of assumptions that must stand among the step's premises."""
+        ...
+
+    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+        """Whether the conclusion follows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a proof.
+
+    Args:
+        id: its name within the proof, e.g. "L1.4".
+        says: in words, with the paper's equation.
+        conclusion: what it shows.
+        rule: how.
+        premises: earlier steps by id, claims of other proofs by their whole id, assumptions and conditions.
+        quantifiers: for all of what.
+    """
+
+    id: str
+    says: str
+    conclusion: Relation
+    rule: Rule
+    premises: tuple[Premise, ...] = ()
+    quantifiers: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """A chain of steps, some of which are the right-hand sides of forms.
+
+    Args:
+        id: "paper/name"; a step's claim is "paper/name/step".
+        setting: the vectors and the bracket.
+        steps: in order; a step may use earlier ones only.
+        result: what is proved.
+        ends: for each form the step whose right-hand side must equal the form's bound.
+        substitute: symbols of the steps in the letters of the result (e.g. a Gram symbol for `gradsq`).
+    """
+
+    id: str
+    setting: Setting
+    steps: tuple[Step, ...]
+    result: Result
+    ends: Mapping[str, str]
+    substitute: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+
+    def step(self, name: str) -> Step | None:
+        """The step with this id, if there is one."""
+        return next((s for s in self.steps if s.id == name), None)
+
+    def claims(self) -> Iterator[Claim]:
+        """One claim for each step."""
+        for step in self.steps:
+            premises = [p if isinstance(p, str) else getattr(p, "name", None) or p.text for p in step.premises]
+            yield Claim(
+                id=f"{self.id}/{step.id}",
+                kind="step",
+                text=step.says,
+                subject=StepOf(self, step),
+                content=f"{sp.srepr(step.conclusion.left)} {step.conclusion.op} {sp.srepr(step.conclusion.right)}\n"
+                f"{step.rule}\n{premises}",
+                quantifiers=step.quantifiers,
+                given=self.setting.given,
+                assumptions=tuple(p for p in step.premises if isinstance(p, Assumption)),
+                conditions=tuple(p for p in step.premises if isinstance(p, Condition)),
+                source=str(self.result.source),
+                latex=step.conclusion.latex,
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class StepOf:
+    """A step with the proof it belongs to."""
+
+    proof: Proof
+    step: Step
+
+
+def proof_of(docket: Docket, subject: ResultForm) -> Proof | None:
+    """The proof on this docket that ends at this form."""
+    for claim in docket.claims.values():
+        if isinstance(claim.subject, StepOf):
+            proof = claim.subject.proof
+            if proof.result is subject.result and subject.form.name in proof.ends:
+                return proof
+    return None
+
+
+def relation_of(docket: Docket, proof: Proof, premise: str) -> Relation:
+    """The relation that a premise stands for: a step of this proof or of another, or a form of a result.
+
+    Raises:
+        FedboundsError: no such step.
+    """
+    step = proof.step(premise)
+    if step is not None:
+        return step.conclusion
+    claim = docket.claims.get(premise)
+    if claim is not None and isinstance(claim.subject, StepOf):
+        return claim.subject.step.conclusion
+    if claim is not None and isinstance(claim.subject, ResultForm):
+        return Relation(left_hand_side(claim.subject), claim.subject.form.bound)
+    raise FedboundsError(f"{proof.id}: the premise {premise!r} is neither an earlier step nor a claim")
+
+
+def left_hand_side(subject: ResultForm) -> sp.Symbol:
+    """The symbol of what a form bounds; equal for forms that bound the same."""
+    return measure_symbol(subject.form.measure or subject.result.measure)
+
+
+def measure_symbol(measure: Measure) -> sp.Symbol:
+    """The symbol of a left-hand side."""
+    return sp.Symbol(f"[{measure}]", nonnegative=True)
+
+
+def try_step(subject: StepOf, docket: Docket) -> Verdict:
+    """Check one step, given that its premises hold; what they rest on is their own claim's business."""
+    proof, step = subject.proof, subject.step
+    earlier = [s.id for s in proof.steps[: proof.steps.index(step)]]
+    names = [p for p in step.premises if isinstance(p, str)]
+    for name in names:
+        if name not in earlier and name not in docket.claims:
+            return Verdict("unknown", "steps", "graph", f"its premise {name} is not an earlier step")
+    assumed = {p.name for p in step.premises if isinstance(p, Assumption)}
+    missing = [need for need in step.rule.needs if need not in assumed]
+    if missing:
+        return Verdict("unknown", "steps", "graph", f"the rule needs {', '.join(missing)}, not among the premises")
+    relations = [relation_of(docket, proof, name) for name in names]
+    facts = [condition_fact(p) for p in step.premises if isinstance(p, Condition)]
+    finding = step.rule.check(step.conclusion, relations, facts, proof.setting)
+    axioms = (step.rule.axiom,) if step.rule.axiom else ()
+    if finding.holds:
+        return Verdict("proved", "steps", finding.method, finding.evidence, axioms)
+    return Verdict("unknown", "steps", finding.method, finding.evidence, axioms)
+
+
+def condition_fact(condition: Condition) -> Relation:
+    """A condition as left <= right (strict ones weakened) or left == right."""
+    if condition.op == "==":
+        return Relation(condition.left, condition.right, "==")
+    if condition.op in ("<=", "<"):
+        return Relation(condition.left, condition.right)
+    return Relation(condition.right, condition.left)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a form rests on: all steps of its proof and of the proofs it uses, and the forms it uses whole."""
+
+    steps: tuple[tuple[str, Verdict], ...]
+    assumptions: frozenset[str]
+    conditions: tuple[Condition, ...]
+
+
+def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
+    """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used."""
+    seen: dict[str, Verdict] = {}
+    assumptions: set[str] = set()
+    conditions: list[Condition] = []
+
+    def visit(current: Proof, step: Step) -> None:
+        claim_id = f"{current.id}/{step.id}"
+        if claim_id in seen:
+            return
+        seen[claim_id] = docket.verdict(claim_id)
+        for premise in step.premises:
+            if isinstance(premise, Assumption):
+                assumptions.add(premise.name)
+            elif isinstance(premise, Condition):
+                conditions.append(premise)
+            else:
+                local = current.step(premise)
+                other = docket.claims[premise].subject if local is None else None
+                if local is not None:
+                    visit(current, local)
+                elif isinstance(other, StepOf):
+                    visit(other.proof, other.step)
+                elif isinstance(other, ResultForm):
+                    seen[premise] = docket.verdict(premise)
+                    assumptions.update(a.name for a in other.form.assumptions)
+
+    visit(proof, end)
+    return Trace(tuple(seen.items()), frozenset(assumptions), tuple(dict.fromkeys(conditions)))
+
+
+def try_form(subject: ResultForm, docket: Docket) -> Verdict:
+    """A form is proved if its graph is, its assumptions and conditions cover the graph's, and the ends meet."""
+    proof = proof_of(docket, subject)
+    assert proof is not None
+    end = proof.step(proof.ends[subject.form.name])
+    if end is None:
+        return _unknown(f"the proof has no step {proof.ends[subject.form.name]}", ())
+    found = trace(docket, proof, end)
+    bound = end.conclusion.right.xreplace(dict(proof.substitute))
+    form = subject.form
+    axioms = tuple(sorted({a for _, v in found.steps for a in v.axioms}))
+    if not same(bound, form.bound):
+        return _unknown(f"the last step ends at {bound}, the form says {form.bound}", axioms)
+    unproved = [f"{name} ({v.evidence})" for name, v in found.steps if v.outcome != "proved"]
+    if unproved:
+        return _unknown(f"not every step is proved: {'; '.join(unproved)}", axioms)
+    absent = sorted(found.assumptions - {a.name for a in form.assumptions})
+    if absent:
+        return _unknown(f"the proof uses {', '.join(absent)}, which the form does not assume", axioms)
+    loose = [c.text for c in found.conditions if not _covered(c, form)]
+    if loose:
+        return _unknown(f"the proof uses {'; '.join(loose)}, which does not follow from the form's conditions", axioms)
+    return Verdict("proved", "steps", "graph", f"all {len(found.steps)} steps, and the last ends at this form", axioms)
+
+
+def _unknown(evidence: str, axioms: tuple[str, ...]) -> Verdict:
+    return Verdict("unknown", "steps", "graph", evidence, axioms)
+
+
+def _covered(condition: Condition, form: Form) -> bool:
+    """Whether a condition follows from those of the form."""
+    from bounds.audit.nonnegative import prove
+
+    if condition in form.conditions:
+        return True
+    facts = [condition_fact(c) for c in form.conditions]
+    wanted = condition_fact(condition)
+    sides = [wanted.slack] if wanted.op == "<=" else [wanted.slack, -wanted.slack]
+    return all(prove(side, facts).holds for side in sides)
+
+
+@dataclass(frozen=True, eq=False)
+class Unstated:
+    """The claim that a form follows from what the paper states, without one assumption that it does not."""
+
+    subject: ResultForm
+    assumption: Assumption
+    erratum: str = ""
+
+    def claim(self) -> Claim:
+        """Refuted where the graph uses the assumption and a counterexample shows that nothing else would do."""
+        paper = self.subject.result.paper
+        return Claim(
+            id=f"{paper}/unstated/{self.assumption.name}",
+            kind="assumption",
+            text=f"{self.subject.id} follows without: {self.assumption.statement}",
+            subject=self,
+            content=f"{self.subject.content}\n{self.assumption}\n{self.erratum}",
+            assumptions=tuple(a for a in self.subject.form.assumptions if a != self.assumption),
+            conditions=self.subject.form.conditions,
+            source=str(self.subject.result.source),
+        )
+
+
+def try_unstated(subject: Unstated, docket: Docket) -> Verdict:
+    """The steps that use the assumption, by machine, and the counterexample that shows it is needed."""
+    proof = proof_of(docket, subject.subject)
+    if proof is None:
+        return _unknown("there is no proof to read it from", ())
+    users = []
+    end = proof.step(proof.ends[subject.subject.form.name])
+    assert end is not None
+    for name, _ in trace(docket, proof, end).steps:
+        step = docket.claims[name].subject
+        if isinstance(step, StepOf) and subject.assumption in step.step.premises:
+            users.append(name.partition("/")[2])
+    if not users:
+        return Verdict("proved", "steps", "graph", "no step of the proof uses it")
+    evidence = f"used by {', '.join(users)}"
+    if subject.erratum:
+        refuted = docket.verdict(subject.erratum)
+        if refuted.outcome == "refuted":
+            return Verdict("refuted", "steps", "graph and counterexample", f"{evidence}; without it {refuted.evidence}")
+    return _unknown(f"{evidence}; no counterexample is known that breaks the theorem without it", ())
+
+
+Subject = StepOf | ResultForm | Unstated
+TRIALS: Mapping[type, Callable[..., Verdict]] = {StepOf: try_step, Unstated: try_unstated}
+
+
+def _hears(claim: Claim) -> bool:
+    return isinstance(claim.subject, StepOf | ResultForm | Unstated)
+
+
+def _tries(claim: Claim, docket: Docket) -> Verdict:
+    if isinstance(claim.subject, ResultForm):
+        if proof_of(docket, claim.subject) is None:
+            return _unknown("there is no proof of this form here", ())
+        return try_form(claim.subject, docket)
+    return TRIALS[type(claim.subject)](claim.subject, docket)
+
+
+COURT = Court("steps", _hears, _tries)

@@ -1,0 +1,66 @@
+"""Verdicts: what a court found, why, and what it had to trust. Never a bare boolean, and unknown is never green."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bounds.errors import FedboundsError
+
+Outcome = Literal["proved", "survived", "refuted", "unknown"]
+STRENGTH: dict[Outcome, int] = {"unknown": 0, "survived": 1, "proved": 2, "refuted": 3}
+
+
+class Contradiction(FedboundsError):
+    """Two courts disagree: one has proved what another has refuted. One of them is wrong, so the audit stops."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one court found.
+
+    Args:
+        outcome: proved, survived, refuted or unknown.
+        court: which court.
+        method: how, in a few words.
+        evidence: what was found, in one line: for survived the worst ratio and the smallest planted error that would
+            have been caught; for refuted both sides of the counterexample; for unknown the reason.
+        axioms: what an exact argument trusts.
+        flags: further findings, e.g. "vacuous" or "needs the unstated assumption exogenous-participation".
+
+    Example:
+        >>> Verdict("proved", "steps", "Gram matrix", "two pivots, both nonnegative").outcome
+        'proved'
+    """
+
+    outcome: Outcome
+    court: str
+    method: str
+    evidence: str
+    axioms: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
+    """The strongest of several courts' verdicts on one claim, with the flags of all.
+
+    Raises:
+        Contradiction: one court has proved the claim and another has refuted it.
+
+    Example:
+        >>> combined("x", [Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")]).court
+        'steps'
+        >>> combined("x", []).outcome
+        'unknown'
+    """
+    if not verdicts:
+        return Verdict("unknown", "none", "none", "no court hears this claim")
+    outcomes = {v.outcome for v in verdicts}
+    if {"proved", "refuted"} <= outcomes:  # a search that found nothing contradicts no counterexample
+        said = "; ".join(f"{v.court}: {v.outcome} ({v.method}: {v.evidence})" for v in verdicts)
+        raise Contradiction(f"{claim}: the courts contradict each other: {said}")
+    best = max(verdicts, key=lambda v: STRENGTH[v.outcome])
+    flags = tuple(dict.fromkeys(flag for v in verdicts for flag in v.flags))
+    return Verdict(best.outcome, best.court, best.method, best.evidence, best.axioms, flags)
+
