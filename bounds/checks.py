@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import TypeGuard
 
 import numpy as np
@@ -63,6 +64,30 @@ def check_count(name: str, value: object, low: int = 1, high: int | None = None,
         legal = f">= {low}" if high is None and not too_large else f"in [{low}, {most}]"
         raise FedboundsError(f"{name} = {quote(value)} must be an integer {legal}" + (f": {why}" if why else ""))
     return int(value)
+
+
+def check_memory(what: str, size: int) -> None:
+    """Refuse what this machine cannot hold, before any of it is made.
+
+    Args:
+        what: what would be made, with the numbers that the user gave.
+        size: bytes needed at once, about.
+
+    Raises:
+        FedboundsError: it is more than the machine's memory.
+
+    Example:
+        >>> check_memory("4 clients in 2 dimensions", 64)
+        >>> check_memory("clients = 1125899906842624", 2**53)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: clients = 1125899906842624 needs about 8.39e+06 GiB of memory; ...
+    """
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if size > memory:
+        raise FedboundsError(
+            f"{what} needs about {size / 2**30:.3g} GiB of memory; this machine has {memory / 2**30:.3g} GiB"
+        )
 
 
 def check_number(name: str, value: object, low: float = -math.inf, high: float = math.inf, why: str = "") -> float:

@@ -75,12 +75,13 @@ def majority_class_partition(
 
     Args:
         labels: the class of each sample, `(samples,)`, from 0.
-        clients: at least as many as there are classes.
+        clients: at least as many as there are classes, at most as many as there are samples.
         rng: the only source of randomness.
         similarity: between 0 (one class per client) and 1 (no structure).
 
     Raises:
-        FedboundsError: fewer clients than classes, a value outside its range, a client that ends up without samples.
+        FedboundsError: fewer clients than classes or more than samples, a value outside its range, a client that ends
+            up without samples.
 
     Example:
         >>> partition = majority_class_partition(np.arange(60) % 3, 6, np.random.default_rng(0), similarity=0.0)
@@ -94,6 +95,8 @@ def majority_class_partition(
     classes = int(labels.max()) + 1
     if clients < classes:
         raise FedboundsError(f"clients = {clients} must be at least the number of classes, {classes}")
+    if clients > len(labels):
+        raise FedboundsError(f"clients = {clients} must be at most the number of samples, {len(labels)}")
     majority = np.arange(clients) * classes // clients
     anywhere = rng.random(len(labels)) < similarity
     assignment = rng.integers(0, clients, len(labels))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bounds.errors import FedboundsError, MissingExtra
+from empirical.atomic import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,19 +108,11 @@ class Trace:
             "statuses": list(self.statuses),
         }
         header = json.dumps(about | {"checksum": _checksum(about, self.arrays)})
-        temporary = None
+        members = {"about.json": np.array(header), **self.arrays}
         try:
-            with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-                temporary = file.name
-                np.savez_compressed(file, allow_pickle=False, **{"about.json": np.array(header)}, **self.arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
+            write_atomically(target, lambda file: np.savez_compressed(file, allow_pickle=False, **members))
         except OSError as error:
             raise FedboundsError(f"cannot write the trace {target}: {error.strerror or error}") from None
-        finally:
-            if temporary and os.path.exists(temporary):
-                os.unlink(temporary)
         return target
 
     @staticmethod

@@ -95,13 +95,13 @@ def _paper(
 
 def write_claims(claims: Sequence[Any], path: Path) -> Path:
     """The table of claims as CSV, atomically."""
-    from figures.picture import write_atomically
+    from empirical.atomic import write_file
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["source", "claim", "measured", "verdict"])
     writer.writerows(claim.row for claim in claims)
-    write_atomically(path, text.getvalue().encode())
+    write_file(path, text.getvalue().encode())
     return path
 
 
@@ -152,19 +152,28 @@ def sweep_picture(spec: str, metric: str, results: Path, workers: int) -> Pictur
 @click.option(
     "--workers", type=click.IntRange(1, 1024), default=2, show_default=True, help="Local processes for the runs."
 )
+@click.option(
+    "--scale",
+    type=click.Choice(["demo", "smoke"]),
+    default="demo",
+    show_default=True,
+    help="smoke: the same in seconds, too small to show anything; for trying an installation.",
+)
 @json_option
-def demo(out: str, workers: int, as_json: bool) -> None:
+def demo(out: str, workers: int, scale: str, as_json: bool) -> None:
     """Generalized FedAvg against its baselines on real images, and under its theorem, in about two minutes.
 
     Writes figures with their data, a table of claims and a summary into DIR. Offline.
     """
     try:
         from empirical.commands import progress_bar
+        from figures.arbitrary_participation.experiments import SMOKE
         from figures.demonstration import demonstrate
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
     with progress_bar("training on images") as progress:
-        demonstration = demonstrate(Path(out), workers=workers, progress=progress)
+        small = {"scale": SMOKE, "rounds": 500} if scale == "smoke" else {}
+        demonstration = demonstrate(Path(out), workers=workers, progress=progress, **small)
     if as_json:
         emit("demo", demonstration.to_dict())
     else:

@@ -91,9 +91,9 @@ def describe(table: Comparison, rows: int = 12) -> str:
 def write(table: Comparison, path: Path, constants: dict[str, object]) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        from figures.picture import write_atomically
+        from empirical.atomic import write_file
 
-        write_atomically(path, table.to_csv().encode())
+        write_file(path, table.to_csv().encode())
         return [path]
     from figures.curves import compare_curves
     from figures.picture import Curve

@@ -6,8 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bounds.errors import FedboundsError
+from empirical.atomic import write_file
 
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
 ROWS = 300  # of data kept per curve
@@ -111,7 +110,7 @@ class Picture:
         written = [target, target.with_suffix(".csv"), target.with_suffix(".json")]
         contents = [image.getvalue(), data, (json.dumps(manifest, indent=2) + "\n").encode()]
         for file, content in zip(written, contents, strict=True):
-            write_atomically(file, content)
+            write_file(file, content)
         return written
 
     def _data(self) -> bytes:
@@ -123,24 +122,6 @@ class Picture:
             for i in range(len(curve.x)):
                 writer.writerow([curve.label, *("" if c is None else f"{float(c[i]):.6g}" for c in columns)])
         return text.getvalue().encode()
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write under a temporary name, sync, rename.
-
-    Raises:
-        FedboundsError: the place cannot be written.
-    """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.chmod(handle.name, 0o644)
-        os.replace(handle.name, path)
-    except OSError as error:
-        raise FedboundsError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _plain(value: Any) -> Any:

@@ -12,6 +12,7 @@ import tomllib
 import venv
 import zipfile
 from pathlib import Path
+from sysconfig import get_path
 
 import pytest
 from packaging.requirements import Requirement
@@ -98,8 +99,35 @@ def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return elsewhere
 
 
+@pytest.fixture(scope="module")
+def furnished(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory elsewhere with an environment of the wheel alone; its dependencies are those of this environment."""
+    elsewhere = tmp_path_factory.mktemp("furnished")
+    venv.create(elsewhere / "venv", with_pip=False)
+    python = str(elsewhere / "venv/bin/python")
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        str(wheel),
+    ]
+    done = subprocess.run(install, capture_output=True, text=True, cwd=elsewhere)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (site,) = elsewhere.glob("venv/lib/python*/site-packages")
+    # A line of a .pth file comes after the wheel on the path, and the .pth files in the folder it names are not read.
+    (site / "dependencies.pth").write_text("\n".join({get_path("purelib"), get_path("platlib")}))
+    return elsewhere
+
+
 def fedbounds(clean: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    unwanted = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
+    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
     return subprocess.run(
         [str(clean / "venv/bin/fedbounds"), *words],
         cwd=clean,
@@ -149,3 +177,21 @@ def test_the_demo_without_torch_is_one_line_that_says_what_to_install(clean: Pat
     done = fedbounds(clean, "demo", "--out", "demo")
     assert one_line_naming_an_extra(done), done.stderr
     assert not (clean / "demo").exists()
+
+
+@pytest.mark.wheel
+def test_the_demo_of_the_wheel_writes_its_figures_and_tables(furnished: Path) -> None:
+    where = "import fedbounds, bounds, empirical, figures, sys; print(*(sys.modules[n].__file__ for n in sys.argv[1:]))"
+    found = subprocess.run(
+        [furnished / "venv/bin/python", "-c", where, "fedbounds", *TOPS], cwd=furnished, capture_output=True, text=True
+    )
+    assert found.returncode == 0 and len(found.stdout.split()) == 4, found.stderr
+    assert all(Path(file).is_relative_to(furnished) for file in found.stdout.split()), found.stdout
+    done = fedbounds(furnished, "demo", "--scale", "smoke", "--workers", "1", "--out", "demo", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert len(document["levels"]) == 4 and len(document["claims"]) > 0
+    sharp = document["theorem"]["sharp"]
+    assert sharp["guarantee"] and 0 < sharp["measured"] < sharp["bound"]
+    assert {Path(path).suffix for path in document["written"]} == {".png", ".csv", ".json"}
+    assert all((furnished / path).stat().st_size > 0 for path in document["written"])

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from bounds.checks import check_count, check_flag, check_number
+from bounds.checks import check_count, check_flag, check_memory, check_number
 from bounds.errors import FedboundsError, unknown_name
 from bounds.window_variance import markov_correlation, markov_window_factor, periodic_window
 from empirical.participation.process import Process, Round, equal_weights
@@ -32,6 +32,7 @@ class Grouped(Process):
     def _settle_groups(self, groups: object) -> None:
         """Check clients and groups: a number of contiguous equal groups, or the group of each client."""
         N = check_count("clients", self.clients)
+        check_memory(f"the group of each of clients = {N}", 8 * N)
         groups = groups.tolist() if isinstance(groups, np.ndarray) else groups
         if isinstance(groups, Sequence) and not isinstance(groups, str):
             if len(groups) != N:

@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -213,13 +213,10 @@ class Process(ABC):
         raise AssertionError(f"{self.kind} participation sums to one")
 
     def spec(self) -> dict[str, Any]:
-        """The process as a JSON-able dict; `process_from_spec` gives the process back."""
-        values = {
-            field.name: getattr(self, field.name)
-            for field in fields(self)  # type: ignore[arg-type]
-            if field.init and (field.default is MISSING or getattr(self, field.name) != field.default)
-        }
-        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+        """The process as a JSON-able dict with its defaults; `process_from_spec` gives the process back."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
+        given = {name: value for name, value in values.items() if value is not None}
+        return {"kind": self.kind} | {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
 
     def _settle(self, **values: object) -> None:
         """Store checked values in the frozen fields."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count
+from bounds.checks import check_count, check_memory
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
 from empirical.problems.border import array, real
@@ -128,7 +128,7 @@ def random_cosine_quadratic(
         seed: of the instance; the same seed is the same problem.
 
     Raises:
-        FedboundsError: a value outside its range.
+        FedboundsError: a value outside its range, or more than fits into memory.
 
     Example:
         >>> problem = random_cosine_quadratic(clients=4, dimension=2, heterogeneity=0.5)
@@ -137,6 +137,7 @@ def random_cosine_quadratic(
     """
     clients, dimension = check_count("clients", clients), check_count("dimension", dimension)
     heterogeneity = real("heterogeneity", heterogeneity)
+    check_memory(f"a problem with clients = {clients}, dimension = {dimension}", 4 * 8 * clients * dimension)
     rng = np.random.default_rng(check_count("seed", seed, low=0))
     slopes = rng.standard_normal((clients, dimension))
     slopes -= slopes.mean(0)

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count, check_flag
+from bounds.checks import check_count, check_flag, check_memory
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, Domain, NoConstant
 from empirical.problems.border import array, real
 from empirical.problems.problem import Synthetic
 
+_COPIES = 4  # of the Hessians and centres while a random instance is made
 _PARALLEL = 1e-12  # relative size below which a residual of linear algebra in float64 counts as zero
 
 
@@ -236,7 +237,7 @@ def random_quadratic(
         seed: of the instance; the same seed is the same problem.
 
     Raises:
-        FedboundsError: a value outside its range.
+        FedboundsError: a value outside its range, or more than fits into memory.
 
     Example:
         >>> problem = random_quadratic(clients=5, dimension=3, heterogeneity=2.0, condition=100.0)
@@ -249,8 +250,11 @@ def random_quadratic(
     shared, diagonal = check_flag("shared", shared), check_flag("diagonal", diagonal)
     rng = np.random.default_rng(check_count("seed", seed, low=0))
 
-    eigenvalues = np.geomspace(1.0, 1.0 / condition, dimension)
     many = 1 if shared else clients
+    in_full = not diagonal or many == dimension
+    numbers = clients * dimension + many * dimension * (dimension if in_full else 1)
+    check_memory(f"a quadratic with clients = {clients}, dimension = {dimension}", 8 * _COPIES * numbers)
+    eigenvalues = np.geomspace(1.0, 1.0 / condition, dimension)
     if diagonal:
         hessians = np.stack([rng.permutation(eigenvalues) for _ in range(many)])
         if many == dimension:  # in full, as a square matrix would be taken for one shared Hessian

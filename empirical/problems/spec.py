@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,15 +42,36 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
             ...
         bounds.errors.FedboundsError: unknown key of problem 'images': 'clent'; did you mean clients?
     """
+    make, _ = _checked(spec)
+    return make(**{key: value for key, value in spec.items() if key != "kind"})
+
+
+def with_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The dictionary of a problem with the default of every key that it leaves out (but for keys without a value).
+
+    Raises:
+        FedboundsError: an unknown kind or key, or a missing one.
+
+    Example:
+        >>> with_defaults({"kind": "toy"})
+        {'kind': 'toy', 'noise': 0.0}
+    """
+    make, keys = _checked(spec)
+    parameters = inspect.signature(make).parameters
+    defaults = {key: parameters[key].default for key, needed in keys.items() if not needed}
+    return {"kind": spec["kind"]} | {key: value for key, value in defaults.items() if value is not None} | dict(spec)
+
+
+def _checked(spec: Mapping[str, Any]) -> _Maker:
+    """The maker of a dictionary whose keys are known and complete."""
     make, keys = _maker(spec)
-    arguments = {key: value for key, value in spec.items() if key != "kind"}
-    for key in arguments:
-        if key not in keys:
+    for key in spec:
+        if key != "kind" and key not in keys:
             raise unknown_name(f"key of problem {spec['kind']!r}:", str(key), keys)
-    required = [key for key, needed in keys.items() if needed and key not in arguments]
+    required = [key for key, needed in keys.items() if needed and key not in spec]
     if required:
         raise FedboundsError(f"problem {spec['kind']!r} lacks {', '.join(required)}")
-    return make(**arguments)
+    return make, keys
 
 
 def _images(

@@ -69,8 +69,8 @@ def plan(sweep: Sweep, prepare: Callable[[Sweep, Task], Prepared] | None = None)
 class Preparation:
     """Builds each different table of a sweep once, and writes it back in the component's own words.
 
-    The component's words are its `spec()`, with its defaults, so that a default written out and a default
-    left out are the same run.
+    The component's words have every default in them, so that a default written out and a default left out are the
+    same run, and a default that changes makes another run.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Preparation:
 def _build(name: str, table: Mapping[str, Any]) -> Component:
     from empirical.algorithms import algorithm_from_spec
     from empirical.participation import process_from_spec
-    from empirical.problems import problem_from_spec
+    from empirical.problems.spec import problem_from_spec, with_defaults
 
     if name == "algorithm":
         return Component(algorithm_from_spec(table).spec())
@@ -132,7 +132,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         return Component(table, process.clients, {"participation.file": content})
     problem = problem_from_spec(table)
     checksum = problem.data_checksum
-    return Component(table, problem.clients, {} if checksum is None else {"problem.data": checksum})
+    return Component(with_defaults(table), problem.clients, {} if checksum is None else {"problem.data": checksum})
 
 
 def _place(task: Task, name: str) -> str:

@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bounds.errors import FedboundsError
+from empirical.atomic import write_atomically
 from empirical.sweep.keys import canonical_json
 
 if TYPE_CHECKING:
@@ -147,35 +146,12 @@ class Store:
         record = {"checksum": None, "traceback": None, **facts, "key": key, "status": status}
         record["record_checksum"] = _checksum(record)
         content = json.dumps(record, indent=1, sort_keys=True).encode() + b"\n"
-        write_atomic(self.record_path(key), content, self._scratch(key) / "record.json")
-
-
-def write_atomic(path: Path, content: bytes, temporary: Path | None = None) -> None:
-    """Write a whole file or nothing: temporary name, sync, rename, sync of the directory.
-
-    Args:
-        path: the file; directories above it are made.
-        content: what it will hold.
-        temporary: the name to write under first (default: a new hidden one beside `path`).
-
-    Raises:
-        CannotWrite: the directory cannot be written.
-    """
-    temporary = temporary or path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.parent.mkdir(exist_ok=True)
+        temporary = self._scratch(key) / "record.json"
         try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_directory(path.parent)
-    except OSError as error:
-        raise _cannot_write(path, error) from error
+            temporary.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.record_path(key), content, temporary)
+        except OSError as error:
+            raise _cannot_write(self.record_path(key), error) from error
 
 
 def _whole_record(content: bytes, key: str) -> dict[str, Any] | None:
@@ -195,12 +171,3 @@ def _checksum(record: Mapping[str, Any]) -> str:
 
 def _cannot_write(path: Path, error: Exception) -> CannotWrite:
     return CannotWrite(f"cannot write {str(path)!r}: {getattr(error, 'strerror', None) or error}")
-
-
-def _sync_directory(directory: Path) -> None:
-    if os.name == "posix":
-        descriptor = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from empirical.atomic import write_file
 from empirical.sweep.runs import Run
-from empirical.sweep.store import Store, write_atomic
+from empirical.sweep.store import Store
 
 if TYPE_CHECKING:
     from empirical.trace import Trace
@@ -120,4 +121,4 @@ def write_csv(rows: Sequence[Row], path: str | Path) -> None:
     for record in records:
         cells = (record.get(column, "") for column in columns)
         writer.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
-    write_atomic(Path(path), text.getvalue().encode())
+    write_file(Path(path), text.getvalue().encode())

@@ -199,3 +199,32 @@ def test_bad_input_is_one_line_and_status_two_and_nothing_is_written(
     out, err = capsys.readouterr()
     assert out == "" and err.count("\n") == 1 and expected in err and "Traceback" not in err
     assert sorted(Path.cwd().rglob("*")) == before
+
+
+TOO_MANY = 2**50
+TOO_LARGE = {
+    f'problem = {{ kind = "quadratic", clients = {TOO_MANY}, dimension = 2 }}': "needs about 6.71e+07 GiB of memory",
+    f'problem = {{ kind = "quadratic", clients = {TOO_MANY}, dimension = 2, diagonal = true }}': "6.71e+07 GiB",
+    'problem = { kind = "quadratic", clients = 3, dimension = 1048576 }': "needs about 3.28e+04 GiB of memory",
+    f'problem = {{ kind = "cosine-quadratic", clients = {TOO_MANY}, dimension = 2 }}': "needs about 6.71e+07 GiB",
+    f'problem = {{ kind = "images", clients = {TOO_MANY} }}': "must be at most the number of samples, 1442",
+    f'participation = {{ kind = "group-markov", clients = {TOO_MANY}, groups = 4, leave = 0.1 }}': "8.39e+06 GiB",
+    f'participation = {{ kind = "cyclic", clients = {TOO_MANY} }}': "needs about 8.39e+06 GiB of memory",
+}
+
+
+@pytest.mark.parametrize("table", TOO_LARGE)
+def test_what_no_memory_holds_is_one_line_that_says_how_much_it_would_take(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = {
+        "problem": 'problem = { kind = "toy" }',
+        "participation": 'participation = { kind = "full", clients = 3 }',
+    }
+    tables |= {table.partition(" ")[0]: table}
+    spec = tmp_path / "spec.toml"
+    algorithm = 'algorithm = { kind = "fedavg", local_step_size = 0.1, local_steps = 1 }'
+    spec.write_text("\n".join(["rounds = 2", *tables.values(), algorithm]))
+    assert typed("run", str(spec)) == 2
+    told = capsys.readouterr().err
+    assert TOO_LARGE[table] in told and told.count("\n") == 1

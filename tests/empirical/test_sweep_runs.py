@@ -69,10 +69,45 @@ def test_a_mistake_in_a_table_is_found_before_anything_runs(mistake: str) -> Non
     assert "\n" not in str(error.value)
 
 
-def test_the_defaults_of_the_components_are_written_into_the_task() -> None:
-    text = BASE.replace('"fedavg"', '"generalized-fedavg"')
-    (run,) = plan(resolve(tomllib.loads(text)))
-    assert run.task["algorithm"]["server_multiplier"] == 1.0 and run.task["algorithm"]["interval"] == 1
+DEFAULTS = {
+    "problem": ('"quadratic", clients = 3, dimension = 2', "condition = 10, shared = true, noise = 0.0"),
+    "images": ('"images", clients = 10, network = "mlp"', 'dataset = "digits", similarity = 0.05, batch = 16'),
+    "participation": ('"permutation", clients = 3, participants = 1', "reshuffle = true"),
+    "algorithm": (
+        '"generalized-fedavg", local_step_size = 0.1, local_steps = 2',
+        "server_multiplier = 1, interval = 1",
+    ),
+}
+
+
+def with_component(component: str, table: str) -> str:
+    clients = 10 if component == "images" else 3
+    tables = {
+        "problem": f'"quadratic", clients = {clients}, dimension = 2',
+        "participation": f'"full", clients = {clients}',
+        "algorithm": '"fedavg", local_step_size = 0.1, local_steps = 2',
+    } | {"problem" if component == "images" else component: table}
+    return "rounds = 2\n" + "\n".join(f"{name} = {{ kind = {kind} }}" for name, kind in tables.items())
+
+
+@pytest.mark.parametrize("component", DEFAULTS)
+def test_a_default_written_out_and_a_default_left_out_are_the_same_run(component: str) -> None:
+    short, defaults = DEFAULTS[component]
+    (left_out,) = plan(resolve(tomllib.loads(with_component(component, short))))
+    (written,) = plan(resolve(tomllib.loads(with_component(component, f"{short}, {defaults}"))))
+    assert left_out.key == written.key
+    name = "problem" if component == "images" else component
+    assert tomllib.loads(f"x = {{ {defaults} }}")["x"].items() <= left_out.task[name].items()
+
+
+def test_a_changed_default_makes_another_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key() -> str:
+        return plan(resolve(tomllib.loads(BASE)))[0].key
+
+    before = key()
+    assert key() == before
+    monkeypatch.setattr("empirical.problems.quadratics.toy_example.__defaults__", (0.5,))
+    assert key() != before
 
 
 def record_of_participation(path: Path, rows: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bounds.errors import FedboundsError
+from empirical.atomic import write_file
 from empirical.sweep import Store
-from empirical.sweep.store import CannotWrite, write_atomic
+from empirical.sweep.store import CannotWrite
 from empirical.trace import Trace
 from tests.empirical.stand_in_runs import runs_of, stand_in
 
@@ -122,11 +124,24 @@ def test_a_directory_that_is_a_file_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(CannotWrite, match=r"cannot write .*file"):
         Store(tmp_path / "file").save(RUN.key, TRACE, {})
-    with pytest.raises(CannotWrite, match=r"cannot write .*file"):
-        write_atomic(tmp_path / "file" / "table.csv", b"")
+    with pytest.raises(FedboundsError, match=r"cannot write .*file"):
+        write_file(tmp_path / "file" / "table.csv", b"")
 
 
 def test_an_atomic_write_replaces_the_file_and_leaves_nothing_else(tmp_path: Path) -> None:
     for content in (b"one", b"two"):
-        write_atomic(tmp_path / "deep" / "table.csv", content)
+        write_file(tmp_path / "deep" / "table.csv", content)
         assert [path.read_bytes() for path in (tmp_path / "deep").iterdir()] == [content]
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_every_file_that_is_written_has_the_mode_of_a_new_file(umask: int, mode: int, tmp_path: Path) -> None:
+    before = os.umask(umask)
+    try:
+        kept(tmp_path)
+        TRACE.save(tmp_path / "trace.npz")
+        write_file(tmp_path / "table.csv", b"")
+    finally:
+        os.umask(before)
+    written = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir() if path.is_file()}
+    assert written == dict.fromkeys([f"{RUN.key}.npz", f"{RUN.key}.json", "trace.npz", "table.csv"], mode)

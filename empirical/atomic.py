@@ -1,0 +1,59 @@
+"""Files that are there whole or not at all: written under a temporary name, synced, renamed."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from bounds.errors import FedboundsError
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing, and the directories above it.
+
+    Raises:
+        FedboundsError: the place cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, content)
+    except OSError as error:
+        raise FedboundsError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object], temporary: Path | None = None) -> None:
+    """Write a whole file or nothing, with the mode of any new file (0666 without the umask).
+
+    Args:
+        path: the file; its directory must be there.
+        content: what it will hold, or a function that writes it into an open file.
+        temporary: the name to write under first, in the same file system (default: a new hidden one beside `path`).
+
+    Raises:
+        OSError: the file cannot be written; what was at `path` before is untouched.
+    """
+    temporary = temporary or path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    try:
+        with temporary.open("wb") as file:
+            if callable(content):
+                content(file)
+            else:
+                file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name == "posix":
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,37 @@
+"""The site: formulas are MathML in the pages, and nothing is fetched when they are read."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def hook():
+    spec = importlib.util.spec_from_file_location("mathml", ROOT / "docs" / "hooks" / "mathml.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_formula_in_a_page_becomes_mathml_and_the_rest_stays(hook):
+    page = r'<p>at <span class="arithmatex">\(\gamma \lt 1\)</span></p><div class="arithmatex">\[\frac{F}{T}\]</div>'
+    typeset = hook.on_page_content(page, page=None, config=None, files=None)
+    assert re.fullmatch(r'<p>at <span class="arithmatex"><math .*</math></span></p><div class.*</math></div>', typeset)
+    assert typeset.count('display="inline"') == typeset.count('display="block"') == 1
+    assert "<mfrac><mrow><mi>F</mi></mrow><mrow><mi>T</mi></mrow></mfrac>" in typeset and "\\" not in typeset
+
+
+def test_a_command_that_has_no_mathml_stops_the_build(hook):
+    with pytest.raises(ValueError, match=r"no MathML for \\gama in"):
+        hook.on_page_content(r'<span class="arithmatex">\(\gama_1\)</span>')
+
+
+def test_no_page_fetches_a_script_a_style_or_a_font():
+    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "://" not in config and re.search(r"^  font: false", config, re.MULTILINE)
