@@ -52,6 +52,8 @@ COMMANDS = {
     "optimize": ("bounds.commands.optimize:optimize", "Find the best step sizes of a bound."),
     "rounds": ("bounds.commands.rounds:rounds", "How many rounds until a bound is below epsilon."),
     "compare": ("figures.compare:compare", "Draw bounds against each other over a varying constant."),
+    "audit": ("bounds.commands.audit:audit", "Put the claims on trial and compare with the ledger."),
+    "refute": ("bounds.commands.audit:refute", "Replay the counterexample to a claim."),
     "run": ("empirical.commands:run", "Run the simulations of a TOML file."),
     "results": ("empirical.commands:results", "The table of a TOML file's runs."),
     "figure": ("figures.commands:figure", "Draw a figure by name or from a TOML file."),

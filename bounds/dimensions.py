@@ -15,6 +15,10 @@ from bounds.symbols import NONE, Dimension, Notation
 class DimensionMismatch(FedboundsError):
     """A sum, minimum or transcendental function mixes units; the message names the offending factor."""
 
+    def __init__(self, message: str, factor: sp.Expr) -> None:
+        super().__init__(message)
+        self.factor = factor
+
 
 def dimension_of(expression: sp.Expr, notation: Notation) -> Dimension | None:
     r"""The unit of an expression in the paper's letters; None for zero, which has every unit.
@@ -42,7 +46,7 @@ def _same(expression: sp.Expr, units: Mapping[sp.Symbol, Dimension], word: str) 
         if dimension is not None:
             found[dimension] = None
     if len(found) > 1:
-        raise DimensionMismatch(f"{expression} {word} {' and '.join(sorted(map(str, found)))}")
+        raise DimensionMismatch(f"{expression} {word} {' and '.join(sorted(map(str, found)))}", expression)
     return next(iter(found), None)
 
 
@@ -67,7 +71,7 @@ def _dimension(expression: sp.Expr, units: Mapping[sp.Symbol, Dimension]) -> Dim
         if unit is None or unit == NONE:
             return unit
         if not exponent.is_Rational:
-            raise DimensionMismatch(f"{expression} raises {unit} to a power that is not a number")
+            raise DimensionMismatch(f"{expression} raises {unit} to a power that is not a number", expression)
         return unit ** Fraction(int(exponent.p), int(exponent.q))  # pyright: ignore[reportAttributeAccessIssue]
     if isinstance(expression, sp.Add):
         return _same(expression, units, "adds")
@@ -78,5 +82,5 @@ def _dimension(expression: sp.Expr, units: Mapping[sp.Symbol, Dimension]) -> Dim
     for argument in expression.args:
         unit = _dimension(argument, units)  # pyright: ignore[reportArgumentType]
         if unit not in (None, NONE):
-            raise DimensionMismatch(f"{expression} applies a function to the unit {unit}")
+            raise DimensionMismatch(f"{expression} applies a function to the unit {unit}", expression)
     return NONE

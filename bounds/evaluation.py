@@ -285,7 +285,12 @@ def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], p
         usable = rule.name == name and name not in pending
         if usable and all(_derive(result, form, i, known, (*pending, name)) for i in rule.inputs):
             value = np.asarray(_apply(result, rule, known), dtype=float)
-            result.notation[name].check(value)
+            try:
+                result.notation[name].check(value)
+            except FedboundsError as error:
+                values = [(i, np.asarray(known[i].value, dtype=float)) for i in rule.inputs]
+                inputs = ", ".join(f"{i} = {v.item():.12g}" if v.size == 1 else i for i, v in values)
+                raise FedboundsError(f"{error}; it follows from {inputs} ({rule.why})") from None
             sources: list[Source] = [known[i].source for i in rule.inputs if known[i].source in SOFT]
             known[name] = Constant(value, sources[0] if sources else "derived", rule.why)
             return True

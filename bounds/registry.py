@@ -11,7 +11,7 @@ from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from bounds.errors import unknown_name
+from bounds.errors import FedboundsError, unknown_name
 
 if TYPE_CHECKING:
     from bounds.result import Result
@@ -45,24 +45,52 @@ def _strangers() -> dict[str, metadata.EntryPoint]:
     return {point.name: point for point in metadata.entry_points(group="fedbounds.papers")}
 
 
-@lru_cache(maxsize=64)
-def paper(name: str) -> Paper:
-    """Load one room.
+def room(name: str) -> ModuleType:
+    """The module of one paper.
 
     Raises:
         FedboundsError: no such paper; names the nearest.
 
     Example:
+        >>> room("fedau").__name__
+        'bounds.papers.fedau'
+    """
+    if name in PAPERS:
+        return importlib.import_module(PAPERS[name])
+    if name in _strangers():
+        return _strangers()[name].load()
+    raise unknown_name("paper", name, paper_names())
+
+
+@lru_cache(maxsize=64)
+def paper(name: str) -> Paper:
+    """Load one room.
+
+    Raises:
+        FedboundsError: no such paper (names the nearest), or one whose results are keyed by another name.
+
+    Example:
         >>> paper("arbitrary-participation").results[0].key
         'arbitrary-participation/theorem-3.1'
     """
-    if name in PAPERS:
-        module: ModuleType = importlib.import_module(PAPERS[name])
-    elif name in _strangers():
-        module = _strangers()[name].load()
-    else:
-        raise unknown_name("paper", name, paper_names())
+    module = room(name)
+    for result in module.RESULTS:
+        if result.paper != name:
+            raise FedboundsError(
+                f"the paper {name}: the result {result.key!r} must have a key that starts with {name}/"
+            )
     return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS))
+
+
+def papers() -> Iterator[Paper]:
+    """Every paper; a stranger's room that cannot be loaded is one warning, never an error."""
+    for name in paper_names():
+        try:
+            yield paper(name)
+        except Exception as error:
+            if name in PAPERS:
+                raise
+            logging.getLogger("fedbounds").warning("the paper %r cannot be loaded: %s", name, error)
 
 
 def load(key: str) -> Result:
@@ -85,11 +113,6 @@ def load(key: str) -> Result:
 
 
 def results() -> Iterator[Result]:
-    """Every result of every paper; a stranger's room that cannot be loaded is one warning, never an error."""
-    for name in paper_names():
-        try:
-            yield from paper(name).results
-        except Exception as error:
-            if name in PAPERS:
-                raise
-            logging.getLogger("fedbounds").warning("the paper %r cannot be loaded: %s", name, error)
+    """Every result of every paper that can be loaded."""
+    for loaded in papers():
+        yield from loaded.results

@@ -111,7 +111,8 @@ class Form:
         conditions: what the constants must satisfy.
         assumptions: what the problem, the noise and the participation must satisfy.
         order_only: whether an O(.) hides constants (then every hidden constant is 1, and it is never a guarantee).
-        hides: what the O hides.
+        hides: what the O hides, in words.
+        hidden: the constants with a unit that the O hides; numbers are always hidden by an O.
         asymptotic: the limit in which alone it holds, e.g. "P -> infinity" ("" if it holds as it stands).
         prescribes: step sizes (or an interval) that the result sets, as expressions.
         derived: constants this form can compute from others.
@@ -126,6 +127,7 @@ class Form:
     assumptions: tuple[Assumption, ...] = ()
     order_only: bool = False
     hides: str = ""
+    hidden: tuple[sp.Symbol, ...] = ()
     asymptotic: str = ""
     prescribes: Mapping[str, sp.Expr] = field(default_factory=dict)
     derived: tuple[Derived, ...] = ()

@@ -195,6 +195,8 @@ class Quantity:
         """The sympy symbol, with the assumptions its domain implies (a vector's symbol stands for its entries)."""
         positive = self.domain.low > 0 or (self.domain.low == 0 and self.domain.low_open)
         integer = True if self.domain.integer and not self.domain.infinite else None
+        if self.domain.low < 0:
+            return sp.Symbol(self.name, real=True, integer=integer)
         return sp.Symbol(self.name, positive=True if positive else None, nonnegative=True, integer=integer)
 
     def check(self, value: np.ndarray) -> None:

@@ -1,17 +1,19 @@
-"""Axioms: the assumptions as schemas. Each produces its relation from the atoms' declared meaning and trusts nothing else.
+"""Axioms: the assumptions as schemas. Each produces its relation from the atoms' declared meaning and trusts nothing
+else.
 
-An axiom names the assumptions it needs; a step that uses it without having them among its premises is not proved. This is
-how an assumption that a paper does not state, but its proof needs, is found by machine.
+An axiom names the assumptions it needs; a step that uses it without having them among its premises is not proved.
+This is how an assumption that a paper does not state, but its proof needs, is found by machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
+from bounds.audit.claim import Relation, Relator
 from bounds.audit.nonnegative import Finding, same
 from bounds.audit.steps import Setting
 from bounds.audit.vectors import Atom, Vec, inner, square
@@ -32,6 +34,8 @@ def averaged(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
         atom = atoms[name]
         if atom.per_client and not atom.mean:
             raise Unfit(f"the mean of {name} is not declared")
+        if atom.mean == "0":
+            continue
         total = total + coefficient * Vec.atom(atom.mean or name)
     return total
 
@@ -40,17 +44,23 @@ def averaged(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
 class Schema:
     """Shared check of the axioms: the conclusion must be the relation that the schema yields."""
 
+    equalities: ClassVar[bool] = True
+
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """What the axiom says of these vectors."""
         raise Unfit("no schema")
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """Equal sides and operator."""
         try:
             wanted = self.relation(setting, premises)
         except Unfit as reason:
             return Finding(False, "axiom", str(reason))
-        equal = conclusion.op == wanted.op and same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
+        equal = (
+            conclusion.op == wanted.op and same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
+        )
         return Finding(equal, "axiom", "an instance of it" if equal else f"the axiom says {wanted}")
 
 
@@ -97,7 +107,9 @@ class Uncorrelated(Schema):
         noises = [setting.atoms[name] for name in self.noise.atoms]
         if any(a.kind != "noise" for a in noises) or len({a.time for a in noises}) != 1:
             raise Unfit(f"{self.noise} is not noise of one time")
-        late = [n for n in self.past.atoms if setting.atoms[n].kind == "noise" or setting.atoms[n].time > noises[0].time]
+        late = [
+            n for n in self.past.atoms if setting.atoms[n].kind == "noise" or setting.atoms[n].time > noises[0].time
+        ]
         if late:
             raise Unfit(f"{', '.join(late)} may depend on the noise")
         return Relation(inner(self.noise, self.past), sp.S.Zero, "==")
@@ -105,7 +117,8 @@ class Uncorrelated(Schema):
 
 @dataclass(frozen=True)
 class MeanOf(Schema):
-    r"""$\langle v,c\rangle=\langle\bar v,c\rangle$ for c that is the same for all clients, because the weights sum to 1.
+    r"""$\langle v,c\rangle=\langle\bar v,c\rangle$ for c that is the same for all clients, because the weights sum to
+    1.
 
     Args:
         vector: v.
@@ -128,7 +141,9 @@ class MeanOf(Schema):
 
 @dataclass(frozen=True)
 class Jensen(Schema):
-    r"""$\|\bar v\|^2\le\langle v,v\rangle$: the squared mean is at most the mean square, as $\langle v-\bar v,v-\bar v\rangle\ge0$."""
+    r"""$\|\bar v\|^2\le\langle v,v\rangle$: the squared mean is at most the mean square, as $\langle v-\bar v,v-\bar
+    v\rangle\ge0$.
+    """
 
     vector: Vec
     axiom: str = "the weights are nonnegative and sum to 1, so that the bracket's mean is a mean"
@@ -179,6 +194,9 @@ class NoiseOverTime(Schema):
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise."""
+        each = setting.atoms[self.each]
+        if each.kind != "noise" or each.mean != self.mean:
+            raise Unfit(f"{self.mean} is not the mean of the noise {self.each}")
         if len(premises) != 1 or not same(premises[0].left, square(Vec.atom(self.each))):
             raise Unfit(f"the premise does not bound |{self.each}|^2")
         return Relation(square(Vec.atom(self.mean)), premises[0].right / self.steps)
@@ -198,11 +216,14 @@ class Assumed(Schema):
     right: sp.Expr
     needs: tuple[str, ...]
     where: str = ""
+    op: Relator = "<="
     axiom: str = ""
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The hypothesis."""
-        return Relation(self.left, self.right)
+        """The hypothesis, which must have a name."""
+        if not self.needs:
+            raise Unfit("no assumption is named that says so")
+        return Relation(self.left, self.right, self.op)
 
 
 @dataclass(frozen=True)
@@ -228,6 +249,8 @@ class Descent(Schema):
         atom = setting.atoms[self.gradient]
         if atom.kind != "gradient" or atom.of != "f":
             raise Unfit(f"{self.gradient} is not a gradient of f")
+        if self.decrease.is_nonnegative is not None:
+            raise Unfit(f"the symbol {self.decrease} has a sign, but f may also grow in a step")
         right = inner(Vec.atom(self.gradient), self.step) + self.L / 2 * square(self.step)
         return Relation(-self.decrease, sp.expand(right))
 
@@ -243,9 +266,10 @@ class Starts(Schema):
 
     quantity: sp.Expr
     because: str
-    axiom: str = ""
+    op: Relator = "=="
+    axiom: str = "the algorithm: where its models start"
     needs: tuple[str, ...] = ()
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """It is 0."""
-        return Relation(self.quantity, sp.S.Zero, "==")
+        return Relation(self.quantity, sp.S.Zero, self.op)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import ModuleType
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.court import Court, courts
 from bounds.audit.verdict import Verdict, combined
 from bounds.errors import FedboundsError, unknown_name
-from bounds.registry import PAPERS, paper
+from bounds.registry import room
+from bounds.result import Result
 
 
 @dataclass(frozen=True)
@@ -39,16 +41,41 @@ class Docket:
 
     @staticmethod
     def of(name: str, only: Sequence[Court] | None = None) -> Docket:
-        """The docket of one paper's room: its results, and what its modules `claims` and `proof` bring.
+        """The docket of one paper by its key.
+
+        Raises:
+            FedboundsError: no such paper, two claims that share an id, or a court whose dependency is missing.
+        """
+        return Docket.of_room(room(name), only)
+
+    @staticmethod
+    def of_room(module: ModuleType, only: Sequence[Court] | None = None) -> Docket:
+        """The docket of a paper's module, installed or not: its results, and what its submodule `trial` brings.
 
         Raises:
             FedboundsError: two claims share an id, or a court's dependency is missing.
+
+        Example:
+            >>> from bounds.papers import fedau
+            >>> Docket.of_room(fedau).paper
+            'fedau'
         """
-        claims = list(room_claims(name))
-        if len({c.id for c in claims}) != len(claims):
-            twice = sorted({c.id for c in claims if sum(d.id == c.id for d in claims) > 1})
-            raise FedboundsError(f"two claims of {name} share an id: {', '.join(twice)}")
-        return Docket(name, {c.id: c for c in claims}, tuple(courts() if only is None else only))
+        return Docket.of_claims(module_claims(module), only)
+
+    @staticmethod
+    def of_claims(claims: Iterable[Claim], only: Sequence[Court] | None = None) -> Docket:
+        """The docket of these claims, in this order.
+
+        Raises:
+            FedboundsError: no claim, two claims that share an id, or a court whose dependency is missing.
+        """
+        given = list(claims)
+        if not given:
+            raise FedboundsError("a docket needs at least one claim")
+        if len({c.id for c in given}) != len(given):
+            twice = sorted({c.id for c in given if sum(d.id == c.id for d in given) > 1})
+            raise FedboundsError(f"two claims of {given[0].paper} share an id: {', '.join(twice)}")
+        return Docket(given[0].paper, {c.id: c for c in given}, tuple(courts() if only is None else only))
 
     def verdict(self, claim_id: str) -> Verdict:
         """The combined verdict on a claim, tried now if it was not before.
@@ -76,22 +103,36 @@ class Docket:
 
 
 def room_claims(name: str) -> Iterator[Claim]:
-    """Every form of every result, its units, and the claims that the paper's room brings (`<room>.trial:claims`)."""
-    from bounds.audit.units import units_claim
+    """Every claim of one paper by its key."""
+    return module_claims(room(name))
 
-    room = paper(name)
-    for result in room.results:
-        for form in result.forms:
-            subject = ResultForm(result, form)
-            yield subject.claim()
-            yield units_claim(subject)
-    place = PAPERS.get(name)
-    if place is None:
-        return
+
+def module_claims(module: ModuleType) -> Iterator[Claim]:
+    """Every form of every result, its units, and the claims that the paper's module brings
+    (`<module>.trial:claims`).
+    """
+    for result in module.RESULTS:
+        yield from result_claims(result)
     try:
-        module = import_module(f"{place}.trial")
+        trial = import_module(f"{module.__name__}.trial")
     except ModuleNotFoundError as error:
-        if error.name != f"{place}.trial":
+        if error.name != f"{module.__name__}.trial":
             raise
         return
-    yield from module.claims()
+    yield from trial.claims()
+
+
+def result_claims(result: Result) -> Iterator[Claim]:
+    """Every form of one result and its units.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> [claim.id for claim in result_claims(load("fedau/theorem-3"))][:2]
+        ['fedau/theorem-3[printed]', 'fedau/theorem-3[printed]/units']
+    """
+    from bounds.audit.units import units_claim
+
+    for form in result.forms:
+        subject = ResultForm(result, form)
+        yield subject.claim()
+        yield units_claim(subject)

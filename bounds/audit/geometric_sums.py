@@ -1,12 +1,13 @@
-r"""The one transcendental lemma of these proofs: a geometric sum with ratio $1+a/(n-\frac12)$ over n steps is at most $Kn$.
+r"""The one transcendental lemma of these proofs: a geometric sum with ratio $1+a/(n-\frac12)$ over n steps is at most
+$Kn$.
 
 With $x=\frac1{2n}$ and $b=1-2a$ the ratio is $(1-bx)/(1-x)$, and
 $$\sum_{j<n}\Big(1+\frac a{n-\frac12}\Big)^j\le\frac{e^a-1}an\iff
 \Big(\frac{1-bx}{1-x}\Big)^{1/(2x)}\le\frac{e^a-x}{1-x}.$$
 The logarithms of both sides are power series in x with the same constant term a; the k-th coefficients are
-$\frac{1-b^{k+1}}{2(k+1)}$ and $\frac{1-e^{-ak}}k$. The first is at most the second for every $k\ge1$: for large k because
-$|b|^{k+1}+2e^{-ak}\le1$, which is monotone in k, and for the others by interval arithmetic. Equality holds at x = 0, that is
-in the limit of n, which is why no subdivision of [0, 1/2] alone could prove the smallest constant.
+$\frac{1-b^{k+1}}{2(k+1)}$ and $\frac{1-e^{-ak}}k$. The first is at most the second for every $k\ge1$: for large k
+because $|b|^{k+1}+2e^{-ak}\le1$, which is monotone in k, and for the others by interval arithmetic. Equality holds at
+x = 0, that is in the limit of n, which is why no subdivision of [0, 1/2] alone could prove the smallest constant.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ class GeometricSum:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """Coefficient by coefficient, and once more by subdivision with a margin."""
         ratio = 1 + self.a / (self.steps - sp.Rational(1, 2))
         left, right = power_sum(ratio, self.steps), self.constant * self.steps
@@ -65,7 +68,7 @@ class GeometricSum:
         return Finding(
             True,
             "power series and interval arithmetic",
-            f"coefficients 1..{terms} one by one, the others at once; within 0.1 percent on {pieces} pieces of [0, 1/2]",
+            f"coefficients 1..{terms} one by one, the others at once; within 0.1 % on {pieces} pieces of [0, 1/2]",
         )
 
 

@@ -6,18 +6,19 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
 
 from bounds.audit.docket import Judged
 from bounds.errors import FedboundsError
-from bounds.registry import PAPERS
+from bounds.registry import room
 
 NAME = "ledger.json"
 
 
 def entries(judged: Iterable[Judged]) -> dict[str, dict[str, object]]:
-    """Claim id to hash, verdict, court and axioms; never seconds, models or ratios, so that it is the same everywhere."""
+    """Claim id to hash, verdict, court and axioms; never seconds, models or ratios, so that it is the same
+    everywhere.
+    """
     return {
         j.claim.id: {
             "hash": j.claim.hash,
@@ -31,16 +32,16 @@ def entries(judged: Iterable[Judged]) -> dict[str, dict[str, object]]:
 
 
 def ledger_path(paper: str) -> Path:
-    """Where the paper's ledger lies.
+    """Where the paper's ledger lies: in its package, or beside its module and named after it.
 
     Raises:
-        FedboundsError: the paper has no room here.
+        FedboundsError: no such paper, or its module has no file.
     """
-    if paper not in PAPERS:
-        raise FedboundsError(f"{paper} has no room here, so no ledger; papers with one: {', '.join(PAPERS)}")
-    file = import_module(PAPERS[paper]).__file__
-    assert file is not None
-    return Path(file).with_name(NAME)
+    file = room(paper).__file__
+    if file is None:
+        raise FedboundsError(f"the module of {paper} has no file (no __init__.py?), so no place for a ledger")
+    path = Path(file)
+    return path.with_name(NAME) if path.name == "__init__.py" else path.with_suffix(f".{NAME}")
 
 
 def read_ledger(paper: str) -> dict[str, dict[str, object]]:

@@ -1,26 +1,30 @@
 r"""Rational inequalities under conditions: is an expression nonnegative wherever the facts hold?
 
 Two methods that know nothing of each other. *Coefficients*: every fact becomes a substitution by nonnegative variables
-(`I = 1 + u`, `gamma = 1/(12 L I P (1 + v))`), after which numerator and denominator have no negative coefficient; that is a
-proof. *z3*: the negation, with the denominators asserted positive, is unsatisfiable; also a proof, under a limit that is a
-count. Neither is used before an exact evaluation at random rationals has failed to refute the claim.
+(`I = 1 + u`, `gamma = 1/(12 L I P (1 + v))`), after which numerator and denominator have no negative coefficient;
+that is a proof. *z3*: the negation, with the denominators asserted positive, is unsatisfiable; also a proof, under a
+limit that is a count. Neither is used before an exact evaluation at random rationals has failed to refute the claim.
 """
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import flint
 import sympy as sp
 import z3
 
 from bounds.audit.claim import Relation
+from bounds.clients import OverClients
 from bounds.named_numbers import NamedNumber
 
 RLIMIT = 4_000_000  # z3 counts its own steps, so that the verdict does not depend on the machine
 DIGITS = 15  # of the rational enclosure of a named number
+NO_WITNESS = "no values were found at which the facts hold"
 
 
 @dataclass(frozen=True)
@@ -57,19 +61,31 @@ def prove(expression: sp.Expr, facts: Sequence[Relation] = ()) -> Finding:
         >>> prove(x - 1).evidence
         'false at x = 1/2'
     """
+    return _prove(expression, tuple(facts))
+
+
+@lru_cache(maxsize=4096)
+def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
     expression, system = _plain(expression, facts)
     if expression.is_zero:
         return Finding(True, "identity", "both sides are equal")
-    at = counterexample(expression, system.facts)
-    if at is not None:
-        return Finding(False, "exact rationals", f"false at {at}")
-    numerator, denominator = _fraction(expression)
-    if _by_coefficients(expression, system.facts):
+    symbols = sorted({s for e in (expression, *system.facts) for s in e.free_symbols}, key=str)
+    values = _substitution(system.facts, symbols)
+    try:
+        coefficients = _by_coefficients(expression, values)
+        tries = 12 if coefficients else 60
+        at, found = _sampled(expression, system.facts, values, tries)
+        if at is not None:
+            return Finding(False, "exact rationals", f"false at {at}")
+        numerator, denominator = _fraction(expression)
+    except sp.PolynomialError:
+        return Finding(False, "coefficients, z3", f"{_short(expression)} is not rational")
+    sampled = f"no counterexample at {found} random exact rationals" if found else NO_WITNESS
+    if coefficients:
         second = _by_z3(numerator, denominator, system.facts, RLIMIT // 40)
-        agreed = "z3 agrees" if second else "no counterexample at 60 random exact rationals"
-        return Finding(True, "coefficients", f"all coefficients nonnegative; {agreed}")
+        return Finding(True, "coefficients", f"all coefficients nonnegative; {'z3 agrees' if second else sampled}")
     if _by_z3(numerator, denominator, system.facts, RLIMIT):
-        return Finding(True, "coefficients failed; z3", "unsatisfiable; no counterexample at 60 random exact rationals")
+        return Finding(True, "coefficients failed; z3", f"unsatisfiable; {sampled}")
     return Finding(False, "coefficients, z3", f"neither method shows {_short(expression)} >= 0")
 
 
@@ -81,27 +97,51 @@ def _short(expression: sp.Expr) -> str:
 def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, System]:
     """Roots, floors, exponentials and named numbers replaced by symbols with facts, so that all is rational."""
     system = System([fact.slack for fact in facts] + [-fact.slack for fact in facts if fact.op == "=="])
-    everything = [expression, *system.facts]
+    everything = [expression, *bearing(expression, system.facts)]
     for number in sorted({a for e in everything for a in e.atoms(NamedNumber)}, key=str):
         symbol = sp.Symbol(number.name, positive=True)
         value = sp.Rational(str(sp.N(number, DIGITS)))
         margin = sp.Rational(1, 10 ** (DIGITS - 3))
         everything = [e.xreplace({number: symbol}) for e in everything]
         everything += [symbol - (value - margin), (value + margin) - symbol]
-    for part in sorted({a for e in everything for a in e.atoms(sp.floor)}, key=str):
-        symbol, inside = sp.Symbol(f"[{part.args[0]}]", positive=True, integer=True), part.args[0]
-        known = [Relation(sp.S.Zero, e) for e in everything[1:] if not e.has(sp.floor)]
-        least = next((m for m in (2, 1) if prove(inside - m, known).holds), 0)  # pyright: ignore[reportOperatorIssue]
+    for part in sorted({a for e in everything for a in e.atoms(OverClients)}, key=lambda a: (-len(str(a)), str(a))):
+        symbol = sp.Symbol(f"[{part}]", real=True, nonnegative=part.is_nonnegative)
         everything = [e.xreplace({part: symbol}) for e in everything]
-        everything += [inside - symbol, symbol + 1 - inside, symbol - least]  # pyright: ignore[reportOperatorIssue]
+    for part in sorted({a for e in everything for a in e.atoms(sp.floor)}, key=str):
+        inside = part.args[0]
+        known = [Relation(sp.S.Zero, e) for e in everything[1:] if not e.has(sp.floor)]
+        least = next((m for m in (2, 1, 0) if prove(inside - m, known).holds), None)  # pyright: ignore[reportOperatorIssue]
+        symbol = sp.Symbol(
+            f"[{inside}]", positive=True if least else None, nonnegative=least is not None or None, integer=True
+        )
+        everything = [e.xreplace({part: symbol}) for e in everything]
+        everything += [inside - symbol, symbol + 1 - inside]  # pyright: ignore[reportOperatorIssue]
+        everything += [symbol - least] if least else []
     powers: dict[sp.Symbol, int] = {}
     for power in {a for e in everything for a in e.atoms(sp.Pow)}:
-        if isinstance(power.base, sp.Symbol) and power.exp.is_Rational and power.exp.q > 1:
+        if (
+            isinstance(power.base, sp.Symbol)
+            and power.base.is_nonnegative
+            and (power.exp.is_Rational and power.exp.q > 1)
+        ):
             powers[power.base] = int(sp.ilcm(powers.get(power.base, 1), power.exp.q))
-    for symbol, q in powers.items():
+    for symbol, q in sorted(powers.items(), key=lambda pair: str(pair[0])):
         root = sp.Symbol(f"{symbol.name}^(1/{q})", positive=symbol.is_positive, nonnegative=True)
-        everything = [sp.powdenest(e.subs(symbol, root**q), force=True) for e in everything]
+        everything = [e.xreplace({symbol: root**q}) for e in everything]  # sqrt((a - b)^2) stays as it is
+        if symbol.is_integer and symbol.is_positive:
+            everything.append(root - 1)
     return everything[0], System([e for e in everything[1:] if not e.is_zero])
+
+
+def bearing(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
+    """The facts that share letters with the expression, directly or through one another; the others say nothing of
+    it.
+    """
+    letters, found = set(expression.free_symbols), list[sp.Expr]()
+    while more := [f for f in facts if f not in found and f.free_symbols & letters]:
+        found += more
+        letters |= {s for f in more for s in f.free_symbols}
+    return [f for f in facts if f in found]
 
 
 def _fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -114,42 +154,85 @@ def domain_facts(symbols: Iterable[sp.Symbol]) -> list[sp.Expr]:
     return [s - 1 for s in symbols if s.is_integer and s.is_positive]
 
 
-def counterexample(expression: sp.Expr, facts: Sequence[sp.Expr], tries: int = 60) -> str | None:
+def counterexample(
+    expression: sp.Expr,
+    facts: Sequence[sp.Expr],
+    substitution: dict[sp.Symbol, sp.Expr] | None = None,
+    tries: int = 60,
+) -> str | None:
     """Exact rational values at which the facts hold and the expression is negative, as text."""
+    return _sampled(expression, facts, substitution, tries)[0]
+
+
+def _sampled(
+    expression: sp.Expr, facts: Sequence[sp.Expr], substitution: dict[sp.Symbol, sp.Expr] | None, tries: int
+) -> tuple[str | None, int]:
+    """A counterexample, and the number of points tried at which the facts hold.
+
+    Every fourth point owes nothing to the substitution, so that an error in it is found out.
+    """
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols}, key=str)
+    solved = _substitution(facts, symbols) if substitution is None else substitution
+    fresh = sorted({s for e in solved.values() for s in e.free_symbols} | (set(symbols) - set(solved)), key=str)
+    points = [solved.get(s, s) for s in symbols]
     source, found = random.Random(0), 0
-    substitution = _substitution(facts, symbols)
-    fresh = sorted({s for e in substitution.values() for s in e.free_symbols} | (set(symbols) - set(substitution)), key=str)
     for k in range(tries):
-        picks = {}
-        for s in fresh:
-            whole = s.is_integer or k % 3 == 0
-            low = 0 if s.name.startswith("slack") or not s.is_positive else 1
-            picks[s] = sp.Integer(source.choice([low, low, 1, 2, 3, 7, 50])) if whole else sp.Rational(
-                source.randint(1, 40), source.choice([1, 3, 10, 40, 1000])
-            )
-        values = {s: substitution[s].xreplace(picks) if s in substitution else picks[s] for s in symbols}
-        if any(v.has(sp.zoo, sp.nan) for v in values.values()) or any(
-            s.is_integer and v.is_integer is False for s, v in values.items()
-        ):
+        direct = k % 4 == 3
+        picks = [_pick(s, source, whole=bool(s.is_integer) or k % 3 == 0) for s in (symbols if direct else fresh)]
+        try:
+            values = picks if direct else [_exactly(point, dict(zip(fresh, picks, strict=True))) for point in points]
+            if not all(_in_domain(s, v) for s, v in zip(symbols, values, strict=True)):
+                continue
+            known = dict(zip(symbols, values, strict=True))
+            value = _exactly(expression, known)
+            if any(_exactly(fact, known) < 0 for fact in facts):
+                continue
+        except ZeroDivisionError:
             continue
-        if all(_at_least_zero(fact.xreplace(values)) for fact in facts):
-            found += 1
-            value = expression.xreplace(values)
-            if value.is_finite is not False and value.is_negative:
-                return ", ".join(f"{s} = {values[s]}" for s in symbols)
-    return None
+        found += 1
+        if value < 0:
+            return ", ".join(f"{s} = {v}" for s, v in zip(symbols, values, strict=True)), found
+    return None, found
 
 
-def _at_least_zero(value: sp.Expr) -> bool:
-    return bool(value.is_finite is not False and value.is_nonnegative)
+def _in_domain(symbol: sp.Symbol, value: flint.fmpq) -> bool:
+    return not (symbol.is_integer and value.q != 1) and not (symbol.is_positive and value <= 0)
+
+
+def _exactly(expression: sp.Expr, values: Mapping[sp.Symbol, flint.fmpq]) -> flint.fmpq:
+    """The value of a rational expression.
+
+    Raises:
+        ZeroDivisionError: a denominator vanishes.
+        PolynomialError: the expression is not rational.
+    """
+    if isinstance(expression, sp.Symbol):
+        return values[expression]
+    if isinstance(expression, sp.Rational):
+        return flint.fmpq(int(expression.p), int(expression.q))
+    if isinstance(expression, sp.Add):
+        return sum((_exactly(a, values) for a in expression.args), flint.fmpq(0))
+    if isinstance(expression, sp.Mul):
+        return math.prod((_exactly(a, values) for a in expression.args), start=flint.fmpq(1))
+    if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
+        return _exactly(expression.base, values) ** int(expression.exp)
+    raise sp.PolynomialError(f"{expression} is not rational")
+
+
+def _pick(symbol: sp.Symbol, source: random.Random, whole: bool) -> flint.fmpq:
+    low = 1 if symbol.is_positive and not symbol.name.startswith("slack") else 0
+    sign = 1 if symbol.is_nonnegative else source.choice([1, -1])
+    if whole:
+        return flint.fmpq(sign * source.choice([low, low, 1, 2, 3, 7, 50]))
+    return flint.fmpq(sign * source.randint(1, 40), source.choice([1, 3, 10, 40, 1000]))
 
 
 def _substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
     """Every symbol by nonnegative slack variables, where the facts can be solved one after the other.
 
-    A fact a - b >= 0 whose two sides are monomials after earlier substitutions is solved for one of its symbols: from above
-    as limit/(1 + slack), from below as limit*(1 + slack) or limit + slack.
+    A fact a - b >= 0 whose two sides are monomials after earlier substitutions is solved for one of its symbols: from
+    above as limit/(1 + slack), from below as limit*(1 + slack) or limit + slack. Only facts in nonnegative letters,
+    whose denominators have a known sign, are solved; the boundary, where a letter is zero, follows by continuity.
     """
     values: dict[sp.Symbol, sp.Expr] = {}
     count = 0
@@ -160,21 +243,27 @@ def _substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dic
     pending = [*facts, *domain_facts(symbols)]
     for fact in sorted(pending, key=lambda e: (len(e.free_symbols), str(e))):
         current = replaced(fact)
-        numerator = sp.factor_terms(sp.fraction(current)[0])
+        above, below = sp.fraction(current)
+        if not (below.is_nonnegative or below.is_nonpositive) or not all(s.is_nonnegative for s in above.free_symbols):
+            continue
+        numerator = sp.factor_terms(above if below.is_nonnegative else -above)
         positive, negative = _two_sides(sp.expand(numerator))
         for symbol in sorted(numerator.free_symbols, key=lambda s: (s in values, _order(s))):
-            if symbol in values or symbol.name.startswith("slack"):
+            if symbol in values or symbol.name.startswith("slack") or not symbol.is_nonnegative:
                 continue
             up, down = _degree(positive, symbol), _degree(negative, symbol)
             if up is None or down is None or (up == 0) == (down == 0):
                 continue
+            divisor = negative / symbol**down if down else positive / symbol**up
+            if not divisor.is_positive:  # a letter that may be zero is not cancelled
+                continue
             slack = sp.Symbol(f"slack{count}", nonnegative=True)
             count += 1
             if down:  # positive >= c symbol^k: a bound from above
-                limit = (positive / (negative / symbol**down)) ** sp.Rational(1, down)
+                limit = (positive / divisor) ** sp.Rational(1, down)
                 value = sp.powdenest(limit, force=True) / (1 + slack)
             else:
-                limit = sp.powdenest((negative / (positive / symbol**up)) ** sp.Rational(1, up), force=True)
+                limit = sp.powdenest((negative / divisor) ** sp.Rational(1, up), force=True)
                 value = limit + slack if limit.is_number else limit * (1 + slack)
             if any(not p.exp.is_integer for p in value.atoms(sp.Pow)):
                 continue
@@ -204,9 +293,7 @@ def _degree(side: sp.Expr, symbol: sp.Symbol) -> int | None:
     return int(exponent) if exponent.is_Integer and exponent > 0 and not coefficient.has(symbol) else None
 
 
-def _by_coefficients(expression: sp.Expr, facts: Sequence[sp.Expr]) -> bool:
-    symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols}, key=str)
-    values = _substitution(facts, symbols)
+def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> bool:
     current = expression
     for _ in range(len(values) + 1):  # a limit may hold a symbol that is itself replaced
         if not (current.free_symbols & set(values)):
@@ -228,6 +315,10 @@ def _one_sign(polynomial: sp.Expr) -> int:
 
 def _by_z3(numerator: sp.Expr, denominator: sp.Expr, facts: Sequence[sp.Expr], limit: int) -> bool:
     """Whether numerator*denominator < 0 is unsatisfiable, denominators being nonzero wherever they are evaluated."""
+    return _unsatisfiable(facts, lambda z: (z(denominator) != 0, z(numerator) * z(denominator) < 0), limit)
+
+
+def _unsatisfiable(facts: Sequence[sp.Expr], claims: Callable[[Callable], Sequence[object]], limit: int) -> bool:
     context = z3.Context()
     solver = z3.Tactic("qfnra-nlsat", context).solver()
     solver.set("rlimit", limit)
@@ -236,7 +327,7 @@ def _by_z3(numerator: sp.Expr, denominator: sp.Expr, facts: Sequence[sp.Expr], l
     def term(e: sp.Expr) -> z3.ArithRef:
         if isinstance(e, sp.Symbol):
             if e not in variables:
-                variables[e] = z3.Real(e.name, context)
+                variables[e] = z3.Real(f"{e.name}#{len(variables)}", context)  # letters of one name may be two
                 if e.is_positive:
                     solver.add(variables[e] > 0)
                 elif e.is_nonnegative:
@@ -258,10 +349,51 @@ def _by_z3(numerator: sp.Expr, denominator: sp.Expr, facts: Sequence[sp.Expr], l
         for fact in facts:
             above, below = _fraction(fact)
             solver.add(term(above) * term(below) >= 0, term(below) != 0)
-        solver.add(term(denominator) != 0, term(numerator) * term(denominator) < 0)
+        solver.add(*claims(term))
     except TypeError:
         return False
     return solver.check() == z3.unsat
+
+
+def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
+    """Whether an expression is defined and not zero wherever the facts hold, so that one may divide by it.
+
+    Example:
+        >>> x, y = sp.symbols("x y", nonnegative=True)
+        >>> never_zero(1 + x, ()), never_zero(x, ()), never_zero(x - y, [Relation(y + 1, x)])
+        (True, False, True)
+    """
+    plain, system = _plain(expression, facts)
+    try:
+        factors = [f for part in _fraction(plain) for f, _ in sp.factor_list(part)[1]]
+    except sp.PolynomialError:
+        return False
+    return not plain.is_zero and all(
+        f.is_positive or _unsatisfiable(system.facts, lambda z, f=f: (z(sp.expand(f)) == 0,), RLIMIT) for f in factors
+    )
+
+
+@lru_cache(maxsize=4096)
+def satisfiable(facts: tuple[Relation, ...]) -> Finding:
+    """Whether facts can hold together: contradictory ones prove anything, so that what rests on them says nothing.
+
+    Example:
+        >>> x = sp.Symbol("x", positive=True)
+        >>> satisfiable((Relation(x, sp.Integer(2)),)).holds
+        True
+        >>> satisfiable((Relation(x, sp.Integer(2)), Relation(sp.Integer(3), x))).evidence
+        'no values satisfy x <= 2, 3 <= x'
+    """
+    said = ", ".join(map(str, facts))
+    slacks = [f.slack for f in facts] + [-f.slack for f in facts if f.op == "=="]
+    _, system = _plain(sp.Add(*{s for e in slacks for s in e.free_symbols}), facts)
+    if any(e.is_negative for e in (*slacks, *system.facts) if e.is_number):
+        return Finding(False, "exact rationals", f"no values satisfy {said}")
+    if _sampled(sp.S.Zero, system.facts, None, 200)[1]:
+        return Finding(True, "exact rationals", f"values were found that satisfy {said}")
+    if _by_z3(sp.S.NegativeOne, sp.S.One, system.facts, RLIMIT):
+        return Finding(False, "z3", f"no values satisfy {said}")
+    return Finding(True, "none", f"{NO_WITNESS}: {said}")
 
 
 @lru_cache(maxsize=4096)

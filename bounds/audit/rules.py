@@ -1,15 +1,18 @@
-"""Rules of inference that trust nothing: linear combinations, Gram matrices, sums over clients, recurrences, telescopes."""
+"""Rules of inference that trust nothing: linear combinations, Gram matrices, sums over clients, recurrences,
+telescopes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import sympy as sp
 
 from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, prove, same
-from bounds.audit.steps import Setting
+from bounds.audit.nonnegative import Finding, never_zero, prove, same
+from bounds.audit.steps import Setting, about_constants
 from bounds.audit.vectors import gram_symbols
 
 
@@ -17,8 +20,8 @@ from bounds.audit.vectors import gram_symbols
 class Combine:
     r"""The conclusion is a combination of the premises: slack = sum_k m_k slack_k + rest with m_k >= 0, rest >= 0.
 
-    Without premises it is a plain inequality, with equal sides an identity. A relation among the premises that is meant as
-    a fact about constants only gets the multiplier 0.
+    Without premises it is a plain inequality, with equal sides an identity. A relation among the premises that is
+    meant as a fact about constants only gets the multiplier 0.
 
     Args:
         multipliers: one for each premise that is a relation, in order.
@@ -27,17 +30,24 @@ class Combine:
     multipliers: tuple[sp.Expr | int, ...] = ()
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    equalities: ClassVar[bool] = True
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """The residual is proved nonnegative, and so are the multipliers of inequalities."""
         if len(self.multipliers) != len(premises):
             return Finding(False, "combination", f"{len(self.multipliers)} multipliers for {len(premises)} premises")
-        known = [*facts, *(p for p in premises if not gram_symbols(p.slack))]
+        known = [*facts, *(p for p in premises if about_constants(p))]
         residual = conclusion.slack
         for multiplier, premise in zip(self.multipliers, premises, strict=True):
-            factor = sp.sympify(multiplier)
+            factor = multiplier * sp.S.One
+            if not never_zero(below := sp.fraction(sp.cancel(sp.together(factor)))[1], known):
+                return Finding(False, "combination", f"the multiplier of {premise} divides by {below}, which may be 0")
             if premise.op == "<=" and not factor.is_nonnegative:
-                found = nonnegative_form(factor, known) if gram_symbols(factor) else prove(factor, known)
+                found = prove(factor, known)
+                if not found.holds and gram_symbols(factor):
+                    found = nonnegative_form(factor, known)
                 if not found.holds:
                     return Finding(False, "combination", f"the multiplier {factor} of {premise}: {found.evidence}")
             residual -= factor * premise.slack
@@ -48,6 +58,8 @@ class Combine:
             zero = same(residual, sp.S.Zero)
             return Finding(zero, "identity", "both sides are equal" if zero else f"the sides differ by {residual}")
         found = prove(residual, known)
+        if not found.holds and gram_symbols(residual):
+            found = nonnegative_form(residual, known)
         used = sum(1 for m in self.multipliers if m != 0)
         return Finding(found.holds, f"combination of {used}; {found.method}" if used else found.method, found.evidence)
 
@@ -62,8 +74,11 @@ class Gram:
 
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    equalities: ClassVar[bool] = True
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """The pivots are proved nonnegative."""
         slack = sp.expand(conclusion.slack)
         for premise in premises:
@@ -72,7 +87,7 @@ class Gram:
             symbols = sorted(gram_symbols(premise.slack), key=str)
             free = [s for s in symbols if not _is_square(s)] or symbols
             solved = sp.solve(premise.slack, free[-1])
-            if len(solved) != 1:
+            if len(solved) != 1 or not never_zero(sp.diff(premise.slack, free[-1]), facts):
                 return Finding(False, "Gram matrix", f"{premise} cannot be solved for an inner product")
             slack = sp.expand(slack.xreplace({free[-1]: solved[0]}))
         if conclusion.op == "==":
@@ -115,6 +130,8 @@ def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relat
         if not found.holds:
             return Finding(False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}: {found.evidence}")
         positive += 1
+        if any(current[k, j] != 0 for j in range(k + 1, len(atoms))) and not never_zero(pivot, facts):
+            return Finding(False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}, which may be 0, but its row is not")
         for i in range(k + 1, len(atoms)):
             factor = current[i, k] / pivot
             for j in range(k + 1, len(atoms)):
@@ -140,7 +157,9 @@ class SumOverClients:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """The pointwise inequality is proved, and its sum is the conclusion's slack."""
         found = prove(self.pointwise, self.facts)
         if not found.holds:
@@ -165,7 +184,7 @@ class Unroll:
     Args:
         now, after: the sequence at k and at k + 1, as they stand in the premise.
         steps: n.
-        varying: symbols that change from step to step; neither m nor b may hold one.
+        varying: symbols that change from step to step; neither m nor b may hold one, nor a vector that is not still.
     """
 
     now: sp.Expr
@@ -175,7 +194,9 @@ class Unroll:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """Induction: the multiplier is shown to be at least 1, the additive term nonnegative."""
         if len(premises) < 2:
             return Finding(False, "induction", "the first premises must be the start u_0 = 0 and the recursion")
@@ -186,6 +207,7 @@ class Unroll:
             return Finding(False, "induction", f"{recursion} does not bound the next value")
         multiplier, additive = _linear_in(recursion.right, self.now)
         changing = [s for s in self.varying if multiplier.has(s) or additive.has(s)]
+        changing += moving(multiplier + additive, setting)
         if changing:
             names = ", ".join(map(str, changing))
             return Finding(False, "induction", f"{names} changes between the steps, but stands in the recursion")
@@ -197,6 +219,12 @@ class Unroll:
         if not (same(conclusion.left, self.now) and sp.simplify(conclusion.right - expected) == 0):
             return Finding(False, "induction", f"the recursion unrolls to {expected}")
         return Finding(True, "induction", "the multiplier is at least 1 and the additive term nonnegative")
+
+
+def moving(expression: sp.Expr, setting: Setting) -> list[sp.Symbol]:
+    """The inner products of vectors that change from round to round or from step to step."""
+    still = {name for name, atom in setting.atoms.items() if atom.still}
+    return [symbol for symbol, pair in gram_symbols(expression).items() if not set(pair) <= still]
 
 
 def power_sum(multiplier: sp.Expr, steps: sp.Expr) -> sp.Expr:
@@ -215,26 +243,37 @@ def _linear_in(expression: sp.Expr, part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 @dataclass(frozen=True)
 class Telescope:
-    r"""Averaging over K windows: if a <= c (f_k - f_{k+1}) + r for each window, the least a is at most c F/K + r.
+    r"""Averaging over K windows: if a_k <= c (f_k - f_{k+1}) + r for each window k, the least a is at most c F/K + r.
 
     Args:
         decrease: the symbol of f_k - f_{k+1}.
         gap: F, at least the sum of all decreases.
         windows: K.
-        least: the symbol of the least left-hand side.
+        least: the symbol of the least a_k, or of their average.
+        of: a_k, as the premise bounds it.
     """
 
     decrease: sp.Symbol
     gap: sp.Expr
     windows: sp.Expr
     least: sp.Symbol
+    of: sp.Expr
     axiom: str = "f(x_T) >= f*, so that the decreases sum to at most the initial gap"
     needs: tuple[str, ...] = ("bounded-below",)
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """The coefficient of the decrease is constant and nonnegative."""
         if len(premises) != 1:
             return Finding(False, "telescope", "one premise, the inequality of one window")
+        if not same(premises[0].left, self.of):
+            return Finding(False, "telescope", f"{premises[0]} does not bound {self.of}")
+        if changing := moving(premises[0].right, setting):
+            return Finding(False, "telescope", f"{', '.join(map(str, changing))} differs between the windows")
+        found = prove(self.windows - 1, facts)
+        if not found.holds:
+            return Finding(False, "telescope", f"at least one window: {found.evidence}")
         coefficient = sp.diff(sp.expand(premises[0].right), self.decrease)
         if coefficient.has(self.decrease):
             return Finding(False, "telescope", f"{premises[0]} is not linear in {self.decrease}")
@@ -249,22 +288,31 @@ class Telescope:
 
 @dataclass(frozen=True)
 class Everywhere:
-    """A bound that holds in every round and local step holds for the average over them.
+    """A bound that holds in every round and local step holds for the average, and for the supremum, over them.
 
     Args:
         varying: symbols that differ between rounds; the bound may not hold one.
+        of, is_: what is averaged, and the symbol of its average or supremum, where that has one of its own.
     """
 
     varying: tuple[sp.Symbol, ...] = ()
+    of: sp.Expr | None = None
+    is_: sp.Symbol | None = None
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """The relation is carried over as it stands."""
         if len(premises) != 1 or premises[0].op != "<=":
             return Finding(False, "average", "one premise, a bound that holds everywhere")
-        changing = [s for s in self.varying if premises[0].right.has(s)]
+        premise = premises[0]
+        changing = [s for s in self.varying if premise.right.has(s)] + moving(premise.right, setting)
         if changing:
-            return Finding(False, "average", f"{', '.join(map(str, changing))} differs between the rounds averaged over")
-        equal = same(conclusion.left, premises[0].left) and same(conclusion.right, premises[0].right)
-        return Finding(equal, "average", "an average is at most the largest value" if equal else f"not {premises[0]}")
+            return Finding(False, "average", f"{', '.join(map(str, changing))} differs between the rounds")
+        if self.of is not None and not same(premise.left, self.of):
+            return Finding(False, "average", f"{premise} does not bound {self.of}")
+        left = premise.left if self.is_ is None else self.is_
+        equal = same(conclusion.left, left) and same(conclusion.right, premise.right)
+        return Finding(equal, "average", "at most the largest value" if equal else f"not {premise}")

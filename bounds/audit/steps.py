@@ -12,12 +12,13 @@ from bounds.assumptions import Assumption
 from bounds.audit.claim import Claim, Relation, ResultForm
 from bounds.audit.court import Court
 from bounds.audit.docket import Docket
-from bounds.audit.nonnegative import Finding, same
+from bounds.audit.nonnegative import Finding, prove, same, satisfiable
 from bounds.audit.vectors import Atom
 from bounds.audit.verdict import Verdict
 from bounds.errors import FedboundsError
 from bounds.measures import Measure
 from bounds.result import Condition, Form, Result
+from bounds.symbols import Notation
 
 Premise = str | Assumption | Condition
 
@@ -50,7 +51,9 @@ class Rule(Protocol):
         """Names of assumptions that must stand among the step's premises."""
         ...
 
-    def check(self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting) -> Finding:
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
         """Whether the conclusion follows."""
         ...
 
@@ -86,6 +89,7 @@ class Proof:
         steps: in order; a step may use earlier ones only.
         result: what is proved.
         ends: for each form the step whose right-hand side must equal the form's bound.
+        left: what the result's measure is in the letters of the steps; the measure's own symbol if not given.
         substitute: symbols of the steps in the letters of the result (e.g. a Gram symbol for `gradsq`).
     """
 
@@ -94,6 +98,7 @@ class Proof:
     steps: tuple[Step, ...]
     result: Result
     ends: Mapping[str, str]
+    left: sp.Expr | None = None
     substitute: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
     def step(self, name: str) -> Step | None:
@@ -173,17 +178,76 @@ def try_step(subject: StepOf, docket: Docket) -> Verdict:
     for name in names:
         if name not in earlier and name not in docket.claims:
             return Verdict("unknown", "steps", "graph", f"its premise {name} is not an earlier step")
+    if undischarged := undischarged_conditions(subject, docket):
+        return Verdict("unknown", "steps", "graph", undischarged)
     assumed = {p.name for p in step.premises if isinstance(p, Assumption)}
     missing = [need for need in step.rule.needs if need not in assumed]
     if missing:
         return Verdict("unknown", "steps", "graph", f"the rule needs {', '.join(missing)}, not among the premises")
+    if step.conclusion.op == "==" and not getattr(step.rule, "equalities", False):
+        return Verdict("unknown", "steps", "graph", f"{type(step.rule).__name__} shows inequalities, not {step.conclusion}")
     relations = [relation_of(docket, proof, name) for name in names]
     facts = [condition_fact(p) for p in step.premises if isinstance(p, Condition)]
+    facts += domain_facts(proof.result.notation)
     finding = step.rule.check(step.conclusion, relations, facts, proof.setting)
     axioms = (step.rule.axiom,) if step.rule.axiom else ()
-    if finding.holds:
-        return Verdict("proved", "steps", finding.method, finding.evidence, axioms)
-    return Verdict("unknown", "steps", finding.method, finding.evidence, axioms)
+    together = satisfiable((*facts, *(r for r in relations if about_constants(r))))
+    evidence = finding.evidence if together.method == "exact rationals" else f"{finding.evidence}; {together.evidence}"
+    flags = () if together.holds else ("vacuous",)
+    return Verdict("proved" if finding.holds else "unknown", "steps", finding.method, evidence, axioms, flags)
+
+
+def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
+    """Why a form may not be used here: a condition of it that does not follow at these step sizes ("" if all do)."""
+    proof, step = subject.proof, subject.step
+    rule, names = step.rule, [p for p in step.premises if isinstance(p, str)]
+    forms = {
+        name: claim.subject.form.conditions
+        for name in names
+        if proof.step(name) is None and (claim := docket.claims.get(name)) and isinstance(claim.subject, ResultForm)
+    }
+    if specialises(rule):
+        forms |= {name: conditions_below(docket, proof, name) for name in names if name not in forms}
+    values, grows = dict(getattr(rule, "values", ())), getattr(rule, "variable", None)
+    facts = [condition_fact(p) for p in step.premises if isinstance(p, Condition)] + domain_facts(proof.result.notation)
+    facts += [r for name in names if about_constants(r := relation_of(docket, proof, name))] if forms else []
+    for name, conditions in forms.items():
+        for condition in conditions:
+            wanted = condition_fact(condition)
+            sides = [wanted.slack] if wanted.op == "<=" else [wanted.slack, -wanted.slack]
+            for side in (s.xreplace(values) for s in sides):
+                if grows is not None and sp.limit(side, grows, sp.oo).is_extended_positive:
+                    continue
+                found = prove(side, facts)
+                if not found.holds:
+                    return f"{name} needs {condition.text}, which does not follow: {found.evidence}"
+    return ""
+
+
+def specialises(rule: Rule) -> bool:
+    """Whether a rule gives values to constants, so that the conditions of all that it rests on are discharged here."""
+    return bool(getattr(rule, "values", ())) or getattr(rule, "variable", None) is not None
+
+
+def conditions_below(docket: Docket, proof: Proof, name: str) -> tuple[Condition, ...]:
+    """The conditions that a step rests on."""
+    step = proof.step(name)
+    if step is not None:
+        return trace(docket, proof, step).conditions
+    subject = docket.claims[name].subject
+    return trace(docket, subject.proof, subject.step).conditions if isinstance(subject, StepOf) else ()
+
+
+def domain_facts(notation: Notation) -> list[Relation]:
+    """The upper ends of the domains; the lower ones are in the symbols."""
+    return [Relation(q.symbol, sp.Integer(int(q.domain.high))) for q in notation.values() if q.domain.high == 1]
+
+
+def about_constants(relation: Relation) -> bool:
+    """Whether a relation speaks of constants alone, so that it may serve as a fact."""
+    symbols = relation.slack.free_symbols
+    opaque = any(str(s).startswith(("[", "<")) for s in symbols)
+    return not opaque and all(p.exp.is_number for p in relation.slack.atoms(sp.Pow))
 
 
 def condition_fact(condition: Condition) -> Relation:
@@ -202,37 +266,47 @@ class Trace:
     steps: tuple[tuple[str, Verdict], ...]
     assumptions: frozenset[str]
     conditions: tuple[Condition, ...]
+    prescribed: tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 
 def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
     """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used."""
     seen: dict[str, Verdict] = {}
+    visited: set[tuple[str, frozenset[str], bool, bool]] = set()
     assumptions: set[str] = set()
     conditions: list[Condition] = []
+    prescribed: list[tuple[sp.Symbol, sp.Expr]] = []
 
-    def visit(current: Proof, step: Step) -> None:
+    def visit(current: Proof, step: Step, discharged: frozenset[str], conditional: bool, sets: bool) -> None:
         claim_id = f"{current.id}/{step.id}"
-        if claim_id in seen:
+        if (claim_id, discharged, conditional, sets) in visited:
             return
+        visited.add((claim_id, discharged, conditional, sets))
         seen[claim_id] = docket.verdict(claim_id)
+        own_steps = getattr(step.rule, "prescribes", ())
+        prescribed.extend(own_steps if sets else ())
+        below = conditional and not specialises(step.rule)
+        sets_below = sets and not (own_steps and specialises(step.rule))  # others are overwritten by these values
+        source, *_ = [p for p in step.premises if isinstance(p, str)] or [""]
         for premise in step.premises:
             if isinstance(premise, Assumption):
-                assumptions.add(premise.name)
+                assumptions.update({premise.name} - discharged)
             elif isinstance(premise, Condition):
-                conditions.append(premise)
+                conditions.extend([premise] if conditional else [])
             else:
+                own = {name for name, _ in getattr(step.rule, "discharges", ())} if premise == source else set()
                 local = current.step(premise)
                 other = docket.claims[premise].subject if local is None else None
                 if local is not None:
-                    visit(current, local)
+                    visit(current, local, discharged | own, below, sets_below)
                 elif isinstance(other, StepOf):
-                    visit(other.proof, other.step)
+                    visit(other.proof, other.step, discharged | own, below, sets_below)
                 elif isinstance(other, ResultForm):
                     seen[premise] = docket.verdict(premise)
-                    assumptions.update(a.name for a in other.form.assumptions)
+                    assumptions.update({a.name for a in other.form.assumptions} - discharged - own)
 
-    visit(proof, end)
-    return Trace(tuple(seen.items()), frozenset(assumptions), tuple(dict.fromkeys(conditions)))
+    visit(proof, end, frozenset(), True, True)
+    return Trace(tuple(seen.items()), frozenset(assumptions), tuple(dict.fromkeys(conditions)), tuple(prescribed))
 
 
 def try_form(subject: ResultForm, docket: Docket) -> Verdict:
@@ -246,7 +320,18 @@ def try_form(subject: ResultForm, docket: Docket) -> Verdict:
     bound = end.conclusion.right.xreplace(dict(proof.substitute))
     form = subject.form
     axioms = tuple(sorted({a for _, v in found.steps for a in v.axioms}))
-    if not same(bound, form.bound):
+    left = left_hand_side(subject) if proof.left is None else proof.left
+    if end.conclusion.left != left:
+        return _unknown(f"the last step bounds {end.conclusion.left}, the form {left}", axioms)
+    for symbol, value in found.prescribed:
+        said = form.prescribes.get(symbol.name)
+        if said is None or not _equal_values(said, value):
+            return _unknown(f"the proof sets {symbol} = {value}, the form {said}", axioms)
+    if form.order_only:
+        ratio = sp.simplify(bound / form.bound)
+        if ratio.free_symbols - set(getattr(end.rule, "hidden", ())) or not ratio.is_nonnegative or ratio == 0:
+            return _unknown(f"the last step ends at {bound}, which is no multiple of {form.bound}", axioms)
+    elif not same(bound, form.bound):
         return _unknown(f"the last step ends at {bound}, the form says {form.bound}", axioms)
     unproved = [f"{name} ({v.evidence})" for name, v in found.steps if v.outcome != "proved"]
     if unproved:
@@ -264,10 +349,15 @@ def _unknown(evidence: str, axioms: tuple[str, ...]) -> Verdict:
     return Verdict("unknown", "steps", "graph", evidence, axioms)
 
 
+def _equal_values(first: sp.Expr, second: sp.Expr) -> bool:
+    """Equal as written, or by normal form; a minimum is the same in any order."""
+    if isinstance(first, sp.Min) and isinstance(second, sp.Min):
+        return all(any(same(a, b) for b in second.args) for a in first.args)
+    return first == second or same(first, second)
+
+
 def _covered(condition: Condition, form: Form) -> bool:
     """Whether a condition follows from those of the form."""
-    from bounds.audit.nonnegative import prove
-
     if condition in form.conditions:
         return True
     facts = [condition_fact(c) for c in form.conditions]
@@ -332,7 +422,8 @@ def _hears(claim: Claim) -> bool:
 def _tries(claim: Claim, docket: Docket) -> Verdict:
     if isinstance(claim.subject, ResultForm):
         if proof_of(docket, claim.subject) is None:
-            return _unknown("there is no proof of this form here", ())
+            form = claim.subject.form
+            return _unknown(f"there is no proof of this form here{': ' if form.note else ''}{form.note}", ())
         return try_form(claim.subject, docket)
     return TRIALS[type(claim.subject)](claim.subject, docket)
 

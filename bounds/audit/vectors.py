@@ -28,8 +28,8 @@ class Atom:
         at: for a gradient, the name of the point where it is taken.
         of: for a gradient, "F_n" or "f".
         per_client: whether it differs between clients (else its mean over the clients is itself).
-        mean: the name of its mean over the bracket's clients (and, in a window, rounds and local steps).
-        meaning: in words.
+        mean: the name of its mean over the bracket's clients (and, in a window, rounds and local steps); "0" if that
+        is 0. meaning: in words.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Atom:
     of: str = "F_n"
     per_client: bool = True
     mean: str = ""
+    still: bool = False
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Vec:
         return self + (-1) * other
 
     def __rmul__(self, factor: sp.Expr | int) -> Vec:
-        return Vec.of({name: sp.sympify(factor) * c for name, c in self.coefficients})
+        return Vec.of({name: factor * c for name, c in self.coefficients})
 
     @property
     def atoms(self) -> tuple[str, ...]:

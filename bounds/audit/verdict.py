@@ -63,4 +63,3 @@ def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
     best = max(verdicts, key=lambda v: STRENGTH[v.outcome])
     flags = tuple(dict.fromkeys(flag for v in verdicts for flag in v.flags))
     return Verdict(best.outcome, best.court, best.method, best.evidence, best.axioms, flags)
-

@@ -116,9 +116,10 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
 
 
 def letters(result: Result, forms: list[Form]) -> list[sp.Symbol]:
-    """The symbols these forms need, in the paper's order."""
+    """The symbols these forms need or can be given instead, in the paper's order."""
     used = set().union(*(f.symbols for f in forms))
     used |= {s for f in forms for e in f.prescribes.values() for s in e.free_symbols}
+    used |= {result.notation[i].symbol for f in forms for rule in f.derived for i in rule.inputs}
     unknown = {s.name for s in used} - set(result.notation)
     if unknown:
         raise FedboundsError(f"{result.key} uses letters without notation: {', '.join(sorted(unknown))}")
@@ -141,6 +142,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  + {t.name:<{width}}  {t.expression}" for t in form.terms]
         lines += [f"  if {c.text}   ({c.why})" for c in form.conditions]
         lines += [f"  with {name} = {step}" for name, step in form.prescribes.items()]
+        lines += [f"  {rule.name} may be left out, given {', '.join(rule.inputs)}: {rule.why}" for rule in form.derived]
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]
     for s in letters(result, forms):

@@ -13,6 +13,8 @@ from typing import Any
 
 from sympy import Expr, latex
 
+from bounds.audit.ledger import read_ledger
+from bounds.audit.refutations import room_errata
 from bounds.registry import paper
 from bounds.result import Form, Result
 
@@ -48,6 +50,8 @@ def statements(key: str) -> str:
 def statement(result: Result) -> str:
     """One result under its key, its forms one below the other."""
     heading = f"### {result.title}\n\n`{result.key}` ({result.source})"
+    if room_errata(result.paper):  # then it has been on trial and docs/hooks/verdicts.py makes a page of it
+        heading += f", [claims and verdicts](results/{result.key}.md)"
     return "\n\n".join([heading, *(displayed(result, form) for form in result.forms)])
 
 
@@ -63,8 +67,10 @@ def displayed(result: Result, form: Form) -> str:
     if form.order_only:
         bound = rf"O\Big({bound}\Big)"
     default = ", the default" if form.name == result.default else ""
-    refuted = f", refuted ({form.refuted_by})" if form.refuted_by else ""
-    heading = f"**{form.name}**{default}{refuted}. {form.note}"
+    verdict = read_ledger(result.paper).get(f"{result.key}[{form.name}]", {}).get("verdict")
+    found = f", {verdict}" if verdict else ""
+    refuted = f", {'' if verdict == 'refuted' else 'see '}erratum {form.refuted_by}" if form.refuted_by else ""
+    heading = f"**{form.name}**{default}{found}{refuted}. {form.note}"
     formula = f"$$\n{(form.measure or result.measure).latex} \\le {bound}\n$$"
     signs = {"<=": r"\le", ">=": r"\ge", "==": "="}
     conditions = "\n".join(

@@ -285,6 +285,13 @@ def test_a_file_of_constants_is_overridden_by_the_command_line():
     assert overridden == document("eval", THEOREM, *changed("sigma", 0, " ".join(changed("delta", 0.5))))
 
 
+def test_show_names_the_constants_that_can_stand_in_for_a_letter():
+    found = run("show", "arbitrary-participation/proposition-4.7", "--form", "printed")[1]
+    assert "  upsilon may be left out, given N, S: S of N uniformly without replacement" in found
+    assert "  S          participants per round" in found
+    assert run("eval", "arbitrary-participation/proposition-4.7", "N=20", "S=5", "P=3", "d=1")[0] == 0
+
+
 def test_the_participants_stand_for_the_participation_norm():
     words = [word for word in GOOD.split() if not word.startswith("rho")]
     found = document("eval", THEOREM, *words, "S=4")

@@ -51,6 +51,12 @@ MIXING = Assumption(
     "Lemma 4.5",
     participation=True,
 )
+SHARED_EQUALLY = Assumption(
+    "weights-at-most",
+    "q_t^n <= 1/S in every round t, as for S or more participants of equal weight",
+    "ours",
+    participation=True,
+)
 ERGODIC = Assumption(
     "ergodic",
     "Var of the window mean weight tends to 0 as P grows, for every client and window",

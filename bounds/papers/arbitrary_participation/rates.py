@@ -41,6 +41,7 @@ def rate(
     expressions: dict[str, Expr],
     kind: tuple[Assumption, ...],
     measure: Measure = LEAST_GRADIENT,
+    note: str = "",
     **refuted: str,
 ) -> Result:
     """One row of Table 1; `refuted` maps a form's qualifier to the erratum that refutes it."""
@@ -52,7 +53,9 @@ def rate(
             kind,
             order_only=True,
             hides=HIDDEN,
+            hidden=(n.L, n.F, n.d),
             asymptotic="T -> infinity",
+            note=note,
             refuted_by=refuted.get(form.partition(":")[2], ""),
             measure=LIKELY if form.endswith(":probability") else None,
         )
@@ -90,6 +93,7 @@ RESULTS = (
         {"printed": Integer(0)},
         (*BOUNDED, UNBIASED_SAMPLING, ERGODIC),
         OVER_PARTICIPATION,
+        note="the limit for P that grows slowly with T is argued in words",
     ),
     rate(
         "table-1-mixing",
@@ -99,6 +103,8 @@ RESULTS = (
         {"printed": ONE_PLUS_NOISE / SPEED, "printed:probability": ONE_PLUS_NOISE / (n.c * SPEED)},
         (*BOUNDED, UNBIASED_SAMPLING, MIXING),
         OVER_PARTICIPATION,
+        note="follows only under Corollary 4.8's cap on I, which no T satisfies by itself; whether the order holds "
+        "beyond the cap is open",
     ),
     rate(
         "table-1-independent",
@@ -108,6 +114,8 @@ RESULTS = (
         {"printed": ONE_PLUS_NOISE / SPEED, "printed:probability": ONE_PLUS_NOISE * log(2 / n.c) / SPEED},
         (*BOUNDED, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS),
         OVER_PARTICIPATION,
+        note="follows only under Corollary 4.8's cap on I, which no T satisfies by itself; whether the order holds "
+        "beyond the cap is open",
         probability="lost-weight-variance",
     ),
     rate(
@@ -116,6 +124,7 @@ RESULTS = (
         "Clients unavailable for at most E rounds in a row; also assumes bounded gradients. Not checked here.",
         {"printed": ONE_PLUS_NOISE * n.N ** Rational(1, 4) * sqrt(n.E) / sqrt(n.S * n.T)},
         (CITED,),
+        note="a cited rate, whose assumptions are not stated here",
     ),
     rate(
         "table-1-gu",
@@ -124,6 +133,7 @@ RESULTS = (
         "noise. Not checked here.",
         {"printed": ONE_PLUS_NOISE * sqrt(n.E) / sqrt(n.N * n.I * n.T)},
         (CITED,),
+        note="a cited rate, whose assumptions are not stated here",
     ),
     rate(
         "section-5-wait-for-all",
@@ -131,5 +141,6 @@ RESULTS = (
         "One step per window of P rounds with M oracle calls per client; with M = P S I/N it equals Corollary 4.3's.",
         {"printed": n.sigma * sqrt(n.P) / sqrt(n.M * n.N * n.T)},
         (*NOISE, EVERYONE_CALLED, BOUNDED_BELOW),
+        note="the paper gives neither the update nor its step size",
     ),
 )

@@ -1,0 +1,77 @@
+"""Verdicts kept between runs, by content: they hold as long as no source file and no solver has changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+PACKAGES = ("bounds", "empirical")
+SOLVERS = ("sympy", "numpy", "scipy", "z3-solver", "python-flint", "torch")
+
+
+def source_files() -> Iterator[tuple[str, Path]]:
+    """Every source file of the packages that decide verdicts, in a stable order; ledgers are not among them."""
+    for package in PACKAGES:
+        found = find_spec(package)
+        for folder in (found.submodule_search_locations or ()) if found else ():
+            root = Path(folder)
+            for path in sorted([*root.rglob("*.py"), *root.rglob("*.toml")]):
+                yield f"{package}/{path.relative_to(root).as_posix()}", path
+
+
+def content_key() -> str:
+    """A hash of every source file, of the solvers' versions and of the installed courts."""
+    digest = hashlib.sha256(platform.python_version().encode())
+    for name, path in source_files():
+        digest.update(f"\0{name}\0".encode())
+        digest.update(path.read_bytes())
+    for solver in SOLVERS:
+        try:
+            version = metadata.version(solver)
+        except metadata.PackageNotFoundError:
+            version = "absent"
+        digest.update(f"\0{solver} {version}".encode())
+    for point in sorted(metadata.entry_points(group="fedbounds.courts"), key=lambda p: p.name):
+        digest.update(f"\0{point.name} {point.value}".encode())
+    return digest.hexdigest()
+
+
+def cache_file(paper: str) -> Path:
+    """Where the verdicts of one paper lie: in XDG_CACHE_HOME, else in ~/.cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(home) / "fedbounds" / f"audit-{paper}.json"
+
+
+def read_cache(paper: str, key: str) -> tuple[list[str], dict[str, dict[str, Any]]] | None:
+    """Every claim's id and the rows found so far; None if there is no cache of this content, or it is unreadable."""
+    try:
+        document = json.loads(cache_file(paper).read_text(encoding="utf-8"))
+        if document["key"] != key:
+            return None
+        ids, rows = document["ids"], document["rows"]
+        if all(isinstance(i, str) for i in ids) and all(rows[name]["id"] == name for name in rows):
+            return ids, rows
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return None
+
+
+def write_cache(paper: str, key: str, ids: Sequence[str], rows: Mapping[str, Mapping[str, Any]]) -> None:
+    """Keep the rows, under a temporary name first; a cache that cannot be written is none."""
+    path = cache_file(paper)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({"schema": "fedbounds.verdicts/1", "key": key, "ids": list(ids), "rows": dict(rows)}, file)
+        os.replace(temporary, path)
+    except OSError:
+        return

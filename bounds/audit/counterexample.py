@@ -1,0 +1,344 @@
+"""Counterexamples as objects: the hypotheses they meet, both sides recomputed line by line, and what holds instead.
+
+All numbers are exact fractions; an irrational one is replaced by a rational that is safe to use and says so. Nothing
+here trusts a number that it has not computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from math import isqrt
+from typing import Literal
+
+from bounds.assumptions import Assumption
+from bounds.audit.claim import Claim
+
+Number = Fraction | int
+RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
+    "<=": lambda left, right: left <= right,
+    "<": lambda left, right: left < right,
+    "==": lambda left, right: left == right,
+    ">=": lambda left, right: left >= right,
+    ">": lambda left, right: left > right,
+}
+
+
+def shown(value: Number) -> str:
+    """A fraction for people: exact where that is short, with six digits.
+
+    Example:
+        >>> shown(Fraction(1, 3)), shown(Fraction(4)), shown(Fraction(10**20 + 1, 10**20))
+        ('1/3 (0.333333)', '4', '1 (rounded)')
+    """
+    value = Fraction(value)
+    if value.denominator == 1 and abs(value) < 10**12:
+        return str(value.numerator)
+    if value.denominator < 10**6:
+        return f"{value} ({float(value):.6g})"
+    return f"{float(value):.6g} (rounded)"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One hypothesis of a claim, met or not by an instance.
+
+    Args:
+        of: the hypothesis: an assumption's name, or a condition as the claim writes it.
+        text: what is compared, with letters.
+        left, op, right: the two sides, recomputed.
+
+    Example:
+        >>> print(Check("bounded-divergence", "max_n |v_n|^2 <= d^2", Fraction(1), "<=", Fraction(1)))
+        bounded-divergence: max_n |v_n|^2 <= d^2: 1 <= 1, holds
+    """
+
+    of: str
+    text: str
+    left: Number
+    op: Literal["<=", "<", "==", ">=", ">"]
+    right: Number
+
+    @property
+    def holds(self) -> bool:
+        """Whether the relation is true."""
+        return RELATIONS[self.op](Fraction(self.left), Fraction(self.right))
+
+    def __str__(self) -> str:
+        word = "holds" if self.holds else "FAILS"
+        name = self.of if self.text == self.of else f"{self.of}: {self.text}"
+        return f"{name}: {shown(self.left)} {self.op} {shown(self.right)}, {word}"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One step of a recomputation: what, and its value."""
+
+    text: str
+    value: Number
+
+    def __str__(self) -> str:
+        return f"{self.text} = {shown(self.value)}"
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """A smaller instance that refutes nothing, so that the counterexample is minimal in this direction."""
+
+    text: str
+    claimed: Number
+    true: Number
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A counterexample, recomputed: the claim says true <= claimed.
+
+    Args:
+        instance: the instance in words.
+        hypotheses: every hypothesis of the claim, checked on the instance.
+        lines: the recomputation.
+        claimed, true: both sides; where irrational, claimed is rounded up and true is rounded down.
+        sides: what the two sides are.
+        minimal: in which sense there is no smaller one.
+        smaller: instances that are smaller in that sense, which must refute nothing.
+    """
+
+    instance: str
+    hypotheses: tuple[Check, ...]
+    lines: tuple[Line, ...]
+    claimed: Number
+    true: Number
+    sides: tuple[str, str]
+    minimal: str
+    smaller: tuple[Smaller, ...] = ()
+
+    @property
+    def failing(self) -> tuple[Check, ...]:
+        """The hypotheses that the instance breaks."""
+        return tuple(check for check in self.hypotheses if not check.holds)
+
+    @property
+    def exceeds(self) -> bool:
+        """Whether the true side is larger than the claimed one."""
+        return self.true > self.claimed
+
+    @property
+    def is_minimal(self) -> bool:
+        """Whether none of the smaller instances refutes the claim."""
+        return all(small.true <= small.claimed for small in self.smaller)
+
+    @property
+    def comparison(self) -> str:
+        """Both sides in one line."""
+        sign = "<" if self.exceeds else ">="
+        return f"{self.sides[0]} {shown(self.claimed)} {sign} {self.sides[1]} {shown(self.true)}"
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A short exact proof of its own.
+
+    Args:
+        text: its lines, in words.
+        checks: the inequalities and identities it rests on.
+        axioms: the theorems it cites, and what it says in words only.
+        on_instances: whether the checks are examples only; then the statement has survived, it is not proved.
+    """
+
+    text: str
+    checks: tuple[Check, ...]
+    axioms: tuple[str, ...] = ()
+    on_instances: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Erratum:
+    """One false statement of a paper: why, the smallest counterexample, and what holds instead.
+
+    Args:
+        id: its name in its paper; forms refer to it in `refuted_by`.
+        where: the place in the paper.
+        claim: what the paper says there.
+        fails: why it is false, in one or two sentences.
+        instead: what holds.
+        under: its stated hypotheses: assumptions, and conditions as the paper writes them.
+        replay: recomputes the counterexample.
+        refutes: the forms that the counterexample refutes as they stand ("proposition-4.1[printed]").
+        repair: the claims that hold instead, within the paper ("proposition-4.1[repaired]"); the repair's verdict is
+            the weakest of theirs.
+        argument: an exact proof of the repair, where no claim of the paper's room states it.
+        open: why the repair is undecided, where there is neither.
+    """
+
+    id: str
+    where: str
+    claim: str
+    fails: str
+    instead: str
+    under: tuple[Assumption | str, ...]
+    replay: Callable[[], Replay]
+    refutes: tuple[str, ...] = ()
+    repair: tuple[str, ...] = ()
+    argument: Callable[[], Argument] | None = None
+    open: str = ""
+
+    @property
+    def hypotheses(self) -> tuple[str, ...]:
+        """The names of the hypotheses that the counterexample must meet."""
+        return tuple(h.name if isinstance(h, Assumption) else h for h in self.under)
+
+    @cached_property
+    def replayed(self) -> Replay:
+        """The recomputation, made once."""
+        return self.replay()
+
+    def counterexample(self) -> tuple[Fraction, Fraction]:
+        """(claimed, true); the paper says true <= claimed."""
+        return Fraction(self.replayed.claimed), Fraction(self.replayed.true)
+
+    def claims(self, paper: str) -> Iterator[Claim]:
+        """The false statement and its repair, for a docket."""
+        replay = self.replayed
+        assumptions = tuple(h for h in self.under if isinstance(h, Assumption))
+        facts = [str(check) for check in replay.hypotheses] + [str(line) for line in replay.lines]
+        yield Claim(
+            id=f"{paper}/erratum/{self.id}",
+            kind="erratum",
+            text=self.claim,
+            subject=self,
+            content="\n".join([self.claim, *self.hypotheses, *facts, str(replay.claimed), str(replay.true)]),
+            assumptions=assumptions,
+            source=self.where,
+            instead=f"{paper}/repair/{self.id}",
+        )
+        yield Claim(
+            id=f"{paper}/repair/{self.id}",
+            kind="repair",
+            text=self.instead,
+            subject=Repair(self, paper),
+            content="\n".join([self.instead, *self.repair, self.open, *self._argued()]),
+            source=self.where,
+        )
+
+    def _argued(self) -> list[str]:
+        if self.argument is None:
+            return []
+        argument = self.argument()
+        return [argument.text, *(str(check) for check in argument.checks), *argument.axioms]
+
+
+@dataclass(frozen=True, eq=False)
+class Repair:
+    """What holds instead of an erratum's claim, as a subject of trials."""
+
+    erratum: Erratum
+    paper: str
+
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """The ids of the claims that state it."""
+        return tuple(f"{self.paper}/{name}" for name in self.erratum.repair)
+
+
+@dataclass(frozen=True)
+class Supplement:
+    """A statement that the paper does not make but that its errata lead to, decided by an argument or left open.
+
+    Args:
+        id: its name in its paper.
+        where: what in the paper it is about.
+        claim: the statement.
+        argument: an exact proof.
+        open: why it is undecided, where there is none.
+    """
+
+    id: str
+    where: str
+    claim: str
+    argument: Callable[[], Argument] | None = None
+    open: str = ""
+
+    def claims(self, paper: str) -> Iterator[Claim]:
+        """The statement, for a docket."""
+        argument = self.argument() if self.argument else None
+        content = [self.claim, self.open]
+        if argument:
+            content += [argument.text, *(str(check) for check in argument.checks), *argument.axioms]
+        yield Claim(f"{paper}/repair/{self.id}", "repair", self.claim, self, "\n".join(content), source=self.where)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A slip of wording or notation, which carries no verdict.
+
+    Args:
+        id: its name in its paper.
+        where: the place in the paper.
+        says: what stands there.
+        should: what is meant, or what it should say.
+    """
+
+    id: str
+    where: str
+    says: str
+    should: str
+
+    def claims(self, paper: str) -> Iterator[Claim]:
+        """The slip, for a docket; no court hears it."""
+        text = f"{self.says}; rather: {self.should}"
+        yield Claim(f"{paper}/wording/{self.id}", "wording", text, self, text, source=self.where)
+
+
+# --- Rational enclosures -----------------------------------------------------------------------------------------
+
+
+def exp_below(x: Fraction, terms: int = 30) -> Fraction:
+    """A rational below exp(x) for x >= 0: a partial sum of its series.
+
+    Example:
+        >>> exp_below(Fraction(3)) > 20
+        True
+    """
+    total = term = Fraction(1)
+    for k in range(1, terms):
+        term = term * x / k
+        total += term
+    return total
+
+
+def exp_above(x: Fraction, terms: int = 30) -> Fraction:
+    """A rational above exp(x) for 0 <= x < terms: the partial sum and a geometric bound of the rest.
+
+    Example:
+        >>> exp_above(Fraction(299, 100)) < 20
+        True
+    """
+    term = Fraction(1)
+    for k in range(1, terms + 1):
+        term = term * x / k
+    return exp_below(x, terms) + term / (1 - x / (terms + 1))
+
+
+def root_below(x: Fraction, digits: int = 40) -> Fraction:
+    """The square root rounded down to this many decimal digits.
+
+    Example:
+        >>> root_below(Fraction(2), 4)
+        Fraction(7071, 5000)
+    """
+    scale = 10**digits
+    return Fraction(isqrt(x.numerator * scale * scale // x.denominator), scale)
+
+
+def root_above(x: Fraction, digits: int = 40) -> Fraction:
+    """The square root rounded up to this many decimal digits.
+
+    Example:
+        >>> root_above(Fraction(2), 4)
+        Fraction(14143, 10000)
+    """
+    below = root_below(x, digits)
+    return below if below**2 == x else below + Fraction(1, 10**digits)

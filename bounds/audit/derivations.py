@@ -1,0 +1,252 @@
+"""Court 2's rules: a corollary is its theorem at given step sizes, an order is a bound without its constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import Finding, prove, same
+from bounds.audit.steps import Setting
+
+
+@dataclass(frozen=True)
+class Specialise:
+    """A form at given values of some constants; the form's conditions must follow at these values.
+
+    The first premise is the form. Where a value makes a hypothesis of the form true by itself, the hypothesis is
+    discharged by a claim: the k-th discharge belongs to the k-th premise after the first, whose right-hand side must
+    be what the assumption bounds, at these values.
+
+    Args:
+        values: symbol and value.
+        discharges: name of an assumption, and the right-hand side of what it says.
+        prescribes: the values that are step sizes, to be compared with those that the result prescribes.
+    """
+
+    values: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    discharges: tuple[tuple[str, sp.Expr], ...] = ()
+    prescribes: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """Substitution, and a comparison of what the discharging claims say."""
+        values = dict(self.values)
+        source, *others = premises
+        for (name, says), premise in zip(self.discharges, others, strict=False):
+            if not same(premise.right, says.xreplace(values)):
+                return Finding(
+                    False, "substitution", f"{name} is not discharged: {premise} is not {says.xreplace(values)}"
+                )
+        for symbol, value in self.values:
+            if symbol.is_integer and not value.is_integer and not _whole(value, facts):
+                return Finding(False, "substitution", f"{symbol} = {value} is not known to be a whole number >= 1")
+        expected = source.right.xreplace(values)
+        equal = conclusion.left == source.left and (conclusion.right == expected or same(conclusion.right, expected))
+        return Finding(equal, "substitution", "equal sides" if equal else f"the form becomes {expected}")
+
+
+def _whole(value: sp.Expr, facts: Sequence[Relation]) -> bool:
+    """Whether the facts say that a value equals a floor and is at least 1."""
+    floors = [f for f in facts if f.op == "==" and same(f.left, value) and isinstance(f.right, sp.floor)]
+    others = [f for f in facts if f not in floors]
+    return bool(floors) and prove(value - 1, others).holds
+
+
+@dataclass(frozen=True)
+class Prescribed:
+    """What a step size that is a minimum satisfies: it is at most each branch, and its inverse at most the sum of
+    theirs.
+
+    Args:
+        symbol: the step size.
+        branches: what it is the least of.
+        which: the branch it is compared with; None for the inverse.
+    """
+
+    symbol: sp.Symbol
+    branches: tuple[sp.Expr, ...]
+    which: int | None
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+        """The step size as the result should prescribe it."""
+        return ((self.symbol, sp.Min(*self.branches)),)
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The relation is one of these."""
+        if self.which is None:
+            wanted = Relation(1 / self.symbol, sp.Add(*(1 / b for b in self.branches)))
+        else:
+            wanted = Relation(self.symbol, self.branches[self.which])
+        equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
+        return Finding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")
+
+
+@dataclass(frozen=True)
+class AtMinimum:
+    """A sum of monomials in a step size, at the least of several values: each falling term at the branch where it is
+    largest, each rising one where it is smallest.
+
+    Args:
+        symbol: the step size.
+        branches: what it is the least of.
+    """
+
+    symbol: sp.Symbol
+    branches: tuple[sp.Expr, ...]
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    @property
+    def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+        """The step size as the result should prescribe it."""
+        return ((self.symbol, sp.Min(*self.branches)),)
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """Term by term; an equality."""
+        expected = sp.S.Zero
+        for term in sp.Add.make_args(premises[0].right):
+            coefficient, exponent = term.as_coeff_exponent(self.symbol)
+            if coefficient.has(self.symbol):
+                return Finding(False, "minimum", f"{term} is no monomial in {self.symbol}")
+            found = prove(coefficient, facts)
+            if not found.holds:
+                return Finding(False, "minimum", f"the coefficient of {term}: {found.evidence}")
+            values = [term.xreplace({self.symbol: b}) for b in self.branches]
+            expected += sp.Max(*values) if exponent.is_negative else sp.Min(*values)
+        equal = sp.expand(conclusion.right - expected) == 0 and conclusion.left == premises[0].left
+        return Finding(equal, "minimum", "term by term" if equal else f"the minimum gives {expected}")
+
+
+@dataclass(frozen=True)
+class InExpectation:
+    """The expectation of an inequality that is linear in the random quantities.
+
+    Args:
+        means: each random quantity, and the symbol of its mean.
+        over: what the expectation is over.
+    """
+
+    means: tuple[tuple[sp.Expr, sp.Expr], ...]
+    over: str
+    axiom: str = "expectation is linear and monotone"
+    needs: tuple[str, ...] = ()
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """Linearity is checked by the second derivative."""
+        replaced = []
+        for side in (premises[0].left, premises[0].right):
+            dummies = {quantity: sp.Dummy(f"random{k}") for k, (quantity, _) in enumerate(self.means)}
+            opened = side.xreplace(dummies)
+            for a in dummies.values():
+                if any(sp.diff(opened, a, b) != 0 for b in dummies.values()):
+                    return Finding(False, "expectation", f"{side} is not linear in what is random")
+            replaced.append(opened.xreplace({dummies[quantity]: mean for quantity, mean in self.means}))
+        equal = conclusion.left == replaced[0] and same(conclusion.right, replaced[1])
+        return Finding(equal, "expectation", f"linear, over {self.over}" if equal else f"the mean is {replaced}")
+
+
+@dataclass(frozen=True)
+class Lemma:
+    """A named theorem of probability or analysis that is cited, not proved here; it is listed as an axiom.
+
+    Args:
+        axiom: its name and statement.
+        left, right: what it says here, in terms of the premises.
+        needs: the assumptions it uses.
+    """
+
+    axiom: str
+    left: sp.Expr
+    right: sp.Expr
+    needs: tuple[str, ...] = ()
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The relation is the one that the lemma gives."""
+        equal = conclusion.left == self.left and same(conclusion.right, self.right)
+        return Finding(equal, "cited", "an instance of it" if equal else f"the lemma gives {self.left} <= {self.right}")
+
+
+@dataclass(frozen=True)
+class Markov:
+    """With probability 1 - c a nonnegative quantity is at most its mean divided by c.
+
+    Args:
+        c: the probability of failure.
+        likely: the symbol of the quantity on that event.
+    """
+
+    c: sp.Symbol
+    likely: sp.Symbol
+    axiom: str = "Markov's inequality"
+    needs: tuple[str, ...] = ()
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The premise bounds the mean."""
+        expected = premises[0].right / self.c
+        equal = conclusion.left == self.likely and same(conclusion.right, expected)
+        return Finding(equal, "Markov", "an instance of it" if equal else f"the bound is {expected}")
+
+
+@dataclass(frozen=True)
+class Leading:
+    r"""The order for large T: T^r bound has a limit that is the rate's times hidden constants.
+
+    Args:
+        rate: the rate claimed, without its hidden constants.
+        variable: what grows.
+        hidden: the letters that the O may hide.
+        values: what is put in first, e.g. rho = 1/sqrt(S).
+    """
+
+    rate: sp.Expr
+    variable: sp.Symbol
+    hidden: tuple[sp.Symbol, ...]
+    values: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The exponent of every term, exactly; then the ratio of the leading one to the rate."""
+        bound = premises[0].right.xreplace(dict(self.values))
+        power = _exponent(self.rate, self.variable)
+        leading = sp.S.Zero
+        for term in sp.Add.make_args(sp.expand(bound)):
+            exponent = _exponent(term, self.variable)
+            if exponent is None:
+                return Finding(False, "exponents", f"{term} is no monomial in {self.variable}")
+            if exponent > power:
+                return Finding(False, "exponents", f"{term} falls more slowly than {self.rate}")
+            if exponent == power:
+                leading += term
+        ratio = sp.simplify(leading / self.rate)
+        extra = sorted(str(s) for s in ratio.free_symbols - set(self.hidden))
+        if extra or ratio == 0:
+            return Finding(False, "exponents", f"the leading term is {leading}; {', '.join(extra)} is not in the rate")
+        equal = conclusion.left == premises[0].left and same(conclusion.right, ratio * self.rate)
+        return Finding(equal, "exponents", f"leading term {leading}" if equal else f"the leading term is {leading}")
+
+
+def _exponent(term: sp.Expr, variable: sp.Symbol) -> sp.Expr | None:
+    coefficient, exponent = sp.powdenest(sp.expand_power_base(term, force=True), force=True).as_coeff_exponent(variable)
+    return None if coefficient.has(variable) else exponent

@@ -1,0 +1,118 @@
+r"""Scaling gauges: one and the same problem in other units, by substitution instead of bookkeeping.
+
+Writing the objective in other units is f -> a f, writing the parameters in other units x -> b x. Each concept grows by
+a power that follows from its definition (the smoothness by a/b^2, a step size by b^2/a), listed here and not read off
+the declared units. Whatever has the unit f^p x^q must then grow by exactly a^p (or b^q), evaluated to thirty digits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import cast
+
+import sympy as sp
+
+from bounds.clients import MaxOverClients, MeanOverClients, MedianOverClients, OverClients, SumOverClients
+from bounds.symbols import NONE, Dimension, Notation
+
+# concept: its powers of a and b; a concept without a unit keeps its value
+GAUGES: Mapping[str, tuple[int, int]] = {
+    "smoothness": (1, -2),
+    "block_smoothness": (1, -2),
+    "strong_convexity": (1, -2),
+    "strong_concavity": (1, -2),
+    "initial_gap": (1, 0),
+    "initial_dual_gap": (1, 0),
+    "function_heterogeneity": (1, 0),
+    "window_decrease": (1, 0),
+    "initial_squared_distance": (0, 2),
+    "local_step_size": (-1, 2),
+    "local_ascent_step_size": (-1, 2),
+    "server_step_size": (-1, 2),
+    "server_ascent_step_size": (-1, 2),
+    "gradient_noise": (1, -1),
+    "block_gradient_noise": (2, -2),  # a variance, not its root
+    "squared_gradient_norm": (2, -2),
+    "gradient_bound": (1, -1),
+    "gradient_divergence_sup": (1, -1),
+    "weighted_heterogeneity": (1, -1),
+    "cohort_divergence": (1, -1),
+    "participation_divergence": (1, -1),
+    "window_divergence": (1, -1),
+    "step_scale": (-1, 1),
+}
+GAUGE_NAMES = ("f -> a f", "x -> b x")
+DIGITS, POINTS, ATTEMPTS, TOLERANCE = 30, 2, 20, sp.Rational(1, 10**20)
+FOR_TWO_CLIENTS = {
+    SumOverClients: lambda first, second: first + second,
+    MeanOverClients: lambda first, second: (first + second) / 2,
+    MedianOverClients: lambda first, second: (first + second) / 2,
+    MaxOverClients: lambda first, second: sp.Max(first, second),
+}
+
+
+def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> str:
+    """What the gauges find wrong with an expression that should have this unit; empty if nothing.
+
+    Example:
+        >>> from bounds.papers.arbitrary_participation.notation import NOTATION as n
+        >>> from bounds.symbols import GRADIENT
+        >>> broken_gauge(n.L * n.F, GRADIENT**2, n)
+        ''
+        >>> broken_gauge(n.L * n.sigma, GRADIENT**2, n)
+        'x -> b x with b = 27/4 multiplies it by 0.00325154, not 0.0219479'
+    """
+    source = random.Random(0)
+    expression = _two_clients(expression, notation)
+    for index, gauge in enumerate(GAUGE_NAMES):
+        power = sp.Rational(_powers(unit)[index])
+        for _ in range(POINTS):
+            scale = sp.Rational(source.randint(11, 30), source.randint(2, 9))
+            grown = _grown(expression, scale, index, notation, source)
+            if grown is not None and abs(grown / scale**power - 1) > TOLERANCE:
+                by, not_by = float(grown), float(scale**power)
+                return f"{gauge} with {gauge[-3]} = {scale} multiplies it by {by:.6g}, not {not_by:.6g}"
+    return ""
+
+
+def _grown(
+    expression: sp.Expr, scale: sp.Expr, index: int, notation: Notation, source: random.Random
+) -> sp.Expr | None:
+    """By what the gauge multiplies the expression at a random point; None where it vanishes everywhere."""
+    letters = sorted(expression.free_symbols, key=str)
+    for _ in range(ATTEMPTS):
+        at = {s: sp.Rational(source.randint(1, 60), source.randint(1, 12)) for s in letters}
+        elsewhere = {s: value * scale ** sp.Rational(_gauge_of(s, notation)[index]) for s, value in at.items()}
+        try:
+            before, after = (sp.N(expression.xreplace(point), DIGITS) for point in (at, elsewhere))
+        except ValueError:  # a maximum of 1/0: no window is complete at these numbers
+            continue
+        if before.is_Float and after.is_Float:
+            return after / before
+    return None
+
+
+def _gauge_of(symbol: sp.Basic, notation: Notation) -> tuple[Fraction, Fraction]:
+    quantity = notation[str(symbol).partition("@")[0]]
+    if quantity.concept not in GAUGES and quantity.dimension != NONE:  # a stranger's concept: its declared unit
+        return _powers(quantity.dimension)
+    first, second = GAUGES.get(quantity.concept, (0, 0))
+    return Fraction(first), Fraction(second)
+
+
+def _powers(unit: Dimension) -> tuple[Fraction, Fraction]:
+    powers = dict(unit.exponents)
+    return powers.get("f", Fraction(0)), powers.get("x", Fraction(0))
+
+
+def _two_clients(expression: sp.Expr, notation: Notation) -> sp.Expr:
+    """The expression with its reductions over clients written out for two clients."""
+    vectors = [quantity.symbol for quantity in notation.values() if quantity.shape]
+
+    def written_out(node: sp.Expr) -> sp.Expr:
+        copies = [node.args[0].xreplace({v: sp.Symbol(f"{v}@{k}", positive=True) for v in vectors}) for k in (1, 2)]
+        return FOR_TWO_CLIENTS[type(node)](*copies)
+
+    return cast(sp.Expr, expression.replace(lambda node: isinstance(node, OverClients), written_out))

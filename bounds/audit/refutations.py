@@ -1,0 +1,175 @@
+"""The court of refutations: counterexamples that are recomputed, and the repairs of what they refute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from bounds.audit.claim import Claim, ResultForm
+from bounds.audit.counterexample import Argument, Erratum, Repair, Replay, Supplement, Wording, shown
+from bounds.audit.court import Court
+from bounds.audit.verdict import Outcome, Verdict
+from bounds.registry import paper_names, room
+
+if TYPE_CHECKING:
+    from bounds.audit.docket import Docket
+
+NAME = "refutations"
+WEAKEST: dict[Outcome, int] = {"refuted": 0, "unknown": 1, "survived": 2, "proved": 3}
+
+
+def room_errata(paper: str) -> Sequence[Erratum]:
+    """The errata that a paper's room brings (`<room>.errata:ERRATA`); none where it has no such module."""
+    return _of_room(paper, "ERRATA")
+
+
+def room_wording(paper: str) -> Sequence[Wording]:
+    """The slips of wording that a paper's room lists (`<room>.errata:WORDING`)."""
+    return _of_room(paper, "WORDING")
+
+
+def room_supplements(paper: str) -> Sequence[Supplement]:
+    """Statements that the errata lead to (`<room>.errata:SUPPLEMENTS`)."""
+    return _of_room(paper, "SUPPLEMENTS")
+
+
+def _of_room(paper: str, name: str) -> Sequence[Any]:
+    if paper not in paper_names():
+        return ()
+    module = room(paper)
+    place = f"{module.__name__}.errata"
+    if not hasattr(module, "__path__") or find_spec(place) is None:  # a module without submodules brings none
+        return ()
+    return getattr(import_module(place), name, ())
+
+
+def errata_claims(paper: str) -> Iterator[Claim]:
+    """Every erratum, repair, supplement and slip of wording of a paper, for its room's `trial.claims`."""
+    for found in (*room_errata(paper), *room_supplements(paper), *room_wording(paper)):
+        yield from found.claims(paper)
+
+
+def missing(replay: Replay, hypotheses: Sequence[str]) -> list[str]:
+    """The hypotheses of a claim that the counterexample does not check."""
+    checked = {check.of for check in replay.hypotheses}
+    return [name for name in hypotheses if name not in checked]
+
+
+def hypotheses_of(claim: Claim) -> tuple[str, ...]:
+    """Assumptions by name and conditions as they are written."""
+    return (*(a.name for a in claim.assumptions), *(c.text for c in claim.conditions))
+
+
+def judged_replay(replay: Replay, hypotheses: Sequence[str], what: str) -> Verdict:
+    """Refuted only if every hypothesis is checked and holds and true exceeds claimed; else unknown, and why."""
+    method = f"counterexample {what}"
+    absent = missing(replay, hypotheses)
+    if absent:
+        return Verdict("unknown", NAME, method, f"not covered: no check that {', '.join(absent)} holds")
+    if replay.failing:
+        return Verdict("unknown", NAME, method, f"not covered: {replay.failing[0]}")
+    if not replay.exceeds:
+        return Verdict("unknown", NAME, method, f"the counterexample does not exceed the claim: {replay.comparison}")
+    flags = () if replay.is_minimal else (f"not minimal: {_not_minimal(replay)}",)
+    return Verdict("refuted", NAME, method, replay.comparison, (), flags)
+
+
+def _not_minimal(replay: Replay) -> str:
+    return next(small.text for small in replay.smaller if small.true > small.claimed)
+
+
+def judged_argument(argument: Argument) -> Verdict:
+    """Proved if every inequality that the argument rests on holds; survived if they are examples only."""
+    wrong = [check for check in argument.checks if not check.holds]
+    if wrong:
+        return Verdict("unknown", NAME, "exact argument", f"a step of the argument fails: {wrong[0]}")
+    checked = "; ".join(f"{c.text}: {shown(c.left)} {c.op} {shown(c.right)}" for c in argument.checks)
+    if argument.on_instances:
+        return Verdict("survived", NAME, "argument in words, checked on an instance", checked, argument.axioms)
+    return Verdict("proved", NAME, "exact argument", checked, argument.axioms)
+
+
+def judged_repair(repair: Repair, docket: Docket) -> Verdict:
+    """The weakest verdict of the claims that state the repair, and of its own argument."""
+    found: list[tuple[str, Verdict]] = []
+    for name in repair.rests_on:
+        if name in docket.claims:
+            found.append((name, docket.verdict(name)))
+        else:
+            found.append((name, Verdict("unknown", NAME, "none", f"no claim {name}")))
+    if repair.erratum.argument is not None:
+        found.append(("its own argument", judged_argument(repair.erratum.argument())))
+    if not found:
+        return Verdict("unknown", NAME, "none", repair.erratum.open or "no claim states the repair")
+    name, weakest = min(found, key=lambda pair: WEAKEST[pair[1].outcome])
+    axioms = tuple(dict.fromkeys(axiom for _, verdict in found for axiom in verdict.axioms))
+    evidence = (
+        f"{name}: {weakest.evidence}" if len(found) == 1 else f"weakest of {len(found)}: {name}: {weakest.evidence}"
+    )
+    return Verdict(weakest.outcome, NAME, f"the claims it names ({weakest.method})", evidence, axioms)
+
+
+def judged_form(claim: Claim, docket: Docket) -> Verdict:
+    """A form that a counterexample refutes as it stands, or one whose proof rests on something refuted."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    on_docket = (c.subject for c in docket.claims.values())
+    errata = {e.id: e for e in (*room_errata(claim.paper), *on_docket) if isinstance(e, Erratum)}
+    direct = [e for e in errata.values() if claim.id in refuted_claims(e, claim.paper)]
+    verdicts = [judged_replay(e.replayed, hypotheses_of(claim), e.id) for e in direct]
+    for verdict in verdicts:
+        if verdict.outcome == "refuted":
+            return verdict
+    if verdicts:
+        return verdicts[0]
+    named = subject.form.refuted_by
+    if named not in errata:
+        reason = f"said to be refuted by {named}, but no counterexample of this name is here yet"
+        return Verdict("unknown", NAME, f"counterexample {named}", reason)
+    erratum = errata[named]
+    reason = f"not refuted as it stands; its derivation rests on a false claim ({erratum.where}: {erratum.claim})"
+    flag = f"rests on {claim.paper}/erratum/{named}"
+    return Verdict("unknown", NAME, f"counterexample {named} to a step", reason, (), (flag,))
+
+
+def refuted_claims(erratum: Erratum, paper: str) -> tuple[str, ...]:
+    """The ids of the forms that an erratum's counterexample refutes as they stand."""
+    return tuple(f"{paper}/{name}" for name in erratum.refutes)
+
+
+def hears(claim: Claim) -> bool:
+    """Errata, repairs, supplements, and forms that an erratum is about."""
+    if isinstance(claim.subject, Erratum | Repair | Supplement):
+        return True
+    if not isinstance(claim.subject, ResultForm) or claim.kind != "result":
+        return False
+    if claim.subject.form.refuted_by:
+        return True
+    return any(claim.id in refuted_claims(erratum, claim.paper) for erratum in room_errata(claim.paper))
+
+
+def tries(claim: Claim, docket: Docket) -> Verdict:
+    """The verdict on one claim.
+
+    Example:
+        >>> from bounds.audit.docket import Docket
+        >>> [erratum] = [e for e in room_errata("arbitrary-participation") if e.id == "suprema-at-different-rounds"]
+        >>> false, repair = erratum.claims("arbitrary-participation")
+        >>> tries(false, Docket("arbitrary-participation", {}, ())).evidence
+        'd^2 = 1 < least beta^2 + nu^2 = 2'
+    """
+    subject = claim.subject
+    if isinstance(subject, Erratum):
+        return judged_replay(subject.replayed, subject.hypotheses, subject.id)
+    if isinstance(subject, Repair):
+        return judged_repair(subject, docket)
+    if isinstance(subject, Supplement):
+        if subject.argument is None:
+            return Verdict("unknown", NAME, "none", subject.open)
+        return judged_argument(subject.argument())
+    return judged_form(claim, docket)
+
+
+COURT = Court(NAME, hears, tries)

@@ -1,0 +1,111 @@
+"""The audit as rows: one for each claim of a paper, from the courts or from the cache."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bounds.audit.cache import content_key, read_cache, write_cache
+from bounds.audit.claim import Claim
+from bounds.audit.verdict import Verdict
+from bounds.errors import unknown_name
+from bounds.registry import PAPERS, paper
+
+
+@dataclass(frozen=True)
+class Row:
+    """One claim and its verdict; wording has none (None).
+
+    Args:
+        id, paper, text, kind: the claim.
+        hash: of all that its verdict may depend on.
+        verdict, court, method, evidence, axioms, flags: what was found.
+    """
+
+    id: str
+    paper: str
+    text: str
+    kind: str
+    hash: str
+    verdict: str | None
+    court: str
+    method: str
+    evidence: str
+    axioms: tuple[str, ...]
+    flags: tuple[str, ...]
+
+    @staticmethod
+    def of(claim: Claim, verdict: Verdict | None) -> Row:
+        """The row of a claim that has been tried."""
+        v = verdict or Verdict("unknown", "", "", "")
+        outcome = verdict.outcome if verdict else None
+        return Row(
+            claim.id, claim.paper, claim.text, claim.kind, claim.hash,
+            outcome, v.court, v.method, v.evidence, v.axioms, v.flags,
+        )  # fmt: skip
+
+    @staticmethod
+    def read(stored: dict[str, Any]) -> Row:
+        """A row from the cache."""
+        return Row(**{**stored, "axioms": tuple(stored["axioms"]), "flags": tuple(stored["flags"])})
+
+
+Progress = Callable[[str, int, int], None]
+
+
+def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progress | None = None) -> list[Row]:
+    """The rows of a paper's claims whose id starts with key, in the paper's order.
+
+    Args:
+        name: the paper.
+        key: the beginning of the ids wanted ("" for all).
+        use_cache: whether verdicts of the same sources may be taken from the cache.
+        progress: called with (claim, done, total) before each claim that is tried.
+
+    Raises:
+        FedboundsError: no such paper, no claim that starts so, or a court's dependency is missing.
+        Contradiction: two courts disagree.
+    """
+    from bounds.audit.docket import Docket
+
+    paper(name)
+    keeps = use_cache and name in PAPERS  # the content of strangers' rooms is not hashed
+    content = content_key() if keeps else ""
+    cached = read_cache(name, content) if keeps else None
+    stored = dict(cached[1]) if cached else {}
+    docket = None if cached else Docket.of(name)
+    ids = cached[0] if cached else list(docket.claims) if docket else []
+    wanted = [i for i in ids if i.startswith(key)]
+    if not wanted:
+        raise unknown_name("claim", key, ids)
+    todo = [i for i in wanted if i not in stored]
+    if todo and docket is None:
+        docket = Docket.of(name)
+    for done, claim_id in enumerate(todo):
+        assert docket is not None
+        if progress:
+            progress(claim_id, done, len(todo))
+        claim = docket.claims[claim_id]
+        stored[claim_id] = asdict(Row.of(claim, None if claim.kind == "wording" else docket.verdict(claim_id)))
+    if todo and keeps:
+        write_cache(name, content, ids, stored)
+    return [Row.read(stored[i]) for i in wanted]
+
+
+def ledger_entries(rows: Iterable[Row]) -> dict[str, dict[str, object]]:
+    """The rows as the ledger keeps them: hash, verdict, court and axioms of every claim that carries a verdict."""
+    return {
+        r.id: {"hash": r.hash, "verdict": r.verdict, "court": r.court, "axioms": list(r.axioms)}
+        for r in rows
+        if r.verdict is not None
+    }
+
+
+def counts(rows: Sequence[Row]) -> dict[str, dict[str, dict[str, int]]]:
+    """Paper to kind to outcome to number; wording counts as "wording"."""
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for (name, kind, verdict), number in Counter((r.paper, r.kind, r.verdict or "no verdict") for r in rows).items():
+        found.setdefault(name, {}).setdefault(kind, {})[verdict] = number
+    return found

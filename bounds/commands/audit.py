@@ -1,0 +1,257 @@
+"""fedbounds audit and fedbounds refute: the verdicts of every claim, and one counterexample replayed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from bounds.audit.counterexample import Erratum, Replay, shown
+from bounds.audit.ledger import differences, read_ledger, write_ledger
+from bounds.audit.refutations import judged_replay, refuted_claims, room_errata
+from bounds.audit.rows import Progress, Row, audit_rows, counts, ledger_entries
+from bounds.audit.verdict import Contradiction, Verdict
+from bounds.commands.options import emit, json_option
+from bounds.errors import FedboundsError, unknown_name
+from bounds.registry import paper, papers
+
+OUTCOMES = ("proved", "survived", "refuted", "unknown")
+COLOURS = {"proved": "green", "survived": "cyan", "refuted": "red", "unknown": "yellow"}
+
+
+@click.command("audit")
+@click.argument("key", required=False)
+@click.option("--paper", "wanted", metavar="P", help="Only this paper.")
+@click.option("--verdict", "only", type=click.Choice(OUTCOMES), help="Show only claims with this verdict.")
+@click.option("--write", is_flag=True, help="Write the ledger of --paper P, or of every paper that has one, anew.")
+@click.option("--no-cache", is_flag=True, help="Try every claim, even if no source has changed since the last time.")
+@json_option
+def audit(key: str | None, wanted: str | None, only: str | None, write: bool, no_cache: bool, as_json: bool) -> int:
+    """Put claims on trial (those that start with KEY, or all) and compare the verdicts with the committed ledger.
+
+    Exits with 1 if a verdict differs from the ledger or two courts contradict each other.
+    """
+    if key and wanted and key.partition("/")[0] != wanted:
+        raise FedboundsError(f"{key} is not a claim of {wanted}; give one of the two")
+    if key and write:
+        raise FedboundsError("--write makes a paper's whole ledger anew; leave out KEY")
+    one = wanted or (key or "").partition("/")[0]
+    names = [paper(one).key] if one else [loaded.key for loaded in papers()]
+    rows: list[Row] = []
+    try:
+        for name in names:
+            with progress_line(name) as progress:
+                rows += audit_rows(name, key or "", not no_cache, progress)
+    except Contradiction as contradiction:
+        click.echo(f"fedbounds: {contradiction}", err=True)
+        return 1
+    written = [write_paper(name, rows) for name in names if write and (wanted or read_ledger(name))]
+    lines, without = compared(names, rows, key or "")
+    chosen = [row for row in rows if only is None or row.verdict == only]
+    if as_json:
+        document = {
+            "claims": [as_document(row) for row in chosen],
+            "counts": counts(rows),
+            "differences": lines,
+            "without_ledger": without,
+        }
+        emit("audit", document)
+        return 1 if lines else 0
+    show_rows(chosen)
+    show_counts(rows)
+    for name in without:
+        click.echo(f"{name}: no ledger yet")
+    for place in written:
+        click.echo(f"wrote {place}")
+    for line in lines:
+        click.echo(f"DIFFERS  {line}")
+    return 1 if lines else 0
+
+
+def write_paper(name: str, rows: Sequence[Row]) -> str:
+    """Write one paper's ledger; returns where."""
+    return str(write_ledger(name, ledger_entries(row for row in rows if row.paper == name)))
+
+
+def compared(names: Sequence[str], rows: Sequence[Row], key: str) -> tuple[list[str], list[str]]:
+    """One line per difference from the ledgers, and the papers without one; only claims that start with key count."""
+    lines: list[str] = []
+    without: list[str] = []
+    for name in names:
+        committed = read_ledger(name)
+        if not committed:
+            without.append(name)
+            continue
+        found = ledger_entries(row for row in rows if row.paper == name)
+        lines += differences(found, {i: entry for i, entry in committed.items() if i.startswith(key)})
+    return lines, without
+
+
+def as_document(row: Row) -> dict[str, Any]:
+    """One row for JSON."""
+    return {
+        "id": row.id,
+        "paper": row.paper,
+        "text": row.text,
+        "kind": row.kind,
+        "verdict": row.verdict,
+        "court": row.court,
+        "method": row.method,
+        "evidence": row.evidence,
+        "axioms": list(row.axioms),
+        "flags": list(row.flags),
+    }
+
+
+def show_rows(rows: Sequence[Row]) -> None:
+    """The table: columns on a terminal, one line per claim elsewhere."""
+    if not sys.stdout.isatty():
+        for row in rows:
+            trusts = f"  trusts {', '.join(row.axioms)}" if row.axioms else ""
+            flags = "".join(f"  [{flag}]" for flag in row.flags)
+            detail = f"{row.court}, {row.method}: {row.evidence}" if row.verdict else row.text
+            click.echo(f"{row.verdict or 'wording':<8}  {row.id}  {detail}{trusts}{flags}")
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("claim", "verdict", "method", "evidence", "axioms", show_lines=False)
+    for row in rows:
+        verdict = Text(row.verdict or "wording", style=COLOURS.get(row.verdict or "", ""))
+        evidence = "\n".join([row.evidence or row.text, *(f"! {flag}" for flag in row.flags)])
+        method = f"{row.court}: {row.method}" if row.verdict else ""
+        table.add_row(Text(row.id), verdict, Text(method), Text(evidence), Text(", ".join(row.axioms)))
+    Console().print(table)
+
+
+def show_counts(rows: Sequence[Row]) -> None:
+    """How many claims of each kind are proved, survived, refuted and unknown, paper by paper."""
+    for name, kinds in counts(rows).items():
+        total = {outcome: sum(kind.get(outcome, 0) for kind in kinds.values()) for outcome in OUTCOMES}
+        click.echo(f"{name}: " + ", ".join(f"{number} {outcome}" for outcome, number in total.items()))
+        for kind, found in kinds.items():
+            click.echo(f"  {kind:<10}  " + ", ".join(f"{number} {outcome}" for outcome, number in found.items()))
+
+
+@contextmanager
+def progress_line(name: str) -> Iterator[Progress | None]:
+    """The claim on trial, on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bars
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(name, total=None)
+        yield lambda claim, done, total: bars.update(task, description=claim, completed=done, total=total)
+
+
+# --- refute ------------------------------------------------------------------------------------------------------
+
+
+@click.command("refute")
+@click.argument("claim")
+@json_option
+def refute(claim: str, as_json: bool) -> int:
+    """Replay the counterexample to CLAIM: the id of a claim, of an erratum, or of a form that an erratum refutes.
+
+    Exits with 0 if every hypothesis holds and the true side exceeds the claimed one, else with 1.
+    """
+    name, erratum = find_erratum(claim)
+    verdict = judged_replay(erratum.replayed, erratum.hypotheses, erratum.id)
+    if as_json:
+        emit("refute", refutation_document(name, erratum, verdict))
+    else:
+        click.echo(refutation_text(name, erratum, verdict))
+    return 0 if verdict.outcome == "refuted" else 1
+
+
+def find_erratum(wanted: str) -> tuple[str, Erratum]:
+    """The erratum that a claim's id, an erratum's id or a form's id names, with its paper.
+
+    Raises:
+        FedboundsError: none; names the nearest ids.
+    """
+    exact: dict[str, tuple[str, Erratum]] = {}
+    for loaded in papers():
+        name = loaded.key
+        for erratum in room_errata(name):
+            places = (erratum.id, f"{name}/erratum/{erratum.id}", f"{name}/repair/{erratum.id}")
+            for place in (*places, *refuted_claims(erratum, name), *erratum.refutes):
+                exact.setdefault(place, (name, erratum))
+        for result in loaded.results:
+            for form in result.forms:
+                if form.refuted_by in exact:
+                    exact.setdefault(f"{result.key}[{form.name}]", exact[form.refuted_by])
+    if wanted not in exact:
+        raise unknown_name("refutation", wanted, exact)
+    return exact[wanted]
+
+
+def ledger_verdict(paper_name: str, claim: str) -> str:
+    """What the committed ledger says of a claim ("" if nothing)."""
+    return str(read_ledger(paper_name).get(claim, {}).get("verdict", ""))
+
+
+def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[str, Any]:
+    """Everything that the text shows, for JSON; numbers as fractions and as decimals."""
+    replay = erratum.replayed
+    return {
+        "claim": f"{name}/erratum/{erratum.id}",
+        "paper": name,
+        "where": erratum.where,
+        "text": erratum.claim,
+        "verdict": verdict.outcome,
+        "evidence": verdict.evidence,
+        "flags": list(verdict.flags),
+        "instance": replay.instance,
+        "hypotheses": [
+            {"of": c.of, "text": c.text, "left": str(c.left), "op": c.op, "right": str(c.right), "holds": c.holds}
+            for c in replay.hypotheses
+        ],
+        "lines": [{"text": line.text, "value": str(line.value), "decimal": float(line.value)} for line in replay.lines],
+        "claimed": {"text": replay.sides[0], "value": str(replay.claimed), "decimal": float(replay.claimed)},
+        "true": {"text": replay.sides[1], "value": str(replay.true), "decimal": float(replay.true)},
+        "minimal": replay.minimal,
+        "smaller": [{"text": s.text, "claimed": float(s.claimed), "true": float(s.true)} for s in replay.smaller],
+        "refutes": list(refuted_claims(erratum, name)),
+        "fails": erratum.fails,
+        "instead": erratum.instead,
+        "repair": [
+            {"id": claim, "verdict": ledger_verdict(name, claim) or None}
+            for claim in (f"{name}/repair/{erratum.id}", *(f"{name}/{local}" for local in erratum.repair))
+        ],
+    }
+
+
+def refutation_text(name: str, erratum: Erratum, verdict: Verdict) -> str:
+    """The counterexample line by line."""
+    replay = erratum.replayed
+    lines = [f"{name}/erratum/{erratum.id}   {erratum.where}", f"Claim: {erratum.claim}.", "", replay.instance]
+    lines += ["", "Hypotheses", *(f"  {check}" for check in replay.hypotheses)]
+    lines += ["", "Recomputed", *(f"  {line}" for line in replay.lines)]
+    lines += ["", "Both sides", f"  {replay.comparison}", *minimal_lines(replay)]
+    lines += ["", f"Verdict: {verdict.outcome}" + ("" if verdict.outcome == "refuted" else f" ({verdict.evidence})")]
+    lines += [f"  {flag}" for flag in verdict.flags]
+    lines += [f"  refutes {claim}" for claim in refuted_claims(erratum, name)]
+    lines += ["", f"Why: {erratum.fails}", f"Instead: {erratum.instead}."]
+    for claim in (f"{name}/repair/{erratum.id}", *(f"{name}/{local}" for local in erratum.repair)):
+        known = ledger_verdict(name, claim)
+        lines.append(f"  {claim}" + (f": {known}" if known else ""))
+    return "\n".join(lines)
+
+
+def minimal_lines(replay: Replay) -> list[str]:
+    """In which sense the instance is minimal, and the smaller ones that refute nothing."""
+    lines = [f"  minimal: {replay.minimal}"]
+    for small in replay.smaller:
+        sign = ">=" if small.true <= small.claimed else "<"
+        lines.append(f"    {small.text}: {shown(small.claimed)} {sign} {shown(small.true)}")
+    return lines

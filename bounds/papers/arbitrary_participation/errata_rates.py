@@ -1,0 +1,287 @@
+"""Counterexamples about the rates: Corollaries 3.3 and 4.8, the scaling remark and Table 1."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import isqrt
+
+from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
+
+LN_20_BELOW, LN_20_ABOVE = Fraction(299, 100), Fraction(3)
+
+
+def sampled(N: int, S: int) -> tuple[Fraction, Fraction]:
+    """upsilon^2 and rho^2 of S of N without replacement, independently in each round."""
+    return Fraction(N - S, S * N**2), Fraction(1, S)
+
+
+def sampling_checks(N: int, S: int) -> tuple[Check, ...]:
+    """S of N clients with weight 1/S each: weights, mean and variance from the two values that a weight takes."""
+    chance, weight = Fraction(S, N), Fraction(1, S)
+    mean = chance * weight
+    upsilon2, rho2 = sampled(N, S)
+    return (
+        Check("weights", "|S times 1/S - 1| = 0", abs(S * weight - 1), "==", 0),
+        Check("weights", "sum_n (q_t^n)^2 <= rho^2", S * weight**2, "<=", rho2),
+        Check("unbiased-sampling", "E q_t^n = 1/N", mean, "==", Fraction(1, N)),
+        Check(
+            "independent-rounds",
+            "Var(q_t^n) = upsilon^2; the rounds are drawn independently",
+            chance * (weight - mean) ** 2 + (1 - chance) * mean**2,
+            "==",
+            upsilon2,
+        ),
+    )
+
+
+def logarithms() -> tuple[Line, ...]:
+    """ln(20) between two rationals."""
+    return (
+        Line("a rational above exp(2.99), which is below 20, so ln(20) > 2.99", exp_above(LN_20_BELOW)),
+        Line("a rational below exp(3), which is above 20, so ln(20) < 3", exp_below(LN_20_ABOVE)),
+    )
+
+
+# --- E10 and its root: Corollaries 3.3 and 4.8 -------------------------------------------------------------------
+
+
+def step_size_with_a_unit() -> Replay:
+    """Corollary 3.3's eta^2 = 144 P^2 L I F/rho^2 for one problem, f measured in a unit and in half of it.
+
+    eta multiplies a displacement, so it is a number and cannot depend on the unit; L and F both double.
+    """
+    P, I, T, rho2 = 1, 1, 8, Fraction(1)
+
+    def squared(L: int, F: Fraction) -> Fraction:
+        return 144 * P**2 * L * I * F / rho2
+
+    one, half = squared(1, Fraction(1, 2)), squared(2, Fraction(1))
+    return Replay(
+        instance="One client, F = x^2/2 in some unit, x_0 = 1: L = 1 and f(x_0) - f* = 1/2. In half that unit L = 2 "
+        f"and f(x_0) - f* = 1. P = I = 1, T = {T}; Algorithm 1 with the same gamma times gradient is the same.",
+        hypotheses=(
+            Check("T >= 4LIP^2F/rho^2", "in the first unit", T, ">=", 4 * 1 * I * P**2 * Fraction(1, 2) / rho2),
+            Check("T >= 4LIP^2F/rho^2", "in half the unit", T, ">=", 4 * 2 * I * P**2 * 1 / rho2),
+            Check("P <= T/2", "P <= T/2", P, "<=", Fraction(T, 2)),
+            Check("weights", "one client with weight 1", 1, "<=", rho2),
+        ),
+        lines=(
+            Line("eta^2 = 144 P^2 L I F/rho^2 in the first unit", one),
+            Line("eta^2 in half the unit", half),
+            Line("ratio of the two multipliers, squared", half / one),
+        ),
+        claimed=one,
+        true=half,
+        sides=("eta^2 in one unit of f =", "eta^2 of the same problem in half that unit ="),
+        minimal="one client, one round an interval, one local step",
+        smaller=(Smaller("the unit unchanged", one, one),),
+    )
+
+
+def cap_without_rounds(N: int = 2, S: int = 1) -> Replay:
+    """LF = 1: the square of Corollary 4.8's cap on I against the least I there is."""
+
+    def cap2(clients: int, chosen: int, LF: Fraction = Fraction(1)) -> Fraction:
+        upsilon2, rho2 = sampled(clients, chosen)
+        return rho2 / (4 * upsilon2**2 * clients**5 * LF)
+
+    experiment = cap2(250, 10)
+    return Replay(
+        instance=f"S = {S} of N = {N} clients in each round, F_n = x^2/2, so L = 1, and x_0^2 = 2, so F = 1; any T.",
+        hypotheses=(
+            *sampling_checks(N, S),
+            Check("bounded-divergence", "the clients are identical: d^2", 0, "==", 0),
+            Check("T large", "T >= 4 upsilon^4 I N^5 at I = 1, T = 10^12", 10**12, ">=",
+                  4 * sampled(N, S)[0] ** 2 * N**5),
+        ),
+        lines=(
+            Line("upsilon^2", sampled(N, S)[0]),
+            Line("square of the cap rho/(2 upsilon^2 N^(5/2) sqrt(LF)), in which T does not occur", cap2(N, S)),
+            Line("the same for S = 10 of N = 250 clients, the paper's experiment", experiment),
+            Line("the largest LF that admits I = 1 there, the same number", cap2(250, 10)),
+        ),
+        claimed=cap2(N, S),
+        true=1,
+        sides=("square of the largest I that the cap admits =", "square of the least number of local steps ="),
+        minimal="fewest clients: one client gives upsilon = 0 and no cap",
+        smaller=(Smaller("LF at the cap, 1/8", cap2(2, 1, Fraction(1, 8)), 1),),
+    )  # fmt: skip
+
+
+def scaling_loses_the_speed_up(N: int = 2, S: int = 1, k: int = 1000) -> Replay:
+    r"""The square of the first term of Corollary 4.8 for a f, divided by a^2: with LF = 1, a quarter of it at I = 1
+    against it at I = 4, each at the largest a that the cap on I admits.
+
+    The first term is $(8/a+4a\sigma^2)\rho\sqrt{LF}/\sqrt{IT}$; take sigma = 0. A term of order 1/sqrt(I) would halve.
+    """
+    upsilon2, rho2 = sampled(N, S)
+    T = 2 * k**2  # then P = upsilon^2 N^(5/2) sqrt(I T) is whole at I = 1 and I = 4
+
+    def scale2(I: int) -> Fraction:
+        return rho2 / (4 * upsilon2**2 * N**5 * I**2)
+
+    def squared(I: int) -> Fraction:
+        return 64 / scale2(I) * rho2 / (I * T)
+
+    def interval(I: int) -> Fraction:
+        P2 = upsilon2**2 * N**5 * I * T
+        root = isqrt(P2.numerator // P2.denominator)
+        return Fraction(root) if root**2 == P2 else Fraction(-1)
+
+    return Replay(
+        instance=f"S = {S} of N = {N} clients in each round, identical F_n = x^2/2, x_0^2 = 2, so L = F = 1, no noise; "
+        f"T = {T}; f is scaled by the largest a that the cap on I admits, once for I = 1 and once for I = 4.",
+        hypotheses=(
+            *sampling_checks(N, S),
+            Check("0 < a < 1", "a^2 at I = 1", scale2(1), "<", 1),
+            Check("0 < a < 1", "a^2 at I = 4", scale2(4), "<", 1),
+            Check("P whole", "P at I = 1 is a whole number", interval(1), ">=", 1),
+            Check("P whole", "P at I = 4 is a whole number", interval(4), ">=", 1),
+            Check("T >= 4 upsilon^4 I N^5", "at I = 4", T, ">=", 16 * upsilon2**2 * N**5),
+        ),
+        lines=(
+            Line("a^2 at I = 1", scale2(1)),
+            Line("a^2 at I = 4", scale2(4)),
+            Line("square of the first term over a^2 at I = 1", squared(1)),
+            Line("square of the first term over a^2 at I = 4", squared(4)),
+            Line("their ratio; a rate in 1/sqrt(I) has 1/4 here", squared(4) / squared(1)),
+        ),
+        claimed=squared(1) / 4,
+        true=squared(4),
+        sides=("a quarter of the squared first term at I = 1 =", "squared first term at I = 4 ="),
+        minimal="fewest clients: one client gives upsilon = 0 and no cap",
+    )
+
+
+def interval_is_not_a_whole_number(T: int = 9) -> Replay:
+    """N = 2, S = 1, I = 1 and LF at Corollary 4.8's cap: T against 4LIP^2F/rho^2 at the next whole number P.
+
+    upsilon^2 = 1/4, rho = 1, so P^2 = upsilon^4 N^5 I T = 2T and the cap is LF = 1/8.
+    """
+    upsilon2, rho2 = sampled(2, 1)
+    LF = rho2 / (4 * upsilon2**2 * 2**5)
+
+    def sides(rounds: int) -> tuple[Fraction, Fraction]:
+        up = isqrt(2 * rounds - 1) + 1
+        return Fraction(rounds), 4 * LF * up**2 / rho2
+
+    claimed, needed = sides(T)
+    down = isqrt(2 * T)
+    return Replay(
+        instance=f"S = 1 of N = 2 clients in each round, I = 1, T = {T}, L = 1 and F = 1/8, so I = 1 is at its cap.",
+        hypotheses=(
+            *sampling_checks(2, 1),
+            Check("I <= rho/(2 upsilon^2 N^(5/2) sqrt(LF))", "square of I <= square of the cap", 1, "<=",
+                  rho2 / (4 * upsilon2**2 * 2**5 * LF)),
+            Check("T >= 4 upsilon^4 I N^5", "T", T, ">=", 4 * upsilon2**2 * 2**5),
+        ),
+        lines=(
+            Line("P^2 = upsilon^4 N^5 I T, not a square", upsilon2**2 * 2**5 * T),
+            Line("P rounded up", isqrt(2 * T - 1) + 1),
+            Line("4LIP^2F/rho^2, which may be at most T", needed),
+            Line("P rounded down", down),
+            Line("square of 6 N^2 d^2 upsilon^2/P there, for d = 1", (6 * 4 * upsilon2 / down) ** 2),
+            Line("square of 6 d^2/sqrt(N I T), which it should not exceed", Fraction(36, 2 * T)),
+        ),
+        claimed=claimed,
+        true=needed,
+        sides=("T =", "rounds that Corollary 3.3 asks for at P rounded up ="),
+        minimal="fewest rounds with T >= 4 upsilon^4 I N^5 = 8: at T = 8, P = 4 is whole",
+        smaller=(Smaller("T = 8", *sides(8)),),
+    )  # fmt: skip
+
+
+# --- E5: Table 1 and the tails -----------------------------------------------------------------------------------
+
+
+def lost_weight_variance(N: int = 250, S: int = 10) -> Replay:
+    r"""At Corollary 4.8's P the likely term is 3 d^2 ln(2/c)/(upsilon^2 sqrt(NIT)), not of order ln(2/c)/sqrt(SIT).
+
+    Divided by d^2 ln(2/c)/sqrt(SIT) it is 3 sqrt(S/N)/upsilon^2, squared 9 S/(N upsilon^4).
+    """
+
+    def squared(clients: int, chosen: int) -> Fraction:
+        return 9 * Fraction(chosen, clients) / sampled(clients, chosen)[0] ** 2
+
+    upsilon2, _ = sampled(N, S)
+    return Replay(
+        instance=f"S = {S} of N = {N} clients in each round, independently (the paper's experiment); "
+        "P = upsilon^2 N^(5/2) sqrt(IT).",
+        hypotheses=(
+            *sampling_checks(N, S),
+            Check("bounded-divergence", "d^2 cancels; d^2 = 1", 1, "<=", 1),
+            Check("0 < c < 1", "ln(2/c) cancels; c = 1/10", Fraction(1, 10), "<", 1),
+        ),
+        lines=(
+            Line("upsilon^2", upsilon2),
+            Line("6 delta^2 = 3 N^2 d^2 ln(2/c)/P over d^2 ln(2/c)/sqrt(NIT)", 3 / upsilon2),
+            *(
+                Line(f"squared ratio of the term to d^2 ln(2/c)/sqrt(SIT), S = {chosen} of N = {clients}",
+                     squared(clients, chosen))
+                for clients, chosen in ((2, 1), (N, 1), (N, S), (N, 2 * S), (10 * N, S))
+            ),
+        ),
+        claimed=36,
+        true=squared(N, S),
+        sides=(
+            "squared constant of the term in expectation, 36 S/N, for any N and S at most",
+            "squared constant of the term with probability 1 - c =",
+        ),
+        minimal="the paper's own numbers; the constant exceeds any given one as N grows",
+        smaller=(Smaller("S = N = 250, everybody: upsilon = 0, the term and P vanish", 36, 0),),
+    )  # fmt: skip
+
+
+def tail_without_variance(N: int = 250, S: int = 10) -> Replay:
+    """c = 1/10: the constants upsilon^2/c of Proposition 4.6 and ln(2/c)/2 of Proposition 4.7, over N^2 d^2/P."""
+    c = Fraction(1, 10)
+    upsilon2, _ = sampled(N, S)
+    return Replay(
+        instance=f"S = {S} of N = {N} clients in each round, independently (the paper's experiment); c = {c}.",
+        hypotheses=(*sampling_checks(N, S), Check("0 < c < 1", "c", c, "<", 1)),
+        lines=(
+            *logarithms(),
+            Line("Var(q_t^n) = upsilon^2 = upsilonhat^2", upsilon2),
+            Line("upsilonhat^2/c, Proposition 4.6", upsilon2 / c),
+            Line("ln(2/c)/2, Proposition 4.7, rounded down", LN_20_BELOW / 2),
+        ),
+        claimed=upsilon2 / c,
+        true=LN_20_BELOW / 2,
+        sides=("constant for mixing weights =", "constant for independent weights, at least"),
+        minimal="already N = 2, S = 1 does it only for c above 0.13; these are the paper's own numbers",
+        smaller=(Smaller("N = 2, S = 1 at the same c", Fraction(1, 4) / c, LN_20_ABOVE / 2),),
+    )
+
+
+def speed_up_ends_at_the_cap(N: int = 2, S: int = 1, T: int = 10**6) -> Argument:
+    """The first term at the largest scale that admits I is 16 upsilon^2 N^(5/2) LF sqrt(I/T)."""
+    upsilon2, rho2 = sampled(N, S)
+
+    def both(I: int, LF: Fraction) -> tuple[Fraction, Fraction]:
+        a2 = rho2 / (4 * upsilon2**2 * N**5 * I**2 * LF)
+        return 64 / a2 * rho2 * LF / (I * T), 256 * upsilon2**2 * N**5 * LF**2 * I / T
+
+    return Argument(
+        text="The cap admits a <= rho/(2 upsilon^2 N^(5/2) I sqrt(LF)); (8/a) rho sqrt(LF)/sqrt(IT) is least at the "
+        "largest a, where its square is 256 upsilon^4 N^5 (LF)^2 I/T: increasing in I.",
+        checks=tuple(
+            Check("identity", f"square of the term at I = {I}, LF = {LF}", both(I, Fraction(LF))[0], "==",
+                  both(I, Fraction(LF))[1])
+            for I, LF in ((1, 1), (4, 1), (9, 7))
+        ),
+    )  # fmt: skip
+
+
+def smaller_of_two_tails(N: int = 250, S: int = 10) -> Argument:
+    """Chebyshev's constant is the smaller one for every c from 7.6e-5 on."""
+    upsilon2, _ = sampled(N, S)
+    c = Fraction(76, 10**6)
+    return Argument(
+        text="Both bound one window of one client, so the smaller holds. Chebyshev's upsilon^2/c <= ln(2/c)/2 means "
+        "c ln(2/c) >= 2 upsilon^2; the left-hand side rises to c = 2/e and then falls to ln(2) at c = 1.",
+        checks=(
+            Check("c = 7.6e-5", "exp(2 upsilon^2/c) <= 2/c", exp_above(2 * upsilon2 / c, 60), "<=", 2 / c),
+            Check("c = 1", "exp(2 upsilon^2) <= 2", exp_above(2 * upsilon2), "<=", 2),
+        ),
+        axioms=("Chebyshev's inequality", "Hoeffding 1963, Theorem 2"),
+    )

@@ -1,0 +1,32 @@
+r"""The proofs of Wang & Ji (2022), step by step, for a machine that believes nothing.
+
+Inside one round the bracket is $\langle u,v\rangle=\sum_nq_t^n\mathbb E[\langle u_n,v_n\rangle\mid\mathcal Q]$,
+inside one window its average over the window's rounds and local steps. The spread is $V=\langle y-\bar y,y-\bar
+y\rangle$, the drift $D=\|\bar y-x_{t_0}\|^2$. Every constant of the results is recomputed here: a step's bound is an
+expression in the bounds of earlier steps, and a form is proved only if its own expression is where the chain ends.
+"""
+
+from bounds.papers.arbitrary_participation.proof import participation
+from bounds.papers.arbitrary_participation.proof.corollaries import (
+    COROLLARY_3_2_PROOF,
+    COROLLARY_3_3_PROOF,
+    COROLLARY_4_3_PROOF,
+    COROLLARY_4_8_PROOF,
+    TABLE_1_PROOF,
+)
+from bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
+from bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
+from bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_PROOF
+
+PROOFS = (
+    SPREAD_PROOF,
+    DRIFT_PROOF,
+    WINDOW_PROOF,
+    THEOREM_PROOF,
+    COROLLARY_3_2_PROOF,
+    COROLLARY_3_3_PROOF,
+    *participation.PROOFS,
+    COROLLARY_4_3_PROOF,
+    COROLLARY_4_8_PROOF,
+    TABLE_1_PROOF,
+)

@@ -1,0 +1,136 @@
+"""A hook of mkdocs: the verdicts as pages.
+
+Each result of a paper that has been on trial gets a page with its claims, their verdicts from the committed ledger and,
+where one is false, the counterexample and what holds instead. `::: errata arbitrary-participation` becomes a note to
+the authors, written from the errata themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+from modules import displayed  # beside this file: mkdocs puts the folder of its hooks on the path
+
+from bounds.audit.counterexample import Erratum, Replay, shown
+from bounds.audit.ledger import read_ledger
+from bounds.audit.refutations import refuted_claims, room_errata, room_supplements, room_wording
+from bounds.registry import PAPERS, paper
+from bounds.result import Form, Result
+
+COURTS = {
+    "steps": "its proof, step by step",
+    "units": "dimensions and gauges",
+    "limits": "special cases",
+    "refutations": "an exact recomputation",
+    "instances": "random and adversarial instances",
+}
+
+
+def on_files(files: Files, config: Any, **_: Any) -> Files:
+    """Called by mkdocs with the pages there are; adds one for each result."""
+    for name in PAPERS:
+        if room_errata(name):
+            for result in paper(name).results:
+                source = f"results/{result.key}.md"
+                files.append(File.generated(config, source, content="\n\n".join(result_page(result))))
+    return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by mkdocs with each page's source; returns the source it renders."""
+    return re.sub(r"^::: errata ([\w-]+)$", lambda m: "\n\n".join(note(m[1])), markdown, flags=re.MULTILINE)
+
+
+def plain(text: str) -> str:
+    """Plain text that Markdown leaves alone."""
+    return re.sub(r"([\\`*_{}\[\]#])", r"\\\1", text).replace("<", "&lt;").replace(">", "&gt;")
+
+
+def verdict(name: str, claim: str) -> str:
+    """What the ledger says of a claim, in words."""
+    entry = read_ledger(name).get(claim)
+    if entry is None:
+        return "not tried yet"
+    court, axioms = str(entry["court"]), entry.get("axioms")
+    trusts = f"; it trusts {plain(', '.join(axioms))}" if isinstance(axioms, list) and axioms else ""
+    return f"**{entry['verdict']}** ({COURTS.get(court, plain(court))}{trusts})"
+
+
+def result_page(result: Result) -> Iterator[str]:
+    """One result: its statement, and every form as a claim with its verdict, and why it fails where it does."""
+    yield f"# {result.title}\n\n`{result.key}` ({result.source})"
+    yield plain(result.statement)
+    errata = {erratum.id: erratum for erratum in room_errata(result.paper)}
+    for form in result.forms:
+        claim = f"{result.key}[{form.name}]"
+        yield f"## {form.name}"
+        yield displayed(result, form)
+        yield f"Verdict on `{claim}`: {verdict(result.paper, claim)}. Units: {verdict(result.paper, f'{claim}/units')}."
+        yield from failures(result, form, errata)
+        if form.assumptions:
+            yield "Assumes:\n\n" + "\n".join(f"- {plain(a.statement)} ({plain(a.label)})" for a in form.assumptions)
+    steps = [claim for claim in read_ledger(result.paper) if claim.startswith(f"{result.key}/")]
+    if steps:
+        yield "## Steps of the proof"
+        yield "\n".join(
+            f"- `{claim.removeprefix(result.key + '/')}`: {verdict(result.paper, claim)}" for claim in steps
+        )
+
+
+def failures(result: Result, form: Form, errata: dict[str, Erratum]) -> Iterator[str]:
+    """Where and why a form fails, or the step that it rests on, and what holds instead."""
+    claim = f"{result.key}[{form.name}]"
+    direct = [e for e in errata.values() if claim in refuted_claims(e, result.paper)]
+    for erratum in direct:
+        yield f"Refuted by `{erratum.id}`: {plain(erratum.fails)}"
+        yield counterexample(erratum.replayed)
+        yield f"Instead: {plain(erratum.instead)}."
+    if not direct and form.refuted_by in errata:
+        erratum = errata[form.refuted_by]
+        yield (
+            f"The form itself is not refuted, but its derivation is: {plain(erratum.where)} claims "
+            f"“{plain(erratum.claim)}”. {plain(erratum.fails)} Instead: {plain(erratum.instead)}."
+        )
+
+
+def counterexample(replay: Replay) -> str:
+    """The instance, the recomputation and both sides."""
+    lines = "\n".join(f"- {plain(line.text)}: {plain(shown(line.value))}" for line in replay.lines)
+    sides = f"So {plain(replay.comparison)}. Smallest in this sense: {plain(replay.minimal)}."
+    return f"{plain(replay.instance)}\n\n{lines}\n\n{sides}"
+
+
+def note(name: str) -> Iterator[str]:
+    """The note to a paper's authors: every false statement, then what is open, then the wording."""
+    yield paper(name).reference + "."
+    errata, supplements, wording = room_errata(name), room_supplements(name), room_wording(name)
+    for number, erratum in enumerate(errata, 1):
+        yield from entry(name, number, erratum)
+    if supplements:
+        yield "## Statements in between"
+        yield "\n".join(
+            f"- {plain(s.where)}: {plain(s.claim)}. "
+            + (f"{plain(s.argument().text)}" if s.argument else f"Open: {plain(s.open)}.")
+            for s in supplements
+        )
+    if wording:
+        yield "## Wording and notation"
+        yield "\n".join(f"- {plain(w.where)}: {plain(w.says)}. Rather: {plain(w.should)}." for w in wording)
+
+
+def entry(name: str, number: int, erratum: Erratum) -> Iterator[str]:
+    """One false statement."""
+    yield f"## {number}. {plain(erratum.where)} {{ #{erratum.id.replace('.', '-')} }}"
+    yield f"**Claimed:** {plain(erratum.claim)}."
+    yield f"**Why it fails:** {plain(erratum.fails)}"
+    yield f"**Smallest counterexample:** {counterexample(erratum.replayed)}"
+    yield f"**What holds instead:** {plain(erratum.instead)}."
+    if erratum.argument:
+        argument = erratum.argument()
+        cited = f" (It uses {plain(', '.join(argument.axioms))}.)" if argument.axioms else ""
+        yield f"**Argument:** {plain(argument.text)}{cited}"
+    repair = verdict(name, f"{name}/repair/{erratum.id}")
+    yield f"Replay: `fedbounds refute {erratum.id}`. Verdict on what holds instead: {repair}."

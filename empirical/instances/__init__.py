@@ -1,0 +1,12 @@
+"""The court of instances: the claims of Wang & Ji (2022) on problems whose two sides are exact numbers.
+
+Each claim meets random instances, each first shown to meet its assumptions and conditions; one that does not is not
+covered and counts for nothing. The evidence for survived is the worst ratio of the measured left side to the bound and
+the smallest planted error, term by term, that some instance would have exposed. A violation is refuted, with all
+numbers of the instance. A form that hides constants in an O(.) is measured with every constant 1: the worst ratio is
+then the smallest constant that would do here, and refutes nothing.
+"""
+
+from empirical.instances.judging import COURT, judged_on_instances
+
+__all__ = ["COURT", "judged_on_instances"]

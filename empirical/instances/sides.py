@@ -1,0 +1,126 @@
+"""Both sides of a claim on many instances, and what they say about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bounds.audit.claim import Claim
+
+ROUNDING = 1e-9  # relative excess that is a violation
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The two sides of a claim, on B instances at X places each.
+
+    Attributes:
+        left: measured, (B, X).
+        terms: of the right-hand side, by name, each (B, X) or broadcasting to it.
+        covered: whether hypotheses and conditions hold, (B, X) or broadcasting to it.
+        rounding: absolute error of the left side where large numbers cancel, broadcasting to (B, X).
+        unmet: for hypotheses that no instance here meets, or that cannot be checked here, the reason.
+        describe: all numbers of one instance.
+    """
+
+    left: np.ndarray
+    terms: Mapping[str, np.ndarray]
+    covered: np.ndarray
+    rounding: np.ndarray | float = 0.0
+    unmet: str = ""
+    describe: Callable[[int], dict[str, Any]] = field(default=lambda _: {})
+
+    def total(self) -> np.ndarray:
+        """The right-hand side, (B, X)."""
+        return np.broadcast_to(sum(self.terms.values(), start=np.zeros(1)), self.left.shape)
+
+    def ratios(self) -> np.ndarray:
+        """Left over right where covered, minus infinity elsewhere, zero where both sides vanish to rounding, (B, X)."""
+        left = self.left - self.rounding
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(left <= 0, 0.0, left / self.total())
+        return np.where(np.broadcast_to(self.covered, self.left.shape), np.nan_to_num(found, posinf=np.inf), -np.inf)
+
+    def scaled(self, term: str, factor: float) -> Sides:
+        """The same claim with an error planted: one term's constant times a factor."""
+        return replace(self, terms={**self.terms, term: self.terms[term] * factor})
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What many instances say about one claim.
+
+    Attributes:
+        covered: how many instances meet the hypotheses.
+        worst: the largest left over right.
+        exposed: for each term, the largest factor in front of it alone that some instance contradicts; at most 0 if
+            the term may even be left out.
+        instance: of the worst ratio, with all its numbers and both sides.
+        unmet: why no instance is covered, if none is.
+    """
+
+    covered: int
+    worst: float
+    exposed: Mapping[str, float]
+    instance: Mapping[str, Any]
+    unmet: str = ""
+
+    @property
+    def refuted(self) -> bool:
+        """Whether a covered instance has the left side above the right."""
+        return self.worst > 1 + ROUNDING
+
+    def sensitivity(self) -> str:
+        """The smallest planted error that would have been caught, term by term."""
+        if not self.exposed:
+            return "any: both sides are equal to rounding"
+        said = sorted(((name[:48], factor) for name, factor in self.exposed.items()), key=lambda item: -item[1])
+        return ", ".join(f"{name} x{factor:.2g}" if factor > 0 else f"{name} none" for name, factor in said)
+
+
+def exposed_factors(sides: Sides) -> dict[str, float]:
+    """For each term the largest factor in front of it alone that some covered instance contradicts; 0 if none."""
+    total, left = sides.total(), sides.left - sides.rounding
+    covered, factors = np.broadcast_to(sides.covered, left.shape), {}
+    for name, term in sides.terms.items():
+        here = np.broadcast_to(term, left.shape)
+        seen = covered & (here > 1e-12 * total) & (here > 0)
+        factor = (left[seen] - (total[seen] - here[seen])) / here[seen]
+        factors[name] = float(np.clip(factor.max(), 0, 1)) if factor.size else 0.0
+    return factors
+
+
+def examined(every: Iterable[Sides]) -> Finding:
+    """The worst ratio, the most sensitive terms and the instance to replay, over all batches."""
+    covered, worst, instance, unmet = 0, -np.inf, {}, ""
+    exposed: dict[str, float] = {}
+    for sides in every:
+        ratios = sides.ratios()
+        some = np.isfinite(ratios) | (ratios == np.inf)
+        if not some.any():
+            unmet = unmet or sides.unmet
+            continue
+        covered += int(some.reshape(len(some), -1).any(axis=1).sum())
+        for name, factor in exposed_factors(sides).items():
+            exposed[name] = max(exposed.get(name, 0.0), factor)
+        if ratios.max() > worst:
+            worst = float(ratios.max())
+            b, x = np.unravel_index(int(ratios.argmax()), ratios.shape)
+            both = {"left": float(sides.left[b, x]), "right": float(sides.total()[b, x]), "place": int(x)}
+            instance = both | sides.describe(int(b))
+    return Finding(covered, worst, exposed, instance, "" if covered else unmet or "no instance meets its hypotheses")
+
+
+class Trial(NamedTuple):
+    """How a claim is tried on instances.
+
+    Attributes:
+        draw: random populations for a claim, about as many instances as 40 times the number given.
+        sides: both sides of a claim on a population.
+    """
+
+    draw: Callable[[Claim, int], Iterable[Any]]
+    sides: Callable[[Claim, Any], Sides]

@@ -1,0 +1,15 @@
+"""The letters."""
+
+from bounds.assumptions import BOUNDED_BELOW, Assumption
+from bounds.symbols import COUNT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
+
+NOTATION = Notation(
+    [
+        Quantity("L", "L", "smoothness of f", "smoothness", POSITIVE, SMOOTHNESS),
+        Quantity("F", "F", "initial gap f(x_0) - f*", "initial_gap", dimension=OBJECTIVE),
+        Quantity("T", "T", "number of steps", "rounds", COUNT),
+        Quantity("eta", r"\eta", "step size", "local_step_size", POSITIVE, STEP),
+    ]
+)
+SMOOTH = Assumption("smooth", "|grad f(x) - grad f(y)| <= L |x - y| for all x, y", "Assumption 1")
+BELOW = BOUNDED_BELOW.labelled("Assumption 2")

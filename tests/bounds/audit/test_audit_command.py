@@ -1,0 +1,254 @@
+"""fedbounds audit and fedbounds refute, as they are called."""
+
+import json
+
+import pytest
+
+import fedbounds
+from bounds.audit import cache, ledger, rows
+from bounds.audit.claim import Claim
+from bounds.audit.court import Court
+from bounds.audit.docket import Docket, Judged
+from bounds.audit.refutations import room_errata
+from bounds.audit.verdict import Verdict
+
+PAPER = "arbitrary-participation"
+OUTCOMES = {"a": "proved", "b": "refuted", "c": "unknown", "d": "survived"}
+NEVER = {"seconds", "ratio", "model"}
+
+
+@pytest.fixture
+def trial(monkeypatch, tmp_path):
+    """Four claims and a slip of wording before one court, a ledger and a cache of their own; returns what was tried."""
+    tried = []
+
+    def tries(claim, _):
+        tried.append(claim.id)
+        return Verdict(OUTCOMES[claim.id[-1]], "court", "method", f"evidence {claim.id[-1]}", ("axiom",), ("flag",))
+
+    def made(name, only=None):
+        if name != PAPER:
+            raise AssertionError(f"{name} was not asked for")
+        claims = [Claim(f"{name}/claim/{letter}", "result", f"text {letter}", None, letter) for letter in OUTCOMES]
+        claims.append(Claim(f"{name}/wording/w", "wording", "says; meant", None, "w"))
+        return Docket(name, {c.id: c for c in claims}, (Court("court", lambda _: True, tries),))
+
+    monkeypatch.setattr(Docket, "of", staticmethod(made))
+    monkeypatch.setattr(ledger, "ledger_path", lambda name: tmp_path / f"{name}.json")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tried
+
+
+def run(capsys, *arguments):
+    code = fedbounds.main(list(arguments))
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_without_a_ledger_the_audit_says_so_and_succeeds(trial, capsys):
+    code, out, err = run(capsys, "audit", "--paper", PAPER)
+    assert (code, err) == (0, "") and f"{PAPER}: no ledger yet" in out
+    assert "refuted   arbitrary-participation/claim/b  court, method: evidence b  trusts axiom  [flag]" in out
+    assert f"{PAPER}: 1 proved, 1 survived, 1 refuted, 1 unknown" in out
+
+
+def test_a_ledger_is_written_and_agrees_with_the_next_audit(trial, capsys, tmp_path):
+    assert run(capsys, "audit", "--paper", PAPER, "--write")[0] == 0
+    document = json.loads((tmp_path / f"{PAPER}.json").read_text())
+    assert set(document["claims"]) == {f"{PAPER}/claim/{letter}" for letter in OUTCOMES}
+    assert not NEVER & set(document["claims"][f"{PAPER}/claim/a"])
+    code, out, _ = run(capsys, "audit", "--paper", PAPER)
+    assert code == 0 and "DIFFERS" not in out and "no ledger" not in out
+
+
+def test_a_verdict_that_differs_from_the_ledger_fails_with_one_line_each(trial, capsys, monkeypatch):
+    run(capsys, "audit", "--paper", PAPER, "--write")
+    monkeypatch.setitem(OUTCOMES, "a", "unknown")
+    code, out, _ = run(capsys, "audit", "--paper", PAPER, "--no-cache")
+    differs = [line for line in out.splitlines() if line.startswith("DIFFERS")]
+    assert code == 1
+    assert differs == [f"DIFFERS  {PAPER}/claim/a: verdict is 'unknown', the ledger says 'proved'"]
+    code, out, _ = run(capsys, "audit", "--paper", PAPER, "--no-cache", "--json")
+    assert code == 1 and json.loads(out)["differences"] == [differs[0].removeprefix("DIFFERS  ")]
+
+
+def test_a_key_narrows_both_the_table_and_the_comparison(trial, capsys, monkeypatch):
+    run(capsys, "audit", "--paper", PAPER, "--write")
+    monkeypatch.setitem(OUTCOMES, "a", "unknown")
+    code, out, _ = run(capsys, "audit", f"{PAPER}/claim/b", "--no-cache")
+    assert code == 0 and "claim/b" in out and "claim/a" not in out
+    assert trial[-1] == f"{PAPER}/claim/b"
+
+
+def test_a_claim_that_is_gone_is_a_difference(trial, capsys, tmp_path):
+    run(capsys, "audit", "--paper", PAPER, "--write")
+    path = tmp_path / f"{PAPER}.json"
+    document = json.loads(path.read_text())
+    document["claims"][f"{PAPER}/claim/z"] = document["claims"][f"{PAPER}/claim/a"]
+    path.write_text(json.dumps(document))
+    code, out, _ = run(capsys, "audit", "--paper", PAPER)
+    assert code == 1 and f"DIFFERS  {PAPER}/claim/z: in the ledger, but no longer claimed" in out
+
+
+def test_one_json_document_with_the_agreed_keys(trial, capsys):
+    code, out, _ = run(capsys, "audit", "--paper", PAPER, "--json")
+    document = json.loads(out)
+    assert code == 0 and document["schema"] == "fedbounds.audit/1" and document["version"] == fedbounds.__version__
+    first, *_, wording = document["claims"]
+    assert {"id", "paper", "text", "kind", "verdict", "method", "evidence", "axioms"} <= set(first)
+    assert first["verdict"] == "proved" and first["axioms"] == ["axiom"]
+    assert wording["kind"] == "wording" and wording["verdict"] is None
+    assert document["counts"][PAPER] == {
+        "result": {"proved": 1, "refuted": 1, "unknown": 1, "survived": 1},
+        "wording": {"no verdict": 1},
+    }
+
+
+def test_a_verdict_can_be_picked_out(trial, capsys):
+    _, out, _ = run(capsys, "audit", "--paper", PAPER, "--verdict", "refuted", "--json")
+    assert [claim["id"] for claim in json.loads(out)["claims"]] == [f"{PAPER}/claim/b"]
+
+
+def test_unchanged_sources_are_not_tried_again(trial, capsys, monkeypatch):
+    first = run(capsys, "audit", "--paper", PAPER)
+    assert len(trial) == 4
+    monkeypatch.setattr(Docket, "of", staticmethod(lambda name: pytest.fail("the docket was built again")))
+    assert run(capsys, "audit", "--paper", PAPER) == first
+    assert run(capsys, "audit", f"{PAPER}/claim/c")[0] == 0
+    assert len(trial) == 4
+
+
+def test_no_cache_and_a_changed_source_try_again(trial, capsys, monkeypatch):
+    run(capsys, "audit", "--paper", PAPER)
+    run(capsys, "audit", "--paper", PAPER, "--no-cache")
+    assert len(trial) == 8
+    monkeypatch.setattr(rows, "content_key", lambda: "another")
+    run(capsys, "audit", "--paper", PAPER)
+    assert len(trial) == 12
+
+
+def test_a_narrow_audit_is_completed_by_the_next(trial, capsys):
+    run(capsys, "audit", f"{PAPER}/claim/b")
+    assert trial == [f"{PAPER}/claim/b"]
+    _, out, _ = run(capsys, "audit", "--paper", PAPER)
+    assert len(trial) == 4 and sorted(trial) == sorted(set(trial)) and "claim/d" in out
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"key": 1}', "null"])
+def test_a_damaged_cache_is_ignored(trial, capsys, damage):
+    first = run(capsys, "audit", "--paper", PAPER)
+    cache.cache_file(PAPER).write_text(damage)
+    assert run(capsys, "audit", "--paper", PAPER) == first
+    document = json.loads(cache.cache_file(PAPER).read_text())
+    for spoiled in ({"rows": {"x": {}}}, {"rows": []}, {"ids": None}):
+        cache.cache_file(PAPER).write_text(json.dumps({**document, **spoiled}))
+        assert run(capsys, "audit", "--paper", PAPER) == first
+
+
+def test_the_key_of_the_cache_covers_every_source_file(monkeypatch, tmp_path):
+    names = [name for name, _ in cache.source_files()]
+    for wanted in ("bounds/audit/refutations.py", "bounds/papers/arbitrary_participation/errata.py"):
+        assert wanted in names
+    assert any(name.startswith("empirical/") for name in names) and not any(
+        "ledger" in n for n in names if ".json" in n
+    )
+    here = tmp_path / "a.py"
+    here.write_text("1")
+    monkeypatch.setattr(cache, "source_files", lambda: iter([("a", here)]))
+    before = cache.content_key()
+    assert cache.content_key() == before
+    here.write_text("2")
+    assert cache.content_key() != before
+
+
+def test_courts_that_contradict_each_other_fail_the_audit(trial, capsys, monkeypatch):
+    def both(name):
+        claim = Claim(f"{name}/claim/a", "result", "text", None, "a")
+        yes, no = (
+            Court(word, lambda _: True, lambda c, d, o=outcome: Verdict(o, "x", "", ""))
+            for word, outcome in (("yes", "proved"), ("no", "refuted"))
+        )
+        return Docket(name, {claim.id: claim}, (yes, no))
+
+    monkeypatch.setattr(Docket, "of", staticmethod(both))
+    code, out, err = run(capsys, "audit", "--paper", PAPER)
+    assert (code, out) == (1, "") and "contradict" in err and err.count("\n") == 1
+
+
+def test_ledger_entries_from_rows_are_those_from_verdicts(trial):
+    docket = Docket.of(PAPER)
+    judged = list(docket.judged())
+    assert rows.ledger_entries(rows.Row.of(j.claim, j.verdict) for j in judged) == ledger.entries(judged)
+    assert all(isinstance(j, Judged) for j in judged)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["audit", "--paper", "arbitrary"], "arbitrary-participation"),
+        (["audit", f"{PAPER}/claim/q"], "claim"),
+        (["audit", "no-paper/x"], "no-paper"),
+        (["audit", f"{PAPER}/claim/a", "--write"], "--write"),
+        (["audit", f"{PAPER}/claim/a", "--paper", "fedau"], "fedau"),
+        (["refute", "suprema-at-different-round"], "suprema-at-different-rounds"),
+        (["refute", f"{PAPER}/erratum/nothing-of-the-sort"], "refutation"),
+        (["audit", "--verdict", "wrong"], "--verdict"),
+    ],
+)
+def test_bad_input_is_one_line_on_standard_error(trial, capsys, arguments, named):
+    code, out, err = run(capsys, *arguments)
+    assert (code, out) == (2, "") and err.startswith("fedbounds: ") and err.count("\n") == 1 and named in err
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "suprema-at-different-rounds",
+        f"{PAPER}/erratum/suprema-at-different-rounds",
+        f"{PAPER}/repair/suprema-at-different-rounds",
+        f"{PAPER}/proposition-4.1[printed]",
+        "proposition-4.1[printed]",
+        f"{PAPER}/corollary-4.3[explicit]",
+    ],
+)
+def test_an_erratum_is_found_by_every_name_it_has(capsys, name):
+    code, out, _ = run(capsys, "refute", name)
+    assert code == 0 and out.startswith(f"{PAPER}/erratum/suprema-at-different-rounds")
+
+
+def test_refute_prints_hypotheses_lines_both_sides_and_what_holds_instead(capsys):
+    code, out, _ = run(capsys, "refute", "suprema-at-different-rounds")
+    assert code == 0
+    order = [
+        "bounded-divergence: max_n |v_n|^2 <= d^2: 1 <= 1, holds",
+        "left-hand side of (5) in round 0 = 1",
+        "d^2 = 1 < least beta^2 + nu^2 = 2",
+        "round 0 alone: 1 >= 1",
+        "Verdict: refuted",
+        "Instead: beta <= d and nu <= d separately",
+        f"{PAPER}/proposition-4.1[repaired]",
+    ]
+    places = [out.index(line) for line in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("erratum", room_errata(PAPER), ids=lambda e: e.id)
+def test_every_refutation_is_one_json_document(capsys, erratum):
+    code, out, _ = run(capsys, "refute", erratum.id, "--json")
+    document = json.loads(out)
+    assert code == 0 and document["schema"] == "fedbounds.refute/1" and document["verdict"] == "refuted"
+    assert all(check["holds"] for check in document["hypotheses"])
+    assert document["true"]["decimal"] > document["claimed"]["decimal"]
+    assert document["repair"][0]["id"] == f"{PAPER}/repair/{erratum.id}"
+
+
+def test_a_refutation_that_fails_exits_with_one(capsys, monkeypatch):
+    from dataclasses import replace
+
+    from bounds.papers.arbitrary_participation import errata
+
+    sound = errata.ERRATA[0]
+    swapped = replace(sound, replay=lambda: replace(sound.replay(), claimed=2, true=1))
+    monkeypatch.setattr(errata, "ERRATA", (swapped, *errata.ERRATA[1:]))
+    code, out, _ = run(capsys, "refute", sound.id)
+    assert code == 1 and "Verdict: unknown (the counterexample does not exceed the claim" in out

@@ -1,0 +1,90 @@
+"""The adversary climbs, is deterministic, stays covered, and finds the paper's errors again without being told."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bounds.audit.claim import ResultForm
+from bounds.audit.docket import room_claims
+from bounds.registry import load
+from empirical.adversary import DEEP, LIGHT, climb, exposure, ratio, searched
+from empirical.instances.blind import NOT_SEARCHED, SEARCHES, NoiseDriven, Sighting, blind_test, stated
+from empirical.instances.drawing import draw
+from empirical.instances.judging import hears, judged_on_instances
+from empirical.instances.trials import form_sides, trial
+
+THEOREM, LEMMA = load("arbitrary-participation/theorem-3.1"), load("arbitrary-participation/lemma-c.1")
+CLAIM = ResultForm(THEOREM, THEOREM.form("sharp"))
+
+
+def test_climbing_raises_every_instance_and_keeps_it_covered() -> None:
+    claim, start = CLAIM.claim(), draw(np.random.default_rng(1), 20, (3, 2, 2, 2, 6), rippled=False, wide=False)
+    end = climb(start, lambda y: form_sides(claim, y), 40, np.random.default_rng(2))
+    before, after = ratio(form_sides(claim, start)), ratio(form_sides(claim, end))
+    assert (after >= before).all() and after.max() > 1.2 * before.max()
+    assert (after[np.isfinite(before)] > -np.inf).all() and after.max() <= 1
+
+
+def test_the_adversary_can_aim_at_one_term() -> None:
+    claim, start = CLAIM.claim(), draw(np.random.default_rng(3), 20, (3, 1, 1, 1, 12), rippled=False, wide=False)
+    score = exposure("initial gap")
+    end = climb(start, lambda y: form_sides(claim, y), 40, np.random.default_rng(4), score)
+    assert score(form_sides(claim, end)).max() > score(form_sides(claim, start)).max() > -np.inf
+
+
+def test_the_same_seed_is_the_same_search() -> None:
+    claim = ResultForm(LEMMA, LEMMA.form("printed")).claim()
+    how = trial(claim)
+    assert how is not None
+    once, again = (searched(claim, how, LIGHT, seed=5) for _ in range(2))
+    assert once.worst == again.worst and once.instance == again.instance
+
+
+def test_participation_that_follows_the_noise_has_the_known_limit() -> None:
+    """Two clients with standard normal noise, the larger takes part, gamma = 0.01: E x_t^2 is least just above 1/pi."""
+    one = np.ones(1)
+    z = NoiseDriven(one, one, -10 * one, 2 * one, 1e6 * one, one, 0.01 * one, one)
+    assert z.least_gradient()[0, 0] == pytest.approx(1 / np.pi + 0.01 / 2 * (1 - 1 / np.pi), rel=1e-3)
+
+
+@pytest.fixture(scope="module")
+def sightings() -> dict[str, Sighting]:
+    return {s.error: s for s in blind_test()}
+
+
+def test_the_blind_searches_find_the_papers_errors_again(sightings: dict[str, Sighting]) -> None:
+    found = {error for error, sighting in sightings.items() if sighting.found}
+    assert found == set(SEARCHES)
+    without_a_hint = {error for error in found if "hint" not in sightings[error].where}
+    assert len(without_a_hint) == 7
+    for error in found:
+        finding = sightings[error].finding
+        assert finding is not None and finding.instance["left"] > finding.instance["right"]
+
+
+def test_the_blind_searches_assume_only_what_the_paper_states() -> None:
+    assert {a.name for a in stated("theorem-3.1", "explicit").assumptions} == {
+        "smooth", "unbiased-noise", "participation-divergence", "cohort-divergence", "window-divergence", "weights",
+    }  # fmt: skip
+
+
+def test_errors_without_a_search_are_listed_with_the_reason(sightings: dict[str, Sighting]) -> None:
+    missed = {error for error, sighting in sightings.items() if not sighting.found}
+    assert missed == set(NOT_SEARCHED) and all(sightings[error].where for error in missed)
+
+
+def test_every_searched_error_is_an_erratum_of_the_paper(sightings: dict[str, Sighting]) -> None:
+    from bounds.papers.arbitrary_participation.errata import ERRATA
+
+    assert set(sightings) <= {erratum.id for erratum in ERRATA}
+
+
+@pytest.mark.long
+def test_a_deep_search_refutes_nothing_but_the_false_claims() -> None:
+    for claim in room_claims("arbitrary-participation"):
+        if hears(claim):
+            finding = judged_on_instances(claim, DEEP)
+            subject = claim.subject
+            false = isinstance(subject, ResultForm) and (subject.form.refuted_by or subject.form.order_only)
+            assert false or not finding.refuted, f"{claim.id}: {finding.instance}"
