@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from bounds.audit.ledger import committed_verdict
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
 from bounds.result import Condition, Derived, Form, Result
@@ -185,7 +186,7 @@ def evaluate(
     )
     valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if checks else np.asarray(True)
     statuses = _assumption_statuses(chosen, assume, checked or {})
-    verdict = "refuted" if chosen.refuted_by else "unknown"
+    verdict = committed_verdict(result, chosen)
     why_not = _reasons(chosen, valid, checks, known, statuses)
     return Evaluation(
         result=result,

@@ -198,6 +198,12 @@ class Result:
     default: str
     statement: str = ""
 
+    def __post_init__(self) -> None:
+        letters = {quantity.symbol for quantity in self.notation.values()}
+        for form in self.forms:
+            if unknown := sorted(map(str, form.symbols - letters)):
+                raise FedboundsError(f"{self.key}[{form.name}]: not a letter of the notation: {', '.join(unknown)}")
+
     @property
     def paper(self) -> str:
         """The part of the key before the slash."""

@@ -58,6 +58,8 @@ class Schema:
             wanted = self.relation(setting, premises)
         except Unfit as reason:
             return Finding(False, "axiom", str(reason))
+        except KeyError as name:
+            return Finding(False, "axiom", f"{name} is not one of the atoms: {', '.join(setting.atoms)}")
         equal = (
             conclusion.op == wanted.op and same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
         )

@@ -19,6 +19,10 @@ Relator = Literal["<=", "=="]
 class Relation:
     r"""left <= right, or left == right, kept as two sides because sympy would evaluate the relation.
 
+    Args:
+        left, right, op: the relation.
+        strict: whether left < right is known, so that one may divide by the slack; for conditions, not for steps.
+
     Example:
         >>> x = sp.Symbol("x", positive=True)
         >>> str(Relation(x, 2 * x))
@@ -28,6 +32,7 @@ class Relation:
     left: sp.Expr
     right: sp.Expr
     op: Relator = "<="
+    strict: bool = False
 
     @property
     def slack(self) -> sp.Expr:
@@ -41,7 +46,7 @@ class Relation:
         return f"{sp.latex(self.left)} {op} {sp.latex(self.right)}"
 
     def __str__(self) -> str:
-        return f"{self.left} {self.op} {self.right}"
+        return f"{self.left} {'<' if self.strict else self.op} {self.right}"
 
 
 @dataclass(frozen=True, eq=False)

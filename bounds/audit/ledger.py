@@ -6,11 +6,13 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from bounds.audit.docket import Judged
 from bounds.errors import FedboundsError
-from bounds.registry import room
+from bounds.registry import paper_names, room
+from bounds.result import Form, Result
 
 NAME = "ledger.json"
 
@@ -57,6 +59,28 @@ def read_ledger(paper: str) -> dict[str, dict[str, object]]:
         return json.loads(path.read_text())["claims"]
     except (ValueError, KeyError, TypeError) as error:
         raise FedboundsError(f"{path} is not a ledger ({error}); write it anew with fedbounds audit --write") from None
+
+
+@lru_cache(maxsize=64)
+def _committed(paper: str) -> dict[str, dict[str, object]]:
+    return read_ledger(paper)
+
+
+def committed_verdict(result: Result, form: Form) -> str:
+    """What the committed ledger says of a form: proved, survived, refuted or unknown.
+
+    A result that is not the one in the registry has no verdict, whatever its key; without a ledger a form that an erratum
+    refutes is refuted and every other one unknown.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> committed_verdict(theorem, theorem.form("explicit"))
+        'proved'
+    """
+    ours = result.paper in paper_names() and any(r is result for r in room(result.paper).RESULTS)
+    entry = _committed(result.paper).get(f"{result.key}[{form.name}]") if ours else None
+    return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
 
 
 def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:

@@ -76,7 +76,7 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
         tries = 12 if coefficients else 60
         at, found = _sampled(expression, system.facts, values, tries)
         if at is not None:
-            return Finding(False, "exact rationals", f"false at {at}")
+            return Finding(False, "exact rationals", f"false at {at}" if at else "it is negative")
         numerator, denominator = _fraction(expression)
     except sp.PolynomialError:
         return Finding(False, "coefficients, z3", f"{_short(expression)} is not rational")
@@ -161,7 +161,14 @@ def counterexample(
     tries: int = 60,
 ) -> str | None:
     """Exact rational values at which the facts hold and the expression is negative, as text."""
-    return _sampled(expression, facts, substitution, tries)[0]
+    try:
+        return _sampled(expression, facts, substitution, tries)[0]
+    except sp.PolynomialError:  # roots, floors and named numbers get letters of their own
+        plain, system = _plain(expression, [Relation(sp.S.Zero, fact) for fact in facts])
+    try:
+        return _sampled(plain, system.facts, None, tries)[0]
+    except sp.PolynomialError:
+        return None
 
 
 def _sampled(
@@ -362,14 +369,21 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
         >>> x, y = sp.symbols("x y", nonnegative=True)
         >>> never_zero(1 + x, ()), never_zero(x, ()), never_zero(x - y, [Relation(y + 1, x)])
         (True, False, True)
+        >>> never_zero(x - y, [Relation(y, x)]), never_zero(x - y, [Relation(y, x, strict=True)])
+        (False, True)
     """
     plain, system = _plain(expression, facts)
     try:
         factors = [f for part in _fraction(plain) for f, _ in sp.factor_list(part)[1]]
+        strict = [f for fact in facts if fact.strict for f, _ in sp.factor_list(_fraction(fact.slack)[0])[1]]
     except sp.PolynomialError:
         return False
     return not plain.is_zero and all(
-        f.is_positive or _unsatisfiable(system.facts, lambda z, f=f: (z(sp.expand(f)) == 0,), RLIMIT) for f in factors
+        f.is_positive
+        or f in strict
+        or -f in strict
+        or _unsatisfiable(system.facts, lambda z, f=f: (z(sp.expand(f)) == 0,), RLIMIT)
+        for f in factors
     )
 
 
@@ -389,7 +403,11 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
     _, system = _plain(sp.Add(*{s for e in slacks for s in e.free_symbols}), facts)
     if any(e.is_negative for e in (*slacks, *system.facts) if e.is_number):
         return Finding(False, "exact rationals", f"no values satisfy {said}")
-    if _sampled(sp.S.Zero, system.facts, None, 200)[1]:
+    try:
+        witnesses = _sampled(sp.S.Zero, system.facts, None, 200)[1]
+    except sp.PolynomialError:
+        return Finding(True, "none", f"whether {said} can hold together is not decided")
+    if witnesses:
         return Finding(True, "exact rationals", f"values were found that satisfy {said}")
     if _by_z3(sp.S.NegativeOne, sp.S.One, system.facts, RLIMIT):
         return Finding(False, "z3", f"no values satisfy {said}")

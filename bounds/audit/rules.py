@@ -60,6 +60,9 @@ class Combine:
         found = prove(residual, known)
         if not found.holds and gram_symbols(residual):
             found = nonnegative_form(residual, known)
+        if not found.holds and premises:
+            left_over = sp.cancel(sp.together(residual))
+            found = Finding(False, found.method, f"the premises leave {left_over} >= 0 to show: {found.evidence}")
         used = sum(1 for m in self.multipliers if m != 0)
         return Finding(found.holds, f"combination of {used}; {found.method}" if used else found.method, found.evidence)
 

@@ -12,10 +12,10 @@ from bounds.assumptions import Assumption
 from bounds.audit.claim import Claim, Relation, ResultForm
 from bounds.audit.court import Court
 from bounds.audit.docket import Docket
-from bounds.audit.nonnegative import Finding, prove, same, satisfiable
+from bounds.audit.nonnegative import Finding, never_zero, prove, same, satisfiable
 from bounds.audit.vectors import Atom
 from bounds.audit.verdict import Verdict
-from bounds.errors import FedboundsError
+from bounds.errors import FedboundsError, unknown_name
 from bounds.measures import Measure
 from bounds.result import Condition, Form, Result
 from bounds.symbols import Notation
@@ -100,6 +100,12 @@ class Proof:
     ends: Mapping[str, str]
     left: sp.Expr | None = None
     substitute: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        forms = [form.name for form in self.result.forms]
+        for name in self.ends:
+            if name not in forms:
+                raise unknown_name(f"form of {self.result.key} where {self.id} ends", name, forms)
 
     def step(self, name: str) -> Step | None:
         """The step with this id, if there is one."""
@@ -186,6 +192,8 @@ def try_step(subject: StepOf, docket: Docket) -> Verdict:
         return Verdict("unknown", "steps", "graph", f"the rule needs {', '.join(missing)}, not among the premises")
     if step.conclusion.op == "==" and not getattr(step.rule, "equalities", False):
         return Verdict("unknown", "steps", "graph", f"{type(step.rule).__name__} shows inequalities, not {step.conclusion}")
+    if step.conclusion.strict:
+        return Verdict("unknown", "steps", "graph", f"no rule shows a strict inequality, as in {step.conclusion}")
     relations = [relation_of(docket, proof, name) for name in names]
     facts = [condition_fact(p) for p in step.premises if isinstance(p, Condition)]
     facts += domain_facts(proof.result.notation)
@@ -219,6 +227,8 @@ def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
                 if grows is not None and sp.limit(side, grows, sp.oo).is_extended_positive:
                     continue
                 found = prove(side, facts)
+                if found.holds and wanted.strict and not never_zero(side, facts):
+                    found = Finding(False, found.method, "both sides may be equal")
                 if not found.holds:
                     return f"{name} needs {condition.text}, which does not follow: {found.evidence}"
     return ""
@@ -251,12 +261,12 @@ def about_constants(relation: Relation) -> bool:
 
 
 def condition_fact(condition: Condition) -> Relation:
-    """A condition as left <= right (strict ones weakened) or left == right."""
+    """A condition as left <= right or left == right."""
     if condition.op == "==":
         return Relation(condition.left, condition.right, "==")
     if condition.op in ("<=", "<"):
-        return Relation(condition.left, condition.right)
-    return Relation(condition.right, condition.left)
+        return Relation(condition.left, condition.right, strict=condition.op == "<")
+    return Relation(condition.right, condition.left, strict=condition.op == ">")
 
 
 @dataclass(frozen=True)
@@ -270,18 +280,27 @@ class Trace:
 
 
 def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
-    """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used."""
+    """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used.
+
+    Raises:
+        FedboundsError: a step rests on itself.
+    """
     seen: dict[str, Verdict] = {}
     visited: set[tuple[str, frozenset[str], bool, bool]] = set()
     assumptions: set[str] = set()
     conditions: list[Condition] = []
     prescribed: list[tuple[sp.Symbol, sp.Expr]] = []
 
+    path: list[str] = []
+
     def visit(current: Proof, step: Step, discharged: frozenset[str], conditional: bool, sets: bool) -> None:
         claim_id = f"{current.id}/{step.id}"
+        if claim_id in path:
+            raise FedboundsError(f"{claim_id} rests on itself: {' -> '.join([*path, claim_id])}")
         if (claim_id, discharged, conditional, sets) in visited:
             return
         visited.add((claim_id, discharged, conditional, sets))
+        path.append(claim_id)
         seen[claim_id] = docket.verdict(claim_id)
         own_steps = getattr(step.rule, "prescribes", ())
         prescribed.extend(own_steps if sets else ())
@@ -296,7 +315,8 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
             else:
                 own = {name for name, _ in getattr(step.rule, "discharges", ())} if premise == source else set()
                 local = current.step(premise)
-                other = docket.claims[premise].subject if local is None else None
+                claim = docket.claims.get(premise)  # none where the name is wrong; then its step is not proved
+                other = claim.subject if local is None and claim else None
                 if local is not None:
                     visit(current, local, discharged | own, below, sets_below)
                 elif isinstance(other, StepOf):
@@ -304,6 +324,7 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
                 elif isinstance(other, ResultForm):
                     seen[premise] = docket.verdict(premise)
                     assumptions.update({a.name for a in other.form.assumptions} - discharged - own)
+        path.pop()
 
     visit(proof, end, frozenset(), True, True)
     return Trace(tuple(seen.items()), frozenset(assumptions), tuple(dict.fromkeys(conditions)), tuple(prescribed))
@@ -363,7 +384,8 @@ def _covered(condition: Condition, form: Form) -> bool:
     facts = [condition_fact(c) for c in form.conditions]
     wanted = condition_fact(condition)
     sides = [wanted.slack] if wanted.op == "<=" else [wanted.slack, -wanted.slack]
-    return all(prove(side, facts).holds for side in sides)
+    strictly = not wanted.strict or never_zero(wanted.slack, facts)
+    return strictly and all(prove(side, facts).holds for side in sides)
 
 
 @dataclass(frozen=True, eq=False)

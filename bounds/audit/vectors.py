@@ -29,7 +29,9 @@ class Atom:
         of: for a gradient, "F_n" or "f".
         per_client: whether it differs between clients (else its mean over the clients is itself).
         mean: the name of its mean over the bracket's clients (and, in a window, rounds and local steps); "0" if that
-        is 0. meaning: in words.
+            is 0.
+        meaning: in words.
+        still: whether it stays the same from round to round and step to step of a window, weights included.
     """
 
     name: str

@@ -403,7 +403,6 @@ def test_the_limits_and_the_errata_are_those_of_the_statements():
     refuted = {" ".join(key): form.refuted_by for key, (_, form) in FORMS.items() if form.refuted_by}
     assert refuted == {
         "proposition-4.1 printed": "suprema-at-different-rounds",
-        "corollary-4.3 explicit": "suprema-at-different-rounds",
         "corollary-4.8 explicit": "suprema-at-different-rounds",
         "proposition-4.4 printed": "ergodic-but-not-uniformly",
         "proposition-4.6 printed": "long-run-variance-at-finite-window",
@@ -448,7 +447,7 @@ def test_participants_stand_for_the_weights_wherever_these_are_used(key):
 # --- the letters ---------------------------------------------------------------------------------------------------
 
 EDGES = {  # letters: (values at the edge that are legal, values just beyond it)
-    "L gamma eta s": ((1e-300, 1e300), (0, -1, math.inf)),
+    "L gamma eta s r": ((1e-300, 1e300), (0, -1, math.inf)),
     "F sigma nu beta delta d upsilon upsilonhat gradsq windowvar": ((0, 1e300), (-1e-300, math.inf)),
     "I P T S N E M": ((1, 10**9), (0, 1.5, math.inf)),
     "rho sumsq": ((1e-300, 1), (0, 1.0000001)),
@@ -465,7 +464,7 @@ def test_every_letter_has_the_domain_of_what_it_stands_for():
             for bad in illegal:
                 with pytest.raises(FedboundsError, match=f"^{name} = .* is outside its domain"):
                     n[name].check(np.array(float(bad)))
-    assert [name for name in n if n[name].default is not None] == ["s", "theta"]
+    assert [name for name in n if n[name].default is not None] == ["s", "theta", "r"]
     assert [name for name in n if n[name].shape] == ["qbar"]
 
 
@@ -483,3 +482,21 @@ def test_constants_may_be_given_by_their_concepts():
 def test_more_participants_than_clients_are_refused_with_the_rule_that_breaks():
     with pytest.raises(FedboundsError, match=r"^upsilon = nan .*; it follows from N = 5, S = 10 \(S of N uniformly"):
         value("proposition-4.7", N=5, S=10, P=3, d=1)
+
+
+def test_the_tuned_constants_are_nowhere_above_the_rounded_ones_at_the_largest_step_sizes():
+    theorem = load("arbitrary-participation/theorem-3.1")
+    at = dict(L=1, F=1, I=3, P=4, rho=0.5, sigma=1, nu=1, beta=1, delta=1, gamma=1 / 144, eta=6)
+    for T in (8, 11, 4000, 4003):
+        tuned, worst = (evaluate(theorem, at | dict(T=T), form=f).terms for f in ("sharp:tuned", "sharp:worst"))
+        assert all(tuned[name] <= worst[name] for name in worst)
+    assert float(tuned["cohort divergence"] / worst["cohort divergence"]) == pytest.approx(0.476, abs=1e-3)
+    assert float(tuned["participation divergence"] / worst["participation divergence"]) == pytest.approx(0.625, abs=1e-3)
+
+
+def test_tuning_r_lets_the_window_divergence_come_close_to_one_instead_of_six():
+    theorem = load("arbitrary-participation/theorem-3.1")
+    known = dict(L=1, F=5, I=2, P=2, T=10**6, rho=0.7, sigma=0.7, nu=2, beta=0.5, delta=0.3)
+    chosen = optimise(theorem, known, over=("gamma", "eta", "r"), within={"eta": (1, 1000)}, form="sharp:tuned")
+    explicit = optimise(theorem, known, over=("gamma", "eta"), within={"eta": (1, 1000)}, form="explicit")
+    assert chosen.value < 1.03 * 0.09 < 0.55 < explicit.value * 1.01

@@ -101,6 +101,8 @@ def test_an_average_may_stand_beside_a_minimum_with_a_note():
 def test_orders_and_refuted_forms_are_marked():
     table = compare([(REGULARIZED, "printed"), (REGULARIZED, "explicit")], ("T", ROUNDS), KNOWN | {"d": 1})
     assert any("hides constants" in note for note in table.notes)
+    bounded = load("arbitrary-participation/proposition-4.1")
+    table = compare([(bounded, "printed"), (bounded, "repaired")], ("d", np.array([1.0, 2.0])), {})
     assert any("refuted by erratum suprema-at-different-rounds" in note for note in table.notes)
 
 

@@ -72,7 +72,9 @@ def test_a_mean_over_clients_of_fixed_weights_is_a_number():
 
 def test_every_term_of_every_form_encloses_itself():
     theorem = load("arbitrary-participation/theorem-3.1")
-    at = dict(L=1.5, F=5, I=2, P=3, T=800, gamma=1e-3, eta=6, rho=0.7, sigma=0.5, nu=2, beta=0.5, delta=0.1, sumsq=0.3)
+    at = dict(
+        L=1.5, F=5, I=2, P=3, T=800, gamma=1e-3, eta=6, rho=0.7, sigma=0.5, nu=2, beta=0.5, delta=0.1, sumsq=0.3, r=0.4
+    )
     for form in theorem.forms:
         for term in form.terms:
             names = tuple(sorted(term.expression.free_symbols, key=str))

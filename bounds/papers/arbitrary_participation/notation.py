@@ -114,6 +114,14 @@ NOTATION = Notation(
             OPEN_UNIT_INTERVAL,
             default=0.9,
         ),
+        Quantity(
+            "r",
+            "r",
+            "odds w/(1 - w) of the window divergence's weight w in Jensen's inequality",
+            "jensen_odds",
+            POSITIVE,
+            default=7 / 17,
+        ),
         Quantity("E", "E", "most rounds in a row that a client is unavailable", "unavailable_rounds", COUNT),
         Quantity("M", "M", "oracle calls per client and window when waiting for all", "oracle_calls", COUNT),
     ]

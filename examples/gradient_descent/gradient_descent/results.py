@@ -8,9 +8,7 @@ from gradient_descent.notation import BELOW, NOTATION, SMOOTH
 
 L, F, T, eta = NOTATION.L, NOTATION.F, NOTATION.T, NOTATION.eta
 
-LEAST = Measure(
-    "minimum", "rounds", "squared gradient norm of f", r"\min_{t<T}\|\nabla f(x_t)\|^2", GRADIENT**2
-)
+LEAST = Measure("minimum", "rounds", "squared gradient norm of f", r"\min_{t<T}\|\nabla f(x_t)\|^2", GRADIENT**2)
 CAP = Condition(eta, "<", 2 / L, "each step must descend", limits=eta)
 
 THEOREM = Result(

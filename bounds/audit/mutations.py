@@ -1,0 +1,380 @@
+"""Planted errors: does any court notice when a result or a step of the first paper is changed?
+
+A mutation changes one thing in a docket: a constant, a condition, an assumption, a premise, an exponent. The claims that are
+concerned (the changed one, the steps and forms that use it directly, its units, the limits about it) are tried once as they
+stand and once after the change, every other claim being taken at its best, so that what is caught is caught by the change
+alone. A court catches it if its verdict on some claim gets worse. A mutation that none catches is a gap.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+
+import sympy as sp
+
+from bounds.assumptions import Assumption
+from bounds.audit.claim import Claim, ResultForm
+from bounds.audit.counterexample import Erratum, Replay
+from bounds.audit.court import Court, courts
+from bounds.audit.docket import Docket, room_claims
+from bounds.audit.limits import Limit
+from bounds.audit.steps import Premise, Proof, Step, StepOf
+from bounds.audit.units import units_claim
+from bounds.audit.vectors import Atom
+from bounds.audit.verdict import Verdict
+from bounds.errors import FedboundsError
+from bounds.registry import PAPERS
+from bounds.result import Condition, Form, Term
+
+PAPER = "arbitrary-participation"
+INSTANCES, MEASURED = "instances", ("lemma", "proposition", "remark")  # what is cheap to measure
+FLIPPED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<", "==": "<="}
+Claims = dict[str, Claim]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One planted error.
+
+    Args:
+        name: where and what.
+        kind: e.g. "constant", "condition", "assumption", "premise", "index".
+        plants: from the claims of the paper, those that change and the ids of those to be tried, in this order.
+    """
+
+    name: str
+    kind: str
+    plants: Callable[[Claims], tuple[Claims, tuple[str, ...]]]
+
+
+@dataclass(frozen=True)
+class Catch:
+    """Who noticed a mutation (court to claim and reason); nobody did if this is empty."""
+
+    mutation: Mutation
+    by: Mapping[str, str]
+
+
+@dataclass
+class Bench:
+    """The paper's claims with their verdicts as they stand, for all mutations.
+
+    Args:
+        claims: by id.
+        courts: who tries them.
+    """
+
+    claims: Claims
+    courts: tuple[Court, ...]
+    _found: dict[tuple[str, str], Verdict] = field(default_factory=dict)
+
+    @staticmethod
+    def of(only: Sequence[Court] | None = None) -> Bench:
+        """The first paper's, before every installed court."""
+        return Bench({c.id: c for c in room_claims(PAPER)}, tuple(courts() if only is None else only))
+
+    def judged(self, mutation: Mutation) -> Catch:
+        """Which courts notice the mutation: for each the first claim whose verdict gets worse."""
+        changed, concerned = mutation.plants(self.claims)
+        claims = self.claims | changed
+        caught: dict[str, str] = {}
+        for claim_id in concerned:
+            for court in self.courts:
+                if court.name in caught or not _concerns(court, claims[claim_id]):
+                    continue
+                before = self._verdict(court, claim_id)
+                if before is None:
+                    continue
+                if why := worse(before, tried(court, claims, claim_id)):
+                    caught[court.name] = f"{claim_id.partition('/')[2]}: {why}"
+        return Catch(mutation, caught)
+
+    def _verdict(self, court: Court, claim_id: str) -> Verdict | None:
+        if claim_id not in self.claims or not court.hears(self.claims[claim_id]):
+            return None
+        key = (court.name, claim_id)
+        if key not in self._found:
+            self._found[key] = tried(court, self.claims, claim_id)
+        return self._found[key]
+
+
+def _concerns(court: Court, claim: Claim) -> bool:
+    subject = claim.subject
+    if court.name == INSTANCES and isinstance(subject, ResultForm) and subject.result.kind not in MEASURED:
+        return False
+    return court.hears(claim)
+
+
+def tried(court: Court, claims: Claims, claim_id: str) -> Verdict:
+    """One court's verdict on one claim, all others being what they should be; an error is a verdict too."""
+    docket = Docket(PAPER, claims, (court,))
+    best = Verdict("proved", "none", "taken at its best", "")
+    others = {name: replace(best, outcome="refuted") if c.kind == "erratum" else best for name, c in claims.items()}
+    docket._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
+    try:
+        return court.tries(claims[claim_id], docket)
+    except FedboundsError as error:
+        return Verdict("unknown", court.name, "error", str(error))
+
+
+def worse(before: Verdict, after: Verdict) -> str:
+    """Why a verdict is worse than another; empty if it is not.
+
+    Example:
+        >>> proved = Verdict("proved", "steps", "", "")
+        >>> worse(proved, Verdict("unknown", "steps", "graph", "its premise L1.9 is not an earlier step"))
+        'unknown, its premise L1.9 is not an earlier step'
+        >>> worse(Verdict("unknown", "steps", "", ""), proved)
+        ''
+    """
+    flags = [flag for flag in after.flags if flag not in before.flags]
+    lost = before.outcome != "unknown" and after.outcome != before.outcome
+    if lost and not (before.outcome == "survived" and after.outcome == "proved"):
+        return f"{after.outcome}, {after.evidence}"
+    return f"flagged {', '.join(flags)}" if flags else ""
+
+
+# --- Changes of a form ------------------------------------------------------------------------------------------------
+
+
+def in_form(place: str, kind: str, what: str, change: Callable[[Form], Form]) -> Mutation:
+    """A change of one form, e.g. of "theorem-3.1[explicit]"; its proof, its units and its limits see it."""
+
+    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
+        subject = claims[f"{PAPER}/{place}"].subject
+        assert isinstance(subject, ResultForm)
+        old, new = subject.form, change(subject.form)
+        result = replace(subject.result, forms=tuple(new if f is old else f for f in subject.result.forms))
+        changed: Claims = {}
+        for form in result.forms:
+            whole = ResultForm(result, form)
+            changed |= {c.id: c for c in (whole.claim(), units_claim(whole))}
+        for proof in proofs(claims):
+            if proof.result is subject.result:
+                changed |= {c.id: c for c in replace(proof, result=result).claims()}
+        limits = {c.id: c for c in _limits_about(claims, old.terms, new.terms)}
+        concerned = (subject.id, f"{subject.id}/units", *limits, *users(claims, subject.id))
+        return changed | limits, concerned
+
+    return Mutation(f"{place}: {what}", kind, plants)
+
+
+def _limits_about(claims: Claims, old: tuple[Term, ...], new: tuple[Term, ...]) -> Iterator[Claim]:
+    """The limits that speak of these terms, with the others in their place."""
+    for claim in claims.values():
+        limit = claim.subject
+        if isinstance(limit, Limit) and (limit.left == old or limit.right == old):
+            left, right = (new if side == old else side for side in (limit.left, limit.right))
+            yield replace(limit, left=left, right=right).claim(PAPER)
+
+
+def on_term(name: str, change: Callable[[sp.Expr], sp.Expr]) -> Callable[[Form], Form]:
+    """A change of one term."""
+    return lambda form: replace(
+        form,
+        terms=tuple(replace(t, expression=change(t.expression)) if t.name == name else t for t in form.terms),
+    )
+
+
+def without_term(name: str) -> Callable[[Form], Form]:
+    """A term less."""
+    return lambda form: replace(form, terms=tuple(t for t in form.terms if t.name != name))
+
+
+def on_condition(index: int, change: Callable[[Condition], Condition | None]) -> Callable[[Form], Form]:
+    """A condition changed, or dropped (None)."""
+
+    def changed(form: Form) -> Form:
+        found = [change(c) if k == index else c for k, c in enumerate(form.conditions)]
+        return replace(form, conditions=tuple(c for c in found if c is not None))
+
+    return changed
+
+
+def flipped(condition: Condition) -> Condition:
+    """The opposite inequality."""
+    return replace(condition, op=FLIPPED[condition.op])
+
+
+def without_assumption(name: str) -> Callable[[Form], Form]:
+    """An assumption less."""
+    return lambda form: replace(form, assumptions=tuple(a for a in form.assumptions if a.name != name))
+
+
+def prescribing(name: str, change: Callable[[sp.Expr], sp.Expr]) -> Callable[[Form], Form]:
+    """Another step size or interval."""
+    return lambda form: replace(form, prescribes={**form.prescribes, name: change(form.prescribes[name])})
+
+
+def times(factor: str) -> Callable[[sp.Expr], sp.Expr]:
+    """Multiplied by a number."""
+    return lambda expression: sp.Rational(factor) * expression
+
+
+# --- Changes of a step, of its proof, of a limit, of a counterexample --------------------------------------------------
+
+
+def proofs(claims: Claims) -> list[Proof]:
+    """Every proof among the claims."""
+    found = {id(c.subject.proof): c.subject.proof for c in claims.values() if isinstance(c.subject, StepOf)}
+    return list(found.values())
+
+
+def users(claims: Claims, claim_id: str) -> Iterator[str]:
+    """The claims that use one directly: steps that have it among their premises, forms that it ends."""
+    changed = claims[claim_id].subject
+    for claim in claims.values():
+        user = claim.subject
+        if isinstance(user, StepOf):
+            local = (
+                isinstance(changed, StepOf) and user.proof is changed.proof and changed.step.id in user.step.premises
+            )
+            if claim_id in user.step.premises or local:
+                yield claim.id
+    if isinstance(changed, StepOf):
+        for form, step in changed.proof.ends.items():
+            if step == changed.step.id:
+                yield f"{changed.proof.result.key}[{form}]"
+
+
+def in_step(place: str, kind: str, what: str, change: Callable[[Step], Step]) -> Mutation:
+    """A change of one step, e.g. of "lemma-c.1/L1.4"; the steps and forms that use it see it."""
+    name = f"{PAPER}/{place.rpartition('/')[0]}"
+
+    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
+        proof = next(p for p in proofs(claims) if p.id == name)
+        steps = tuple(change(s) if f"{name}/{s.id}" == f"{PAPER}/{place}" else s for s in proof.steps)
+        changed = {c.id: c for c in replace(proof, steps=steps).claims()}
+        return changed, (f"{PAPER}/{place}", *users(claims, f"{PAPER}/{place}"))
+
+    return Mutation(f"{place}: {what}", kind, plants)
+
+
+def concluding(
+    left: Callable[[sp.Expr], sp.Expr] | None, right: Callable[[sp.Expr], sp.Expr] | None
+) -> Callable[[Step], Step]:
+    """Other sides of the conclusion."""
+
+    def changed(step: Step) -> Step:
+        old = step.conclusion
+        sides = (side if how is None else how(side) for how, side in ((left, old.left), (right, old.right)))
+        return replace(step, conclusion=replace(old, **dict(zip(("left", "right"), sides, strict=True))))
+
+    return changed
+
+
+def turned(step: Step) -> Step:
+    """The opposite inequality."""
+    old = step.conclusion
+    return replace(step, conclusion=replace(old, left=old.right, right=old.left))
+
+
+def premised(change: Callable[[Premise], Premise | None]) -> Callable[[Step], Step]:
+    """Premises changed, or dropped (None)."""
+
+    def changed(step: Step) -> Step:
+        found = [change(p) for p in step.premises]
+        return replace(step, premises=tuple(p for p in found if p is not None))
+
+    return changed
+
+
+def unassumed(name: str) -> Callable[[Step], Step]:
+    """A step without one of its assumptions."""
+    return premised(lambda p: None if isinstance(p, Assumption) and p.name == name else p)
+
+
+def unconditional(step: Step) -> Step:
+    """A step without its conditions."""
+    return premised(lambda p: None if isinstance(p, Condition) else p)(step)
+
+
+def instead(old: str, new: str) -> Callable[[Step], Step]:
+    """A step that rests on another one."""
+    return premised(lambda p: new if p == old or (isinstance(p, str) and p.endswith(f"/{old}")) else p)
+
+
+def ruled(**fields: object) -> Callable[[Step], Step]:
+    """A step whose rule has other fields."""
+    return lambda step: replace(step, rule=replace(step.rule, **fields))  # pyright: ignore[reportArgumentType]
+
+
+def in_atom(proof_name: str, atom: str, kind: str, what: str, step_ids: Iterable[str], **fields: object) -> Mutation:
+    """Another meaning of one vector; the steps named see it."""
+
+    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
+        proof = next(p for p in proofs(claims) if p.id == f"{PAPER}/{proof_name}")
+        atoms: dict[str, Atom] = dict(proof.setting.atoms)
+        atoms[atom] = replace(atoms[atom], **fields)  # pyright: ignore[reportArgumentType]
+        new = replace(proof, setting=replace(proof.setting, atoms=atoms))
+        return {c.id: c for c in new.claims()}, tuple(f"{proof.id}/{s}" for s in step_ids)
+
+    return Mutation(f"{proof_name}, vector {atom}: {what}", kind, plants)
+
+
+def in_limit(name: str, kind: str, what: str, change: Callable[[Limit], Limit]) -> Mutation:
+    """A change of a special case."""
+
+    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
+        subject = claims[f"{PAPER}/limit/{name}"].subject
+        assert isinstance(subject, Limit)
+        claim = change(subject).claim(PAPER)
+        return {claim.id: claim}, (claim.id,)
+
+    return Mutation(f"limit/{name}: {what}", kind, plants)
+
+
+def in_replay(name: str, kind: str, what: str, change: Callable[[Replay], Replay]) -> Mutation:
+    """A change of a counterexample's recomputation."""
+
+    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
+        subject = claims[f"{PAPER}/erratum/{name}"].subject
+        assert isinstance(subject, Erratum)
+        old = subject.replayed
+        claim = next(replace(subject, replay=lambda: change(old)).claims(PAPER))
+        return {claim.id: claim}, (claim.id,)
+
+    return Mutation(f"erratum/{name}: {what}", kind, plants)
+
+
+# --- The report ---------------------------------------------------------------------------------------------------------
+
+
+def row(catch: Catch) -> str:
+    """One line: mutation, kind, caught by, how."""
+    how = next(iter(catch.by.values()), "no court noticed")
+    return " | ".join([catch.mutation.name, catch.mutation.kind, ", ".join(catch.by) or "GAP", _line(how)])
+
+
+def summary(caught: Sequence[Catch]) -> str:
+    """How many each court caught, and the gaps."""
+    counts = Counter(name for catch in caught for name in catch.by)
+    gaps = [catch.mutation.name for catch in caught if not catch.by]
+    found = ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
+    return "\n".join([f"{len(caught)} mutations; caught by {found}; {len(gaps)} gaps", *(f"GAP: {gap}" for gap in gaps)])
+
+
+def _line(text: str, width: int = 150) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= width else text[: width - 3] + "..."
+
+
+def main() -> int:
+    """Print the table of all mutations; 1 if there is a gap."""
+    mutations = import_module(f"{PAPERS[PAPER]}.mutations").MUTATIONS
+    bench = Bench.of()
+    caught = []
+    for mutation in mutations:
+        caught.append(bench.judged(mutation))
+        sys.stdout.write(row(caught[-1]) + "\n")
+        sys.stdout.flush()
+    sys.stdout.write(summary(caught) + "\n")
+    return 0 if all(catch.by for catch in caught) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,227 @@
+"""A stranger's theorem on trial: the example of docs/own-theorem.md, and the errors that one could plant in it."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import gradient_descent
+import pytest
+from gradient_descent.errata import large_steps
+from gradient_descent.notation import BELOW, SMOOTH
+from gradient_descent.proof import KEPT, PROOF, STEP, decrease, g
+from gradient_descent.results import CAP, LEAST, THEOREM, F, L, T, eta
+from sympy import Integer, Rational, Symbol
+
+from bounds.audit.axioms import Assumed, Descent
+from bounds.audit.claim import Relation
+from bounds.audit.docket import Docket, result_claims
+from bounds.audit.rules import Combine, Telescope
+from bounds.audit.steps import Step, measure_symbol
+from bounds.audit.vectors import inner, square
+from bounds.audit.verdict import Verdict
+from bounds.errors import FedboundsError
+from bounds.evaluation import evaluate
+from bounds.result import Condition, Form, Term
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples" / "gradient_descent"
+EXPLICIT = THEOREM.form("explicit")
+FIRST, SECOND, THIRD = PROOF.steps
+LEFT = measure_symbol(LEAST)
+LESS = Rational(9, 10)
+TOO_SMALL = replace(EXPLICIT, terms=(Term("initial gap", LESS * KEPT * F / T),))
+
+
+def tried(form: Form = EXPLICIT, steps: Iterable[Step] = PROOF.steps, end: str = "3") -> dict[str, Verdict]:
+    """The verdicts on one form and on the steps of its proof, by the last part of their ids."""
+    result = replace(THEOREM, forms=(form,))
+    proof = replace(PROOF, result=result, steps=tuple(steps), ends={form.name: end})
+    docket = Docket.of_claims([*result_claims(result), *proof.claims()])
+    return {judged.claim.id.rpartition("/")[2]: judged.verdict for judged in docket.judged() if judged.verdict}
+
+
+def verdict(*change: object, **named: object) -> Verdict:
+    return tried(*change, **named)["theorem-1[explicit]"]
+
+
+def test_the_explicit_form_is_proved_and_the_printed_one_refuted_by_its_counterexample():
+    docket = Docket.of_room(gradient_descent)
+    found = {claim: docket.verdict(claim).outcome for claim in docket.claims}
+    false = {"gradient-descent/theorem-1[printed]", "gradient-descent/erratum/large-steps"}
+    assert {claim for claim, outcome in found.items() if outcome == "refuted"} == false
+    assert {outcome for claim, outcome in found.items() if claim not in false} == {"proved"}
+    assert len(found) == 11
+    assert docket.verdict("gradient-descent/theorem-1[printed]").court == "refutations"
+    assert len(docket.verdict("gradient-descent/theorem-1[explicit]").axioms) == 2
+
+
+def test_gradient_descent_on_quadratics_obeys_the_explicit_form_and_attains_it_at_one_over_L():
+    draw, worst = random.Random(0), 0.0
+    for _ in range(300):
+        L0, x, steps = draw.uniform(0.1, 9), draw.uniform(0.1, 4), draw.randint(1, 30)
+        curvature, step = draw.uniform(0, L0), draw.uniform(0.01, 1.99) / L0
+        start, least = curvature * x**2 / 2, float("inf")
+        for _ in range(steps):
+            least, x = min(least, (curvature * x) ** 2), x - step * curvature * x
+        bound = evaluate(THEOREM, dict(L=L0, F=start, T=steps, eta=step), assume=["all"])
+        assert bound.guarantee
+        worst = max(worst, least / float(bound.value))
+    assert 0.5 < worst <= 1 + 1e-12
+    replay = large_steps()
+    at_replay, at_inverse = (evaluate(THEOREM, dict(L=1, F=0.5, T=1, eta=step), assume=["all"]) for step in (1.5, 1.0))
+    assert (replay.claimed, replay.true) == (Fraction(2, 3), 1)
+    assert float(at_replay.value) == pytest.approx(4 / 3) and float(at_inverse.value) == pytest.approx(1)
+
+
+def test_an_error_of_ten_percent_is_found_wherever_it_is_planted():
+    assert "the last step ends at" in verdict(TOO_SMALL).evidence
+    third = replace(THIRD, conclusion=Relation(LEFT, LESS * KEPT * F / T))
+    found = tried(TOO_SMALL, (FIRST, SECOND, third))
+    assert found["3"].outcome == found["theorem-1[explicit]"].outcome == "unknown"
+    assert "gradient-descent/proof/3" in found["theorem-1[explicit]"].evidence
+    second = replace(SECOND, conclusion=Relation(square(g), LESS * KEPT * decrease), rule=Combine((LESS * KEPT,)))
+    found = tried(TOO_SMALL, (FIRST, second, third))
+    assert [found[name].outcome for name in "123"] == ["proved", "unknown", "proved"]
+    assert "leave -<g,g>/10 >= 0" in found["2"].evidence
+    first = replace(FIRST, conclusion=Relation(-decrease, inner(g, STEP) + LESS * L / 2 * square(STEP)))
+    assert "the axiom says" in tried(steps=(first, SECOND, THIRD))["1"].evidence
+
+
+def test_a_telescope_averages_what_it_says_and_no_multiple_of_it():
+    second = replace(
+        SECOND, conclusion=Relation(LESS * square(g), LESS * KEPT * decrease), rule=Combine((LESS * KEPT,))
+    )
+    third = replace(THIRD, conclusion=Relation(LEFT, LESS * KEPT * F / T))
+    found = tried(TOO_SMALL, (FIRST, second, third))
+    assert found["2"].outcome == "proved"
+    assert "does not bound <g,g>" in found["3"].evidence
+
+
+def test_a_strict_condition_is_more_than_its_weakening():
+    weak = Condition(eta, "<=", 2 / L, "each step must descend")
+    assert "eta < 2/L, which does not follow" in verdict(replace(EXPLICIT, conditions=(weak,))).evidence
+    steps = (FIRST, replace(SECOND, premises=("1", weak)), replace(THIRD, premises=("2", BELOW, weak)))
+    assert "which may be 0" in tried(replace(EXPLICIT, conditions=(weak,)), steps)["2"].evidence
+    small = Condition(eta, "<=", 1 / L, "small steps")
+    assert verdict(replace(EXPLICIT, conditions=(small,))).outcome == "proved"
+    strict = replace(SECOND, conclusion=replace(SECOND.conclusion, strict=True))
+    assert "no rule shows a strict inequality" in tried(steps=(FIRST, strict, THIRD))["2"].evidence
+
+
+def test_whatever_the_proof_uses_the_form_must_assume():
+    assert "eta < 2/L" in verdict(replace(EXPLICIT, conditions=())).evidence
+    assert "bounded-below" in verdict(replace(EXPLICIT, assumptions=(SMOOTH,))).evidence
+    assert "needs smooth" in tried(steps=(replace(FIRST, premises=()), SECOND, THIRD))["1"].evidence
+    assert "may be 0" in tried(steps=(FIRST, replace(SECOND, premises=("1",)), THIRD))["2"].evidence
+    nobody = Step("3", "", Relation(LEFT, Integer(0)), Assumed(LEFT, Integer(0), ()))
+    assert "no assumption is named" in tried(steps=(nobody,))["3"].evidence
+
+
+def test_a_decrease_that_is_declared_positive_is_no_decrease_of_f():
+    sure = Symbol("decrease", positive=True)
+    first = replace(FIRST, conclusion=FIRST.conclusion, rule=Descent("g", STEP, sure, L))
+    assert "has a sign" in tried(steps=(first, SECOND, THIRD))["1"].evidence
+
+
+def test_a_step_cannot_rest_on_itself_even_by_its_whole_name():
+    false = Relation(LEFT, F / T)
+    with pytest.raises(FedboundsError, match=r"proof/c rests on itself: .*proof/c -> .*proof/d -> .*proof/c"):
+        tried(
+            steps=(
+                Step("c", "", false, Combine((1,)), ("gradient-descent/proof/d",)),
+                Step("d", "", false, Combine((1,)), ("c",)),
+            ),
+            end="c",
+        )
+
+
+def test_a_misspelt_name_is_named():
+    assert "premise 11 is not" in tried(steps=(FIRST, replace(SECOND, premises=("11", CAP)), THIRD))["2"].evidence
+    unknown = replace(FIRST, rule=Descent("gg", STEP, decrease, L))
+    assert "'gg' is not one of the atoms: x, g" in tried(steps=(unknown, SECOND, THIRD))["1"].evidence
+    assert "0 multipliers for 1 premises" in tried(steps=(FIRST, replace(SECOND, rule=Combine()), THIRD))["2"].evidence
+    other = replace(THIRD, rule=Telescope(Symbol("fall", real=True), F, T, LEFT, of=square(g)))
+    assert "the average is at most" in tried(steps=(FIRST, SECOND, other))["3"].evidence
+    with pytest.raises(FedboundsError, match="did you mean explicit"):
+        replace(PROOF, ends={"explict": "3"})
+    with pytest.raises(FedboundsError, match=r"theorem-1\[explicit\]: not a letter of the notation: c$"):
+        replace(THEOREM, forms=(replace(EXPLICIT, terms=(Term("initial gap", Symbol("c") * F),)),))
+
+
+def test_without_the_check_of_one_hypothesis_the_counterexample_refutes_nothing():
+    erratum = gradient_descent.errata.ERRATA[0]
+
+    def unchecked():
+        replay = large_steps()
+        return replace(replay, hypotheses=tuple(c for c in replay.hypotheses if c.of != CAP.text))
+
+    claims = [*result_claims(THEOREM), *replace(erratum, replay=unchecked).claims("gradient-descent")]
+    docket = Docket.of_claims(claims)
+    assert docket.verdict("gradient-descent/theorem-1[printed]").outcome == "unknown"
+    found = docket.verdict("gradient-descent/erratum/large-steps")
+    assert found.outcome == "unknown" and "no check that eta < 2/L holds" in found.evidence
+
+
+def test_every_file_on_the_page_is_the_file_of_the_example():
+    page = (ROOT / "docs" / "own-theorem.md").read_text(encoding="utf-8")
+    shown = dict(re.findall(r'^```\w+ title="([^"]+)"\n(.*?)^```$', page, re.MULTILINE | re.DOTALL))
+    files = {p.relative_to(EXAMPLE).as_posix() for p in EXAMPLE.rglob("*") if p.suffix in (".py", ".toml")}
+    assert set(shown) == files
+    assert [name for name in files if (EXAMPLE / name).read_text(encoding="utf-8") != shown[name]] == []
+
+
+# --- installed -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path: Path):
+    """The command where a copy of the example is installed, with the entry points that its pyproject.toml declares."""
+    shutil.copytree(EXAMPLE / "gradient_descent", tmp_path / "gradient_descent")
+    declared = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    info = tmp_path / "gradient_descent-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {declared['name']}\nVersion: {declared['version']}\n")
+    points = [
+        f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in e.items()) for group, e in declared["entry-points"].items()
+    ]
+    (info / "entry_points.txt").write_text("\n".join(points))
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-c", "import fedbounds, sys; sys.exit(fedbounds.main())", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    return run
+
+
+def test_the_command_audits_an_installed_room_and_keeps_its_ledger_beside_it(installed, tmp_path: Path):
+    written = installed("audit", "--paper", "gradient-descent", "--write")
+    ledger = tmp_path / "gradient_descent" / "ledger.json"
+    assert written.returncode == 0 and ledger.exists(), written.stderr
+    assert "gradient-descent: 9 proved, 0 survived, 2 refuted, 0 unknown" in written.stdout
+    ledger.write_text(ledger.read_text().replace('"refuted"', '"proved"'))
+    again = installed("audit", "--paper", "gradient-descent")
+    assert again.returncode == 1 and again.stdout.count("DIFFERS") == 2
+    replayed = installed("refute", "large-steps")
+    assert replayed.returncode == 0 and "2F/(eta T) = 2/3 (0.666667) < |grad f(x_0)|^2 = 1" in replayed.stdout
+
+
+def test_a_room_under_another_name_than_its_results_is_refused(installed, tmp_path: Path):
+    points = tmp_path / "gradient_descent-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("gradient-descent =", "descent ="))
+    done = installed("audit", "--paper", "descent")
+    assert (
+        done.returncode == 2
+        and done.stderr.count("\n") == 1
+        and "must have a key that starts with descent/" in done.stderr
+    )
