@@ -17,10 +17,10 @@ PYTEST     := $(ONE_THREAD) $(PY) -m pytest
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long demo bench figures lint format doctest notebooks docs serve wheel clean
+.PHONY: help install test long audit audit-mutations demo bench figures lint format doctest notebooks docs serve wheel clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 install: $(STAMP) ## the environment alone
 
@@ -39,6 +39,12 @@ test: $(STAMP) ## the tests
 
 long: $(STAMP) ## the long searches and full figure sets, by hand before a release
 	$(PYTEST) -n $(WORKERS) --durations=15 -m long
+
+audit: $(STAMP) ## every claim on trial, compared with the committed ledger
+	$(ONE_THREAD) $(BIN)/fedbounds audit --paper arbitrary-participation --no-cache --verdict unknown
+
+audit-mutations: $(STAMP) ## errors planted in theorem and proof, and which court of the audit notices each
+	$(ONE_THREAD) $(PY) -m bounds.audit.mutations
 
 demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes
 	$(BIN)/fedbounds demo --out $(OUT)

@@ -219,6 +219,8 @@ def test_the_command_audits_an_installed_room_and_keeps_its_ledger_beside_it(ins
 def test_a_room_under_another_name_than_its_results_is_refused(installed, tmp_path: Path):
     points = tmp_path / "gradient_descent-1.0.dist-info" / "entry_points.txt"
     points.write_text(points.read_text().replace("gradient-descent =", "descent ="))
+    listed = installed("list")
+    assert listed.returncode == 0 and "theorem-3.1" in listed.stdout and "'descent' cannot be loaded" in listed.stderr
     done = installed("audit", "--paper", "descent")
     assert (
         done.returncode == 2

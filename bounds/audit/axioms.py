@@ -36,7 +36,9 @@ def averaged(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
             raise Unfit(f"the mean of {name} is not declared")
         if atom.mean == "0":
             continue
-        total = total + coefficient * Vec.atom(atom.mean or name)
+        if atom.mean and atoms[atom.mean].per_client:
+            raise Unfit(f"{atom.mean}, the mean of {name}, differs between the clients")
+        total = total + Vec(((atom.mean or name, coefficient),))
     return total
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import sympy as sp
 
@@ -18,16 +19,16 @@ class Specialise:
 
     The first premise is the form. Where a value makes a hypothesis of the form true by itself, the hypothesis is
     discharged by a claim: the k-th discharge belongs to the k-th premise after the first, whose right-hand side must
-    be what the assumption bounds, at these values.
+    be what the assumption bounds, at these values, and whose left-hand side what it bounds.
 
     Args:
         values: symbol and value.
-        discharges: name of an assumption, and the right-hand side of what it says.
+        discharges: name of an assumption, and what it says.
         prescribes: the values that are step sizes, to be compared with those that the result prescribes.
     """
 
     values: tuple[tuple[sp.Symbol, sp.Expr], ...]
-    discharges: tuple[tuple[str, sp.Expr], ...] = ()
+    discharges: tuple[tuple[str, Relation], ...] = ()
     prescribes: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
     axiom: str = ""
     needs: tuple[str, ...] = ()
@@ -38,11 +39,12 @@ class Specialise:
         """Substitution, and a comparison of what the discharging claims say."""
         values = dict(self.values)
         source, *others = premises
+        if len(others) < len(self.discharges):
+            return Finding(False, "substitution", f"{len(self.discharges)} hypotheses, {len(others)} claims about them")
         for (name, says), premise in zip(self.discharges, others, strict=False):
-            if not same(premise.right, says.xreplace(values)):
-                return Finding(
-                    False, "substitution", f"{name} is not discharged: {premise} is not {says.xreplace(values)}"
-                )
+            wanted = Relation(says.left, cast(sp.Expr, says.right.xreplace(values)))
+            if not (same(premise.left, wanted.left) and same(premise.right, wanted.right)):
+                return Finding(False, "substitution", f"{name} is not discharged: {premise} is not {wanted}")
         for symbol, value in self.values:
             if symbol.is_integer and not value.is_integer and not _whole(value, facts):
                 return Finding(False, "substitution", f"{symbol} = {value} is not known to be a whole number >= 1")
@@ -156,6 +158,8 @@ class InExpectation:
                 if any(sp.diff(opened, a, b) != 0 for b in dummies.values()):
                     return Finding(False, "expectation", f"{side} is not linear in what is random")
             replaced.append(opened.xreplace({dummies[quantity]: mean for quantity, mean in self.means}))
+            if any(opened.has(quantity.as_base_exp()[0]) for quantity, _ in self.means):
+                return Finding(False, "expectation", f"{side} holds what is random in another form")
         equal = conclusion.left == replaced[0] and same(conclusion.right, replaced[1])
         return Finding(equal, "expectation", f"linear, over {self.over}" if equal else f"the mean is {replaced}")
 

@@ -1,3 +1,5 @@
+# pyright: reportArgumentType=false
+# sympy types its operators as unions
 r"""The one transcendental lemma of these proofs: a geometric sum with ratio $1+a/(n-\frac12)$ over n steps is at most
 $Kn$.
 

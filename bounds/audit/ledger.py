@@ -69,8 +69,8 @@ def _committed(paper: str) -> dict[str, dict[str, object]]:
 def committed_verdict(result: Result, form: Form) -> str:
     """What the committed ledger says of a form: proved, survived, refuted or unknown.
 
-    A result that is not the one in the registry has no verdict, whatever its key; without a ledger a form that an erratum
-    refutes is refuted and every other one unknown.
+    A result that is not the one in the registry has no verdict, whatever its key; without a ledger a form that an
+    erratum refutes is refuted and every other one unknown.
 
     Example:
         >>> from bounds.registry import load

@@ -1,9 +1,9 @@
 """Planted errors: does any court notice when a result or a step of the first paper is changed?
 
-A mutation changes one thing in a docket: a constant, a condition, an assumption, a premise, an exponent. The claims that are
-concerned (the changed one, the steps and forms that use it directly, its units, the limits about it) are tried once as they
-stand and once after the change, every other claim being taken at its best, so that what is caught is caught by the change
-alone. A court catches it if its verdict on some claim gets worse. A mutation that none catches is a gap.
+A mutation changes one thing in a docket: a constant, a condition, an assumption, a premise, an exponent. The claims
+that are concerned (the changed one, the steps and forms that use it directly, its units, the limits about it) are tried
+once as they stand and once after the change, every other claim being taken at its best, so that the change alone is
+what is caught. A court catches it if its verdict on some claim gets worse. A mutation that none catches is a gap.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ class Bench:
         changed, concerned = mutation.plants(self.claims)
         claims = self.claims | changed
         caught: dict[str, str] = {}
-        for claim_id in concerned:
+        for place, claim_id in enumerate(concerned):
             for court in self.courts:
-                if court.name in caught or not _concerns(court, claims[claim_id]):
+                if court.name in caught or not _concerns(court, claims[claim_id], place == 0):
                     continue
                 before = self._verdict(court, claim_id)
                 if before is None:
@@ -102,9 +102,10 @@ class Bench:
         return self._found[key]
 
 
-def _concerns(court: Court, claim: Claim) -> bool:
+def _concerns(court: Court, claim: Claim, changed: bool) -> bool:
     subject = claim.subject
-    if court.name == INSTANCES and isinstance(subject, ResultForm) and subject.result.kind not in MEASURED:
+    measured = changed and not (isinstance(subject, ResultForm) and subject.result.kind not in MEASURED)
+    if court.name == INSTANCES and not measured:
         return False
     return court.hears(claim)
 
@@ -153,14 +154,27 @@ def in_form(place: str, kind: str, what: str, change: Callable[[Form], Form]) ->
         for form in result.forms:
             whole = ResultForm(result, form)
             changed |= {c.id: c for c in (whole.claim(), units_claim(whole))}
+        ends = []
         for proof in proofs(claims):
             if proof.result is subject.result:
-                changed |= {c.id: c for c in replace(proof, result=result).claims()}
+                end = proof.ends.get(old.name)
+                steps = tuple(_follows(step, old, new) if step.id == end else step for step in proof.steps)
+                changed |= {c.id: c for c in replace(proof, result=result, steps=steps).claims()}
+                ends += [f"{proof.id}/{end}"] if end else []
         limits = {c.id: c for c in _limits_about(claims, old.terms, new.terms)}
-        concerned = (subject.id, f"{subject.id}/units", *limits, *users(claims, subject.id))
+        concerned = (subject.id, f"{subject.id}/units", *ends, *limits, *users(claims, subject.id))
         return changed | limits, concerned
 
     return Mutation(f"{place}: {what}", kind, plants)
+
+
+def _follows(step: Step, old: Form, new: Form) -> Step:
+    """The step that ends at a form, where its right-hand side is taken from the form and would change with it."""
+    before, right = old.bound.doit(), step.conclusion.right.doit()
+    factor = sp.S.One if right == before else sp.simplify(right / before) if old.order_only else sp.S.NaN
+    if not factor.is_Rational:
+        return step
+    return replace(step, conclusion=replace(step.conclusion, right=factor * new.bound.doit()))
 
 
 def _limits_about(claims: Claims, old: tuple[Term, ...], new: tuple[Term, ...]) -> Iterator[Claim]:
@@ -215,7 +229,7 @@ def times(factor: str) -> Callable[[sp.Expr], sp.Expr]:
     return lambda expression: sp.Rational(factor) * expression
 
 
-# --- Changes of a step, of its proof, of a limit, of a counterexample --------------------------------------------------
+# --- Changes of a step, of its proof, of a limit, of a counterexample -------------------------------------------------
 
 
 def proofs(claims: Claims) -> list[Proof]:
@@ -309,7 +323,7 @@ def in_atom(proof_name: str, atom: str, kind: str, what: str, step_ids: Iterable
     def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
         proof = next(p for p in proofs(claims) if p.id == f"{PAPER}/{proof_name}")
         atoms: dict[str, Atom] = dict(proof.setting.atoms)
-        atoms[atom] = replace(atoms[atom], **fields)  # pyright: ignore[reportArgumentType]
+        atoms[atom] = replace(atoms[atom], **fields)
         new = replace(proof, setting=replace(proof.setting, atoms=atoms))
         return {c.id: c for c in new.claims()}, tuple(f"{proof.id}/{s}" for s in step_ids)
 
@@ -341,7 +355,7 @@ def in_replay(name: str, kind: str, what: str, change: Callable[[Replay], Replay
     return Mutation(f"erratum/{name}: {what}", kind, plants)
 
 
-# --- The report ---------------------------------------------------------------------------------------------------------
+# --- The report -------------------------------------------------------------------------------------------------------
 
 
 def row(catch: Catch) -> str:
@@ -355,7 +369,9 @@ def summary(caught: Sequence[Catch]) -> str:
     counts = Counter(name for catch in caught for name in catch.by)
     gaps = [catch.mutation.name for catch in caught if not catch.by]
     found = ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
-    return "\n".join([f"{len(caught)} mutations; caught by {found}; {len(gaps)} gaps", *(f"GAP: {gap}" for gap in gaps)])
+    return "\n".join(
+        [f"{len(caught)} mutations; caught by {found}; {len(gaps)} gaps", *(f"GAP: {gap}" for gap in gaps)]
+    )
 
 
 def _line(text: str, width: int = 150) -> str:

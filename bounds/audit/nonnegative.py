@@ -1,3 +1,5 @@
+# pyright: reportArgumentType=false, reportReturnType=false, reportAttributeAccessIssue=false, reportOperatorIssue=false, reportCallIssue=false, reportAssignmentType=false, reportMissingTypeArgument=false, reportUnnecessaryTypeIgnoreComment=false
+# sympy and z3 type their operators as unions
 r"""Rational inequalities under conditions: is an expression nonnegative wherever the facts hold?
 
 Two methods that know nothing of each other. *Coefficients*: every fact becomes a substitution by nonnegative variables
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -42,11 +44,11 @@ class System:
 
     Args:
         facts: expressions that are nonnegative.
-        named: what stands for roots, floors and named numbers.
+        floors: what stands for the floor of what.
     """
 
     facts: list[sp.Expr]
-    named: dict[sp.Expr, sp.Symbol] = field(default_factory=dict)
+    floors: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
 
 def prove(expression: sp.Expr, facts: Sequence[Relation] = ()) -> Finding:
@@ -74,7 +76,7 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
     try:
         coefficients = _by_coefficients(expression, values)
         tries = 12 if coefficients else 60
-        at, found = _sampled(expression, system.facts, values, tries)
+        at, found = _sampled(expression, system, values, tries)
         if at is not None:
             return Finding(False, "exact rationals", f"false at {at}" if at else "it is negative")
         numerator, denominator = _fraction(expression)
@@ -107,15 +109,17 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
     for part in sorted({a for e in everything for a in e.atoms(OverClients)}, key=lambda a: (-len(str(a)), str(a))):
         symbol = sp.Symbol(f"[{part}]", real=True, nonnegative=part.is_nonnegative)
         everything = [e.xreplace({part: symbol}) for e in everything]
+    floors: dict[sp.Symbol, sp.Expr] = {}
     for part in sorted({a for e in everything for a in e.atoms(sp.floor)}, key=str):
         inside = part.args[0]
         known = [Relation(sp.S.Zero, e) for e in everything[1:] if not e.has(sp.floor)]
-        least = next((m for m in (2, 1, 0) if prove(inside - m, known).holds), None)  # pyright: ignore[reportOperatorIssue]
+        least = next((m for m in (2, 1, 0) if prove(inside - m, known).holds), None)
         symbol = sp.Symbol(
             f"[{inside}]", positive=True if least else None, nonnegative=least is not None or None, integer=True
         )
+        floors[symbol] = inside
         everything = [e.xreplace({part: symbol}) for e in everything]
-        everything += [inside - symbol, symbol + 1 - inside]  # pyright: ignore[reportOperatorIssue]
+        everything += [inside - symbol, symbol + 1 - inside]
         everything += [symbol - least] if least else []
     powers: dict[sp.Symbol, int] = {}
     for power in {a for e in everything for a in e.atoms(sp.Pow)}:
@@ -128,9 +132,10 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
     for symbol, q in sorted(powers.items(), key=lambda pair: str(pair[0])):
         root = sp.Symbol(f"{symbol.name}^(1/{q})", positive=symbol.is_positive, nonnegative=True)
         everything = [e.xreplace({symbol: root**q}) for e in everything]  # sqrt((a - b)^2) stays as it is
+        floors = {s: e.xreplace({symbol: root**q}) for s, e in floors.items()}
         if symbol.is_integer and symbol.is_positive:
             everything.append(root - 1)
-    return everything[0], System([e for e in everything[1:] if not e.is_zero])
+    return everything[0], System([e for e in everything[1:] if not e.is_zero], floors)
 
 
 def bearing(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
@@ -162,22 +167,34 @@ def counterexample(
 ) -> str | None:
     """Exact rational values at which the facts hold and the expression is negative, as text."""
     try:
-        return _sampled(expression, facts, substitution, tries)[0]
-    except sp.PolynomialError:  # roots, floors and named numbers get letters of their own
-        plain, system = _plain(expression, [Relation(sp.S.Zero, fact) for fact in facts])
-    try:
-        return _sampled(plain, system.facts, None, tries)[0]
+        return _sampled(expression, System(list(facts)), substitution, tries)[0]
     except sp.PolynomialError:
-        return None
+        return _irrational(expression, facts, tries)
+
+
+def _irrational(expression: sp.Expr, facts: Sequence[sp.Expr], tries: int) -> str | None:
+    """A counterexample where roots, floors or named numbers occur, whose signs sympy decides."""
+    symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols}, key=str)
+    solved, source = _substitution(facts, symbols), random.Random(0)
+    fresh = sorted({s for e in solved.values() for s in e.free_symbols} | (set(symbols) - set(solved)), key=str)
+    for k in range(tries):
+        picks = {s: sp.Rational(str(_pick(s, source, whole=bool(s.is_integer) or k % 3 == 0))) for s in fresh}
+        values = {s: solved.get(s, s).xreplace(picks) for s in symbols}
+        if any((s.is_integer and not v.is_integer) or (s.is_positive and not v.is_positive) for s, v in values.items()):
+            continue
+        if all(fact.xreplace(values).is_nonnegative for fact in facts) and expression.xreplace(values).is_negative:
+            return ", ".join(f"{s} = {v}" for s, v in values.items())
+    return None
 
 
 def _sampled(
-    expression: sp.Expr, facts: Sequence[sp.Expr], substitution: dict[sp.Symbol, sp.Expr] | None, tries: int
+    expression: sp.Expr, system: System, substitution: dict[sp.Symbol, sp.Expr] | None, tries: int
 ) -> tuple[str | None, int]:
     """A counterexample, and the number of points tried at which the facts hold.
 
-    Every fourth point owes nothing to the substitution, so that an error in it is found out.
+    Every fourth point owes nothing to the substitution, so that an error in it is found out; floors are computed.
     """
+    facts = system.facts
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols}, key=str)
     solved = _substitution(facts, symbols) if substitution is None else substitution
     fresh = sorted({s for e in solved.values() for s in e.free_symbols} | (set(symbols) - set(solved)), key=str)
@@ -188,9 +205,10 @@ def _sampled(
         picks = [_pick(s, source, whole=bool(s.is_integer) or k % 3 == 0) for s in (symbols if direct else fresh)]
         try:
             values = picks if direct else [_exactly(point, dict(zip(fresh, picks, strict=True))) for point in points]
-            if not all(_in_domain(s, v) for s, v in zip(symbols, values, strict=True)):
-                continue
             known = dict(zip(symbols, values, strict=True))
+            known |= {s: flint.fmpq(_exactly(inside, known).floor()) for s, inside in system.floors.items()}
+            if not all(_in_domain(s, v) for s, v in known.items()):
+                continue
             value = _exactly(expression, known)
             if any(_exactly(fact, known) < 0 for fact in facts):
                 continue
@@ -198,7 +216,7 @@ def _sampled(
             continue
         found += 1
         if value < 0:
-            return ", ".join(f"{s} = {v}" for s, v in zip(symbols, values, strict=True)), found
+            return ", ".join(f"{s} = {known[s]}" for s in symbols), found
     return None, found
 
 
@@ -244,18 +262,14 @@ def _substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dic
     values: dict[sp.Symbol, sp.Expr] = {}
     count = 0
 
-    def replaced(e: sp.Expr) -> sp.Expr:
-        return sp.cancel(sp.together(e.xreplace(values)))
-
     pending = [*facts, *domain_facts(symbols)]
     for fact in sorted(pending, key=lambda e: (len(e.free_symbols), str(e))):
-        current = replaced(fact)
-        above, below = sp.fraction(current)
-        if not (below.is_nonnegative or below.is_nonpositive) or not all(s.is_nonnegative for s in above.free_symbols):
+        sides = _sides(fact)
+        if sides is None:
             continue
-        numerator = sp.factor_terms(above if below.is_nonnegative else -above)
-        positive, negative = _two_sides(sp.expand(numerator))
-        for symbol in sorted(numerator.free_symbols, key=lambda s: (s in values, _order(s))):
+        positive, negative = (side.xreplace(values) for side in sides)
+        letters = positive.free_symbols | negative.free_symbols
+        for symbol in sorted(letters, key=lambda s: (s in values, _order(s))):
             if symbol in values or symbol.name.startswith("slack") or not symbol.is_nonnegative:
                 continue
             up, down = _degree(positive, symbol), _degree(negative, symbol)
@@ -277,6 +291,16 @@ def _substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dic
             values = {s: v.xreplace({symbol: value}) for s, v in values.items()} | {symbol: value}
             break
     return values
+
+
+@lru_cache(maxsize=4096)
+def _sides(fact: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
+    """a and b of a fact a >= b without negative terms or denominators; None where a letter or a denominator has no
+    sign."""
+    above, below = sp.fraction(sp.cancel(sp.together(fact)))
+    if not (below.is_nonnegative or below.is_nonpositive) or not all(s.is_nonnegative for s in above.free_symbols):
+        return None
+    return _two_sides(sp.expand(above if below.is_nonnegative else -above))
 
 
 def _order(symbol: sp.Symbol) -> tuple[int, str]:
@@ -404,7 +428,7 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
     if any(e.is_negative for e in (*slacks, *system.facts) if e.is_number):
         return Finding(False, "exact rationals", f"no values satisfy {said}")
     try:
-        witnesses = _sampled(sp.S.Zero, system.facts, None, 200)[1]
+        witnesses = _sampled(sp.S.Zero, system, None, 200)[1]
     except sp.PolynomialError:
         return Finding(True, "none", f"whether {said} can hold together is not decided")
     if witnesses:

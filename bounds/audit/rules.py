@@ -134,7 +134,9 @@ def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relat
             return Finding(False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}: {found.evidence}")
         positive += 1
         if any(current[k, j] != 0 for j in range(k + 1, len(atoms))) and not never_zero(pivot, facts):
-            return Finding(False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}, which may be 0, but its row is not")
+            return Finding(
+                False, "Gram matrix", f"the pivot of {atoms[k]} is {pivot}, which may be 0, but its row is not"
+            )
         for i in range(k + 1, len(atoms)):
             factor = current[i, k] / pivot
             for j in range(k + 1, len(atoms)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, cast
 
 import sympy as sp
 
@@ -112,16 +112,20 @@ class Proof:
         return next((s for s in self.steps if s.id == name), None)
 
     def claims(self) -> Iterator[Claim]:
-        """One claim for each step."""
+        """One claim for each step; what its vectors stand for and where the proof ends belong to its content."""
+        speaks_of = f"{self.setting.bracket}\n{sorted(map(str, self.setting.atoms.values()))}\n{dict(self.ends)}"
+        speaks_of += f"\n{sp.srepr(self.left)}\n{ {str(k): sp.srepr(v) for k, v in self.substitute.items()} }"
         for step in self.steps:
-            premises = [p if isinstance(p, str) else getattr(p, "name", None) or p.text for p in step.premises]
+            premises = [
+                p if isinstance(p, str) else p.name if isinstance(p, Assumption) else p.text for p in step.premises
+            ]
             yield Claim(
                 id=f"{self.id}/{step.id}",
                 kind="step",
                 text=step.says,
                 subject=StepOf(self, step),
                 content=f"{sp.srepr(step.conclusion.left)} {step.conclusion.op} {sp.srepr(step.conclusion.right)}\n"
-                f"{step.rule}\n{premises}",
+                f"{step.rule}\n{premises}\n{speaks_of}",
                 quantifiers=step.quantifiers,
                 given=self.setting.given,
                 assumptions=tuple(p for p in step.premises if isinstance(p, Assumption)),
@@ -191,7 +195,9 @@ def try_step(subject: StepOf, docket: Docket) -> Verdict:
     if missing:
         return Verdict("unknown", "steps", "graph", f"the rule needs {', '.join(missing)}, not among the premises")
     if step.conclusion.op == "==" and not getattr(step.rule, "equalities", False):
-        return Verdict("unknown", "steps", "graph", f"{type(step.rule).__name__} shows inequalities, not {step.conclusion}")
+        return Verdict(
+            "unknown", "steps", "graph", f"{type(step.rule).__name__} shows inequalities, not {step.conclusion}"
+        )
     if step.conclusion.strict:
         return Verdict("unknown", "steps", "graph", f"no rule shows a strict inequality, as in {step.conclusion}")
     relations = [relation_of(docket, proof, name) for name in names]
@@ -223,7 +229,7 @@ def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
         for condition in conditions:
             wanted = condition_fact(condition)
             sides = [wanted.slack] if wanted.op == "<=" else [wanted.slack, -wanted.slack]
-            for side in (s.xreplace(values) for s in sides):
+            for side in (cast(sp.Expr, s.xreplace(values)) for s in sides):
                 if grows is not None and sp.limit(side, grows, sp.oo).is_extended_positive:
                     continue
                 found = prove(side, facts)

@@ -9,7 +9,7 @@ import sympy as sp
 
 from bounds.commands.options import emit, form_option, json_option, key_argument
 from bounds.errors import FedboundsError
-from bounds.registry import load, paper, paper_names
+from bounds.registry import load, paper, papers
 from bounds.result import Form, Result
 
 
@@ -18,7 +18,7 @@ from bounds.result import Form, Result
 @json_option
 def list_results(wanted: str | None, as_json: bool) -> None:
     """List every result: its key, its kind, its forms and its title."""
-    papers = [paper(name) for name in ([wanted] if wanted else paper_names())]
+    found = [paper(wanted)] if wanted else list(papers())
     if as_json:
         rows = [
             {
@@ -29,12 +29,12 @@ def list_results(wanted: str | None, as_json: bool) -> None:
                 "forms": [f.name for f in r.forms],
                 "default": r.default,
             }
-            for one in papers
+            for one in found
             for r in one.results
         ]
         emit("list", {"results": rows})
         return
-    for one in papers:
+    for one in found:
         click.echo(f"{one.key}   {one.reference}")
         width = max(len(r.key) for r in one.results)
         for r in one.results:

@@ -135,7 +135,7 @@ class FedAvgInstances(Population):
             "gamma": self.gamma,
             "eta": self.eta,
         }
-        counts = {"I": self.local_steps, "P": self.interval, "T": self.rounds, "N": self.clients, "s": 1.0}
+        counts = {"I": self.local_steps, "P": self.interval, "T": self.rounds, "N": self.clients, "s": 1.0, "r": 7 / 17}
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()}
 

@@ -91,7 +91,12 @@ def written_out(c):
         ("theorem-3.1", "sharp"): (sharp_seven(c), [local, both, once]),
         ("theorem-3.1", "sharp:tuned"): (
             tuned_seven(c),
-            [local, ("<", c.gamma * c.eta, 1 / (L * I * P)), ("<=", (1 + c.r) * (c.gamma * L * I * P) ** 2, 1 / 16), once],
+            [
+                local,
+                ("<", c.gamma * c.eta, 1 / (L * I * P)),
+                ("<=", (1 + c.r) * (c.gamma * L * I * P) ** 2, 1 / 16),
+                once,
+            ],
         ),
         ("theorem-3.1", "sharp:worst"): (seven(c, (3.861, 33.79, 41.30, 3.861, 5.631, 5.163, 2.574)), caps),
         ("theorem-3.1", "sharp:initial-gap"): (seven(c, (6, 126, 144, 6, 21, 18, 4)), caps),

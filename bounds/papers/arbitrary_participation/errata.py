@@ -37,8 +37,8 @@ ERRATA: Sequence[Erratum] = (
         where="Proposition 4.1",
         claim="There are beta and nu with beta^2 + nu^2 <= d^2 that satisfy (5) and (6)",
         fails="(5) and (6) are suprema over rounds; the identity (11) bounds their sum only in one and the same round.",
-        instead="beta <= d and nu <= d separately; the factor of d^2/T in Corollaries 4.3 and 4.8 is 1 + 7/(8 P^2), "
-        "not 1",
+        instead="beta <= d and nu <= d separately; with the proof's constants the factor of d^2/T in Corollaries 4.3 "
+        "and 4.8 is 1 + 7/(8 P^2), not 1 (in Corollary 4.3 the sharp constants leave room for the 1)",
         under=(BOUNDED_DIVERGENCE, WEIGHTS),
         replay=windows.suprema_at_different_rounds,
         refutes=("proposition-4.1[printed]",),

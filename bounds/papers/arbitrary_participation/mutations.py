@@ -161,8 +161,8 @@ FORMS = (
     ),
 )
 
-RATIO = 1 + sp.Rational(7, 12) / (n.I - sp.Rational(1, 2))
-LATE = 1 + sp.Rational(7, 12) / n.I
+RATIO = sp.Add(1, sp.Rational(7, 12) / (n.I - sp.Rational(1, 2)))
+LATE = sp.Rational(7, 12) / n.I  # I for I - 1/2, less 1
 STEPS = (
     *map(
         smaller_step,
@@ -206,6 +206,7 @@ STEPS = (
     in_step("theorem-3.1/Th9", CONDITION, "without P <= T", unconditional),
     in_step("theorem-3.1/Th10", CONDITION, "without P <= T/2", unconditional),
     in_step("corollary-3.3/D1", CONDITION, "without its conditions", unconditional),
+    in_step("corollary-4.8/D3", CONDITION, "without its conditions", unconditional),
     in_step("lemma-c.1/L1.4", PREMISE, "L1.3b for L1.3a", instead("L1.3a", "L1.3b")),
     in_step("lemma-c.1/C.5", PREMISE, "L1.5b for L1.7", instead("L1.7", "L1.5b")),
     in_step("lemma-c.1/L1.4", PREMISE, "a later step", instead("L1.3a", "L1.5b")),
@@ -218,7 +219,7 @@ STEPS = (
         "equation (11) for Proposition 4.1",
         instead("D4", "arbitrary-participation/equation-11/D3"),
     ),
-    in_step("lemma-c.1/L1.5", INDEX, "I for I - 1/2", concluding(None, lambda e: LATE - 1)),
+    in_step("lemma-c.1/L1.5", INDEX, "I for I - 1/2", concluding(None, lambda e: LATE)),
     in_step(
         "lemma-c.1/L1.6",
         INDEX,

@@ -100,10 +100,10 @@ SHARP = theorem_terms(
     3 * K2 / SLOPE,
     2 / SLOPE,
 )
-# The same chain with the weights of its Jensen and Young inequalities chosen to make the bound small. Lemma C.1 weighs its
-# three gradients by 3/20, 7/10, 3/20; Lemma C.2 its four by 3/25, 1/10, 8/25, 23/50; the window's three differences have the
-# odds 6 : 7 between spread and drift, and r between the window divergence and both. Young's inequality for the squared
-# update takes 1/(gamma eta L I P) in place of 2, so that gamma eta may be twice as large.
+# The same chain with the weights of its Jensen and Young inequalities chosen to make the bound small. Lemma C.1 weighs
+# its three gradients by 3/20, 7/10, 3/20; Lemma C.2 its four by 3/25, 1/10, 8/25, 23/50; the window's three differences
+# have the odds 6 : 7 between spread and drift, and r between the window divergence and both. Young's inequality for the
+# squared update takes 1/(gamma eta L I P) in place of 2, so that gamma eta may be twice as large.
 r = n.r
 TUNED_FIRST, TUNED_SECOND = Rational(37, 54), Rational(23, 36)
 K3 = NamedNumber("K3", (exp(TUNED_FIRST) - 1) / TUNED_FIRST)  # 1.437256

@@ -208,7 +208,7 @@ def test_bad_input_is_one_line_on_standard_error(trial, capsys, arguments, named
         f"{PAPER}/repair/suprema-at-different-rounds",
         f"{PAPER}/proposition-4.1[printed]",
         "proposition-4.1[printed]",
-        f"{PAPER}/corollary-4.3[explicit]",
+        f"{PAPER}/corollary-4.8[explicit]",
     ],
 )
 def test_an_erratum_is_found_by_every_name_it_has(capsys, name):

@@ -81,7 +81,7 @@ def test_every_erratum_of_the_paper_is_refuted_and_every_form_it_names():
 
 
 def test_a_form_whose_proof_alone_is_false_is_not_called_refuted():
-    verdict = docket().verdict(f"{PAPER}/corollary-4.3[explicit]")
+    verdict = docket().verdict(f"{PAPER}/corollary-4.8[explicit]")
     assert verdict.outcome == "unknown" and "derivation" in verdict.evidence
     assert verdict.flags == (f"rests on {PAPER}/erratum/{SUPREMA.id}",)
 

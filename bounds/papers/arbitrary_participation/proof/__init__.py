@@ -16,7 +16,7 @@ from bounds.papers.arbitrary_participation.proof.corollaries import (
 )
 from bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
 from bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
-from bounds.papers.arbitrary_participation.proof.tuned import TUNED_PROOF
+from bounds.papers.arbitrary_participation.proof.tuned import TUNED_LEMMAS, TUNED_PROOF
 from bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_PROOF
 
 PROOFS = (
@@ -24,6 +24,7 @@ PROOFS = (
     DRIFT_PROOF,
     WINDOW_PROOF,
     THEOREM_PROOF,
+    TUNED_LEMMAS,
     TUNED_PROOF,
     COROLLARY_3_2_PROOF,
     COROLLARY_3_3_PROOF,

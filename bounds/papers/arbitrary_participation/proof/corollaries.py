@@ -1,3 +1,5 @@
+# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
+# sympy types its operators as unions, and a scalar times a Vec as an Expr
 """Corollaries 3.2, 3.3 and 4.3: Theorem 3.1 at step sizes, and under bounds on its divergences."""
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from bounds.measures import LEAST_GRADIENT, Measure
 from bounds.papers.arbitrary_participation.assumptions import COHORT, PARTICIPATION, WINDOW
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.participation import COROLLARY_4_3, COROLLARY_4_8, OVER_PARTICIPATION
+from bounds.papers.arbitrary_participation.proof.participation import ANY_ROUND, E7, OTHER_ROUND
+from bounds.papers.arbitrary_participation.proof.participation import LHS as WINDOW_SQUARED
 from bounds.papers.arbitrary_participation.proof.spread import PAPER
 from bounds.papers.arbitrary_participation.proof.window import WINDOW_MEAN
 from bounds.papers.arbitrary_participation.rates import RESULTS as RATES
@@ -124,7 +128,11 @@ COROLLARY_3_3_PROOF = Proof(
     {"explicit": "D1", "printed": "D2", "repaired:s": "D3", "sharp": "D4"},
 )
 
-DIVERGENCES = ((COHORT.name, nu**2), (PARTICIPATION.name, beta**2), (WINDOW.name, delta**2))
+EVERY_ROUND = (
+    (COHORT.name, Relation(OTHER_ROUND, nu**2)),
+    (PARTICIPATION.name, Relation(ANY_ROUND, beta**2)),
+)
+DIVERGENCES = (*EVERY_ROUND, (WINDOW.name, Relation(WINDOW_SQUARED, delta**2)))
 REGULAR = ((nu, d), (beta, d), (delta, Integer(0)))
 DISCHARGING = (f"{PAPER}/proposition-4.1/D4", f"{PAPER}/proposition-4.1/D3", f"{PAPER}/proposition-4.2/D3")
 
@@ -197,7 +205,7 @@ COROLLARY_4_3_PROOF = Proof(
 
 IN_EXPECTATION = f"{THEOREM}/E10"
 OVER_BOTH = measure_symbol(OVER_PARTICIPATION)
-RANDOM = ((COHORT.name, nu**2), (PARTICIPATION.name, beta**2), (WINDOW.name, WINDOW_MEAN))
+RANDOM = (*EVERY_ROUND, (WINDOW.name, Relation(E7, WINDOW_MEAN)))
 EVERY_CLIENT = DISCHARGING[:2]
 INDEPENDENT, ANY_VARIANCE = f"{PAPER}/proposition-4.7/D2", f"{PAPER}/proposition-4.4/D4"
 

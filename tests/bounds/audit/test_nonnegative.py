@@ -1,0 +1,130 @@
+"""Rational inequalities under conditions: what is called proved holds at every exact rational point that is tried."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import counterexample, never_zero, prove, same, satisfiable
+
+x, y, z = sp.symbols("x y z", positive=True)
+a, b, c, d = sp.symbols("a b c d", nonnegative=True)
+r, s = sp.symbols("r s", real=True)
+k = sp.Symbol("k", integer=True, positive=True)
+half = sp.Rational(1, 2)
+small = st.integers(min_value=-6, max_value=6)
+
+
+def holds_at_random_points(expression, symbols, tries=200):
+    """By sympy's own arithmetic, which the prover does not use."""
+    source = random.Random(1)
+    for _ in range(tries):
+        point = {v: sp.Rational(source.randint(1, 60), source.randint(1, 30)) for v in symbols}
+        if expression.xreplace(point) < 0:
+            return False
+    return True
+
+
+TRUE = {
+    "a sum of squares and a number": ((x - y) ** 2 + half, []),
+    "a square": (x**2 - 2 * x * y + y**2, []),
+    "below a cap": (1 - x * y, [Relation(x, 1 / (2 * y))]),
+    "whole numbers are at least 1": (k**2 - k, []),
+    "a root below its number": (k - sp.sqrt(k), []),
+    "the floor of what is at least 1": (sp.floor(x) - x / 2, [Relation(sp.S.One, x)]),
+    "a floor": (x - sp.floor(x), []),
+    "an equality as a fact": (x - 2, [Relation(x, sp.Integer(3), "==")]),
+    "a chain of caps": (half - x * z, [Relation(x, y), Relation(y, 1 / (2 * z))]),
+    "a cap that may be zero": (b - a * c, [Relation(c, sp.S.One), Relation(a, b)]),
+}
+FALSE = {
+    "a constant short by 10 percent": (x**2 + y**2 - sp.Rational(11, 5) * x * y, []),
+    "a cap loosened by 10 percent": (1 - x * y, [Relation(x, sp.Rational(11, 10) / y)]),
+    "a wrong sign": (2 * x * y - x**2 - y**2, []),
+    "a premise that is missing": (1 - x * y, []),
+    "whole numbers are not at least 2": (k - 2, []),
+    "a number below its root": (x - sp.sqrt(x), []),
+    "a floor is not its number": (sp.floor(x) - x, []),
+    "a floor may be zero": (sp.floor(x) - half, []),
+    "a floor may be negative": (sp.floor(r) + 100, []),
+    "a letter that may be zero is cancelled": (b - a, [Relation(a * b, b**2)]),
+    "a letter that may be negative is cancelled": (s / r, [Relation(s, r)]),
+    "a fact whose denominator has no sign": (a - b, [Relation(sp.S.Zero, (a - b) / (c - d))]),
+    "a square above 1 has a root of either sign": (s, [Relation(sp.S.One, s**2)]),
+    "the root of a square": ((a - b) - sp.sqrt((a - b) ** 2) + sp.sqrt(x) / 1000, []),
+    "the root of what may be negative": (r + sp.sqrt(r) ** 3, []),
+    "two letters of one name": (sp.Symbol("q", real=True) + sp.Symbol("q", positive=True) / 10**9, []),
+    "a fact about other letters": (x - y, [Relation(a, b)]),
+    "no facts": (x - half, []),
+}
+
+
+@pytest.mark.parametrize("name", TRUE)
+def test_true_inequalities_are_proved(name):
+    assert prove(*TRUE[name]).holds
+
+
+@pytest.mark.parametrize("name", FALSE)
+def test_false_inequalities_are_not_proved(name):
+    assert not prove(*FALSE[name]).holds
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(small, small, small), min_size=1, max_size=3), st.integers(1, 5))
+def test_sums_of_squares_with_a_positive_constant_are_proved(rows, constant):
+    assert prove(sp.expand(sum((p * x + q * y + w) ** 2 for p, q, w in rows) + sp.Rational(constant, 7))).holds
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(small, min_size=6, max_size=6), st.booleans())
+def test_what_is_proved_of_a_random_polynomial_holds_at_random_rationals(coefficients, capped):
+    monomials = (x**2, x * y, y**2, x, y, sp.S.One)
+    p = sum((q * m for q, m in zip(coefficients, monomials, strict=True)), sp.S.Zero)
+    facts = [Relation(x, y)] if capped else []
+    if prove(p, facts).holds:
+        assert holds_at_random_points(p.subs(y, x + z) if capped else p, (x, y, z))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 6), st.integers(1, 40))
+def test_a_polynomial_with_a_negative_value_is_refuted_or_left_open(p, q, depth):
+    assert not prove(sp.expand((p * x - q * y) ** 2) - sp.Rational(depth, 40) * x * y).holds
+
+
+def test_counterexamples_lie_in_the_domains_and_meet_the_facts():
+    assert counterexample(x - half, [1 - x]) is not None
+    assert counterexample(k - 1, []) is None  # whole numbers below 1 are none
+    assert counterexample(sp.S.NegativeOne + x, [x - 1]) is None
+
+
+def test_contradictory_facts_are_found_out():
+    found = satisfiable((Relation(x, half), Relation(sp.S.One, x)))
+    assert (found.holds, found.evidence) == (False, "no values satisfy x <= 1/2, 1 <= x")
+    assert not satisfiable((Relation(sp.Integer(2), sp.S.One),)).holds
+    assert satisfiable(()).holds
+    assert (
+        satisfiable((Relation(x, y), Relation(y, 2 * x), Relation(k, sp.Integer(1), "=="))).method == "exact rationals"
+    )
+
+
+def test_a_proof_from_contradictory_facts_says_that_no_point_was_found():
+    found = prove(x - 5, [Relation(x, half), Relation(sp.S.One, x)])
+    assert "no values were found at which the facts hold" in found.evidence
+
+
+def test_one_divides_only_by_what_is_never_zero():
+    assert never_zero(1 + a, ()) and never_zero(x, ()) and never_zero(sp.S(3), ())
+    assert not never_zero(a, ()) and not never_zero(x - y, ()) and not never_zero(sp.S.Zero, ())
+    assert not never_zero(x - y, [Relation(x, y, "==")])
+    assert never_zero(1 - x * y, [Relation(x, 1 / (2 * y))])
+
+
+def test_normal_forms_tell_equal_from_unequal():
+    assert same((x + y) ** 2, x**2 + 2 * x * y + y**2) and same(sp.sqrt(x) * sp.sqrt(y), sp.sqrt(x * y))
+    assert not same(x, sp.Rational(9, 10) * x)
+    assert not same(sp.sqrt(x) * sp.sqrt((a - b) ** 2), sp.sqrt(x) * (a - b))
