@@ -149,6 +149,7 @@ def bearing(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
     return [f for f in facts if f in found]
 
 
+@lru_cache(maxsize=4096)
 def _fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     numerator, denominator = sp.fraction(sp.cancel(sp.together(expression)))
     return sp.expand(numerator), sp.expand(denominator)
@@ -330,6 +331,9 @@ def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> b
         if not (current.free_symbols & set(values)):
             break
         current = current.xreplace(values)
+    above, below = (sp.expand(part) for part in sp.fraction(sp.together(current)))
+    if _one_sign(above) * _one_sign(below) > 0:  # without the cost of cancelling common factors
+        return True
     numerator, denominator = _fraction(current)
     return _one_sign(numerator) * _one_sign(denominator) > 0 or numerator.is_zero is True
 
