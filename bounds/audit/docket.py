@@ -15,6 +15,9 @@ from bounds.registry import room
 from bounds.result import Result
 
 
+SOLVERS = ("flint", "z3")  # the extra `audit`
+
+
 @dataclass(frozen=True)
 class Judged:
     """A claim with its verdict; wording has none."""
@@ -116,6 +119,11 @@ def module_claims(module: ModuleType) -> Iterator[Claim]:
     try:
         trial = import_module(f"{module.__name__}.trial")
     except ModuleNotFoundError as error:
+        if error.name in SOLVERS:
+            raise FedboundsError(
+                f"the proofs of {module.__name__} need {error.name}, which is not installed: "
+                "pip install 'fedbounds[audit]'"
+            ) from error
         if error.name != f"{module.__name__}.trial":
             raise
         return

@@ -61,7 +61,7 @@ def prove(expression: sp.Expr, facts: Sequence[Relation] = ()) -> Finding:
         >>> prove(3 - y, [Relation(y, sp.Integer(2))]).holds
         True
         >>> prove(x - 1).evidence
-        'false at x = 1/2'
+        'false at x = 5/8'
     """
     return _prove(expression, tuple(facts))
 

@@ -52,7 +52,7 @@ class Vec:
     Example:
         >>> a, b, gamma = Vec.atom("a"), Vec.atom("b"), sp.Symbol("gamma", positive=True)
         >>> square(a - gamma * b)
-        gamma**2*<b,b> - 2*gamma*<a,b> + <a,a>
+        <a,a> - 2*<a,b>*gamma + <b,b>*gamma**2
     """
 
     coefficients: tuple[tuple[str, sp.Expr], ...]
