@@ -14,7 +14,6 @@ from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import room
 from bounds.result import Result
 
-
 SOLVERS = ("flint", "z3")  # the extra `audit`
 
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.refutations import errata_claims
-from bounds.audit.steps import Unstated
+from bounds.audit.steps import Demand, Unstated
 from bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_BELOW,
     EXOGENOUS,
     INDEPENDENT_CLIENTS,
     MARTINGALE,
+    WINDOW,
 )
 from bounds.papers.arbitrary_participation.limits import LIMITS
 from bounds.papers.arbitrary_participation.proof import PROOFS
@@ -37,4 +38,11 @@ def claims() -> Iterator[Claim]:
     theorem = ResultForm(THEOREM_3_1, THEOREM_3_1.form("explicit"))
     for assumption, erratum in UNSTATED:
         yield Unstated(theorem, assumption, f"{PAPER}/erratum/{erratum}" if erratum else "").claim()
+    yield Demand(
+        f"{PAPER}/unstated/windows-at-multiples-of-P",
+        WINDOW,
+        "for all t_0",
+        f"{PAPER}/proposition-4.2/D3",
+        f"{PAPER}/erratum/unaligned-windows",
+    ).claim()
     yield from errata_claims(PAPER)

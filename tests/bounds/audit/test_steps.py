@@ -186,3 +186,10 @@ def test_a_step_under_contradictory_conditions_is_flagged_as_vacuous():
     assert verdict.flags == ("vacuous",) and "no values satisfy" in verdict.evidence
     [sound] = toy(Step("A", "", Relation(n.eta, sp.Integer(2)), Combine(), (low,)))
     assert (sound.outcome, sound.flags) == ("proved", ())
+
+
+def test_the_graph_finds_that_proposition_4_2_concludes_less_than_eq_7_demands():
+    verdict = Docket.of(PAPER).verdict(f"{PAPER}/unstated/windows-at-multiples-of-P")
+    assert verdict.outcome == "refuted"
+    assert "demanded for all t_0" in verdict.evidence and "multiple of P" in verdict.evidence
+    assert "Th3f" in verdict.evidence  # the only step that uses (7), at multiples of P

@@ -143,6 +143,7 @@ OFFSET = qv - 1 / N * v  # (qbar_n - 1/N) v_n
 SQUARES = Sum((n.qbar - 1 / N) ** 2)
 weight, length = Symbol("qbar_n - 1/N", real=True), Symbol("|v_n|", nonnegative=True)
 FREE = "for every point x and window"
+ALIGNED = "for every point x and every window that starts at a multiple of P"
 E7 = measure_symbol(EXPECTED_WINDOW)
 
 REGULAR = Proof(
@@ -163,9 +164,11 @@ REGULAR = Proof(
             Relation(square(OFFSET), Integer(0), "=="),
             Assumed(square(OFFSET), Integer(0), (REGULARIZED.name, WEIGHTS.name), "qbar_n = 1/N", op="=="),
             (REGULARIZED, WEIGHTS),
-            "for every window that starts at a multiple of P",
+            ALIGNED,
         ),
-        Step("D3", "the left-hand side of (7)", Relation(LHS, Integer(0)), Combine((N**2, N**2)), ("D1", "D2"), FREE),
+        Step(
+            "D3", "the left-hand side of (7)", Relation(LHS, Integer(0)), Combine((N**2, N**2)), ("D1", "D2"), ALIGNED
+        ),
     ),
     PROPOSITION_4_2,
     {"printed": "D3"},
