@@ -16,7 +16,7 @@ import sympy as sp
 from bounds.audit.claim import Claim, Relation, Relator
 from bounds.audit.court import Court
 from bounds.audit.docket import Docket
-from bounds.audit.nonnegative import counterexample, prove, same
+from bounds.audit.nonnegative import bearing, counterexample, prove, same
 from bounds.audit.spreads import Spread, limit_claim, try_spread
 from bounds.audit.verdict import Verdict
 from bounds.result import Condition, Term
@@ -127,7 +127,7 @@ def _order(limit: Limit) -> Verdict:
         pairs = [(_total(left), _total(right))]
     for pair in pairs:
         part = _slack(*pair)
-        finding = prove(part, _bearing(facts, part))
+        finding = prove(part, facts)
         if not finding.holds:
             return _unproved(left, right, pair, facts, finding.evidence)
     evidence = f"{len(pairs)} terms one by one" if len(pairs) > 1 else finding.evidence
@@ -143,7 +143,7 @@ def _unproved(
     zero = {s: sp.S.Zero for s in letters - needed if not s.is_positive}
     below, above = (cast(sp.Expr, _total(side).xreplace(zero)) for side in (left, right))
     slack = _slack(below, above)
-    at = counterexample(slack, [fact.slack for fact in _bearing(facts, slack)])
+    at = counterexample(slack, bearing(slack, [fact.slack for fact in facts]))
     if at is not None:
         others = f", {' = '.join(sorted(map(str, zero)))} = 0" if zero else ""
         return Verdict("refuted", "limits", "exact rationals", f"false at {at}{others}")
@@ -153,15 +153,6 @@ def _unproved(
         f"a right side {100 - 100 * caught[0]} percent smaller is caught" if caught else "no planted error is caught"
     )
     return Verdict("survived", "limits", "random exact rationals", f"{why}; {least}")
-
-
-def _bearing(facts: Sequence[Relation], expression: sp.Expr) -> list[Relation]:
-    """The facts that share letters with the expression, directly or through one another."""
-    letters, bearing = set(expression.free_symbols), list[Relation]()
-    while more := [f for f in facts if f not in bearing and f.slack.free_symbols & letters]:
-        bearing += more
-        letters.update(*(f.slack.free_symbols for f in more))
-    return bearing
 
 
 def _slack(left: sp.Expr, right: sp.Expr) -> sp.Expr:

@@ -326,11 +326,7 @@ def _degree(side: sp.Expr, symbol: sp.Symbol) -> int | None:
 
 
 def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> bool:
-    current = expression
-    for _ in range(len(values) + 1):  # a limit may hold a symbol that is itself replaced
-        if not (current.free_symbols & set(values)):
-            break
-        current = current.xreplace(values)
+    current = expression.xreplace(values)
     above, below = (sp.expand(part) for part in sp.fraction(sp.together(current)))
     if _one_sign(above) * _one_sign(below) > 0:  # without the cost of cancelling common factors
         return True
