@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bounds.atomic import write_atomically
 from bounds.errors import FedboundsError, MissingExtra
-from empirical.atomic import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd

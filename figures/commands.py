@@ -95,7 +95,7 @@ def _paper(
 
 def write_claims(claims: Sequence[Any], path: Path) -> Path:
     """The table of claims as CSV, atomically."""
-    from empirical.atomic import write_file
+    from bounds.atomic import write_file
 
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -91,7 +91,7 @@ def describe(table: Comparison, rows: int = 12) -> str:
 def write(table: Comparison, path: Path, constants: dict[str, object]) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        from empirical.atomic import write_file
+        from bounds.atomic import write_file
 
         write_file(path, table.to_csv().encode())
         return [path]

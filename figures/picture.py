@@ -17,8 +17,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
+from bounds.atomic import write_file
 from bounds.errors import FedboundsError
-from empirical.atomic import write_file
 
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
 ROWS = 300  # of data kept per curve

@@ -6,12 +6,15 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from bounds.atomic import write_file
+from bounds.errors import FedboundsError
 
 PACKAGES = ("bounds", "empirical")
 SOLVERS = ("sympy", "numpy", "scipy", "z3-solver", "python-flint", "torch")
@@ -65,13 +68,7 @@ def read_cache(paper: str, key: str) -> tuple[list[str], dict[str, dict[str, Any
 
 
 def write_cache(paper: str, key: str, ids: Sequence[str], rows: Mapping[str, Mapping[str, Any]]) -> None:
-    """Keep the rows, under a temporary name first; a cache that cannot be written is none."""
-    path = cache_file(paper)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({"schema": "fedbounds.verdicts/1", "key": key, "ids": list(ids), "rows": dict(rows)}, file)
-        os.replace(temporary, path)
-    except OSError:
-        return
+    """Keep the rows; a cache that cannot be written is none."""
+    document = {"schema": "fedbounds.verdicts/1", "key": key, "ids": list(ids), "rows": dict(rows)}
+    with suppress(FedboundsError):
+        write_file(cache_file(paper), json.dumps(document).encode())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from bounds.atomic import write_file
 from bounds.audit.docket import Judged
 from bounds.errors import FedboundsError
 from bounds.registry import paper_names, room
@@ -87,13 +86,7 @@ def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:
     """Write the entries in a stable order, to a temporary name first."""
     path = ledger_path(paper)
     text = json.dumps({"schema": "fedbounds.ledger/1", "paper": paper, "claims": dict(sorted(found.items()))}, indent=1)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    with os.fdopen(handle, "w") as file:
-        file.write(text + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.chmod(temporary, 0o644)
-    os.replace(temporary, path)
+    write_file(path, f"{text}\n".encode())
     return path
 
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bounds.atomic import write_atomically
 from bounds.errors import FedboundsError
-from empirical.atomic import write_atomically
 from empirical.sweep.keys import canonical_json
 
 if TYPE_CHECKING:

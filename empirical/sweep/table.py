@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from empirical.atomic import write_file
+from bounds.atomic import write_file
 from empirical.sweep.runs import Run
 from empirical.sweep.store import Store
 

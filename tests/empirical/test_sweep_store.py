@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bounds.atomic import write_file
 from bounds.errors import FedboundsError
-from empirical.atomic import write_file
 from empirical.sweep import Store
 from empirical.sweep.store import CannotWrite
 from empirical.trace import Trace
