@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from empirical.instances.fedavg import FedAvgInstances, Law, Path
-from empirical.instances.ripples import slope, split
+from empirical.instances.ripples import slope, slope_change, split
 
 # The proof's vectors in these differences; points are taken from x_{t_0}, as only differences of points occur.
 ROUND_BASIS = {
@@ -86,7 +86,7 @@ def _rippled_round(z: FedAvgInstances, path: Path) -> Products:
     start, ky = path.anchor[:, :, None, None], _from_their_mean(z, path)
     vectors = {
         "e": apart, "D": D, "ky": ky, "mky": (q * ky).sum(axis=3, keepdims=True),
-        "km": slope(z, start + D) - slope(z, start), "o": z.slopes[:, None, None], "mo": z.pulls[:, :, None, None],
+        "km": slope_change(z, start, D), "o": z.slopes[:, None, None], "mo": z.pulls[:, :, None, None],
         "f0": slope(z, start),
     }  # fmt: skip
     names = sorted(vectors)
@@ -97,7 +97,7 @@ def _from_their_mean(z: FedAvgInstances, path: Path) -> np.ndarray:
     """The gradients at the local models less those at their mean, (B, T, I+1, N, d)."""
     mean, apart = split(z, path)
     middle = (path.anchor + path.moved)[:, :, None, None] + mean[:, :, :, None]
-    return slope(z, middle + apart) - slope(z, middle)
+    return slope_change(z, middle, apart)
 
 
 def _quadratic_window(z: FedAvgInstances, law: Law) -> Products:
@@ -118,7 +118,6 @@ def _rippled_window(z: FedAvgInstances, path: Path) -> Products:
     q = z.weights[:, :, None, :, None]
     mean = path.moved[:, :, None] + split(z, path)[0]  # (B, T, I+1, d)
     start = path.anchor[:, :, None]
-    at_mean = slope(z, start + mean)
 
     def averaged(values: np.ndarray) -> np.ndarray:
         return values[:, : K * P, :I].reshape(len(z), K, I * P, -1).mean(axis=2)
@@ -126,7 +125,7 @@ def _rippled_window(z: FedAvgInstances, path: Path) -> Products:
     f0 = slope(z, path.anchor[:, : K * P : P])
     vectors = {
         "s1": averaged((q * _from_their_mean(z, path)).sum(axis=3)),
-        "s2": averaged(at_mean - slope(z, start)),
+        "s2": averaged(slope_change(z, start, mean)),
         "s3": z.pulled(z.window_weights),
         "f0": f0,
     }

@@ -13,6 +13,13 @@ def slope(z: FedAvgInstances, x: np.ndarray) -> np.ndarray:
     return a * x + kappa * np.sin(x)
 
 
+def slope_change(z: FedAvgInstances, x: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """grad f(x + step) - grad f(x) for (B, ..., d), without the cancellation of two nearly equal gradients."""
+    ndim = max(x.ndim, step.ndim)
+    a, kappa = (v.reshape(len(z), *[1] * (ndim - 2), -1) for v in (z.curvature, z.ripple))
+    return a * step + 2 * kappa * np.cos(x + step / 2) * np.sin(step / 2)
+
+
 def rippled_course(z: FedAvgInstances) -> Course:
     """Every client's local steps as Algorithm 1 of Wang & Ji 2022 has them, for all instances at once."""
     B, T, I, P, d = len(z), z.rounds, z.local_steps, z.interval, z.curvature.shape[1]

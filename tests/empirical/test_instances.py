@@ -23,6 +23,7 @@ from empirical.instances.fedavg import FedAvgInstances
 from empirical.instances.gram import round_products, window_products
 from empirical.instances.judging import hears, judged_on_instances, verdict
 from empirical.instances.random_rounds import draw_rounds
+from empirical.instances.ripples import slope, slope_change
 from empirical.instances.sides import Sides, examined
 from empirical.instances.tails import FairCoins, failure_of_all, failure_of_average
 from empirical.instances.trials import form_sides, trial
@@ -133,6 +134,15 @@ def test_the_products_of_a_window_give_the_whole_displacement(rippled: bool) -> 
     exact = z.course.drift[:, ends, -1]
     scale = (z.gamma * z.local_steps * z.interval)[:, None] ** 2
     assert square * scale == pytest.approx(exact, rel=1e-7)
+
+
+def test_gradients_of_almost_equal_points_differ_exactly() -> None:
+    """By their difference quotient, where subtracting two gradients would leave nothing but rounding."""
+    z = instances(5, rippled=True)
+    x, tiny = z.start, np.full_like(z.start, 1e-14)
+    curvature = z.curvature + z.ripple * np.cos(x)
+    assert slope_change(z, x, tiny) == pytest.approx(curvature * tiny, rel=1e-12)
+    assert slope_change(z, x, np.ones_like(x)) == pytest.approx(slope(z, x + 1) - slope(z, x), rel=1e-12)
 
 
 def test_window_variance_of_shift_processes_agrees_with_summing_over_all_paths() -> None:
