@@ -215,6 +215,7 @@ class Course:
     Attributes:
         gradient: $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1).
         gap: $\mathbb Ef(x_t)-f^*$, (B, T+1).
+        decrease: $\mathbb Ef(x_{t_0})-\mathbb Ef(x_{t_0+P})$ over each complete window, not as a difference, (B, K).
         spread: $V_{t,i}$, (B, T, I+1).
         drift: $D_{t,i}$, (B, T, I+1).
         behind: what the models are distributed as.
@@ -222,6 +223,7 @@ class Course:
 
     gradient: np.ndarray
     gap: np.ndarray
+    decrease: np.ndarray
     spread: np.ndarray
     drift: np.ndarray
     behind: Law | Path
@@ -249,6 +251,7 @@ def quadratic_course(z: FedAvgInstances) -> Course:
     m, C, none = z.start, np.zeros_like(a), np.zeros_like(a)
     zeta = psi = r = noise_sum = r_noise = zetas = psis = rs = rs_r = rs_noise = none
     last, last_C = m, C
+    decrease = np.empty((B, K))
     for t in range(T):
         law.m[:, t], law.C[:, t] = m, C
         fresh = noise * left[:, t, None]
@@ -267,7 +270,10 @@ def quadratic_course(z: FedAvgInstances) -> Course:
             law.mean_rest[:, k], law.mean_cross[:, k], law.mean_noise[:, k] = (
                 part / IP**2 for part in (rs, rs_noise, noise_sum)
             )
-            last, last_C = m, C = m + eta * zeta, (1 + eta * psi) ** 2 * C + eta**2 * r
+            step, turn = eta * zeta, eta * psi
+            grown = step * (2 * m + step) + turn * (2 + turn) * C + eta**2 * r
+            decrease[:, k] = -(a / 2 * grown).sum(axis=1)
+            last, last_C = m, C = m + step, (1 + turn) ** 2 * C + eta**2 * r
             zeta = psi = r = noise_sum = r_noise = zetas = psis = rs = rs_r = rs_noise = none
     zeta0, psi0, rest0 = law.zeta[:, :, 0], law.psi[:, :, 0], law.rest[:, :, 0]
     second = np.concatenate(
@@ -275,4 +281,4 @@ def quadratic_course(z: FedAvgInstances) -> Course:
     )
     drift = (law.zeta**2 + law.psi**2 * law.C[:, :, None] + law.rest).sum(axis=3)
     gradient, gap = (a[:, None] ** 2 * second).sum(axis=2), (a[:, None] * second).sum(axis=2) / 2
-    return Course(gradient, gap, spread * z.gamma[:, None, None] ** 2, drift, law)
+    return Course(gradient, gap, decrease, spread * z.gamma[:, None, None] ** 2, drift, law)

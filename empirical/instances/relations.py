@@ -23,7 +23,7 @@ from empirical.instances.gram import POINT_BASIS, ROUND_BASIS, WINDOW_BASIS, in_
 from empirical.instances.hypotheses import met, within
 from empirical.instances.sides import Sides
 
-CANCELLED = 1e-12  # error of a side relative to the largest of its summands
+CANCELLED = 1e-12  # error of both sides relative to the sizes of their summands
 LEAST = measure_symbol(LEAST_GRADIENT).name, measure_symbol(OVER_PARTICIPATION).name
 SETTINGS = {"round": ROUND_BASIS, "window": WINDOW_BASIS, "point": POINT_BASIS}
 SECOND_MOMENTS = "sum_n q_n^2 E|xi_n|^2"
@@ -131,11 +131,11 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     covered = held & (values["eta"] > 0) & within(conditions, z.constants())
     if shape[1] > 1 and not window:
         covered = covered & _round_places(z, subject.step.quantifiers)
+    rounding = CANCELLED * (size + sum((np.abs(s) for s in summands), start=np.zeros(shape)))
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(shape))
-        size = size + sum((np.abs(s) for s in summands), start=np.zeros(shape))
-        return Sides(np.abs(left - total), {}, covered, CANCELLED * size, unmet, z.describe)
-    return Sides(left, dict(zip(relation.terms, summands, strict=True)), covered, CANCELLED * size, unmet, z.describe)
+        return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)
+    return Sides(left, dict(zip(relation.terms, summands, strict=True)), covered, rounding, unmet, z.describe)
 
 
 @lru_cache(maxsize=128)
@@ -179,7 +179,7 @@ def _window_values(z: FedAvgInstances) -> dict[str, np.ndarray]:
     run, P = z.course, z.interval
     starts = np.arange(z.rounds // P) * P
     named = {f"<{a},{b}>": v for (a, b), v in window_products(z).items()}
-    decrease, gradient = run.gap[:, starts] - run.gap[:, starts + P], run.gradient[:, starts]
+    decrease, gradient = run.decrease, run.gradient[:, starts]
     named |= {"decrease": decrease, "delta": np.sqrt(z.window)}
     named |= {"E decrease": decrease, "E delta^2": z.window, "E gradsq": gradient}
     least = run.gradient[:, :-1].min(axis=1, keepdims=True)

@@ -20,6 +20,12 @@ def slope_change(z: FedAvgInstances, x: np.ndarray, step: np.ndarray) -> np.ndar
     return a * step + 2 * kappa * np.cos(x + step / 2) * np.sin(step / 2)
 
 
+def value_change(z: FedAvgInstances, x: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """f(x + step) - f(x), by coordinate, for (B, d), without the cancellation of two nearly equal values."""
+    half = x + step / 2
+    return z.curvature * step * half + 2 * z.ripple * np.sin(half) * np.sin(step / 2)
+
+
 def rippled_course(z: FedAvgInstances) -> Course:
     """Every client's local steps as Algorithm 1 of Wang & Ji 2022 has them, for all instances at once."""
     B, T, I, P, d = len(z), z.rounds, z.local_steps, z.interval, z.curvature.shape[1]
@@ -27,7 +33,7 @@ def rippled_course(z: FedAvgInstances) -> Course:
     path = Path(np.empty((B, T, d)), np.empty((B, T, d)), np.empty((B, T, I + 1, z.clients, d)))
     visited = np.empty((B, T + 1, d))
     x = anchor = z.start
-    moved = np.zeros_like(x)
+    moved, decrease = np.zeros_like(x), np.empty((B, T // P))
     for t in range(T):
         if t % P == 0:
             anchor, moved = x, np.zeros_like(x)
@@ -38,14 +44,17 @@ def rippled_course(z: FedAvgInstances) -> Course:
             if i < I:
                 change = change - gamma * (slope(z, x[:, None] + change) + z.slopes)
         moved = moved + (z.weights[:, t, :, None] * change).sum(axis=1)
-        x = anchor + (moved if (t + 1) % P else z.eta[:, None] * moved)
+        whole = moved if (t + 1) % P else z.eta[:, None] * moved
+        x = anchor + whole
+        if (t + 1) % P == 0:
+            decrease[:, t // P] = -value_change(z, anchor, whole).sum(axis=1)
     visited[:, T] = x
     a, kappa = z.curvature[:, None], z.ripple[:, None]
     gap = (a / 2 * visited**2 + 2 * kappa * np.sin(visited / 2) ** 2).sum(axis=2)
     mean, apart = split(z, path)
     spread = (z.weights[:, :, None] * (apart**2).sum(axis=4)).sum(axis=3)
     drift = ((path.moved[:, :, None] + mean) ** 2).sum(axis=3)
-    return Course((slope(z, visited) ** 2).sum(axis=2), gap, spread, drift, path)
+    return Course((slope(z, visited) ** 2).sum(axis=2), gap, decrease, spread, drift, path)
 
 
 def split(z: FedAvgInstances, path: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -56,7 +56,7 @@ def gradient_at_starts(z: FedAvgInstances, run: Course, values: Values) -> np.nd
     """(C.16), with each window's own divergence, (B, K)."""
     starts = np.arange(z.window.shape[1]) * z.interval
     values["delta"] = np.sqrt(z.window)
-    values["decrease"] = run.gap[:, starts] - run.gap[:, starts + z.interval]
+    values["decrease"] = run.decrease
     return run.gradient[:, starts]
 
 

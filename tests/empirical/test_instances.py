@@ -145,6 +145,14 @@ def test_gradients_of_almost_equal_points_differ_exactly() -> None:
     assert slope_change(z, x, np.ones_like(x)) == pytest.approx(slope(z, x + 1) - slope(z, x), rel=1e-12)
 
 
+@pytest.mark.parametrize("rippled", [False, True])
+def test_the_decrease_over_a_window_is_the_difference_of_the_gaps_at_its_ends(rippled: bool) -> None:
+    z = instances(6, rippled=rippled)
+    ends = np.arange(z.rounds // z.interval + 1) * z.interval
+    gaps = z.course.gap[:, ends]
+    assert z.course.decrease == pytest.approx(-np.diff(gaps, axis=1), rel=1e-9, abs=1e-12 * gaps.max())
+
+
 def test_window_variance_of_shift_processes_agrees_with_summing_over_all_paths() -> None:
     N, P = 3, 4
     z = draw_processes(np.random.default_rng(5), 6, N)
