@@ -90,6 +90,13 @@ class FedAvgInstances(Population):
         return np.where(np.abs(pull) < 1e-14 * np.abs(self.slopes).max(axis=(1, 2), keepdims=True), 0.0, pull)
 
     @cached_property
+    def cancellation(self) -> np.ndarray:
+        """By how much the clients' gradients exceed what is left of them in any round's mean, (B,)."""
+        most = np.sqrt((self.slopes**2).sum(axis=2).max(axis=1))
+        left = np.sqrt((self.course.gradient[:, :-1] + (self.pulls**2).sum(axis=2)).max(axis=1))
+        return np.where(left > 0, np.maximum(most / np.where(left > 0, left, 1), 1), 1)
+
+    @cached_property
     def cohort(self) -> np.ndarray:
         """The left-hand side of (6) per coordinate, (B, T, d)."""
         apart = self.slopes[:, None] - self.pulls[:, :, None]
@@ -242,39 +249,40 @@ def quadratic_course(z: FedAvgInstances) -> Course:
     a, gamma, eta = z.curvature, z.gamma[:, None], z.eta[:, None]
     keep, noise, pulls, left = 1 - gamma * a, z.noise**2, z.pulls, z.noise_weight
     powers = keep[:, None, :] ** np.arange(I)[:, None]
-    sums = np.concatenate([np.zeros((B, 1, d)), np.cumsum(powers, axis=1)], axis=1)
+    ratio = np.concatenate([np.zeros((B, 1, d)), np.cumsum(powers, axis=1)], axis=1)
     squares = np.concatenate([np.zeros((B, 1, d)), np.cumsum(powers**2, axis=1)], axis=1)
     apart = np.einsum("btn,bnn->bt", z.weights, z.correlation) - left
-    spread = np.einsum("bid,btd->bti", sums**2, z.cohort) + np.einsum("bid,bd,bt->bti", squares, noise, apart)
+    spread = np.einsum("bid,btd->bti", ratio**2, z.cohort) + np.einsum("bid,bd,bt->bti", squares, noise, apart)
 
-    law = Law(*np.empty((2, B, T, d)), *np.empty((3, B, T, I + 1, d)), *np.empty((5, B, K, d)))
-    m, C, none = z.start, np.zeros_like(a), np.zeros_like(a)
-    zeta = psi = r = noise_sum = r_noise = zetas = psis = rs = rs_r = rs_noise = none
+    law = Law(*np.empty((2, B, T, d)), *(path := np.empty((3, B, T, I + 1, d))), *np.empty((5, B, K, d)))
+    m, C, none, one = z.start, np.zeros_like(a), np.zeros((5, B, d)), np.ones_like(a)
+    state = sums = none  # zeta, psi, Var r, Cov(r, noise) and Var noise, and their sums
+    rs = rs_r = none[0]  # Var of the sum of r, and its covariance with r
+    keeps = np.stack([keep, keep, keep**2, keep, one])
     last, last_C = m, C
     decrease = np.empty((B, K))
     for t in range(T):
         law.m[:, t], law.C[:, t] = m, C
         fresh = noise * left[:, t, None]
-        for i in range(I + 1):
-            law.zeta[:, t, i], law.psi[:, t, i], law.rest[:, t, i] = zeta, psi, r
-            if i < I:
-                zetas, psis, rs = zetas + zeta, psis + psi, rs + 2 * rs_r + r
-                rs_noise, rs_r = rs_noise + r_noise, keep * (rs_r + r)
-                r, r_noise = keep**2 * r + gamma**2 * fresh, keep * r_noise - gamma * fresh
-                zeta, psi = keep * zeta - gamma * (a * m + pulls[:, t]), keep * psi - gamma * a
-                noise_sum = noise_sum + fresh
+        push = np.stack([-gamma * (a * m + pulls[:, t]), -gamma * a, gamma**2 * fresh, -gamma * fresh, fresh])
+        for i in range(I):
+            path[:, :, t, i] = state[:3]
+            sums, rs, rs_r = sums + state, rs + 2 * rs_r + state[2], keep * (rs_r + state[2])
+            state = keeps * state + push
+        path[:, :, t, I] = state[:3]
+        zeta, psi, r, _, noise_sum = state
         last, last_C = m + zeta, (1 + psi) ** 2 * C + r
         if (t + 1) % P == 0:
             k = t // P
-            law.mean_zeta[:, k], law.mean_psi[:, k] = zetas / IP, psis / IP
+            law.mean_zeta[:, k], law.mean_psi[:, k] = sums[:2] / IP
             law.mean_rest[:, k], law.mean_cross[:, k], law.mean_noise[:, k] = (
-                part / IP**2 for part in (rs, rs_noise, noise_sum)
+                part / IP**2 for part in (rs, sums[3], noise_sum)
             )
             step, turn = eta * zeta, eta * psi
             grown = step * (2 * m + step) + turn * (2 + turn) * C + eta**2 * r
             decrease[:, k] = -(a / 2 * grown).sum(axis=1)
             last, last_C = m, C = m + step, (1 + turn) ** 2 * C + eta**2 * r
-            zeta = psi = r = noise_sum = r_noise = zetas = psis = rs = rs_r = rs_noise = none
+            state, sums, rs, rs_r = none, none, none[0], none[0]
     zeta0, psi0, rest0 = law.zeta[:, :, 0], law.psi[:, :, 0], law.rest[:, :, 0]
     second = np.concatenate(
         [(law.m + zeta0) ** 2 + (1 + psi0) ** 2 * law.C + rest0, (last**2 + last_C)[:, None]], axis=1

@@ -24,6 +24,7 @@ from empirical.instances.hypotheses import met, within
 from empirical.instances.sides import Sides
 
 CANCELLED = 1e-12  # error of both sides relative to the sizes of their summands
+ROUND_OFF = 1e-15  # of a mean of the clients' gradients, relative to the largest of them
 LEAST = measure_symbol(LEAST_GRADIENT).name, measure_symbol(OVER_PARTICIPATION).name
 SETTINGS = {"round": ROUND_BASIS, "window": WINDOW_BASIS, "point": POINT_BASIS}
 SECOND_MOMENTS = "sum_n q_n^2 E|xi_n|^2"
@@ -131,7 +132,8 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     covered = held & (values["eta"] > 0) & within(conditions, z.constants())
     if shape[1] > 1 and not window:
         covered = covered & _round_places(z, subject.step.quantifiers)
-    rounding = CANCELLED * (size + sum((np.abs(s) for s in summands), start=np.zeros(shape)))
+    lost = CANCELLED + ROUND_OFF * z.cancellation[:, None]
+    rounding = lost * (size + sum((np.abs(s) for s in summands), start=np.zeros(shape)))
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(shape))
         return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)
