@@ -14,6 +14,7 @@ from sympy.printing.numpy import NumPyPrinter
 from bounds.clients import REDUCTIONS
 from bounds.result import Form
 
+STEP = 4 * float(np.finfo(float).eps)  # relative: T/P is computed as T times 1/P, so that 98/49 is less than 2 by a bit
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
 CHUNK = 16384  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
 
@@ -32,6 +33,17 @@ class _Printer(NumPyPrinter):
 
     def _print_Max(self, expr: sp.Expr) -> str:
         return self._fold("maximum", expr.args)  # pyright: ignore[reportArgumentType]
+
+    def _whole(self, name: str, sign: str, argument: sp.Expr) -> str:
+        code = self._print(argument)
+        nearly = f"{code} {sign} {STEP!r}*{self._module_format('numpy.abs')}({code})"
+        return f"{self._module_format('numpy.' + name)}({nearly})"
+
+    def _print_floor(self, expr: sp.Expr) -> str:
+        return self._whole("floor", "+", expr.args[0])  # pyright: ignore[reportArgumentType]
+
+    def _print_ceiling(self, expr: sp.Expr) -> str:
+        return self._whole("ceil", "-", expr.args[0])  # pyright: ignore[reportArgumentType]
 
     def _print_Pow(self, expr: sp.Expr, rational: bool = False) -> str:
         base, exponent = expr.args

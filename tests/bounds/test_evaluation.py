@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
-from bounds.compilation import compile_form
+from bounds.compilation import compile_expressions, compile_form
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.measures import LEAST_GRADIENT
@@ -253,6 +254,16 @@ def test_minima_broadcast_and_infinite_branches_are_ignored():
     evaluation = evaluate(corollary, dict(setting, sigma=np.array([0.0, 100.0]), T=900), form="explicit")
     assert evaluation.prescribed["eta"][0] == pytest.approx(6 * 30)
     assert evaluation.prescribed["eta"][1] < 6 * 30
+
+
+def test_a_ratio_of_whole_numbers_is_rounded_as_whole_numbers_are():
+    """98/49 is 2, although 98 times 1/49 is a bit less."""
+    T, P = sp.symbols("T P", positive=True)
+    function = compile_expressions((P, T), (sp.floor(T / P), sp.ceiling(T / P), 1 / P))
+    rounds = np.arange(1, 2000.0)
+    for interval in range(1, 400):
+        down, up, _ = function(float(interval), rounds)
+        assert (down == rounds // interval).all() and (up == -(-rounds // interval)).all()
 
 
 def test_the_value_alone_is_the_sum_of_the_parts():
