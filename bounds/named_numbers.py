@@ -43,7 +43,7 @@ class NamedNumber(sp.AtomicExpr):
         return self.name
 
     def _latex(self, printer: object) -> str:
-        return rf"{self.name[0]}_{{{self.name[1:]}}}" if len(self.name) > 1 else self.name
+        return sp.latex(sp.Symbol(self.name))
 
     def _numpycode(self, printer: object) -> str:
         return repr(float(sp.N(self.exact, 17)))

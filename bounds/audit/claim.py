@@ -64,7 +64,6 @@ class Claim:
         assumptions, conditions: its hypotheses.
         source: where it stands in the paper.
         instead: the id of the claim that holds instead, where this one fails.
-        latex: the statement as the paper prints it.
     """
 
     id: str
@@ -78,7 +77,11 @@ class Claim:
     conditions: tuple[Condition, ...] = ()
     source: str = ""
     instead: str = ""
-    latex: str = ""
+
+    @property
+    def latex(self) -> str:
+        """The statement in LaTeX; empty where the subject has none."""
+        return getattr(self.subject, "latex", "")
 
     @property
     def paper(self) -> str:
@@ -103,6 +106,11 @@ class ResultForm:
     def id(self) -> str:
         """The claim's id."""
         return f"{self.result.key}[{self.form.name}]"
+
+    @property
+    def latex(self) -> str:
+        """That the right-hand side bounds the measure."""
+        return rf"{(self.form.measure or self.result.measure).latex} \le {sp.latex(self.form.bound)}"
 
     @property
     def content(self) -> str:
@@ -133,5 +141,4 @@ class ResultForm:
             conditions=form.conditions,
             source=str(self.result.source),
             instead=form.refuted_by,
-            latex=rf"{measure.latex} \le {sp.latex(form.bound)}",
         )

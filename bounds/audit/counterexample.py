@@ -166,7 +166,8 @@ class Erratum:
         instead: what holds.
         under: its stated hypotheses: assumptions, and conditions as the paper writes them.
         replay: recomputes the counterexample.
-        refutes: the forms that the counterexample refutes as they stand ("proposition-4.1[printed]").
+        refutes: the forms that the counterexample refutes as they stand ("proposition-4.1[printed]"), and steps that
+            a paper's proof rests on ("lemma-b.3.3/S10").
         repair: the claims that hold instead, within the paper ("proposition-4.1[repaired]"); the repair's verdict is
             the weakest of theirs.
         argument: an exact proof of the repair, where no claim of the paper's room states it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 import sympy as sp
 
@@ -32,6 +32,7 @@ class Specialise:
     prescribes: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    equalities: ClassVar[bool] = True
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -39,6 +40,8 @@ class Specialise:
         """Substitution, and a comparison of what the discharging claims say."""
         values = dict(self.values)
         source, *others = premises
+        if conclusion.op == "==" and source.op == "<=":
+            return Finding(False, "substitution", f"{source} is no equality")
         if len(others) < len(self.discharges):
             return Finding(False, "substitution", f"{len(self.discharges)} hypotheses, {len(others)} claims about them")
         for (name, says), premise in zip(self.discharges, others, strict=False):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import lru_cache
 from typing import cast
 
 import sympy as sp
@@ -45,6 +46,7 @@ GAUGES: Mapping[str, tuple[int, int]] = {
 }
 GAUGE_NAMES = ("f -> a f", "x -> b x")
 DIGITS, POINTS, ATTEMPTS, TOLERANCE = 30, 2, 20, sp.Rational(1, 10**20)
+Powers = tuple[Fraction, Fraction]  # of a and of b
 FOR_TWO_CLIENTS = {
     SumOverClients: lambda first, second: first + second,
     MeanOverClients: lambda first, second: (first + second) / 2,
@@ -64,13 +66,20 @@ def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> st
         >>> broken_gauge(n.L * n.sigma, GRADIENT**2, n)
         'x -> b x with b = 27/4 multiplies it by 0.00325154, not 0.0219479'
     """
-    source = random.Random(0)
     expression = _two_clients(expression, notation)
+    letters = sorted(expression.free_symbols, key=str)
+    return _broken(expression, _powers(unit), tuple((s, _gauge_of(s, notation)) for s in letters))
+
+
+@lru_cache(maxsize=1024)
+def _broken(expression: sp.Expr, powers: Powers, letters: tuple[tuple[sp.Basic, Powers], ...]) -> str:
+    """Remembered: forms of one result share terms and conditions."""
+    source = random.Random(0)
     for index, gauge in enumerate(GAUGE_NAMES):
-        power = sp.Rational(_powers(unit)[index])
+        power = sp.Rational(powers[index])
         for _ in range(POINTS):
             scale = sp.Rational(source.randint(11, 30), source.randint(2, 9))
-            grown = _grown(expression, scale, index, notation, source)
+            grown = _grown(expression, scale, {s: sp.Rational(own[index]) for s, own in letters}, source)
             if grown is not None and abs(grown / scale**power - 1) > TOLERANCE:
                 by, not_by = float(grown), float(scale**power)
                 return f"{gauge} with {gauge[-3]} = {scale} multiplies it by {by:.6g}, not {not_by:.6g}"
@@ -78,13 +87,12 @@ def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> st
 
 
 def _grown(
-    expression: sp.Expr, scale: sp.Expr, index: int, notation: Notation, source: random.Random
+    expression: sp.Expr, scale: sp.Expr, powers: Mapping[sp.Basic, sp.Expr], source: random.Random
 ) -> sp.Expr | None:
     """By what the gauge multiplies the expression at a random point; None where it vanishes everywhere."""
-    letters = sorted(expression.free_symbols, key=str)
     for _ in range(ATTEMPTS):
-        at = {s: sp.Rational(source.randint(1, 60), source.randint(1, 12)) for s in letters}
-        elsewhere = {s: value * scale ** sp.Rational(_gauge_of(s, notation)[index]) for s, value in at.items()}
+        at = {s: sp.Rational(source.randint(1, 60), source.randint(1, 12)) for s in powers}
+        elsewhere = {s: value * scale ** powers[s] for s, value in at.items()}
         try:
             before, after = (sp.N(expression.xreplace(point), DIGITS) for point in (at, elsewhere))
         except ValueError:  # a maximum of 1/0: no window is complete at these numbers
@@ -94,7 +102,7 @@ def _grown(
     return None
 
 
-def _gauge_of(symbol: sp.Basic, notation: Notation) -> tuple[Fraction, Fraction]:
+def _gauge_of(symbol: sp.Basic, notation: Notation) -> Powers:
     quantity = notation[str(symbol).partition("@")[0]]
     if quantity.concept not in GAUGES and quantity.dimension != NONE:  # a stranger's concept: its declared unit
         return _powers(quantity.dimension)
@@ -102,7 +110,7 @@ def _gauge_of(symbol: sp.Basic, notation: Notation) -> tuple[Fraction, Fraction]
     return Fraction(first), Fraction(second)
 
 
-def _powers(unit: Dimension) -> tuple[Fraction, Fraction]:
+def _powers(unit: Dimension) -> Powers:
     powers = dict(unit.exponents)
     return powers.get("f", Fraction(0)), powers.get("x", Fraction(0))
 

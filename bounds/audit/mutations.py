@@ -1,4 +1,4 @@
-"""Planted errors: does any court notice when a result or a step of the first paper is changed?
+"""Planted errors: does any court notice when a result or a step of a paper is changed?
 
 A mutation changes one thing in a docket: a constant, a condition, an assumption, a premise, an exponent. The claims
 that are concerned (the changed one, the steps and forms that use it directly, its units, the limits about it) are tried
@@ -73,9 +73,14 @@ class Bench:
     _found: dict[tuple[str, str], Verdict] = field(default_factory=dict)
 
     @staticmethod
-    def of(only: Sequence[Court] | None = None) -> Bench:
-        """The first paper's, before every installed court."""
-        return Bench({c.id: c for c in room_claims(PAPER)}, tuple(courts() if only is None else only))
+    def of(only: Sequence[Court] | None = None, paper: str = PAPER) -> Bench:
+        """One paper's, before every installed court."""
+        return Bench.of_claims(room_claims(paper), only)
+
+    @staticmethod
+    def of_claims(claims: Iterable[Claim], only: Sequence[Court] | None = None) -> Bench:
+        """These claims, all of one paper."""
+        return Bench({c.id: c for c in claims}, tuple(courts() if only is None else only))
 
     def judged(self, mutation: Mutation) -> Catch:
         """Which courts notice the mutation: for each the first claim whose verdict gets worse."""
@@ -112,7 +117,7 @@ def _concerns(court: Court, claim: Claim, changed: bool) -> bool:
 
 def tried(court: Court, claims: Claims, claim_id: str) -> Verdict:
     """One court's verdict on one claim, all others being what they should be; an error is a verdict too."""
-    docket = Docket(PAPER, claims, (court,))
+    docket = Docket(_paper(claims), claims, (court,))
     best = Verdict("proved", "none", "taken at its best", "")
     others = {name: replace(best, outcome="refuted") if c.kind == "erratum" else best for name, c in claims.items()}
     docket._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
@@ -139,6 +144,11 @@ def worse(before: Verdict, after: Verdict) -> str:
     return f"flagged {', '.join(flags)}" if flags else ""
 
 
+def _paper(claims: Claims) -> str:
+    """The paper that all claims are about."""
+    return next(iter(claims)).partition("/")[0]
+
+
 # --- Changes of a form ------------------------------------------------------------------------------------------------
 
 
@@ -146,7 +156,7 @@ def in_form(place: str, kind: str, what: str, change: Callable[[Form], Form]) ->
     """A change of one form, e.g. of "theorem-3.1[explicit]"; its proof, its units and its limits see it."""
 
     def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        subject = claims[f"{PAPER}/{place}"].subject
+        subject = claims[f"{_paper(claims)}/{place}"].subject
         assert isinstance(subject, ResultForm)
         old, new = subject.form, change(subject.form)
         result = replace(subject.result, forms=tuple(new if f is old else f for f in subject.result.forms))
@@ -183,7 +193,7 @@ def _limits_about(claims: Claims, old: tuple[Term, ...], new: tuple[Term, ...]) 
         limit = claim.subject
         if isinstance(limit, Limit) and (limit.left == old or limit.right == old):
             left, right = (new if side == old else side for side in (limit.left, limit.right))
-            yield replace(limit, left=left, right=right).claim(PAPER)
+            yield replace(limit, left=left, right=right).claim(claim.paper)
 
 
 def on_term(name: str, change: Callable[[sp.Expr], sp.Expr]) -> Callable[[Form], Form]:
@@ -229,6 +239,29 @@ def times(factor: str) -> Callable[[sp.Expr], sp.Expr]:
     return lambda expression: sp.Rational(factor) * expression
 
 
+TENTH = times("9/10")
+
+
+def smaller(place: str, term: str) -> Mutation:
+    """A constant of a form less by 10 percent."""
+    return in_form(place, "constant", f"{term} less by 10 percent", on_term(term, TENTH))
+
+
+def dropped_condition(place: str, index: int, which: str) -> Mutation:
+    """A form without one of its conditions."""
+    return in_form(place, "dropped condition", f"without {which}", on_condition(index, lambda c: None))
+
+
+def dropped_assumption(place: str, name: str) -> Mutation:
+    """A form without one of its assumptions."""
+    return in_form(place, "assumption", f"without {name}", without_assumption(name))
+
+
+def loosened(condition: Condition) -> Condition:
+    """A cap larger by a tenth."""
+    return replace(condition, right=sp.Rational(11, 10) * condition.right)
+
+
 # --- Changes of a step, of its proof, of a limit, of a counterexample -------------------------------------------------
 
 
@@ -257,13 +290,13 @@ def users(claims: Claims, claim_id: str) -> Iterator[str]:
 
 def in_step(place: str, kind: str, what: str, change: Callable[[Step], Step]) -> Mutation:
     """A change of one step, e.g. of "lemma-c.1/L1.4"; the steps and forms that use it see it."""
-    name = f"{PAPER}/{place.rpartition('/')[0]}"
 
     def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        proof = next(p for p in proofs(claims) if p.id == name)
-        steps = tuple(change(s) if f"{name}/{s.id}" == f"{PAPER}/{place}" else s for s in proof.steps)
+        whole = f"{_paper(claims)}/{place}"
+        proof = next(p for p in proofs(claims) if p.id == whole.rpartition("/")[0])
+        steps = tuple(change(s) if f"{proof.id}/{s.id}" == whole else s for s in proof.steps)
         changed = {c.id: c for c in replace(proof, steps=steps).claims()}
-        return changed, (f"{PAPER}/{place}", *users(claims, f"{PAPER}/{place}"))
+        return changed, (whole, *users(claims, whole))
 
     return Mutation(f"{place}: {what}", kind, plants)
 
@@ -317,11 +350,21 @@ def ruled(**fields: object) -> Callable[[Step], Step]:
     return lambda step: replace(step, rule=replace(step.rule, **fields))  # pyright: ignore[reportArgumentType]
 
 
+def smaller_step(place: str) -> Mutation:
+    """The right-hand side of a step less by 10 percent."""
+    return in_step(place, "constant", "right side less by 10 percent", concluding(None, TENTH))
+
+
+def unassumed_step(place: str, name: str) -> Mutation:
+    """A step without one of its assumptions."""
+    return in_step(place, "assumption", f"without {name}", unassumed(name))
+
+
 def in_atom(proof_name: str, atom: str, kind: str, what: str, step_ids: Iterable[str], **fields: object) -> Mutation:
     """Another meaning of one vector; the steps named see it."""
 
     def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        proof = next(p for p in proofs(claims) if p.id == f"{PAPER}/{proof_name}")
+        proof = next(p for p in proofs(claims) if p.id == f"{_paper(claims)}/{proof_name}")
         atoms: dict[str, Atom] = dict(proof.setting.atoms)
         atoms[atom] = replace(atoms[atom], **fields)
         new = replace(proof, setting=replace(proof.setting, atoms=atoms))
@@ -334,9 +377,9 @@ def in_limit(name: str, kind: str, what: str, change: Callable[[Limit], Limit]) 
     """A change of a special case."""
 
     def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        subject = claims[f"{PAPER}/limit/{name}"].subject
+        subject = claims[f"{_paper(claims)}/limit/{name}"].subject
         assert isinstance(subject, Limit)
-        claim = change(subject).claim(PAPER)
+        claim = change(subject).claim(_paper(claims))
         return {claim.id: claim}, (claim.id,)
 
     return Mutation(f"limit/{name}: {what}", kind, plants)
@@ -346,10 +389,10 @@ def in_replay(name: str, kind: str, what: str, change: Callable[[Replay], Replay
     """A change of a counterexample's recomputation."""
 
     def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        subject = claims[f"{PAPER}/erratum/{name}"].subject
+        subject = claims[f"{_paper(claims)}/erratum/{name}"].subject
         assert isinstance(subject, Erratum)
         old = subject.replayed
-        claim = next(replace(subject, replay=lambda: change(old)).claims(PAPER))
+        claim = next(replace(subject, replay=lambda: change(old)).claims(_paper(claims)))
         return {claim.id: claim}, (claim.id,)
 
     return Mutation(f"erratum/{name}: {what}", kind, plants)
@@ -379,10 +422,10 @@ def _line(text: str, width: int = 150) -> str:
     return text if len(text) <= width else text[: width - 3] + "..."
 
 
-def main() -> int:
-    """Print the table of all mutations; 1 if there is a gap."""
-    mutations = import_module(f"{PAPERS[PAPER]}.mutations").MUTATIONS
-    bench = Bench.of()
+def main(paper: str = PAPER) -> int:
+    """Print the table of all mutations of a paper, the first one's unless another is named; 1 if there is a gap."""
+    mutations = import_module(f"{PAPERS[paper]}.mutations").MUTATIONS
+    bench = Bench.of(paper=paper)
     caught = []
     for mutation in mutations:
         caught.append(bench.judged(mutation))
@@ -393,4 +436,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(*sys.argv[1:]))

@@ -21,6 +21,7 @@ import sympy as sp
 import z3
 
 from bounds.audit.claim import Relation
+from bounds.audit.quotients import Quotient, cancelled, quotient
 from bounds.clients import OverClients
 from bounds.named_numbers import NamedNumber
 
@@ -79,14 +80,14 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
         at, found = _sampled(expression, system, values, tries)
         if at is not None:
             return Finding(False, "exact rationals", f"false at {at}" if at else "it is negative")
-        numerator, denominator = _fraction(expression)
+        fraction = cancelled(expression)
     except sp.PolynomialError:
         return Finding(False, "coefficients, z3", f"{_short(expression)} is not rational")
     sampled = f"no counterexample at {found} random exact rationals" if found else NO_WITNESS
     if coefficients:
-        second = _by_z3(numerator, denominator, system.facts, RLIMIT // 40)
+        second = _by_z3(fraction, system.facts, RLIMIT // 40)
         return Finding(True, "coefficients", f"all coefficients nonnegative; {'z3 agrees' if second else sampled}")
-    if _by_z3(numerator, denominator, system.facts, RLIMIT):
+    if _by_z3(fraction, system.facts, RLIMIT):
         return Finding(True, "coefficients failed; z3", f"unsatisfiable; {sampled}")
     return Finding(False, "coefficients, z3", f"neither method shows {_short(expression)} >= 0")
 
@@ -100,8 +101,8 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
     """Roots, floors, exponentials and named numbers replaced by symbols with facts, so that all is rational."""
     system = System([fact.slack for fact in facts] + [-fact.slack for fact in facts if fact.op == "=="])
     everything = [expression, *bearing(expression, system.facts)]
-    for number in sorted({a for e in everything for a in e.atoms(NamedNumber)}, key=str):
-        symbol = sp.Symbol(number.name, positive=True)
+    for number in sorted({a for e in everything for a in e.atoms(NamedNumber, sp.Pow) if _constant(a)}, key=str):
+        symbol = sp.Symbol(str(number), positive=True)
         value = sp.Rational(str(sp.N(number, DIGITS)))
         margin = sp.Rational(1, 10 ** (DIGITS - 3))
         everything = [e.xreplace({number: symbol}) for e in everything]
@@ -138,6 +139,14 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
     return everything[0], System([e for e in everything[1:] if not e.is_zero], floors)
 
 
+def _constant(number: sp.Expr) -> bool:
+    """Whether this is a named number, or a root of a rational one."""
+    if isinstance(number, NamedNumber):
+        return True
+    base, exponent = number.as_base_exp()
+    return bool(base.is_Rational and base.is_positive and exponent.is_Rational and not exponent.is_Integer)
+
+
 def bearing(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
     """The facts that share letters with the expression, directly or through one another; the others say nothing of
     it.
@@ -147,12 +156,6 @@ def bearing(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
         found += more
         letters |= {s for f in more for s in f.free_symbols}
     return [f for f in facts if f in found]
-
-
-@lru_cache(maxsize=4096)
-def _fraction(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    numerator, denominator = sp.fraction(sp.cancel(sp.together(expression)))
-    return sp.expand(numerator), sp.expand(denominator)
 
 
 def domain_facts(symbols: Iterable[sp.Symbol]) -> list[sp.Expr]:
@@ -260,9 +263,13 @@ def _substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dic
     above as limit/(1 + slack), from below as limit*(1 + slack) or limit + slack. Only facts in nonnegative letters,
     whose denominators have a known sign, are solved; the boundary, where a letter is zero, follows by continuity.
     """
+    return dict(_solved(tuple(facts), tuple(symbols)))
+
+
+@lru_cache(maxsize=4096)
+def _solved(facts: tuple[sp.Expr, ...], symbols: tuple[sp.Symbol, ...]) -> dict[sp.Symbol, sp.Expr]:
     values: dict[sp.Symbol, sp.Expr] = {}
     count = 0
-
     pending = [*facts, *domain_facts(symbols)]
     for fact in sorted(pending, key=lambda e: (len(e.free_symbols), str(e))):
         sides = _sides(fact)
@@ -282,10 +289,9 @@ def _substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dic
             slack = sp.Symbol(f"slack{count}", nonnegative=True)
             count += 1
             if down:  # positive >= c symbol^k: a bound from above
-                limit = (positive / divisor) ** sp.Rational(1, down)
-                value = sp.powdenest(limit, force=True) / (1 + slack)
+                value = _root(positive / divisor, down) / (1 + slack)
             else:
-                limit = sp.powdenest((negative / divisor) ** sp.Rational(1, up), force=True)
+                limit = _root(negative / divisor, up)
                 value = limit + slack if limit.is_number else limit * (1 + slack)
             if any(not p.exp.is_integer for p in value.atoms(sp.Pow)):
                 continue
@@ -294,14 +300,18 @@ def _substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dic
     return values
 
 
+def _root(value: sp.Expr, degree: int) -> sp.Expr:
+    return value if degree == 1 else sp.powdenest(value ** sp.Rational(1, degree), force=True)
+
+
 @lru_cache(maxsize=4096)
 def _sides(fact: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
     """a and b of a fact a >= b without negative terms or denominators; None where a letter or a denominator has no
     sign."""
-    above, below = sp.fraction(sp.cancel(sp.together(fact)))
+    above, below = _normal(fact)
     if not (below.is_nonnegative or below.is_nonpositive) or not all(s.is_nonnegative for s in above.free_symbols):
         return None
-    return _two_sides(sp.expand(above if below.is_nonnegative else -above))
+    return _two_sides(above if below.is_nonnegative else sp.expand(-above))
 
 
 def _order(symbol: sp.Symbol) -> tuple[int, str]:
@@ -327,62 +337,67 @@ def _degree(side: sp.Expr, symbol: sp.Symbol) -> int | None:
 
 def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> bool:
     current = expression.xreplace(values)
-    above, below = (sp.expand(part) for part in sp.fraction(sp.together(current)))
-    if _one_sign(above) * _one_sign(below) > 0:  # without the cost of cancelling common factors
+    found = quotient(current)
+    if _one_sign(found):  # common factors may help: (x^3 + 1)/(x + 1)
         return True
-    numerator, denominator = _fraction(current)
-    return _one_sign(numerator) * _one_sign(denominator) > 0 or numerator.is_zero is True
+    found = cancelled(current)
+    return _one_sign(found) or found.above == 0
 
 
-def _one_sign(polynomial: sp.Expr) -> int:
-    """1 or -1 if all coefficients have that sign and all symbols are nonnegative, else 0."""
-    symbols = sorted(polynomial.free_symbols, key=str)
-    if not all(s.is_nonnegative for s in symbols):
-        return 0
-    coefficients = sp.Poly(polynomial, *symbols).coeffs() if symbols else [polynomial]
-    signs = {1 if c > 0 else -1 for c in coefficients if c != 0}
-    return signs.pop() if len(signs) == 1 else 0
+def _one_sign(found: Quotient) -> bool:
+    """Whether no coefficient is negative, or none above or none below positive, and no letter is negative."""
+    degrees = found.above.degrees(), found.below.degrees()
+    used = {s for s, *powers in zip(found.letters, *degrees, strict=False) if any(powers)}
+    if not all(s.is_nonnegative for s in used):
+        return False
+    signs = [{c > 0 for c in part.coeffs()} for part in (found.above, found.below)]
+    return len(signs[0]) == 1 and signs[0] == signs[1]
 
 
-def _by_z3(numerator: sp.Expr, denominator: sp.Expr, facts: Sequence[sp.Expr], limit: int) -> bool:
-    """Whether numerator*denominator < 0 is unsatisfiable, denominators being nonzero wherever they are evaluated."""
-    return _unsatisfiable(facts, lambda z: (z(denominator) != 0, z(numerator) * z(denominator) < 0), limit)
+def _by_z3(fraction: Quotient, facts: Sequence[sp.Expr], limit: int) -> bool:
+    """Whether it is negative is unsatisfiable, denominators being nonzero wherever they are evaluated."""
+    letters, *parts = fraction
+
+    def negative(text: Text) -> str:
+        above, below = (text(letters, part) for part in parts)
+        return f"(assert (distinct {below} 0))(assert (< (* {above} {below}) 0))"
+
+    return _unsatisfiable(facts, negative, limit)
 
 
-def _unsatisfiable(facts: Sequence[sp.Expr], claims: Callable[[Callable], Sequence[object]], limit: int) -> bool:
-    context = z3.Context()
-    solver = z3.Tactic("qfnra-nlsat", context).solver()
-    solver.set("rlimit", limit)
-    variables: dict[sp.Symbol, z3.ArithRef] = {}
+Text = Callable[[Sequence[sp.Symbol], flint.fmpz_mpoly], str]
 
-    def term(e: sp.Expr) -> z3.ArithRef:
-        if isinstance(e, sp.Symbol):
-            if e not in variables:
-                variables[e] = z3.Real(f"{e.name}#{len(variables)}", context)  # letters of one name may be two
-                if e.is_positive:
-                    solver.add(variables[e] > 0)
-                elif e.is_nonnegative:
-                    solver.add(variables[e] >= 0)
-                if e.is_integer and e.is_positive:
-                    solver.add(variables[e] >= 1)
-            return variables[e]
-        if e.is_Rational:
-            return z3.RatVal(int(e.p), int(e.q), context)
-        if isinstance(e, sp.Add):
-            return z3.Sum([term(a) for a in e.args])
-        if isinstance(e, sp.Mul):
-            return z3.Product([term(a) for a in e.args])
-        if isinstance(e, sp.Pow) and e.exp.is_Integer and e.exp > 0:
-            return z3.Product([term(e.base)] * int(e.exp))
-        raise TypeError(f"{e} is not rational")
+
+def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit: int) -> bool:
+    """Whether facts and claim contradict each other; written in SMT-LIB, which z3 reads faster than it is built."""
+    names: dict[sp.Symbol, str] = {}  # letters of one name may be two
+
+    def text(letters: Sequence[sp.Symbol], polynomial: flint.fmpz_mpoly) -> str:
+        summands = []
+        for powers, c in polynomial.terms():
+            factors = [
+                names.setdefault(s, f"v{len(names)}") for s, k in zip(letters, powers, strict=False) for _ in range(k)
+            ]
+            summands.append(f"(* {c if c >= 0 else f'(- {-c})'} 1 {' '.join(factors)})")
+        return f"(+ 0 0 {' '.join(summands)})"
 
     try:
-        for fact in facts:
-            above, below = _fraction(fact)
-            solver.add(term(above) * term(below) >= 0, term(below) != 0)
-        solver.add(*claims(term))
-    except TypeError:
+        quotients = [cancelled(fact) for fact in facts]
+    except sp.PolynomialError:
         return False
+    asserted = []
+    for letters, above, below in quotients:
+        n, d = text(letters, above), text(letters, below)
+        asserted.append(f"(assert (>= (* {n} {d}) 0))(assert (distinct {d} 0))")
+    asserted.append(claim(text))
+    for s, name in names.items():
+        if s.is_nonnegative:
+            asserted.append(f"(assert ({'>' if s.is_positive else '>='} {name} 0))")
+        if s.is_integer and s.is_positive:
+            asserted.append(f"(assert (>= {name} 1))")
+    solver = z3.Tactic("qfnra-nlsat", z3.Context()).solver()
+    solver.set("rlimit", limit)
+    solver.from_string("".join(f"(declare-const {name} Real)" for name in names.values()) + "".join(asserted))
     return solver.check() == z3.unsat
 
 
@@ -398,17 +413,22 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
     """
     plain, system = _plain(expression, facts)
     try:
-        factors = [f for part in _fraction(plain) for f, _ in sp.factor_list(part)[1]]
-        strict = [f for fact in facts if fact.strict for f, _ in sp.factor_list(_fraction(fact.slack)[0])[1]]
+        found = cancelled(plain)
+        strict = [
+            f for fact in facts if fact.strict for f, _ in sp.factor_list(_normal(_plain(fact.slack, ())[0])[0])[1]
+        ]
     except sp.PolynomialError:
         return False
-    return not plain.is_zero and all(
-        f.is_positive
-        or f in strict
-        or -f in strict
-        or _unsatisfiable(system.facts, lambda z, f=f: (z(sp.expand(f)) == 0,), RLIMIT)
-        for f in factors
-    )
+    if found.above == 0:
+        return False
+
+    def nonzero(factor: flint.fmpz_mpoly) -> bool:
+        plainly = found.written(factor)
+        if plainly.is_positive or plainly in strict or -plainly in strict:
+            return True
+        return _unsatisfiable(system.facts, lambda text: f"(assert (= {text(found.letters, factor)} 0))", RLIMIT)
+
+    return all(nonzero(f) for part in (found.above, found.below) for f, _ in part.factor()[1])
 
 
 @lru_cache(maxsize=4096)
@@ -428,12 +448,12 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
     if any(e.is_negative for e in (*slacks, *system.facts) if e.is_number):
         return Finding(False, "exact rationals", f"no values satisfy {said}")
     try:
-        witnesses = _sampled(sp.S.Zero, system, None, 200)[1]
+        witness = _sampled(sp.S.NegativeOne, system, None, 200)[0]  # the first point at which the facts hold
     except sp.PolynomialError:
         return Finding(True, "none", f"whether {said} can hold together is not decided")
-    if witnesses:
+    if witness is not None:
         return Finding(True, "exact rationals", f"values were found that satisfy {said}")
-    if _by_z3(sp.S.NegativeOne, sp.S.One, system.facts, RLIMIT):
+    if _by_z3(quotient(sp.S.NegativeOne), system.facts, RLIMIT):
         return Finding(False, "z3", f"no values satisfy {said}")
     return Finding(True, "none", f"{NO_WITNESS}: {said}")
 
@@ -441,5 +461,32 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
 @lru_cache(maxsize=4096)
 def same(left: sp.Expr, right: sp.Expr) -> bool:
     """Whether two expressions are equal, by normal form."""
+    if left == right:
+        return True
     difference, _ = _plain(left - right, ())
-    return sp.cancel(sp.together(difference)).is_zero is True
+    return _normal(difference)[0].is_zero is True
+
+
+def _normal(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """Numerator and denominator without common factors, written out; of any expression."""
+    try:
+        found = cancelled(expression)
+    except sp.PolynomialError:
+        above, below = sp.fraction(sp.cancel(sp.together(expression)))
+        return sp.expand(above), sp.expand(below)
+    return found.written(found.above), found.written(found.below)
+
+
+def reduced(expression: sp.Expr) -> sp.Expr:
+    """A rational expression in lowest terms, written out; any other expanded.
+
+    Example:
+        >>> x, y = sp.symbols("x y", positive=True)
+        >>> reduced(1 - (x - y) ** 2 / (x**2 - y**2)), reduced(sp.sqrt(x) * (sp.sqrt(x) + 1))
+        (2*y/(x + y), sqrt(x) + x)
+    """
+    try:
+        found = cancelled(expression)
+    except sp.PolynomialError:
+        return sp.expand(expression)
+    return found.written(found.above) / found.written(found.below)

@@ -111,6 +111,12 @@ def judged_repair(repair: Repair, docket: Docket) -> Verdict:
     return Verdict(weakest.outcome, NAME, f"the claims it names ({weakest.method})", evidence, axioms)
 
 
+def judged_step(claim: Claim) -> Verdict:
+    """A step whose conclusion a counterexample refutes, so that no other proof of it exists either."""
+    direct = [e for e in room_errata(claim.paper) if claim.id in refuted_claims(e, claim.paper)]
+    return judged_replay(direct[0].replayed, hypotheses_of(claim), direct[0].id)
+
+
 def judged_form(claim: Claim, docket: Docket) -> Verdict:
     """A form that a counterexample refutes as it stands, or one whose proof rests on something refuted."""
     subject = claim.subject
@@ -135,17 +141,17 @@ def judged_form(claim: Claim, docket: Docket) -> Verdict:
 
 
 def refuted_claims(erratum: Erratum, paper: str) -> tuple[str, ...]:
-    """The ids of the forms that an erratum's counterexample refutes as they stand."""
+    """The ids of the forms and steps that an erratum's counterexample refutes as they stand."""
     return tuple(f"{paper}/{name}" for name in erratum.refutes)
 
 
 def hears(claim: Claim) -> bool:
-    """Errata, repairs, supplements, and forms that an erratum is about."""
+    """Errata, repairs, supplements, and forms and steps that an erratum is about."""
     if isinstance(claim.subject, Erratum | Repair | Supplement):
         return True
-    if not isinstance(claim.subject, ResultForm) or claim.kind != "result":
+    if claim.kind not in ("result", "step"):
         return False
-    if claim.subject.form.refuted_by:
+    if isinstance(claim.subject, ResultForm) and claim.subject.form.refuted_by:
         return True
     return any(claim.id in refuted_claims(erratum, claim.paper) for erratum in room_errata(claim.paper))
 
@@ -169,6 +175,8 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
         if subject.argument is None:
             return Verdict("unknown", NAME, "none", subject.open)
         return judged_argument(subject.argument())
+    if claim.kind == "step":
+        return judged_step(claim)
     return judged_form(claim, docket)
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 import sympy as sp
 
 from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, never_zero, prove, same
+from bounds.audit.nonnegative import Finding, never_zero, prove, reduced, same
 from bounds.audit.steps import Setting, about_constants
 from bounds.audit.vectors import gram_symbols
 
@@ -42,7 +42,7 @@ class Combine:
         residual = conclusion.slack
         for multiplier, premise in zip(self.multipliers, premises, strict=True):
             factor = multiplier * sp.S.One
-            if not never_zero(below := sp.fraction(sp.cancel(sp.together(factor)))[1], known):
+            if not never_zero(below := sp.fraction(reduced(factor))[1], known):
                 return Finding(False, "combination", f"the multiplier of {premise} divides by {below}, which may be 0")
             if premise.op == "<=" and not factor.is_nonnegative:
                 found = prove(factor, known)
@@ -51,7 +51,7 @@ class Combine:
                 if not found.holds:
                     return Finding(False, "combination", f"the multiplier {factor} of {premise}: {found.evidence}")
             residual -= factor * premise.slack
-        residual = sp.expand(residual)
+        residual = reduced(residual)
         if conclusion.op == "==":
             if any(p.op == "<=" and m != 0 for m, p in zip(self.multipliers, premises, strict=True)):
                 return Finding(False, "combination", "an equality cannot rest on an inequality")
@@ -61,8 +61,7 @@ class Combine:
         if not found.holds and gram_symbols(residual):
             found = nonnegative_form(residual, known)
         if not found.holds and premises:
-            left_over = sp.cancel(sp.together(residual))
-            found = Finding(False, found.method, f"the premises leave {left_over} >= 0 to show: {found.evidence}")
+            found = Finding(False, found.method, f"the premises leave {residual} >= 0 to show: {found.evidence}")
         used = sum(1 for m in self.multipliers if m != 0)
         return Finding(found.holds, f"combination of {used}; {found.method}" if used else found.method, found.evidence)
 
@@ -121,7 +120,7 @@ def _is_square(symbol: sp.Symbol) -> bool:
 
 
 def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relation]) -> Finding:
-    current, positive, zero = matrix.applyfunc(sp.cancel), 0, 0
+    current, positive, zero = matrix.applyfunc(reduced), 0, 0
     for k in range(len(atoms)):
         pivot = current[k, k]
         if pivot == 0:
@@ -140,7 +139,7 @@ def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relat
         for i in range(k + 1, len(atoms)):
             factor = current[i, k] / pivot
             for j in range(k + 1, len(atoms)):
-                current[i, j] = sp.cancel(current[i, j] - factor * current[k, j])
+                current[i, j] = reduced(current[i, j] - factor * current[k, j])
     return Finding(True, "Gram matrix", f"{positive} nonnegative pivots and {zero} zero ones, for every set of vectors")
 
 
@@ -221,7 +220,7 @@ class Unroll:
             if not found.holds:
                 return Finding(False, "induction", f"the {name}: {found.evidence}")
         expected = additive * power_sum(multiplier, self.steps)
-        if not (same(conclusion.left, self.now) and sp.simplify(conclusion.right - expected) == 0):
+        if not (same(conclusion.left, self.now) and same(conclusion.right, expected)):
             return Finding(False, "induction", f"the recursion unrolls to {expected}")
         return Finding(True, "induction", "the multiplier is at least 1 and the additive term nonnegative")
 
@@ -242,8 +241,8 @@ def _linear_in(expression: sp.Expr, part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     expanded = sp.expand(expression)
     symbols = sorted(gram_symbols(part), key=str)
     symbol = next(s for s in symbols if _is_square(s))
-    multiplier = sp.cancel(sp.diff(expanded, symbol) / sp.diff(part, symbol))
-    return multiplier, sp.factor(sp.expand(expanded - sp.expand(multiplier * part)))
+    multiplier = reduced(sp.diff(expanded, symbol) / sp.diff(part, symbol))
+    return multiplier, reduced(expanded - multiplier * part)
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,6 @@ class Proof:
                 assumptions=tuple(p for p in step.premises if isinstance(p, Assumption)),
                 conditions=tuple(p for p in step.premises if isinstance(p, Condition)),
                 source=str(self.result.source),
-                latex=step.conclusion.latex,
             )
 
 
@@ -141,6 +140,11 @@ class StepOf:
 
     proof: Proof
     step: Step
+
+    @property
+    def latex(self) -> str:
+        """The conclusion."""
+        return self.step.conclusion.latex
 
 
 def proof_of(docket: Docket, subject: ResultForm) -> Proof | None:
@@ -181,7 +185,7 @@ def measure_symbol(measure: Measure) -> sp.Symbol:
 
 
 def try_step(subject: StepOf, docket: Docket) -> Verdict:
-    """Check one step, given that its premises hold; what they rest on is their own claim's business."""
+    """Check one step: whether it follows from its premises, and whether those that are steps are proved."""
     proof, step = subject.proof, subject.step
     earlier = [s.id for s in proof.steps[: proof.steps.index(step)]]
     names = [p for p in step.premises if isinstance(p, str)]
@@ -208,7 +212,18 @@ def try_step(subject: StepOf, docket: Docket) -> Verdict:
     together = satisfiable((*facts, *(r for r in relations if about_constants(r))))
     evidence = finding.evidence if together.method == "exact rationals" else f"{finding.evidence}; {together.evidence}"
     flags = () if together.holds else ("vacuous",)
-    return Verdict("proved" if finding.holds else "unknown", "steps", finding.method, evidence, axioms, flags)
+    shaky = [name for name in names if rests_on(docket, proof, name) != "proved"] if finding.holds else []
+    if shaky:
+        evidence = f"it follows, but {', '.join(shaky)} is not proved; {evidence}"
+    outcome = "proved" if finding.holds and not shaky else "unknown"
+    return Verdict(outcome, "steps", finding.method, evidence, axioms, flags)
+
+
+def rests_on(docket: Docket, proof: Proof, name: str) -> str:
+    """The verdict on a step among the premises; a form used whole answers for itself."""
+    if proof.step(name) is not None:
+        name = f"{proof.id}/{name}"
+    return docket.verdict(name).outcome if isinstance(docket.claims[name].subject, StepOf) else "proved"
 
 
 def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
@@ -263,7 +278,9 @@ def about_constants(relation: Relation) -> bool:
     """Whether a relation speaks of constants alone, so that it may serve as a fact."""
     symbols = relation.slack.free_symbols
     opaque = any(str(s).startswith(("[", "<")) for s in symbols)
-    return not opaque and all(p.exp.is_number for p in relation.slack.atoms(sp.Pow))
+    powers = relation.slack.atoms(sp.Pow)
+    rational = all(p.exp.is_number and (p.exp.is_integer or not p.base.is_Add) for p in powers)
+    return not opaque and rational and not relation.slack.has(sp.log, sp.Sum)
 
 
 def condition_fact(condition: Condition) -> Relation:

@@ -9,11 +9,18 @@ from bounds.audit.court import Court
 from bounds.audit.docket import Docket
 from bounds.audit.verdict import Verdict
 from empirical import adversary  # which needs this package: the module, not its names
-from empirical.instances.sides import Finding
-from empirical.instances.trials import trial
+from empirical.instances.arbitrary_participation import trials as arbitrary_participation
+from empirical.instances.fedau import trials as fedau
+from empirical.instances.sides import Finding, Trial
 
 NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"
+ROOMS = (fedau.trial, arbitrary_participation.trial)
+
+
+def trial(claim: Claim) -> Trial | None:
+    """How this court tries a claim; None if it does not hear it."""
+    return next((how for room in ROOMS if (how := room(claim)) is not None), None)
 
 
 def hears(claim: Claim) -> bool:

@@ -219,4 +219,4 @@ def test_rounds_given_as_an_array_give_one_weight_error_each():
     for i, rounds in enumerate(T):
         one = evaluate(BOUNDED, FEDAU | dict(T=int(rounds)))
         assert together.value[i] == pytest.approx(float(one.value), rel=1e-12)
-        assert together.constants["W"].value[i] == pytest.approx(float(one.constants["W"].value), rel=1e-10)
+        assert np.asarray(together.constants["W"].value)[i] == pytest.approx(float(one.constants["W"].value), rel=1e-10)

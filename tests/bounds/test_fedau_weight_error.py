@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import time
 from fractions import Fraction as R
 
 import numpy as np
@@ -13,9 +14,12 @@ from bounds.papers.fedau.weight_error import (
     LONGEST,
     exact_weight_moments,
     largest_weight_moment,
+    mean_square,
     mean_weight,
+    mean_weight_moment,
     squared_error,
     weight_error,
+    weight_statistics,
 )
 
 
@@ -160,3 +164,89 @@ def test_harmonic_numbers_are_exact_to_the_last_digits():
     exact = list(itertools.accumulate((R(1, j) for j in range(1, 400)), initial=R(0)))
     assert harmonic_number(np.arange(400)) == pytest.approx([float(h) for h in exact], rel=4e-15)
     assert float(harmonic_number(10**6)) == pytest.approx(14.392726722865724, rel=1e-15)
+
+
+def steps_23_to_26(p, K, rounds):
+    """The exact means, the per-round bound and Theorem 3 summed, of rounds 0 .. rounds - 1."""
+    q = 1 - p
+    means = [R(1)] + [(1 - q**K) / p if t >= K else (1 - q**t) / p - (t - 1) * q**t for t in range(1, rounds)]
+    bounds = [q**2] + [2 * K * q / t + q ** (2 * K) for t in range(1, rounds)]
+    return means, bounds
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 6])
+@pytest.mark.parametrize("p", [R(1), R(3, 4), R(1, 3), R(1, 20)])
+def test_every_mean_is_exact_and_every_round_meets_its_own_bound_in_rationals(p, K):
+    means, bounds = steps_23_to_26(p, K, 26)
+    moments = exact_weight_moments(p, K, 26)
+    assert [mean for mean, _ in moments] == means
+    assert all(error <= bound for (_, error), bound in zip(moments, bounds, strict=True))
+
+
+def test_the_weights_settle_at_the_cut_off_mean_and_their_error_at_the_squared_bias():
+    for p, K in ((0.3, 4), (0.05, 20), (0.9, 1)):
+        law = weight_statistics([p], 4000, K)
+        assert p * law.mean[0, -1] == pytest.approx(1 - (1 - p) ** K, rel=1e-12)
+        assert law.squared_error[0, -1] == pytest.approx((1 - p) ** (2 * K), abs=2 * K * (1 - p) / 4000)
+
+
+def test_statistics_agree_with_the_derived_constants_and_with_the_second_moments():
+    rates, K, T = np.array([0.1, 0.1, 0.45, 1.0]), 9, 150
+    law = weight_statistics(rates, T, K)
+    assert law.mean.shape == law.squared_error.shape == (4, T)
+    assert law.weight_error == pytest.approx(float(weight_error(rates, K, T)), rel=1e-12)
+    assert law.mean_second_moment == pytest.approx(float(mean_weight_moment(rates, K, T)), rel=1e-12)
+    squares = np.mean([p * mean_square(p, K, T).mean() for p in rates])
+    assert law.mean_second_moment == pytest.approx(float(squares), rel=1e-12)
+    assert law.largest_second_moment == pytest.approx((0.65 * 81 + 1) / 4)
+
+
+def test_sampled_weights_agree_with_the_statistics_within_their_standard_error():
+    rng, p, K, T, paths = np.random.default_rng(4), 0.2, 7, 40, 4000
+    weights = np.ones((paths, T))
+    M, S = np.zeros(paths), np.zeros(paths)
+    for t, present in enumerate(rng.random((T - 1, paths)) < p):
+        S += 1
+        done = present | (S == K)
+        grown = np.where(M == 0, S, (M * weights[:, t] + S) / (M + 1))
+        weights[:, t + 1] = np.where(done, grown, weights[:, t])
+        M, S = M + done, np.where(done, 0, S)
+    law = weight_statistics([p], T, K)
+    for sample, exact in ((weights, law.mean[0]), ((p * weights - 1) ** 2, law.squared_error[0])):
+        spread = sample.std(0) / math.sqrt(paths)
+        assert np.all(np.abs(sample.mean(0) - exact) <= 5 * spread + 1e-12)
+
+
+def test_many_clients_and_rounds_take_seconds():
+    """250 clients, 10,000 rounds, K = 50 take seconds: a quarter of the clients, with a generous limit."""
+    rates = np.random.default_rng(5).uniform(0.02, 0.9, 60)
+    start = time.process_time()
+    error = float(weight_error(rates, 50, 10_000))
+    assert time.process_time() - start < 10
+    bound = np.mean(2 * 50 * (1 - rates) * (math.log(10_000) + 1) / 10_000 + (1 - rates) ** 100) + 1e-4
+    assert np.mean((1 - rates) ** 100) * 0.9 < error < bound
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (([0.5, 0.0], 10, 2), r"rates\[1\] = 0 must lie in \(0, 1\]: the weight of a client that never takes part"),
+        (([1.5], 10, 2), r"rates\[0\] = 1.5"),
+        (([0.5], 10, 0), "cut_off = 0"),
+        (([0.5], 10, 2.5), "cut_off = 2.5"),
+        (([0.5], 0, 2), "rounds = 0"),
+        (([0.5], 2**21, 2), "rounds = 2097152"),
+        ((["a"], 10, 2), "rates must be numbers"),
+        (([], 10, 2), "rates has shape"),
+    ],
+)
+def test_bad_rates_cut_offs_and_rounds_are_one_line(arguments, text):
+    with pytest.raises(FedboundsError, match=text) as caught:
+        weight_statistics(*arguments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", [(R(0), 2, 3), (R(3, 2), 2, 3), (R(1, 2), 0, 3), (R(1, 2), 2, 0)])
+def test_the_exact_recursion_refuses_what_algorithm_2_cannot_run(bad):
+    with pytest.raises(FedboundsError):
+        exact_weight_moments(*bad)

@@ -9,10 +9,17 @@ from bounds.audit.claim import ResultForm
 from bounds.audit.docket import room_claims
 from bounds.registry import load
 from empirical.adversary import DEEP, LIGHT, climb, exposure, ratio, searched
-from empirical.instances.blind import NOT_SEARCHED, SEARCHES, NoiseDriven, Sighting, blind_test, stated
-from empirical.instances.drawing import draw
+from empirical.instances.arbitrary_participation.blind import (
+    NOT_SEARCHED,
+    SEARCHES,
+    NoiseDriven,
+    Sighting,
+    blind_test,
+    stated,
+)
+from empirical.instances.arbitrary_participation.drawing import draw
+from empirical.instances.arbitrary_participation.trials import form_sides, trial
 from empirical.instances.judging import hears, judged_on_instances
-from empirical.instances.trials import form_sides, trial
 
 THEOREM, LEMMA = load("arbitrary-participation/theorem-3.1"), load("arbitrary-participation/lemma-c.1")
 CLAIM = ResultForm(THEOREM, THEOREM.form("sharp"))

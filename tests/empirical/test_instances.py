@@ -18,16 +18,16 @@ from bounds.papers.arbitrary_participation.proof import PROOFS
 from bounds.registry import load
 from bounds.result import Term
 from empirical.algorithms import GeneralizedFedAvg
-from empirical.instances.drawing import draw, pool
-from empirical.instances.fedavg import FedAvgInstances
-from empirical.instances.gram import round_products, window_products
+from empirical.instances.arbitrary_participation.drawing import draw, pool
+from empirical.instances.arbitrary_participation.fedavg import FedAvgInstances
+from empirical.instances.arbitrary_participation.gram import round_products, window_products
+from empirical.instances.arbitrary_participation.random_rounds import draw_rounds
+from empirical.instances.arbitrary_participation.ripples import slope, slope_change
+from empirical.instances.arbitrary_participation.tails import FairCoins, failure_of_all, failure_of_average
+from empirical.instances.arbitrary_participation.trials import form_sides, trial
+from empirical.instances.arbitrary_participation.windows import HeldCoins, draw_processes
 from empirical.instances.judging import hears, judged_on_instances, verdict
-from empirical.instances.random_rounds import draw_rounds
-from empirical.instances.ripples import slope, slope_change
 from empirical.instances.sides import Sides, examined
-from empirical.instances.tails import FairCoins, failure_of_all, failure_of_average
-from empirical.instances.trials import form_sides, trial
-from empirical.instances.windows import HeldCoins, draw_processes
 from empirical.moments import along_the_run, moments
 from empirical.participation import WithoutReplacement
 from empirical.problems import Quadratic

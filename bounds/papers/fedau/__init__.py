@@ -4,10 +4,12 @@ $N$ clients minimise $f=\frac1N\sum_nF_n$; client $n$ takes part in a round with
 independently. The server adds the participants' updates with weights $\omega_t^n$; FedAvg is unbiased when
 $\omega_t^n=1/p_n$. FedAU estimates $1/p_n$ by the mean of the client's past participation intervals, each cut off at
 length $K$. What that estimate costs is one number, the weight error
-$W=\frac1{NT}\sum_{t,n}\mathbb E(p_n\omega_t^n-1)^2$, which `weight_error` computes exactly.
+$W=\frac1{NT}\sum_{t,n}\mathbb E(p_n\omega_t^n-1)^2$, which `weight_statistics` computes exactly, with the mean of
+every weight.
 """
 
-from bounds.papers.fedau import results
+from bounds.papers.fedau import corollaries, results
+from bounds.papers.fedau.weight_error import WeightStatistics, weight_statistics
 
 REFERENCE = (
     "S. Wang and M. Ji, A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging, "
@@ -19,4 +21,5 @@ BIBTEX = """@inproceedings{wang2024lightweight,
   booktitle = {International Conference on Learning Representations},
   year      = {2024}
 }"""
-RESULTS = results.RESULTS
+__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "WeightStatistics", "weight_statistics"]
+RESULTS = (*results.RESULTS, *corollaries.RESULTS)

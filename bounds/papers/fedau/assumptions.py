@@ -29,16 +29,33 @@ NEARLY_OPTIMAL = Assumption(
 BOUNDED_GRADIENT = Assumption("bounded-gradient", "|grad f(x)| <= G for all x", "Assumption 5, Option 2")
 FEDAU_WEIGHTS = Assumption("fedau-weights", "omega_t^n is computed by Algorithm 2 with cut-off K", "Section 4")
 
-COMMON = (
+CONSTANT_WEIGHTS = Assumption("constant-weights", "omega_t^n = omega_n > 0 in every round", "Theorem 1")
+INVERSE_RATES = Assumption(
+    "inverse-rates",
+    "omega_t^n = 1/p_n in every round, and every p_n is S/N",
+    "Appendix A.3",
+)
+H_BOUNDED_BELOW = Assumption("h-bounded-below", "h = (1/P) sum_n omega_n p_n F_n has a finite infimum h*", "unstated")
+OBJECTIVE_WEIGHTS = Assumption(
+    "objective-weights", "f~ = sum_n varphi_n F_n with varphi_n >= 0 and sum_n varphi_n = 1", "Definition B.3.1"
+)
+CUT_OFF_LAW = Assumption(
+    "cut-off-geometric", "S = k with probability p (1-p)^(k-1) for 1 <= k < K, else S = K", "Section B.6"
+)
+CITED = Assumption("cited", "the assumptions of the cited paper, which are not stated here", "Appendix A.3")
+
+BOUNDED_DIVERGENCE = DIVERGENCE.labelled("Assumption 3")
+LOCAL = (
     SMOOTH.labelled("Assumption 1"),
     UNBIASED.labelled("Assumption 2"),
     INDEPENDENT_CLIENTS.labelled("Assumption 2"),
     MARTINGALE.labelled("Assumption 2"),
-    DIVERGENCE.labelled("Assumption 3"),
-    BERNOULLI,
-    PAST_WEIGHTS,
-    SURE_Q,
-    BOUNDED_BELOW,
+    BOUNDED_DIVERGENCE,
 )
+ONE_STEP = (*LOCAL, BERNOULLI, PAST_WEIGHTS)
+CONSTANT = (*LOCAL, BERNOULLI, CONSTANT_WEIGHTS, H_BOUNDED_BELOW)
+COMMON = (*ONE_STEP, SURE_Q, BOUNDED_BELOW)
 OPTION_1 = (*COMMON, NEARLY_OPTIMAL)
 OPTION_2 = (*COMMON, BOUNDED_GRADIENT)
+KNOWN_RATES = (*LOCAL, BERNOULLI, INVERSE_RATES, BOUNDED_BELOW)
+FEDAU = (BERNOULLI, FEDAU_WEIGHTS)

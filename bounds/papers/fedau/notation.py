@@ -1,4 +1,8 @@
-"""The letters of Wang & Ji (2024); `W` is the weight error and `p` holds one participation probability per client."""
+"""The letters of Wang & Ji (2024), and names for its sums over clients.
+
+`W` is the weight error; `p`, `omega`, `alphatilde`, `varphi` hold one number per client. The paper's sums in the
+one-step lemmas are letters here (`V`, `Z`, `Wt`, `Qt`), given as numbers or by the vectors they are sums of.
+"""
 
 from __future__ import annotations
 
@@ -57,5 +61,94 @@ NOTATION = Notation(
             PROBABILITY,
             shape=("clients",),
         ),
+        Quantity(
+            "Qmean",
+            r"\bar Q",
+            "mean over rounds and clients of E p_n (omega_t^n)^2",
+            "mean_weight_second_moment",
+            POSITIVE,
+        ),
+        Quantity(
+            "Wmax",
+            r"\max_tW_t",
+            "largest mean over clients of (p_n omega_t^n - 1)^2, over all paths and rounds",
+            "largest_weight_error",
+        ),
+        Quantity(
+            "R",
+            "R",
+            "1/log c with c = 1/(1 - min_n p_n)^2: rounds, in units of log T, until the rarest client has come",
+            "rarity",
+        ),
+        # constant weights: Theorem 1 and Theorem B.4.1
+        Quantity(
+            "H",
+            r"\mathcal H",
+            "initial gap h(x_0) - h* of the objective that constant weights minimise",
+            "weighted_initial_gap",
+            dimension=OBJECTIVE,
+        ),
+        Quantity(
+            "omega", r"\omega_n", "aggregation weight of client n", "aggregation_weights", POSITIVE, shape=("clients",)
+        ),
+        Quantity("P", "P", "sum over clients of omega_n p_n, eq. (B.4.1)", "weight_normaliser", POSITIVE),
+        Quantity(
+            "alphatilde",
+            r"\tilde\alpha_n",
+            "normalised weight omega_n N/P",
+            "normalised_weights",
+            POSITIVE,
+            shape=("clients",),
+        ),
+        Quantity("etatilde", r"\tilde\eta", "normalised global step size eta P/N", "normalised_multiplier", POSITIVE),
+        Quantity(
+            "Qtilde",
+            r"\tilde Q",
+            "mean over clients of p_n (omega_n N/P)^2",
+            "normalised_second_moment",
+            POSITIVE,
+        ),
+        Quantity("cgamma", "c", "gamma sqrt(T), the same for all T", "local_step_scale", POSITIVE, STEP),
+        Quantity("cboth", "c'", "gamma eta sqrt(T), the same for all T", "global_step_scale", POSITIVE, STEP),
+        # the one-step lemmas of Appendix B.3 and B.5
+        Quantity(
+            "varphi",
+            r"\varphi_n",
+            "weight of F_n in the objective f~ = sum_n varphi_n F_n",
+            "objective_weights",
+            Domain(high=1),
+            shape=("clients",),
+        ),
+        Quantity(
+            "deltatilde",
+            r"\tilde\delta",
+            "divergence sup|grad F_n - grad f~|, at most 2 delta",
+            "weighted_divergence",
+            dimension=GRADIENT,
+        ),
+        Quantity(
+            "gradsq",
+            r"\|\nabla\tilde f(\mathbf x_t)\|^2",
+            "squared gradient norm, at the start of the round, of the lemma's objective",
+            "squared_gradient_norm",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "V",
+            r"\left(\sum_n(\frac{p_n\omega_t^n}N-\varphi_n)^2\right)",
+            "sum over clients of (p_n omega_t^n/N - varphi_n)^2",
+            "weight_gap",
+        ),
+        Quantity(
+            "Z",
+            r"\left(\sum_np_n(\omega_t^n)^2\right)",
+            "sum over clients of p_n (omega_t^n)^2",
+            "sum_of_squared_aggregation_weights",
+            POSITIVE,
+        ),
+        Quantity("Wt", "W_t", "mean over clients of (p_n omega_t^n - 1)^2 in round t", "round_weight_error"),
+        Quantity("Qt", "Q_t", "mean over clients of p_n (omega_t^n)^2 in round t", "round_second_moment", POSITIVE),
+        Quantity("rate", "p", "probability that one client takes part in a round", "participation_rate", PROBABILITY),
+        Quantity("S", "S", "participants per round on average, N p", "participating_clients", COUNT),
     ]
 )

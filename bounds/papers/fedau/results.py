@@ -1,4 +1,4 @@
-r"""Theorem 2 under both options of Assumption 5, and Theorem 3.
+r"""Theorems 1, 2 and 3.
 
 $x_{t+1}=x_t+\frac\eta N\sum_n\mathbb 1_t^n\omega_t^n\Delta_t^n$. Theorem 2 holds for any weights made of the past;
 FedAU's enter through the weight error $W$ (Theorem 3) and through $Q$, which sets the largest step size and must
@@ -7,37 +7,236 @@ therefore be known before the run.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 from sympy import Integer, Min, Rational, log, sqrt
 
-from bounds.clients import MeanOverClients
+from bounds.clients import MeanOverClients, SumOverClients
 from bounds.measures import AVERAGE_GRADIENT, Measure
-from bounds.papers.fedau.assumptions import BERNOULLI, FEDAU_WEIGHTS, OPTION_1, OPTION_2
+from bounds.papers.fedau.assumptions import CONSTANT, FEDAU, OPTION_1, OPTION_2
 from bounds.papers.fedau.harmonic import HarmonicNumber
+from bounds.papers.fedau.lemmas import (
+    CLIENTS,
+    DIVERGENCE_GROWTH,
+    DRIFT_CAP,
+    E_2,
+    GLOBAL_CAP,
+    GRADIENT_GROWTH,
+    LEMMA_B_3_1,
+    LEMMA_B_3_2,
+    LEMMA_B_3_3,
+    LEMMA_B_5_1,
+    LOCAL_CAP,
+    NOISE_GROWTH,
+    PAPER,
+    SMALLER_CAP,
+    TWICE,
+    deltatilde,
+    tau,
+)
 from bounds.papers.fedau.notation import NOTATION
-from bounds.papers.fedau.weight_error import largest_weight_moment, weight_error
+from bounds.papers.fedau.weight_error import (
+    largest_weight_error,
+    largest_weight_moment,
+    mean_weight_moment,
+    weight_error,
+)
 from bounds.result import Condition, Derived, Form, Result, Source, Term
 from bounds.symbols import NONE
 
-PAPER = "Wang & Ji 2024"
 n = NOTATION
 L, F, I, N, T = n.L, n.F, n.I, n.N, n.T
 gamma, eta, sigma, delta, G, W, Q, K, p = n.gamma, n.eta, n.sigma, n.delta, n.G, n.W, n.Q, n.K, n.p
 
 DERIVED = (
-    Derived("N", ("p",), lambda p: float(p.shape[-1]), "the length of p"),
+    CLIENTS,
     Derived("W", ("p", "K", "T"), weight_error, "the exact weight error of FedAU with cut-off K"),
     Derived("Q", ("p", "K", "T"), largest_weight_moment, "the largest value FedAU's weights can give it", free=True),
+    Derived("Qmean", ("p", "K", "T"), mean_weight_moment, "exact for FedAU with cut-off K", free=True),
+    Derived("Qmean", ("Q",), Q, "at most Q, in every round", free=True),
+)
+
+# --- Theorem 1: constant weights minimise h -----------------------------------------------------------------------
+
+H, P, etatilde, Qtilde, cgamma, cboth = n.H, n.P, n.etatilde, n.Qtilde, n.cgamma, n.cboth
+NORMALISED = (
+    CLIENTS,
+    TWICE,
+    Derived("P", ("omega", "p"), SumOverClients(n.omega * p), "eq. (B.4.1)"),
+    Derived("alphatilde", ("omega", "N", "P"), n.omega * N / P, "its definition"),
+    Derived("Qtilde", ("p", "alphatilde"), MeanOverClients(p * n.alphatilde**2), "its definition"),
+    Derived("etatilde", ("eta", "P", "N"), eta * P / N, "its definition"),
+)
+AVERAGE_GRADIENT_OF_H = replace(
+    AVERAGE_GRADIENT,
+    of="squared gradient norm of h",
+    latex=r"\frac1T\sum_{t<T}\mathbb E\|\nabla h(\mathbf x_t)\|^2",
+)
+H_GLOBAL_CAP = Condition(gamma * etatilde, "<=", 1 / (2 * L * I), "Lemma B.3.3 with the normalised weights", gamma)
+H_SECOND = gamma * etatilde * L * I * Qtilde / N
+
+
+def constant_weight_terms(gap: sp.Expr, drift: sp.Expr, noise: sp.Expr, participation: sp.Expr) -> tuple[Term, ...]:
+    r"""The terms of (B.4.4) with these constants.
+
+    $$c_1\frac{\mathcal H}{\gamma\tilde\eta IT}+c_2\gamma^2L^2I(\sigma^2+6I\tilde\delta^2)
+      +\frac{\gamma\tilde\eta L\tilde Q}N(c_3\sigma^2+c_4I\tilde\delta^2)$$
+    """
+    step = gamma * etatilde * L * Qtilde / N
+    return (
+        Term("initial gap", gap * H / (gamma * etatilde * I * T)),
+        Term("local drift", drift * gamma**2 * L**2 * I * (sigma**2 + 6 * I * deltatilde**2)),
+        Term("gradient noise", noise * step * sigma**2),
+        Term("participation", participation * step * I * deltatilde**2),
+    )
+
+
+def eighth(participation: sp.Expr) -> Condition:
+    """The gradient's coefficient in (B.4.3), at this constant of Lemma B.3.3, is at most 1/8 - 1/4."""
+    left = 15 * L**2 * I**2 * gamma**2 + participation / 2 * H_SECOND
+    return Condition(left, "<=", Rational(1, 8), "the gradient's coefficient in (B.4.3)", gamma)
+
+
+H_SLOPE = Rational(1, 4) - 3 * E_2 * tau**2 - DIVERGENCE_GROWTH / 2 * H_SECOND
+H_SLOPE_NO_GAP = H_SLOPE + Rational(1, 4)  # constant weights leave no gap to which a quarter must be given up
+STEPS_1 = {"gamma": cgamma / sqrt(T), "eta": cboth / cgamma}
+CBOTH = cboth * P / N  # of the normalised step
+LARGE_T = "T is large enough: a summand of at most 1/16 in the gradient's coefficient"
+THEOREM_1 = Result(
+    key="fedau/theorem-1",
+    kind="theorem",
+    title="Constant weights minimise another objective",
+    source=Source(PAPER, "Theorem 1 and Theorem B.4.1", ("2",)),
+    measure=AVERAGE_GRADIENT_OF_H,
+    notation=NOTATION,
+    default="repaired",
+    statement="With weights omega_n that do not change, FedAvg minimises h = (1/P) sum_n omega_n p_n F_n, "
+    "P = sum_n omega_n p_n, which is f only if all omega_n p_n are equal: with gamma <= c/sqrt(T) and "
+    "gamma eta = c'/sqrt(T) the average squared gradient norm of h falls below any epsilon^2 as T grows.",
+    forms=(
+        Form(
+            "printed",
+            (Term("limit", Integer(0)),),
+            (),
+            CONSTANT,
+            asymptotic="T -> infinity",
+            prescribes=STEPS_1,
+            note="eq. (2): below every epsilon^2 for T large enough, which the paper does not quantify",
+        ),
+        Form(
+            "repaired",
+            (
+                Term("initial gap", 8 * H / (CBOTH * I * sqrt(T))),
+                Term("local drift", 20 * cgamma**2 * L**2 * I * (sigma**2 + 6 * I * deltatilde**2) / T),
+                Term("gradient noise", Rational(17, 4) * CBOTH * L * Qtilde * sigma**2 / (N * sqrt(T))),
+                Term("participation", Rational(27, 2) * CBOTH * L * Qtilde * I * deltatilde**2 / (N * sqrt(T))),
+            ),
+            (
+                Condition(T, ">=", 900 * L**2 * I**2 * cgamma**2, f"gamma <= 1/(30LI); {LARGE_T}", T),
+                Condition(T, ">=", 4 * L**2 * I**2 * CBOTH**2, "the cap on the global step in Lemma B.3.3", T),
+                Condition(T, ">=", (27 * CBOTH * L * I * Qtilde / N) ** 2, LARGE_T, T),
+            ),
+            CONSTANT,
+            prescribes=STEPS_1,
+            derived=NORMALISED,
+            note="the rate 1/sqrt(T) at these steps, and how large T must be",
+        ),
+    ),
+)
+THEOREM_B_4_1 = Result(
+    key="fedau/theorem-b.4.1",
+    kind="theorem",
+    title="Constant weights, the bound behind Theorem 1",
+    source=Source(PAPER, "Theorem B.4.1", ("B.4.4",)),
+    measure=AVERAGE_GRADIENT_OF_H,
+    notation=NOTATION,
+    default="sharp:no-gap",
+    statement="Lemma B.3.3 with varphi_n = omega_n p_n/P and the steps written with normalised weights omega_n N/P "
+    "and eta P/N, which give the same iterates; then every weight gap is zero.",
+    forms=(
+        Form(
+            "printed",
+            constant_weight_terms(Integer(4), Integer(20), Rational(17, 4), Rational(27, 2)),
+            (LOCAL_CAP, H_GLOBAL_CAP, eighth(Rational(27, 8))),
+            CONSTANT,
+            derived=NORMALISED,
+            note="eq. (B.4.4): the 8 of (B.4.3) has become 4, which does not follow, but is true: with constant "
+            "weights the gradient keeps 1/2 before the other terms, not 1/4",
+        ),
+        Form(
+            "repaired",
+            constant_weight_terms(Integer(8), Integer(20), Rational(9, 2), Rational(68, 5)),
+            (LOCAL_CAP, H_GLOBAL_CAP, eighth(Rational(17, 5))),
+            CONSTANT,
+            derived=NORMALISED,
+            note="8 as in (B.4.3), and the repaired Lemma B.3.3",
+        ),
+        Form(
+            "repaired:smaller-cap",
+            constant_weight_terms(Integer(8), Integer(20), Rational(17, 4), Rational(27, 2)),
+            (SMALLER_CAP, H_GLOBAL_CAP, eighth(Rational(27, 8))),
+            CONSTANT,
+            derived=NORMALISED,
+            note="8 as in (B.4.3), and Lemma B.3.3 as printed, which holds for these local steps",
+        ),
+        Form(
+            "sharp",
+            constant_weight_terms(
+                1 / H_SLOPE, E_2 / 2 / H_SLOPE, NOISE_GROWTH / 2 / H_SLOPE, DIVERGENCE_GROWTH / 2 / H_SLOPE
+            ),
+            (
+                DRIFT_CAP,
+                H_GLOBAL_CAP,
+                Condition(
+                    3 * E_2 * tau**2 + DIVERGENCE_GROWTH / 2 * H_SECOND,
+                    "<",
+                    Rational(1, 4),
+                    "the gradient must keep a part of its coefficient",
+                    gamma,
+                ),
+            ),
+            CONSTANT,
+            derived=NORMALISED,
+            note="the sharp Lemma B.3.3 with the gradient's coefficient kept as it is",
+        ),
+        Form(
+            "sharp:no-gap",
+            constant_weight_terms(
+                1 / H_SLOPE_NO_GAP,
+                E_2 / 2 / H_SLOPE_NO_GAP,
+                NOISE_GROWTH / 2 / H_SLOPE_NO_GAP,
+                DIVERGENCE_GROWTH / 2 / H_SLOPE_NO_GAP,
+            ),
+            (
+                DRIFT_CAP,
+                H_GLOBAL_CAP,
+                Condition(
+                    3 * E_2 * tau**2 + DIVERGENCE_GROWTH / 2 * H_SECOND,
+                    "<",
+                    Rational(1, 2),
+                    "the gradient must keep a part of its coefficient",
+                    gamma,
+                ),
+            ),
+            CONSTANT,
+            derived=NORMALISED,
+            note="with constant weights the update's mean is that of h: no gap for Young's inequality to bridge",
+        ),
+    ),
 )
 
 # --- Theorem 2, eq. (6) -----------------------------------------------------------------------------------------
 
 CAPS = (
-    Condition(gamma, "<=", 1 / (4 * sqrt(15) * L * I), "local drift, Lemma B.3.3", gamma),
-    Condition(gamma * eta, "<=", 1 / (2 * L * I), "the squared update must not ascend, Lemma B.3.3", gamma),
+    LOCAL_CAP,
+    GLOBAL_CAP,
     Condition(gamma * eta, "<=", N / (27 * L * I * Q), "the gradient's coefficient in (B.5.2)", gamma),
 )
 OPTIMAL_ENOUGH = Condition(W, "<=", Rational(1, 81), "Assumption 5, Option 1, averaged over the rounds", W)
+# Assumption 5, Option 1, in full, for weights that FedAU computes
+NEVER_FAR = Condition(n.Wmax, "<=", Rational(1, 81), "Assumption 5, Option 1, on every path and in every round", n.Wmax)
+FARTHEST = Derived("Wmax", ("p", "K", "T"), largest_weight_error, "the largest that FedAU's weights can make it")
 
 
 def theorem_terms(
@@ -49,6 +248,7 @@ def theorem_terms(
     noise: sp.Expr,
     participation: sp.Expr,
     gradient: sp.Expr = G,
+    second_moment: sp.Expr = Q,
 ) -> tuple[Term, ...]:
     r"""The terms of eq. (6) with these constants.
 
@@ -56,7 +256,7 @@ def theorem_terms(
       +\gamma^2L^2I(c_4\sigma^2+c_5I\delta^2)+\frac{\gamma\eta LQ}N(c_6\sigma^2+c_7I\delta^2)$$
     """
     a2 = gamma**2 * L**2 * I
-    step = gamma * eta * L * Q / N
+    step = gamma * eta * L * second_moment / N
     return (
         Term("initial gap", gap * F / (gamma * eta * I * T)),
         Term("weight error", (error_noise * a2 * sigma**2 + error * (delta**2 + gradient**2)) * W),
@@ -69,17 +269,12 @@ def theorem_terms(
 ONE = (Integer(1),) * 7
 EXPLICIT = (*map(Integer, (8, 180)), Rational(81, 2), *map(Integer, (20, 120)), Rational(17, 4), Rational(27, 2))
 
-# The tight form: the geometric sum of the averaged drift is at most (e - 2) I^2 (the paper: 5 I^2), the cross term of
-# noise and drift that (B.3.8) drops is kept, and the gradient's coefficient is what it is instead of 1/8.
-E_2 = sp.E - 2
-tau = gamma * L * I
-NOISE_GROWTH = 1 + 2 * sqrt(E_2) * tau + 3 * E_2 * tau**2
-DIVERGENCE_GROWTH = 3 + 6 * sqrt(E_2) * tau + 18 * E_2 * tau**2
-GRADIENT_GROWTH = 3 + 18 * E_2 * tau**2
+# what the gradient keeps, at least 0.178; 1/8 in the paper
 SLOPE = Rational(1, 4) - 3 * E_2 * tau**2 - DIVERGENCE_GROWTH / 2 * gamma * eta * L * I * Q / N
+SLOPE_1 = SLOPE - GRADIENT_GROWTH / 54  # under Option 1, at least 0.12
 
 
-def tight_terms(slope: sp.Expr, gradient: sp.Expr) -> tuple[Term, ...]:
+def tight_terms(slope: sp.Expr, gradient: sp.Expr, second_moment: sp.Expr = Q) -> tuple[Term, ...]:
     """Theorem 2 with every constant as small as its proof allows; the slope is at least 0.12."""
     return theorem_terms(
         1 / slope,
@@ -90,6 +285,7 @@ def tight_terms(slope: sp.Expr, gradient: sp.Expr) -> tuple[Term, ...]:
         NOISE_GROWTH / 2 / slope,
         DIVERGENCE_GROWTH / 2 / slope,
         gradient,
+        second_moment,
     )
 
 
@@ -101,7 +297,7 @@ THEOREM_2 = Result(
     source=Source(PAPER, "Theorem 2, Option 2", ("6", "B.5.3")),
     measure=AVERAGE_GRADIENT,
     notation=NOTATION,
-    default="sharp",
+    default="sharp:mean-Q",
     statement="The average over the rounds of the expected squared gradient norm of f, for any weights made of the "
     "past. W is the weight error of those weights and Q a bound on their second moment that holds on every path.",
     forms=(
@@ -131,6 +327,15 @@ THEOREM_2 = Result(
             derived=DERIVED,
             note="the same proof with the cross term of (B.3.8), the exact geometric sums and the slope kept",
         ),
+        Form(
+            "sharp:mean-Q",
+            tight_terms(SLOPE, G, n.Qmean),
+            CAPS,
+            OPTION_2,
+            derived=DERIVED,
+            note="the last two terms are averaged over the rounds, so Q may be its mean there; the caps and the slope "
+            "need the bound on every path",
+        ),
     ),
 )
 THEOREM_2_OPTION_1 = Result(
@@ -140,7 +345,7 @@ THEOREM_2_OPTION_1 = Result(
     source=Source(PAPER, "Theorem 2, Option 1", ("6", "B.5.5")),
     measure=AVERAGE_GRADIENT,
     notation=NOTATION,
-    default="sharp",
+    default="sharp:mean-Q",
     statement="Theorem 2 for weights within a root mean square 1/9 of 1/p_n in every round, surely. FedAU's own "
     "weights start at 1 and reach K when nobody takes part: with K >= 2, T > K and all p_n < 1 they never do.",
     forms=(
@@ -164,11 +369,20 @@ THEOREM_2_OPTION_1 = Result(
         ),
         Form(
             "sharp",
-            tight_terms(SLOPE - GRADIENT_GROWTH / 54, Integer(0)),
+            tight_terms(SLOPE_1, Integer(0)),
             (*CAPS, OPTIMAL_ENOUGH),
             OPTION_1,
             derived=DERIVED,
             note="the same proof with the cross term of (B.3.8), the exact geometric sums and the slope kept",
+        ),
+        Form(
+            "sharp:mean-Q",
+            tight_terms(SLOPE_1, Integer(0), n.Qmean),
+            (*CAPS, OPTIMAL_ENOUGH),
+            OPTION_1,
+            derived=DERIVED,
+            note="the last two terms are averaged over the rounds, so Q may be its mean there; the caps and the slope "
+            "need the bound on every path",
         ),
     ),
 )
@@ -201,7 +415,7 @@ THEOREM_3 = Result(
             "printed",
             (Term("variance", K * log(T) / T), BIAS),
             (TWO_ROUNDS,),
-            (BERNOULLI, FEDAU_WEIGHTS),
+            FEDAU,
             order_only=True,
             hides=HIDDEN,
             note="eq. (7) as printed; every hidden constant is 1",
@@ -210,7 +424,7 @@ THEOREM_3 = Result(
             "explicit",
             (Term("variance", (3 * K + 2 * K * log(T)) / T), BIAS),
             (TWO_ROUNDS,),
-            (BERNOULLI, FEDAU_WEIGHTS),
+            FEDAU,
             note="eq. (B.6.9); infinite without a cut-off",
         ),
         Form(
@@ -220,16 +434,26 @@ THEOREM_3 = Result(
                 Term("bias", (T - 1) / T * MeanOverClients((1 - p) ** (2 * CUT))),
             ),
             (TWO_ROUNDS,),
-            (BERNOULLI, FEDAU_WEIGHTS),
+            FEDAU,
             note="E(p omega_t - 1)^2 <= 2K(1-p)/t + (1-p)^(2K) for every t >= 1; K >= T is no cut-off",
         ),
         Form(
             "sharp:per-client",
             (Term("variance", K * MeanOverClients(1 + 2 * (1 - p) * (log(T) + 1)) / T), BIAS),
             (TWO_ROUNDS,),
-            (BERNOULLI, FEDAU_WEIGHTS),
+            FEDAU,
             note="the line before (B.6.9), where 1 - p_n is still in the variance",
         ),
     ),
 )
-RESULTS = (THEOREM_2, THEOREM_2_OPTION_1, THEOREM_3)
+RESULTS = (
+    THEOREM_1,
+    THEOREM_2,
+    THEOREM_2_OPTION_1,
+    THEOREM_3,
+    LEMMA_B_3_1,
+    LEMMA_B_3_2,
+    LEMMA_B_3_3,
+    THEOREM_B_4_1,
+    LEMMA_B_5_1,
+)

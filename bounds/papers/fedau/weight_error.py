@@ -16,15 +16,86 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from bounds.checks import check_count, check_memory, check_vector, quote
 from bounds.errors import FedboundsError
 
-LONGEST = 2**20  # rounds: a transform of eight times that many points
+LONGEST = 2**20  # rounds: a transform of eight times that many points, or a little more
 ALIASING = 1e-16  # what later coefficients add to earlier ones, relative
-NEAR_ZERO = 0.1  # below this |phi| the two functions of phi are summed as series
-SERIES = 20
+NEAR_ZERO = 0.03  # below this |phi| the two functions of phi are summed as series
+SERIES = 12
+
+
+class WeightStatistics(NamedTuple):
+    r"""What there is to know about FedAU's weights before a run; see `weight_statistics`.
+
+    Attributes:
+        mean: (N, T) means $\mathbb E\,\omega_t^n$.
+        squared_error: (N, T) mean squared relative errors $\mathbb E(p_n\omega_t^n-1)^2$.
+        weight_error: their mean over clients and rounds, the W of Theorem 2.
+        mean_second_moment: mean over clients and rounds of $p_n\mathbb E(\omega_t^n)^2$, the last term's Q.
+        largest_second_moment: largest value of $\frac1N\sum_np_n(\omega_t^n)^2$ on any path, the step size's Q.
+    """
+
+    mean: np.ndarray
+    squared_error: np.ndarray
+    weight_error: float
+    mean_second_moment: float
+    largest_second_moment: float
+
+
+def weight_statistics(rates: ArrayLike, rounds: int, cut_off: float = math.inf) -> WeightStatistics:
+    r"""FedAU's weights under Bernoulli participation, exactly: means, mean squared errors and what theorems need.
+
+    $$W=\frac1{NT}\sum_{t<T}\sum_n\mathbb E(p_n\omega_t^n-1)^2$$
+
+    Nothing is simulated. The bias of a cut-off K stays: $p_n\mathbb E\,\omega_t^n=1-(1-p_n)^K$ from round K on.
+
+    Args:
+        rates: (N,) participation probabilities $p_n$, in (0, 1].
+        rounds: T, at most 2^20.
+        cut_off: K, an integer >= 1, or inf for none.
+
+    Raises:
+        FedboundsError: a rate outside (0, 1], or a cut-off or number of rounds that is not a whole number >= 1.
+
+    Example:
+        >>> law = weight_statistics([0.5, 1.0], rounds=4, cut_off=2)
+        >>> np.round(law.mean, 9)
+        array([[1. , 1. , 1.5, 1.5],
+               [1. , 1. , 1. , 1. ]])
+        >>> round(law.weight_error, 9), law.largest_second_moment
+        (0.08984375, 1.5)
+        >>> weight_statistics([0.5, 0.0], rounds=4)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: rates[1] = 0 must lie in (0, 1]: the weight of a client that never takes part ...
+
+    Source: Wang & Ji 2024, Algorithm 2.
+    """
+    p = check_vector("rates", rates)
+    for i in np.flatnonzero(~((p > 0) & (p <= 1)))[:1]:
+        raise FedboundsError(
+            f"rates[{i}] = {p[i]:.12g} must lie in (0, 1]: the weight of a client that never takes part is 1 before "
+            "round K and K from then on, and nothing is right for it"
+        )
+    T = check_count("rounds", rounds, high=LONGEST)
+    K = cut_off if cut_off == math.inf else check_count("cut_off", cut_off, why="or inf for no cut-off")
+    check_memory(f"{len(p)} clients and {T} rounds", 16 * len(p) * T)
+    mean, error = np.empty((2, len(p), T))
+    rates_, which = np.unique(p, return_inverse=True)
+    for i, rate in enumerate(rates_):
+        mean[which == i] = mean_weight(rate, min(K, T), T)
+        error[which == i] = squared_error(rate, K, T)
+    second = (error - 1 + 2 * p[:, None] * mean) / p[:, None]  # p E omega^2
+    return WeightStatistics(
+        mean, error, float(error.mean()), float(second.mean()), float(largest_weight_moment(p, K, T))
+    )
 
 
 def exact_weight_moments(p: Fraction, K: int | None, rounds: int) -> list[tuple[Fraction, Fraction]]:
@@ -35,12 +106,20 @@ def exact_weight_moments(p: Fraction, K: int | None, rounds: int) -> list[tuple[
         K: cut-off length >= 1, or None for no cut-off.
         rounds: how many; the cost grows with its cube.
 
+    Raises:
+        FedboundsError: a probability outside (0, 1], or a cut-off or number of rounds below 1.
+
     Example:
         >>> [str(error) for _, error in exact_weight_moments(Fraction(1, 2), 2, 4)]
         ['1/4', '1/4', '1/8', '3/32']
 
     Source: Wang & Ji 2024, Algorithm 2.
     """
+    if not 0 < p <= 1:
+        raise FedboundsError(f"p = {quote(p)} must lie in (0, 1]")
+    if K is not None:
+        check_count("K", K, why="or None for no cut-off")
+    check_count("rounds", rounds)
     states: dict[tuple[int, int], Fraction] = {(0, 0): Fraction(1)}  # (intervals, rounds since the last)
     moments = []
     for t in range(rounds):
@@ -90,6 +169,31 @@ def mean_weight(p: float, K: float, rounds: int) -> np.ndarray:
     return mean
 
 
+def mean_square(p: float, K: float, rounds: int) -> np.ndarray:
+    r"""$\mathbb E\,\omega_t^2$ for $t=0,\dots,$ `rounds` - 1, by one Fourier transform.
+
+    Args:
+        p: participation probability, in (0, 1].
+        K: cut-off length >= 1, inf for none; any K >= `rounds` is none.
+        rounds: how many.
+
+    Returns:
+        (rounds,) second moments; $p^2$ times them is exact to 1e-11 up to 2^16 rounds.
+
+    Example:
+        >>> np.round(mean_square(0.5, 2, 4) * 8, 9)
+        array([ 8.,  8., 20., 19.])
+
+    Source: Wang & Ji 2024, Algorithm 2.
+    """
+    if p == 1:
+        return np.ones(rounds)
+    q, cut = 1 - p, int(min(K, rounds))
+    t = np.arange(rounds)
+    none_yet = np.where(t < cut, q**t, 0.0)  # probability that no interval is complete, where the weight is 1
+    return _second_moment(q, cut, rounds) + none_yet
+
+
 def squared_error(p: float, K: float, rounds: int) -> np.ndarray:
     r"""$\mathbb E(p\,\omega_t-1)^2$ for $t=0,\dots,$ `rounds` - 1, by one Fourier transform.
 
@@ -107,27 +211,24 @@ def squared_error(p: float, K: float, rounds: int) -> np.ndarray:
 
     Source: Wang & Ji 2024, Algorithm 2.
     """
-    if p == 1:
-        return np.zeros(rounds)
-    q, cut = 1 - p, int(min(K, rounds))
-    t = np.arange(rounds)
-    mean = mean_weight(p, cut, rounds)
-    none_yet = np.where(t < cut, q**t, 0.0)  # probability that no interval is complete, where the weight is 1
-    second = _second_moment(q, cut, rounds) + none_yet
-    bias = p * mean - 1
-    return bias**2 + p**2 * np.maximum(second - mean**2, 0.0)
+    mean = mean_weight(p, min(K, rounds), rounds)
+    return (p * mean - 1) ** 2 + p**2 * np.maximum(mean_square(p, K, rounds) - mean**2, 0.0)
+
+
+@lru_cache(maxsize=8)
+def _circle(points: int, turns: int) -> tuple[float, np.ndarray]:
+    """The radius of the circle, and exp(-2 pi i turns j/points) on half of it, its angle reduced in integers."""
+    angle = np.arange(points // 2 + 1) * turns % points
+    return ALIASING ** (1 / points), np.exp(-2j * np.pi / points * angle)
 
 
 def _second_moment(q: float, K: int, rounds: int) -> np.ndarray:
     """E[omega_t^2; some interval is complete] for t < rounds, by one transform."""
-    points = 2 ** math.ceil(math.log2(8 * rounds))
-    radius = ALIASING ** (1 / points)
-    angle = np.arange(points // 2 + 1)
-    z = radius * np.exp(-2j * np.pi / points * angle)
-    # (q z)^K with its angle reduced in integers: K may be as large as the number of rounds
-    power = (q * radius) ** K * np.exp(-2j * np.pi / points * (angle * K % points))
-    values = _second_moment_series(z, q * z, power, K)
-    coefficients = np.fft.irfft(values, points)[:rounds]
+    points = min(m * 2 ** math.ceil(math.log2(8 * rounds / m)) for m in (4, 5, 6, 7))
+    radius, once = _circle(points, 1)
+    power = (q * radius) ** K * _circle(points, K)[1]  # (q z)^K; K may be as large as the number of rounds
+    z = radius * once
+    coefficients = np.fft.irfft(_second_moment_series(z, q * z, power, K), points)[:rounds]
     return coefficients * radius ** -np.arange(rounds, dtype=float)
 
 
@@ -155,6 +256,38 @@ def _second_moment_series(z: np.ndarray, y: np.ndarray, yK: np.ndarray, K: int) 
     return a * (dphi**2 * curve + slope * d2phi)
 
 
+@lru_cache(maxsize=16)
+def _averages(p: bytes, K: bytes, T: bytes, clients: int) -> np.ndarray:
+    """The means over the rounds of E omega_t and E omega_t^2, (2, settings, clients), from bytes of float arrays."""
+    cut, rounds = np.frombuffer(K), np.frombuffer(T).astype(int)
+    rates = np.frombuffer(p).reshape(-1, clients)
+    out = np.empty((2, rates.size))
+    keys = np.stack([rates.ravel(), np.repeat(cut, clients)], axis=1)
+    pairs, which = np.unique(keys, axis=0, return_inverse=True)
+    lengths = np.repeat(rounds, clients)
+    order = np.argsort(which, axis=None, kind="stable")
+    ends = np.searchsorted(which.ravel()[order], np.arange(len(pairs) + 1))
+    for (rate, k), start, end in zip(pairs, ends, ends[1:], strict=False):  # one transform for each rate and cut-off
+        places = order[start:end]
+        longest = int(lengths[places].max())
+        for into, moment in zip(out, (mean_weight, mean_square), strict=True):
+            into[places] = np.cumsum(moment(rate, min(k, longest), longest))[lengths[places] - 1] / lengths[places]
+    return out.reshape(2, *rates.shape)
+
+
+def _average_square(p: np.ndarray, K: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""$\frac1T\sum_{t<T}$ of $\mathbb E\,\omega_t^n$ and of $\mathbb E(\omega_t^n)^2$, and p; all (..., N)."""
+    if T.max() > LONGEST:
+        raise FedboundsError(
+            f"W follows from p, K, T for T up to {LONGEST}, and T = {T.max():.12g}: give W (Theorem 3 bounds it)"
+        )
+    shape = np.broadcast_shapes(p.shape[:-1], K.shape, T.shape)
+    K, T = np.broadcast_to(K, shape), np.broadcast_to(T, shape)
+    p = np.broadcast_to(p, (*shape, p.shape[-1]))
+    mean, square = _averages(p.tobytes(), K.tobytes(), T.tobytes(), p.shape[-1])
+    return mean.reshape(p.shape), square.reshape(p.shape), p
+
+
 def weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) -> np.ndarray:
     r"""The weight error of FedAU with cut-off K under Bernoulli participation, exactly.
 
@@ -177,24 +310,36 @@ def weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) ->
 
     Source: Wang & Ji 2024, the left-hand side of eq. (7).
     """
-    p, K, T = np.asarray(p, dtype=float), np.asarray(K, dtype=float), np.asarray(T, dtype=float)
-    if T.max() > LONGEST:
-        raise FedboundsError(
-            f"W follows from p, K, T for T up to {LONGEST}, and T = {T.max():.12g}: give W (Theorem 3 bounds it)"
-        )
-    shape = np.broadcast_shapes(p.shape[:-1], K.shape, T.shape)
-    cut, rounds = np.broadcast_to(K, shape).ravel(), np.broadcast_to(T, shape).ravel()
-    rates = np.broadcast_to(p, (*shape, p.shape[-1])).reshape(-1, p.shape[-1])
-    longest: dict[tuple[float, float], int] = {}  # one transform for each rate and cut-off, as long as its longest run
-    for row, k, t in zip(rates, cut, rounds, strict=True):
-        for rate in np.unique(row):
-            longest[rate, k] = max(longest.get((rate, k), 0), int(t))
-    running = {key: np.cumsum(squared_error(*key, t)) for key, t in longest.items()}
-    out = [
-        np.mean([running[rate, k][int(t) - 1] for rate in row]) / t
-        for row, k, t in zip(rates, cut, rounds, strict=True)
-    ]
-    return np.reshape(out, shape)
+    mean, square, rates = _average_square(*(np.asarray(one, dtype=float) for one in (p, K, T)))
+    return np.mean(np.maximum(rates**2 * square - 2 * rates * mean + 1, 0.0), axis=-1)
+
+
+def mean_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) -> np.ndarray:
+    r"""The mean over the rounds of $\mathbb E\,Q_t$ for FedAU under Bernoulli participation, exactly.
+
+    $$\bar Q=\frac1{NT}\sum_{t<T}\sum_np_n\mathbb E(\omega_t^n)^2$$
+
+    Far below the bound on every path: at most $\frac1N\sum_n(\frac{2-p_n}{p_n}+p_n)$ whatever K is.
+
+    Args:
+        p: (..., N) participation probabilities, in (0, 1].
+        K: (...) cut-off lengths, integers >= 1 or inf.
+        T: (...) rounds, integers >= 1.
+
+    Returns:
+        (...) means.
+
+    Raises:
+        FedboundsError: more rounds than a transform can hold.
+
+    Example:
+        >>> float(round(mean_weight_moment(np.array([0.5]), 2, 3)[()] * 4, 9))
+        3.0
+
+    Source: Wang & Ji 2024, Theorem 2, whose last term needs it and no more.
+    """
+    _, square, rates = _average_square(*(np.asarray(one, dtype=float) for one in (p, K, T)))
+    return np.mean(rates * square, axis=-1)
 
 
 def largest_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) -> np.ndarray:
@@ -221,3 +366,30 @@ def largest_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | 
     p = np.asarray(p, dtype=float)
     most = np.minimum(K, np.maximum(np.asarray(T, dtype=float) - 1, 1))[..., None]
     return np.mean(p * np.where(p < 1, most, 1.0) ** 2, axis=-1)
+
+
+def largest_weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) -> np.ndarray:
+    r"""The essential supremum of $\max_{t<T}\frac1N\sum_n(p_n\omega_t^n-1)^2$ for FedAU, Bernoulli participation.
+
+    $$\frac1N\sum_{p_n<1}\max\{(1-p_n)^2,(p_nm-1)^2\},\qquad m=\min(K,\max(T-1,1))$$
+
+    In round $m$ every client whose $p_n<1$ may have any of the weights 1 (present in every round) and $m$ (present in
+    the round before at most), whatever the others do, and no weight lies outside $[1,m]$.
+
+    Args:
+        p: (..., N) participation probabilities, in (0, 1].
+        K: (...) cut-off lengths, integers >= 1 or inf.
+        T: (...) rounds, integers >= 1.
+
+    Returns:
+        (...) suprema.
+
+    Example:
+        >>> float(largest_weight_error(np.array([0.5, 1.0]), 4, 10))
+        0.5
+
+    Source: Wang & Ji 2024, Assumption 5, Option 1.
+    """
+    p = np.asarray(p, dtype=float)
+    most = np.minimum(K, np.maximum(np.asarray(T, dtype=float) - 1, 1))[..., None]
+    return np.mean(np.where(p < 1, np.maximum((1 - p) ** 2, (p * most - 1) ** 2), 0.0), axis=-1)

@@ -2,106 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
-import sympy as sp
 
-from bounds.assumptions import Assumption
-from bounds.audit.claim import Claim, Relation
-from bounds.audit.steps import Proof, Step, StepOf, measure_symbol
-from bounds.audit.vectors import gram_symbols, product_symbol
-from bounds.compilation import arguments, compile_expressions
+from bounds.audit.claim import Claim
+from bounds.audit.steps import StepOf, measure_symbol
 from bounds.measures import LEAST_GRADIENT
 from bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from bounds.papers.arbitrary_participation.proof import PROOFS
-from bounds.result import Condition
-from empirical.instances.fedavg import FedAvgInstances
-from empirical.instances.gram import POINT_BASIS, ROUND_BASIS, WINDOW_BASIS, in_order, round_products, window_products
-from empirical.instances.hypotheses import met, within
+from empirical.instances.arbitrary_participation.fedavg import FedAvgInstances
+from empirical.instances.arbitrary_participation.gram import (
+    POINT_BASIS,
+    ROUND_BASIS,
+    WINDOW_BASIS,
+    round_products,
+    window_products,
+)
+from empirical.instances.arbitrary_participation.hypotheses import met
+from empirical.instances.readable import Readable, hypotheses, readable, within
 from empirical.instances.sides import Sides
 
 CANCELLED = 1e-12  # error of both sides relative to the sizes of their summands
 ROUND_OFF = 1e-15  # of a mean of the clients' gradients, relative to the largest of them
 LEAST = measure_symbol(LEAST_GRADIENT).name, measure_symbol(OVER_PARTICIPATION).name
-SETTINGS = {"round": ROUND_BASIS, "window": WINDOW_BASIS, "point": POINT_BASIS}
+SETTINGS = {
+    kind: tuple(basis.items())
+    for kind, basis in (("round", ROUND_BASIS), ("window", WINDOW_BASIS), ("point", POINT_BASIS))
+}
 SECOND_MOMENTS = "sum_n q_n^2 E|xi_n|^2"
 
 
 def setting_of(subject: StepOf) -> str | None:
     """round, window or point, by the vectors of the proof; None for another setting."""
     atoms = set(subject.proof.setting.atoms)
-    return next((kind for kind, basis in SETTINGS.items() if set(basis) == atoms), None)
+    return next((kind for kind, basis in SETTINGS.items() if set(dict(basis)) == atoms), None)
 
 
-class Readable(NamedTuple):
-    """A relation in the products of differences.
-
-    Attributes:
-        names: its symbols.
-        terms: names of the right side's summands.
-        function: of the symbols; the left side, the size of its summands, and the right side's summands.
-    """
-
-    names: tuple[str, ...]
-    terms: tuple[str, ...]
-    function: Callable[..., list[np.ndarray]]
-
-
-def in_differences(expression: sp.Expr, basis: Mapping[str, tuple[str, ...]]) -> sp.Expr:
-    """The expression with every product of the proof's vectors as a sum of products of differences; squares cancel."""
-    plain = [s for s in sp.Add.make_args(expression) if not gram_symbols(s)]
-    rest = expression - sp.Add(*plain)
-    new = {
-        symbol: sp.Add(*(product_symbol(*in_order(u, v)) for u in basis[a] for v in basis[b]))
-        for symbol, (a, b) in gram_symbols(rest).items()
-    }
-    return sp.Add(*plain) + sp.expand(rest.xreplace(new))
-
-
-@lru_cache(maxsize=512)
-def readable(relation: Relation, kind: str) -> Readable:
-    """The relation compiled, its right side summand by summand."""
-    basis = SETTINGS[kind]
-    left, right = (in_differences(side, basis) for side in (relation.left, relation.right))
-    summands = sp.Add.make_args(right)
-    size = sp.Add(*(sp.Abs(s) for s in sp.Add.make_args(left)))
-    expressions = (left, size, *summands)
-    symbols = arguments(expressions)
-    return Readable(
-        tuple(s.name for s in symbols), tuple(map(str, summands)), compile_expressions(symbols, expressions)
-    )
-
-
-@lru_cache(maxsize=512)
-def hypotheses(subject: StepOf) -> tuple[tuple[Assumption, ...], tuple[Condition, ...]]:
-    """The assumptions and the conditions of a step and of all the steps that it rests on."""
-    found = tuple(dict.fromkeys(_hypotheses(subject)))
-    assumptions = tuple(h for h in found if isinstance(h, Assumption))
-    return assumptions, tuple(h for h in found if isinstance(h, Condition))
-
-
-def _hypotheses(subject: StepOf) -> Iterator[Assumption | Condition]:
-    proofs = {proof.id: proof for proof in PROOFS} | {subject.proof.id: subject.proof}
-    seen: set[str] = set()
-
-    def of(proof: Proof, step: Step) -> Iterator[Assumption | Condition]:
-        if f"{proof.id}/{step.id}" in seen:
-            return
-        seen.add(f"{proof.id}/{step.id}")
-        for premise in step.premises:
-            if not isinstance(premise, str):
-                yield premise
-            else:
-                place, _, name = premise.rpartition("/")
-                other = proofs.get(place, proof)
-                earlier = other.step(name)
-                if earlier is not None:
-                    yield from of(other, earlier)
-
-    yield from of(subject.proof, subject.step)
+def reading(subject: StepOf) -> Readable:
+    """The step's relation as a function of numbers."""
+    return readable(subject.step.conclusion, SETTINGS[setting_of(subject) or "round"])
 
 
 def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
@@ -110,7 +50,7 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     assert isinstance(subject, StepOf)
     kind = setting_of(subject)
     window = kind == "window"
-    relation = readable(subject.step.conclusion, kind)
+    relation = reading(subject)
     values = z.constants() | (_window_values(z) if window else _round_values(z))
     asked = set(relation.names)
     if asked & set(LEAST):  # one number for the whole run, so the divergence is that of all windows
@@ -127,7 +67,7 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     with np.errstate(all="ignore"):
         left, size, *summands = relation.function(*(values[n] for n in relation.names))
     left, size, *summands = (np.broadcast_to(np.asarray(v, dtype=float), shape) for v in (left, size, *summands))
-    assumptions, conditions = hypotheses(subject)
+    assumptions, conditions = hypotheses(subject, PROOFS)
     held, unmet = met(z, dict.fromkeys((*claim.assumptions, *assumptions)))
     covered = held & (values["eta"] > 0) & within(conditions, z.constants())
     if shape[1] > 1 and not window:

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from empirical.instances.fedavg import FedAvgInstances
+from empirical.instances.arbitrary_participation.fedavg import FedAvgInstances
 
 EACH = 40  # instances of one shape
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from empirical.instances.fedavg import FedAvgInstances, Law, Path
-from empirical.instances.ripples import slope, slope_change, split
+from empirical.instances.arbitrary_participation.fedavg import FedAvgInstances, Law, Path
+from empirical.instances.arbitrary_participation.ripples import slope, slope_change, split
+from empirical.instances.readable import in_order
 
 # The proof's vectors in these differences; points are taken from x_{t_0}, as only differences of points occur.
 ROUND_BASIS = {
@@ -27,11 +28,6 @@ WINDOW_BASIS = {
 }  # fmt: skip
 POINT_BASIS = {"g": ("o", "f0"), "f": ("f0",), "mg": ("mo", "f0")}  # at the model with which a window starts
 Products = dict[tuple[str, str], np.ndarray]
-
-
-def in_order(a: str, b: str) -> tuple[str, str]:
-    """The key of a product."""
-    return (a, b) if a <= b else (b, a)
 
 
 def round_products(z: FedAvgInstances) -> Products:

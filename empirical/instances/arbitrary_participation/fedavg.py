@@ -118,7 +118,7 @@ class FedAvgInstances(Population):
         """The exact course: by means and variances, or step by step where there are ripples."""
         if not self.ripple.any():
             return quadratic_course(self)
-        from empirical.instances.ripples import rippled_course
+        from empirical.instances.arbitrary_participation.ripples import rippled_course
 
         return rippled_course(self)
 
@@ -254,35 +254,36 @@ def quadratic_course(z: FedAvgInstances) -> Course:
     apart = np.einsum("btn,bnn->bt", z.weights, z.correlation) - left
     spread = np.einsum("bid,btd->bti", ratio**2, z.cohort) + np.einsum("bid,bd,bt->bti", squares, noise, apart)
 
-    law = Law(*np.empty((2, B, T, d)), *(path := np.empty((3, B, T, I + 1, d))), *np.empty((5, B, K, d)))
-    m, C, none, one = z.start, np.zeros_like(a), np.zeros((5, B, d)), np.ones_like(a)
-    state = sums = none  # zeta, psi, Var r, Cov(r, noise) and Var noise, and their sums
-    rs = rs_r = none[0]  # Var of the sum of r, and its covariance with r
-    keeps = np.stack([keep, keep, keep**2, keep, one])
-    last, last_C = m, C
-    decrease = np.empty((B, K))
+    law = Law(*np.empty((2, B, T, d)), *(path := np.empty((3, B, T, I + 1, d))), *(ends := np.empty((5, B, K, d))))
+    fresh = noise * left.T[:, :, None]
+    pushes = np.empty((T, 5, B, d))  # on zeta, psi, Var r, Cov(r, noise) and Var noise, in every local step of a round
+    pushes[:, 1], pushes[:, 2], pushes[:, 3], pushes[:, 4] = -gamma * a, gamma**2 * fresh, -gamma * fresh, fresh
+    keeps, none = np.stack([keep, keep, keep**2, keep, np.ones_like(a)]), np.zeros((5, B, d))
+    m, C, state = z.start, none[0], none
     for t in range(T):
-        law.m[:, t], law.C[:, t] = m, C
-        fresh = noise * left[:, t, None]
-        push = np.stack([-gamma * (a * m + pulls[:, t]), -gamma * a, gamma**2 * fresh, -gamma * fresh, fresh])
+        if t % P == 0:
+            law.m[:, t : t + P], law.C[:, t : t + P] = m[:, None], C[:, None]
+            pushes[t : t + P, 0] = (-gamma[:, None] * ((a * m)[:, None] + pulls[:, t : t + P])).swapaxes(0, 1)
+            state, sums = none, none
+            rs = rs_r = none[0]  # Var of the sum of r, and its covariance with r
         for i in range(I):
             path[:, :, t, i] = state[:3]
             sums, rs, rs_r = sums + state, rs + 2 * rs_r + state[2], keep * (rs_r + state[2])
-            state = keeps * state + push
+            state = keeps * state + pushes[t]
         path[:, :, t, I] = state[:3]
-        zeta, psi, r, _, noise_sum = state
-        last, last_C = m + zeta, (1 + psi) ** 2 * C + r
         if (t + 1) % P == 0:
             k = t // P
-            law.mean_zeta[:, k], law.mean_psi[:, k] = sums[:2] / IP
-            law.mean_rest[:, k], law.mean_cross[:, k], law.mean_noise[:, k] = (
-                part / IP**2 for part in (rs, sums[3], noise_sum)
-            )
-            step, turn = eta * zeta, eta * psi
-            grown = step * (2 * m + step) + turn * (2 + turn) * C + eta**2 * r
-            decrease[:, k] = -(a / 2 * grown).sum(axis=1)
-            last, last_C = m, C = m + step, (1 + turn) ** 2 * C + eta**2 * r
-            state, sums, rs, rs_r = none, none, none[0], none[0]
+            ends[:2, :, k], ends[2, :, k], ends[3, :, k], ends[4, :, k] = sums[:2], rs, sums[3], state[4]
+            m, C = m + eta * state[0], (1 + eta * state[1]) ** 2 * C + eta**2 * state[2]
+    ends[:2] /= IP
+    ends[2:] /= IP**2
+    last, last_C = (m, C) if T % P == 0 else (m + state[0], (1 + state[1]) ** 2 * C + state[2])
+    zeta, psi, r = path[:, :, P - 1 : K * P : P, I]
+    step, turn = eta[:, None] * zeta, eta[:, None] * psi
+    grown = (
+        step * (2 * law.m[:, : K * P : P] + step) + turn * (2 + turn) * law.C[:, : K * P : P] + eta[:, None] ** 2 * r
+    )
+    decrease = -(a[:, None] / 2 * grown).sum(axis=2)
     zeta0, psi0, rest0 = law.zeta[:, :, 0], law.psi[:, :, 0], law.rest[:, :, 0]
     second = np.concatenate(
         [(law.m + zeta0) ** 2 + (1 + psi0) ** 2 * law.C + rest0, (last**2 + last_C)[:, None]], axis=1

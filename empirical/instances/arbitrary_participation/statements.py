@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from empirical.instances.fedavg import Course, FedAvgInstances
+from empirical.instances.arbitrary_participation.fedavg import Course, FedAvgInstances
 
 Values = dict[str, np.ndarray]
 Left = Callable[[FedAvgInstances, Course, Values], np.ndarray]

@@ -15,7 +15,7 @@ import numpy as np
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.compilation import compile_form
-from empirical.instances.hypotheses import ASSUMPTIONS
+from empirical.instances.arbitrary_participation.hypotheses import ASSUMPTIONS
 from empirical.instances.population import Population
 from empirical.instances.sides import Sides, Trial
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.compilation import compile_form
+from empirical.instances.arbitrary_participation.tails import TAILS
 from empirical.instances.population import Population, shaken, stirred
 from empirical.instances.sides import Sides, Trial
-from empirical.instances.tails import TAILS
 
 LADDER = 4 ** np.arange(1, 7)  # windows on which an asymptotic claim must fail throughout to be refuted
 

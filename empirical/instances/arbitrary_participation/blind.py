@@ -17,10 +17,10 @@ from bounds.audit.claim import Claim, ResultForm
 from bounds.compilation import compile_form
 from bounds.registry import load
 from empirical.adversary import LIGHT, Effort, climb, searched
-from empirical.instances.drawing import draw
+from empirical.instances.arbitrary_participation.drawing import draw
+from empirical.instances.arbitrary_participation.trials import form_sides, trial
 from empirical.instances.population import Population, shaken, stirred
 from empirical.instances.sides import Finding, Sides, examined
-from empirical.instances.trials import form_sides, trial
 
 GENERATIONS = 60
 

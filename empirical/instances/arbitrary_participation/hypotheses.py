@@ -8,9 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from bounds.assumptions import Assumption
-from bounds.compilation import Compiled, holds
-from bounds.result import Condition, Form
-from empirical.instances.fedavg import FedAvgInstances
+from empirical.instances.arbitrary_participation.fedavg import FedAvgInstances
 
 ROUND_OFF = 1e-9
 Check = Callable[[FedAvgInstances], np.ndarray]
@@ -84,16 +82,3 @@ def _met(z: FedAvgInstances, names: frozenset[str]) -> tuple[np.ndarray, str]:
         else:
             held &= check(z)
     return held[:, None], f"not checkable here: {', '.join(unknown)}" if unknown else ""
-
-
-@lru_cache(maxsize=256)
-def _compiled(conditions: tuple[Condition, ...]) -> Compiled:
-    return Compiled(Form("explicit", (), conditions), frozenset())
-
-
-def within(conditions: Iterable[Condition], constants: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Whether the conditions hold at the constants, broadcasting."""
-    conditions, held = tuple(conditions), np.ones((1, 1), dtype=bool)
-    for (left, right, _), condition in zip(_compiled(conditions).sides(constants), conditions, strict=True):
-        held = held & holds(left, condition.op, right)
-    return held

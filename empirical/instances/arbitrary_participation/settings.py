@@ -10,9 +10,10 @@ import numpy as np
 
 from bounds.audit.claim import Claim
 from bounds.audit.steps import StepOf
-from empirical.instances.hypotheses import within
+from bounds.papers.arbitrary_participation.proof import PROOFS
+from empirical.instances.arbitrary_participation.relations import reading
 from empirical.instances.population import Population, stirred
-from empirical.instances.relations import Readable, hypotheses, readable, setting_of
+from empirical.instances.readable import hypotheses, within
 from empirical.instances.sides import Sides, Trial
 
 MOST = 300
@@ -61,21 +62,17 @@ def draw_settings(claim: Claim, cells: int) -> Iterator[Settings]:
 def about_constants(claim: Claim) -> bool:
     """Whether the step's relation has no other letters than these constants."""
     subject = claim.subject
-    return isinstance(subject, StepOf) and set(_relation(subject).names) <= {f.name for f in fields(Settings)}
-
-
-def _relation(subject: StepOf) -> Readable:
-    return readable(subject.step.conclusion, setting_of(subject) or "round")
+    return isinstance(subject, StepOf) and set(reading(subject).names) <= {f.name for f in fields(Settings)}
 
 
 def setting_sides(claim: Claim, z: Settings) -> Sides:
     """The relation at every setting that meets its conditions."""
     subject = claim.subject
     assert isinstance(subject, StepOf)
-    relation, values = _relation(subject), z.constants()
+    relation, values = reading(subject), z.constants()
     left, size, *summands = relation.function(*(values[name] for name in relation.names))
     left, *summands = (np.broadcast_to(np.asarray(v, dtype=float), (len(z), 1)) for v in (left, *summands))
-    covered = within(hypotheses(subject)[1], values)
+    covered = within(hypotheses(subject, PROOFS)[1], values)
     rounding = 1e-15 * size * values["I"] * values["P"]  # a ratio of a geometric sum is 1 + 1/(IP) or so
     return Sides(left, dict(zip(relation.terms, summands, strict=True)), covered, rounding, "", z.describe)
 

@@ -13,15 +13,15 @@ from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.steps import StepOf
 from bounds.compilation import Compiled, compile_form
 from bounds.result import Form
-from empirical.instances.drawing import pool
-from empirical.instances.fedavg import FedAvgInstances
-from empirical.instances.hypotheses import met
-from empirical.instances.random_rounds import ROUNDS
-from empirical.instances.relations import relation_sides, setting_of
-from empirical.instances.settings import SETTINGS, about_constants
+from empirical.instances.arbitrary_participation.drawing import pool
+from empirical.instances.arbitrary_participation.fedavg import FedAvgInstances
+from empirical.instances.arbitrary_participation.hypotheses import met
+from empirical.instances.arbitrary_participation.random_rounds import ROUNDS
+from empirical.instances.arbitrary_participation.relations import relation_sides, setting_of
+from empirical.instances.arbitrary_participation.settings import SETTINGS, about_constants
+from empirical.instances.arbitrary_participation.statements import RESULTS
+from empirical.instances.arbitrary_participation.windows import trial_of
 from empirical.instances.sides import Sides, Trial
-from empirical.instances.statements import RESULTS
-from empirical.instances.windows import trial_of
 
 PAPER = "arbitrary-participation"
 VECTORS = frozenset({"qbar"})
@@ -35,9 +35,14 @@ def prescribed(form: Form, z: FedAvgInstances) -> FedAvgInstances:
 @lru_cache(maxsize=128)
 def _with_steps(steps: tuple[tuple[str, sp.Expr], ...], z: FedAvgInstances) -> FedAvgInstances:
     """Remembered: several forms set the same steps, and the course is what takes time."""
-    parts = Compiled(Form("explicit", (), prescribes=dict(steps)), frozenset()).parts(z.constants())
+    parts = _compiled(steps).parts(z.constants())
     values = (np.broadcast_to(p, (len(z), 1))[:, 0] for p in parts.prescribed)
     return replace(z, **dict(zip(dict(steps), values, strict=True)))
+
+
+@lru_cache(maxsize=64)
+def _compiled(steps: tuple[tuple[str, sp.Expr], ...]) -> Compiled:
+    return Compiled(Form("explicit", (), prescribes=dict(steps)), frozenset())
 
 
 def form_sides(claim: Claim, instances: FedAvgInstances) -> Sides:

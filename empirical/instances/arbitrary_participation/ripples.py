@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from empirical.instances.fedavg import Course, FedAvgInstances, Path
+from empirical.instances.arbitrary_participation.fedavg import Course, FedAvgInstances, Path
 
 
 def slope(z: FedAvgInstances, x: np.ndarray) -> np.ndarray:

@@ -1,0 +1,116 @@
+# pyright: reportArgumentType=false, reportReturnType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
+# sympy types its operators as unions
+r"""Sums of any number of summands, by induction on that number.
+
+A sum up to $n+b$ grows by its summand at $n+1+b$; everything else in a relation is compared at $n+1$ and at $n$, with
+powers and logarithms as letters. An increment that is not rational is shown to fall to zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import sympy as sp
+
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import Finding, prove, same
+from bounds.audit.steps import Setting
+from bounds.audit.transcendental import opened
+
+
+@dataclass(frozen=True)
+class Induction:
+    r"""left(n) = right(n), or left(n) <= right(n), for every whole n >= start.
+
+    Args:
+        variable: n, a whole number.
+        start: where the induction starts.
+    """
+
+    variable: sp.Symbol
+    start: int = 1
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    equalities: ClassVar[bool] = True
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The start, and the increment."""
+        n = self.variable
+        if not n.is_integer:
+            return Finding(False, "induction", f"{n} need not be a whole number")
+        if not prove(n - self.start, facts).holds:
+            return Finding(False, "induction", f"{n} may be less than {self.start}, where the induction starts")
+        slack = conclusion.slack
+        for total in slack.atoms(sp.Sum):
+            if why := self._unfit(total):
+                return Finding(False, "induction", why)
+        if hidden := sorted(str(x) for x in slack.free_symbols if str(x).startswith(("[", "<"))):
+            return Finding(False, "induction", f"{', '.join(hidden)} may depend on {n}")
+        others = [f for f in facts if not f.slack.has(n)]  # what holds of n alone need not hold of every smaller one
+        from_start = [*others, Relation(sp.Integer(self.start), n)]
+        first = sp.expand(slack.subs(n, self.start).doit())
+        rise = sp.expand(self.increment(slack))
+        if rise.atoms(sp.Dummy):
+            return Finding(False, "induction", "the sums do not cancel from the increment")
+        try:
+            (first_open, rise_open), known = opened([first, rise], from_start)
+        except sp.PolynomialError as reason:
+            return Finding(False, "induction", str(reason))
+        if conclusion.op == "==":
+            for part, name in ((first_open, f"at {n} = {self.start}"), (rise_open, "the increments")):
+                if not same(part, sp.S.Zero):
+                    return Finding(False, "induction", f"{name}: the sides differ by {sp.factor(part)}")
+            return Finding(True, "induction", f"equal at {n} = {self.start}, and so are the increments")
+        found = prove(first_open, [*others, *known])
+        if not found.holds:
+            return Finding(False, "induction", f"at {n} = {self.start}: {found.evidence}")
+        found = prove(rise_open, [*from_start, *known])
+        if not found.holds and rise.has(sp.log):
+            found = falls_to_zero(rise, n, self.start, others)
+        if not found.holds:
+            return Finding(False, "induction", f"the increment: {found.evidence}")
+        return Finding(True, "induction", f"holds at {n} = {self.start}; the increment: {found.evidence}")
+
+    def _unfit(self, total: sp.Sum) -> str:
+        n = self.variable
+        index, low, high = total.limits[0]
+        if len(total.limits) != 1 or total.function.has(n) or low.has(n) or index == n:
+            return f"{total} depends on {n} otherwise than by its last summand"
+        if sp.expand(high.subs(n, n + 1) - high) != 1:
+            return f"{total} does not grow by one summand from {n} to {n + 1}"
+        if not (high.subs(n, self.start) - low + 1).is_nonnegative:
+            return f"{total} is not defined at {n} = {self.start}"
+        return ""
+
+    def increment(self, expression: sp.Expr) -> sp.Expr:
+        """The expression at n + 1 less at n."""
+        n = self.variable
+        before = {total: sp.Dummy() for total in expression.atoms(sp.Sum)}
+        after = {
+            value: value + total.function.subs(total.limits[0][0], total.limits[0][2] + 1)
+            for total, value in before.items()
+        }
+        now = expression.xreplace(before)
+        return now.subs(n, n + 1).xreplace(after) - now
+
+
+def falls_to_zero(expression: sp.Expr, variable: sp.Symbol, start: int, facts: Sequence[Relation]) -> Finding:
+    """Whether an expression decreases to 0 as the variable grows, and so is positive before.
+
+    Example:
+        >>> m = sp.Symbol("m", positive=True, integer=True)
+        >>> falls_to_zero(sp.log(m + 1) - sp.log(m) - 1 / (m + 1), m, 1, ()).holds
+        True
+        >>> falls_to_zero(sp.log(m + 1) - sp.log(m) - 1 / m, m, 1, ()).holds
+        False
+    """
+    x = sp.Symbol(f"{variable.name}~", positive=True)
+    curve = expression.xreplace({variable: x})
+    if sp.limit(curve, x, sp.oo) != 0:
+        return Finding(False, "monotone", f"{expression} does not tend to 0")
+    found = prove(-sp.diff(curve, x), [*facts, Relation(sp.Integer(start), x)])
+    return Finding(found.holds, "monotone", f"{expression} falls to 0" if found.holds else found.evidence)

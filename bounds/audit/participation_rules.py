@@ -1,0 +1,387 @@
+r"""Axioms for rounds in which every client decides by itself whether it takes part, and is weighted by a number of its
+own.
+
+The update of a round is $d=\frac1N\sum_n\mathbb 1_n\omega_n(v_n+a_n)$ with $v_n$ the mean gradient and $a_n$ the mean
+noise of client n over its local steps; $z=\frac1N\sum_np_n\omega_nv_n$ is its mean, and $s=\sum_n\varphi_nv_n$ what
+the objective $\tilde f=\sum_n\varphi_nF_n$ asks for. A vector that differs between the clients stands for that of any
+one of them, so that a bound on its square without other such vectors holds for every client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from bounds.audit.axioms import Descent, NoiseOverTime, Schema, Uncorrelated, Unfit, averaged
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import Finding, prove, same
+from bounds.audit.steps import Setting, about_constants
+from bounds.audit.vectors import Vec, gram_symbols, inner, square
+from bounds.clients import OverClients, SumOverClients
+
+LOCAL_NOISE = ("unbiased-noise", "martingale-noise")
+PARTICIPATION = ("bernoulli-participation", "past-weights")
+WEIGHTED = "objective-weights"
+
+
+def in_every_client(premises: Sequence[Relation], vector: Vec, setting: Setting) -> sp.Expr:
+    """The bound on |vector|^2 that the one premise shows for every client.
+
+    Raises:
+        Unfit: it bounds something else, or by what differs between clients.
+    """
+    if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, square(vector)):
+        raise Unfit(f"the premise does not bound |{vector}|^2")
+    bound = premises[0].right
+    own = [s for s, pair in gram_symbols(bound).items() if any(setting.atoms[name].per_client for name in pair)]
+    if own:
+        raise Unfit(f"{', '.join(sorted(map(str, own)))} differs between the clients")
+    return bound
+
+
+@dataclass(frozen=True)
+class NoiseGivenPast(Uncorrelated):
+    r"""$\mathbb E\langle\xi,u\rangle=0$ for the noise of a client that computes, whether or not it takes part."""
+
+    axiom: str = "noise has mean zero given the past, so its products with the past vanish"
+    needs: tuple[str, ...] = LOCAL_NOISE
+
+
+@dataclass(frozen=True)
+class NoiseOverSteps(NoiseOverTime):
+    r"""$\mathbb E\|\frac1I\sum_i\xi_i\|^2\le\frac cI$ where the premise bounds each $\mathbb E\|\xi_i\|^2$ by c."""
+
+    needs: tuple[str, ...] = LOCAL_NOISE
+
+
+@dataclass(frozen=True)
+class StepMean(Schema):
+    r"""$\|\bar v\|^2\le\frac1I\sum_i\|v_i\|^2$, Jensen over the local steps of one client.
+
+    Args:
+        vector: v; every part has a declared mean over the steps, or stays the same in all of them.
+    """
+
+    vector: Vec
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The means over the steps come from the atoms."""
+        mean = Vec(())
+        for name, coefficient in self.vector.coefficients:
+            atom = setting.atoms[name]
+            own = atom.mean and setting.atoms[atom.mean].per_client
+            if not atom.still and not own:
+                raise Unfit(f"the mean of {name} over the local steps is not declared")
+            mean = mean + Vec(((name if atom.still else atom.mean, coefficient),))
+        return Relation(square(mean), square(self.vector))
+
+
+@dataclass(frozen=True)
+class ClientMean(Schema):
+    r"""$\|\sum_n\varphi_nu_n\|^2\le C$ where the premise shows $\|u_n\|^2\le C$ for every client, by Jensen.
+
+    Args:
+        vector: u; the means over the clients come from the atoms.
+        uniform: whether varphi_n = 1/N; else they must be nonnegative and sum to 1.
+    """
+
+    vector: Vec
+    uniform: bool
+    axiom: str = ""
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What makes the weights a mean."""
+        return () if self.uniform else (WEIGHTED,)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The bound comes from the premise."""
+        bound = in_every_client(premises, self.vector, setting)
+        return Relation(square(averaged(self.vector, setting.atoms)), bound)
+
+
+@dataclass(frozen=True)
+class CauchySchwarz(Schema):
+    r"""$\|\sum_nc_nu_n\|^2\le N\sum_nc_n^2\,C$ where the premise shows $\|u_n\|^2\le C$ for every client.
+
+    Args:
+        of: u, a vector of each client.
+        total: a difference of two weighted sums of u over the clients; c_n are the differences of their weights.
+        squares: N sum_n c_n^2.
+    """
+
+    of: str
+    total: Vec
+    squares: sp.Expr
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The bound comes from the premise, what is summed from the atoms."""
+        for name in self.total.atoms:
+            _sum_of(name, self.of, setting)
+        if sorted(c for _, c in self.total.coefficients) != [-1, 1]:
+            raise Unfit(f"{self.total} is not a difference of two sums over the clients")
+        bound = in_every_client(premises, Vec.atom(self.of), setting)
+        return Relation(square(self.total), self.squares * bound)
+
+
+def _sum_of(total: str, each: str, setting: Setting) -> None:
+    atom = setting.atoms[total]
+    if atom.per_client or atom.of != f"sum of {each}" or not setting.atoms[each].per_client:
+        raise Unfit(f"{total} is not a sum of {each} over the clients")
+
+
+@dataclass(frozen=True)
+class MeanUpdate(Schema):
+    r"""$\mathbb E_t\langle d,c\rangle=\mathbb E_t\langle z,c\rangle$ for c known at the start of the round, where d
+    sums $\mathbb 1_n\omega_n(v_n+a_n)$ and z its mean $p_n\omega_nv_n$.
+
+    Args:
+        update: d.
+        common: c.
+    """
+
+    update: str
+    common: str
+    axiom: str = "each client takes part with probability p_n, independently of its noise, which has mean zero"
+    needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """Its mean and the times come from the atoms."""
+        update, common = setting.atoms[self.update], setting.atoms[self.common]
+        if not update.mean or update.per_client or setting.atoms[update.mean].per_client:
+            raise Unfit(f"{self.update} is not an update with a mean")
+        if common.per_client or common.kind == "noise" or common.time >= update.time:
+            raise Unfit(f"{self.common} is not known at the start of the round")
+        c = Vec.atom(self.common)
+        return Relation(inner(Vec.atom(self.update), c), inner(Vec.atom(update.mean), c), "==")
+
+
+@dataclass(frozen=True)
+class SecondMoment(Schema):
+    r"""$\mathbb E_t\|d\|^2\le\frac1{N^2}\sum_np_n\omega_n^2\,C+\mathbb E_t\|z\|^2$ where the premise shows
+    $\mathbb E_t\|v_n+a_n\|^2\le C$ for every client.
+
+    Independent summands: $\mathbb E\|d\|^2=\|\mathbb Ed\|^2+\frac1{N^2}\sum_n\big(p_n\omega_n^2\mathbb E\|v_n+a_n\|^2
+    -p_n^2\omega_n^2\|\mathbb Ev_n\|^2\big)$, and $\mathbb Ed=\mathbb Ez$ because $\mathbb Ea_n=0$.
+
+    Args:
+        update: d.
+        gradient, noise: v and a.
+        squares: (1/N^2) sum_n p_n omega_n^2.
+    """
+
+    update: str
+    gradient: str
+    noise: str
+    squares: sp.Expr
+    axiom: str = "the clients' updates are independent given the past: participation and noise are"
+    needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE, "independent-clients")
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The bound comes from the premise, the mean from the atoms."""
+        update, noise = setting.atoms[self.update], setting.atoms[self.noise]
+        _sum_of(update.mean, self.gradient, setting)
+        if update.per_client or update.of != f"sum of {self.gradient} + {self.noise}":
+            raise Unfit(f"{self.update} does not sum {self.gradient} + {self.noise} over those who take part")
+        if noise.kind != "noise" or not noise.per_client:
+            raise Unfit(f"{self.noise} is not noise of one client")
+        bound = in_every_client(premises, Vec.atom(self.gradient) + Vec.atom(self.noise), setting)
+        return Relation(square(Vec.atom(self.update)), self.squares * bound + square(Vec.atom(update.mean)))
+
+
+@dataclass(frozen=True)
+class WeightedDescent(Descent):
+    r"""The descent lemma for $\tilde f=\sum_n\varphi_nF_n$."""
+
+    axiom: str = "descent lemma: f~ is L-smooth, being a mean of L-smooth functions"
+    needs: tuple[str, ...] = ("smooth", WEIGHTED)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The gradient must be that of f~."""
+        atom = setting.atoms[self.gradient]
+        if atom.kind != "gradient" or atom.of != "f~":
+            raise Unfit(f"{self.gradient} is not a gradient of f~")
+        if self.decrease.is_nonnegative is not None:
+            raise Unfit(f"the symbol {self.decrease} has a sign, but f~ may also grow in a step")
+        right = inner(Vec.atom(self.gradient), self.step) + self.L / 2 * square(self.step)
+        return Relation(-self.decrease, sp.expand(right))
+
+
+@dataclass(frozen=True)
+class Squared:
+    """The squares of the two sides of a premise or condition, both nonnegative."""
+
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """Some relation that is known is the conclusion's root."""
+        for known in (*premises, *facts):
+            if same(conclusion.left, known.left**2) and same(conclusion.right, known.right**2):
+                signs = (known.left.is_nonnegative, known.right.is_nonnegative, known.op == "<=", conclusion.op == "<=")
+                if all(signs):
+                    return Finding(True, "squares", f"of {known}")
+                return Finding(False, "squares", f"{known} is not an inequality of nonnegative sides")
+        return Finding(False, "squares", "no premise or condition has these sides as squares")
+
+
+@dataclass(frozen=True)
+class AverageOverRounds:
+    r"""Averaging over T rounds: if $a_t\le c(f_t-f_{t+1})+\sum_jc_jw_{j,t}+r$ in each, the average of the a_t is at
+    most $c\frac FT+\sum_jc_j\bar w_j+r$.
+
+    Args:
+        decrease: the symbol of f_t - f_{t+1}.
+        gap: F, at least the sum of all decreases.
+        rounds: T.
+        average: the symbol of the average of the a_t.
+        of: a_t, as the premise bounds it.
+        means: what else differs between the rounds, each with the letter of its average.
+        below: the assumption that makes F finite.
+        varying: letters that differ between the rounds and have no average here; the bound may not hold one.
+    """
+
+    decrease: sp.Symbol
+    gap: sp.Expr
+    rounds: sp.Expr
+    average: sp.Symbol
+    of: sp.Expr
+    means: tuple[tuple[sp.Symbol, sp.Symbol], ...]
+    below: str
+    varying: tuple[sp.Symbol, ...] = ()
+    axiom: str = "the objective is at least its infimum, so that the decreases sum to at most the initial gap"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """That the objective is bounded below."""
+        return (self.below,)
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """Linear in what differs between the rounds, with constant coefficients; the decrease's is nonnegative."""
+        method = "telescope"
+        if not premises or premises[0].op != "<=" or not same(premises[0].left, self.of):
+            return Finding(
+                False, method, f"the first premise must be the inequality of one round that bounds {self.of}"
+            )
+        if not self.below:
+            return Finding(False, method, "no assumption is named by which the objective is bounded below")
+        right, varying = premises[0].right, (self.decrease, *(symbol for symbol, _ in self.means))
+        others = right.free_symbols - set(varying)
+        loose = [s for s in others if s in self.varying or str(s).startswith(("<", "["))]
+        if loose:
+            return Finding(False, method, f"{', '.join(sorted(map(str, loose)))} differs between the rounds")
+        slopes = {s: sp.diff(right, s) for s in varying}
+        known = [*facts, *(p for p in premises[1:] if about_constants(p))]
+        if any(slope.has(s) for slope in slopes.values() for s in varying):
+            return Finding(False, method, f"{premises[0]} is not linear in what differs between the rounds")
+        for expression, what in (
+            (self.rounds - 1, "at least one round"),
+            (slopes[self.decrease], "the decrease's factor"),
+        ):
+            found = prove(expression, known)
+            if not found.holds:
+                return Finding(False, method, f"{what}: {found.evidence}")
+        expected = right.xreplace({self.decrease: self.gap / self.rounds, **dict(self.means)})
+        if conclusion.op != "<=" or conclusion.left != self.average or not same(conclusion.right, expected):
+            return Finding(False, method, f"the average is at most {expected}")
+        return Finding(
+            True, method, "the coefficients are the same in every round, that of the decrease is nonnegative"
+        )
+
+
+@dataclass(frozen=True)
+class Vanishing:
+    """What a bound tends to be at most, as something grows: its limit.
+
+    Args:
+        variable: what grows; conditions that hold once it is large enough are no conditions here.
+    """
+
+    variable: sp.Symbol
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The limit is computed."""
+        if len(premises) != 1 or premises[0].op != "<=" or conclusion.op != "<=":
+            return Finding(False, "limit", "one premise, the bound")
+        limit = sp.Add(*(sp.limit(term, self.variable, sp.oo) for term in sp.Add.make_args(premises[0].right)))
+        equal = conclusion.left == premises[0].left and same(conclusion.right, limit)
+        return Finding(equal, "limit", "an instance of it" if equal else f"the limit is {limit}")
+
+
+@dataclass(frozen=True)
+class Centred(Schema):
+    r"""$\|\nabla\tilde f-\nabla f\|^2\le\big(\sum_n|\varphi_n-\mu|\big)^2C$ where the premise shows
+    $\|\nabla F_n-\nabla f\|^2\le C$ for every client.
+
+    The deviations sum to zero, so that $\nabla\tilde f-\nabla f=\sum_n(\varphi_n-\mu)(\nabla F_n-\nabla f)$ for any
+    number mu; then the triangle inequality.
+
+    Args:
+        each, mean: grad F_n and grad f at one point.
+        weight: varphi.
+        shift: mu.
+    """
+
+    each: str
+    mean: str
+    weight: sp.Symbol
+    shift: sp.Expr
+    axiom: str = "f is the mean of the F_n, so that the deviations from its gradient sum to zero"
+    needs: tuple[str, ...] = (WEIGHTED,)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The bound comes from the premise, the weighted gradient from the atoms."""
+        each, mean = setting.atoms[self.each], setting.atoms[self.mean]
+        weighted = setting.atoms[each.mean]
+        if (each.of, mean.of, weighted.of) != ("F_n", "f", "f~") or len({each.at, mean.at, weighted.at}) != 1:
+            raise Unfit(f"{self.each}, {self.mean} and {each.mean} are not gradients of F_n, f and f~ at one point")
+        if self.shift.xreplace({part: sp.Dummy() for part in self.shift.atoms(OverClients)}).has(self.weight):
+            raise Unfit(f"{self.shift} differs between the clients")
+        bound = in_every_client(premises, Vec.atom(self.each) - Vec.atom(self.mean), setting)
+        spread = SumOverClients(sp.Abs(self.weight - self.shift))
+        return Relation(square(Vec.atom(each.mean) - Vec.atom(self.mean)), spread**2 * bound)
+
+
+@dataclass(frozen=True)
+class Triangle(Schema):
+    r"""$\|u+w\|^2\le(A+B)^2$ where the premises show $\|u\|^2\le A^2$ and $\|w\|^2\le B^2$.
+
+    Args:
+        first, second: u and w.
+        bounds: A and B, sums and products of what is not negative.
+    """
+
+    first: Vec
+    second: Vec
+    bounds: tuple[sp.Expr, sp.Expr]
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The premises are these two bounds."""
+        for vector, bound, premise in zip((self.first, self.second), self.bounds, premises, strict=True):
+            if premise.op != "<=" or not same(premise.left, square(vector)) or not same(premise.right, bound**2):
+                raise Unfit(f"{premise} does not bound |{vector}|^2 by the square of {bound}")
+            if not bound.xreplace(
+                {s: sp.Dummy(nonnegative=True) for s in bound.atoms(SumOverClients) if _sizes(s)}
+            ).is_nonnegative:
+                raise Unfit(f"{bound} may be negative")
+        return Relation(square(self.first + self.second), sp.Add(*self.bounds) ** 2)
+
+
+def _sizes(total: sp.Expr) -> bool:
+    return isinstance(total.args[0], sp.Abs)

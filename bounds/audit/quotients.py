@@ -1,0 +1,108 @@
+# pyright: reportArgumentType=false, reportReturnType=false
+# sympy types its operators as unions
+"""Rational expressions as quotients of two integer polynomials, in flint's arithmetic, which sympy's cannot match."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import flint
+import sympy as sp
+
+from bounds.named_numbers import NamedNumber
+
+
+class Quotient(NamedTuple):
+    """Two integer polynomials in the same letters.
+
+    Attributes:
+        letters: the symbols and named numbers, in the order of the polynomials' generators.
+        above, below: numerator and denominator.
+    """
+
+    letters: tuple[sp.Symbol | NamedNumber, ...]
+    above: flint.fmpz_mpoly
+    below: flint.fmpz_mpoly
+
+    def written(self, polynomial: flint.fmpz_mpoly) -> sp.Expr:
+        """A polynomial in these letters as a sum of monomials."""
+        return sp.Add(
+            *(
+                sp.Mul(sp.Integer(int(c)), *(s**k for s, k in zip(self.letters, powers, strict=False) if k))
+                for powers, c in polynomial.terms()
+            )
+        )
+
+
+@lru_cache(maxsize=4096)
+def quotient(expression: sp.Expr) -> Quotient:
+    """The expression over one denominator, common factors of the two left as they are.
+
+    Example:
+        >>> x, y = sp.symbols("x y")
+        >>> quotient(1 / x - (x + 1) / (2 * x * y))[1:]
+        (-x0 + 2*x1 - 1, 2*x0*x1)
+
+    Raises:
+        PolynomialError: the expression is not rational, or divides by zero.
+    """
+    letters = tuple(sorted(expression.free_symbols | expression.atoms(NamedNumber), key=str))
+    context = flint.fmpz_mpoly_ctx.get([f"x{k}" for k in range(max(1, len(letters)))], flint.Ordering.lex)
+    above, below = _pair(expression, dict(zip(letters, context.gens(), strict=False)), context.constant(1))
+    return Quotient(letters, above, below)
+
+
+@lru_cache(maxsize=4096)
+def cancelled(expression: sp.Expr) -> Quotient:
+    """The expression over one denominator in lowest terms.
+
+    Example:
+        >>> x, y = sp.symbols("x y")
+        >>> found = cancelled((x**2 - y**2) / (2 * x + 2 * y))
+        >>> found.written(found.above), found.written(found.below)
+        (x - y, 2)
+
+    Raises:
+        PolynomialError: the expression is not rational, or divides by zero.
+    """
+    letters, above, below = quotient(expression)
+    common = above.gcd(below)
+    return Quotient(letters, above // common, below // common)
+
+
+Pair = tuple[flint.fmpz_mpoly, flint.fmpz_mpoly]
+
+
+def _pair(e: sp.Expr, generators: Mapping[sp.Expr, flint.fmpz_mpoly], one: flint.fmpz_mpoly) -> Pair:
+    if isinstance(e, sp.Symbol | NamedNumber):
+        return generators[e], one
+    if isinstance(e, sp.Rational):
+        return one * int(e.p), one * int(e.q)
+    if isinstance(e, sp.Add):
+        above, below = _pair(e.args[0], generators, one)
+        for a in e.args[1:]:
+            n, d = _pair(a, generators, one)
+            if d == below:
+                above = above + n
+            else:
+                common = below.gcd(d)
+                rest = d // common
+                above, below = above * rest + n * (below // common), below * rest
+        return above, below
+    if isinstance(e, sp.Mul):
+        above, below = one, one
+        for a in e.args:
+            n, d = _pair(a, generators, one)
+            above, below = above * n, below * d
+        return above, below
+    if isinstance(e, sp.Pow) and e.exp.is_Integer:
+        n, d = _pair(e.base, generators, one)
+        k = abs(int(e.exp))
+        if e.exp > 0:
+            return n**k, d**k
+        if n == 0:
+            raise sp.PolynomialError(f"{e} divides by zero")
+        return d**k, n**k
+    raise sp.PolynomialError(f"{e} is not rational")

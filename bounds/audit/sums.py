@@ -1,0 +1,30 @@
+"""Sums of terms, as the special cases and the inequalities between forms of any paper need them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import sympy as sp
+
+from bounds.result import Result, Term
+
+
+def of(result: Result, form: str, *names: str) -> tuple[Term, ...]:
+    """The terms of a form without those of these names."""
+    return tuple(term for term in result.form(form).terms if term.name not in names)
+
+
+def one(expression: sp.Expr | int) -> tuple[Term, ...]:
+    """A sum of one term."""
+    return (Term("bound", sp.Integer(expression) if isinstance(expression, int) else expression),)
+
+
+def times(factor: sp.Expr | int, terms: Sequence[Term]) -> tuple[Term, ...]:
+    """Every term times a number."""
+    return tuple(Term(t.name, factor * t.expression) for t in terms)
+
+
+def at(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr]) -> tuple[Term, ...]:
+    """The terms with letters replaced."""
+    return tuple(Term(t.name, cast(sp.Expr, t.expression.subs(list(values.items()), simultaneous=True))) for t in terms)

@@ -1,0 +1,423 @@
+r"""FedAU with the cut-off of Corollary 4: Lemmas B.6.1 and B.7.1, Corollary 4, and the comparison of Appendix A.3.
+
+$K=\log_cT$ with $c=(1-\min_np_n)^{-2}$ balances variance and bias of the weights. It is seldom a whole number; here it
+is $\max\{1,\lceil R\log T\rceil\}$, $R=1/\log c$, and $R=0$ where everybody always takes part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import sympy as sp
+from sympy import Integer, Max, Min, Rational, ceiling, floor, log, sqrt
+
+from bounds.clients import MaxOverClients, MeanOverClients
+from bounds.expressions import substituted
+from bounds.measures import AVERAGE_GRADIENT
+from bounds.papers.fedau.assumptions import CITED, CUT_OFF_LAW, FEDAU, FEDAU_WEIGHTS, KNOWN_RATES, OPTION_1, OPTION_2
+from bounds.papers.fedau.lemmas import single
+from bounds.papers.fedau.notation import NOTATION
+from bounds.papers.fedau.results import (
+    DERIVED,
+    FARTHEST,
+    HIDDEN,
+    NEVER_FAR,
+    PAPER,
+    THEOREM_2,
+    THEOREM_2_OPTION_1,
+    THEOREM_3,
+    TWO_ROUNDS,
+    WEIGHT_ERROR,
+    F,
+    G,
+    I,
+    K,
+    L,
+    N,
+    Q,
+    T,
+    W,
+    delta,
+    eta,
+    gamma,
+    p,
+    sigma,
+)
+from bounds.result import Condition, Derived, Form, Result, Source, Term
+from bounds.symbols import NONE
+
+n = NOTATION
+R, rate, S = n.R, n.rate, n.S
+
+# --- Lemma B.6.1: one participation interval ----------------------------------------------------------------------
+
+LEMMA_B_6_1 = Result(
+    key="fedau/lemma-b.6.1",
+    kind="lemma",
+    title="Mean of an interval that is cut off at K",
+    source=Source(PAPER, "Lemma B.6.1", ("B.6.1", "B.6.2")),
+    measure=single("mean length of a participation interval", r"\mathbb E\,S_n", NONE, expectation="participation"),
+    notation=NOTATION,
+    default="printed",
+    statement="An equality. The weight omega_t has this mean in every round t >= K.",
+    forms=(
+        Form(
+            "printed",
+            (Term("mean", (1 - (1 - rate) ** K) / rate),),
+            (),
+            (CUT_OFF_LAW,),
+            note="eq. (B.6.2), an equality; K = inf gives 1/p",
+        ),
+    ),
+)
+LEMMA_B_6_1_VARIANCE = Result(
+    key="fedau/lemma-b.6.1-variance",
+    kind="lemma",
+    title="Variance of an interval that is cut off at K",
+    source=Source(PAPER, "Lemma B.6.1", ("B.6.1", "B.6.2")),
+    measure=single(
+        "variance of the length of a participation interval",
+        r"\operatorname{Var}S_n",
+        NONE,
+        expectation="participation",
+    ),
+    notation=NOTATION,
+    default="printed",
+    statement="An equality; the cut-off only takes variance away.",
+    forms=(
+        Form(
+            "printed",
+            (
+                Term("without a cut-off", (1 - rate) / rate**2),
+                Term("cut off", -(2 * K - 1) * (1 - rate) ** K / rate),
+                Term("bias squared", -((1 - rate) ** (2 * K)) / rate**2),
+            ),
+            (Condition(K, "<", sp.oo, "without a cut-off the second term is 0, a limit", K),),
+            (CUT_OFF_LAW,),
+            note="eq. (B.6.2), an equality",
+        ),
+        Form(
+            "explicit",
+            (Term("without a cut-off", (1 - rate) / rate**2),),
+            (),
+            (CUT_OFF_LAW,),
+            note="what the proof of Theorem 3 uses, for every K; an equality at K = inf",
+        ),
+    ),
+)
+
+# --- Lemma B.7.1: the weight error at K = log_c T -----------------------------------------------------------------
+
+RARITY = Derived("R", ("p",), -1 / (2 * log(MaxOverClients(1 - p))), "1/log c, with c = 1/(1 - min p_n)^2")
+PRINTED_K = R * log(T)
+WHOLE_K = Max(1, ceiling(R * log(T)))
+CUT_OFF = Derived("K", ("R", "T"), WHOLE_K, "the smallest whole number that is at least R log T, and at least 1")
+IS_WHOLE = (
+    Condition(PRINTED_K, "==", floor(PRINTED_K + Rational(1, 2)), "K is a whole number in Algorithm 2"),
+    Condition(PRINTED_K, ">=", Integer(1), "K is at least 1 in Algorithm 2"),
+)
+AT_WHOLE_K = ((3 + 2 * log(T)) * (R * log(T) + 1) + 1) / T
+C_W = 4 + 7 / log(2)  # 14.10
+LEMMA_B_7_1 = Result(
+    key="fedau/lemma-b.7.1",
+    kind="lemma",
+    title="The weight error of FedAU at its cut-off",
+    source=Source(PAPER, "Lemma B.7.1", ("B.7.1",)),
+    measure=WEIGHT_ERROR,
+    notation=NOTATION,
+    default="sharp",
+    statement="Theorem 3 with K = log_c T, which makes every bias at most 1/T.",
+    forms=(
+        Form(
+            "printed",
+            (Term("weight error", R * log(T) ** 2 / T),),
+            (TWO_ROUNDS,),
+            FEDAU,
+            order_only=True,
+            hides=HIDDEN,
+            prescribes={"K": PRINTED_K},
+            derived=(RARITY,),
+            refuted_by="cut-off-is-not-a-whole-number",
+            note="eq. (B.7.1) as printed; K need not be a whole number there, nor at least 1",
+        ),
+        Form(
+            "explicit",
+            (
+                Term("variance", (2 * R * log(T) ** 2 + 3 * R * log(T)) / T),
+                Term("bias", 1 / T),
+            ),
+            (TWO_ROUNDS, *IS_WHOLE),
+            FEDAU,
+            prescribes={"K": PRINTED_K},
+            derived=(RARITY,),
+            note="eq. (B.6.9) at K = log_c T, where that is a whole number",
+        ),
+        Form(
+            "repaired",
+            (
+                Term("variance", (3 + 2 * log(T)) * (R * log(T) + 1) / T),
+                Term("bias", 1 / T),
+            ),
+            (TWO_ROUNDS,),
+            FEDAU,
+            prescribes={"K": WHOLE_K},
+            derived=(RARITY,),
+            note="eq. (B.6.9) at the whole K, which is at most R log T + 1",
+        ),
+        Form(
+            "repaired:constant",
+            (Term("weight error", C_W * R * log(T) ** 2 / T),),
+            (TWO_ROUNDS,),
+            FEDAU,
+            prescribes={"K": WHOLE_K},
+            derived=(RARITY,),
+            note="the printed order holds at the whole K with the constant 4 + 7/log 2; where K = 1 the weights are 1 "
+            "and the error is the mean of (1 - p_n)^2",
+        ),
+        Form(
+            "sharp",
+            THEOREM_3.form("sharp").terms,
+            (TWO_ROUNDS,),
+            FEDAU,
+            prescribes={"K": WHOLE_K},
+            derived=(RARITY, CUT_OFF),
+            note="the sharp Theorem 3 at the whole K",
+        ),
+    ),
+)
+
+# --- Corollary 4, eq. (8) -----------------------------------------------------------------------------------------
+
+LOCAL_STEP = Min(1 / (L * I * sqrt(T)), 1 / (4 * sqrt(15) * L * I))
+GLOBAL_STEPS = (
+    sqrt(F * N / (Q * (I * delta**2 + sigma**2) * L * I * T)),
+    1 / (2 * L * I),
+    N / (27 * L * I * Q),
+)  # gamma eta is the least of them
+GLOBAL_STEP = Min(*GLOBAL_STEPS)
+STEPS = {"gamma": LOCAL_STEP, "eta": GLOBAL_STEP / LOCAL_STEP}
+AT_CUT_OFF = (RARITY, CUT_OFF, *DERIVED)
+ALL_START_AT_ONE = Condition(
+    MeanOverClients((1 - p) ** 2), "<=", Rational(1, 81), "Assumption 5, Option 1, in round 0, where every weight is 1"
+)
+
+
+def corollary_terms(constants: Sequence[sp.Expr], weight_error: sp.Expr, gradient: sp.Expr) -> tuple[Term, ...]:
+    r"""The terms of eq. (8) with these constants.
+
+    $$c_1\frac{\sigma\sqrt{L\mathcal FQ}}{\sqrt{NIT}}+c_1\frac{\delta\sqrt{L\mathcal FQ}}{\sqrt{NT}}
+      +\Big(c_2\frac{\sigma^2}{IT}+c_3(\delta^2+\Psi_G)\Big)W+\frac{L\mathcal F}T\Big(c_4+c_5\frac QN\Big)
+      +\frac{c_6\sigma^2/I+c_7\delta^2}T$$
+    """
+    speed, error_noise, error, gap, gap_weights, drift, drift_divergence = constants
+    both = sqrt(L * F * Q) / sqrt(N * T)
+    return (
+        Term("gradient noise", speed * sigma * both / sqrt(I)),
+        Term("participation", speed * delta * both),
+        Term("weight error", (error_noise * sigma**2 / (I * T) + error * (delta**2 + gradient**2)) * weight_error),
+        Term("initial gap", L * F * (gap + gap_weights * Q / N) / T),
+        Term("local drift", (drift * sigma**2 / I + drift_divergence * delta**2) / T),
+    )
+
+
+ONE = (Integer(1),) * 7
+EXPLICIT_4 = tuple(map(Rational, ("43/2", "180", "81/2", "16", "216", "20", "120")))
+
+
+def at_the_steps(form: Form) -> tuple[Term, ...]:
+    """The terms of a sharp form of Theorem 2 at the corollary's steps; the caps then hold.
+
+    The initial gap is divided by each branch of the minimum by itself: without a gap the step is 0, but the term is 0
+    as well.
+    """
+    slope = form.terms[0].expression * gamma * eta * I * T / F  # 1/what the gradient keeps
+    steps = {gamma: LOCAL_STEP, eta: GLOBAL_STEP / LOCAL_STEP}
+    gap = Max(*(F / (step * I * T) for step in GLOBAL_STEPS))
+    return (
+        Term("initial gap", gap * substituted(slope, steps)),
+        *(Term(t.name, substituted(t.expression, steps)) for t in form.terms[1:]),
+    )
+
+
+def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
+    """Printed, with the paper's constants, with the whole K, and the sharp theorem at the exact weight error."""
+    theorem = THEOREM_2_OPTION_1 if option_1 else THEOREM_2
+    gradient = Integer(0) if option_1 else G
+    constants = tuple((2 if option_1 else 1) * c for c in EXPLICIT_4)
+    assumptions = OPTION_1 if option_1 else OPTION_2
+    fedau = (*assumptions, FEDAU_WEIGHTS)
+    enough = (NEVER_FAR,) if option_1 else ()
+    farthest = (FARTHEST,) if option_1 else ()
+    psi = "0" if option_1 else "G^2"
+    return (
+        Form(
+            "printed",
+            corollary_terms(ONE, R * log(T) ** 2 / T, gradient),
+            (TWO_ROUNDS, ALL_START_AT_ONE) if option_1 else (TWO_ROUNDS,),
+            fedau,
+            order_only=True,
+            hides=HIDDEN,
+            prescribes={**STEPS, "K": PRINTED_K},
+            derived=AT_CUT_OFF,
+            refuted_by="option-1-for-fedau" if option_1 else "cut-off-is-not-a-whole-number",
+            note=f"eq. (8) as printed with Psi_G = {psi}; every hidden constant is 1, and K need not be a whole number",
+        ),
+        Form(
+            "explicit",
+            corollary_terms(constants, W, gradient),
+            (TWO_ROUNDS, *enough),
+            assumptions,
+            prescribes=STEPS,
+            derived=(RARITY, replace(CUT_OFF, free=True), *DERIVED, *farthest),
+            note="Theorem 2's constants at these steps, for weights of any error W (FedAU's with any K): "
+            "1/min{a, b, c} <= 1/a + 1/b + 1/c, and 8 + 13.5 = 21.5" + ("; all doubled" if option_1 else ""),
+        ),
+        Form(
+            "repaired",
+            corollary_terms(constants, AT_WHOLE_K, gradient),
+            (TWO_ROUNDS, *enough),
+            fedau,
+            prescribes={**STEPS, "K": WHOLE_K},
+            derived=(*AT_CUT_OFF, *farthest),
+            note="the same with Lemma B.7.1 at the whole K; Q bounds the weights on every path, so the steps do not "
+            "depend on the future",
+        ),
+        Form(
+            "repaired:constant",
+            corollary_terms(constants, C_W * R * log(T) ** 2 / T, gradient),
+            (TWO_ROUNDS, *enough),
+            fedau,
+            prescribes={**STEPS, "K": WHOLE_K},
+            derived=(*AT_CUT_OFF, *farthest),
+            note="the printed third term with its constant, 4 + 7/log 2",
+        ),
+        Form(
+            "sharp",
+            at_the_steps(theorem.form("sharp:mean-Q")),
+            (TWO_ROUNDS, *enough),
+            fedau,
+            prescribes={**STEPS, "K": WHOLE_K},
+            derived=(*AT_CUT_OFF, *farthest),
+            note="the sharp theorem at these steps, with the exact weight error at the whole K",
+        ),
+    )
+
+
+COROLLARY_4 = Result(
+    key="fedau/corollary-4",
+    kind="corollary",
+    title="Convergence of FedAU, bounded global gradient",
+    source=Source(PAPER, "Corollary 4, Option 2 of Assumption 5", ("8",)),
+    measure=AVERAGE_GRADIENT,
+    notation=NOTATION,
+    default="sharp",
+    statement="Theorem 2 with steps that fall with T and K = log_c T. They need the smallest p_n, Q, the initial gap, "
+    "L, delta and sigma, which the method is meant not to know; Q grows with K, so the leading terms carry up to a "
+    "factor R log T beyond the rate with known p_n.",
+    forms=corollary_4_forms(option_1=False),
+)
+COROLLARY_4_OPTION_1 = Result(
+    key="fedau/corollary-4-option-1",
+    kind="corollary",
+    title="Convergence of FedAU, nearly optimal weights",
+    source=Source(PAPER, "Corollary 4, Option 1 of Assumption 5", ("8",)),
+    measure=AVERAGE_GRADIENT,
+    notation=NOTATION,
+    default="sharp",
+    statement="Next to vacuous: FedAU's weights start at 1, so Option 1 needs (1/N) sum_n (1 - p_n)^2 <= 1/81 at once, "
+    "and with K >= 2, T > K and all p_n < 1 they are all K with positive probability, farther than 7/9 from 1/p_n. "
+    "It remains for K = 1, where all weights are 1, and where nearly everybody always takes part.",
+    forms=corollary_4_forms(option_1=True),
+)
+
+# --- Appendix A.3: known participation statistics -----------------------------------------------------------------
+
+RATE_HIDDEN = "one numerical constant, L, F, I, delta, sigma and every term of lower order in T"
+
+
+def comparison(name: str, title: str, statement: str, expression: sp.Expr, note: str, *more: Form) -> Result:
+    """One rate of Appendix A.3."""
+    return Result(
+        key=f"fedau/appendix-a.3{name}",
+        kind="remark",
+        title=title,
+        source=Source(PAPER, "Appendix A.3"),
+        measure=AVERAGE_GRADIENT,
+        notation=NOTATION,
+        default=more[-1].name if more else "printed",
+        statement=statement,
+        forms=(
+            Form(
+                "printed",
+                (Term("rate", expression),),
+                (),
+                KNOWN_RATES if more else (CITED,),
+                order_only=True,
+                hides=RATE_HIDDEN,
+                hidden=(L, F, delta),
+                asymptotic="T -> infinity",
+                note=note,
+            ),
+            *more,
+        ),
+    )
+
+
+KNOWN_Q = N / S
+KNOWN_STEPS = {name: substituted(step, {Q: KNOWN_Q}) for name, step in STEPS.items()}
+
+
+def known(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Without weight error, and with Q = N/S."""
+    values = {Q: KNOWN_Q, n.Qmean: KNOWN_Q, W: Integer(0)}
+    return tuple(Term(t.name, substituted(t.expression, values)) for t in terms if t.name != "weight error")
+
+
+SPEED = sqrt(S * T)
+APPENDIX_A_3 = comparison(
+    "",
+    "Known participation statistics",
+    "Corollary 4 with omega_t^n = 1/p_n and p_n = S/N: no weight error, Q = N/S, and neither option of Assumption 5 is "
+    "needed. Participation is Bernoulli; the S of N clients of a fixed-size sample are not independent.",
+    1 / SPEED,
+    "the rate with S participants per round, as printed",
+    Form(
+        "explicit",
+        known(corollary_terms(EXPLICIT_4, W, Integer(0))),
+        (Condition(S, "<=", N, "p_n = S/N is a probability", S),),
+        KNOWN_RATES,
+        prescribes=KNOWN_STEPS,
+        note="Corollary 4's constants without the weight error; N drops out",
+    ),
+    Form(
+        "sharp",
+        known(at_the_steps(THEOREM_2.form("sharp"))),
+        (Condition(S, "<=", N, "p_n = S/N is a probability", S),),
+        KNOWN_RATES,
+        prescribes=KNOWN_STEPS,
+        note="the sharp Theorem 2 at these steps",
+    ),
+)
+RESULTS = (
+    LEMMA_B_6_1,
+    LEMMA_B_6_1_VARIANCE,
+    LEMMA_B_7_1,
+    COROLLARY_4,
+    COROLLARY_4_OPTION_1,
+    APPENDIX_A_3,
+    comparison(
+        "-karimireddy",
+        "Rate of Karimireddy et al. as cited",
+        "S of N clients uniformly at random (Karimireddy et al. 2020, Theorem 1). Not checked here.",
+        1 / SPEED,
+        "a cited rate, whose assumptions are not stated here",
+    ),
+    comparison(
+        "-yang",
+        "Rate of Yang et al. as cited",
+        "S of N clients uniformly at random (Yang et al. 2021, Corollary 2). Not checked here.",
+        sqrt(I) / SPEED,
+        "a cited rate, whose assumptions are not stated here",
+    ),
+)

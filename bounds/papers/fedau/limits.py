@@ -1,0 +1,9 @@
+"""Every special case and inequality of Wang & Ji (2024) that court 3 tries."""
+
+from __future__ import annotations
+
+from bounds.audit.limits import Limit
+from bounds.papers.fedau.orders import ORDERS
+from bounds.papers.fedau.special_cases import EQUALITIES
+
+LIMITS: tuple[Limit, ...] = (*EQUALITIES, *ORDERS)

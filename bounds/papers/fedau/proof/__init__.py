@@ -1,0 +1,34 @@
+r"""The proofs of Wang & Ji (2024), step by step, for a machine that believes nothing.
+
+Inside one round the bracket is $\mathbb E_t\langle u,v\rangle$ over noise and participation, given $x_t$ and the
+weights; a vector with an index n is that of any one client. The paper's one-step lemma rests on a step that is false
+(S10 of Lemma B.3.3); the chain through S10' repairs it, and Theorem 2 follows from that with the printed constants.
+"""
+
+from bounds.papers.fedau.proof import corollary, known, weights
+from bounds.papers.fedau.proof.constant import NO_GAP_PROOF
+from bounds.papers.fedau.proof.descent import DESCENT_OF_F, DESCENT_PROOF
+from bounds.papers.fedau.proof.drift import (
+    AVERAGE_OF_F,
+    AVERAGE_PROOF,
+    DIVERGENCE_PROOF,
+    DRIFT_OF_F,
+    DRIFT_PROOF,
+)
+from bounds.papers.fedau.proof.theorem import CONSTANT_PROOF, LIMIT_PROOF, OPTION_1_PROOF, THEOREM_PROOF
+
+OPTIMISATION = (
+    DIVERGENCE_PROOF,
+    DRIFT_PROOF,
+    AVERAGE_PROOF,
+    DESCENT_PROOF,
+    DRIFT_OF_F,
+    AVERAGE_OF_F,
+    DESCENT_OF_F,
+    THEOREM_PROOF,
+    OPTION_1_PROOF,
+    CONSTANT_PROOF,
+    NO_GAP_PROOF,
+    LIMIT_PROOF,
+)
+PROOFS = (*OPTIMISATION, *weights.PROOFS, *corollary.PROOFS, *known.PROOFS)

@@ -1,0 +1,420 @@
+# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
+# sympy types its operators as unions, and a scalar times a Vec as an Expr
+"""Lemmas B.3.1 and B.3.2: divergence from a weighted objective, and how far a client's models drift in one round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sympy as sp
+from sympy import Integer
+
+from bounds.assumptions import Assumption
+from bounds.audit.averaged_sums import HalfStepSum, UnrollMean, half_step_ratio, mean_power_sum
+from bounds.audit.axioms import Assumed, Smooth, Starts
+from bounds.audit.claim import Relation
+from bounds.audit.participation_rules import Centred, ClientMean, NoiseGivenPast, Triangle
+from bounds.audit.rules import Combine, Everywhere, Gram, Unroll, power_sum
+from bounds.audit.steps import Proof, Setting, Step
+from bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
+from bounds.clients import MedianOverClients, SumOverClients
+from bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS
+from bounds.papers.fedau.lemmas import DRIFT_CAP, E_2, LEMMA_B_3_1, LEMMA_B_3_2, LEMMA_B_5_1, ONE_LOCAL_STEP
+from bounds.papers.fedau.notation import NOTATION as n
+from bounds.result import Result
+
+PAPER = "fedau"
+L, I, gamma, sigma, delta, deltatilde = n.L, n.I, n.gamma, n.sigma, n.delta, n.deltatilde
+A1, A2, _, MARTINGALE, A3 = LOCAL
+EACH = "for every client n and local step i < I"
+WHOLE = "for every client n and i <= I"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What the one-step chain descends on: any f~ (Lemma B.3.3), or f itself (Lemma B.5.1).
+
+    Args:
+        name: how it is written.
+        proof: the id of the chain's last proof; those before it carry a suffix.
+        result: the lemma that the chain ends at.
+        divergence: the bound on |grad F_n - grad f~| at x_t.
+        gap: N sum_n (p_n omega_n/N - varphi_n)^2.
+        moment: (1/N) sum_n p_n omega_n^2.
+        weights: what is assumed of varphi_n; nothing if they are 1/N.
+    """
+
+    name: str
+    proof: str
+    result: Result
+    divergence: sp.Expr
+    gap: sp.Expr
+    moment: sp.Expr
+    weights: tuple[Assumption, ...] = ()
+
+    @property
+    def drift(self) -> str:
+        """The proof about one local step."""
+        return f"{PAPER}/lemma-b.3.2" if self.weights else f"{self.proof}-drift"
+
+    @property
+    def average(self) -> str:
+        """The proof about the mean over the local steps."""
+        return f"{self.drift}-average"
+
+
+def common_atoms(objective: str) -> tuple[Atom, ...]:
+    """What every vector of a round starts from."""
+    return (
+        Atom("x0", "point", 0, "x_t, where the round starts", per_client=False, still=True),
+        Atom("g0", "gradient", 0, "grad F_n at x_t", at="x0", mean="f0", still=True),
+        Atom("f0", "gradient", 0, f"grad {objective} at x_t", at="x0", of=objective, per_client=False, still=True),
+    )
+
+
+def step_setting(objective: str) -> Setting:
+    """One local step of one client."""
+    own = (
+        Atom("y", "point", 0, "y_{t,i}^n, the local model"),
+        Atom("gy", "gradient", 0, "grad F_n at y", at="y"),
+        Atom("xi", "noise", 0, "the noise of client n in this local step"),
+    )
+    atoms = (*common_atoms(objective), *own)
+    return Setting(
+        "one client n, whether or not it takes part; expectation over the noise, in round t before local step i",
+        {a.name: a for a in atoms},
+        given="x_t and the weights",
+    )
+
+
+def round_setting(objective: str) -> Setting:
+    """All local steps of all clients in one round."""
+    own = (
+        Atom("Y", "point", 1, "y_{t,i}^n, the local models before each step i < I"),
+        Atom("GY", "gradient", 1, "grad F_n at Y", at="Y", mean="v"),
+        Atom("Xi", "noise", 1, "the noise of client n in one local step", mean="a"),
+        Atom("v", "gradient", 1, "V_n/I, the mean of grad F_n(Y) over the local steps", of="mean", mean="s"),
+        Atom("a", "noise", 0, "a_n/I, the mean noise of client n over the local steps, drawn after x_t is known"),
+        Atom("s", "gradient", 1, "Z_2/I = sum_n varphi_n v_n", of="sum of v", per_client=False),
+        Atom("z", "gradient", 1, "(Z_1 + Z_2)/I = (1/N) sum_n p_n omega_n v_n", of="sum of v", per_client=False),
+        Atom(
+            "d",
+            "gradient",
+            1,
+            "(1/N) sum_n 1_n omega_n (v_n + a_n), the update divided by -gamma eta I",
+            of="sum of v + a",
+            per_client=False,
+            mean="z",
+        ),
+    )
+    atoms = (*common_atoms(objective), *own)
+    return Setting(
+        "mean over the local steps of round t, any one client n where a vector is its own; expectation over noise and "
+        "participation",
+        {a.name: a for a in atoms},
+        given="x_t and the weights",
+    )
+
+
+x0, g0, f0, y, gy, xi = (Vec.atom(name) for name in ("x0", "g0", "f0", "y", "gy", "xi"))
+Y, GY, Xi, v, a, s, z, d = (Vec.atom(name) for name in ("Y", "GY", "Xi", "v", "a", "s", "z", "d"))
+G = product_symbol("f0", "f0")
+DRIFT, MEAN_DRIFT = square(y - x0), square(Y - x0)
+AFTER = square(y - gamma * (gy + xi) - x0)
+RATIO = half_step_ratio(I)
+YOUNG = 1 / (2 * I - 1)
+FIFTH = Relation(gamma, 1 / (5 * L * I))
+
+
+def drift_adds(objective: Objective) -> sp.Expr:
+    """What one local step adds to the drift."""
+    return gamma**2 * sigma**2 + 6 * I * gamma**2 * (objective.divergence**2 + G)
+
+
+def drift_steps(objective: Objective) -> tuple[Step, ...]:
+    """Lemma B.3.2, from one local step to all of them."""
+    before = y - x0 - gamma * gy
+    adds = drift_adds(objective)
+    three = square(gy - g0) + square(g0 - f0) + G
+    return (
+        Step(
+            "S0a",
+            "the noise is uncorrelated with the model and the gradient of this step",
+            Relation(inner(xi, before), Integer(0), "=="),
+            NoiseGivenPast(xi, before),
+            (A2, MARTINGALE),
+            EACH,
+        ),
+        Step(
+            "S0",
+            "one local step splits the drift into gradient and noise",
+            Relation(AFTER, square(before) + gamma**2 * square(xi), "=="),
+            Combine((-2 * gamma,)),
+            ("S0a",),
+            EACH,
+        ),
+        Step(
+            "S0b",
+            "the noise of one step",
+            Relation(square(xi), sigma**2),
+            Assumed(square(xi), sigma**2, (A2.name,), "the noise of client n at its local model"),
+            (A2,),
+            EACH,
+        ),
+        Step(
+            "S1",
+            "Young with 1/(2I - 1), eq. (B.1.3)",
+            Relation(square(before), (1 + YOUNG) * DRIFT + 2 * I * gamma**2 * square(gy)),
+            Gram(),
+            (),
+            EACH,
+        ),
+        Step("S2", "Jensen for three gradients, eq. (B.1.1)", Relation(square(gy), 3 * three), Gram(), (), EACH),
+        Step(
+            "S2a",
+            "smoothness between the local model and x_t",
+            Relation(square(gy - g0), L**2 * DRIFT),
+            Smooth("gy", "g0", L),
+            (A1,),
+            EACH,
+        ),
+        divergence_step(objective),
+        Step(
+            "S3",
+            "the recursion of the drift, eq. (B.3.4)",
+            Relation(AFTER, (1 + YOUNG + 6 * I * L**2 * gamma**2) * DRIFT + adds),
+            Combine((1, gamma**2, 1, 2 * I * gamma**2, 6 * I * gamma**2, 6 * I * gamma**2)),
+            ("S0", "S0b", "S1", "S2", "S2a", "S2b"),
+            EACH,
+        ),
+        Step("S3a", "5 is less than the root of 30", FIFTH, Combine(), (DRIFT_CAP,)),
+        Step(
+            "S3b",
+            "the step size keeps the ratio below 1 + 1/(I - 1/2)",
+            Relation(YOUNG + 6 * I * L**2 * gamma**2, RATIO - 1),
+            Combine((0,)),
+            ("S3a",),
+        ),
+        Step(
+            "S4",
+            "the recursion with that ratio",
+            Relation(AFTER, RATIO * DRIFT + adds),
+            Combine((1, DRIFT)),
+            ("S3", "S3b"),
+            EACH,
+        ),
+        Step(
+            "S4a",
+            "every client starts the round at x_t",
+            Relation(DRIFT, Integer(0), "=="),
+            Starts(DRIFT, "y_{t,0}^n = x_t for every client"),
+            (),
+            "for i = 0",
+        ),
+        Step(
+            "S4b",
+            "the recursion unrolled over at most I local steps",
+            Relation(DRIFT, adds * power_sum(RATIO, I)),
+            Unroll(DRIFT, AFTER, I),
+            ("S4a", "S4"),
+            WHOLE,
+        ),
+        *(
+            step
+            for name, constant in (("", Integer(5)), ("-sharp", 1 + E_2))
+            for step in (
+                Step(
+                    f"S5{name}",
+                    f"the geometric sum is at most {'(e - 1) I' if name else '5 I'}",
+                    Relation(power_sum(RATIO, I), constant * I),
+                    HalfStepSum(I, constant),
+                    (),
+                    "for every whole I >= 1",
+                ),
+                Step(
+                    f"B.3.3{name}",
+                    "Lemma B.3.2, eq. (B.3.3)" + (" with the smallest constant" if name else ""),
+                    Relation(DRIFT, constant * I * adds),
+                    Combine((1, adds)),
+                    ("S4b", f"S5{name}"),
+                    WHOLE,
+                ),
+            )
+        ),
+    )
+
+
+def divergence_step(objective: Objective) -> Step:
+    """The divergence at x_t, the only point where it is used."""
+    left, right = square(g0 - f0), objective.divergence**2
+    assumed = (BOUNDED_DIVERGENCE, *objective.weights)
+    says = "the divergence from f~, Lemma B.3.1" if objective.weights else "the divergence, Assumption 3"
+    where = f"grad F_n and grad {objective.name} at x_t"
+    return Step(
+        "S2b",
+        says,
+        Relation(left, right),
+        Assumed(left, right, tuple(assumption.name for assumption in assumed), where),
+        assumed,
+        "for every client n, at x_t",
+    )
+
+
+def average_steps(objective: Objective) -> tuple[Step, ...]:
+    """The drift averaged over the local steps: what the descent lemma uses of it."""
+    adds = drift_adds(objective)
+    steps = objective.drift
+    return (
+        Step(
+            "S5'a",
+            "the recursion unrolled, averaged over i < I",
+            Relation(MEAN_DRIFT, adds * mean_power_sum(RATIO, I)),
+            UnrollMean(DRIFT, AFTER, I, ratio=RATIO, adds=adds, names=(("y", "Y"),)),
+            (f"{steps}/S4a", f"{steps}/S4"),
+            "for every client n",
+        ),
+        Step(
+            "S5'b",
+            "the averaged geometric sum is at most (e - 2) I",
+            Relation(mean_power_sum(RATIO, I), E_2 * I),
+            HalfStepSum(I, E_2, average=True),
+            (),
+            "for every whole I >= 1",
+        ),
+        Step(
+            "S5'",
+            "the averaged drift, which starts at 0",
+            Relation(MEAN_DRIFT, E_2 * I * adds),
+            Combine((1, adds)),
+            ("S5'a", "S5'b"),
+            "for every client n",
+        ),
+        Step(
+            "S5'one",
+            "one local step uses the model before it only",
+            Relation(MEAN_DRIFT, Integer(0)),
+            Starts(MEAN_DRIFT, "y_{t,0}^n = x_t for every client, and i < I = 1", "<="),
+            (ONE_LOCAL_STEP,),
+            "for every client n",
+        ),
+        Step(
+            "S5'five",
+            "the average of (B.3.3)",
+            Relation(MEAN_DRIFT, 5 * I * adds),
+            Everywhere(of=DRIFT, is_=MEAN_DRIFT),
+            (f"{steps}/B.3.3",),
+            "for every client n",
+        ),
+    )
+
+
+GENERAL = Objective(
+    "f~",
+    f"{PAPER}/lemma-b.3.3",
+    LEMMA_B_3_2,
+    deltatilde,
+    n.N * n.V,
+    n.Z / n.N,
+    (OBJECTIVE_WEIGHTS,),
+)
+ITSELF = Objective("f", f"{PAPER}/lemma-b.5.1", LEMMA_B_5_1, delta, n.Wt, n.Qt)
+TO_GRADSQ = {G: n.gradsq}
+
+
+def drift_proofs(objective: Objective) -> tuple[Proof, Proof]:
+    """One local step, and the mean over all of them; the lemma's forms end here where f~ is any objective."""
+    ends = ({"printed": "B.3.3", "sharp": "B.3.3-sharp"}, {"sharp:average": "S5'"}) if objective.weights else ({}, {})
+    one = step_setting(objective.name)
+    whole = round_setting(objective.name)
+    return (
+        Proof(objective.drift, one, drift_steps(objective), objective.result, ends[0], DRIFT, TO_GRADSQ),
+        Proof(objective.average, whole, average_steps(objective), objective.result, ends[1], MEAN_DRIFT, TO_GRADSQ),
+    )
+
+
+DRIFT_PROOF, AVERAGE_PROOF = drift_proofs(GENERAL)
+DRIFT_OF_F, AVERAGE_OF_F = drift_proofs(ITSELF)
+
+# --- Lemma B.3.1 ----------------------------------------------------------------------------------------------------
+
+APART = Setting(
+    "any one client n where a vector is its own",
+    {
+        atom.name: atom
+        for atom in (
+            Atom("x", "point", 0, "any point", per_client=False),
+            Atom("gn", "gradient", 0, "grad F_n at x", at="x", mean="gt"),
+            Atom("gf", "gradient", 0, "grad f at x", at="x", of="f", per_client=False),
+            Atom("gt", "gradient", 0, "grad f~ at x", at="x", of="f~", per_client=False),
+        )
+    },
+)
+gn, gf, gt = Vec.atom("gn"), Vec.atom("gf"), Vec.atom("gt")
+ANYWHERE = "for every client n and every point"
+MEDIAN_SPREAD = SumOverClients(sp.Abs(n.varphi - MedianOverClients(n.varphi)))
+DIVERGENCE_STEPS = (
+    Step(
+        "V1",
+        "the divergence from f",
+        Relation(square(gn - gf), delta**2),
+        Assumed(square(gn - gf), delta**2, (A3.name,), "grad F_n and grad f at one point"),
+        (A3,),
+        ANYWHERE,
+    ),
+    Step(
+        "V2",
+        "Jensen over the clients: grad f~ is a mean of the grad F_n",
+        Relation(square(gt - gf), delta**2),
+        ClientMean(gn - gf, uniform=False),
+        ("V1", OBJECTIVE_WEIGHTS),
+        ANYWHERE,
+    ),
+    Step(
+        "V3",
+        "the square of a difference",
+        Relation(square(gn - gt), 2 * square(gn - gf) + 2 * square(gt - gf)),
+        Gram(),
+        (),
+        ANYWHERE,
+    ),
+    Step(
+        "B.3.2",
+        "Lemma B.3.1, eq. (B.3.2)",
+        Relation(square(gn - gt), 4 * delta**2),
+        Combine((1, 2, 2)),
+        ("V3", "V1", "V2"),
+        ANYWHERE,
+    ),
+    Step(
+        "V4",
+        "the deviations sum to zero, so the median may be taken off every weight",
+        Relation(square(gt - gf), (MEDIAN_SPREAD * delta) ** 2),
+        Centred("gn", "gf", n.varphi, MedianOverClients(n.varphi)),
+        ("V1", OBJECTIVE_WEIGHTS),
+        ANYWHERE,
+    ),
+    Step(
+        "V4a",
+        "the same, exchanged",
+        Relation(square(gf - gt), (MEDIAN_SPREAD * delta) ** 2),
+        Combine((1,)),
+        ("V4",),
+        ANYWHERE,
+    ),
+    Step(
+        "V5",
+        "Lemma B.3.1 with the smallest sum of deviations",
+        Relation(square(gn - gt), (delta + MEDIAN_SPREAD * delta) ** 2),
+        Triangle(gn - gf, gf - gt, (delta, MEDIAN_SPREAD * delta)),
+        ("V1", "V4a"),
+        ANYWHERE,
+    ),
+)
+DIVERGENCE_PROOF = Proof(
+    f"{PAPER}/lemma-b.3.1",
+    APART,
+    DIVERGENCE_STEPS,
+    LEMMA_B_3_1,
+    {"printed": "B.3.2", "sharp": "V5"},
+    square(gn - gt),
+)

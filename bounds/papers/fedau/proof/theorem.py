@@ -1,0 +1,397 @@
+# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
+# sympy types its operators as unions
+r"""Theorem 2 under both options of Assumption 5, and Theorem B.4.1: the one-step lemmas summed over the rounds.
+
+The printed Theorem 2 survives the cross term that its one-step lemma drops: where the growth factors $A_\tau$, $B_\tau$
+exceed 17/16 and 27/8, the drift's 5 leaves more over the true $e-2$ than $\gamma\eta LIQ/N\le\frac1{27}$ of the excess
+takes (T4a to T4c).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sympy as sp
+from sympy import Integer, Rational, Symbol
+
+from bounds.assumptions import BOUNDED_BELOW, Assumption
+from bounds.audit.axioms import Assumed
+from bounds.audit.claim import Relation
+from bounds.audit.derivations import InExpectation, Specialise
+from bounds.audit.participation_rules import AverageOverRounds, Vanishing
+from bounds.audit.rules import Combine
+from bounds.audit.steps import Proof, Step, measure_symbol
+from bounds.clients import SumOverClients
+from bounds.measures import AVERAGE_GRADIENT
+from bounds.papers.fedau.assumptions import (
+    BOUNDED_GRADIENT,
+    CONSTANT_WEIGHTS,
+    H_BOUNDED_BELOW,
+    NEARLY_OPTIMAL,
+    OBJECTIVE_WEIGHTS,
+    PAST_WEIGHTS,
+    SURE_Q,
+)
+from bounds.papers.fedau.lemmas import (
+    DIVERGENCE_GROWTH,
+    DRIFT_CAP,
+    E_2,
+    GRADIENT_GROWTH,
+    LOCAL_CAP,
+    NOISE_GROWTH,
+    SMALLER_CAP,
+)
+from bounds.papers.fedau.notation import NOTATION as n
+from bounds.papers.fedau.proof.descent import DECREASE, DESCENT_PROOF, move, tau
+from bounds.papers.fedau.proof.drift import GENERAL, ITSELF, G, round_setting
+from bounds.papers.fedau.results import (
+    AVERAGE_GRADIENT_OF_H,
+    CAPS,
+    EXPLICIT,
+    H_GLOBAL_CAP,
+    H_SLOPE,
+    SLOPE,
+    SLOPE_1,
+    THEOREM_1,
+    THEOREM_2,
+    THEOREM_2_OPTION_1,
+    THEOREM_B_4_1,
+    eighth,
+    theorem_terms,
+    tight_terms,
+)
+from bounds.result import Result, Term
+
+L, F, I, N, T, Q, W = n.L, n.F, n.I, n.N, n.T, n.Q, n.W
+gamma, eta, sigma, delta = n.gamma, n.eta, n.sigma, n.delta
+HALF, EIGHTH = Rational(1, 2), Rational(1, 8)
+ROUND = "for every round t"
+AVERAGE = measure_symbol(AVERAGE_GRADIENT)
+OVER_ALL = "participation and noise of the rounds before t"
+GRADIENT_MEAN = Symbol("[E |grad f(x_t)|^2]", nonnegative=True)
+DECREASE_MEAN = Symbol("[E f(x_t) - E f(x_{t+1})]", real=True)
+ERROR_MEAN, MOMENT_MEAN = Symbol("[E W_t]", nonnegative=True), Symbol("[E Q_t]", positive=True)
+IN_MEAN = ((G, GRADIENT_MEAN), (DECREASE, DECREASE_MEAN), (n.Wt, ERROR_MEAN), (n.Qt, MOMENT_MEAN))
+PER_ROUND = (n.Wt, n.Qt, n.V, n.Z, n.gradsq)
+KNOWN = f"{GENERAL.proof}/"  # where the growth factors are bounded
+SHARE = gamma * eta * L * I * Q / N  # at most 1/27
+
+
+def total(terms: tuple[Term, ...]) -> sp.Expr:
+    """The sum of a form's terms."""
+    return sp.Add(*(t.expression for t in terms))
+
+
+def in_round(bound: sp.Expr) -> sp.Expr:
+    """A bound on the average over the rounds, with the mean of Q_t, as the bound on one round that it averages."""
+    return bound.xreplace({F: T * DECREASE, W: n.Wt, n.Qmean: n.Qt})
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the two options of Assumption 5.
+
+    Args:
+        result: the theorem.
+        gradient: G, or 0.
+        bound: what the option bounds, and by what.
+        assumption: the option.
+        slope: what the gradient keeps in the sharp chain.
+        kept: what it keeps in the paper's.
+        by_weights: what multiplies the option where the weight error multiplies the gradient.
+    """
+
+    result: Result
+    gradient: sp.Expr
+    bound: Relation
+    assumption: Assumption
+    slope: sp.Expr
+    kept: sp.Expr
+    by_weights: sp.Expr
+
+    def explicit(self, second: sp.Expr) -> sp.Expr:
+        """Where the paper's chain ends: (B.5.3), and twice that without G, (B.5.5)."""
+        constants = (c * EIGHTH / self.kept for c in EXPLICIT)
+        return total(theorem_terms(*constants, gradient=self.gradient, second_moment=second))
+
+    def sharp(self, second: sp.Expr) -> sp.Expr:
+        """Where the sharp chain ends."""
+        return total(tight_terms(self.slope, self.gradient, second))
+
+
+SECOND = Option(THEOREM_2, n.G, Relation(G, n.G**2), BOUNDED_GRADIENT, SLOPE, EIGHTH, 3 * HALF * GRADIENT_GROWTH * n.Wt)
+FIRST = Option(
+    THEOREM_2_OPTION_1,
+    Integer(0),
+    Relation(n.Wt, Rational(1, 81)),
+    NEARLY_OPTIMAL,
+    SLOPE_1,
+    Rational(1, 16),
+    3 * HALF * GRADIENT_GROWTH * G,
+)
+
+
+def shared_steps() -> Iterator[Step]:
+    """What both options use, about the caps and about Q."""
+    yield Step(
+        "T1",
+        "the weights' second moment is at most Q, surely",
+        Relation(n.Qt, Q),
+        Assumed(n.Qt, Q, (SURE_Q.name,), "the weights of round t"),
+        (SURE_Q,),
+        ROUND,
+    )
+    yield Step(
+        "T1b",
+        "and so is its mean",
+        Relation(n.Qmean, Q),
+        Assumed(n.Qmean, Q, (SURE_Q.name,), "the weights of all rounds"),
+        (SURE_Q,),
+    )
+    yield Step(
+        "T2",
+        "S17, S18: the gradient keeps 1/8",
+        Relation(EIGHTH, SLOPE),
+        Combine((3 * tau**2, SHARE / 2, 0)),
+        (f"{KNOWN}K1", f"{KNOWN}K-B", f"{KNOWN}K3", CAPS[2]),
+    )
+    yield Step(
+        "T4a",
+        "S20: A_tau exceeds 17/16 by a square's remainder at most",
+        Relation(NOISE_GROWTH, Rational(17, 16) + 19 * E_2 * tau**2),
+        Combine(),
+    )
+    yield Step(
+        "T4b",
+        "S20: B_tau exceeds 27/8 by a square's remainder at most",
+        Relation(DIVERGENCE_GROWTH, Rational(27, 8) + 42 * E_2 * tau**2),
+        Combine(),
+    )
+    yield Step(
+        "T4c",
+        "1/27 of these is less than what 5 is above e - 2",
+        Relation(SHARE, Rational(1, 27)),
+        Combine(),
+        (CAPS[2],),
+    )
+
+
+def option_steps(o: Option) -> Iterator[Step]:
+    """From Lemma B.5.1 to the theorem."""
+    shared = "" if o is SECOND else f"{SECOND.result.key}/"
+    left, right = o.bound.left, o.bound.right
+    assumed = Assumed(left, right, (o.assumption.name,), "at x_t, in round t")
+    yield Step("T0", "Assumption 5", o.bound, assumed, (o.assumption,), ROUND)
+    if o is FIRST:
+        yield Step(
+            "T2",
+            "S19: the gradient keeps 1/16, the weights taking 1/54 of its growth",
+            Relation(o.kept, o.slope),
+            Combine((1, Rational(1, 54))),
+            (f"{shared}T2", f"{KNOWN}K-D"),
+        )
+    yield Step(
+        "T3",
+        "one round, divided by gamma eta I; Q_t at most Q where it multiplies the gradient",
+        Relation(o.slope * G, in_round(total(tight_terms(Integer(1), o.gradient, n.Qmean)))),
+        Combine((1 / move, SHARE / (2 * Q) * DIVERGENCE_GROWTH * G, o.by_weights)),
+        (f"{ITSELF.proof}/S16", f"{shared}T1", "T0"),
+        ROUND,
+    )
+    yield Step(
+        "T3b",
+        "divided by what the gradient keeps",
+        Relation(G, in_round(o.sharp(n.Qmean))),
+        Combine((1 / o.slope, 0)),
+        ("T3", "T2"),
+        ROUND,
+    )
+    noise, spread = sigma**2, I * delta**2
+    over = gamma * eta * L / (2 * N) / o.kept
+    excess = E_2 * tau**2 * (19 * noise + 42 * spread)
+    yield Step(
+        "T4",
+        "one round with the paper's constants: what 5 is above e - 2 pays for the growth factors",
+        Relation(G, in_round(o.explicit(n.Qmean))),
+        Combine(
+            (
+                1 / o.kept,
+                G / o.kept,
+                over * n.Qt * noise,
+                over * n.Qt * spread,
+                3 * HALF / o.kept * n.Wt * (delta**2 + o.gradient**2),
+                over * excess,
+                excess / (2 * I * o.kept),
+                0,
+            )
+        ),
+        (
+            "T3",
+            "T2",
+            *(f"{shared}{s}" for s in ("T4a", "T4b")),
+            f"{KNOWN}K-D",
+            *(f"{shared}{s}" for s in ("T1", "T4c")),
+            f"{KNOWN}K1",
+        ),
+        ROUND,
+    )
+    for name, source, bound, slope in (("", "T4", o.explicit, ()), ("-sharp", "T3b", o.sharp, ("T2",))):
+        yield Step(
+            f"T5{name}",
+            "in expectation over the rounds before",
+            Relation(GRADIENT_MEAN, in_round(bound(n.Qmean)).xreplace(dict(IN_MEAN))),
+            InExpectation(IN_MEAN, OVER_ALL),
+            (source,),
+            ROUND,
+        )
+        means = ((ERROR_MEAN, W), (MOMENT_MEAN, n.Qmean))
+        yield Step(
+            f"T6{name}",
+            "the average over the rounds, telescoped",
+            Relation(AVERAGE, bound(n.Qmean)),
+            AverageOverRounds(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, BOUNDED_BELOW.name, PER_ROUND),
+            (f"T5{name}", *slope, BOUNDED_BELOW),
+        )
+        update = sp.diff(bound(n.Qmean), n.Qmean)
+        yield Step(
+            f"T7{name}",
+            "with Q for the mean of Q_t",
+            Relation(AVERAGE, bound(Q)),
+            Combine((1, update, *(0 for _ in slope))),
+            (f"T6{name}", f"{shared}T1b", *slope),
+        )
+    most = max(EXPLICIT) * EIGHTH / o.kept
+    yield Step(
+        "T8",
+        f"the printed order with {most} for each hidden constant",
+        Relation(AVERAGE, most * o.result.form("printed").bound),
+        Combine((1,)),
+        ("T7",),
+    )
+
+
+ENDS = {"printed": "T8", "explicit": "T7", "sharp": "T7-sharp", "sharp:mean-Q": "T6-sharp"}
+OF_F = round_setting("f")
+THEOREM_PROOF = Proof(SECOND.result.key, OF_F, (*shared_steps(), *option_steps(SECOND)), SECOND.result, ENDS)
+OPTION_1_PROOF = Proof(FIRST.result.key, OF_F, tuple(option_steps(FIRST)), FIRST.result, ENDS)
+
+# --- Theorem B.4.1 --------------------------------------------------------------------------------------------------
+
+omega, p, P, H, etatilde, Qtilde, deltatilde = n.omega, n.p, n.P, n.H, n.etatilde, n.Qtilde, n.deltatilde
+AVERAGE_OF_H = measure_symbol(AVERAGE_GRADIENT_OF_H)
+OMEGA_T = Symbol("[omega_t^n]", nonnegative=True)
+H_GRADIENT = Symbol("[E |grad h(x_t)|^2]", nonnegative=True)
+H_DECREASE = Symbol("[E h(x_t) - E h(x_{t+1})]", real=True)
+H_MEAN = ((G, H_GRADIENT), (DECREASE, H_DECREASE))
+NORMALISED = ((eta, etatilde), (n.V, Integer(0)), (n.Z, N * Qtilde))
+SUM_TO_ONE = Relation(SumOverClients(omega * p) / P, Integer(1), "==")
+DISCHARGED = ((PAST_WEIGHTS.name, Relation(OMEGA_T, omega, "==")), (OBJECTIVE_WEIGHTS.name, SUM_TO_ONE))
+POSITIVE_SLOPE = THEOREM_B_4_1.form("sharp").conditions[2]
+ROWS = (  # suffix, where the one-step lemma ends, its cap, what the gradient keeps, the condition, the form
+    ("", "B.3.5-repaired", LOCAL_CAP, EIGHTH, eighth(Rational(17, 5)), "repaired"),
+    ("-small", "B.3.5-small", SMALLER_CAP, EIGHTH, eighth(Rational(27, 8)), "repaired:smaller-cap"),
+    ("-sharp", "S16", DRIFT_CAP, H_SLOPE, POSITIVE_SLOPE, "sharp"),
+)
+
+
+def constant_steps() -> Iterator[Step]:
+    """Lemma B.3.3 for h, whose weights are those that constant omega_n give it on average."""
+    definition = Assumed(SumOverClients(omega * p), P, (CONSTANT_WEIGHTS.name,), "the definition of P, (B.4.1)", "==")
+    yield Step(
+        "H1",
+        "the weights do not change, so they depend on nothing",
+        Relation(OMEGA_T, omega, "=="),
+        Assumed(OMEGA_T, omega, (CONSTANT_WEIGHTS.name,), "in every round", "=="),
+        (CONSTANT_WEIGHTS,),
+        "for every client n and round t",
+    )
+    yield Step("H2a", "P, eq. (B.4.1)", Relation(definition.left, P, "=="), definition, (CONSTANT_WEIGHTS,))
+    yield Step("H2", "varphi_n = omega_n p_n/P sum to 1", SUM_TO_ONE, Combine((1 / P,)), ("H2a",))
+    yield Step(
+        "H3",
+        "with weights omega_n N/P nothing is missing: p_n (omega_n N/P)/N = varphi_n",
+        Relation(p * (omega * N / P) / N - omega * p / P, Integer(0), "=="),
+        Combine(),
+    )
+    yield Step(
+        "H4",
+        "eta P/N and omega_n N/P give the same iterates as eta and omega_n",
+        Relation(eta * P / N * (omega * N / P), eta * omega, "=="),
+        Combine(),
+    )
+    for name, source, cap, kept, condition, form in ROWS:
+        bound = THEOREM_B_4_1.form(form).bound
+        one_round = bound.xreplace({H: T * DECREASE})
+        before = _conclusion(source).xreplace(dict(NORMALISED))
+        yield Step(
+            f"H5{name}",
+            "Lemma B.3.3 for h with the normalised weights",
+            Relation(-DECREASE, before),
+            Specialise(NORMALISED, DISCHARGED),
+            (f"{KNOWN}{source}", "H1", "H2", "H3", "H4", cap, H_GLOBAL_CAP),
+            ROUND,
+        )
+        yield Step(
+            f"B.4.3{name}",
+            "one round, divided by what the gradient keeps, eq. (B.4.3)",
+            Relation(G, one_round),
+            Combine((1 / (gamma * etatilde * I * kept),)),
+            (f"H5{name}", condition),
+            ROUND,
+        )
+        yield Step(
+            f"H6{name}",
+            "in expectation over the rounds before",
+            Relation(H_GRADIENT, one_round.xreplace(dict(H_MEAN))),
+            InExpectation(H_MEAN, OVER_ALL),
+            (f"B.4.3{name}",),
+            ROUND,
+        )
+        yield Step(
+            f"B.4.4{name}",
+            "the average over the rounds, telescoped, eq. (B.4.4)",
+            Relation(AVERAGE_OF_H, bound),
+            AverageOverRounds(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND),
+            (f"H6{name}", H_BOUNDED_BELOW, condition),
+        )
+
+
+def _conclusion(name: str) -> sp.Expr:
+    """Where a step of Lemma B.3.3 ends."""
+    step = DESCENT_PROOF.step(name)
+    assert step is not None
+    return step.conclusion.right
+
+
+CONSTANT_PROOF = Proof(
+    THEOREM_B_4_1.key,
+    round_setting("f~"),
+    tuple(constant_steps()),
+    THEOREM_B_4_1,
+    {form: f"B.4.4{name}" for name, *_, form in ROWS},
+)
+
+# --- Theorem 1 ------------------------------------------------------------------------------------------------------
+
+REPAIRED_1 = THEOREM_1.form("repaired")
+STEPS = (("gamma", gamma), ("eta", eta))
+AT_STEPS = ((gamma, REPAIRED_1.prescribes["gamma"]), (etatilde, REPAIRED_1.prescribes["eta"] * P / N))
+LIMIT_STEPS = (
+    Step(
+        "B1",
+        "Theorem B.4.1 at gamma = c/sqrt(T) and gamma eta = c'/sqrt(T)",
+        Relation(AVERAGE_OF_H, REPAIRED_1.bound),
+        Specialise(AT_STEPS, prescribes=tuple((symbol, REPAIRED_1.prescribes[name]) for name, symbol in STEPS)),
+        (f"{CONSTANT_PROOF.id}/B.4.4-small", *REPAIRED_1.conditions),
+    ),
+    Step(
+        "B2",
+        "which falls below every epsilon^2",
+        Relation(AVERAGE_OF_H, Integer(0)),
+        Vanishing(T),
+        ("B1",),
+        "in the limit of many rounds",
+    ),
+)
+LIMIT_PROOF = Proof(THEOREM_1.key, round_setting("f~"), LIMIT_STEPS, THEOREM_1, {"repaired": "B1", "printed": "B2"})

@@ -1,0 +1,243 @@
+# pyright: reportArgumentType=false
+# sympy's replace gives back its most general type
+r"""Special cases of Wang & Ji (2024) in which two forms must be equal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import sympy as sp
+from sympy import Integer, Rational, Symbol, sqrt
+
+from bounds.audit.limits import Limit
+from bounds.audit.sums import at, of, one, times
+from bounds.clients import MeanOverClients
+from bounds.papers.fedau.corollaries import (
+    APPENDIX_A_3,
+    COROLLARY_4,
+    COROLLARY_4_OPTION_1,
+    GLOBAL_STEPS,
+    KNOWN_Q,
+    LEMMA_B_6_1,
+    LEMMA_B_6_1_VARIANCE,
+    LEMMA_B_7_1,
+)
+from bounds.papers.fedau.lemmas import LEMMA_B_3_3, LEMMA_B_5_1
+from bounds.papers.fedau.notation import NOTATION
+from bounds.papers.fedau.results import (
+    STEPS_1,
+    THEOREM_1,
+    THEOREM_2,
+    THEOREM_2_OPTION_1,
+    THEOREM_3,
+    THEOREM_B_4_1,
+)
+from bounds.result import Result, Term
+
+n = NOTATION
+L, F, I, N, T, S = n.L, n.F, n.I, n.N, n.T, n.S
+gamma, eta, sigma, delta, G, W, Q, K, p, rate = n.gamma, n.eta, n.sigma, n.delta, n.G, n.W, n.Q, n.K, n.p, n.rate
+R = n.R
+kappa, x = Symbol("kappa", positive=True), Symbol("x", positive=True)
+s = Symbol("s", nonnegative=True)
+FIRST_LOCAL = 1 / (L * I * sqrt(T))  # the first branch of gamma in Corollary 4
+UNBIASED = {W: Integer(0)}
+
+
+def alike(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr] | None = None) -> tuple[Term, ...]:
+    """The terms where all clients have one and the same p, so that means over clients are their arguments."""
+    same = [Term(t.name, t.expression.replace(MeanOverClients, lambda a: a)) for t in terms]
+    return at(same, values or {})
+
+
+def weight(result: Result, form: str, **values: sp.Expr) -> tuple[Term, ...]:
+    """A form of Theorem 3 where all clients are alike."""
+    return alike(of(result, form), {n[name].symbol: value for name, value in values.items()})
+
+
+def steps(product: sp.Expr) -> dict[sp.Expr, sp.Expr]:
+    """The first branch of gamma with this gamma eta."""
+    return {gamma: FIRST_LOCAL, eta: product / FIRST_LOCAL}
+
+
+DRIFT_AND_NOISE = (
+    8 * F / (gamma * eta * I * T)
+    + 20 * gamma**2 * L**2 * I * sigma**2
+    + Rational(17, 4) * gamma * eta * L * p * n.omega**2 * sigma**2
+)
+BEST_PRODUCT = sqrt(8 * F * N / (I * T * L * Q * (Rational(17, 4) * sigma**2 + Rational(27, 2) * I * delta**2)))
+ONE_OBJECTIVE = {n.deltatilde: delta, n.V: n.Wt / N, n.Z: N * n.Qt}
+NO_FIRST = {(1 - rate) ** K: Integer(0)}
+
+EQUALITIES = (
+    Limit(
+        "known-weights-have-no-error",
+        "omega = 1/p: every summand of W is 0",
+        one((p * n.omega - 1) ** 2),
+        one(0),
+        at={n.omega: 1 / p},
+        source="Appendix A.3",
+    ),
+    Limit(
+        "known-weights-second-moment",
+        "omega = 1/p with p = S/N: Q = N/S",
+        at(one(p * n.omega**2), {n.omega: 1 / p}),
+        one(KNOWN_Q),
+        at={p: S / N},
+        source="Appendix A.3",
+    ),
+    *(
+        Limit(
+            f"{result.key.partition('/')[2]}-known-weights",
+            "without weight error its term vanishes, and nothing else does",
+            of(result, "explicit"),
+            of(result, "explicit", "weight error"),
+            at=UNBIASED,
+        )
+        for result in (THEOREM_2, THEOREM_2_OPTION_1, COROLLARY_4, COROLLARY_4_OPTION_1)
+    ),
+    Limit(
+        "appendix-a.3-from-corollary-4",
+        "Corollary 4 with W = 0 and Q = N/S is the explicit Appendix A.3",
+        of(COROLLARY_4, "explicit"),
+        of(APPENDIX_A_3, "explicit"),
+        at={W: Integer(0), Q: KNOWN_Q},
+    ),
+    Limit(
+        "theorem-2-options",
+        "Option 1 is twice Option 2 at G = 0",
+        of(THEOREM_2_OPTION_1, "explicit"),
+        times(2, of(THEOREM_2, "explicit")),
+        at={G: Integer(0)},
+    ),
+    *(
+        Limit(
+            f"corollary-4-options-{form.partition(':')[2] or form}",
+            f"Option 1 is twice Option 2 at G = 0, {form}",
+            of(COROLLARY_4_OPTION_1, form),
+            times(2, of(COROLLARY_4, form)),
+            at={G: Integer(0)},
+        )
+        for form in ("explicit", "repaired", "repaired:constant")
+    ),
+    Limit(
+        "theorem-2-gradient-descent",
+        "delta = sigma = W = 0: only 8 F/(gamma eta I T) remains",
+        of(THEOREM_2, "explicit"),
+        one(8 * F / (gamma * eta * I * T)),
+        at={delta: Integer(0), sigma: Integer(0), W: Integer(0), G: Integer(0)},
+    ),
+    Limit(
+        "theorem-2-one-client",
+        "N = 1, delta = W = 0: local SGD with skipped rounds, Q = p omega^2",
+        of(THEOREM_2, "explicit"),
+        one(DRIFT_AND_NOISE),
+        at={N: Integer(1), delta: Integer(0), W: Integer(0), Q: p * n.omega**2},
+    ),
+    Limit(
+        "theorem-2-best-global-step",
+        "at fixed gamma the bound is stationary at gamma eta = sqrt(8 F N/(I T L Q (17/4 sigma^2 + 27/2 I delta^2)))",
+        one(sp.diff(sp.Add(*(t.expression for t in at(of(THEOREM_2, "explicit"), {eta: kappa / gamma}))), kappa)),
+        one(0),
+        at={kappa: BEST_PRODUCT},
+    ),
+    Limit(
+        "corollary-4-no-noise",
+        "sigma = 0, first branches: Theorem 2 is Corollary 4 without the terms of the other branches",
+        at(of(THEOREM_2, "explicit"), steps(GLOBAL_STEPS[0])),
+        of(COROLLARY_4, "explicit", "initial gap"),
+        at={sigma: Integer(0)},
+    ),
+    *(
+        Limit(
+            f"lemma-b.5.1-{form}",
+            f"Lemma B.3.3 with varphi_n = 1/N and delta for deltatilde is Lemma B.5.1, {form}",
+            of(LEMMA_B_3_3, form),
+            of(LEMMA_B_5_1, form),
+            at=ONE_OBJECTIVE,
+        )
+        for form in ("printed", "repaired", "sharp")
+    ),
+    Limit(
+        "theorem-1-from-b.4.1",
+        "Theorem B.4.1 at the steps of Theorem 1 is its repaired form",
+        at(of(THEOREM_B_4_1, "repaired:smaller-cap"), {n.etatilde: STEPS_1["eta"] * n.P / N}),
+        of(THEOREM_1, "repaired"),
+        at={gamma: STEPS_1["gamma"]},
+    ),
+    Limit(
+        "interval-cut-at-one",
+        "K = 1: every interval is 1, and FedAU averages over all clients",
+        of(LEMMA_B_6_1, "printed"),
+        one(1),
+        at={K: Integer(1)},
+    ),
+    Limit(
+        "interval-cut-at-one-variance",
+        "K = 1: intervals do not vary",
+        of(LEMMA_B_6_1_VARIANCE, "printed"),
+        one(0),
+        at={K: Integer(1)},
+    ),
+    Limit(
+        "interval-of-a-faithful-client",
+        "p = 1: every interval is 1",
+        of(LEMMA_B_6_1, "printed"),
+        one(1),
+        at={rate: Integer(1)},
+    ),
+    Limit(
+        "interval-of-a-faithful-client-variance",
+        "p = 1: intervals do not vary",
+        of(LEMMA_B_6_1_VARIANCE, "printed"),
+        one(0),
+        at={rate: Integer(1)},
+    ),
+    Limit(
+        "interval-without-a-cut-off",
+        "(1-p)^K -> 0: the mean interval is 1/p",
+        of(LEMMA_B_6_1, "printed"),
+        one(1 / rate),
+        at=NO_FIRST,
+    ),
+    Limit(
+        "interval-bias-and-variance",
+        "E(p S - 1)^2 = p^2 Var S + (1-p)^(2K): at K = 1 it is (1-p)^2, the error of the weight 1",
+        (*times(rate**2, of(LEMMA_B_6_1_VARIANCE, "printed")), Term("bias", (1 - rate) ** (2 * K))),
+        one((1 - rate) ** 2),
+        at={K: Integer(1)},
+    ),
+    Limit(
+        "theorem-3-everybody",
+        "p = 1: the sharp Theorem 3 vanishes, as the weight error does",
+        weight(THEOREM_3, "sharp", p=Integer(1)),
+        one(0),
+    ),
+    Limit(
+        "theorem-3-no-cut-off",
+        "every K >= T gives the weights of no cut-off: the sharp Theorem 3 does not change beyond K = T",
+        weight(THEOREM_3, "sharp", K=T + s),
+        weight(THEOREM_3, "sharp", K=T),
+    ),
+    Limit(
+        "theorem-3-many-rounds",
+        "T -> infinity at fixed K: the bias (1-p)^(2K) remains",
+        weight(THEOREM_3, "sharp:per-client"),
+        one((1 - p) ** (2 * K)),
+        at={T: 1 / x},
+        tends=(x, Integer(0)),
+    ),
+    Limit(
+        "lemma-b.7.1-from-theorem-3",
+        "with K at most R log T + 1 and every bias at most 1/T the explicit Theorem 3 is the repaired Lemma B.7.1",
+        (*weight(THEOREM_3, "explicit", K=R * sp.log(T) + 1)[:1], Term("bias", 1 / T)),
+        of(LEMMA_B_7_1, "repaired"),
+    ),
+    Limit(
+        "lemma-b.7.1-everybody",
+        "R = 0: everybody always takes part, and the constant form vanishes with the error",
+        of(LEMMA_B_7_1, "repaired:constant"),
+        one(0),
+        at={R: Integer(0)},
+    ),
+)

@@ -1,0 +1,34 @@
+"""What this paper brings to trial besides its results: proofs, limits, and what it says that is false or leaves
+unsaid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bounds.assumptions import BOUNDED_BELOW
+from bounds.audit.claim import Claim, ResultForm
+from bounds.audit.refutations import errata_claims
+from bounds.audit.steps import Unstated
+from bounds.papers.fedau.assumptions import H_BOUNDED_BELOW, SURE_Q
+from bounds.papers.fedau.limits import LIMITS
+from bounds.papers.fedau.proof import PROOFS
+from bounds.papers.fedau.results import THEOREM_2, THEOREM_B_4_1
+
+PAPER = "fedau"
+UNSTATED = (
+    (THEOREM_2, "explicit", SURE_Q),
+    (THEOREM_2, "explicit", BOUNDED_BELOW),
+    (THEOREM_B_4_1, "repaired", H_BOUNDED_BELOW),
+)
+
+
+def claims() -> Iterator[Claim]:
+    """The steps of every proof, the limits, what the proofs need unsaid, the errata with their repairs, the wording."""
+    for proof in PROOFS:
+        yield from proof.claims()
+    for limit in LIMITS:
+        yield limit.claim(PAPER)
+    for result, form, assumption in UNSTATED:
+        yield Unstated(ResultForm(result, result.form(form)), assumption).claim()
+    yield from errata_claims(PAPER)

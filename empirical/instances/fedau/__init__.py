@@ -1,0 +1,1 @@
+"""The results of Wang & Ji (2024) on instances with exact moments."""

@@ -1,0 +1,174 @@
+"""How the results of Wang & Ji (2024) become two sides on instances, and on which instances they are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bounds.audit.claim import Claim, ResultForm
+from bounds.audit.steps import StepOf
+from bounds.compilation import compile_form
+from empirical.instances.fedau.intervals import IntervalInstances, draw_intervals
+from empirical.instances.fedau.kinked import draw_kinked
+from empirical.instances.fedau.measured import (
+    CANCELLED,
+    Measured,
+    ascent,
+    average,
+    average_of_either,
+    constant_weights,
+    cut_interval,
+    divergence,
+    drift,
+    error_of_weights,
+    recorded,
+)
+from empirical.instances.fedau.records import RecordedInstances, draw_recorded
+from empirical.instances.fedau.relations import basis_of, relation_sides
+from empirical.instances.fedau.weighted import WeightedInstances, draw_weighted
+from empirical.instances.population import Population
+from empirical.instances.sides import Sides, Trial
+
+PAPER = "fedau"
+VECTORS = frozenset({"p", "omega", "varphi", "alphatilde"})
+# --- populations -------------------------------------------------------------------------------------------------
+
+
+def one_round_quadratics(uniform: bool, kinks: bool) -> Callable[[Claim, int], Iterator[Population]]:
+    """Quadratics of either curvature, and one client with a kink."""
+
+    def drawn(claim: Claim, cells: int) -> Iterator[Population]:
+        rng = np.random.default_rng(107)
+        for _ in range(cells // 2):
+            N, d, I = int(rng.integers(1, 6)), int(rng.integers(1, 4)), int(rng.integers(1, 9) ** rng.choice([1, 2]))
+            yield draw_weighted(rng, 40, (N, d, I, 1), uniform=uniform)
+        if kinks:
+            for k in range(cells // 4):
+                yield draw_kinked(rng, 40, 1 + k % 8)
+        if kinks and cells > 100:
+            yield draw_kinked(rng, 8, 15)
+
+    return drawn
+
+
+def runs(claim: Claim, cells: int) -> Iterator[WeightedInstances]:
+    """Quadratics over many rounds; for Appendix A.3 with equal probabilities."""
+    rng = np.random.default_rng(109)
+    for _ in range(cells // 2):
+        N, T = int(rng.integers(1, 6)), int(np.floor(10 ** rng.uniform(0.4, 2.3)))
+        z = draw_weighted(rng, 40, (N, int(rng.integers(1, 3)), int(rng.integers(1, 7)), T))
+        if claim.id.startswith(f"{PAPER}/appendix"):
+            p = np.repeat(z.p[:, :1], N, axis=1)
+            z = replace(z, p=p, omega=1 / p)
+        yield z
+
+
+def small_runs(claim: Claim, cells: int) -> Iterator[RecordedInstances]:
+    """FedAU over all records: up to ten coins."""
+    rng = np.random.default_rng(113)
+    for _ in range(cells // 3):
+        N = int(rng.integers(1, 4))
+        yield draw_recorded(
+            rng, 20, (N, int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.integers(2, 10 // N + 1)))
+        )
+
+
+def either(claim: Claim, cells: int) -> Iterator[Population]:
+    """FedAU over all records where the claim is about its weights, else constant weights."""
+    own = any(a.name == "fedau-weights" for a in claim.assumptions)
+    yield from small_runs(claim, cells) if own else runs(claim, cells)
+
+
+def intervals(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
+    """Settings of the weights' law; one client a setting where the claim is about one."""
+    rng = np.random.default_rng(127)
+    for _ in range(cells // 2):
+        rounds = int(np.floor(10 ** rng.uniform(0.4, 2.2)))
+        z = draw_intervals(rng, 20, int(rng.integers(1, 4)), rounds)
+        if claim.id.startswith(f"{PAPER}/lemma-b.7.1"):  # some with R log T a whole number
+            rarest = 1 - rounds ** (-0.5 / rng.integers(1, 12, (20, 1)))
+            p = np.maximum(z.p, rarest)
+            z = replace(z, p=np.where(np.arange(p.shape[1]) == 0, rarest, p))
+        yield z
+
+
+def finite(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
+    """The same with finite cut-offs."""
+    for z in intervals(claim, cells):
+        yield replace(z, cutoff=np.where(np.isfinite(z.cutoff), z.cutoff, 7.0))
+
+
+ONE_ROUND = (f"{PAPER}/lemma-b.3.", f"{PAPER}/lemma-b.5.1")  # proofs about one round
+Left = Callable[[Any, str], Measured]
+RESULTS: Mapping[str, tuple[Callable[[Claim, int], Iterable[Any]], Left]] = {
+    "lemma-b.3.1": (one_round_quadratics(uniform=False, kinks=False), divergence),
+    "lemma-b.3.2": (one_round_quadratics(uniform=False, kinks=True), drift),
+    "lemma-b.3.3": (one_round_quadratics(uniform=False, kinks=True), ascent),
+    "lemma-b.5.1": (one_round_quadratics(uniform=True, kinks=True), ascent),
+    "theorem-1": (runs, constant_weights),
+    "theorem-b.4.1": (runs, constant_weights),
+    "theorem-2": (small_runs, recorded),
+    "theorem-2-option-1": (runs, average),
+    "corollary-4": (small_runs, recorded),
+    "corollary-4-option-1": (either, average_of_either),
+    "appendix-a.3": (runs, average),
+    "theorem-3": (intervals, error_of_weights),
+    "lemma-b.7.1": (intervals, error_of_weights),
+    "lemma-b.6.1": (finite, cut_interval(0)),
+    "lemma-b.6.1-variance": (finite, cut_interval(1)),
+}  # fmt: skip
+
+
+def form_sides(claim: Claim, instances: Any) -> Sides:
+    """A result's form: the left side exactly, the right side from the form's terms; negative ones change sides."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    form, of = subject.form, RESULTS[subject.result.key.partition("/")[2]][1]
+    z = instances
+    if form.prescribes:
+        z = _prescribed(form.prescribes, compile_form(form, VECTORS).parts(of(z, form.name).values).prescribed, z)
+    left, values, met = of(z, form.name)
+    held, unknown = np.ones((len(z), 1), dtype=bool), sorted({a.name for a in claim.assumptions} - set(met))
+    for assumption in claim.assumptions:
+        held = held & np.reshape(met.get(assumption.name, False), (-1, 1))
+    parts = compile_form(form, VECTORS).parts(values)
+    for holds in parts.holds:
+        held = held & holds
+    terms = {t.name: np.broadcast_to(v, left.shape) for t, v in zip(form.terms, parts.terms, strict=True)}
+    moved = sum((np.minimum(v, 0) for v in terms.values()), start=np.zeros(left.shape))
+    rounding = CANCELLED * (np.abs(left) + np.abs(moved))
+    terms = {name: np.maximum(v, 0) for name, v in terms.items()}
+    unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
+    finite_ = np.isfinite(left) & np.all([np.isfinite(v) for v in terms.values()], axis=0)
+    return Sides(left - moved, terms, held & finite_, rounding, unmet, z.describe)
+
+
+def _prescribed(names: Mapping[str, Any], values: list[np.ndarray], z: Population) -> Population:
+    """The instances at the values that the form sets; a cut-off only where it is a whole number."""
+    fields = {"gamma": "gamma", "eta": "eta", "K": "cutoff"}
+    found = {fields[k]: np.broadcast_to(v, (len(z), 1))[:, 0] for k, v in zip(names, values, strict=True)}
+    if "cutoff" in found:
+        found["cutoff"] = np.maximum(np.rint(found["cutoff"]), 1)
+    for name in ("gamma", "eta"):
+        if name in found:
+            found[name] = np.where(np.isfinite(found[name]) & (found[name] > 0), found[name], 1e-9)
+    return replace(z, **{k: v for k, v in found.items() if hasattr(z, k)})
+
+
+def trial(claim: Claim) -> Trial | None:
+    """How this court tries a claim of the paper; None if it does not hear it."""
+    subject = claim.subject
+    if claim.paper != PAPER:
+        return None
+    if isinstance(subject, StepOf):
+        if basis_of(subject) is None or not subject.proof.id.startswith(ONE_ROUND):
+            return None
+        itself = subject.proof.id.startswith(f"{PAPER}/lemma-b.5.1")
+        return Trial(one_round_quadratics(uniform=itself, kinks=True), relation_sides)
+    if not isinstance(subject, ResultForm) or (subject.form.asymptotic and not subject.form.order_only):
+        return None  # a limit is not an inequality at one T
+    found = RESULTS.get(subject.result.key.partition("/")[2])
+    return Trial(found[0], form_sides) if found else None

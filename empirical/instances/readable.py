@@ -1,0 +1,110 @@
+"""A step's relation as a function of numbers: its inner products in differences of vectors, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import sympy as sp
+
+from bounds.assumptions import Assumption
+from bounds.audit.claim import Relation
+from bounds.audit.steps import Proof, Step, StepOf
+from bounds.audit.vectors import gram_symbols, product_symbol
+from bounds.compilation import Compiled, arguments, compile_expressions, holds
+from bounds.result import Condition, Form
+
+Basis = tuple[tuple[str, tuple[str, ...]], ...]  # each vector of a proof as a sum of differences
+
+
+class Readable(NamedTuple):
+    """A relation in the products of differences.
+
+    Attributes:
+        names: its symbols.
+        terms: names of the right side's summands.
+        function: of the symbols; the left side, the size of its summands, and the right side's summands.
+    """
+
+    names: tuple[str, ...]
+    terms: tuple[str, ...]
+    function: Callable[..., list[np.ndarray]]
+
+
+def in_order(a: str, b: str) -> tuple[str, str]:
+    """The key of a product."""
+    return (a, b) if a <= b else (b, a)
+
+
+def in_differences(expression: sp.Expr, basis: Basis) -> sp.Expr:
+    """The expression with every product of the proof's vectors as a sum of products of differences; squares cancel."""
+    parts = dict(basis)
+    plain = [s for s in sp.Add.make_args(expression) if not gram_symbols(s)]
+    rest = expression - sp.Add(*plain)
+    new = {
+        symbol: sp.Add(*(product_symbol(*in_order(u, v)) for u in parts[a] for v in parts[b]))
+        for symbol, (a, b) in gram_symbols(rest).items()
+    }
+    return sp.Add(*plain) + sp.expand(rest.xreplace(new))
+
+
+@lru_cache(maxsize=1024)
+def readable(relation: Relation, basis: Basis) -> Readable:
+    """The relation compiled, its right side summand by summand."""
+    left, right = (in_differences(side, basis) for side in (relation.left, relation.right))
+    summands = sp.Add.make_args(right)
+    size = sp.Add(*(sp.Abs(s) for s in sp.Add.make_args(left)))
+    expressions = (left, size, *summands)
+    symbols = arguments(expressions)
+    return Readable(
+        tuple(s.name for s in symbols), tuple(map(str, summands)), compile_expressions(symbols, expressions)
+    )
+
+
+@lru_cache(maxsize=1024)
+def hypotheses(subject: StepOf, proofs: tuple[Proof, ...]) -> tuple[tuple[Assumption, ...], tuple[Condition, ...]]:
+    """The assumptions and the conditions of a step and of all the steps that it rests on.
+
+    Args:
+        subject: the step.
+        proofs: of its room, to which its premises may lead.
+    """
+    found = tuple(dict.fromkeys(_hypotheses(subject, proofs)))
+    assumptions = tuple(h for h in found if isinstance(h, Assumption))
+    return assumptions, tuple(h for h in found if isinstance(h, Condition))
+
+
+def _hypotheses(subject: StepOf, proofs: tuple[Proof, ...]) -> Iterator[Assumption | Condition]:
+    named = {proof.id: proof for proof in proofs} | {subject.proof.id: subject.proof}
+    seen: set[str] = set()
+
+    def of(proof: Proof, step: Step) -> Iterator[Assumption | Condition]:
+        if f"{proof.id}/{step.id}" in seen:
+            return
+        seen.add(f"{proof.id}/{step.id}")
+        for premise in step.premises:
+            if not isinstance(premise, str):
+                yield premise
+            else:
+                place, _, name = premise.rpartition("/")
+                other = named.get(place, proof)
+                earlier = other.step(name)
+                if earlier is not None:
+                    yield from of(other, earlier)
+
+    yield from of(subject.proof, subject.step)
+
+
+@lru_cache(maxsize=256)
+def _compiled(conditions: tuple[Condition, ...]) -> Compiled:
+    return Compiled(Form("explicit", (), conditions), frozenset())
+
+
+def within(conditions: Iterable[Condition], constants: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Whether the conditions hold at the constants, broadcasting."""
+    conditions, held = tuple(conditions), np.ones((1, 1), dtype=bool)
+    for (left, right, _), condition in zip(_compiled(conditions).sides(constants), conditions, strict=True):
+        held = held & holds(left, condition.op, right)
+    return held
