@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -301,6 +301,12 @@ def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], p
     return name in known
 
 
+@lru_cache(maxsize=256)
+def _compiled_rule(names: tuple[sp.Symbol, ...], rule: sp.Expr) -> Callable[..., list[np.ndarray]]:
+    """A derivation rule as a numpy function, made once per process."""
+    return compile_expressions(names, (rule,))
+
+
 def _apply(result: Result, rule: Derived, known: Mapping[str, Constant]) -> np.ndarray | float:
     if not isinstance(rule.rule, sp.Expr):
         return rule.rule(*(np.asarray(known[i].value, dtype=float) for i in rule.inputs))
@@ -310,7 +316,7 @@ def _apply(result: Result, rule: Derived, known: Mapping[str, Constant]) -> np.n
     if vectors:
         values = [v if s.name in vectors else v[..., None] for s, v in zip(names, values, strict=True)]
     with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.asarray(compile_expressions(names, (rule.rule,))(*values)[0], dtype=float)
+        out = np.asarray(_compiled_rule(names, rule.rule)(*values)[0], dtype=float)
     return out[..., 0] if vectors and not result.notation[rule.name].shape else out
 
 

@@ -28,18 +28,18 @@ class Effort(NamedTuple):
         climbers: from how many populations the adversary starts, those with the worst instances.
         generations: how often each instance tries a neighbour.
         longest: populations whose measurement takes more steps than this are not climbed.
-        terms: whether it also looks for the smallest planted error in every single term.
+        terms: claims with at most so many terms are also searched for the smallest planted error in every single one.
     """
 
     cells: int
     climbers: int
     generations: int
     longest: int
-    terms: bool = False
+    terms: int = 0
 
 
 LIGHT = Effort(cells=30, climbers=1, generations=8, longest=60)
-DEEP = Effort(cells=200, climbers=10, generations=120, longest=500, terms=True)
+DEEP = Effort(cells=120, climbers=5, generations=60, longest=300, terms=8)
 
 
 def ratio(sides: Sides) -> np.ndarray:
@@ -100,7 +100,7 @@ def _climbed(
     """The sides at the end of each climb; none where instances have no neighbours."""
     able = [(z, sides) for z, sides in drawn if "mutated" in type(z).__dict__ and z.cost <= effort.longest]
     goals: list[tuple[Score, Iterable[Any]]] = [(ratio, _steepest(able, ratio, effort.climbers))]
-    if effort.terms and able:
+    if able and len(able[0][1].terms) <= effort.terms:
         for term in able[0][1].terms:
             goals.append((exposure(term), _steepest(able, exposure(term), max(1, effort.climbers // 4))))
     ends = []

@@ -368,6 +368,7 @@ def test_every_hypothesis_of_the_printed_lemmas_is_among_those_checked():
     ("step", "erratum"),
     [
         ("lemma-b.3.3/S10", "dropped-cross-term"),
+        ("lemma-b.3.3/B.3.5-printed", "descent-lemma"),
         ("theorem-3/B.6.8a", "mean-of-a-random-number-of-intervals"),
         ("theorem-3/B.6.8b", "variance-of-a-random-number-of-intervals"),
     ],

@@ -44,6 +44,54 @@ def fedau_weights(rng):
     return dict(p=rng.uniform(0.02, 1, rng.integers(1, 9)), K=int(rng.integers(1, 200)), T=int(rng.integers(2, 3000)))
 
 
+def fedau_constant(rng):
+    L, H, sigma, delta = np.exp(rng.normal(size=4))
+    I, N = int(rng.integers(1, 20)), int(rng.integers(1, 9))
+    p, omega = rng.uniform(0.02, 1, N), np.exp(rng.normal(size=N))
+    P = np.sum(p * omega)
+    Q = np.mean(p * (omega * N / P) ** 2)
+    return dict(L=L, H=H, I=I, sigma=sigma, delta=delta, p=p, omega=omega), N / P, min(1, N / (13.6 * Q)) / (L * I)
+
+
+def fedau_theorem_1(rng):
+    c, scale, cap = fedau_constant(rng)
+    T = int(rng.integers(10, 3000))
+    steps = dict(cgamma=rng.uniform(0, 1) * T**0.5 / (30 * c["L"] * c["I"]))
+    return c | steps | dict(T=T, cboth=rng.uniform(0.1, 0.5) * cap * scale * T**0.5)
+
+
+def fedau_theorem_b_4_1(rng):
+    c, scale, cap = fedau_constant(rng)
+    gamma = rng.uniform(0.05, 1) / (30 * c["L"] * c["I"])
+    return c | dict(T=int(rng.integers(1, 3000)), gamma=gamma, eta=rng.uniform(0.05, 0.5) * cap * scale / gamma)
+
+
+def fedau_round(rng):
+    c, _, _ = fedau_constant(rng)
+    gamma = rng.uniform(0.05, 1) / (30 * c["L"] * c["I"])
+    c |= dict(gamma=gamma, eta=rng.uniform(0, 0.5) / (c["L"] * c["I"] * gamma), gradsq=np.exp(rng.normal()))
+    return c | dict(varphi=rng.dirichlet(np.ones(len(c["p"]))))
+
+
+def fedau_interval(rng):
+    return dict(rate=rng.uniform(0.02, 1), K=int(rng.integers(1, 60)))
+
+
+def fedau_corollary(rng):
+    L, F, sigma, delta, G = np.exp(rng.normal(size=5))
+    c = dict(L=L, F=F, sigma=sigma, delta=delta, G=G, I=int(rng.integers(1, 20)), T=int(rng.integers(20, 2000)))
+    return c | dict(p=rng.uniform(0.02, 1, rng.integers(1, 5)))
+
+
+def fedau_nearly_everybody(rng):
+    return fedau_corollary(rng) | dict(p=rng.uniform(0.985, 1, 3))  # then K = 1
+
+
+def fedau_known(rng):
+    N = int(rng.integers(1, 300))
+    return fedau_corollary(rng) | dict(N=N, S=int(rng.integers(1, N + 1)), p=np.ones(N))
+
+
 def fed_norm_sgda(rng):
     n = int(rng.integers(1, 9))
     Lf, sigmaL, sigmaG, Delta, delta0, taueff = np.exp(rng.normal(size=6))
@@ -66,6 +114,20 @@ SETTINGS = {
     "fedau/theorem-2": fedau,
     "fedau/theorem-2-option-1": fedau,
     "fedau/theorem-3": fedau_weights,
+    "fedau/theorem-1": fedau_theorem_1,
+    "fedau/theorem-b.4.1": fedau_theorem_b_4_1,
+    "fedau/lemma-b.3.1": fedau_round,
+    "fedau/lemma-b.3.2": fedau_round,
+    "fedau/lemma-b.3.3": fedau_round,
+    "fedau/lemma-b.5.1": fedau_round,
+    "fedau/lemma-b.6.1": fedau_interval,
+    "fedau/lemma-b.6.1-variance": fedau_interval,
+    "fedau/lemma-b.7.1": fedau_corollary,
+    "fedau/corollary-4": fedau_corollary,
+    "fedau/corollary-4-option-1": fedau_nearly_everybody,
+    "fedau/appendix-a.3": fedau_known,
+    "fedau/appendix-a.3-karimireddy": fedau_known,
+    "fedau/appendix-a.3-yang": fedau_known,
     "fed-norm-sgda/theorem-1": fed_norm_sgda,
 }
 OTHER_MASKS = ("repaired:R1", "repaired:R2", "sharp:R2")  # another algorithm's error, so neither above nor below
@@ -76,8 +138,26 @@ GROWS = {
     "fedau/theorem-2": "F sigma delta G W Q",
     "fedau/theorem-2-option-1": "F sigma delta W Q",
     "fedau/theorem-3": "",
+    "fedau/theorem-1": "H sigma delta",
+    "fedau/theorem-b.4.1": "H sigma delta",
+    "fedau/lemma-b.3.1": "delta",
+    "fedau/lemma-b.3.2": "sigma delta gamma gradsq",
+    "fedau/lemma-b.3.3": "sigma delta",
+    "fedau/lemma-b.5.1": "sigma delta",
+    "fedau/lemma-b.6.1": "K",
+    "fedau/lemma-b.6.1-variance": "K",
+    "fedau/lemma-b.7.1": "",
+    "fedau/corollary-4": "F sigma delta G",
+    "fedau/corollary-4-option-1": "F sigma delta",
+    "fedau/appendix-a.3": "F sigma delta",
+    "fedau/appendix-a.3-karimireddy": "",
+    "fedau/appendix-a.3-yang": "I",
     "fed-norm-sgda/theorem-1": "sigmaL betaL sigmaG Delta delta0 etax etay",
 }
+
+
+AXES = {"R": np.array([10, 200, 3000]), "T": np.array([10, 200, 3000]), "K": np.array([1, 7, 30]),
+        "delta": np.array([0.1, 1, 10])}  # fmt: skip
 
 
 def test_every_result_of_the_four_rooms_is_sampled():
@@ -88,7 +168,7 @@ def test_every_result_of_the_four_rooms_is_sampled():
 def test_every_term_condition_and_step_has_its_unit(result):
     for form in result.forms:
         measure = (form.measure or result.measure).dimension
-        for term in form.terms:
+        for term in () if form.hidden else form.terms:  # hidden constants supply the unit
             assert dimension_of(term.expression, result.notation) in (None, measure), (form.name, term.name)
         for c in form.conditions:
             assert dimension_of(c.left, result.notation) == dimension_of(c.right, result.notation), c.text
@@ -115,7 +195,8 @@ def test_changing_the_units_of_objective_and_parameters_changes_only_the_unit_of
             before, after = (evaluate(result, one, form=form.name) for one in (c, rescaled(result, c, f, x)))
             unit = f ** float(powers.get("f", 0)) * x ** float(powers.get("x", 0))
             for name, value in before.terms.items():
-                assert float(after.terms[name]) == pytest.approx(unit * float(value), rel=1e-9, abs=1e-300)
+                there = float(value) * (1 if form.hidden else unit)
+                assert float(after.terms[name]) == pytest.approx(there, rel=1e-9, abs=1e-300)
             assert [bool(one.holds) for one in before.conditions] == [bool(one.holds) for one in after.conditions]
 
 
@@ -124,6 +205,7 @@ def test_the_default_form_is_valid_at_admissible_settings_and_no_larger_than_any
     rng = np.random.default_rng(21)
     strictly = 0
     others = [f for f in result.forms if not (f.refuted_by or f.order_only or f.name in (*OTHER_MASKS, result.default))]
+    others = [f for f in others if f.measure is None and not f.asymptotic]
     for _ in range(60):
         c = SETTINGS[result.key](rng)
         ours = evaluate(result, c)
@@ -131,8 +213,9 @@ def test_the_default_form_is_valid_at_admissible_settings_and_no_larger_than_any
         assert float(ours.value) == pytest.approx(sum(map(float, ours.terms.values())), rel=1e-12)
         for form in others:
             theirs = evaluate(result, c, form=form.name)
-            assert float(ours.value) <= float(theirs.value) * (1 + 1e-12), (form.name, c)
-            strictly += float(ours.value) < 0.999 * float(theirs.value)
+            slack = 1e-12 * abs(float(theirs.value))
+            assert not theirs.valid or float(ours.value) <= float(theirs.value) + slack, (form.name, c)
+            strictly += float(ours.value) < float(theirs.value) - 1e-3 * abs(float(theirs.value))
     assert strictly or not others
 
 
@@ -143,14 +226,15 @@ def test_every_form_grows_with_gap_noise_and_divergence_and_falls_with_the_round
         for _ in range(5):
             c = SETTINGS[result.key](rng)
             before = float(evaluate(result, c, form=form.name).value)
-            used = {s.name for s in form.symbols}
-            for name in set(GROWS[result.key].split()) & used:
-                after = float(evaluate(result, c | {name: 1.01 * c[name]}, form=form.name).value)
-                assert after >= before * (1 - 1e-12), (form.name, name)
-            (rounds,) = {"T", "R"} & used
-            after = float(evaluate(result, c | {rounds: 2 * c[rounds] + 1}, form=form.name).value)
-            if form.name != "printed" or result.key != "fedau/theorem-3" or c["T"] > 3:  # log T/T rises up to e
-                assert after <= before * (1 + 1e-12), (form.name, rounds)
+            for name in GROWS[result.key].split():
+                more = c[name] + 1 if isinstance(c[name], int) else 1.01 * c[name]
+                after = float(evaluate(result, c | {name: more}, form=form.name).value)
+                assert after >= before - 1e-12 * abs(before), (form.name, name)
+            for rounds in {"T", "R"} & {s.name for s in form.symbols} & set(c):
+                after = float(evaluate(result, c | {rounds: 2 * c[rounds] + 1}, form=form.name).value)
+                if form.name != "printed" or result.key != "fedau/theorem-3" or c["T"] > 3:  # log T/T rises up to e
+                    jumps = form.name == "sharp" and "K" in form.prescribes  # with the whole K
+                    assert jumps or after <= before * (1 + 1e-12), form.name
 
 
 @pytest.mark.parametrize("result", EVERY, ids=KEYS)
@@ -158,7 +242,8 @@ def test_a_guarantee_needs_a_form_that_is_not_refuted_every_condition_and_every_
     c = SETTINGS[result.key](np.random.default_rng(23))
     for form in result.forms:
         evaluation = evaluate(result, c, form=form.name, assume=["all"])
-        assert evaluation.guarantee == (not form.order_only and not form.refuted_by), evaluation.why_not
+        expected = not (form.order_only or form.refuted_by or form.asymptotic or not evaluation.valid)
+        assert evaluation.guarantee == expected, evaluation.why_not
         assert not evaluate(result, c, form=form.name).guarantee
         assert (evaluation.verdict == "refuted") == bool(form.refuted_by)
 
@@ -167,14 +252,14 @@ def test_a_guarantee_needs_a_form_that_is_not_refuted_every_condition_and_every_
 def test_arrays_of_settings_broadcast_with_vectors_over_clients(result):
     rng = np.random.default_rng(24)
     c = SETTINGS[result.key](rng)
-    name, values = ("R" if "R" in c else "T"), np.array([10, 200, 3000])
+    name, values = next((n, v) for n, v in AXES.items() if n in c)
     vectors = {q.name for q in result.notation.values() if q.shape and q.name in c}
     table = evaluate(result, c | {name: values})
     assert table.value.shape == (3,)
     for i, value in enumerate(values):
         one = evaluate(result, c | {name: value})
         assert table.value[i] == pytest.approx(float(one.value), rel=1e-12)
-    for vector in vectors - {"tau", "w"}:  # one vector per setting
+    for vector in vectors - {"tau", "w", "varphi"}:  # one vector per setting
         stacked = np.stack([c[vector], c[vector] * 0.9, c[vector] * 0.5])
         both = evaluate(result, c | {name: values, vector: stacked})
         for i, value in enumerate(values):

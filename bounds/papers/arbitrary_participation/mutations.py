@@ -10,8 +10,10 @@ import sympy as sp
 from bounds.audit.counterexample import Replay
 from bounds.audit.limits import Limit
 from bounds.audit.mutations import (
-    Mutation,
+    TENTH,
     concluding,
+    dropped_assumption,
+    dropped_condition,
     flipped,
     in_atom,
     in_form,
@@ -19,21 +21,22 @@ from bounds.audit.mutations import (
     in_replay,
     in_step,
     instead,
+    loosened,
     on_condition,
     on_term,
     premised,
     prescribing,
     ruled,
+    smaller,
+    smaller_step,
     times,
     turned,
-    unassumed,
+    unassumed_step,
     unconditional,
-    without_assumption,
     without_term,
 )
 from bounds.audit.rules import power_sum
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.result import Condition
 
 CONSTANT, CONDITION, FLIP, EXPONENT, SQUARE = "constant", "dropped condition", "flipped", "exponent", "missing square"
 ASSUMPTION, PREMISE, INDEX, TERM, SYMBOL = "assumption", "premise", "index", "dropped term", "swapped symbol"
@@ -42,37 +45,6 @@ STEP_SIZE, WEIGHT, SIDE, RULE = "step size", "weight of a limit", "side of a cou
 EXPLICIT, ANY_P, SHARP = "theorem-3.1[explicit]", "theorem-3.1[explicit:any-P]", "theorem-3.1[sharp]"
 GAP, COHORT, PARTICIPATION = "initial gap", "cohort divergence", "participation divergence"
 DRIFT_NOISE, UPDATE = "drift noise", "update noise"
-TENTH = times("9/10")
-
-
-def smaller(place: str, term: str) -> Mutation:
-    """A constant of a form less by 10 percent."""
-    return in_form(place, CONSTANT, f"{term} less by 10 percent", on_term(term, TENTH))
-
-
-def dropped_condition(place: str, index: int, which: str) -> Mutation:
-    """A form without one of its conditions."""
-    return in_form(place, CONDITION, f"without {which}", on_condition(index, lambda c: None))
-
-
-def dropped_assumption(place: str, name: str) -> Mutation:
-    """A form without one of its assumptions."""
-    return in_form(place, ASSUMPTION, f"without {name}", without_assumption(name))
-
-
-def loosened(condition: Condition) -> Condition:
-    """A cap larger by a tenth."""
-    return replace(condition, right=sp.Rational(11, 10) * condition.right)
-
-
-def smaller_step(place: str) -> Mutation:
-    """The right-hand side of a step less by 10 percent."""
-    return in_step(place, CONSTANT, "right side less by 10 percent", concluding(None, TENTH))
-
-
-def unassumed_step(place: str, name: str) -> Mutation:
-    """A step without one of its assumptions."""
-    return in_step(place, ASSUMPTION, f"without {name}", unassumed(name))
 
 
 def on_right(limit: Limit) -> Limit:

@@ -6,6 +6,7 @@ from sympy import Integer, Symbol, sqrt
 
 from bounds.audit.claim import Relation
 from bounds.audit.limits import Limit
+from bounds.audit.sums import at, of, one, times
 from bounds.papers.arbitrary_participation.results import HALF, LEMMA_C_1, LEMMA_C_2, LOCAL_CAP, LOCAL_STEP
 from bounds.papers.arbitrary_participation.special_cases import (
     BRANCH_A,
@@ -36,7 +37,7 @@ from bounds.papers.arbitrary_participation.special_cases import (
     sumsq,
     upsilon,
 )
-from bounds.papers.arbitrary_participation.sums import at, merged, of, one, times
+from bounds.papers.arbitrary_participation.sums import merged
 from bounds.result import Term
 
 RHO = Relation(rho, Integer(1))

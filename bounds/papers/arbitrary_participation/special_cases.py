@@ -8,6 +8,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol, floor, log, sqrt
 
 from bounds.audit.limits import Limit
+from bounds.audit.sums import at, of, one, times
 from bounds.papers.arbitrary_participation import participation, rates
 from bounds.papers.arbitrary_participation.notation import NOTATION
 from bounds.papers.arbitrary_participation.results import (
@@ -20,7 +21,6 @@ from bounds.papers.arbitrary_participation.results import (
     STEPS_3_3,
     THEOREM_3_1,
 )
-from bounds.papers.arbitrary_participation.sums import at, of, one, times
 from bounds.result import Term
 
 n = NOTATION

@@ -333,6 +333,8 @@ COROLLARY_4_OPTION_1 = Result(
 
 # --- Appendix A.3: known participation statistics -----------------------------------------------------------------
 
+KNOWN_Q = N / S
+KNOWN_STEPS = {name: substituted(step, {Q: KNOWN_Q}) for name, step in STEPS.items()}
 RATE_HIDDEN = "one numerical constant, L, F, I, delta, sigma and every term of lower order in T"
 
 
@@ -357,15 +359,12 @@ def comparison(name: str, title: str, statement: str, expression: sp.Expr, note:
                 hides=RATE_HIDDEN,
                 hidden=(L, F, delta),
                 asymptotic="T -> infinity",
+                prescribes=KNOWN_STEPS if more else {},
                 note=note,
             ),
             *more,
         ),
     )
-
-
-KNOWN_Q = N / S
-KNOWN_STEPS = {name: substituted(step, {Q: KNOWN_Q}) for name, step in STEPS.items()}
 
 
 def known(terms: tuple[Term, ...]) -> tuple[Term, ...]:

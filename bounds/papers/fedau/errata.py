@@ -45,7 +45,7 @@ ERRATA: Sequence[Erratum] = (
         "N/(27LIQ) leaves room",
         under=ONE_ROUND,
         replay=descent.descent_lemma,
-        refutes=("lemma-b.3.3[printed]", "lemma-b.5.1[printed]"),
+        refutes=("lemma-b.3.3[printed]", "lemma-b.5.1[printed]", "lemma-b.3.3/B.3.5-printed"),
         repair=(
             "lemma-b.3.3[repaired]",
             "lemma-b.3.3[repaired:smaller-cap]",

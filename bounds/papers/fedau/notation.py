@@ -149,6 +149,6 @@ NOTATION = Notation(
         Quantity("Wt", "W_t", "mean over clients of (p_n omega_t^n - 1)^2 in round t", "round_weight_error"),
         Quantity("Qt", "Q_t", "mean over clients of p_n (omega_t^n)^2 in round t", "round_second_moment", POSITIVE),
         Quantity("rate", "p", "probability that one client takes part in a round", "participation_rate", PROBABILITY),
-        Quantity("S", "S", "participants per round on average, N p", "participating_clients", COUNT),
+        Quantity("S", "S", "participants per round on average, N p", "participating_clients", POSITIVE),
     ]
 )

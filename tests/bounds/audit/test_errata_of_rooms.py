@@ -1,0 +1,86 @@
+"""What holds of the errata of every room: each counterexample is exact, meets its hypotheses and is minimal."""
+
+from fractions import Fraction
+from importlib import import_module
+
+import pytest
+
+from bounds.audit.refutations import judged_replay, room_errata, room_supplements, room_wording
+from bounds.registry import PAPERS, paper, room
+
+ROOMS = [name for name in PAPERS if room_errata(name)]
+ERRATA = {f"{name}/{erratum.id}": (name, erratum) for name in ROOMS for erratum in room_errata(name)}
+ARGUED = {
+    f"{name}/{entry.id}": entry
+    for name in ROOMS
+    for entry in (*room_errata(name), *room_supplements(name))
+    if entry.argument
+}
+
+
+def forms(name):
+    return {f"{r.key.partition('/')[2]}[{f.name}]": f for r in paper(name).results for f in r.forms}
+
+
+@pytest.mark.parametrize("erratum", [e for _, e in ERRATA.values()], ids=list(ERRATA))
+def test_the_counterexample_meets_every_hypothesis_exceeds_the_claim_and_is_minimal(erratum):
+    verdict = judged_replay(erratum.replay(), erratum.hypotheses, erratum.id)
+    assert (verdict.outcome, verdict.flags) == ("refuted", ())
+    claimed, true = erratum.counterexample()
+    assert true > claimed
+
+
+@pytest.mark.parametrize("erratum", [e for _, e in ERRATA.values()], ids=list(ERRATA))
+def test_every_counterexample_is_recomputed_in_exact_fractions(erratum):
+    replay = erratum.replay()
+    numbers = [replay.claimed, replay.true, *(line.value for line in replay.lines)]
+    numbers += [side for check in replay.hypotheses for side in (check.left, check.right)]
+    numbers += [side for small in replay.smaller for side in (small.claimed, small.true)]
+    assert all(isinstance(number, Fraction | int) for number in numbers)
+    assert replay.instance and replay.minimal and len(replay.lines) >= 2
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_every_refuted_form_names_an_erratum_that_exists(name):
+    named = {form.refuted_by for form in forms(name).values() if form.refuted_by}
+    assert named and named <= {erratum.id for erratum in room_errata(name)}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_every_form_that_an_erratum_names_exists_and_no_guarantee_rests_on_one_that_is_refuted(name):
+    known = forms(name)
+    for erratum in room_errata(name):
+        false, repairs = ([p for p in places if p.endswith("]")] for places in (erratum.refutes, erratum.repair))
+        assert {*false, *repairs} <= set(known)
+        assert all(known[place].refuted_by for place in false)
+        assert not any(known[place].refuted_by for place in repairs)
+        assert erratum.repair or erratum.argument or erratum.open
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_every_erratum_has_a_name_of_its_own_and_says_what_fails_and_what_holds(name):
+    listed = [*room_errata(name), *room_supplements(name), *room_wording(name)]
+    assert len({entry.id for entry in listed}) == len(listed)
+    for entry in listed:
+        assert set(entry.id) <= set("abcdefghijklmnopqrstuvwxyz0123456789-.") and entry.id[0].isalpha()
+    for erratum in room_errata(name):
+        assert erratum.claim and erratum.fails and erratum.instead and erratum.where
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_every_step_that_an_erratum_names_is_one_of_a_proof_of_the_room(name):
+    places = [place for erratum in room_errata(name) for place in (*erratum.refutes, *erratum.repair)]
+    steps = {f"{name}/{place}" for place in places if not place.endswith("]")}
+    proofs = import_module(f"{room(name).__name__}.proof").PROOFS
+    assert steps <= {f"{proof.id}/{step.id}" for proof in proofs for step in proof.steps}
+
+
+def test_no_two_rooms_share_the_name_of_an_erratum():
+    ids = [erratum.id for _, erratum in ERRATA.values()]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("entry", ARGUED.values(), ids=list(ARGUED))
+def test_every_inequality_of_an_argument_of_our_own_holds(entry):
+    argument = entry.argument()
+    assert argument.checks and all(check.holds for check in argument.checks)
