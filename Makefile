@@ -53,7 +53,8 @@ bench: $(STAMP) ## the benchmarks, as ratios on this machine
 	set -e; for race in benchmarks/*.py; do $(PY) $$race; done
 
 figures: $(STAMP) ## the papers' figures, redrawn from our own runs
-	$(BIN)/fedbounds figure arbitrary-participation --out docs/gallery/arbitrary-participation --workers $(WORKERS)
+	set -e; for paper in arbitrary-participation fedau; do \
+	$(BIN)/fedbounds figure $$paper --out docs/gallery/$$paper --workers $(WORKERS); done
 
 lint: $(STAMP) ## ruff (lint, format) and pyright
 	@status=0; set -x; $(PY) -m ruff check . || status=1; $(PY) -m ruff format --check . || status=1; \

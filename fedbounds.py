@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bounds.registry import load as load
     from bounds.registry import results as results
     from empirical.confront import confront as confront
+    from empirical.participation_weights import ParticipationWeights as ParticipationWeights
     from empirical.simulate import simulate as simulate
     from figures.overlay import overlay as overlay
 
@@ -43,6 +44,7 @@ VERBS = {
     "simulate": "empirical.simulate",
     "confront": "empirical.confront",
     "check_invariants": "empirical.invariants",
+    "ParticipationWeights": "empirical.participation_weights",
     "overlay": "figures.overlay",
 }
 COMMANDS = {

@@ -13,11 +13,12 @@ from bounds.evaluation import Evaluation, Value, evaluate
 from bounds.measures import Measure
 from bounds.result import Form, Result
 from bounds.symbols import Constant
-from empirical.algorithms import Algorithm, GeneralizedFedAvg
-from empirical.moments import Moments, analysis_interval, moments
+from empirical.algorithms import Algorithm
+from empirical.moments import Moments, moments
+from empirical.papers import Ahead, paper_of
 from empirical.participation import Process, Recorded
 from empirical.problems import Problem
-from empirical.run_setting import DIVERGENCES, Setting, of_moments, of_trace, what_is_known
+from empirical.run_setting import Setting, of_moments, of_trace
 from empirical.trace import Trace
 
 STEP_AGREEMENT = 1e-9  # relative difference at which step sizes are not those that a result prescribes
@@ -34,7 +35,8 @@ class Comparison:
         measure: the left-hand side that was measured.
         rounds: the horizons T, (K,).
         measured: the measure at each T, (K,).
-        standard_error: of a mean over seeds where the measure is attained, (K,); None where nothing was sampled.
+        standard_error: of the measure over seeds (of a minimum: where it is attained), (K,); None where nothing was
+            sampled.
         bound: the right-hand side at each T, (K,).
         terms: name to its value at each T, (K,); they sum to the bound.
         valid: whether the conditions of the form hold at each T, (K,).
@@ -100,12 +102,13 @@ def confront(
     r"""Compare a run with what a result promises for it, at every number of rounds $T=P,P+1,\dots$
 
     The measure is the result's; the constants, with their kinds, are those of the run's problem, algorithm and
-    participation; assumptions are checked on them. Where the result sets step sizes that depend on T, one run is one
-    point: its own T, and its step sizes must be the result's (`confront_family` makes such runs).
+    participation; assumptions are checked on them. What a paper's results must know of a run is in `empirical.papers`.
+    Where the result sets step sizes that depend on T, one run is one point: its own T, and its step sizes must be the
+    result's (`confront_family` makes such runs).
 
     Args:
-        run: exact moments, or a simulation. From a run whose participation is given, the theorem's constants are those
-            of its record; otherwise they are expectations over participation (see `empirical.run_constants`).
+        run: exact moments, or a simulation. Of a run whose participation is given, the constants of participation are
+            those of its record; otherwise those of its process.
         result: what is promised, e.g. `load("arbitrary-participation/theorem-3.1")`.
         form: its name or kind; the strongest one that is not refuted by default.
         problem: of a simulation (moments know theirs).
@@ -119,6 +122,7 @@ def confront(
 
     Example:
         >>> from bounds.registry import load
+        >>> from empirical.algorithms import GeneralizedFedAvg
         >>> from empirical.problems import toy_example
         >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
         >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
@@ -129,28 +133,30 @@ def confront(
     Source: Wang & Ji 2022, Theorem 3.1 and its corollaries.
     """
     setting = of_moments(run) if isinstance(run, Moments) else of_trace(run, problem, participation)
-    chosen = result.form(form)
+    chosen, paper = result.form(form), paper_of(result)
     measure = _measure(chosen.measure or result.measure, setting)
-    P, multiplier = analysis_interval(setting.algorithm, interval)
+    steps = paper.steps(setting, interval)
+    values, samples = paper.measured(setting, measure.of)
+    P = steps.interval
     horizons = setting.at[setting.at >= P]
     if chosen.prescribes:
         horizons = np.array([setting.total])
     if not horizons.size or horizons[-1] < P:
         raise FedboundsError(f"the run has {setting.total} rounds, less than one window of interval = {P}")
 
-    curve, errors = _along(measure, setting, horizons, P)
+    curve, errors = _along(measure, setting.at, values, samples, horizons, P)
     own = _by_letter(result, given)
-    constants, checked, notes = what_is_known(setting, chosen, result, P, horizons, frozenset(own))
-    constants |= own
-    everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=checked)
+    known = paper.known(setting, chosen, result, P, horizons, frozenset(own))
+    constants = known.constants | own
+    everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=known.found)
     at_the_end = evaluate(
         result,
         {n: _last(c, len(horizons)) for n, c in constants.items()},
         form=chosen.name,
         assume=assume,
-        checked=checked,
+        checked=known.found,
     )
-    _same_steps(at_the_end, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
+    _same_steps(at_the_end, steps.own)
     shape = horizons.shape
     return Comparison(
         result=result,
@@ -164,7 +170,7 @@ def confront(
         terms={name: np.broadcast_to(value, shape) for name, value in everywhere.terms.items()},
         valid=np.broadcast_to(everywhere.valid, shape),
         evaluation=at_the_end,
-        notes=(*setting.notes, *notes),
+        notes=(*setting.notes, *known.notes),
     )
 
 
@@ -223,8 +229,8 @@ def confront_family(
         done = moments(algorithm, problem, process, T) if run is None else run(algorithm, T)
         points.append(
             confront(
-                done, result, chosen.name, problem=problem, participation=process, interval=algorithm.interval,
-                given=given, assume=assume,
+                done, result, chosen.name, problem=problem, participation=process,
+                interval=getattr(algorithm, "interval", None), given=given, assume=assume,
             )
         )  # fmt: skip
     last = points[-1]
@@ -251,25 +257,14 @@ def prescribed_algorithm(
     local_steps: int,
     interval: int = 1,
     given: Mapping[str, Value] | None = None,
-) -> GeneralizedFedAvg:
-    """Generalized FedAvg with the step sizes that a form of a result sets for T rounds on this problem.
+) -> Algorithm:
+    """The algorithm of a result's paper with the step sizes that a form sets for T rounds on this problem.
 
     Raises:
         FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
     """
-    q = participation.matrix(rounds, np.random.default_rng()) if isinstance(participation, Recorded) else None
-    unknown = GeneralizedFedAvg(1.0, local_steps, 1.0, interval)
-    nothing = np.zeros(0)
-    setting = Setting(unknown, problem, participation, q, "", rounds, nothing, nothing, None, False, ())
-    own: dict[str, Value] = {name: 0.0 for name, letter in result.notation.items() if letter.concept in DIVERGENCES}
-    own |= _by_letter(result, given)  # divergences play no part in step sizes
-    constants, _, _ = what_is_known(setting, form, result, interval, np.array([rounds]), frozenset(own))
-    known = {n: _last(c, 1) for n, c in constants.items()} | own
-    steps = {n: float(v) for n, v in evaluate(result, known, form=form.name).prescribed.items()}
-    P = steps.get("P", float(interval))
-    if abs(P - round(P)) > STEP_AGREEMENT * P or round(P) < 1:
-        raise FedboundsError(f"{result.key} [{form.name}] sets P = {P:.6g}, which is not a whole number of rounds")
-    return GeneralizedFedAvg(steps["gamma"], local_steps, steps["eta"], round(P))
+    ahead = Ahead(problem, participation, rounds, local_steps, interval)
+    return paper_of(result).prescribed(result, form, ahead, _by_letter(result, given))
 
 
 def _measure(measure: Measure, setting: Setting) -> Measure:
@@ -278,8 +273,7 @@ def _measure(measure: Measure, setting: Setting) -> Measure:
     Raises:
         FedboundsError: the run does not measure it.
     """
-    averages = ("minimum", "average", "last")
-    if measure.of != "squared gradient norm of f" or measure.aggregate not in averages:
+    if measure.aggregate not in ("minimum", "average", "last"):
         raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {measure}")
     if measure.over not in ("rounds", "window starts"):
         raise FedboundsError(f"the run is measured over rounds or window starts, the result bounds: {measure}")
@@ -294,25 +288,37 @@ def _measure(measure: Measure, setting: Setting) -> Measure:
 
 
 def _along(
-    measure: Measure, setting: Setting, horizons: np.ndarray, interval: int
+    measure: Measure,
+    at: np.ndarray,
+    values: np.ndarray,
+    samples: np.ndarray | None,
+    horizons: np.ndarray,
+    interval: int,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The measure at each horizon, from the values recorded before it, and its standard error."""
-    at, values, errors = setting.at, setting.values, setting.errors
+    """The measure at each horizon, from the values recorded before it, and its standard error over the samples."""
     if measure.aggregate == "last":
         where = np.searchsorted(at, horizons)
-        return values[where], None if errors is None else errors[where]
+        return values[where], _standard_error(samples, where)
     if measure.over == "window starts":
         kept = at % interval == 0
-        at, values, errors = at[kept], values[kept], None if errors is None else errors[kept]
+        at, values, samples = at[kept], values[kept], None if samples is None else samples[:, kept]
         horizons = horizons - horizons % interval  # complete windows only
-    count = np.searchsorted(at, horizons)  # values recorded before T
+    last = np.searchsorted(at, horizons) - 1  # of the values recorded before T
     if measure.aggregate == "average":
-        return (np.cumsum(values) / np.arange(1, len(values) + 1))[count - 1], None
-    least = np.minimum.accumulate(values)[count - 1]
-    if errors is None:
-        return least, None
-    first_least = np.maximum.accumulate(np.where(values <= np.minimum.accumulate(values), np.arange(len(values)), 0))
-    return least, errors[first_least[count - 1]]
+        count = np.arange(1, len(values) + 1)
+        averages = None if samples is None else np.cumsum(samples, axis=1) / count
+        return (np.cumsum(values) / count)[last], _standard_error(averages, last)
+    least = np.minimum.accumulate(values)
+    first_least = np.maximum.accumulate(np.where(values <= least, np.arange(len(values)), 0))
+    return least[last], _standard_error(samples, first_least[last])
+
+
+def _standard_error(samples: np.ndarray | None, where: np.ndarray) -> np.ndarray | None:
+    """Of the mean over samples (S, R) at these places; None where nothing, or one thing, was sampled."""
+    if samples is None or len(samples) < 2:
+        return None
+    with np.errstate(invalid="ignore"):
+        return (samples.std(axis=0, ddof=1) / len(samples) ** 0.5)[where]
 
 
 def _by_letter(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:
@@ -330,10 +336,13 @@ def _last(value: Value, horizons: int) -> Value:
 
 def _same_steps(evaluation: Evaluation, own: Mapping[str, float]) -> None:
     """Refuse a run with other step sizes than those that the result sets."""
-    for name, value in evaluation.prescribed.items():
-        prescribed = float(value)
-        if abs(own[name] - prescribed) > STEP_AGREEMENT * abs(prescribed):
+    prescribed = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
+    key = evaluation.result.key
+    for name in sorted(prescribed.keys() - own.keys()):
+        raise FedboundsError(f"{key} sets {name} = {prescribed[name]:.12g}, and the run has no {name}")
+    for name, value in prescribed.items():
+        if abs(own[name] - value) > STEP_AGREEMENT * abs(value):
             raise FedboundsError(
-                f"{evaluation.result.key} sets {name} = {prescribed:.12g} for this number of rounds, the run has "
-                f"{own[name]:.12g}; confront_family makes runs with its step sizes"
+                f"{key} sets {name} = {value:.12g} for this number of rounds, the run has {own[name]:.12g}; "
+                "confront_family makes runs with its step sizes"
             )

@@ -1,28 +1,26 @@
-"""Labelled images from files in their official formats; scikit-learn's bundled digits need no file at all.
+"""Labelled images from local files in their official formats; scikit-learn's bundled digits need no file at all.
 
-Nothing is downloaded and nothing is unpickled. Every size that a file declares is checked before it is believed.
+Nothing is downloaded and nothing is unpickled.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
-import zlib
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
 
 import numpy as np
 
 from bounds.errors import FedboundsError, MissingExtra, unknown_name
+from empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn
 
-_LARGEST = 256 * 2**20  # bytes of one file once unpacked; the largest official one has 47 MB
-_CIFAR_RECORD = 1 + 3 * 32 * 32
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html (the binary version)"
+_SVHN = "http://ufldl.stanford.edu/housenumbers (format 2, cropped digits)"
+_CINIC = "https://github.com/BayesWatch/cinic-10"
+_CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +49,17 @@ class Dataset:
         channels, height, width = self.train_images.shape[1:]
         return int(channels), int(height), int(width)
 
-    def standardised(self) -> tuple[np.ndarray, np.ndarray]:
-        """Training and test images as float32 with mean 0 and deviation 1 in each channel of the training images."""
+    @property
+    def standardisation(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and deviation of each channel of the training images, float32 (1, channels, 1, 1); never divide by 0."""
         axes = (0, 2, 3)
         mean = self.train_images.mean(axes, dtype=np.float64, keepdims=True)
         deviation = self.train_images.std(axes, dtype=np.float64, keepdims=True)
-        shift, scale = mean.astype(np.float32), np.where(deviation > 0, deviation, 1.0).astype(np.float32)
+        return mean.astype(np.float32), np.where(deviation > 0, deviation, 1.0).astype(np.float32)
+
+    def standardised(self) -> tuple[np.ndarray, np.ndarray]:
+        """Training and test images as float32 with mean 0 and deviation 1 in each channel of the training images."""
+        shift, scale = self.standardisation
         return (self.train_images - shift) / scale, (self.test_images - shift) / scale
 
 
@@ -70,13 +73,20 @@ def checksum(dataset: Dataset) -> str:
 
 
 def load_dataset(name: str = "digits", data: str | os.PathLike[str] | None = None) -> Dataset:
-    """A data set by name: `digits`, `fashion-mnist` or `cifar-10`.
+    """A data set by name: `digits`, `fashion-mnist`, `cifar-10`, `svhn`, `cifar-100` or `cinic-10`.
+
+    | name | folder | files | training, test |
+    |---|---|---|---|
+    | `digits` | none | bundled with scikit-learn | 1,442, 355 |
+    | `fashion-mnist` | `fashion-mnist/` or `FashionMNIST/raw/` | four IDX files, gzipped or not | 60,000, 10,000 |
+    | `cifar-10` | `cifar-10-batches-bin/` | the binary version | 50,000, 10,000 |
+    | `cifar-100` | `cifar-100-binary/` | the binary version; the labels are the 100 fine ones | 50,000, 10,000 |
+    | `svhn` | `svhn/` or `SVHN/` | `train_32x32.mat`, `test_32x32.mat` (not the extra ones) | 73,257, 26,032 |
+    | `cinic-10` | `cinic-10/` or `CINIC-10/` | `train/CLASS/*.png`, `test/CLASS/*.png` (not `valid`) | 90,000, 90,000 |
 
     Args:
         name: which one.
-        data: the folder that holds the files; if not given, the environment variable FEDBOUNDS_DATA, else `./data`.
-            FashionMNIST's four IDX files (gzipped or not) lie in `fashion-mnist/` or `FashionMNIST/raw/` there, the
-            binary version of CIFAR-10 in `cifar-10-batches-bin/`.
+        data: the folder that holds these folders; if not given, the environment variable FEDBOUNDS_DATA, else `./data`.
 
     Raises:
         FedboundsError: an unknown name; a file that is missing (which, where it comes from, where to put it), too
@@ -116,7 +126,7 @@ def _fashion_mnist(data: Path) -> Dataset:
         images, labels = read_idx(images_path, 3), read_idx(labels_path, 1).astype(np.int64)
         if len(images) != len(labels):
             raise FedboundsError(f"{labels_path}: {len(labels)} labels for {len(images)} images in {images_path.name}")
-        _check_labels(labels_path, labels)
+        check_labels(labels_path, labels, 10)
         parts += [images[:, None], labels]
     if parts[0].shape[1:] != parts[2].shape[1:]:
         sizes = " and ".join("x".join(map(str, part.shape[2:])) for part in (parts[0], parts[2]))
@@ -127,70 +137,45 @@ def _fashion_mnist(data: Path) -> Dataset:
 def _cifar10(data: Path) -> Dataset:
     folders = [data / "cifar-10-batches-bin"]
     names = [f"data_batch_{i}.bin" for i in range(1, 6)] + ["test_batch.bin"]
-    batches = [read_cifar10(_find(folders, name, _CIFAR, packed=False)) for name in names]
+    batches = [read_cifar(_find(folders, name, _CIFAR, packed=False), 10) for name in names]
     train_images = np.concatenate([images for images, _ in batches[:5]])
     train_labels = np.concatenate([labels for _, labels in batches[:5]])
     return Dataset("cifar-10", train_images, train_labels, *batches[5], 10)
+
+
+def _cifar100(data: Path) -> Dataset:
+    folders = [data / "cifar-100-binary"]
+    paths = [_find(folders, name, _CIFAR, packed=False) for name in ("train.bin", "test.bin")]
+    return Dataset("cifar-100", *read_cifar(paths[0], 100, labels=2), *read_cifar(paths[1], 100, labels=2), 100)
+
+
+def _svhn(data: Path) -> Dataset:
+    folders = [data / "svhn", data / "SVHN"]
+    paths = [_find(folders, f"{split}_32x32.mat", _SVHN, packed=False) for split in ("train", "test")]
+    return Dataset("svhn", *read_svhn(paths[0]), *read_svhn(paths[1]), 10)
+
+
+def _cinic10(data: Path) -> Dataset:
+    folders = [data / "cinic-10", data / "CINIC-10"]
+    home = next((folder for folder in folders if folder.is_dir()), folders[0])
+    parts: list[np.ndarray] = []
+    for split in ("train", "test"):
+        classes = [home / split / name for name in _CINIC_CLASSES]
+        for place in classes:
+            if not place.is_dir():
+                raise _missing(f"folder {split}/{place.name}", _CINIC, home)
+        parts += read_png_folder(classes, 32)
+    return Dataset("cinic-10", parts[0], parts[1], parts[2], parts[3], 10)
 
 
 _LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
     "digits": _digits,
     "fashion-mnist": _fashion_mnist,
     "cifar-10": _cifar10,
+    "cifar-100": _cifar100,
+    "svhn": _svhn,
+    "cinic-10": _cinic10,
 }
-
-
-def read_idx(path: Path, dimensions: int) -> np.ndarray:
-    """An array of bytes in IDX format, gzipped if the name ends in `.gz`.
-
-    The format: two zero bytes, the type (8: unsigned byte), the number of dimensions, each dimension as a big-endian
-    32-bit integer, then the data, last index fastest.
-
-    Raises:
-        FedboundsError: not this format, another number of dimensions, cut short, too long, too large.
-    """
-    with _opened(path) as file:
-        header = _read(path, file, 4 + 4 * dimensions)
-        if header[:3] != b"\0\0\x08" or header[3] != dimensions:
-            raise FedboundsError(
-                f"{path}: not an IDX file of unsigned bytes in {dimensions} dimensions "
-                f"(starts with {header[:4].hex()}, must be 000008{dimensions:02x})"
-            )
-        shape = tuple(int(n) for n in np.frombuffer(header, dtype=">u4", offset=4))
-        size = 1
-        for n in shape:
-            size *= n
-        if not 0 < size <= _LARGEST:
-            raise FedboundsError(f"{path}: declares {shape}, {size} bytes; must be between 1 and {_LARGEST}")
-        content = _read(path, file, size)
-        if file.read(1):
-            raise FedboundsError(f"{path}: longer than the {size} bytes it declares")
-    return np.frombuffer(content, dtype=np.uint8).reshape(shape)
-
-
-def read_cifar10(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Images `(samples, 3, 32, 32)` and labels of one file of the binary version: records of 1 + 3,072 bytes.
-
-    Raises:
-        FedboundsError: not a whole number of records, too large, a label above 9.
-    """
-    with _opened(path) as file:
-        content = file.read(_LARGEST + 1)
-    if not 0 < len(content) <= _LARGEST or len(content) % _CIFAR_RECORD:
-        size = f"over {_LARGEST}" if len(content) > _LARGEST else str(len(content))
-        raise FedboundsError(
-            f"{path}: {size} bytes; must be a positive multiple of {_CIFAR_RECORD}, at most {_LARGEST}"
-        )
-    records = np.frombuffer(content, dtype=np.uint8).reshape(-1, _CIFAR_RECORD)
-    labels = records[:, 0].astype(np.int64)
-    _check_labels(path, labels)
-    return np.ascontiguousarray(records[:, 1:]).reshape(-1, 3, 32, 32), labels
-
-
-def _check_labels(path: Path, labels: np.ndarray) -> None:
-    if labels.max() > 9:
-        where = int(labels.argmax())
-        raise FedboundsError(f"{path}: label {labels[where]} of sample {where} is outside 0..9")
 
 
 def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> Path:
@@ -198,23 +183,8 @@ def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> P
         for path in [folder / name, folder / f"{name}.gz"][: 1 + packed]:
             if path.is_file():
                 return path
-    wanted = f"{name} or {name}.gz" if packed else name
-    raise FedboundsError(f"missing file {wanted}: get it from {source} and put it into {folders[0].absolute()}")
+    raise _missing(f"file {name} or {name}.gz" if packed else f"file {name}", source, folders[0])
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[BinaryIO]:
-    """The file, unpacked if need be; everything that goes wrong while reading it becomes one line."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield cast(BinaryIO, file)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FedboundsError(f"{path}: cannot be read, damaged or cut short ({reason})") from None
-
-
-def _read(path: Path, file: BinaryIO, size: int) -> bytes:
-    content = file.read(size)
-    if len(content) < size:
-        raise FedboundsError(f"{path}: cut short, {len(content)} of {size} bytes where they were expected")
-    return content
+def _missing(what: str, source: str, folder: Path) -> FedboundsError:
+    return FedboundsError(f"missing {what}: get it from {source} and put it into {folder.absolute()}")

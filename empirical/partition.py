@@ -1,4 +1,4 @@
-"""Which client holds which sample: by majority class, or Dirichlet."""
+"""Which client holds which sample: by majority class, or Dirichlet over clients or over classes."""
 
 from __future__ import annotations
 
@@ -145,9 +145,63 @@ def dirichlet_partition(labels: np.ndarray, clients: int, rng: np.random.Generat
         assignment[rng.choice(np.flatnonzero(assignment == giver))] = empty
         held[giver] -= 1
         held[empty] += 1
-    counts = np.zeros((clients, classes), dtype=np.int64)
+    return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
+
+
+def class_mix_partition(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float = 0.1) -> Partition:
+    r"""Each client draws its own mix of classes $\kappa_n\sim\mathrm{Dir}(\alpha,\dots,\alpha)$; all hold equally many.
+
+    Samples are dealt in turn: client 0, 1, ..., and again; each time a class is drawn from the client's mix, restricted
+    to classes of which samples are left, and one of these goes to the client. Sizes differ by at most one. As classes
+    run out, what a client holds departs from its mix; `class_counts` says what it holds.
+
+    Args:
+        labels: the class of each sample, `(samples,)`, from 0.
+        clients: at most as many as there are samples.
+        rng: the only source of randomness.
+        alpha: > 0; small values give each client few classes.
+
+    Raises:
+        FedboundsError: more clients than samples, a value outside its range.
+
+    Example:
+        >>> partition = class_mix_partition(np.arange(60) % 3, 6, np.random.default_rng(0), alpha=0.1)
+        >>> partition.sizes.tolist(), class_counts(partition.assignment, np.arange(60) % 3, 6)[0].tolist()
+        ([10, 10, 10, 10, 10, 10], [2, 1, 7])
+
+    Source: Wang & Ji 2024, Appendix C.6 (the mixes; how samples are dealt is not said there).
+    """
+    _check_range("alpha", alpha, 1e-3 <= alpha < float("inf"), "at least 0.001 and finite")
+    if not 1 <= clients <= len(labels):
+        raise FedboundsError(f"clients = {clients} must be between 1 and the number of samples, {len(labels)}")
+    classes = int(labels.max()) + 1
+    mixes = rng.dirichlet(np.full(classes, alpha), clients)
+    decks = [rng.permutation(np.flatnonzero(labels == label)).tolist() for label in range(classes)]
+    open_mixes = mixes.cumsum(axis=1)
+    assignment = np.empty(len(labels), dtype=np.int64)
+    for turn, u in enumerate(rng.random(len(labels))):
+        client = turn % clients
+        ends = open_mixes[client]
+        if ends[-1] <= 0:  # nothing left of all its classes: any class that is left, by how much is left of it
+            ends = np.cumsum([len(deck) for deck in decks])
+        label = int(np.searchsorted(ends, u * ends[-1], side="right"))
+        assignment[decks[label].pop()] = client
+        if not decks[label]:
+            mixes[:, label] = 0
+            open_mixes = mixes.cumsum(axis=1)
+    return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
+
+
+def class_counts(assignment: np.ndarray, labels: np.ndarray, clients: int) -> np.ndarray:
+    """How many samples of each class each client holds, `(clients, classes)`.
+
+    Example:
+        >>> class_counts(np.array([0, 0, 1]), np.array([1, 1, 0]), 2).tolist()
+        [[0, 2], [1, 0]]
+    """
+    counts = np.zeros((clients, int(labels.max()) + 1), dtype=np.int64)
     np.add.at(counts, (assignment, labels), 1)
-    return Partition(assignment, counts.argmax(1))
+    return counts
 
 
 def _check_range(name: str, value: float, legal: bool, text: str) -> None:

@@ -12,8 +12,8 @@ import torch
 from bounds.checks import check_count, quote
 from bounds.constants import SUM_TOLERANCE
 from bounds.errors import FedboundsError
-from empirical.algorithms import Algorithm
-from empirical.engines import Cohort, choose_engine
+from empirical.algorithms import Algorithm, Cohort
+from empirical.engines import choose_engine
 from empirical.participation import Process, Recorded, Round
 from empirical.problems import Problem
 from empirical.streams import Streams
@@ -78,16 +78,17 @@ def simulate(
     process = _process(participation, problem, total)
     runs = _Runs(process, _streams(seeds, streams), total, record_participation)
     record = _Record(problem, runs, total, check_count("record_every", record_every), record_models)
-    walks = [choose_engine(engine, problem, phase) for phase, _ in schedule]
+    knowing = [(phase.informed(process), length) for phase, length in schedule]
+    walks = [choose_engine(engine, problem, phase) for phase, _ in knowing]
 
     models = torch.stack([problem.initial_point(own.generator("initialisation")) for own in runs.streams])
     (models,) = record.add(0, models, (models,), {})
     done = 0
-    for (phase, length), walk in zip(schedule, walks, strict=True):
+    for (phase, length), walk in zip(knowing, walks, strict=True):
         state = phase.init(models, problem.clients)
         for t in range(length):
             if len(runs.active):
-                cohort = runs.cohort(phase, t, done)
+                cohort = runs.cohort(phase, state, t, done)
                 report = walk.round(phase.model(state), cohort, done, runs.under_way)
                 state = phase.server_update(state, t, report)
             done += 1
@@ -129,8 +130,8 @@ class _Runs:
         self.diverged_at = np.full(len(streams), -1)
         self.taken_part: list[tuple[np.ndarray, ...]] = []
 
-    def cohort(self, algorithm: Algorithm, of_phase: int, t: int) -> Cohort:
-        """Who computes in round t, which is round `of_phase` of an algorithm's phase."""
+    def cohort(self, algorithm: Algorithm, state: Any, of_phase: int, t: int) -> Cohort:
+        """Who computes in round t, which is round `of_phase` of an algorithm's phase, in this state."""
         try:
             if len(self.iterators) == 1:
                 drawn = [next(self.iterators[0])] * len(self.active)
@@ -146,8 +147,7 @@ class _Runs:
         if self.sparse:
             when = np.full(len(present.clients), t)
             self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
-        rounds = [algorithm.cohort(of_phase, each, self.process.clients) for each in drawn]
-        cohort = present if all(a is b for a, b in zip(rounds, drawn, strict=True)) else Cohort.of(rounds)
+        cohort = algorithm.cohort(state, of_phase, present, self.process.clients)
         self.computed[self.active] += cohort.counts
         return cohort
 
@@ -195,8 +195,8 @@ class _Record:
             return state
         self.count({name: value[~torch.from_numpy(finite)] for name, value in counts.items()}, runs.active[~finite])
         runs.keep(finite, t)
-        rows = torch.from_numpy(np.flatnonzero(finite)).to(models.device)
-        return tuple(values[rows] for values in state)
+        rows = torch.from_numpy(np.flatnonzero(finite))
+        return tuple(values[rows.to(values.device)] for values in state)
 
     def count(self, counts: Mapping[str, torch.Tensor], seeds: np.ndarray) -> None:
         """Adds what an algorithm counted in a phase, for these seeds."""

@@ -21,11 +21,15 @@ import numpy as np
 from bounds.errors import MissingExtra
 from bounds.symbols import Constant
 from empirical.invariants.cases import Case, PlainProblem
+from empirical.invariants.weights import WeightCase
 from empirical.participation import (
     Bernoulli,
     Cyclic,
+    CyclicClients,
+    CyclicFromInactive,
     Full,
     GroupMarkov,
+    Markovian,
     PeriodicGroups,
     Permutation,
     Process,
@@ -202,7 +206,11 @@ def processes(draw: st.DrawFn, clients: int | None = None, *, unit_sum: bool = F
     if groups > 1:
         kinds.append(st.builds(GroupMarkov, st.just(N), groups=st.just(groups), leave=fractions))
     if not unit_sum:
-        kinds.append(st.builds(Bernoulli, st.just(N), st.lists(fractions, min_size=N, max_size=N), flags))
+        each = st.lists(fractions, min_size=N, max_size=N)
+        kinds.append(st.builds(Bernoulli, st.just(N), each, flags))
+        kinds.append(st.builds(Markovian, st.just(N), each, st.sampled_from([0.5, 1.0, 0.05])))
+        kinds.append(st.builds(CyclicClients, st.just(N), each, slots))
+        kinds.append(st.builds(CyclicFromInactive, st.just(N), each, slots))
     return draw(st.one_of(kinds))
 
 
@@ -295,3 +303,17 @@ def cases(
         multiplier=draw(st.sampled_from(multipliers)),
         interval=P,
     )
+
+
+@st.composite
+def weight_cases(draw: st.DrawFn) -> WeightCase:
+    """Records of participation for `empirical.invariants.check_weights`: up to 8 rounds, 2 clients and any cut-off.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(weight_cases(), lambda case: case.participated.sum() == 2).participated.astype(int).tolist()
+        [[1, 1]]
+    """
+    T, N = draw(st.integers(1, 8)), draw(st.integers(1, 2))
+    present = draw(st.lists(st.booleans(), min_size=T * N, max_size=T * N))
+    return WeightCase(np.reshape(present, (T, N)), draw(st.sampled_from([2, 3, 5, 1, 20, np.inf])))

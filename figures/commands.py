@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,7 +15,8 @@ from bounds.errors import FedboundsError, MissingExtra, unknown_name
 if TYPE_CHECKING:
     from figures.picture import Picture
 
-PAPER = "arbitrary-participation"
+# paper -> the package of its figures: `drawing` with Room, FIGURES and draw, `claims` with all_claims
+PAPERS = {"arbitrary-participation": "figures.arbitrary_participation", "fedau": "figures.fedau"}
 workers_option = click.option(
     "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
 )
@@ -26,9 +26,10 @@ workers_option = click.option(
 @click.argument("name", metavar="NAME|SPEC.toml")
 @click.option("--out", required=True, metavar="F", type=click.Path(), help="A file (.png, .pdf, .svg), or a directory.")
 @click.option("--results", metavar="DIR", type=click.Path(), default="results", show_default=True, help="Kept runs.")
-@click.option("--dataset", default="digits", show_default=True, help="digits, fashion-mnist or cifar-10.")
+@click.option("--dataset", default="digits", show_default=True, help="digits, or one of the paper's.")
 @click.option("--data", metavar="DIR", type=click.Path(), help="Where the data set's official files are.")
-@click.option("--network", help="mlp, cnn, cnn-cifar or linear (default: mlp on digits, else the paper's).")
+@click.option("--network", help="mlp, linear or a CNN (default: mlp on digits, else the paper's).")
+@click.option("--full", is_flag=True, help="The paper's own numbers of clients, rounds and seeds; takes days.")
 @click.option("--metric", default="train_loss", show_default=True, help="What to draw from SPEC.toml.")
 @workers_option
 @json_option
@@ -39,6 +40,7 @@ def figure(
     dataset: str,
     data: str | None,
     network: str | None,
+    full: bool,
     metric: str,
     workers: int,
     as_json: bool,
@@ -47,62 +49,62 @@ def figure(
 
     \b
     fedbounds figure arbitrary-participation/figure-b.2 --out toy.png
-    fedbounds figure arbitrary-participation --out gallery --workers 2      every figure and the claims table
+    fedbounds figure fedau --out gallery --workers 2          every figure and the claims table of a paper
     fedbounds figure examples/sweep.toml --metric gradient_norm_squared --out sweep.svg
     """
     written: list[Path] = []
     if name.endswith(".toml"):
         written += sweep_picture(name, metric, Path(results), workers).save(out)
-    elif name.partition("/")[0] != PAPER:
-        raise unknown_name("figure", name, [PAPER, *(f"{PAPER}/{one}" for one in _names())])
     else:
-        written += _paper(name.partition("/")[2], Path(out), Path(results), dataset, data, network, workers)
+        paper, _, which = name.partition("/")
+        if paper not in PAPERS:
+            raise unknown_name("figure", name, [*PAPERS, *(f"{one}/{f}" for one in PAPERS for f in _names(one))])
+        written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers)
     if as_json:
         emit("figure", {"written": [str(path) for path in written]})
     else:
         click.echo("\n".join(f"written {path}" for path in written))
 
 
-def _names() -> list[str]:
-    from figures.arbitrary_participation.drawing import FIGURES
+def _part(paper: str, part: str) -> ModuleType:
+    try:
+        return import_module(f"{PAPERS[paper]}.{part}")
+    except ModuleNotFoundError as error:
+        raise MissingExtra("empirical", error.name or "torch") from None
 
-    return [*FIGURES, "claims"]
+
+def _names(paper: str) -> list[str]:
+    return [*_part(paper, "drawing").FIGURES, "claims"]
 
 
 def _paper(
-    which: str, out: Path, results: Path, dataset: str, data: str | None, network: str | None, workers: int
+    paper: str,
+    which: str,
+    out: Path,
+    results: Path,
+    dataset: str,
+    data: str | None,
+    network: str | None,
+    full: bool,
+    workers: int,
 ) -> list[Path]:
-    """One figure, the claims, or everything of the first paper."""
-    try:
-        from empirical.commands import progress_bar
-        from figures.arbitrary_participation.claims import all_claims
-        from figures.arbitrary_participation.drawing import FIGURES, Room, draw
-    except ModuleNotFoundError as error:
-        raise MissingExtra("empirical", error.name or "torch") from None
-    if which and which not in _names():
-        raise unknown_name(f"figure of {PAPER}", which, _names())
+    """One figure, the claims, or everything of a paper."""
+    drawing, claims = _part(paper, "drawing"), _part(paper, "claims")
+    from empirical.commands import progress_bar
+    from figures.claims import write_claims
+
+    if which and which not in _names(paper):
+        raise unknown_name(f"figure of {paper}", which, _names(paper))
     with progress_bar("runs") as progress:
-        room = Room(results, dataset, data, network, workers, progress=progress)
+        room = drawing.Room(results, dataset, data, network, workers, progress=progress, full=full)
         if which == "claims":
-            return [write_claims(all_claims(room), out if out.suffix == ".csv" else out / "claims.csv")]
+            return [write_claims(claims.all_claims(room), out if out.suffix == ".csv" else out / "claims.csv")]
         if which:
-            return draw(room, which).save(out)
+            return drawing.draw(room, which).save(out)
         if out.suffix:
             raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
-        written = [path for one in FIGURES for path in draw(room, one).save(out / f"{one}.png")]
-        return [*written, write_claims(all_claims(room), out / "claims.csv")]
-
-
-def write_claims(claims: Sequence[Any], path: Path) -> Path:
-    """The table of claims as CSV, atomically."""
-    from bounds.atomic import write_file
-
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["source", "claim", "measured", "verdict"])
-    writer.writerows(claim.row for claim in claims)
-    write_file(path, text.getvalue().encode())
-    return path
+        written = [path for one in drawing.FIGURES for path in drawing.draw(room, one).save(out / f"{one}.png")]
+        return [*written, write_claims(claims.all_claims(room), out / "claims.csv")]
 
 
 def sweep_picture(spec: str, metric: str, results: Path, workers: int) -> Picture:

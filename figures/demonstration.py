@@ -15,12 +15,13 @@ from empirical.moments import moments
 from empirical.participation import PeriodicGroups
 from empirical.problems import random_quadratic
 from empirical.sweep.executor import Progress
-from figures.arbitrary_participation.claims import Claim, level, ordering
-from figures.arbitrary_participation.drawing import Room, Traces, convergence
+from figures.arbitrary_participation.claims import ordering
+from figures.arbitrary_participation.drawing import Room
 from figures.arbitrary_participation.experiments import DEMO, Scale
-from figures.commands import write_claims
+from figures.claims import Claim, level, write_claims
 from figures.overlay import overlay
 from figures.participation import participation_timeline
+from figures.room import Traces, convergence
 from figures.theory import breakdown
 
 THEOREM = "arbitrary-participation/theorem-3.1"

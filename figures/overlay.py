@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from figures.picture import BOUND, COLOURS, CROSSED, Curve, Picture, styled
+from figures.picture import BOUND, COLOURS, CROSSED, DASHES, Curve, Picture, styled
 from figures.theory import HATCHES, conditions_in_words
 
 if TYPE_CHECKING:
@@ -38,10 +39,8 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
     """
     c = comparison
     T = c.rounds.astype(float)
-    dot = "o" if len(T) == 1 else ""
     order = sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
     order = [name for name in order if (c.terms[name] > 0).any()]
-    crossed = c.measured > c.bound
     with styled():
         figure = Figure(figsize=(6.6, 4.6))
         axes = figure.subplots()
@@ -55,29 +54,14 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
             axes.fill_between(T, below, above, color=COLOURS[i % len(COLOURS)], alpha=0.28, linewidth=0,
                               hatch=HATCHES[i % len(HATCHES)], label=name)  # fmt: skip
             below = above
-        axes.plot(T, np.where(c.valid, c.bound, np.nan), color=BOUND, label="bound", marker=dot)
-        if not c.valid.all():
-            axes.plot(T, np.where(c.valid, np.nan, c.bound), color=BOUND, linestyle=":", label="a condition fails")
-        axes.plot(
-            T, c.measured, color=COLOURS[0], linestyle="--", linewidth=2, label=f"measured ({c.label})", marker=dot
-        )
-        if c.standard_error is not None:
-            low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
-            axes.fill_between(T, np.maximum(low, floor), high, color=COLOURS[0], alpha=0.2, linewidth=0)
-        if crossed.any():
-            axes.plot(T, np.where(crossed, c.measured, np.nan), color=CROSSED, linewidth=3, label="crossed",
-                      marker="x")  # fmt: skip
+        _draw_bound(axes, c, "bound")
+        _draw_measured(axes, c, floor)
         axes.set_ylim(bottom=floor)
         axes.set_xlabel("number of rounds $T$")
         axes.set_ylabel(f"squared gradient norm ({c.measure.dimension})")
         axes.set_title(title or f"{c.result.source} [{c.form.name}]")
         figure.legend(loc="outside lower center", ncols=3)
-    tightest = float(np.max(c.ratio))
-    crossing = (
-        f"Crossed at {int(crossed.sum())} of {len(T)} T, first T = {int(c.crossings[0])}."
-        if crossed.any()
-        else f"Never crossed; measured over bound at most {tightest:.3g}."
-    )
+    crossing = _crossing(c)
     constants = ", ".join(f"{name} = {_short(k.value)} ({k.source})" for name, k in c.constants.items())
     return Picture(
         figure,
@@ -97,6 +81,116 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
             "constants": {n: {"value": k.value, "source": k.source, "note": k.note} for n, k in c.constants.items()},
         },
     )
+
+
+def overlays(rows: Mapping[str, Mapping[str, Sequence[Comparison]]], *, title: str, caption: str = "") -> Picture:
+    r"""Several runs, each under several forms of a result, in a grid of panels; a column shares its axes.
+
+    In each panel the measured left-hand side, the bounds, and the largest ratio of the two for each form, of those T
+    at which the conditions hold.
+
+    Args:
+        rows: row to (panel to the comparisons of one run with several forms); every row has the same panels.
+        title: above the picture.
+        caption: what a reader must know beside the bounds and the crossings.
+    """
+    columns = list(next(iter(rows.values())))
+    flat = {(row, panel): forms for row, group in rows.items() for panel, forms in group.items()}
+    everything = [c for forms in flat.values() for c in forms]
+    floor = min(float(c.measured[c.measured > 0].min(initial=np.inf)) for c in everything) / 3
+    with styled():
+        figure = Figure(figsize=(max(4.8, 2.7 * len(columns)), 0.9 + 2.5 * len(rows)))
+        grid = figure.subplots(len(rows), len(columns), squeeze=False, sharex=True, sharey="col")
+        for (row, panel), axes in zip(flat, grid.ravel(), strict=True):
+            forms = flat[row, panel]
+            axes.set_yscale("log")
+            axes.set_xscale("log")
+            for k, c in enumerate(forms):
+                _draw_bound(axes, c, f"bound [{c.form.name}]", COLOURS[(1 + k) % len(COLOURS)] if k else BOUND, k)
+            _draw_measured(axes, forms[0], floor)
+            words = "measured / bound at most\n" + "\n".join(f"{_ratio(c)} [{c.form.name}]" for c in forms)
+            axes.text(0.97, 0.97, words, transform=axes.transAxes, fontsize=7, va="top", ha="right")
+            axes.set_title(f"{row}, {panel}" if row else panel, fontsize=9)
+        for panel, axes in zip(columns, grid[0], strict=True):
+            highest = max(float(c.bound.max()) for group in rows.values() for c in group[panel])
+            axes.set_ylim(floor, 30 * highest)  # room for the words
+        for axes in grid[-1]:
+            axes.set_xlabel("number of rounds $T$")
+        for axes in grid[:, 0]:
+            axes.set_ylabel(f"squared gradient norm ({everything[0].measure.dimension})", fontsize=8)
+        handles: dict[str, Any] = {}
+        for axes in grid.ravel():
+            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(4, len(handles)))
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    said = [
+        f"{', '.join(filter(None, place))} [{c.form.name}]: {_crossing(c)} {conditions_in_words(c.evaluation)}"
+        for place, forms in flat.items()
+        for c in forms
+    ]
+    data = []
+    for place, forms in flat.items():
+        name, first = ", ".join(filter(None, place)), forms[0]
+        T = first.rounds.astype(float)
+        error = None if first.standard_error is None else 2 * first.standard_error
+        low, high = (None, None) if error is None else (first.measured - error, first.measured + error)
+        data.append(Curve(f"{name}: measured ({first.label})", T, first.measured, low, high))
+        data += [Curve(f"{name}: bound [{c.form.name}]", T, c.bound) for c in forms]
+    crossings = sum(len(c.crossings) for c in everything)
+    return Picture(
+        figure,
+        f"{everything[0].measure} against {everything[0].result.source}. {caption} {' '.join(said)}".strip(),
+        f"{len(flat)} panels of a measured curve under {len(next(iter(flat.values())))} bounds; {crossings} crossings.",
+        data,
+        {
+            ", ".join(filter(None, place)): {
+                c.form.name: {
+                    "result": c.result.key,
+                    "guarantee": c.guarantee,
+                    "why_not": list(c.why_not),
+                    "ratio": float(c.ratio[-1]),
+                    "constants": {n: {"value": k.value, "source": k.source} for n, k in c.constants.items()},
+                }
+                for c in forms
+            }
+            for place, forms in flat.items()
+        },
+    )
+
+
+def _draw_measured(axes: Any, c: Comparison, floor: float) -> None:
+    """The measured curve with a band of two standard errors, red where it crosses the bound."""
+    T = c.rounds.astype(float)
+    dot = "o" if len(T) == 1 else ""
+    label = f"measured ({c.label})"
+    axes.plot(T, c.measured, color=COLOURS[0], linestyle="--", linewidth=2, label=label, marker=dot)
+    if c.standard_error is not None:
+        low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
+        axes.fill_between(T, np.maximum(low, floor), high, color=COLOURS[0], alpha=0.2, linewidth=0)
+    crossed = c.measured > c.bound
+    if crossed.any():
+        axes.plot(T, np.where(crossed, c.measured, np.nan), color=CROSSED, linewidth=3, label="crossed", marker="x")
+
+
+def _draw_bound(axes: Any, c: Comparison, label: str, color: str = BOUND, dash: int = 0) -> None:
+    """The bound, dotted where a condition fails."""
+    T = c.rounds.astype(float)
+    dot = "o" if len(T) == 1 else ""
+    axes.plot(T, np.where(c.valid, c.bound, np.nan), color=color, label=label, marker=dot, linestyle=DASHES[dash])
+    if not c.valid.all():
+        axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=":", label="a condition fails")
+
+
+def _crossing(c: Comparison) -> str:
+    """Where the bound is crossed, or how close it comes."""
+    if c.crossings.size:
+        return f"Crossed at {len(c.crossings)} of {len(c.rounds)} T, first T = {int(c.crossings[0])}."
+    return f"Never crossed; measured over bound at most {float(np.max(c.ratio)):.3g}."
+
+
+def _ratio(c: Comparison) -> str:
+    """The largest ratio of measured to bound where the conditions hold."""
+    return f"{float(np.max(c.ratio[c.valid])):.2g}" if c.valid.any() else "a condition fails"
 
 
 def _short(value: object) -> str:

@@ -22,7 +22,7 @@ EVERYTHING = [
 
 # What a layer may import beside the standard library; each layer may also import what the one below it may.
 BOUNDS = {"bounds", "numpy", "scipy", "sympy", "mpmath", "click", "rich", "z3", "flint"}
-EMPIRICAL = BOUNDS | {"empirical", "torch", "sklearn", "xarray", "pandas", "hypothesis"}
+EMPIRICAL = BOUNDS | {"empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis"}
 FIGURES = EMPIRICAL | {"figures", "matplotlib", "mpl_toolkits"}
 ALLOWED = {"bounds": BOUNDS, "empirical": EMPIRICAL, "figures": FIGURES}
 

@@ -35,3 +35,16 @@ def test_a_command_that_has_no_mathml_stops_the_build(hook):
 def test_no_page_fetches_a_script_a_style_or_a_font():
     config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert "://" not in config and re.search(r"^  font: false", config, re.MULTILINE)
+
+
+@pytest.mark.parametrize("paper", [path.name for path in (ROOT / "docs" / "gallery").iterdir() if path.is_dir()])
+def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper):
+    spec = importlib.util.spec_from_file_location("modules", ROOT / "docs" / "hooks" / "modules.py")
+    modules = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(modules)
+    page = modules.on_page_markdown(f"# Gallery\n\n::: claims {paper}\n\n::: gallery {paper}\n")
+    folder = ROOT / "docs" / "gallery" / paper
+    assert page.count("](gallery/") == len(list(folder.glob("*.png"))) > 0
+    verdicts = [line for line in page.splitlines() if line.endswith(("| agrees |", "| does not agree |"))]
+    assert len(verdicts) == len((folder / "claims.csv").read_text(encoding="utf-8").splitlines()) - 1
+    assert f"::: claims {paper}" in (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")

@@ -25,6 +25,7 @@ GAUGES: Mapping[str, tuple[int, int]] = {
     "strong_convexity": (1, -2),
     "strong_concavity": (1, -2),
     "initial_gap": (1, 0),
+    "weighted_initial_gap": (1, 0),
     "initial_dual_gap": (1, 0),
     "function_heterogeneity": (1, 0),
     "window_decrease": (1, 0),
@@ -43,6 +44,9 @@ GAUGES: Mapping[str, tuple[int, int]] = {
     "participation_divergence": (1, -1),
     "window_divergence": (1, -1),
     "step_scale": (-1, 1),
+    "local_step_scale": (-1, 2),
+    "global_step_scale": (-1, 2),
+    "weighted_divergence": (1, -1),
 }
 GAUGE_NAMES = ("f -> a f", "x -> b x")
 DIGITS, POINTS, ATTEMPTS, TOLERANCE = 30, 2, 20, sp.Rational(1, 10**20)

@@ -1,12 +1,15 @@
 """A hook of mkdocs: the lines of a page that stand for many.
 
-`::: bounds.* but bounds.commands` becomes the reference of every public module of `bounds`, and
-`::: results arbitrary-participation` becomes that paper's results, typeset from the objects themselves. So neither
+`::: bounds.* but bounds.commands` becomes the reference of every public module of `bounds`,
+`::: results arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
+table of that paper's claims as it was last measured, and `::: gallery fedau` its figures with their captions. So no
 list can forget one.
 """
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -19,13 +22,16 @@ from bounds.registry import paper
 from bounds.result import Form, Result
 
 ROOT = Path(__file__).resolve().parents[2]
+GALLERY = ROOT / "docs" / "gallery"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by mkdocs with each page's source; returns the source it renders."""
     listed = r"^::: ([\w.]+)\.\*(?: but ([\w. ]+))?$"
     markdown = re.sub(listed, lambda m: modules(m[1], (m[2] or "").split()), markdown, flags=re.MULTILINE)
-    return re.sub(r"^::: results ([\w-]+)$", lambda m: statements(m[1]), markdown, flags=re.MULTILINE)
+    for word, made in (("results", statements), ("claims", claims), ("gallery", gallery)):
+        markdown = re.sub(rf"^::: {word} ([\w-]+)$", lambda m, made=made: made(m[1]), markdown, flags=re.MULTILINE)
+    return markdown
 
 
 def modules(package: str, without: list[str]) -> str:
@@ -39,6 +45,32 @@ def modules(package: str, without: list[str]) -> str:
     parts += [f"::: {name}" for name in found if name not in without]
     parts += [modules(name, without) for name in inside if name not in without]
     return "\n\n".join(parts)
+
+
+def claims(paper: str) -> str:
+    """The table of a paper's claims that `fedbounds figure PAPER` wrote into the gallery."""
+    with (GALLERY / paper / "claims.csv").open(encoding="utf-8") as file:
+        _, *rows = csv.reader(file)
+    lines = [" | ".join(plain(cell) for cell in row) for row in rows]
+    return "\n".join(
+        ["| where | claim | measured | verdict |", "|---|---|---|---|", *(f"| {line} |" for line in lines)]
+    )
+
+
+def gallery(paper: str) -> str:
+    """Every figure of a paper with its alternative text and its caption, from the manifests beside them."""
+    parts = []
+    for path in sorted((GALLERY / paper).glob("*.png")):
+        manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        parts.append(
+            f"![{plain(manifest['alternative'])}](gallery/{paper}/{path.name})\n\n{plain(manifest['caption'])}"
+        )
+    return "\n\n".join(parts)
+
+
+def plain(text: str) -> str:
+    """Text in which Markdown finds nothing."""
+    return re.sub(r"([*_|<\[\]$])", r"\\\1", text)
 
 
 def statements(key: str) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import torch
 
-from empirical.algorithms.local import LocalSGD
-from empirical.participation import Round
+from bounds.checks import check_count
+from empirical.algorithms.cohort import Cohort
+from empirical.algorithms.local import LocalSGD, check_positive
+from empirical.participation import Process
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,12 @@ class Report:
 
     Args:
         weighted_sum: $\\sum_n q^n \\Delta_n$, shape (seeds, d); zero where nobody computed.
+        cohort: who computed.
         pairs: the single updates, if the algorithm `needs_updates`.
     """
 
     weighted_sum: torch.Tensor
+    cohort: Cohort
     pairs: Pairs | None = None
 
 
@@ -63,8 +68,19 @@ class Algorithm(ABC):
     def init(self, x0: torch.Tensor, clients: int) -> Any:
         """The state before round 0, from the initial models (seeds, d) and the number of clients N."""
 
-    def cohort(self, t: int, drawn: Round, clients: int) -> Round:
-        """Who computes in round t, with which weights, when `drawn` is who is present: as drawn, by default."""
+    def informed(self, process: Process) -> Algorithm:
+        """The algorithm that knows what it may know of the participation it will meet: nothing, by default."""
+        return self
+
+    def cohort(self, state: Any, t: int, drawn: Cohort, clients: int) -> Cohort:
+        """Who computes in round t, with which weights, when `drawn` is who is present: as drawn, by default.
+
+        Args:
+            state: before the round.
+            t: the round.
+            drawn: the pairs that are present, with the weights of the participation.
+            clients: N.
+        """
         return drawn
 
     @abstractmethod
@@ -82,6 +98,31 @@ class Algorithm(ABC):
     def spec(self) -> dict[str, Any]:
         """The dictionary from which `algorithm_from_spec` makes this algorithm again."""
         return {"kind": self.kind} | dataclasses.asdict(self)  # type: ignore[call-overload]
+
+
+class Checked(Algorithm):
+    """Checks the fields of an algorithm by what they mean: counts by their names in `checks`, the others are > 0."""
+
+    checks: ClassVar[Mapping[str, Callable[[str, object], Any]]] = {
+        "local_steps": check_count,
+        "interval": check_count,
+    }
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            check = self.checks.get(field.name, check_positive)
+            object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
+
+
+class LocalSteps(Checked):
+    """Algorithms whose clients run ordinary local SGD."""
+
+    local_step_size: float
+    local_steps: int
+
+    @property
+    def local(self) -> LocalSGD:
+        return LocalSGD(self.local_step_size, self.local_steps)
 
 
 class ModelOnly(NamedTuple):

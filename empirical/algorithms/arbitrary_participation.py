@@ -8,40 +8,19 @@ theory, and a trace counts them.
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from bounds.checks import check_count
-from empirical.algorithms.algorithm import Algorithm, ModelOnly, Report
-from empirical.algorithms.local import LocalSGD, check_positive
+from empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, Report
+from empirical.algorithms.cohort import Cohort
+from empirical.algorithms.local import LocalSGD
 from empirical.participation import Round
 
 
-class _Checked(Algorithm):
-    """Checks the fields of an algorithm by what they mean."""
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            check = check_count if field.name in ("local_steps", "interval") else check_positive
-            object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
-
-
-class _LocalSteps(_Checked):
-    """Algorithms whose clients run ordinary local SGD."""
-
-    local_step_size: float
-    local_steps: int
-
-    @property
-    def local(self) -> LocalSGD:
-        return LocalSGD(self.local_step_size, self.local_steps)
-
-
-class _FrozenSteps(_Checked):
+class _FrozenSteps(Checked):
     """Algorithms whose clients evaluate all their gradients at the model they received."""
 
     step_size: float
@@ -60,7 +39,7 @@ class Anchored(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GeneralizedFedAvg(_LocalSteps):
+class GeneralizedFedAvg(LocalSteps):
     r"""FedAvg whose progress over every P rounds is amplified by eta.
 
     $$\hat x_{t+1} = x_t + \sum_n q_t^n \Delta_t^n, \qquad
@@ -104,7 +83,7 @@ class GeneralizedFedAvg(_LocalSteps):
 
 
 @dataclass(frozen=True)
-class FedAvg(_LocalSteps):
+class FedAvg(LocalSteps):
     r"""$x_{t+1} = x_t + \sum_n q_t^n\Delta_t^n$: generalized FedAvg with $\eta = 1$, for which P has no effect.
 
     Args:
@@ -133,7 +112,7 @@ class FedAvg(_LocalSteps):
 
 
 @dataclass(frozen=True)
-class WaitMinibatch(_LocalSteps):
+class WaitMinibatch(LocalSteps):
     r"""One round of FedAvg with everybody, once per P rounds: wait until all have come by.
 
     In the last round of each interval all N clients run I local steps with minibatch gradients and weigh 1/N;
@@ -149,8 +128,8 @@ class WaitMinibatch(_LocalSteps):
         FedboundsError: a number outside its domain.
 
     Example:
-        >>> nobody = Round(np.zeros(0, dtype=np.int64), np.zeros(0))
-        >>> WaitMinibatch(0.1, 5, interval=2).cohort(1, nobody, clients=4).weights
+        >>> nobody = Cohort.of([Round(np.zeros(0, dtype=np.int64), np.zeros(0))])
+        >>> WaitMinibatch(0.1, 5, interval=2).cohort(None, 1, nobody, clients=4).weights
         array([0.25, 0.25, 0.25, 0.25])
 
     Source: Wang & Ji 2022, experiments, "wait-minibatch".
@@ -164,9 +143,9 @@ class WaitMinibatch(_LocalSteps):
     def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
         return ModelOnly(x0)
 
-    def cohort(self, t: int, drawn: Round, clients: int) -> Round:
+    def cohort(self, state: ModelOnly | None, t: int, drawn: Cohort, clients: int) -> Cohort:
         present = 0 if (t + 1) % self.interval else clients
-        return Round(np.arange(present), np.full(present, 1 / clients))
+        return Cohort.of([Round(np.arange(present), np.full(present, 1 / clients))] * len(drawn.counts))
 
     def server_update(self, state: ModelOnly, t: int, report: Report) -> ModelOnly:
         return ModelOnly(state.model + report.weighted_sum)

@@ -17,10 +17,33 @@ from empirical.algorithms.arbitrary_participation import (
     WaitFull,
     WaitMinibatch,
 )
+from empirical.algorithms.fedau import (
+    MIFA,
+    AverageAll,
+    AverageParticipating,
+    FedAU,
+    FedVarp,
+    FixedWeights,
+    KnownParticipation,
+)
 
 ALGORITHMS: Mapping[str, type[Algorithm]] = {
     algorithm.kind: algorithm
-    for algorithm in (GeneralizedFedAvg, FedAvg, WaitMinibatch, WaitFull, WaitForAll, FrozenGradient)
+    for algorithm in (
+        GeneralizedFedAvg,
+        FedAvg,
+        WaitMinibatch,
+        WaitFull,
+        WaitForAll,
+        FrozenGradient,
+        FedAU,
+        AverageParticipating,
+        AverageAll,
+        FixedWeights,
+        KnownParticipation,
+        FedVarp,
+        MIFA,
+    )
 }
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from bounds.errors import unknown_name
-from empirical.algorithms import Algorithm
+from empirical.algorithms import Algorithm, Cohort
 from empirical.engines.batched import Batched
 from empirical.engines.closed_form import ClosedForm
-from empirical.engines.cohort import Cohort
 from empirical.engines.engine import Engine
 from empirical.engines.in_turn import InTurn
 from empirical.problems import Problem, Quadratic

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from empirical.engines.cohort import Cohort
+from empirical.algorithms import Cohort
 from empirical.engines.engine import Engine
 from empirical.engines.local_steps import AT_ONCE, local_updates
 from empirical.streams import Streams

@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 from bounds.errors import FedboundsError
-from empirical.algorithms import LocalSGD
-from empirical.engines.cohort import Cohort
+from empirical.algorithms import Cohort, LocalSGD
 from empirical.engines.engine import Engine
 from empirical.problems import Problem, Quadratic
 from empirical.streams import Streams

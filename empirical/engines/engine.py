@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from empirical.algorithms import LocalSGD, Pairs, Report
-from empirical.engines.cohort import Cohort
+from empirical.algorithms import Cohort, LocalSGD, Pairs, Report
 from empirical.problems import Problem
 from empirical.streams import GeneratorPool, Streams
 
@@ -51,7 +50,7 @@ class Engine(ABC):
         else:
             total, updates = torch.zeros_like(x), x.new_zeros(0, x.shape[1])
         if updates is None or not self.needs_updates:
-            return Report(total)
+            return Report(total, cohort)
         seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))
         weights = torch.tensor(cohort.weights, dtype=x.dtype, device=x.device)
-        return Report(total, Pairs(seeds, clients, weights, updates))
+        return Report(total, cohort, Pairs(seeds, clients, weights, updates))

@@ -3,7 +3,8 @@
 from empirical.invariants.cases import Case, PlainProblem, Run
 from empirical.invariants.properties import INVARIANTS, Execute, Invariant, Sides, agreement_with
 from empirical.invariants.search import BrokenInvariant, Counterexample, Report, Verdict, check_invariants
-from empirical.invariants.twin import generalized_fedavg
+from empirical.invariants.twin import fedau_weights, generalized_fedavg
+from empirical.invariants.weights import WEIGHT_INVARIANTS, WeightCase, check_weights
 
 __all__ = [
     "check_invariants",
@@ -20,4 +21,8 @@ __all__ = [
     "Case",
     "PlainProblem",
     "generalized_fedavg",
+    "check_weights",
+    "WEIGHT_INVARIANTS",
+    "WeightCase",
+    "fedau_weights",
 ]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from bounds.checks import check_count, check_number, quote
 from bounds.errors import FedboundsError, unknown_name
 from empirical.invariants.cases import Case, PlainProblem, Run
-from empirical.invariants.properties import INVARIANTS, ROUND_OFF, Execute, Invariant, Sides, agreement_with
+from empirical.invariants.properties import INVARIANTS, ROUND_OFF, Sides, agreement_with
 from empirical.invariants.twin import generalized_fedavg
 from empirical.problems import Quadratic
 
@@ -27,12 +27,12 @@ class Counterexample:
     """A case in which an invariant does not hold.
 
     Args:
-        case: what was run; `case.models(run)` runs it again.
+        case: what was run; `case.models(run)` runs it again, or `case.weights(run)` for weights.
         told: what is wrong, in one line.
         sides: the two sides that should be equal; None if the run did not return models.
     """
 
-    case: Case
+    case: Any
     told: str
     sides: Sides | None = None
 
@@ -163,16 +163,39 @@ def check_invariants(
     strategy = strategies.cases() if cases is None else cases
     if not isinstance(strategy, strategies.SearchStrategy):
         raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like empirical.strategies.cases()")
-    chosen = _chosen(invariants, twin)
+    chosen = chosen_from({**INVARIANTS, "reference twin": agreement_with(twin)}, invariants)
+    _try_out(run)
+    return search(chosen, strategy, lambda case: case.models(run), examples, seed, tolerance)
+
+
+def search(
+    chosen: Mapping[str, Callable[..., Sides]],
+    strategy: SearchStrategy[Any],
+    run_case: Callable[[Any], np.ndarray],
+    examples: int,
+    seed: int,
+    tolerance: float,
+) -> Report:
+    """Look for cases that break the chosen invariants, and shrink them.
+
+    Args:
+        chosen: the invariants by name, each from an `execute` and a case to two sides.
+        strategy: of the cases.
+        run_case: what a case gives; called once for each.
+        examples: how many cases to try.
+        seed: of the search.
+        tolerance: largest difference, relative to the larger of 1 and the largest entry.
+
+    Raises:
+        FedboundsError: a number outside its range.
+    """
     examples, seed = check_count("examples", examples), check_count("seed", seed, low=0)
     tolerance = check_number("tolerance", tolerance, low=0)
-    _try_out(run)
-
     held = dict.fromkeys(chosen, 0)
     found: dict[str, Counterexample] = {}
 
-    def visit(case: Case) -> bool:
-        execute = _executor(run)
+    def visit(case: Any) -> bool:
+        execute = cache(run_case)  # each case once: a case equals nothing but itself
         for name in [name for name in chosen if name not in found]:
             counterexample = _counterexample(chosen[name], execute, case, tolerance)
             if counterexample is None:
@@ -184,8 +207,8 @@ def check_invariants(
     _find(strategy, visit, examples, seed, shrink=False)
     for name in found:  # the same seed comes to the same counterexample, and from there to smaller ones
 
-        def break_it(case: Case, name: str = name) -> Counterexample | None:
-            return _counterexample(chosen[name], _executor(run), case, tolerance)
+        def break_it(case: Any, name: str = name) -> Counterexample | None:
+            return _counterexample(chosen[name], cache(run_case), case, tolerance)
 
         smallest = _find(strategy, lambda case: break_it(case) is not None, examples, seed)
         found[name] = (smallest and break_it(smallest)) or found[name]  # not everything breaks twice
@@ -193,17 +216,22 @@ def check_invariants(
     return Report(tuple(verdicts))
 
 
-def _chosen(names: Sequence[str] | None, twin: Run) -> dict[str, Invariant]:
-    names = tuple(INVARIANTS) if names is None else names
+def chosen_from(known: Mapping[str, Callable[..., Sides]], names: Sequence[str] | None) -> dict[str, Any]:
+    """The invariants of these names; all if there are no names.
+
+    Raises:
+        FedboundsError: no list of names, or an unknown one.
+    """
+    names = tuple(known) if names is None else names
     if isinstance(names, str) or not names:
-        raise FedboundsError(f"invariants = {quote(names)} must be a list of names, such as ['translation']")
+        raise FedboundsError(f"invariants = {quote(names)} must be a list of names, such as [{next(iter(known))!r}]")
     for name in names:
-        if name not in INVARIANTS:
-            raise unknown_name("invariant", str(name), INVARIANTS)
-    return {name: agreement_with(twin) if name == "reference twin" else INVARIANTS[name] for name in names}
+        if name not in known:
+            raise unknown_name("invariant", str(name), known)
+    return {name: known[name] for name in names}
 
 
-def _statement(invariant: Invariant) -> str:
+def _statement(invariant: Callable[..., Sides]) -> str:
     return (inspect.getdoc(invariant) or "").split("\n")[0]
 
 
@@ -219,12 +247,9 @@ def _try_out(run: Run) -> None:
         raise FedboundsError(f"the run raised {_line(error)}; {told}") from error
 
 
-def _executor(run: Run) -> Execute:
-    """Runs each case once: a case equals nothing but itself."""
-    return cache(lambda case: case.models(run))
-
-
-def _counterexample(invariant: Invariant, execute: Execute, case: Case, tolerance: float) -> Counterexample | None:
+def _counterexample(
+    invariant: Callable[..., Sides], execute: Callable[[Any], np.ndarray], case: Any, tolerance: float
+) -> Counterexample | None:
     try:
         sides = invariant(execute, case)
     except FedboundsError as error:
@@ -241,8 +266,8 @@ def _counterexample(invariant: Invariant, execute: Execute, case: Case, toleranc
 
 
 def _find(
-    strategy: SearchStrategy[Case], condition: Callable[[Case], bool], examples: int, seed: int, shrink: bool = True
-) -> Case | None:
+    strategy: SearchStrategy[Any], condition: Callable[[Any], bool], examples: int, seed: int, shrink: bool = True
+) -> Any:
     """The smallest case that hypothesis finds to meet the condition, if any; with one seed it tries the same cases."""
     from hypothesis import Phase, Verbosity, find, settings
     from hypothesis.errors import Flaky, NoSuchExample

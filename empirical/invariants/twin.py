@@ -1,4 +1,4 @@
-"""Algorithm 1 in plain NumPy: the reference twin of `check_invariants`, and an example of a run."""
+"""The papers' pseudo-code in plain NumPy: the reference twins of the invariants, and examples of runs."""
 
 from __future__ import annotations
 
@@ -56,3 +56,32 @@ def generalized_fedavg(
             x[t + 1] = x[t + 1] + (multiplier - 1) * u
             t0, u = t + 1, np.zeros(problem.dimension)
     return np.stack(x)
+
+
+def fedau_weights(participated: np.ndarray, cutoff: float) -> np.ndarray:
+    r"""FedAU's weights as the paper computes them, one client at a time.
+
+    Args:
+        participated: who took part, booleans (T, N).
+        cutoff: K, or infinity.
+
+    Returns:
+        $\omega_0,\dots,\omega_{T-1}$, (T, N).
+
+    Example:
+        >>> fedau_weights(np.array([[False], [False], [True], [True], [False]]), cutoff=2).ravel().tolist()
+        [1.0, 1.0, 2.0, 1.5, 1.3333333333333333]
+
+    Source: Wang & Ji 2024, Algorithm 2.
+    """
+    omega = np.ones(participated.shape)
+    for n in range(participated.shape[1]):
+        M, S = 0, 0
+        for t in range(1, len(participated)):
+            S = S + 1
+            if participated[t - 1, n] or cutoff == S:
+                omega[t, n] = S if M == 0 else (M * omega[t - 1, n] + S) / (M + 1)
+                M, S = M + 1, 0
+            else:
+                omega[t, n] = omega[t - 1, n]
+    return omega

@@ -3,7 +3,7 @@ r"""The exact mean and covariance of the models of generalized FedAvg on quadrat
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,11 @@ import numpy as np
 from bounds.checks import check_count
 from bounds.errors import FedboundsError, unknown_name
 from empirical.algorithms import (
+    Aggregation,
     Algorithm,
+    AverageParticipating,
+    Cohort,
+    ConstantWeights,
     FedAvg,
     FrozenGradient,
     GeneralizedFedAvg,
@@ -20,7 +24,7 @@ from empirical.algorithms import (
 from empirical.moments.correlated import correlated_rounds
 from empirical.moments.local_work import Coordinates, LocalWork
 from empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
-from empirical.participation import Process, Recorded, Round
+from empirical.participation import Bernoulli, Process, Recorded, Round
 from empirical.problems import Problem, Quadratic
 
 Noise = Literal["independent", "common"]
@@ -78,7 +82,8 @@ def moments(
 
     Args:
         algorithm: generalized FedAvg with any step sizes, steps and interval, FedAvg, the frozen-gradient limit, or a
-            baseline that waits for everyone and computes once per interval.
+            baseline that waits for everyone and computes once per interval; FedAvg with constant weights, under
+            independent rounds in which participants have weight 1/N, or a record; FedAU given a record.
         problem: a `Quadratic`.
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; as many as a matrix has, if not given.
@@ -105,6 +110,7 @@ def moments(
     if rounds is None and isinstance(process, Recorded):
         rounds = process.rounds
     T = check_count("rounds", rounds)
+    algorithm = algorithm.informed(process)
     coordinates = Coordinates.of(quadratic)
     if noise == "common" and not quadratic.shared:
         raise FedboundsError("noise = 'common' needs equal Hessians: otherwise clients filter the noise differently")
@@ -151,13 +157,15 @@ def schedule(algorithm: Algorithm) -> tuple[int, float, bool]:
     match algorithm:
         case GeneralizedFedAvg(server_multiplier=multiplier, interval=interval):
             return (interval, multiplier, False) if multiplier != 1 else (1, 1.0, False)
+        case Aggregation(server_multiplier=multiplier):
+            return 1, multiplier, False
         case FedAvg() | WaitMinibatch():
             return 1, 1.0, False
         case FrozenGradient(interval=interval):
             return interval, 1.0, True
     raise FedboundsError(
         f"exact moments of {algorithm.kind} are not known; known: generalized-fedavg, fedavg, frozen-gradient, "
-        "wait-minibatch, wait-full"
+        "wait-minibatch, wait-full, average-participating, average-all, fixed-weights, known-participation, fedau"
     )
 
 
@@ -173,16 +181,19 @@ def _path(
         laws = _waiting_rounds(algorithm, work, rounds, common)
     elif isinstance(process, Recorded):
         q = process.matrix(rounds, np.random.default_rng())  # a record draws nothing
+        q = algorithm.applied(q != 0) if isinstance(algorithm, Aggregation) else q
         laws = recorded_rounds(work, q, common=common)
     elif process.independent_rounds:
-        laws = _independent_rounds(process, work, rounds, common)
-    elif coordinates.problem.shared and process.sums_to_one:
+        process, omega = _reweighed(algorithm, process)
+        laws = _independent_rounds(process, work, rounds, common, omega)
+    elif coordinates.problem.shared and process.sums_to_one and not isinstance(algorithm, Aggregation):
         return correlated_rounds(
             coordinates, work, process, rounds,
             interval=interval, multiplier=multiplier, frozen=frozen, common=common,
         )  # fmt: skip
     else:
-        why = "the Hessians differ" if process.sums_to_one else "its weights do not sum to one"
+        sums_to_one = process.sums_to_one and not isinstance(algorithm, Aggregation)
+        why = "the Hessians differ" if sums_to_one else "its weights do not sum to one"
         raise FedboundsError(
             f"{process.kind} participation depends on its past and {why}, so moments do not close; give a record of "
             "it (process.matrix(rounds, rng)), a process with independent rounds, or equal Hessians"
@@ -190,21 +201,43 @@ def _path(
     return propagate(coordinates, laws, interval=interval, multiplier=multiplier, frozen=frozen)
 
 
-def _independent_rounds(process: Process, work: LocalWork, rounds: int, common: bool) -> Iterator[RoundLaw]:
+def _reweighed(algorithm: Algorithm, process: Process) -> tuple[Process, np.ndarray]:
+    """The process and the constant factors (N,) whose products are the weights that an algorithm gives its updates.
+
+    Raises:
+        FedboundsError: the weights are no such product.
+    """
+    ones = np.ones(process.clients)
+    match algorithm, process:
+        case AverageParticipating(), Bernoulli():
+            return replace(process, normalise=True), ones
+        case ConstantWeights(), _ if process.unnormalised:
+            return process, algorithm.weights_of(process.clients)
+        case Aggregation(), _:
+            raise FedboundsError(
+                f"exact moments of {algorithm.kind} under {process.kind} participation are not known: its weights are "
+                "no constants times independent ones; give a record (process.matrix(rounds, rng))"
+            )
+    return process, ones
+
+
+def _independent_rounds(
+    process: Process, work: LocalWork, rounds: int, common: bool, omega: np.ndarray
+) -> Iterator[RoundLaw]:
     """The laws of rounds that are independent of each other; the same one throughout if the process is stationary."""
-    law = None
+    law, squares = None, np.outer(omega, omega)
     for t in range(rounds):
         if law is None or not process.stationary:
-            law = random_round(work, process.mean(t), process.covariance(t, t), common=common)
+            law = random_round(work, omega * process.mean(t), squares * process.covariance(t, t), common=common)
         yield law
 
 
 def _waiting_rounds(algorithm: WaitMinibatch, work: LocalWork, rounds: int, common: bool) -> Iterator[RoundLaw]:
     """Everyone in the last round of each interval, nobody in the others."""
     clients = len(work.shifts)
-    nobody = Round(np.zeros(0, dtype=np.int64), np.zeros(0))
+    nobody = Cohort.of([Round(np.zeros(0, dtype=np.int64), np.zeros(0))])
     weights = np.zeros((2, clients))
     weights[1] = 1 / clients
     wait, step = recorded_rounds(work, weights, common=common)
     for t in range(rounds):
-        yield step if len(algorithm.cohort(t, nobody, clients).clients) else wait
+        yield step if len(algorithm.cohort(None, t, nobody, clients).clients) else wait

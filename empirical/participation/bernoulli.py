@@ -66,6 +66,16 @@ class Bernoulli(Process):
         return np.broadcast_to(np.asarray(self.probability, dtype=float), (self.clients,))
 
     @property
+    def rates(self) -> np.ndarray:
+        """The probabilities, (clients,)."""
+        return self.probabilities
+
+    @property
+    def unnormalised(self) -> bool:
+        """Without `normalise`."""
+        return not self.normalise
+
+    @property
     def empty_round_probability(self) -> float:
         r"""The probability $\prod_n(1-p_n)$ that nobody takes part in a round."""
         return float(np.prod(1 - self.probabilities))

@@ -81,6 +81,20 @@ class Process(ABC):
         """Whether every client has mean weight 1/N in every round."""
         return self.stationary and bool(np.allclose(self.mean(0), 1 / self.clients, rtol=1e-9, atol=0))
 
+    @property
+    def unnormalised(self) -> bool:
+        """Whether a participant has weight 1/N, whoever else takes part: weights say who is present, and no more."""
+        return False
+
+    @property
+    def rates(self) -> np.ndarray:
+        """The share of rounds in which each client takes part in the long run, (clients,).
+
+        Raises:
+            FedboundsError: not known of this process.
+        """
+        raise FedboundsError(f"the participation rates of {self.kind} participation are not known: give them")
+
     @abstractmethod
     def draw(self, rng: np.random.Generator) -> Iterator[Round]:
         """One run, round after round; endless, except for a record.

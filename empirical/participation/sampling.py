@@ -42,6 +42,16 @@ class Full(Exchangeable):
         self._settle(clients=check_count("clients", self.clients))
 
     @property
+    def rates(self) -> np.ndarray:
+        """One, (clients,)."""
+        return np.ones(self.clients)
+
+    @property
+    def unnormalised(self) -> bool:
+        """Always: everyone has 1/N."""
+        return True
+
+    @property
     def independent_rounds(self) -> bool:
         """Always: nothing is random."""
         return True

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from bounds.checks import quote
+from bounds.checks import check_count, quote
 from bounds.errors import FedboundsError, unknown_name
 from empirical.participation.bernoulli import Bernoulli
+from empirical.participation.clients import CyclicClients, CyclicFromInactive, Markovian
 from empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups
 from empirical.participation.process import Process
+from empirical.participation.rates import rates_from_spec
 from empirical.participation.recorded import Recorded
 from empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
 
@@ -25,6 +27,9 @@ PROCESSES: Mapping[str, type[Process]] = {
         GroupMarkov,
         Cyclic,
         Bernoulli,
+        Markovian,
+        CyclicClients,
+        CyclicFromInactive,
         Recorded,
     )
 }
@@ -35,7 +40,8 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
 
     Args:
         spec: `kind`, and the arguments of that process by name; a record is given by its `weights` or by the
-            CSV `file` that holds them.
+            CSV `file` that holds them. A `probability` may be a table from which rates are drawn, as
+            `empirical.participation.rates.rates_from_spec` describes it; the process's own spec has the rates.
 
     Raises:
         FedboundsError: no or an unknown kind, a missing or unknown key (with the nearest names), or a bad
@@ -72,4 +78,6 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
         return Recorded.from_csv(arguments.pop("file"), **arguments)
     if process is Recorded and "file" in arguments:
         raise FedboundsError("recorded participation is given by its weights or by a file, not by both")
+    if isinstance(drawn := arguments.get("probability"), Mapping):
+        arguments["probability"] = rates_from_spec(drawn, check_count("clients", arguments["clients"]))
     return process(**arguments)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -13,36 +14,57 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from bounds.errors import FedboundsError, unknown_name
+from empirical.words import uniforms
 
-_LAYERS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "cnn": ((32, 32), (128,)),
-    "cnn-cifar": ((32, 64), (512, 128)),
-    "mlp": ((), (32,)),
-    "linear": ((), ()),
+_DROPOUT = 100  # the purpose of the first dense layer's random numbers; augmentation has the lower ones
+
+
+class Layers(NamedTuple):
+    """Filters of the convolutions, units of the dense layers but the last, and what else tells networks apart."""
+
+    filters: tuple[int, ...]
+    units: tuple[int, ...]
+    kernel: int = 5
+    dropout: float = 0.0
+
+
+_LAYERS: Mapping[str, Layers] = {
+    "cnn": Layers((32, 32), (128,)),
+    "cnn-cifar": Layers((32, 64), (512, 128)),
+    "fedau-svhn": Layers((32, 32), (128,), kernel=3),
+    "fedau-cifar-10": Layers((32, 32), (256, 64), kernel=3),
+    "fedau-cifar-100": Layers((32, 32), (512, 256), kernel=3, dropout=0.2),
+    "fedau-cinic-10": Layers((32, 32), (512, 256), kernel=3, dropout=0.2),
+    "mlp": Layers((), (32,)),
+    "linear": Layers((), ()),
 }
-_KERNEL, _PADDING = 5, 2
 
 
 @dataclass(frozen=True)
 class Network:
-    r"""Convolutions (5x5, padding 2), each with ReLU and 2x2 max-pooling, then dense layers with ReLU but the last.
+    r"""Convolutions, padded to keep the size, each with ReLU and 2x2 max-pooling, then dense layers with ReLU but the
+    last; while training, some have dropout before every dense layer.
 
     The parameters of a network are one flat vector $x \in \mathbb R^d$: weight and bias of each layer in turn. All
     functions take a batch of such vectors, `(b, d)`, each with images of its own, `(b, B, channels, height, width)`.
 
     Args:
-        name: `"cnn"` and `"cnn-cifar"` are the two networks of Wang & Ji 2022, Table D.2 (with ReLU), of which the
-            first dense layer takes the size that the image leaves: 7x7x32 at 28x28, 2x2x32 at 8x8; `"mlp"` has one
-            hidden layer of 32 units; `"linear"` is multinomial logistic regression.
+        name: which one; the first dense layer takes the size that the image leaves, 8x8x32 at 32x32, 2x2x32 at 8x8.
+            `"cnn"` and `"cnn-cifar"` (5x5 kernels) are the two networks of Wang & Ji 2022, Table D.2 (with ReLU);
+            `"fedau-svhn"`, `"fedau-cifar-10"`, `"fedau-cifar-100"` and `"fedau-cinic-10"` (3x3 kernels, the last two
+            with dropout 0.2) those of Wang & Ji 2024, Appendix C.3; `"mlp"` has one hidden layer of 32 units;
+            `"linear"` is multinomial logistic regression.
         image: (channels, height, width).
         classes: number of outputs.
 
     Raises:
-        FedboundsError: a name that is not one of the four, an image too small to be pooled.
+        FedboundsError: a name that is not one of these, an image too small to be pooled.
 
     Example:
         >>> Network("cnn", (1, 28, 28), 10).size, Network("cnn-cifar", (3, 32, 32), 10).size
         (228586, 2218314)
+        >>> Network("fedau-svhn", (3, 32, 32), 10).size, Network("fedau-cifar-10", (3, 32, 32), 10).size
+        (273706, 551786)
     """
 
     name: str
@@ -52,7 +74,7 @@ class Network:
     def __post_init__(self) -> None:
         if self.name not in _LAYERS:
             raise unknown_name("network", self.name, _LAYERS)
-        smallest = 2 ** len(self._convolutions)
+        smallest = 2 ** len(self._layers.filters)
         if min(self.image[1:]) < smallest:
             raise FedboundsError(
                 f"network {self.name!r} pools images of {self.image[1]}x{self.image[2]} pixels to nothing; "
@@ -60,25 +82,31 @@ class Network:
             )
 
     @property
-    def _convolutions(self) -> tuple[int, ...]:
-        return _LAYERS[self.name][0]
+    def _layers(self) -> Layers:
+        return _LAYERS[self.name]
 
     @property
     def convolutional(self) -> bool:
         """Whether there are convolutions."""
-        return bool(self._convolutions)
+        return bool(self._layers.filters)
+
+    @property
+    def dropout(self) -> float:
+        """The share of its inputs that every dense layer loses while training."""
+        return self._layers.dropout
 
     @cached_property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Parameter name -> shape, in the order in which they lie in the flat vector."""
         shapes: dict[str, tuple[int, ...]] = {}
         channels, height, width = self.image
-        for i, filters in enumerate(self._convolutions, start=1):
-            shapes[f"convolution{i}.weight"] = (filters, channels, _KERNEL, _KERNEL)
+        kernel = self._layers.kernel
+        for i, filters in enumerate(self._layers.filters, start=1):
+            shapes[f"convolution{i}.weight"] = (filters, channels, kernel, kernel)
             shapes[f"convolution{i}.bias"] = (filters,)
             channels, height, width = filters, height // 2, width // 2
         inputs = channels * height * width
-        for i, outputs in enumerate((*_LAYERS[self.name][1], self.classes), start=1):
+        for i, outputs in enumerate((*self._layers.units, self.classes), start=1):
             shapes[f"dense{i}.weight"] = (outputs, inputs)
             shapes[f"dense{i}.bias"] = (outputs,)
             inputs = outputs
@@ -109,11 +137,11 @@ class Network:
         Layers followed by ReLU: Kaiming-normal weights $N(0, 2/\text{fan-in})$ and zero biases. The last layer keeps
         torch's default, weights and biases uniform on $\pm 1/\sqrt{\text{fan-in}}$.
 
-        Source: Wang & Ji 2022, Table D.2 (Kaiming for all layers with ReLU); zero biases and the last layer are as in
-        the authors' public code.
+        Source: Wang & Ji 2022, Table D.2, and Wang & Ji 2024, Appendix C.3 (Kaiming for all layers with ReLU); zero
+        biases and the last layer are as in the authors' public code.
         """
         parts: list[np.ndarray] = []
-        last = f"dense{len(_LAYERS[self.name][1]) + 1}"
+        last = f"dense{len(self._layers.units) + 1}"
         for name, shape in self.shapes.items():
             layer, kind = name.split(".")
             fan_in = prod(self.shapes[f"{layer}.weight"][1:])
@@ -126,11 +154,13 @@ class Network:
         return np.concatenate([part.reshape(-1) for part in parts])
 
     def logits(self, x: Tensor, images: Tensor) -> Tensor:
-        """The outputs before the softmax: `(b, d)`, `(b, B, C, H, W)` -> `(b, B, classes)`."""
+        """The outputs before the softmax, without dropout: `(b, d)`, `(b, B, C, H, W)` -> `(b, B, classes)`."""
         views = list(self.unflatten(x).values())
-        return self._dense(views, self._convolve(views, images))[-1]
+        return self._dense(views, self._convolve(views, images), [])[-1]
 
-    def gradient(self, x: Tensor, images: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+    def gradient(
+        self, x: Tensor, images: Tensor, labels: Tensor, weights: Tensor | None = None, words: Tensor | None = None
+    ) -> Tensor:
         r"""The gradient of $\sum_j w_j \ell(x; \xi_j)$, cross entropy $\ell$, for each of b parameter vectors.
 
         Args:
@@ -138,21 +168,39 @@ class Network:
             images: `(b, B, C, H, W)`.
             labels: `(b, B)`, int64.
             weights: $w_j$ as `(b, B)`; each $1/B$ if not given.
+            words: of which the samples' dropout is made, `(b, B)`, int64; no dropout if not given.
 
         Returns:
             `(b, d)`.
         """
         views = [view.detach() for view in self.unflatten(x).values()]
         if not self.convolutional:
-            activations = self._dense(views, images.flatten(2))
+            activations = self._dense(views, images.flatten(2), [])
             return self._dense_gradient(views, activations, labels, weights)
+        masks = [] if words is None else self.masks(words, x.dtype)
         # torch.split has one backward step for all layers, but gradients with respect to the views need none at all
         leaves = [view.requires_grad_() for view in views]
         with torch.enable_grad():
-            logits = self._dense(leaves, self._convolve(leaves, images))[-1]
+            logits = self._dense(leaves, self._convolve(leaves, images), masks)[-1]
             losses = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
             total = losses.mean(1).sum() if weights is None else (losses * weights).sum()
         return torch.cat([part.flatten(1) for part in torch.autograd.grad(total, leaves)], dim=1)
+
+    def masks(self, words: Tensor, dtype: torch.dtype) -> list[Tensor]:
+        r"""What dropout multiplies the inputs of each dense layer with: 0, or $1/(1-\text{dropout})$.
+
+        Args:
+            words: one per sample, int64, any shape; every sample has masks of its own.
+            dtype: of the masks.
+
+        Returns:
+            `(*words.shape, inputs)` for each dense layer; nothing without dropout.
+        """
+        if not self.dropout:
+            return []
+        inputs = [shape[1] for name, shape in self.shapes.items() if name.startswith("dense") and len(shape) == 2]
+        kept = [uniforms(words, _DROPOUT + i, width) >= self.dropout for i, width in enumerate(inputs)]
+        return [mask.to(dtype) / (1 - self.dropout) for mask in kept]
 
     def _convolve(self, views: list[Tensor], images: Tensor) -> Tensor:
         """The convolutional part, one group of channels per parameter vector: -> `(b, B, features)`."""
@@ -160,20 +208,20 @@ class Network:
         if not self.convolutional:
             return images.flatten(2)
         hidden = images.transpose(0, 1).flatten(1, 2)  # (B, b * C, H, W)
-        for i in range(len(self._convolutions)):
+        for i in range(len(self._layers.filters)):
             weight, bias = views[2 * i], views[2 * i + 1]
-            hidden = F.conv2d(hidden, weight.flatten(0, 1), bias.flatten(), padding=_PADDING, groups=b)
+            hidden = F.conv2d(hidden, weight.flatten(0, 1), bias.flatten(), padding="same", groups=b)
             hidden = F.relu(F.max_pool2d(hidden, 2))  # ReLU and max commute; this order is the cheaper one
         return hidden.view(batch, b, -1).transpose(0, 1)
 
-    def _dense(self, views: list[Tensor], features: Tensor) -> list[Tensor]:
+    def _dense(self, views: list[Tensor], features: Tensor, masks: list[Tensor]) -> list[Tensor]:
         """The inputs of every dense layer and, last, the logits: each `(b, B, width)`."""
         activations = [features]
-        dense = views[2 * len(self._convolutions) :]
-        for weight, bias in zip(dense[::2], dense[1::2], strict=True):
-            hidden = activations[-1] if len(activations) == 1 else F.relu(activations[-1])
-            activations[-1] = hidden
-            activations.append(torch.baddbmm(bias.unsqueeze(1), hidden, weight.mT))
+        dense = views[2 * len(self._layers.filters) :]
+        for i, (weight, bias) in enumerate(zip(dense[::2], dense[1::2], strict=True)):
+            hidden = activations[-1] if i == 0 else F.relu(activations[-1])
+            activations[-1] = hidden * masks[i] if masks else hidden
+            activations.append(torch.baddbmm(bias.unsqueeze(1), activations[-1], weight.mT))
         return activations
 
     def _dense_gradient(

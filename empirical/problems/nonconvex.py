@@ -11,11 +11,11 @@ from torch import Tensor
 from bounds.checks import check_count, check_memory
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
-from empirical.problems.border import array, real
-from empirical.problems.problem import Synthetic
+from empirical.problems.border import real
+from empirical.problems.sloped import Sloped, random_slopes
 
 
-class CosineQuadratic(Synthetic):
+class CosineQuadratic(Sloped):
     r"""A common rippled bowl plus one linear term per client; the linear terms cancel in the mean.
 
     $$F_n(x) = h(x) + b_n^\top x,\qquad \sum_n b_n = 0,\qquad
@@ -52,20 +52,10 @@ class CosineQuadratic(Synthetic):
         *,
         device: torch.device | str = "cpu",
     ) -> None:
-        b = array("slopes", slopes, (None, None))
-        self.clients, self.dimension = int(b.shape[0]), int(b.shape[1])
-        self.dtype, self.device = torch.float64, torch.device(device)
-        if float(b.mean(0).abs().max()) > 1e-9 * float(b.abs().max()):
-            raise FedboundsError(f"slopes must have mean zero over clients; their mean is {b.mean(0).tolist()}")
+        super().__init__(slopes, noise, x0, device)
         self.curvature, self.ripple = real("curvature", curvature), real("ripple", ripple)
         if self.curvature + self.ripple == 0:
             raise FedboundsError("curvature and ripple are both 0; at least one must be positive")
-        self.noise = real("noise", noise)
-        start = torch.zeros(self.dimension, dtype=self.dtype) if x0 is None else array("x0", x0, (self.dimension,))
-        self.slopes, self.x0 = (b - b.mean(0)).to(self.device), start.to(self.device)
-
-    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
-        return self.objective_gradient(x).add_(self.slopes[clients])
 
     def objective_gradient(self, x: Tensor) -> Tensor:
         return self.curvature * x + self.ripple * x.sin()
@@ -73,34 +63,22 @@ class CosineQuadratic(Synthetic):
     def objective(self, x: Tensor) -> Tensor:
         return (self.curvature / 2 * x.square() + 2 * self.ripple * (x / 2).sin().square()).sum(-1)
 
-    def objective_gap(self, x: Tensor) -> Tensor:
-        return self.objective(x)  # min f = f(0) = 0
-
-    def minimiser(self) -> Tensor:
-        """A global minimiser of f: the origin (if the curvature is 0, one of many)."""
-        return torch.zeros_like(self.x0)
-
-    def offsets(self) -> np.ndarray:
-        return self.slopes.cpu().numpy().copy()
-
     def constants(self) -> dict[str, Constant | NoConstant]:
-        r"""The constants of Assumptions 1-3, all exact; strong convexity says why where there is none.
+        r"""The constants of Assumptions 1-3, all exact; those that do not exist say why.
 
-        smoothness $L = \alpha+\kappa$ (attained at 0); strong convexity $\mu = \alpha-\kappa$ if positive; initial gap
-        $F = h(x_0)$; gradient noise $\sigma = \sqrt d\,s$; divergence $d = \max_n\|b_n\|$.
+        smoothness $L = \alpha+\kappa$ (attained at 0); strong convexity $\mu = \alpha-\kappa$ if positive; gradient
+        bound $G = \sqrt d\,\kappa$ if $\alpha = 0$; and those of `Sloped`.
         """
         convex = self.curvature - self.ripple
-        return {
-            "clients": Constant(float(self.clients), "exact"),
+        steepest = self.dimension**0.5 * self.ripple
+        return super().constants() | {
             "smoothness": Constant(self.curvature + self.ripple, "exact", "second derivative at 0"),
             "strong_convexity": Constant(convex, "exact", "second derivative at pi")
             if convex > 0
             else NoConstant(f"the second derivative at pi is {convex:g}"),
-            "initial_gap": Constant(float(self.objective(self.x0)), "exact", "f(x0), as min f = 0"),
-            "gradient_noise": self._noise_constant(),
-            "gradient_divergence_sup": Constant(
-                float(self.slopes.norm(dim=1).max()), "exact", "max_n ||b_n||, the same at every x"
-            ),
+            "gradient_bound": NoConstant("the curvature makes the gradient of f grow without bound")
+            if self.curvature
+            else Constant(steepest, "exact", "attained at pi/2"),
         }
 
 
@@ -139,9 +117,6 @@ def random_cosine_quadratic(
     heterogeneity = real("heterogeneity", heterogeneity)
     check_memory(f"a problem with clients = {clients}, dimension = {dimension}", 4 * 8 * clients * dimension)
     rng = np.random.default_rng(check_count("seed", seed, low=0))
-    slopes = rng.standard_normal((clients, dimension))
-    slopes -= slopes.mean(0)
-    largest = np.linalg.norm(slopes, axis=1).max()
-    scale = heterogeneity / largest if clients > 1 else 0.0
+    slopes = random_slopes(rng, clients, dimension, heterogeneity)
     x0 = real("spread", spread) * rng.standard_normal(dimension)
-    return CosineQuadratic(scale * slopes, curvature, ripple, noise, x0)
+    return CosineQuadratic(slopes, curvature, ripple, noise, x0)

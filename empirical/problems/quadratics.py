@@ -177,7 +177,10 @@ class Quadratic(Synthetic):
             "initial_gap": NoConstant(_UNBOUNDED),
             "gradient_noise": self._noise_constant(),
             "gradient_divergence_sup": NoConstant(_DIFFERENT),
+            "gradient_bound": NoConstant("the gradient of a quadratic grows without bound"),
         }
+        if not bool(self.mean_hessian.any()):
+            found["gradient_bound"] = Constant(float(self._linear.norm()), "exact", "f is linear")
         if lowest > 0:
             found["strong_convexity"] = Constant(lowest, "exact", "smallest eigenvalue of all Hessians")
         if self._minimiser is not None:

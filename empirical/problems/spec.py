@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ import numpy as np
 from bounds.checks import check_count, quote
 from bounds.errors import FedboundsError, unknown_name
 from empirical.datasets import load_dataset
-from empirical.partition import Partition, dirichlet_partition, majority_class_partition
+from empirical.partition import Partition, class_mix_partition, dirichlet_partition, majority_class_partition
 from empirical.problems.border import real
+from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from empirical.problems.images import ImageClassification
 from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
 from empirical.problems.problem import Problem
@@ -26,10 +27,12 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
       shared diagonal noise initial_gap seed`; see `Quadratic` and `random_quadratic`.
     - `cosine-quadratic`: `slopes curvature ripple noise x0`, or a random instance from `clients dimension
       heterogeneity curvature ripple noise spread seed`; see `CosineQuadratic` and `random_cosine_quadratic`.
+    - `bounded-gradient`: `slopes scales shape noise x0`, or a random instance from `clients dimension shape
+      heterogeneity condition noise spread seed`; see `BoundedGradient` and `random_bounded_gradient`.
     - `toy`: `noise`; see `toy_example`.
     - `images`: `dataset` (digits), `data` (folder), `clients` (50), `network` (cnn), `partition` (majority-class, with
-      `similarity`; or dirichlet, with `alpha`), `partition_seed` (0), `batch` (16), `gradient_norm` (false); see
-      `ImageClassification`.
+      `similarity`; or dirichlet or class-mix, with `alpha`), `partition_seed` (0), `batch` (16), `augmentation` (none),
+      `gradient_norm` (false); see `ImageClassification`.
 
     Raises:
         FedboundsError: an unknown kind or key (with the nearest names), a missing one, a value outside its range.
@@ -85,6 +88,7 @@ def _images(
     alpha: float = 0.5,
     partition_seed: int = 0,
     batch: int = 16,
+    augmentation: Sequence[str] = (),
     gradient_norm: bool = False,
 ) -> ImageClassification:
     names = {"dataset": dataset, "network": network, "partition": partition, "data": "" if data is None else data}
@@ -94,14 +98,17 @@ def _images(
     similarity, alpha = real("similarity", similarity), real("alpha", alpha)
     loaded = load_dataset(dataset, data)
     rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
+    number = check_count("clients", clients)
     split: Partition
     if partition == "majority-class":
-        split = majority_class_partition(loaded.train_labels, check_count("clients", clients), rng, similarity)
+        split = majority_class_partition(loaded.train_labels, number, rng, similarity)
     elif partition == "dirichlet":
-        split = dirichlet_partition(loaded.train_labels, check_count("clients", clients), rng, alpha)
+        split = dirichlet_partition(loaded.train_labels, number, rng, alpha)
+    elif partition == "class-mix":
+        split = class_mix_partition(loaded.train_labels, number, rng, alpha)
     else:
-        raise unknown_name("partition", partition, ["majority-class", "dirichlet"])
-    return ImageClassification(loaded, split, network, batch, gradient_norm=gradient_norm)
+        raise unknown_name("partition", partition, ["majority-class", "dirichlet", "class-mix"])
+    return ImageClassification(loaded, split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm)
 
 
 def _keys(required: str, optional: str) -> dict[str, bool]:
@@ -125,11 +132,19 @@ _MAKERS: Mapping[str, tuple[_Maker, ...]] = {
             _keys("clients dimension", "heterogeneity curvature ripple noise spread seed"),
         ),
     ),
+    "bounded-gradient": (
+        (BoundedGradient, _keys("slopes scales", "shape noise x0")),
+        (random_bounded_gradient, _keys("clients dimension", "shape heterogeneity condition noise spread seed")),
+    ),
     "toy": ((toy_example, _keys("", "noise")),),
     "images": (
         (
             _images,
-            _keys("", "dataset data clients network partition similarity alpha partition_seed batch gradient_norm"),
+            _keys(
+                "",
+                "dataset data clients network partition similarity alpha partition_seed batch augmentation "
+                "gradient_norm",
+            ),
         ),
     ),
 }

@@ -10,6 +10,7 @@ import torch
 from empirical.algorithms import Algorithm
 from empirical.problems import Problem
 from empirical.reference import arbitrary_participation as paper
+from empirical.reference import fedau as fedau_paper
 from empirical.streams import Streams
 
 TWINS = {
@@ -19,6 +20,13 @@ TWINS = {
     "wait-full": paper.wait_full,
     "wait-for-all": paper.wait_for_all,
     "frozen-gradient": paper.frozen_gradient,
+    "fedau": fedau_paper.fedau,
+    "average-participating": fedau_paper.average_participating,
+    "average-all": fedau_paper.average_all,
+    "fixed-weights": fedau_paper.fixed_weights,
+    "known-participation": fedau_paper.known_participation,
+    "fedvarp": fedau_paper.fedvarp,
+    "mifa": fedau_paper.mifa,
 }
 
 

@@ -3,72 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from empirical.trace import Trace
 from figures.arbitrary_participation import experiments as ex
-from figures.arbitrary_participation.drawing import CENTRES, Room, series
-
-ALIKE = 0.10  # two losses within 10 % of the smaller one, or within two standard errors, count as "about equal"
-
-
-@dataclass(frozen=True)
-class Claim:
-    """One claim: where it stands, what it says, what we measured, and whether that agrees."""
-
-    source: str
-    text: str
-    measured: str
-    agrees: bool
-
-    @property
-    def row(self) -> tuple[str, str, str, str]:
-        """For tables."""
-        return self.source, self.text, self.measured, "agrees" if self.agrees else "does not agree"
-
-
-@dataclass(frozen=True)
-class Level:
-    """A loss or an error rate at the end of a run: mean over the last cycle, then over seeds, with its standard error;
-    smaller is better."""
-
-    mean: float
-    error: float
-
-    def below(self, other: Level) -> bool:
-        """Clearly smaller: by more than two standard errors of the difference."""
-        return self.mean < other.mean - 2 * np.hypot(self.error, other.error)
-
-    def alike(self, other: Level) -> bool:
-        """About equal."""
-        gap = abs(self.mean - other.mean)
-        return gap <= max(ALIKE * min(self.mean, other.mean), 2 * float(np.hypot(self.error, other.error)))
-
-    def __str__(self) -> str:
-        return f"{self.mean:.4f} +- {self.error:.4f}"
-
-
-def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss") -> Level:
-    """The training loss, or the share of test images got wrong, averaged over the last `cycle` rounds; a diverged seed
-    makes it infinite."""
-    rounds, values = series(traces, metric)
-    last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
-    last = 1 - last if metric == "test_accuracy" else last
-    if not np.isfinite(last).all():
-        return Level(float("inf"), 0.0)
-    return Level(float(last.mean()), float(last.std(ddof=1) / np.sqrt(len(last))) if len(last) > 1 else 0.0)
-
-
-def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:
-    """The final level of every setting."""
-    return {label: level(traces, cycle, metric) for label, traces in runs.items()}
-
-
-def in_words(found: Mapping[str, Level]) -> str:
-    """The levels, best first."""
-    return "; ".join(f"{label} {value}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
+from figures.arbitrary_participation.drawing import CENTRES, Room
+from figures.claims import Claim, in_words, levels
 
 
 def ordering(runs: Mapping[str, Sequence[Trace]], cycle: int) -> list[Claim]:

@@ -2,68 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from bounds.errors import FedboundsError, unknown_name
-from empirical.sweep import Store, Sweep, execute, plan
 from empirical.sweep.executor import Progress
 from empirical.trace import Trace
+from figures import room
 from figures.arbitrary_participation import experiments as ex
 from figures.curves import panels, seed_curve
 from figures.picture import COLOURS, Curve, Picture, styled
-
-SMOOTH = 0.03  # the paper's moving average over 3 % of the points
-Traces = Mapping[str, Sequence[Trace]]
+from figures.room import SMOOTH, convergence, draw_by_name, series
 
 
-def traces_of(
-    sweep: Sweep, results: Path, workers: int = 1, progress: Progress | None = None
-) -> dict[str, list[Trace]]:
-    """The traces of a sweep by the label of their algorithm; what is missing is run first.
-
-    Raises:
-        FedboundsError: a run failed; says which and why.
-    """
-    runs, store = plan(sweep), Store(results / sweep.name)
-    grouped: dict[str, list[Trace]] = {}
-    for outcome in execute(runs, store, workers=workers, progress=progress):
-        if outcome.failed:
-            raise FedboundsError(f"{sweep.name}, {outcome.run.title}: {outcome.status}")
-        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(store.load(outcome.run.key))
-    return grouped
-
-
-def series(traces: Sequence[Trace], metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """Rounds (points,) and the metric of every seed (seeds, points) over several traces."""
-    return traces[0].arrays["round"], np.concatenate([t.arrays[metric] for t in traces])
-
-
-def convergence(title: str, traces: Traces, scale: ex.Scale, note: str) -> Picture:
-    """Training loss and test accuracy against rounds: mean and one standard deviation over seeds."""
-    groups = {}
-    for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
-        groups[panel] = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
-    diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})
-    lost = f" Diverged and not drawn from there on: {', '.join(diverged)}." if diverged else ""
-    return panels(
-        groups,
-        x_label="round $t$",
-        y_labels=["$f(x_t)$", "share of test images"],
-        title=title,
-        caption=f"{title}. {note} {scale.words}. Moving average over 3 % of the points; mean and standard deviation "
-        f"over seeds.{lost}",
-        alternative=f"Two panels, training loss and test accuracy against rounds, for {', '.join(traces)}.",
-        provenance={"scale": scale.words, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
-        y_scales=["log", "linear"],
-    )
-
-
-class Room:
+class Room(room.Room[ex.Scale]):
     """The figures of this paper at one scale, from runs kept in one directory of results.
 
     Args:
@@ -74,6 +29,7 @@ class Room:
         workers: local processes.
         scale: another scale than the data set's own.
         progress: called after every run, with the outcome, how many are there and how many there are in all.
+        full: the paper's own numbers of clients, rounds and seeds.
     """
 
     def __init__(
@@ -85,16 +41,16 @@ class Room:
         workers: int = 1,
         scale: ex.Scale | None = None,
         progress: Progress | None = None,
+        full: bool = False,
     ) -> None:
-        self.scale = scale or ex.scale_of(dataset, network)
-        self._results, self._data, self._workers, self._progress = Path(results), data, workers, progress
+        super().__init__(scale or ex.scale_of(dataset, network, full), results, data, workers, progress)
 
     def traces(self, name: str, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
         """The runs of an image experiment."""
         sweep = ex.image_sweep(
-            f"{self.scale.dataset}-{self.scale.network}-{name}", self.scale, methods, data=self._data, **more
+            f"{self.scale.dataset}-{self.scale.network}-{name}", self.scale, methods, data=self.data, **more
         )
-        return traces_of(sweep, self._results, self._workers, self._progress)
+        return self.run(sweep)
 
     def four_methods(self) -> dict[str, list[Trace]]:
         """Figure 1's runs."""
@@ -190,7 +146,7 @@ class Room:
 
     def toy_runs(self, name: str, runs: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Trace]]:
         """The toy example's runs."""
-        return traces_of(ex.toy_sweep(name, runs), self._results, 1, self._progress)
+        return self.run(ex.toy_sweep(name, runs), workers=1)
 
     def _toy(self, name: str, title: str, runs: Mapping[str, Mapping[str, Any]]) -> Picture:
         return trajectories(title, {k: v[0].arrays["model"][0] for k, v in self.toy_runs(name, runs).items()})
@@ -240,11 +196,5 @@ FIGURES: Mapping[str, Callable[[Room], Picture]] = {
 
 
 def draw(room: Room, name: str) -> Picture:
-    """One figure of the paper by name.
-
-    Raises:
-        FedboundsError: no such figure; names the nearest.
-    """
-    if name not in FIGURES:
-        raise unknown_name("figure of arbitrary-participation", name, FIGURES)
-    return FIGURES[name](room)
+    """One figure of the paper by name."""
+    return draw_by_name("arbitrary-participation", FIGURES, room, name)

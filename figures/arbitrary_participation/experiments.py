@@ -70,15 +70,22 @@ DEMO = Scale("digits", "mlp", 50, 5, 50, 0.1, 500, 5000, 4, STEPS, GRID, record_
 SMOKE = Scale("digits", "linear", 20, 2, 4, 0.1, 20, 60, 2, STEPS, GRID, record_every=5)
 
 
-def scale_of(dataset: str, network: str | None = None) -> Scale:
+def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
     """The scale used for a data set; with another network than the default one where that is asked for.
+
+    With `full`, the paper's own numbers of clients, rounds and seeds.
 
     Raises:
         FedboundsError: no such data set; names those there are.
     """
     if dataset not in SCALES:
         raise unknown_name("data set", dataset, SCALES)
-    return SCALES[dataset] if network is None else replace(SCALES[dataset], network=network)
+    scale = SCALES[dataset] if network is None else replace(SCALES[dataset], network=network)
+    if not full:
+        return scale
+    cifar = dataset == "cifar-10"
+    return replace(scale, clients=250, participants=10, slot=100, initial_rounds=4000 if cifar else 2000,
+                   rounds=600_000 if cifar else 300_000, seeds=5 if cifar else 10, record_every=500)  # fmt: skip
 
 
 def four_methods(scale: Scale) -> dict[str, dict[str, Any]]:

@@ -25,6 +25,8 @@ from empirical.trace import Trace
 MAKERS = {"problem": problem_from_spec, "participation": process_from_spec, "algorithm": algorithm_from_spec}
 MADE = {"problem": Problem, "participation": Process, "algorithm": Algorithm}
 AMPLIFIED = {"local_step_size": 0.1, "local_steps": 2, "server_multiplier": 3.0, "interval": 2}
+TWO_SIDED = {"local_step_size": 0.1, "local_steps": 2, "server_multiplier": 3.0}
+MAY_BE_INFINITE = {"cutoff"}  # FedAU without cut-off
 # a valid specification of every kind, with every key that it may have
 VALID = {
     "problem": [
@@ -57,6 +59,9 @@ VALID = {
         {"kind": "group-markov", "clients": 4, "groups": [0, 0, 1, 1], "leave": 0.5},
         {"kind": "cyclic", "clients": 4, "groups": 2, "random_phase": True},
         {"kind": "bernoulli", "clients": 2, "probability": [0.5, 1.0], "normalise": False},
+        {"kind": "markovian", "clients": 2, "probability": [0.5, 1.0], "come": 0.1},
+        {"kind": "cyclic-clients", "clients": 2, "probability": [0.5, 1.0], "cycle": 10},
+        {"kind": "cyclic-from-inactive", "clients": 2, "probability": 0.5, "cycle": 10},
         {"kind": "recorded", "weights": [[1, 0], [0, 1]], "normalise": True},
     ],
     "algorithm": [
@@ -66,6 +71,13 @@ VALID = {
         {"kind": "wait-full", "local_step_size": 0.1, "local_steps": 2, "interval": 2},
         {"kind": "wait-for-all", "step_size": 0.1, "local_steps": 2, "interval": 2},
         {"kind": "frozen-gradient", "step_size": 0.1, "local_steps": 2, "interval": 2},
+        {"kind": "fedau", "cutoff": 5, "rate": 0.5} | TWO_SIDED,
+        {"kind": "average-participating"} | TWO_SIDED,
+        {"kind": "average-all"} | TWO_SIDED,
+        {"kind": "fixed-weights", "weights": [1.0, 2.0]} | TWO_SIDED,
+        {"kind": "known-participation", "probability": [0.5, 1.0]} | TWO_SIDED,
+        {"kind": "fedvarp"} | TWO_SIDED,
+        {"kind": "mifa"} | TWO_SIDED,
     ],
 }  # fmt: skip
 SPECS = [(what, spec) for what, specs in VALID.items() for spec in specs]
@@ -109,7 +121,8 @@ def test_every_key_takes_a_value_or_refuses_it_in_one_line(what, spec):
             made = one_line(MAKERS[what], spec | {key: value})
             assert isinstance(made, MADE[what] | str)
             if isinstance(value, float) and not np.isfinite(value):
-                assert isinstance(made, str), f"{key} = {value} was taken"
+                taken = value > 0 and key in MAY_BE_INFINITE
+                assert isinstance(made, str) != taken, f"{key} = {value} was {'refused' if taken else 'taken'}"
 
 
 @pytest.mark.parametrize(("what", "spec"), SPECS, ids=NAMES)

@@ -16,6 +16,7 @@ from bounds.registry import load
 from empirical.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
 from empirical.moments import moments
+from empirical.papers.arbitrary_participation import process_constants, record_constants
 from empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -28,7 +29,6 @@ from empirical.participation import (
     WithoutReplacement,
 )
 from empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
-from empirical.run_constants import process_constants, record_constants
 from empirical.simulate import simulate
 from empirical.streams import Streams
 

@@ -91,6 +91,7 @@ def tensors(plain):
 def made(kind, numbers):
     """An algorithm from the numbers of a run; those that it has no use for are left out."""
     names = {"local_step_size": "step_size", "server_multiplier": "multiplier"}
+    numbers = numbers | {"cutoff": 2, "rate": None, "weights": 1.5, "probability": 0.5}
     fields = [field.name for field in dataclasses.fields(ALGORITHMS[kind])]
     return ALGORITHMS[kind](**{name: numbers[names.get(name, name)] for name in fields})
 
@@ -121,6 +122,13 @@ APPLIES = {
     "wait-full": ALWAYS,
     "wait-for-all": ALWAYS,  # and it waits for absent clients for ever
     "frozen-gradient": (*ALWAYS, "absent clients", "split clients"),
+    "average-participating": (*ALWAYS, "absent clients"),
+    "average-all": ALWAYS,  # from here on the drawn weights play no role, and N divides
+    "fixed-weights": ALWAYS,
+    "known-participation": ALWAYS,
+    "fedau": ALWAYS,
+    "fedvarp": ALWAYS,
+    "mifa": ALWAYS,
 }
 PROBLEMS = {"quadratics": quadratics(), "rippled bowls": cosine_quadratics()}
 ENGINES = {"in turn": PROBLEMS, "batched": PROBLEMS, "closed form": ["quadratics"]}

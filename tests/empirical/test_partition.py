@@ -7,7 +7,13 @@ import pytest
 
 from bounds.errors import FedboundsError
 from empirical.datasets import load_dataset
-from empirical.partition import Partition, dirichlet_partition, majority_class_partition
+from empirical.partition import (
+    Partition,
+    class_counts,
+    class_mix_partition,
+    dirichlet_partition,
+    majority_class_partition,
+)
 
 LABELS = np.random.default_rng(0).integers(0, 10, 6000)
 
@@ -76,7 +82,30 @@ def test_dirichlet_leaves_nobody_empty_even_when_it_is_very_uneven():
     assert (counts[np.arange(40), partition.majority] == counts.max(1)).all()
 
 
-@pytest.mark.parametrize("split", [majority_class_partition, dirichlet_partition])
+def test_class_mixes_give_everyone_equally_many_samples_each_dealt_once():
+    partition = class_mix_partition(LABELS, 70, np.random.default_rng(0), alpha=0.1)
+    assert set(partition.sizes) == {len(LABELS) // 70, len(LABELS) // 70 + 1}
+    counts = class_counts(partition.assignment, LABELS, 70)
+    np.testing.assert_array_equal(counts.sum(0), np.bincount(LABELS))
+    for n in (0, 69):
+        np.testing.assert_array_equal(counts[n], np.bincount(LABELS[partition.samples[n]], minlength=10))
+    assert (counts[np.arange(70), partition.majority] == counts.max(1)).all()
+
+
+def test_class_mixes_have_the_variance_of_the_dirichlet_law_while_no_class_runs_out():
+    labels = np.arange(20_000) % 4  # 200 clients with 100 each: classes hardly run out
+    rng, alpha = np.random.default_rng(2), 2.0
+    shares = []
+    for _ in range(12):
+        held = class_mix_partition(labels, 200, rng, alpha)
+        shares.append(class_counts(held.assignment, labels, 200)[:, 0] / 100)
+    mean, dirichlet = 1 / 4, 1 / 4 * 3 / 4 / (4 * alpha + 1)
+    multinomial = (mean - mean**2 - dirichlet) / 100
+    assert np.mean(shares) == pytest.approx(mean, rel=1e-12)
+    assert np.var(shares) == pytest.approx(dirichlet + multinomial, rel=0.12)
+
+
+@pytest.mark.parametrize("split", [majority_class_partition, dirichlet_partition, class_mix_partition])
 def test_partitions_are_a_function_of_the_generator(split):
     first, again, other = (split(LABELS, 20, np.random.default_rng(seed)).assignment for seed in (3, 3, 4))
     assert (first == again).all()
@@ -102,6 +131,8 @@ def test_digits_suffice_for_the_papers_two_hundred_and_fifty_clients():
     (majority_class_partition, 7000, {}, "clients = 7000 must be at most the number of samples, 6000"),
     (dirichlet_partition, 7000, {}, "clients = 7000 must be between 1 and the number of samples, 6000"),
     (dirichlet_partition, 0, {}, "clients = 0 must be between 1"),
+    (class_mix_partition, 7000, {}, "clients = 7000 must be between 1 and the number of samples, 6000"),
+    (class_mix_partition, 20, {"alpha": float("inf")}, "alpha = inf must be at least 0.001"),
     (dirichlet_partition, 20, {"alpha": 0.0}, "alpha = 0.0 must be at least 0.001"),
 ])  # fmt: skip
 def test_impossible_partitions_are_refused(split, clients, arguments, message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -10,11 +12,15 @@ import torch.nn.functional as F
 
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
+from empirical.algorithms import FedAvg
 from empirical.datasets import Dataset, checksum, load_dataset
+from empirical.participation import Bernoulli
 from empirical.partition import Partition, majority_class_partition
 from empirical.problems import ImageClassification, Network
+from empirical.simulate import simulate
+from empirical.words import uniforms
 
-NETWORKS = ["cnn", "cnn-cifar", "mlp", "linear"]
+NETWORKS = ["cnn", "cnn-cifar", "fedau-svhn", "fedau-cifar-10", "mlp", "linear"]
 DIGITS = load_dataset("digits")
 PARTITION = majority_class_partition(DIGITS.train_labels, 60, np.random.default_rng(0))
 
@@ -23,13 +29,27 @@ def _problem(network, dtype=torch.float64, batch=16, **options):
     return ImageClassification(DIGITS, PARTITION, network, batch, dtype=dtype, **options)
 
 
+class Mask(nn.Module):
+    """Dropout whose masks are handed to it."""
+
+    mask: torch.Tensor | float = 1.0
+
+    def forward(self, hidden):
+        return hidden * self.mask
+
+
 def _module(network, image=(1, 8, 8), classes=10):
     """The same networks, written as one writes them in torch; ReLU before pooling, as in the paper's table."""
     channels, height, width = image
     left = (height // 4) * (width // 4)
 
-    def convolution(inputs, outputs):
-        return [nn.Conv2d(inputs, outputs, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2, 2)]
+    def convolution(inputs, outputs, kernel=5):
+        return [nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2), nn.ReLU(), nn.MaxPool2d(2, 2)]
+
+    def dense(*widths, drop=nn.Identity):
+        return [layer for a, b in pairwise(widths) for layer in (nn.ReLU(), drop(), nn.Linear(a, b))][1:]
+
+    small = [*convolution(channels, 32, 3), *convolution(32, 32, 3), nn.Flatten()]
 
     layers = {
         "cnn": lambda: [*convolution(channels, 32), *convolution(32, 32), nn.Flatten(), nn.Linear(32 * left, 128),
@@ -37,6 +57,9 @@ def _module(network, image=(1, 8, 8), classes=10):
         "cnn-cifar": lambda: [*convolution(channels, 32), *convolution(32, 64), nn.Flatten(),
                               nn.Linear(64 * left, 512), nn.ReLU(), nn.Linear(512, 128), nn.ReLU(),
                               nn.Linear(128, classes)],
+        "fedau-svhn": lambda: [*small, *dense(32 * left, 128, classes)],
+        "fedau-cifar-10": lambda: [*small, *dense(32 * left, 256, 64, classes)],
+        "fedau-cifar-100": lambda: [*small, *dense(32 * left, 512, 256, classes, drop=Mask)],
         "mlp": lambda: [nn.Flatten(), nn.Linear(channels * height * width, 32), nn.ReLU(), nn.Linear(32, classes)],
         "linear": lambda: [nn.Flatten(), nn.Linear(channels * height * width, classes)],
     }[network]()  # fmt: skip
@@ -65,6 +88,11 @@ def test_parameter_counts_are_those_of_the_papers_networks():
     # Wang & Ji 2022, Table D.2: 832 + 25,632 + 200,832 + 1,290 and 2,432 + 51,264 + 2,097,664 + 65,664 + 1,290
     assert Network("cnn", (1, 28, 28), 10).size == 228_586
     assert Network("cnn-cifar", (3, 32, 32), 10).size == 2_218_314
+    # Wang & Ji 2024, Appendix C.3: convolutions 896 + 9,248, then dense layers from 8x8x32 = 2,048 inputs
+    assert Network("fedau-svhn", (3, 32, 32), 10).size == 10_144 + 262_272 + 1_290
+    assert Network("fedau-cifar-10", (3, 32, 32), 10).size == 10_144 + 524_544 + 16_448 + 650
+    assert Network("fedau-cifar-100", (3, 32, 32), 100).size == 10_144 + 1_049_088 + 131_328 + 25_700
+    assert Network("fedau-cinic-10", (3, 32, 32), 10).size == 10_144 + 1_049_088 + 131_328 + 2_570
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -127,6 +155,92 @@ def test_a_cohort_in_one_call_agrees_with_one_call_per_client(name, dtype, toler
                 assert float((one[0, 0] - all_[s, k]).norm() / all_[s, k].norm()) < tolerance
 
 
+def _drawn(problem, clients, seed=1):
+    rng = np.random.default_rng(seed)
+    drawn = np.stack([problem.draw(rng, int(n)) for n in clients.flatten()])
+    return torch.from_numpy(drawn).view(*clients.shape, *drawn.shape[1:])
+
+
+def test_dropout_and_augmentation_agree_with_a_plain_pass_through_the_same_masks_and_images():
+    problem = _problem("fedau-cifar-100", augmentation=["crop", "flip"])
+    x, clients = _points(problem, 2, 2), torch.tensor([[0, 7], [7, 59]])
+    drawn = _drawn(problem, clients)
+    assert drawn.shape == (2, 2, 2, 16)
+    got = problem.stochastic_gradient(x, clients, drawn)
+    raw, (shift, scale) = torch.from_numpy(DIGITS.train_images), DIGITS.standardisation
+    for s, k in np.ndindex(2, 2):
+        own, words = drawn[s, k]
+        module = _module("fedau-cifar-100").double()
+        nn.utils.vector_to_parameters(x[s, k].clone(), module.parameters())
+        masks = [torch.stack([uniforms(word, 100 + i, width) >= 0.2 for word in words]).double() / 0.8
+                 for i, width in enumerate((128, 512, 256))]  # fmt: skip
+        for layer, mask in zip([m for m in module if isinstance(m, Mask)], masks, strict=True):
+            layer.mask = mask
+        images = problem.augmentation.apply(raw[own], words)
+        images = (images.double() - shift.item()) / scale.item()
+        loss = F.cross_entropy(module(images), torch.from_numpy(DIGITS.train_labels)[own])
+        expected = torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, list(module.parameters()))])
+        torch.testing.assert_close(got[s, k], expected, rtol=1e-10, atol=1e-13)
+
+
+def test_dropout_keeps_four_fifths_of_the_units_and_their_mean():
+    network = Network("fedau-cinic-10", (3, 32, 32), 10)
+    masks = network.masks(torch.arange(300), torch.float64)
+    assert [mask.shape for mask in masks] == [(300, 2048), (300, 512), (300, 256)]
+    for mask in masks:
+        assert sorted(mask.unique().tolist()) == [0, 1.25]
+        for axis in (0, 1):
+            deviation = (0.25 / mask.shape[axis]) ** 0.5  # of a mean of independent values 0 and 5/4
+            assert abs(float(mask.mean(axis).std()) / deviation - 1) < 0.25
+        assert abs(float(mask.mean()) - 1) < 5 * (0.25 / mask.numel()) ** 0.5
+    assert Network("fedau-cifar-10", (3, 32, 32), 10).masks(torch.arange(3), torch.float32) == []
+
+
+@pytest.mark.parametrize("options", [{"network": "fedau-cifar-100"}, {"network": "mlp", "augmentation": ("crop",)}])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5)])
+def test_random_changes_are_the_same_in_one_call_for_a_cohort_and_in_one_per_client(options, dtype, tolerance):
+    problem = _problem(dtype=dtype, **options)
+    x, clients = _points(problem, 2, 3), torch.tensor([[0, 7, 59], [7, 7, 30]])
+    drawn = _drawn(problem, clients)
+    together = problem.stochastic_gradient(x, clients, drawn)
+    for s, k in np.ndindex(2, 3):
+        here = slice(s, s + 1), slice(k, k + 1)
+        alone = problem.stochastic_gradient(x[here], clients[here], drawn[here])[0, 0]
+        assert float((alone - together[s, k]).norm() / alone.norm()) < tolerance
+    changed = drawn.clone()
+    changed[0, 0, 1] += 1  # another word
+    other = problem.stochastic_gradient(x, clients, changed)
+    assert torch.equal(other[1], together[1]) and not torch.allclose(other[0, 0], together[0, 0])
+
+
+@pytest.mark.parametrize(
+    "options", [{"network": "fedau-cinic-10"}, {"network": "cnn", "augmentation": ("flip", "crop")}]
+)
+def test_engines_agree_under_dropout_and_augmentation(options):
+    problem = ImageClassification(DIGITS, PARTITION, dtype=torch.float64, **options)
+    participation = Bernoulli(60, 0.05, normalise=False)
+    runs = {
+        engine: simulate(FedAvg(0.1, 2), problem, participation, 2, seeds=(0, 1), engine=engine, record_every=2)
+        for engine in ("in turn", "batched")
+    }
+    one, other = (runs[engine].arrays["train_loss"] for engine in runs)
+    np.testing.assert_allclose(one, other, rtol=1e-10)
+    assert (one[:, 1:] != one[:, :1]).any()
+
+
+def test_random_changes_leave_losses_and_exact_gradients_alone():
+    plain, changed = _problem("mlp"), _problem("mlp", augmentation=["crop", "flip"])
+    x, clients = _points(plain, 1, 2), torch.tensor([[0, 7]])
+    assert torch.equal(plain.gradient(x, clients), changed.gradient(x, clients))
+    assert torch.equal(plain.objective(x[0]), changed.objective(x[0]))
+    dropped = _problem("fedau-cifar-100")
+    x = _points(dropped, 1)
+    images, labels = _raw()
+    own = PARTITION.samples[5]
+    local = dropped.gradient(x[:, None], torch.tensor([[5]]))[0, 0]
+    torch.testing.assert_close(local, _plain_gradient(dropped, x[0], images[own], labels[own]), rtol=1e-9, atol=1e-12)
+
+
 def test_large_images_on_a_processor_are_walked_in_turn_with_the_same_result():
     rng = np.random.default_rng(0)
     images = rng.integers(0, 256, (40, 1, 20, 20)).astype(np.uint8)
@@ -179,8 +293,11 @@ def test_metrics_are_losses_and_the_share_of_correct_answers():
         with torch.no_grad():
             labels = torch.from_numpy(DIGITS.train_labels)
             losses = F.cross_entropy(module(train), labels, reduction="none").numpy()
+            hits = (module(train).argmax(1) == labels).numpy()
             clients = [losses[own].mean() for own in PARTITION.samples]
             answers = module(test)
+        shares = [hits[own].mean() for own in PARTITION.samples]
+        assert float(metrics["train_accuracy"][s]) == pytest.approx(float(np.mean(shares)), rel=1e-12)
         assert float(metrics["train_loss"][s]) == pytest.approx(float(np.mean(clients)), rel=1e-12)
         truth = torch.from_numpy(DIGITS.test_labels)
         assert float(metrics["test_loss"][s]) == pytest.approx(float(F.cross_entropy(answers, truth)), rel=1e-12)
@@ -189,6 +306,27 @@ def test_metrics_are_losses_and_the_share_of_correct_answers():
         norm = float(problem.objective_gradient(x[s]).square().sum())
         assert float(metrics["gradient_norm_squared"][s]) == pytest.approx(norm, rel=1e-12)
     assert "gradient_norm_squared" not in _problem("mlp").metrics(x)
+
+
+def test_client_metrics_are_over_the_clients_own_samples_and_its_share_of_each_class():
+    problem = _problem("mlp")
+    x = _points(problem, 2)
+    found = problem.client_metrics(x)
+    metrics = problem.metrics(x)
+    train, test = (torch.from_numpy(images).double() for images in DIGITS.standardised())
+    for s in range(2):
+        for name in ("train_loss", "train_accuracy"):
+            assert float(metrics[name][s]) == pytest.approx(found[name][s].mean(), rel=1e-12)
+        module = _module("mlp").double()
+        nn.utils.vector_to_parameters(x[s].clone(), module.parameters())
+        with torch.no_grad():
+            hits = (module(test).argmax(1).numpy() == DIGITS.test_labels).astype(float)
+            loss = F.cross_entropy(module(train[PARTITION.samples[7]]),
+                                   torch.from_numpy(DIGITS.train_labels[PARTITION.samples[7]]))  # fmt: skip
+        assert found["train_loss"][s, 7] == pytest.approx(float(loss), rel=1e-12)
+        own = DIGITS.train_labels[PARTITION.samples[7]]
+        expected = np.mean([hits[DIGITS.test_labels == label].mean() for label in own])
+        assert found["test_accuracy"][s, 7] == pytest.approx(expected, rel=1e-12)
 
 
 def test_clients_count_the_same_whatever_they_hold():
@@ -239,6 +377,21 @@ def test_many_draws_are_the_single_draws_in_a_row():
     np.testing.assert_array_equal(together, np.stack([problem.draw(rng, 2) for _ in range(4)]))
 
 
+def test_words_leave_the_samples_of_the_smallest_clients_and_the_order_of_draws_as_they_are():
+    problem, rng = _problem("mlp", batch=30, augmentation=["flip"]), np.random.default_rng(5)
+    small = int(PARTITION.sizes.argmin())
+    for client in (small, int(PARTITION.sizes.argmax())):
+        together = problem.draws(np.random.default_rng(5), client, 4)
+        rng = np.random.default_rng(5)
+        np.testing.assert_array_equal(together, np.stack([problem.draw(rng, client) for _ in range(4)]))
+        assert together.shape == (4, 2, 30) and len(set(together[:, 1].ravel())) == 120
+        assert set(together[:, 0].ravel()) - {-1} <= set(PARTITION.samples[client])
+    x = _points(problem, 1, 1)
+    assert torch.isfinite(
+        problem.stochastic_gradient(x, torch.tensor([[small]]), _drawn(problem, torch.tensor([[small]])))
+    ).all()
+
+
 def test_initial_weights_are_kaiming_normal_and_the_last_layer_is_torchs_default():
     network = Network("cnn", (1, 28, 28), 10)
     x = network.unflatten(torch.from_numpy(network.initial(np.random.default_rng(0))))
@@ -277,7 +430,8 @@ def test_the_mlp_learns_the_digits():
 
 def test_networks_with_relu_have_no_finite_constants():
     constants = _problem("mlp").constants()
-    for concept in ("smoothness", "strong_convexity", "initial_gap", "gradient_noise", "gradient_divergence_sup"):
+    unknown = ("smoothness", "strong_convexity", "initial_gap", "gradient_noise", "gradient_divergence_sup")
+    for concept in (*unknown, "gradient_bound"):
         assert isinstance(constants[concept], NoConstant)
 
 
@@ -301,23 +455,33 @@ def test_smoothness_of_logistic_regression_is_approached_where_two_classes_share
     assert steepest <= smoothness.value * (1 + 1e-9)
 
 
-def test_bounds_on_noise_and_divergence_of_logistic_regression_hold_far_away():
+def test_bounds_on_gradients_noise_and_divergence_of_logistic_regression_hold_far_away():
     problem, rng = _problem("linear", batch=4), np.random.default_rng(0)
-    noise, divergence = (problem.constants()[c] for c in ("gradient_noise", "gradient_divergence_sup"))
+    concepts = ("gradient_noise", "gradient_divergence_sup", "gradient_bound")
+    noise, divergence, bound = (problem.constants()[c] for c in concepts)
     assert isinstance(noise, Constant)
     assert isinstance(divergence, Constant)
+    assert isinstance(bound, Constant)
     everyone = torch.arange(60)[None]
-    worst_noise = worst_divergence = 0.0
+    worst_noise = worst_divergence = steepest = 0.0
     for size in (0.0, 1.0, 100.0):
         x = torch.from_numpy(size * rng.standard_normal(problem.dimension))
         local = problem.gradient(x.expand(1, 60, -1), everyone)[0]
         worst_divergence = max(worst_divergence, float((local - local.mean(0)).norm(dim=1).max()))
+        steepest = max(steepest, float(problem.objective_gradient(x).norm()))
         for n in range(10):
             drawn = torch.from_numpy(problem.draws(rng, n, 400))[None]
             each = problem.stochastic_gradient(x.expand(1, 400, -1), torch.full((1, 400), n), drawn)[0]
             worst_noise = max(worst_noise, float((each - local[n]).square().sum(1).mean()) ** 0.5)
     assert 0.1 * noise.value < worst_noise < noise.value
     assert 0.1 * divergence.value < worst_divergence < divergence.value
+    assert 0.1 * bound.value < steepest < bound.value
+
+
+def test_augmentation_takes_the_bound_on_the_noise_away():
+    plain, changed = (_problem("linear", augmentation=names).constants() for names in ((), ("crop",)))
+    assert isinstance(changed["gradient_noise"], NoConstant)
+    assert plain["smoothness"] == changed["smoothness"]
 
 
 def test_the_data_are_identified_by_their_checksum():
@@ -331,6 +495,10 @@ def test_bad_image_problems_are_refused_in_one_line():
         _problem("mlp", batch=0)
     with pytest.raises(FedboundsError, match="deals 2 samples, data set digits has 1442"):
         ImageClassification(DIGITS, Partition(np.array([0, 1]), np.array([0, 1])))
+    with pytest.raises(FedboundsError, match="unknown augmentation 'crob'; did you mean crop"):
+        _problem("mlp", augmentation=["crob"])
+    with pytest.raises(FedboundsError, match="'equalize' needs images of 3 channels"):
+        _problem("mlp", augmentation=["equalize"])
     with pytest.raises(FedboundsError, match="pools images of 3x3 pixels to nothing"):
         Network("cnn", (1, 3, 3), 10)
     problem = _problem("mlp")

@@ -1,4 +1,5 @@
-"""The rippled family: gradients against automatic differentiation, constants against searches that attain them."""
+"""The families with one function for all clients: gradients against automatic differentiation, constants against
+searches that attain them."""
 
 from __future__ import annotations
 
@@ -8,7 +9,13 @@ import torch
 
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
-from empirical.problems import CosineQuadratic, random_cosine_quadratic
+from empirical.problems import (
+    BoundedGradient,
+    CosineQuadratic,
+    Quadratic,
+    random_bounded_gradient,
+    random_cosine_quadratic,
+)
 
 ALPHA, KAPPA = 0.25, 0.75
 
@@ -106,3 +113,104 @@ def test_random_instances_have_the_constants_that_were_asked_for():
 def test_bad_members_of_the_family_are_refused(changes, message):
     with pytest.raises(FedboundsError, match=message):
         _problem(**changes)
+
+
+# --- bounded gradients ------------------------------------------------------------------------------------------
+
+SCALES = [0.5, 2.0, 1.0]
+SHAPES = {
+    "log-cosh": lambda x: (torch.tensor(SCALES) * torch.log(torch.cosh(x))).sum(-1),
+    "cosine": lambda x: (torch.tensor(SCALES) * (1 - torch.cos(x))).sum(-1),
+}
+
+
+def _bounded(shape, **changes):
+    slopes = np.random.default_rng(0).standard_normal((5, 3))
+    arguments = dict(slopes=slopes - slopes.mean(0), scales=SCALES, noise=0.3, x0=[3.0, -1.0, 0.5])
+    return BoundedGradient(shape=shape, **(arguments | changes))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bounded_gradients_agree_with_automatic_differentiation(shape):
+    problem, rng = _bounded(shape), np.random.default_rng(1)
+    x = torch.from_numpy(4 * rng.standard_normal((2, 4, 3))).requires_grad_()
+    clients = torch.tensor([[0, 1, 1, 4], [3, 2, 0, 0]])
+    local = SHAPES[shape](x) + (problem.slopes[clients] * x).sum(-1)
+    (expected,) = torch.autograd.grad(local.sum(), x)
+    torch.testing.assert_close(problem.gradient(x.detach(), clients), expected, rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(problem.objective(x.detach()), SHAPES[shape](x.detach()), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_gradient_bound_is_a_supremum(shape):
+    problem, rng = _bounded(shape), np.random.default_rng(2)
+    bound = _value(problem, "gradient_bound")
+    assert bound**2 == pytest.approx(0.5**2 + 2**2 + 1, rel=1e-14)
+    anywhere = problem.objective_gradient(torch.from_numpy(20 * rng.standard_normal((5000, 3)))).norm(dim=1)
+    steep = torch.full((3,), np.pi / 2 if shape == "cosine" else 15.0, dtype=torch.float64)
+    assert float(anywhere.max()) <= bound
+    assert float(problem.objective_gradient(steep).norm()) == pytest.approx(bound, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_smoothness_of_a_bounded_gradient_is_the_largest_second_derivative(shape):
+    problem, grid = _bounded(shape), torch.linspace(-10, 10, 20001, dtype=torch.float64)
+    for j in range(3):
+        x = torch.zeros(len(grid), 3, dtype=torch.float64)
+        x[:, j] = grid
+        second = problem.objective_gradient(x)[:, j].diff() / grid.diff()
+        assert float(second.abs().max()) == pytest.approx(SCALES[j], rel=1e-6)
+        assert float(second.min()) < 1e-6 and (float(second.min()) < -0.99 * SCALES[j]) == (shape == "cosine")
+    assert _value(problem, "smoothness") == max(SCALES)
+    assert isinstance(problem.constants()["strong_convexity"], NoConstant)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_bounded_gradient_problem_is_least_at_the_origin(shape):
+    problem, rng = _bounded(shape), np.random.default_rng(3)
+    assert float(problem.objective(problem.minimiser())) == 0
+    assert float(problem.objective(torch.from_numpy(20 * rng.standard_normal((5000, 3)))).min()) > 0
+    assert _value(problem, "initial_gap") == pytest.approx(float(SHAPES[shape](problem.x0)), rel=1e-12)
+    longest = np.linalg.norm(problem.offsets(), axis=1).max()
+    assert _value(problem, "gradient_divergence_sup") == pytest.approx(longest, rel=1e-12)
+    assert _value(problem, "gradient_noise") ** 2 == pytest.approx(3 * 0.3**2)
+
+
+def test_log_cosh_is_accurate_near_the_origin_and_far_away():
+    problem = BoundedGradient([[0.0]], [1.0])
+    x = torch.tensor([[1e-9], [1.0 - 1e-12], [1.0 + 1e-12], [1e4]], dtype=torch.float64)
+    middle = np.log(np.cosh(1.0))
+    assert problem.objective(x).tolist() == pytest.approx([5e-19, middle, middle, 1e4 - np.log(2)], rel=1e-11)
+
+
+def test_only_flat_bowls_have_a_bounded_gradient():
+    assert isinstance(_problem().constants()["gradient_bound"], NoConstant)
+    flat = _problem(curvature=0)
+    bound = _value(flat, "gradient_bound")
+    assert float(flat.objective_gradient(torch.full((3,), np.pi / 2, dtype=torch.float64)).norm()) == pytest.approx(
+        bound
+    )
+    quadratic = Quadratic([1.0], [[0.0]]).constants()["gradient_bound"]
+    assert isinstance(quadratic, NoConstant) and "without bound" in quadratic.why
+    linear = Quadratic([[[1.0]], [[-1.0]]], [[1.0], [3.0]])  # f' = (x - 1 - (x - 3))/2
+    assert _value(linear, "gradient_bound") == 1
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_random_bounded_gradients_have_the_constants_that_were_asked_for(shape):
+    problem = random_bounded_gradient(6, 4, shape, heterogeneity=2.0, condition=8.0, seed=3)
+    assert _value(problem, "gradient_divergence_sup") == pytest.approx(2.0, rel=1e-12)
+    assert _value(problem, "smoothness") == 1.0 and float(problem.scales.min()) == pytest.approx(1 / 8)
+    assert torch.equal(problem.slopes, random_bounded_gradient(6, 4, shape, heterogeneity=2.0, seed=3).slopes)
+
+
+@pytest.mark.parametrize(("changes", "message"), [
+    (dict(slopes=[[1.0, 0, 0], [1, 0, 0]]), "slopes must have mean zero"),
+    (dict(scales=[1.0, 0.0, 2.0]), r"scales\[1\] = 0 must be positive"),
+    (dict(scales=[1.0]), "scales has shape"),
+    (dict(shape="logcosh"), "unknown shape 'logcosh'; did you mean log-cosh"),
+    (dict(noise=-1), "noise = -1"),
+])  # fmt: skip
+def test_bad_bounded_gradients_are_refused(changes, message):
+    with pytest.raises(FedboundsError, match=message):
+        _bounded(**({"shape": "cosine"} | changes))

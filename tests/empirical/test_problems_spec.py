@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from bounds.errors import FedboundsError
 from empirical.datasets import checksum, load_dataset
 from empirical.problems import (
+    BoundedGradient,
     CosineQuadratic,
     ImageClassification,
     Problem,
@@ -26,6 +27,13 @@ SPECS = {
     "random": ({"kind": "quadratic", "clients": 4, "dimension": 3, "shared": False, "seed": 1}, Quadratic, 4, 3),
     "cosine": ({"kind": "cosine-quadratic", "slopes": [[1], [-1]], "curvature": 1, "ripple": 2}, CosineQuadratic, 2, 1),
     "random cosine": ({"kind": "cosine-quadratic", "clients": 4, "dimension": 3}, CosineQuadratic, 4, 3),
+    "bounded": (
+        {"kind": "bounded-gradient", "slopes": [[1], [-1]], "scales": [2], "shape": "cosine"},
+        BoundedGradient,
+        2,
+        1,
+    ),
+    "random bounded": ({"kind": "bounded-gradient", "clients": 4, "dimension": 3}, BoundedGradient, 4, 3),
     "toy": ({"kind": "toy", "noise": 0.1}, Quadratic, 3, 2),
     "images": ({"kind": "images", "clients": 20, "network": "mlp", "batch": 8}, ImageClassification, 20, 2410),
     "dirichlet": (
@@ -46,6 +54,7 @@ def test_every_kind_can_be_described_in_plain_numbers(name):
     assert problem.initial_point(np.random.default_rng(0)).shape == (dimension,)
     assert set(problem.constants()) == {
         "clients", "smoothness", "strong_convexity", "initial_gap", "gradient_noise", "gradient_divergence_sup",
+        "gradient_bound",
     }  # fmt: skip
 
 
@@ -79,7 +88,7 @@ def test_only_problems_that_read_data_have_a_checksum():
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    ({}, "a problem needs a kind: one of cosine-quadratic, images, quadratic, toy"),
+    ({}, "a problem needs a kind: one of bounded-gradient, cosine-quadratic, images, quadratic, toy"),
     ("toy", "a problem needs a kind"),
     ({"kind": "quadratik"}, "unknown problem kind 'quadratik'; did you mean quadratic"),
     ({"kind": ["toy"]}, "unknown problem kind"),
@@ -113,7 +122,7 @@ _VALUES = st.one_of(
 
 
 @given(
-    st.sampled_from(["quadratic", "cosine-quadratic", "toy"]),
+    st.sampled_from(["quadratic", "cosine-quadratic", "bounded-gradient", "toy"]),
     st.dictionaries(
         st.sampled_from(
             [
@@ -122,6 +131,8 @@ _VALUES = st.one_of(
                 "slopes",
                 "curvature",
                 "ripple",
+                "scales",
+                "shape",
                 "noise",
                 "x0",
                 "clients",

@@ -9,8 +9,9 @@ import pytest
 from bounds.errors import FedboundsError
 from empirical.trace import Trace
 from figures.arbitrary_participation import experiments as ex
-from figures.arbitrary_participation.claims import Level, fixed_point_distance, level, ordering, toy_claims
+from figures.arbitrary_participation.claims import fixed_point_distance, ordering, toy_claims
 from figures.arbitrary_participation.drawing import FIGURES, Room, draw
+from figures.claims import Level, level
 from figures.demonstration import demonstrate
 
 

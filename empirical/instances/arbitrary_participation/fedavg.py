@@ -91,10 +91,10 @@ class FedAvgInstances(Population):
 
     @cached_property
     def cancellation(self) -> np.ndarray:
-        """By how much the clients' gradients exceed what is left of them in any round's mean, (B,)."""
-        most = np.sqrt((self.slopes**2).sum(axis=2).max(axis=1))
-        left = np.sqrt((self.course.gradient[:, :-1] + (self.pulls**2).sum(axis=2)).max(axis=1))
-        return np.where(left > 0, np.maximum(most / np.where(left > 0, left, 1), 1), 1)
+        """By how much offsets exceed the pull that is left of them in a round, or the gradient of f, (B, T)."""
+        most = np.sqrt((self.slopes**2).sum(axis=2).max(axis=1))[:, None, None]
+        left = np.sqrt(np.stack([self.course.gradient[:, :-1], (self.pulls**2).sum(axis=2)], axis=2))
+        return np.where(left > 0, np.maximum(most / np.where(left > 0, left, 1), 1), 1).max(axis=2)
 
     @cached_property
     def cohort(self) -> np.ndarray:

@@ -72,12 +72,22 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     covered = held & (values["eta"] > 0) & within(conditions, z.constants())
     if shape[1] > 1 and not window:
         covered = covered & _round_places(z, subject.step.quantifiers)
-    lost = CANCELLED + ROUND_OFF * z.cancellation[:, None]
+    lost = CANCELLED + ROUND_OFF * _at_places(z, z.cancellation, shape[1])
     rounding = lost * (size + sum((np.abs(s) for s in summands), start=np.zeros(shape)))
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(shape))
         return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)
     return Sides(left, dict(zip(relation.terms, summands, strict=True)), covered, rounding, unmet, z.describe)
+
+
+def _at_places(z: FedAvgInstances, per_round: np.ndarray, places: int) -> np.ndarray:
+    """Values of every round, (B, T), at each of its local steps, or the largest of each window or of the run."""
+    if places == z.rounds * (z.local_steps + 1):
+        return np.repeat(per_round, z.local_steps + 1, axis=1)
+    K = z.rounds // z.interval
+    if places == K:
+        return per_round[:, : K * z.interval].reshape(len(z), K, z.interval).max(axis=2)
+    return per_round.max(axis=1, keepdims=True)
 
 
 @lru_cache(maxsize=128)

@@ -66,14 +66,23 @@ def runs(claim: Claim, cells: int) -> Iterator[WeightedInstances]:
         yield z
 
 
+def whole_cutoffs(rng: np.random.Generator, p: np.ndarray, T: int) -> np.ndarray:
+    """Probabilities (B, N) raised so that R log T is a whole number for half of the instances."""
+    rarest = 1 - T ** (-0.5 / rng.integers(1, 12, (len(p), 1)))
+    raised = np.where(np.arange(p.shape[1]) == 0, rarest, np.maximum(p, rarest))
+    return np.where(np.arange(len(p))[:, None] % 2 == 0, raised, p)
+
+
 def small_runs(claim: Claim, cells: int) -> Iterator[RecordedInstances]:
     """FedAU over all records: up to ten coins."""
     rng = np.random.default_rng(113)
     for _ in range(cells // 3):
         N = int(rng.integers(1, 4))
-        yield draw_recorded(
-            rng, 20, (N, int(rng.integers(1, 3)), int(rng.integers(1, 4)), int(rng.integers(2, 10 // N + 1)))
-        )
+        T = int(rng.integers(2, 10 // N + 1))
+        z = draw_recorded(rng, 20, (N, int(rng.integers(1, 3)), int(rng.integers(1, 4)), T))
+        if claim.id.startswith(f"{PAPER}/corollary-4["):
+            z = replace(z, p=whole_cutoffs(rng, z.p, T))
+        yield z
 
 
 def either(claim: Claim, cells: int) -> Iterator[Population]:
@@ -88,10 +97,8 @@ def intervals(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
     for _ in range(cells // 2):
         rounds = int(np.floor(10 ** rng.uniform(0.4, 2.2)))
         z = draw_intervals(rng, 20, int(rng.integers(1, 4)), rounds)
-        if claim.id.startswith(f"{PAPER}/lemma-b.7.1"):  # some with R log T a whole number
-            rarest = 1 - rounds ** (-0.5 / rng.integers(1, 12, (20, 1)))
-            p = np.maximum(z.p, rarest)
-            z = replace(z, p=np.where(np.arange(p.shape[1]) == 0, rarest, p))
+        if claim.id.startswith(f"{PAPER}/lemma-b.7.1"):
+            z = replace(z, p=whole_cutoffs(rng, z.p, rounds))
         yield z
 
 
@@ -128,12 +135,15 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     assert isinstance(subject, ResultForm)
     form, of = subject.form, RESULTS[subject.result.key.partition("/")[2]][1]
     z = instances
+    whole: np.ndarray | bool = True
     if form.prescribes:
-        z = _prescribed(form.prescribes, compile_form(form, VECTORS).parts(of(z, form.name).values).prescribed, z)
+        set_by_form = compile_form(form, VECTORS).parts(of(z, form.name).values).prescribed
+        z, whole = _prescribed(form.prescribes, set_by_form, z)
     left, values, met = of(z, form.name)
     held, unknown = np.ones((len(z), 1), dtype=bool), sorted({a.name for a in claim.assumptions} - set(met))
     for assumption in claim.assumptions:
         held = held & np.reshape(met.get(assumption.name, False), (-1, 1))
+    held = held & np.reshape(whole, (-1, 1))
     parts = compile_form(form, VECTORS).parts(values)
     for holds in parts.holds:
         held = held & holds
@@ -146,16 +156,20 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     return Sides(left - moved, terms, held & finite_, rounding, unmet, z.describe)
 
 
-def _prescribed(names: Mapping[str, Any], values: list[np.ndarray], z: Population) -> Population:
-    """The instances at the values that the form sets; a cut-off only where it is a whole number."""
+def _prescribed(
+    names: Mapping[str, Any], values: list[np.ndarray], z: Population
+) -> tuple[Population, np.ndarray | bool]:
+    """The instances at the values that the form sets, and where the cut-off among them is a whole number >= 1."""
     fields = {"gamma": "gamma", "eta": "eta", "K": "cutoff"}
     found = {fields[k]: np.broadcast_to(v, (len(z), 1))[:, 0] for k, v in zip(names, values, strict=True)}
+    whole: np.ndarray | bool = True
     if "cutoff" in found:
-        found["cutoff"] = np.maximum(np.rint(found["cutoff"]), 1)
+        nearest = np.maximum(np.rint(found["cutoff"]), 1)
+        whole, found["cutoff"] = np.abs(found["cutoff"] - nearest) <= 1e-9 * nearest, nearest
     for name in ("gamma", "eta"):
         if name in found:
             found[name] = np.where(np.isfinite(found[name]) & (found[name] > 0), found[name], 1e-9)
-    return replace(z, **{k: v for k, v in found.items() if hasattr(z, k)})
+    return replace(z, **{k: v for k, v in found.items() if hasattr(z, k)}), whole
 
 
 def trial(claim: Claim) -> Trial | None:

@@ -1,4 +1,4 @@
-r"""The constants of a run, by concept and with their kind: from the problem, the algorithm and who took part.
+r"""What is known of a run of generalized FedAvg: step sizes, divergences and participation, with their kind.
 
 For every horizon T in question, the constants of participation are those of the first T rounds, which are all that a
 theorem about T rounds speaks of. They come from one of three sources:
@@ -15,17 +15,87 @@ Source: Wang & Ji 2022, Assumption 3' and Appendix C.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
 from bounds.constants import centred_offsets, check_weights, window_means
 from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
+from bounds.evaluation import Value, evaluate
+from bounds.result import Form, Result
+from bounds.symbols import Constant
 from empirical.algorithms import Algorithm, GeneralizedFedAvg
-from empirical.participation import Process
+from empirical.moments import along_the_run, analysis_interval
+from empirical.papers.paper import (
+    Ahead,
+    Constants,
+    Known,
+    Paper,
+    Steps,
+    by_letter,
+    found_of_problem,
+    needed,
+    problem_constants,
+)
+from empirical.participation import Process, Recorded
 from empirical.problems import Problem, Quadratic, Synthetic
+from empirical.run_setting import Setting
 
-Constants = dict[str, Constant | NoConstant]
+DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
+WHOLE = 1e-9  # relative distance from a whole number at which a prescribed interval is one
+
+
+class ArbitraryParticipation(Paper):
+    """Generalized FedAvg with weights that sum to one."""
+
+    def steps(self, setting: Setting, interval: int | None) -> Steps:
+        P, multiplier = analysis_interval(setting.algorithm, interval)
+        return Steps(P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
+
+    def known(
+        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+    ) -> Known:
+        stated = problem_constants(setting.problem)
+        divergences = bool({result.notation[name].concept for name in needed(form) - given} & set(DIVERGENCES))
+        v = offsets(setting.problem) if divergences else None
+        constants: Constants = stated | algorithm_constants(setting.algorithm, interval)
+        constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
+        notes: tuple[str, ...] = ()
+        if setting.q is not None:
+            constants |= record_constants(setting.q, v, interval, horizons)
+        else:
+            constants |= process_constants(setting.process, v, interval, horizons)
+            notes += ("averaged over participation: its constants are largest expected values over the rounds",)
+        if divergences and v is None:
+            if setting.q is None:
+                raise FedboundsError(
+                    "the Hessians differ, so the divergences of Assumption 3' are known only along a run whose "
+                    "participation is given: run a record of it (process.matrix(rounds, rng))"
+                )
+            run = along_the_run(setting.algorithm, setting.problem, setting.q[: setting.total], interval)
+            constants |= run.constants(horizons)
+            notes += ("the Hessians differ: divergences are suprema along this run, not constants of the problem",)
+        found = _found(setting, form, interval, int(horizons[-1]), stated)
+        if v is not None:
+            found |= {"participation-divergence": True, "cohort-divergence": True, "window-divergence": True}
+        return Known(by_letter(result, form, constants, given), found, notes)
+
+    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+        record = isinstance(ahead.process, Recorded)
+        q = ahead.process.matrix(ahead.rounds, np.random.default_rng()) if record else None  # a record draws nothing
+        unknown = GeneralizedFedAvg(1.0, ahead.local_steps, 1.0, ahead.interval)
+        setting = Setting.ahead(unknown, ahead.problem, ahead.process, q, ahead.rounds)
+        own: dict[str, Value] = {name: 0.0 for name, letter in result.notation.items() if letter.concept in DIVERGENCES}
+        own |= given  # divergences play no part in step sizes
+        known = self.known(setting, form, result, ahead.interval, np.array([ahead.rounds]), frozenset(own))
+        steps = {
+            n: float(np.ravel(v)[0])
+            for n, v in evaluate(result, known.constants | own, form=form.name).prescribed.items()
+        }
+        P = steps.get("P", float(ahead.interval))
+        if abs(P - round(P)) > WHOLE * P or round(P) < 1:
+            raise FedboundsError(f"{result.key} [{form.name}] sets P = {P:.6g}, which is not a whole number of rounds")
+        return GeneralizedFedAvg(steps["gamma"], ahead.local_steps, steps["eta"], round(P))
 
 
 def offsets(problem: Problem) -> np.ndarray | None:
@@ -152,11 +222,6 @@ def _quadratic(covariance: np.ndarray, vectors: np.ndarray) -> float:
     return max(float(np.vdot(covariance @ vectors, vectors)), 0.0)
 
 
-def problem_constants(problem: Problem) -> Constants:
-    """Smoothness, initial gap, noise, gradient divergence and number of clients, as the problem states them."""
-    return {"clients": Constant(float(problem.clients), "exact", "of the problem")} | dict(problem.constants())
-
-
 def algorithm_constants(algorithm: Algorithm, interval: int) -> Constants:
     """Step sizes, local steps and interval of generalized FedAvg."""
     multiplier = algorithm.server_multiplier if isinstance(algorithm, GeneralizedFedAvg) else 1.0
@@ -179,3 +244,28 @@ def is_regularized(q: np.ndarray | None, process: Process, interval: int, rounds
         and np.allclose(process.window_mean(t0, interval), 1 / process.clients, rtol=tolerance, atol=0)
         for t0 in starts
     )
+
+
+def _found(setting: Setting, form: Form, interval: int, rounds: int, stated: Constants) -> dict[str, bool]:
+    """The assumptions of a form that can be checked on a run, and whether they hold."""
+    process, given = setting.process, setting.q is not None
+    found = found_of_problem(setting, stated) | {
+        "weights": True,  # or they would have been refused
+        "exogenous-participation": True,
+        "independent-rounds": process.independent_rounds,
+        "window-variance": not given,
+    }
+    assumed = {assumption.name for assumption in form.assumptions}
+    if "regularized" in assumed:
+        found["regularized"] = is_regularized(setting.q, process, interval, rounds)
+    if "unbiased-sampling" in assumed:
+        found["unbiased-sampling"] = not given and _unbiased(process, rounds)
+    return found
+
+
+def _unbiased(process: Process, rounds: int) -> bool:
+    """Whether in every round all clients have the same mean weight."""
+    if process.unbiased:
+        return True
+    means = np.array([process.mean(t) for t in range(1 if process.stationary else rounds)])
+    return bool(np.allclose(means, means[:, :1], rtol=1e-9, atol=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -61,6 +61,10 @@ class Cohort:
     def squares(self) -> np.ndarray:
         """$S_t$, the sum of the squared weights of each seed, (seeds,)."""
         return np.bincount(self.seeds, self.weights**2, minlength=len(self.counts))
+
+    def reweighed(self, weights: np.ndarray) -> Cohort:
+        """The same pairs with other weights, (pairs,), none of them zero."""
+        return replace(self, weights=weights)
 
     def gather(self, table: torch.Tensor, *, power: int = 1) -> torch.Tensor:
         """The sum over each seed's pairs of weight^power * table[client]: table (N, d) -> (seeds, d)."""

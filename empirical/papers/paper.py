@@ -1,0 +1,162 @@
+"""What a paper must know of a run before its results can be held against it, and what all papers know alike."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bounds.errors import FedboundsError
+from bounds.evaluation import Value
+from bounds.result import Form, Result
+from bounds.symbols import Constant, NoConstant
+from empirical.algorithms import Algorithm
+from empirical.participation import Process
+from empirical.problems import Problem
+from empirical.run_setting import Setting
+
+Constants = dict[str, Constant | NoConstant]
+GRADIENT_OF_F = "squared gradient norm of f"
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a result may set, as the run has it.
+
+    Attributes:
+        interval: P of the analysis; 1 where the paper has none.
+        own: letter to value.
+    """
+
+    interval: int
+    own: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What a run says about a form at each horizon.
+
+    Attributes:
+        constants: by letter; vectors over the horizons where they depend on them.
+        found: assumption name to whether it was found to hold.
+        notes: what else a reader must know.
+    """
+
+    constants: dict[str, Value]
+    found: dict[str, bool]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Ahead:
+    """A run that is not made yet: what its step sizes may depend on."""
+
+    problem: Problem
+    process: Process
+    rounds: int
+    local_steps: int
+    interval: int
+
+
+class Paper(ABC):
+    """One paper's knowledge of runs."""
+
+    @abstractmethod
+    def steps(self, setting: Setting, interval: int | None) -> Steps:
+        """The step sizes of a run, and the interval of its analysis.
+
+        Raises:
+            FedboundsError: the paper's results are not about this algorithm, or not with this interval.
+        """
+
+    @abstractmethod
+    def known(
+        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+    ) -> Known:
+        """What a run says about a form.
+
+        Args:
+            setting: the run.
+            form, result: what is promised.
+            interval: P of the analysis.
+            horizons: numbers of rounds, each at least P.
+            given: the letters that need not be found out.
+
+        Raises:
+            FedboundsError: the result is not about this participation, or a constant cannot be known.
+        """
+
+    @abstractmethod
+    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+        """The algorithm with the step sizes that a form sets.
+
+        Raises:
+            FedboundsError: a constant is missing, or what the form sets cannot be run.
+        """
+
+    def measured(self, setting: Setting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+        """What a result bounds, at every recorded round (R,), and its samples over seeds (seeds, R), if it was sampled.
+
+        Raises:
+            FedboundsError: the run does not measure it.
+        """
+        if of != GRADIENT_OF_F:
+            raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
+        return setting.values, setting.samples
+
+
+def problem_constants(problem: Problem) -> Constants:
+    """Smoothness, initial gap, noise, gradient divergence and number of clients, as the problem states them."""
+    return {"clients": Constant(float(problem.clients), "exact", "of the problem")} | dict(problem.constants())
+
+
+def found_of_problem(setting: Setting, stated: Constants) -> dict[str, bool]:
+    """The assumptions on problem and noise that can be checked, and whether they hold.
+
+    Noise is drawn afresh in every step and participation never looks at it, so that noise is a martingale difference
+    and participation exogenous by construction.
+    """
+    found = {
+        "independent-clients": not setting.common_noise,
+        "martingale-noise": True,
+        "bounded-below": isinstance(stated.get("initial_gap"), Constant),
+    }
+    for name, concept in (
+        ("smooth", "smoothness"),
+        ("unbiased-noise", "gradient_noise"),
+        ("bounded-divergence", "gradient_divergence_sup"),
+        ("bounded-gradient", "gradient_bound"),
+    ):
+        constant = stated.get(concept)
+        if isinstance(constant, NoConstant):
+            found[name] = False
+        elif constant is not None and constant.source == "exact":
+            found[name] = True
+    return found
+
+
+def needed(form: Form) -> set[str]:
+    """The letters in the terms, conditions and prescribed steps of a form."""
+    return {str(s) for s in form.symbols} | {str(s) for e in form.prescribes.values() for s in e.free_symbols}
+
+
+def by_letter(result: Result, form: Form, constants: Constants, given: frozenset[str]) -> dict[str, Value]:
+    """Those constants that a form needs, directly or to derive others, under the paper's letters.
+
+    A `NoConstant` is handed on where nothing else will do: evaluating the form then says why there is none.
+    """
+    letters: dict[str, Value] = {}
+    waiting, seen = sorted(needed(form) - given), set(given)
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        constant = constants.get(result.notation[name].concept)
+        if constant is not None:
+            letters[name] = constant  # pyright: ignore[reportArgumentType]  # evaluate explains a NoConstant
+        else:
+            waiting += [i for rule in form.derived if rule.name == name for i in rule.inputs]
+    return letters

@@ -1,0 +1,167 @@
+r"""How often each client takes part, drawn so that it depends on the client's data.
+
+$$p_n = C\mu\,\langle\kappa_n,q\rangle, \qquad q\sim\mathrm{Dir}(\alpha_p,\dots,\alpha_p)$$
+
+with $\kappa_n$ the shares of the C classes in the data of client n: q says how available the owners of each class are,
+and $\mu$ is the mean of $p_n$ where the classes are balanced.
+
+Source: Wang & Ji 2024, eq. (C.6.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bounds.checks import check_count, check_matrix, check_memory, check_number, quote
+from bounds.errors import FedboundsError, unknown_name
+from empirical.partition import class_counts
+from empirical.streams import Streams
+
+
+def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) -> np.ndarray:
+    r"""The realised shares $\kappa_n$ of the classes in the data of each client, (clients, classes).
+
+    Args:
+        labels: the class of each sample, (samples,), from 0.
+        assignment: the client of each sample, (samples,), as in `empirical.partition.Partition`.
+        clients: N, each with at least one sample.
+
+    Raises:
+        FedboundsError: a client without samples.
+
+    Example:
+        >>> class_frequencies(np.array([0, 1, 1, 1]), np.array([0, 0, 1, 1]), 2).tolist()
+        [[0.5, 0.5], [0.0, 1.0]]
+    """
+    counts = class_counts(assignment, labels, clients)
+    sizes = counts.sum(axis=1, keepdims=True)
+    if not sizes.all():
+        raise FedboundsError(f"client {int(sizes.argmin())} holds no sample, and has no class frequencies")
+    return counts / sizes
+
+
+def dirichlet_frequencies(clients: int, classes: int, alpha: float = 0.1, seed: int = 0) -> np.ndarray:
+    r"""Shares of the classes drawn from $\kappa_n\sim\mathrm{Dir}(\alpha_d,\dots,\alpha_d)$, (clients, classes).
+
+    Args:
+        clients: N.
+        classes: C.
+        alpha: $\alpha_d>0$; small values give each client few classes.
+        seed: of the draw, in the stream "rates".
+
+    Raises:
+        FedboundsError: a number outside its domain.
+
+    Example:
+        >>> dirichlet_frequencies(4, 10).sum(axis=1).round(12).tolist()
+        [1.0, 1.0, 1.0, 1.0]
+
+    Source: Wang & Ji 2024, Appendix C.6.
+    """
+    N, C = check_count("clients", clients), check_count("classes", classes)
+    check_memory(f"the shares of classes = {C} of clients = {N}", 16 * N * C)
+    generator = Streams(check_count("seed", seed, low=0)).generator("rates", 1)
+    return generator.dirichlet(np.full(C, check_alpha("alpha", alpha)), size=N)
+
+
+def participation_rates(
+    frequencies: ArrayLike,
+    *,
+    alpha: float = 0.1,
+    mean: float = 0.1,
+    floor: float = 0.0,
+    cap: float | None = None,
+    seed: int = 0,
+) -> np.ndarray:
+    r"""Participation rates that depend on the clients' data, $p_n=\max\{p_{\min},\,C\mu\langle\kappa_n,q\rangle\}$.
+
+    Rates beyond 1, which (C.6.1) does not exclude (it cannot happen for $C\mu\le1$), are an error unless there is a
+    `cap`. Floor and cap change the mean.
+
+    Args:
+        frequencies: $\kappa_n$, (clients, classes), each row summing to one.
+        alpha: $\alpha_p>0$; small values make the classes' availability differ.
+        mean: $\mu$ in (0, 1].
+        floor: $p_{\min}$, the paper's is 0.02.
+        cap: the largest rate, in (0, 1]; none refuses rates beyond 1.
+        seed: of q, in the stream "rates", which nothing else uses.
+
+    Returns:
+        $p_n$, (clients,).
+
+    Raises:
+        FedboundsError: frequencies that are no shares, a number outside its domain, a rate beyond 1 without a cap.
+
+    Example:
+        >>> p = participation_rates(dirichlet_frequencies(250, 10), floor=0.02)
+        >>> bool(p.min() == 0.02), bool(p.max() <= 1)
+        (True, True)
+        >>> participation_rates([[1.0, 0.0], [0.5, 0.5]], mean=1.0, alpha=0.01)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: rate[0] = 2 is more than 1 (C mu = 2): lower the mean, or give a cap
+
+    Source: Wang & Ji 2024, eq. (C.6.1), with the minimum of its Appendix C.6.
+    """
+    kappa = check_matrix("frequencies", frequencies, "(clients, classes)")
+    if (kappa < 0).any() or not np.allclose(kappa.sum(axis=1), 1, rtol=0, atol=1e-9):
+        n = int(((kappa < 0).any(axis=1) | (abs(kappa.sum(axis=1) - 1) > 1e-9)).argmax())
+        raise FedboundsError(f"frequencies[{n}] must be shares that sum to one; they sum to {kappa[n].sum():.12g}")
+    C, mu = kappa.shape[1], check_number("mean", mean, 0, 1)
+    if mu == 0:
+        raise FedboundsError("mean = 0 must be in (0, 1]: nobody would take part")
+    lowest, highest = check_number("floor", floor, 0, 1), None if cap is None else check_number("cap", cap, 0, 1)
+    if highest is not None and not 0 < highest >= lowest:
+        raise FedboundsError(f"cap = {quote(cap)} must be in (0, 1] and at least floor = {lowest:g}")
+    generator = Streams(check_count("seed", seed, low=0)).generator("rates", 0)
+    p = C * mu * (kappa @ generator.dirichlet(np.full(C, check_alpha("alpha", alpha))))
+    if highest is not None:
+        p = np.minimum(p, highest)
+    elif (p > 1 + 1e-12).any():
+        n = int(p.argmax())
+        raise FedboundsError(
+            f"rate[{n}] = {p[n]:.6g} is more than 1 (C mu = {C * mu:g}): lower the mean, or give a cap"
+        )
+    return np.clip(p, lowest, 1.0)
+
+
+def rates_from_spec(spec: Mapping[str, Any], clients: int) -> np.ndarray:
+    """The rates that a table describes: `participation_rates` of `dirichlet_frequencies`.
+
+    Args:
+        spec: `kind` "dirichlet", `classes`, and if wanted `mix` (the alpha of the class shares), `alpha`, `mean`,
+            `floor`, `cap` and `seed`.
+        clients: N.
+
+    Raises:
+        FedboundsError: another kind, an unknown or missing key, a number outside its domain.
+
+    Example:
+        >>> rates_from_spec({"kind": "dirichlet", "classes": 10, "seed": 1}, clients=3).shape
+        (3,)
+    """
+    keys = ("kind", "classes", "mix", "alpha", "mean", "floor", "cap", "seed")
+    for key in spec:
+        if key not in keys:
+            raise unknown_name("key of probability", str(key), keys)
+    if spec.get("kind") != "dirichlet":
+        raise unknown_name("kind of probability", str(spec.get("kind")), ["dirichlet"])
+    if "classes" not in spec:
+        raise FedboundsError("probability of kind dirichlet needs classes")
+    seed = spec.get("seed", 0)
+    kappa = dirichlet_frequencies(clients, spec["classes"], spec.get("mix", 0.1), seed)
+    given = {key: spec[key] for key in ("alpha", "mean", "floor", "cap") if key in spec}
+    return participation_rates(kappa, seed=seed, **given)
+
+
+def check_alpha(name: str, value: object) -> float:
+    """The parameter of a Dirichlet law as a float.
+
+    Raises:
+        FedboundsError: not a number in [0.0001, 1e6].
+    """
+    return check_number(name, value, 1e-4, 1e6, why="the parameter of a Dirichlet law")

@@ -1,0 +1,60 @@
+"""Random numbers as functions of a word and a place: the same in every batch, on every device.
+
+A stochastic gradient with dropout or augmentation needs many random numbers per sample. Drawing one word per sample and
+hashing the rest out of it keeps what a client draws small, and independent of how clients are batched.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, odd, as a signed integer
+_FIRST, _SECOND = -4658895280553007687, -7723592293110705685  # the multipliers of splitmix64
+_BITS = 53
+
+
+def words_of(uniforms: np.ndarray) -> np.ndarray:
+    """Words of 53 bits from numbers in [0, 1), int64, in the same shape.
+
+    Example:
+        >>> words_of(np.array([0.0, 0.5])).tolist()
+        [0, 4503599627370496]
+    """
+    return (uniforms * 2.0**_BITS).astype(np.int64)
+
+
+def uniforms(words: Tensor, purpose: int, count: int) -> Tensor:
+    r"""Independent numbers in [0, 1) for each word, float64 of shape `(*words.shape, count)`.
+
+    $$u_k = 2^{-53}\lfloor 2^{-11}\, m(m(w + a\,\varphi) + k\,\varphi)\rfloor,\qquad k = 1, \dots, \text{count},$$
+
+    modulo $2^{64}$, with m the finaliser of splitmix64 and $\varphi$ its increment.
+
+    Args:
+        words: w, int64, any shape.
+        purpose: a, which numbers of a word these are; others for every purpose.
+        count: how many.
+
+    Example:
+        >>> words = torch.tensor([7, 8])
+        >>> torch.equal(uniforms(words, 1, 5)[1, :3], uniforms(words[1:], 1, 3)[0])
+        True
+
+    Source: Steele, Lea & Flood 2014, *Fast splittable pseudorandom number generators*, Figure 15.
+    """
+    start = _mixed(words + torch.tensor(purpose, device=words.device) * _GOLDEN)
+    steps = torch.arange(1, count + 1, device=words.device) * _GOLDEN  # products wrap around in tensors
+    return _shifted(_mixed(start.unsqueeze(-1) + steps), 64 - _BITS).double() * 2.0**-_BITS
+
+
+def _mixed(numbers: Tensor) -> Tensor:
+    numbers = (numbers ^ _shifted(numbers, 30)) * _FIRST
+    numbers = (numbers ^ _shifted(numbers, 27)) * _SECOND
+    return numbers ^ _shifted(numbers, 31)
+
+
+def _shifted(numbers: Tensor, places: int) -> Tensor:
+    """A logical shift to the right; torch's own copies the sign."""
+    return (numbers >> places) & ((1 << (64 - places)) - 1)

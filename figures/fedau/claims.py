@@ -1,0 +1,190 @@
+"""The paper's experimental claims against what we measured, and against the paper's own tables as printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from figures.claims import Claim
+from figures.fedau import experiments as ex
+from figures.fedau.drawing import ACCURACIES, CLIENT_METRICS, Room
+
+Found = Mapping[str, np.ndarray]  # method -> one number per seed
+STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
+
+
+def above(better: np.ndarray, worse: np.ndarray) -> bool:
+    """Clearly larger: seed by seed, the mean difference is more than twice its standard error.
+
+    Example:
+        >>> above(np.array([3.0, 5.0]), np.array([2.0, 4.2])), above(np.array([3.0, 5.0]), np.array([2.0, 5.5]))
+        (True, False)
+    """
+    gain = better - worse
+    return bool(gain.mean() > 2 * gain.std(ddof=1) / len(gain) ** 0.5)
+
+
+def in_words(found: Found) -> str:
+    """Means with standard errors over seeds, best first."""
+    ranked = sorted(found.items(), key=lambda item: -item[1].mean())
+    return "; ".join(f"{label} {v.mean():.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for label, v in ranked)
+
+
+def all_claims(room: Room) -> list[Claim]:
+    """Every experimental claim of the paper, on the runs of this room and on the printed tables."""
+    claims = []
+    for pattern, runs in room.by_pattern.items():
+        for name, metric in ACCURACIES.items():
+            found = {label: room.accuracy(traces, metric) for label, traces in runs.items()}
+            claims += table_1(f"{pattern}, {name} accuracy", found)
+    for name, metric in ACCURACIES.items():
+        found = {a: {k: room.accuracy(v, metric) for k, v in runs.items()} for a, runs in room.by_alpha.items()}
+        claims += table_d_1_1(f"{name} accuracy", found)
+    for name, metric in CLIENT_METRICS.items():
+        claims += table_d_3_1(name, {label: metrics[metric].std(axis=1) for label, metrics in room.by_client.items()})
+    for mean, runs in room.by_mean.items():
+        for name, metric in ACCURACIES.items():
+            found = {label: room.accuracy(traces, metric) for label, traces in runs.items()}
+            claims += table_d_6_1(f"mean rate {mean:g}, {name} accuracy", found)
+    for floor, runs in room.by_cutoff.items():
+        claims += figure_1(floor, {K: room.accuracy(traces, "test_accuracy") for K, traces in runs.items()})
+    return [*claims, *printed_claims()]
+
+
+def table_1(where: str, found: Found) -> list[Claim]:
+    """Section 6's reading of Table 1, on one column."""
+    measured, best = in_words(found), max(found[ex.FEDAU], found[ex.FEDAU_INF], key=np.mean)
+    return [
+        Claim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
+              all(above(best, found[other]) for other in (ex.PARTICIPATING, ex.ALL))),
+        Claim("Table 1", f"FedAU is better than FedVarp and MIFA ({where})", measured,
+              all(above(best, found[other]) for other in (ex.FEDVARP, ex.MIFA))),
+        Claim("Table 1", f"FedAU is better than known participation statistics ({where})", measured,
+              above(best, found[ex.KNOWN])),
+        Claim("Table 1", f"K = 50 is at least as good as K = inf ({where})", measured,
+              not above(found[ex.FEDAU_INF], found[ex.FEDAU])),
+    ]  # fmt: skip
+
+
+def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[Claim]:
+    """Appendix D.1: FedAU gains the more the more heterogeneous participation is."""
+    claims = []
+    for other in (ex.PARTICIPATING, ex.ALL):
+        gains = {alpha: float((v[ex.FEDAU] - v[other]).mean()) for alpha, v in found.items()}
+        measured = "; ".join(f"alpha_p = {alpha:g}: {gain:.2f}" for alpha, gain in gains.items())
+        grows = all(a > b for a, b in pairwise(gains.values()))
+        claims.append(
+            Claim("Table D.1.1", f"FedAU's lead over {other} grows with heterogeneity ({where})", measured, grows)
+        )
+    return claims
+
+
+def table_d_3_1(where: str, found: Found) -> list[Claim]:
+    """Appendix D.3: FedAU makes clients more alike."""
+    measured = "; ".join(f"{label} {values.mean():.4g}" for label, values in found.items())
+    return [
+        Claim("Table D.3.1", f"{label} has the smaller deviation over clients ({where})", measured,
+              all(above(found[other], found[label]) for other in (ex.PARTICIPATING, ex.ALL)))
+        for label in (ex.FEDAU, ex.FEDAU_INF)
+    ]  # fmt: skip
+
+
+def table_d_6_1(where: str, found: Found) -> list[Claim]:
+    """Appendix D.6: rare participation."""
+    measured = in_words(found)
+    others = [values for label, values in found.items() if label not in (ex.FEDAU, ex.FEDAU_INF)]
+    plain, stored = (ex.PARTICIPATING, ex.ALL), STORED
+    return [
+        Claim("Table D.6.1", f"FedAU with K = 50 is the best ({where})", measured,
+              all(above(found[ex.FEDAU], other) for other in others)),
+        Claim("Table D.6.1", f"the plain averages beat FedVarp, MIFA and known statistics ({where})", measured,
+              all(above(found[a], found[b]) for a in plain for b in stored)),
+    ]  # fmt: skip
+
+
+def figure_1(floor: float, found: Mapping[float, np.ndarray]) -> list[Claim]:
+    """Section 6: an intermediate K is best."""
+    where = f"lower bound {floor:g}" if floor else "no lower bound"
+    measured = "; ".join(f"K = {K:g}: {values.mean():.2f}" for K, values in found.items())
+    middle, ends = [v for K, v in found.items() if 1 < K < 100], (min(found), max(found))
+    best = max(middle, key=np.mean)
+    return [Claim("Figure 1", f"an intermediate K is better than K = 1 and than no cut-off ({where})", measured,
+                  all(above(best, found[K]) for K in ends))]  # fmt: skip
+
+
+def printed() -> dict[str, Any]:
+    """The paper's tables: name -> caption, columns, rows; a mean with its deviation is a pair."""
+    return json.loads(files("figures.fedau").joinpath("printed.json").read_text())
+
+
+def columns(table: str, skip: int = 1) -> dict[str, dict[str, float]]:
+    """The columns of a printed table that hold numbers: heading -> method -> mean; the pattern joins the heading."""
+    content = printed()[table]
+    found: dict[str, dict[str, float]] = {}
+    for row in content["rows"]:
+        *group, label = row[:skip]
+        for heading, value in zip(content["columns"][skip:], row[skip:], strict=True):
+            mean = value[0] if isinstance(value, list) else value
+            found.setdefault(", ".join([*group, heading]), {})[label] = mean
+    return found
+
+
+def printed_claims() -> list[Claim]:
+    """The paper's sentences against its own tables: exact, on the numbers as printed."""
+    K_inf, K_50 = "FedAU (ours, K->inf)", "FedAU (ours, K=50)"
+    plain = ("Average participating", "Average all")
+    stored = ("FedVarp (250x memory)", "MIFA (250x memory)", "Known participation statistics")
+    main, by_alpha, rare = columns("Table 1", 2), columns("Table D.1.1"), columns("Table D.6.1")
+    spread = columns("Table D.3.1")
+
+    def judged(
+        source: str, text: str, table: Mapping[str, Any], holds: Callable[[dict[str, float]], bool], share: float = 1
+    ) -> Claim:
+        fails = [name for name, column in table.items() if not holds(column)]
+        measured = f"{len(table) - len(fails)} of {len(table)} columns" + (f"; not {', '.join(fails)}" if fails else "")
+        return Claim(f"{source} as printed", text, measured, len(fails) <= (1 - share) * len(table))
+
+    cifar_10_test = {name: c for name, c in main.items() if "CIFAR-10 Test" in name}
+    rest = {name: c for name, c in main.items() if name not in cifar_10_test}
+    claims = [
+        judged("Table 1", "FedAU is the best of the upper part", main,
+               lambda c: max(c[K_inf], c[K_50]) > max(c[m] for m in plain)),
+        judged("Table 1", "FedAU is the best of all but on the test data of CIFAR-10", rest,
+               lambda c: max(c[K_inf], c[K_50]) > max(c[m] for m in (*plain, *stored))),
+        judged("Table 1", "FedVarp is the best on the test data of CIFAR-10", cifar_10_test,
+               lambda c: c[stored[0]] == max(c.values())),
+        judged("Table 1", "K = 50 is generally better than K = inf (three quarters of the columns)", main,
+               lambda c: c[K_50] > c[K_inf], 0.75),
+        judged("Table 1", "K = 50 is better than known statistics", main, lambda c: c[K_50] > c[stored[2]]),
+        judged("Table 1", "K = inf is better than known statistics", main, lambda c: c[K_inf] > c[stored[2]]),
+    ]  # fmt: skip
+    for other in (*plain, *stored):
+        for part in ("Train", "Test"):
+            gains = [c[K_50] - c[other] for name, c in by_alpha.items() if name.endswith(part)]
+            claims.append(Claim("Table D.1.1 as printed", f"the lead over {other} grows with heterogeneity ({part})",
+                                ", ".join(f"{gain:.1f}" for gain in gains),
+                                all(a > b for a, b in pairwise(np.round(gains, 6)))))  # fmt: skip
+    for label in (K_50, K_inf):
+        claims.append(judged("Table D.3.1", f"{label} has the smallest deviations over clients", spread,
+                             lambda c, label=label: c[label] < min(c[m] for m in plain)))  # fmt: skip
+    claims += [
+        judged("Table D.6.1", "FedAU with K = 50 is the best", rare, lambda c: c[K_50] == max(c.values())
+               and sum(v == c[K_50] for v in c.values()) == 1),
+        judged("Table D.6.1", "the plain averages beat FedVarp, MIFA and known statistics", rare,
+               lambda c: min(c[m] for m in plain) > max(c[m] for m in stored)),
+    ]  # fmt: skip
+    return [*claims, interval_claim()]
+
+
+def interval_claim(rounds: int = 10_000, p: float = 0.02) -> Claim:
+    """Section 5's numbers about a rare client in a long run."""
+    mean, deviation = rounds * p, (rounds * p * (1 - p)) ** 0.5
+    low, high = (rounds / (round(mean) + 2 * s * round(deviation)) for s in (1, -1))
+    return Claim("Section 5", "T = 10,000, p = 0.02: 200 participations +- 2 * 14, mean intervals from 43.9 to 58.1",
+                 f"{mean:.0f} +- 2 * {deviation:.1f}: from {low:.1f} to {high:.1f}",
+                 (round(mean), round(deviation), round(low, 1), round(high, 1)) == (200, 14, 43.9, 58.1))  # fmt: skip

@@ -1,0 +1,114 @@
+"""What the figures of every paper have in common: a scale, kept runs, and one function per figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+import numpy as np
+
+from bounds.errors import FedboundsError, unknown_name
+from empirical.sweep import Store, Sweep, execute, plan
+from empirical.sweep.executor import Progress
+from empirical.trace import Trace
+from figures.curves import panels, seed_curve
+from figures.picture import Picture
+
+SMOOTH = 0.03  # the papers' moving average over 3 % of the points
+Traces = Mapping[str, Sequence[Trace]]
+
+
+class Scale(Protocol):
+    """How large the experiments of a paper are made."""
+
+    @property
+    def words(self) -> str:
+        """The scaling-down, for captions."""
+        ...
+
+
+ScaleT = TypeVar("ScaleT", bound=Scale)
+
+
+def traces_of(
+    sweep: Sweep, results: Path, workers: int = 1, progress: Progress | None = None
+) -> dict[str, list[Trace]]:
+    """The traces of a sweep by the label of their algorithm; what is missing is run first.
+
+    Raises:
+        FedboundsError: a run failed; says which and why.
+    """
+    runs, store = plan(sweep), Store(results / sweep.name)
+    grouped: dict[str, list[Trace]] = {}
+    for outcome in execute(runs, store, workers=workers, progress=progress):
+        if outcome.failed:
+            raise FedboundsError(f"{sweep.name}, {outcome.run.title}: {outcome.status}")
+        grouped.setdefault(outcome.run.task["labels"]["algorithm"], []).append(store.load(outcome.run.key))
+    return grouped
+
+
+def series(traces: Sequence[Trace], metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rounds (points,) and the metric of every seed (seeds, points) over several traces."""
+    return traces[0].arrays["round"], np.concatenate([t.arrays[metric] for t in traces])
+
+
+def convergence(title: str, traces: Traces, scale: Scale, note: str) -> Picture:
+    """Training loss and test accuracy against rounds: mean and one standard deviation over seeds."""
+    groups = {}
+    for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
+        groups[panel] = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
+    diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})
+    lost = f" Diverged and not drawn from there on: {', '.join(diverged)}." if diverged else ""
+    return panels(
+        groups,
+        x_label="round $t$",
+        y_labels=["$f(x_t)$", "share of test images"],
+        title=title,
+        caption=f"{title}. {note} {scale.words}. Moving average over 3 % of the points; mean and standard deviation "
+        f"over seeds.{lost}",
+        alternative=f"Two panels, training loss and test accuracy against rounds, for {', '.join(traces)}.",
+        provenance={"scale": scale.words, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
+        y_scales=["log", "linear"],
+    )
+
+
+class Room(Generic[ScaleT]):
+    """The figures of one paper at one scale, from runs kept in one directory of results.
+
+    Args:
+        scale: how large the experiments are.
+        results: where runs are kept, one directory per figure.
+        data: the directory of a data set's local files.
+        workers: local processes.
+        progress: called after every run, with the outcome, how many are there and how many there are in all.
+    """
+
+    def __init__(
+        self,
+        scale: ScaleT,
+        results: str | Path,
+        data: str | None = None,
+        workers: int = 1,
+        progress: Progress | None = None,
+    ) -> None:
+        self.scale = scale
+        self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
+
+    def run(self, sweep: Sweep, workers: int | None = None) -> dict[str, list[Trace]]:
+        """The traces of a sweep by the label of their algorithm."""
+        return traces_of(sweep, self.results, workers or self.workers, self.progress)
+
+
+RoomT = TypeVar("RoomT")
+
+
+def draw_by_name(paper: str, figures: Mapping[str, Callable[[RoomT], Picture]], room: RoomT, name: str) -> Picture:
+    """One figure of a paper by name.
+
+    Raises:
+        FedboundsError: no such figure; names the nearest.
+    """
+    if name not in figures:
+        raise unknown_name(f"figure of {paper}", name, figures)
+    return figures[name](room)

@@ -1,0 +1,53 @@
+"""Hashed random numbers: the published generator, uniform, independent between words, purposes and places."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from empirical.words import uniforms, words_of
+
+
+def splitmix64(state):
+    """The finaliser, in Python integers."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        state = (state ^ (state >> shift)) * factor % 2**64
+    return state ^ (state >> 31)
+
+
+def test_the_finaliser_is_splitmix64s():
+    assert splitmix64(0x9E3779B97F4A7C15) == 0xE220A8397B1DCDAF  # its first output from the seed 0, as published
+
+
+def test_numbers_are_those_of_the_formula_in_integers():
+    golden = 0x9E3779B97F4A7C15
+    words = [0, 1, 2**53 - 1, 123456789]
+    for purpose in (0, 1, 7, 103):
+        got = uniforms(torch.tensor(words), purpose, 5)
+        for word, row in zip(words, got.tolist(), strict=True):
+            start = splitmix64((word + purpose * golden) % 2**64)
+            assert row == [(splitmix64((start + k * golden) % 2**64) >> 11) / 2**53 for k in range(1, 6)]
+
+
+def test_numbers_do_not_depend_on_the_batch_they_are_made_in():
+    words = torch.from_numpy(words_of(np.random.default_rng(0).random((4, 6))))
+    together = uniforms(words, 3, 9)
+    assert together.shape == (4, 6, 9)
+    assert torch.equal(together[2, 1], uniforms(words[2, 1], 3, 9))
+    assert torch.equal(together[..., :4], uniforms(words, 3, 4))
+
+
+def test_numbers_are_uniform_and_uncorrelated_between_words_purposes_and_places():
+    words = torch.arange(40_000)  # neighbouring words, the hardest case
+    columns = np.concatenate([uniforms(words, purpose, 3).numpy() for purpose in (1, 2, 100)], axis=1)
+    columns = np.concatenate([columns, np.roll(columns[:, :1], 1, axis=0)], axis=1)
+    for column in columns.T:
+        counts = np.bincount((column * 50).astype(int), minlength=50)
+        assert ((counts - 800) ** 2 / 800).sum() < 49 + 5 * 98**0.5
+    correlations = np.corrcoef(columns.T) - np.eye(10)
+    assert np.abs(correlations).max() < 5 / 200
+
+
+def test_words_have_53_bits():
+    words = words_of(np.array([0.0, 2.0**-53, 1 - 2.0**-53]))
+    assert words.tolist() == [0, 1, 2**53 - 1] and words.dtype == np.int64
