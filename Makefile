@@ -42,9 +42,11 @@ long: $(STAMP) ## the long searches and full figure sets, by hand before a relea
 
 audit: $(STAMP) ## every claim on trial, compared with the committed ledger
 	$(ONE_THREAD) $(BIN)/fedbounds audit --paper arbitrary-participation --no-cache --verdict unknown
+	$(ONE_THREAD) $(BIN)/fedbounds audit --paper fedau --no-cache --verdict unknown
 
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and which court of the audit notices each
-	$(ONE_THREAD) $(PY) -m bounds.audit.mutations
+	$(ONE_THREAD) $(PY) -m bounds.audit.mutations arbitrary-participation
+	$(ONE_THREAD) $(PY) -m bounds.audit.mutations fedau
 
 demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes
 	$(BIN)/fedbounds demo --out $(OUT)

@@ -160,7 +160,8 @@ def evaluate(
         checked: assumption name to whether it was found to hold on the problem.
 
     Returns:
-        The value always, and whether it is valid and a guarantee.
+        The value always, and whether it is valid and a guarantee. Where the conditions fail, a value may be infinite:
+        a form that divides by what they keep positive says nothing there.
 
     Raises:
         FedboundsError: an unknown or missing constant, a value outside its domain, contradictory constants.
@@ -179,6 +180,10 @@ def evaluate(
     compiled = compile_form(chosen, vectors)
     numbers = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
     parts = compiled.parts(numbers)
+    terms, total = parts.terms, parts.total
+    if not (chosen.measure or result.measure).signed and np.any(vacuous := total < 0):
+        # beyond its conditions a form divides by what is no longer positive: it then says nothing
+        terms, total = [np.where(vacuous, np.inf, term) for term in terms], np.where(vacuous, np.inf, total)
     shown = cache(lambda: compiled.sides(numbers))
     checks = tuple(
         CheckedCondition(c, verdict, lambda i=i: shown()[i])
@@ -191,8 +196,8 @@ def evaluate(
     return Evaluation(
         result=result,
         form=chosen,
-        value=parts.total,
-        terms=dict(zip((t.name for t in chosen.terms), parts.terms, strict=True)),
+        value=total,
+        terms=dict(zip((t.name for t in chosen.terms), terms, strict=True)),
         conditions=checks,
         valid=valid,
         guarantee=not why_not,

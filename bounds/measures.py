@@ -27,6 +27,7 @@ class Measure:
         dimension: its unit.
         expectation: what is averaged out ("" for nothing).
         given: what is held fixed ("" for nothing).
+        signed: whether it may be negative, like the increase of an objective.
 
     Example:
         >>> least = Measure("minimum", "rounds", "squared gradient norm of f", r"\min_t E\|\nabla f(x_t)\|^2",
@@ -44,6 +45,7 @@ class Measure:
     dimension: Dimension
     expectation: str = ""
     given: str = ""
+    signed: bool = False
 
     def averaged(self) -> Measure:
         """The same quantity averaged instead of minimised over the same index set."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import click
 
 from bounds.commands.options import (
@@ -66,7 +68,7 @@ def describe(evaluation: Evaluation) -> str:
     ]
     width = max(len(name) for name in evaluation.terms)
     for name, term in evaluation.terms.items():
-        share = float(term) / value if value > 0 else 0.0
+        share = float(term) / value if 0 < value < math.inf else 0.0
         bar = "#" * round(24 * share) if share == share else ""
         lines.append(f"  {name:<{width}}  {number(float(term)):>12}  {share:>6.1%}  {bar}".rstrip())
     if evaluation.conditions:

@@ -256,6 +256,20 @@ def test_minima_broadcast_and_infinite_branches_are_ignored():
     assert evaluation.prescribed["eta"][1] < 6 * 30
 
 
+def test_a_form_that_divides_by_what_is_no_longer_positive_says_nothing():
+    """Far beyond its caps the slope of the sharp form is negative; the bound is then infinite, never negative."""
+    found = evaluate(THEOREM, {**GOOD, "gamma": np.array([1 / 48, 1.0])}, form="sharp")
+    assert np.isfinite(found.value[0]) and found.value[1] == np.inf
+    assert all(term[1] == np.inf for term in found.terms.values() if np.size(term) > 1)
+    assert found.valid.tolist() == [True, False]
+
+
+def test_the_increase_of_an_objective_may_be_bounded_by_a_negative_number():
+    lemma = load("fedau/lemma-b.5.1")
+    found = evaluate(lemma, dict(L=1, I=5, N=3, gamma=0.001, eta=2, sigma=0, delta=0, gradsq=1, Wt=0, Qt=1))
+    assert -0.0025 < float(found.value) < -0.0024
+
+
 def test_a_ratio_of_whole_numbers_is_rounded_as_whole_numbers_are():
     """98/49 is 2, although 98 times 1/49 is a bit less."""
     T, P = sp.symbols("T P", positive=True)

@@ -10,6 +10,12 @@ import pytest
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.papers.fedau.proof import PROOFS
+from bounds.papers.fedau.weight_error import (
+    largest_weight_error,
+    largest_weight_moment,
+    mean_weight_moment,
+    weight_error,
+)
 from bounds.registry import load
 from empirical.adversary import LIGHT, climb, searched
 from empirical.instances.fedau.gram import round_products
@@ -94,7 +100,10 @@ def test_a_kinked_function_is_smooth_and_its_slope_is_its_derivative() -> None:
 
 def test_weights_over_all_records_have_the_exact_weight_error() -> None:
     z = draw_recorded(np.random.default_rng(6), 20, (2, 1, 1, 5))
-    assert z.weight_error() == pytest.approx(z.constants()["W"], rel=1e-12, abs=1e-15)
+    z = replace(z, p=np.where(np.arange(20)[:, None] < 4, np.array([1.0, 0.3]), z.p))
+    exact = {"W": weight_error, "Qmean": mean_weight_moment, "Q": largest_weight_moment, "Wmax": largest_weight_error}
+    for name, library in exact.items():
+        assert z.weight_constants[name] == pytest.approx(library(z.p, z.cutoff, 5.0), rel=1e-12, abs=1e-15), name
     assert (weights_of(every_record(6), 1.0) == 1).all()
     assert weights_of(np.array([[0, 0, 1, 0, 1, 1.0]]), np.inf).tolist() == [[1, 1, 1, 3, 3, 2.5]]
 

@@ -37,9 +37,9 @@ DIVERGENCE_GROWTH = 3 + 6 * sqrt(E_2) * tau + 18 * E_2 * tau**2
 GRADIENT_GROWTH = 3 + 18 * E_2 * tau**2
 
 
-def single(of: str, latex: str, dimension: Dimension = GRADIENT**2, **kind: str) -> Measure:
+def single(of: str, latex: str, dimension: Dimension = GRADIENT**2, *, signed: bool = False, **kind: str) -> Measure:
     """A left-hand side at one point, round or interval."""
-    return Measure("single", "none", of, latex, dimension, **kind)
+    return Measure("single", "none", of, latex, dimension, **kind, signed=signed)
 
 
 # --- Lemmas B.3.1 and B.3.2: divergence from f~, local drift ------------------------------------------------------
@@ -273,6 +273,7 @@ LEMMA_B_3_3 = Result(
         OBJECTIVE,
         expectation="gradient noise and participation",
         given="x_t and the weights",
+        signed=True,
     ),
     notation=NOTATION,
     default="sharp",

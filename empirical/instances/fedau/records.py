@@ -15,7 +15,7 @@ from typing import Self
 
 import numpy as np
 
-from bounds.papers.fedau.weight_error import largest_weight_moment, weight_error
+from bounds.papers.fedau.weight_error import largest_weight_moment
 from empirical.instances.population import Population, shaken, stirred
 
 
@@ -110,11 +110,18 @@ class RecordedInstances(Population):
             x = x + (eta / self.clients * added)[:, :, None]
         return (total / self.rounds)[:, None]
 
-    def weight_error(self) -> np.ndarray:
-        """W over all records, (B, 1)."""
+    @cached_property
+    def weight_constants(self) -> dict[str, np.ndarray]:
+        r"""W and the mean of $Q_t$ over all records; Q and $\max_tW_t$, the largest over possible ones, (B,)."""
         _, weights, chance = self._records
-        error = (self.p[:, None, :, None] * weights - 1) ** 2
-        return (chance * error.mean(axis=(2, 3))).sum(axis=1)[:, None]
+        p, possible = self.p[:, None, :, None], (chance > 0)[:, :, None]
+        error, second = ((p * weights - 1) ** 2).mean(axis=2), (p * weights**2).mean(axis=2)
+        return {
+            "W": (chance * error.mean(axis=2)).sum(axis=1),
+            "Qmean": (chance * second.mean(axis=2)).sum(axis=1),
+            "Q": np.where(possible, second, 0).max(axis=(1, 2)),
+            "Wmax": np.where(possible, error, 0).max(axis=(1, 2)),
+        }
 
     def constants(self) -> dict[str, np.ndarray]:
         """Exact, (B, 1); p is (B, 1, N)."""
@@ -124,12 +131,10 @@ class RecordedInstances(Population):
             "F": (self.scale * np.where(periodic, 2 * np.sin(x / 2) ** 2, np.logaddexp(x, -x) - np.log(2))).sum(axis=1),
             "G": np.sqrt((self.scale**2).sum(axis=1)),
             "delta": np.sqrt((self.slopes**2).sum(axis=2).max(axis=1)),
-            "W": weight_error(self.p, self.cutoff, float(self.rounds)),
-            "Q": largest_weight_moment(self.p, self.cutoff, float(self.rounds)),
             "K": self.cutoff,
             "gamma": self.gamma,
             "eta": self.eta,
-        }
+        } | self.weight_constants
         counts = {"N": self.clients, "I": self.local_steps, "T": self.rounds, "sigma": 0}
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()} | {"p": self.p[:, None]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,36 +35,44 @@ from empirical.instances.sides import Sides, Trial
 
 PAPER = "fedau"
 VECTORS = frozenset({"p", "omega", "varphi", "alphatilde"})
+
 # --- populations -------------------------------------------------------------------------------------------------
 
 
-def one_round_quadratics(uniform: bool, kinks: bool) -> Callable[[Claim, int], Iterator[Population]]:
-    """Quadratics of either curvature, and one client with a kink."""
-
-    def drawn(claim: Claim, cells: int) -> Iterator[Population]:
-        rng = np.random.default_rng(107)
-        for _ in range(cells // 2):
-            N, d, I = int(rng.integers(1, 6)), int(rng.integers(1, 4)), int(rng.integers(1, 9) ** rng.choice([1, 2]))
-            yield draw_weighted(rng, 40, (N, d, I, 1), uniform=uniform)
-        if kinks:
-            for k in range(cells // 4):
-                yield draw_kinked(rng, 40, 1 + k % 8)
-        if kinks and cells > 100:
-            yield draw_kinked(rng, 8, 15)
-
-    return drawn
+@lru_cache(maxsize=8)
+def pool(cells: int, *, uniform: bool, kinks: bool) -> tuple[Population, ...]:
+    """Quadratics of either curvature, and one client with a kink; remembered, as every step is tried on them."""
+    rng, found = np.random.default_rng(107), []
+    for _ in range(cells // 2):
+        N, d, I = int(rng.integers(1, 6)), int(rng.integers(1, 4)), int(rng.integers(1, 9) ** rng.choice([1, 2]))
+        found.append(draw_weighted(rng, 40, (N, d, I, 1), uniform=uniform))
+    if kinks:
+        found += [draw_kinked(rng, 40, 1 + k % 8) for k in range(cells // 4)]
+    if kinks and cells > 100:
+        found.append(draw_kinked(rng, 8, 15))
+    return tuple(found)
 
 
-def runs(claim: Claim, cells: int) -> Iterator[WeightedInstances]:
-    """Quadratics over many rounds; for Appendix A.3 with equal probabilities."""
-    rng = np.random.default_rng(109)
+def one_round(uniform: bool, kinks: bool) -> Callable[[Claim, int], Iterable[Population]]:
+    """Where a claim about one round is tried."""
+    return lambda claim, cells: pool(cells, uniform=uniform, kinks=kinks)
+
+
+@lru_cache(maxsize=8)
+def many_rounds(cells: int, even: bool) -> tuple[WeightedInstances, ...]:
+    """Quadratics over many rounds, with weights 1/p and one p for all clients if `even`."""
+    rng, found = np.random.default_rng(109), []
     for _ in range(cells // 2):
         N, T = int(rng.integers(1, 6)), int(np.floor(10 ** rng.uniform(0.4, 2.3)))
         z = draw_weighted(rng, 40, (N, int(rng.integers(1, 3)), int(rng.integers(1, 7)), T))
-        if claim.id.startswith(f"{PAPER}/appendix"):
-            p = np.repeat(z.p[:, :1], N, axis=1)
-            z = replace(z, p=p, omega=1 / p)
-        yield z
+        p = np.repeat(z.p[:, :1], N, axis=1)
+        found.append(replace(z, p=p, omega=1 / p) if even else z)
+    return tuple(found)
+
+
+def runs(claim: Claim, cells: int) -> Iterable[WeightedInstances]:
+    """Constant weights; for Appendix A.3 those of equal probabilities."""
+    return many_rounds(cells, claim.id.startswith(f"{PAPER}/appendix"))
 
 
 def whole_cutoffs(rng: np.random.Generator, p: np.ndarray, T: int) -> np.ndarray:
@@ -73,33 +82,43 @@ def whole_cutoffs(rng: np.random.Generator, p: np.ndarray, T: int) -> np.ndarray
     return np.where(np.arange(len(p))[:, None] % 2 == 0, raised, p)
 
 
-def small_runs(claim: Claim, cells: int) -> Iterator[RecordedInstances]:
+@lru_cache(maxsize=8)
+def all_records(cells: int, whole: bool) -> tuple[RecordedInstances, ...]:
     """FedAU over all records: up to ten coins."""
-    rng = np.random.default_rng(113)
+    rng, found = np.random.default_rng(113), []
     for _ in range(cells // 3):
         N = int(rng.integers(1, 4))
         T = int(rng.integers(2, 10 // N + 1))
         z = draw_recorded(rng, 20, (N, int(rng.integers(1, 3)), int(rng.integers(1, 4)), T))
-        if claim.id.startswith(f"{PAPER}/corollary-4["):
-            z = replace(z, p=whole_cutoffs(rng, z.p, T))
-        yield z
+        found.append(replace(z, p=whole_cutoffs(rng, z.p, T)) if whole else z)
+    return tuple(found)
 
 
-def either(claim: Claim, cells: int) -> Iterator[Population]:
+def small_runs(claim: Claim, cells: int) -> Iterable[RecordedInstances]:
+    """FedAU itself; for Corollary 4 some where the printed cut-off is a whole number."""
+    return all_records(cells, claim.id.startswith(f"{PAPER}/corollary-4["))
+
+
+def either(claim: Claim, cells: int) -> Iterable[Population]:
     """FedAU over all records where the claim is about its weights, else constant weights."""
     own = any(a.name == "fedau-weights" for a in claim.assumptions)
-    yield from small_runs(claim, cells) if own else runs(claim, cells)
+    return small_runs(claim, cells) if own else runs(claim, cells)
 
 
-def intervals(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
-    """Settings of the weights' law; one client a setting where the claim is about one."""
-    rng = np.random.default_rng(127)
+@lru_cache(maxsize=8)
+def weights_alone(cells: int, whole: bool) -> tuple[IntervalInstances, ...]:
+    """Settings of the weights' law, some with a printed cut-off that is a whole number."""
+    rng, found = np.random.default_rng(127), []
     for _ in range(cells // 2):
         rounds = int(np.floor(10 ** rng.uniform(0.4, 2.2)))
         z = draw_intervals(rng, 20, int(rng.integers(1, 4)), rounds)
-        if claim.id.startswith(f"{PAPER}/lemma-b.7.1"):
-            z = replace(z, p=whole_cutoffs(rng, z.p, rounds))
-        yield z
+        found.append(replace(z, p=whole_cutoffs(rng, z.p, rounds)) if whole else z)
+    return tuple(found)
+
+
+def intervals(claim: Claim, cells: int) -> Iterable[IntervalInstances]:
+    """The weights of FedAU alone."""
+    return weights_alone(cells, claim.id.startswith(f"{PAPER}/lemma-b.7.1"))
 
 
 def finite(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
@@ -111,10 +130,10 @@ def finite(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
 ONE_ROUND = (f"{PAPER}/lemma-b.3.", f"{PAPER}/lemma-b.5.1")  # proofs about one round
 Left = Callable[[Any, str], Measured]
 RESULTS: Mapping[str, tuple[Callable[[Claim, int], Iterable[Any]], Left]] = {
-    "lemma-b.3.1": (one_round_quadratics(uniform=False, kinks=False), divergence),
-    "lemma-b.3.2": (one_round_quadratics(uniform=False, kinks=True), drift),
-    "lemma-b.3.3": (one_round_quadratics(uniform=False, kinks=True), ascent),
-    "lemma-b.5.1": (one_round_quadratics(uniform=True, kinks=True), ascent),
+    "lemma-b.3.1": (one_round(uniform=False, kinks=False), divergence),
+    "lemma-b.3.2": (one_round(uniform=False, kinks=True), drift),
+    "lemma-b.3.3": (one_round(uniform=False, kinks=True), ascent),
+    "lemma-b.5.1": (one_round(uniform=True, kinks=True), ascent),
     "theorem-1": (runs, constant_weights),
     "theorem-b.4.1": (runs, constant_weights),
     "theorem-2": (small_runs, recorded),
@@ -181,7 +200,7 @@ def trial(claim: Claim) -> Trial | None:
         if basis_of(subject) is None or not subject.proof.id.startswith(ONE_ROUND):
             return None
         itself = subject.proof.id.startswith(f"{PAPER}/lemma-b.5.1")
-        return Trial(one_round_quadratics(uniform=itself, kinks=True), relation_sides)
+        return Trial(one_round(uniform=itself, kinks=True), relation_sides)
     if not isinstance(subject, ResultForm) or (subject.form.asymptotic and not subject.form.order_only):
         return None  # a limit is not an inequality at one T
     found = RESULTS.get(subject.result.key.partition("/")[2])
