@@ -67,7 +67,7 @@ def test_real_runs_give_the_same_bytes_on_one_and_on_two_workers(tmp_path: Path)
         for problem in ("quadratic", "digits")
         for algorithm in ("amplified", "late")
     ]
-    assert set(rows[-1].metrics) == {"train_loss", "test_loss", "test_accuracy"}
+    assert set(rows[-1].metrics) == {"train_loss", "train_accuracy", "test_loss", "test_accuracy"}
     accuracy = stores[0].load(runs[-1].key).test_accuracy.mean(0)
     assert rows[-1].metrics["test_accuracy"].best == pytest.approx(accuracy.max(), abs=1e-12)
 

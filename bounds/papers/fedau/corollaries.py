@@ -138,7 +138,6 @@ LEMMA_B_7_1 = Result(
             hides=HIDDEN,
             prescribes={"K": PRINTED_K},
             derived=(RARITY,),
-            refuted_by="cut-off-is-not-a-whole-number",
             note="eq. (B.7.1) as printed; K need not be a whole number there, nor at least 1",
         ),
         Form(
@@ -260,7 +259,6 @@ def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
             hides=HIDDEN,
             prescribes={**STEPS, "K": PRINTED_K},
             derived=AT_CUT_OFF,
-            refuted_by="option-1-for-fedau" if option_1 else "cut-off-is-not-a-whole-number",
             note=f"eq. (8) as printed with Psi_G = {psi}; every hidden constant is 1, and K need not be a whole number",
         ),
         Form(

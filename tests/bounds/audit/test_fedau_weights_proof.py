@@ -282,11 +282,10 @@ def test_a_product_of_steps_is_at_most_each_branch():
 
 MINE = (*weights.PROOFS, *corollary.PROOFS, *known.PROOFS)
 PAPER_S_OWN = {"fedau/theorem-3/B.6.8a", "fedau/theorem-3/B.6.8b"}
-UNPROVED = {  # K = log_c T need not be a whole number; the rate of Appendix A.3 does not say at which steps
+UNPROVED = {  # K = log_c T need not be a whole number
     "fedau/lemma-b.7.1[printed]",
     "fedau/corollary-4[printed]",
     "fedau/corollary-4-option-1[printed]",
-    "fedau/appendix-a.3[printed]",
 }
 
 
