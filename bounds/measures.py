@@ -90,6 +90,19 @@ class Measure:
         return f"{where}{self.of}{expectation}{given}"
 
 
+def single(
+    of: str,
+    latex: str,
+    dimension: Dimension = GRADIENT**2,
+    *,
+    expectation: str = "",
+    given: str = "",
+    signed: bool = False,
+) -> Measure:
+    """A left-hand side at one point, round, window or interval."""
+    return Measure("single", "none", of, latex, dimension, expectation, given, signed)
+
+
 LEAST_GRADIENT = Measure(
     "minimum",
     "rounds",

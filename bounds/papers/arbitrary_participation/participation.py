@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Abs, Integer, Rational, floor, log, sqrt
 
 from bounds.clients import MedianOverClients, SumOverClients
-from bounds.measures import LEAST_GRADIENT
+from bounds.measures import LEAST_GRADIENT, single
 from bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
     BOUNDED_DIVERGENCE,
@@ -40,7 +40,6 @@ from bounds.papers.arbitrary_participation.results import (
     nu,
     rho,
     sigma,
-    single,
 )
 from bounds.result import Condition, Derived, Form, Result, Source, Term
 from bounds.symbols import NONE

@@ -13,7 +13,7 @@ from typing import cast
 import sympy as sp
 from sympy import Integer, Max, Min, Rational, exp, floor, sqrt
 
-from bounds.measures import LEAST_GRADIENT, Measure
+from bounds.measures import LEAST_GRADIENT, single
 from bounds.named_numbers import NamedNumber
 from bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
@@ -25,7 +25,7 @@ from bounds.papers.arbitrary_participation.assumptions import (
 )
 from bounds.papers.arbitrary_participation.notation import NOTATION
 from bounds.result import Condition, Derived, Form, Result, Source, Term
-from bounds.symbols import GRADIENT, PARAMETER, Dimension
+from bounds.symbols import PARAMETER
 
 PAPER = "Wang & Ji 2022"
 n = NOTATION
@@ -366,11 +366,6 @@ COROLLARY_3_3 = Result(
 )
 
 # --- The decomposition (11) and the lemmas of Appendix C --------------------------------------------------------
-
-
-def single(of: str, latex: str, dimension: Dimension = GRADIENT**2, **kind: str) -> Measure:
-    """A left-hand side at one point, round or window."""
-    return Measure("single", "none", of, latex, dimension, **kind)
 
 
 EQUATION_11 = Result(

@@ -14,9 +14,8 @@ from sympy import Integer, Max, Min, Rational, ceiling, floor, log, sqrt
 
 from bounds.clients import MaxOverClients, MeanOverClients
 from bounds.expressions import substituted
-from bounds.measures import AVERAGE_GRADIENT
+from bounds.measures import AVERAGE_GRADIENT, single
 from bounds.papers.fedau.assumptions import CITED, CUT_OFF_LAW, FEDAU, FEDAU_WEIGHTS, KNOWN_RATES, OPTION_1, OPTION_2
-from bounds.papers.fedau.lemmas import single
 from bounds.papers.fedau.notation import NOTATION
 from bounds.papers.fedau.results import (
     DERIVED,

@@ -14,12 +14,12 @@ from sympy import Abs, Integer, Rational, sqrt
 
 from bounds.clients import MeanOverClients, MedianOverClients, SumOverClients
 from bounds.errors import FedboundsError
-from bounds.measures import Measure
+from bounds.measures import single
 from bounds.named_numbers import NamedNumber
 from bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS, ONE_STEP
 from bounds.papers.fedau.notation import NOTATION
 from bounds.result import Condition, Derived, Form, Result, Source, Term
-from bounds.symbols import GRADIENT, OBJECTIVE, PARAMETER, Dimension
+from bounds.symbols import OBJECTIVE, PARAMETER
 
 PAPER = "Wang & Ji 2024"
 n = NOTATION
@@ -35,11 +35,6 @@ tau = gamma * L * I
 NOISE_GROWTH = 1 + 2 * sqrt(E_2) * tau + 3 * E_2 * tau**2
 DIVERGENCE_GROWTH = 3 + 6 * sqrt(E_2) * tau + 18 * E_2 * tau**2
 GRADIENT_GROWTH = 3 + 18 * E_2 * tau**2
-
-
-def single(of: str, latex: str, dimension: Dimension = GRADIENT**2, *, signed: bool = False, **kind: str) -> Measure:
-    """A left-hand side at one point, round or interval."""
-    return Measure("single", "none", of, latex, dimension, **kind, signed=signed)
 
 
 # --- Lemmas B.3.1 and B.3.2: divergence from f~, local drift ------------------------------------------------------
