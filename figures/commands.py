@@ -54,7 +54,8 @@ def figure(
     """
     written: list[Path] = []
     if name.endswith(".toml"):
-        written += sweep_picture(name, metric, Path(results), workers).save(out)
+        target = _figure_path(out)
+        written += sweep_picture(name, metric, Path(results), workers).save(target)
     else:
         paper, _, which = name.partition("/")
         if paper not in PAPERS:
@@ -95,16 +96,25 @@ def _paper(
 
     if which and which not in _names(paper):
         raise unknown_name(f"figure of {paper}", which, _names(paper))
+    if which and which != "claims":
+        _figure_path(out)
+    if not which and out.suffix:
+        raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
     with progress_bar("runs") as progress:
         room = drawing.Room(results, dataset, data, network, workers, progress=progress, full=full)
         if which == "claims":
             return [write_claims(claims.all_claims(room), out if out.suffix == ".csv" else out / "claims.csv")]
         if which:
             return drawing.draw(room, which).save(out)
-        if out.suffix:
-            raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
         written = [path for one in drawing.FIGURES for path in drawing.draw(room, one).save(out / f"{one}.png")]
         return [*written, write_claims(claims.all_claims(room), out / "claims.csv")]
+
+
+def _figure_path(out: str | Path) -> Path:
+    """The path of one figure, checked before any run is made."""
+    from figures.picture import figure_path
+
+    return figure_path(out)
 
 
 def sweep_picture(spec: str, metric: str, results: Path, workers: int) -> Picture:

@@ -14,6 +14,8 @@ from figures.theory import HATCHES, conditions_in_words
 if TYPE_CHECKING:
     from empirical.confront import Comparison
 
+TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
+
 
 def overlay(comparison: Comparison, title: str = "") -> Picture:
     r"""The measured left-hand side under the bound, over the number of rounds T, on logarithmic axes.
@@ -131,11 +133,12 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Comparison]]], *, title: s
     data = []
     for place, forms in flat.items():
         name, first = ", ".join(filter(None, place)), forms[0]
-        T = first.rounds.astype(float)
-        error = None if first.standard_error is None else 2 * first.standard_error
-        low, high = (None, None) if error is None else (first.measured - error, first.measured + error)
-        data.append(Curve(f"{name}: measured ({first.label})", T, first.measured, low, high))
-        data += [Curve(f"{name}: bound [{c.form.name}]", T, c.bound) for c in forms]
+        some = np.unique(np.geomspace(1, len(first.rounds), TABULATED).round().astype(int)) - 1
+        T, measured = first.rounds[some].astype(float), first.measured[some]
+        error = None if first.standard_error is None else 2 * first.standard_error[some]
+        low, high = (None, None) if error is None else (measured - error, measured + error)
+        data.append(Curve(f"{name}: measured ({first.label})", T, measured, low, high))
+        data += [Curve(f"{name}: bound [{c.form.name}]", T, c.bound[some]) for c in forms]
     crossings = sum(len(c.crossings) for c in everything)
     return Picture(
         figure,

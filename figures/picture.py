@@ -31,6 +31,18 @@ BOUND = "#000000"
 CROSSED = "#d00000"
 
 
+def figure_path(path: str | Path) -> Path:
+    """The path of a figure, to be checked before anything is computed.
+
+    Raises:
+        FedboundsError: the ending is not .png, .pdf or .svg.
+    """
+    target = Path(path)
+    if target.suffix not in FORMATS:
+        raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
+    return target
+
+
 @contextmanager
 def styled() -> Iterator[None]:
     """Our style sheet for what is drawn inside; the caller's rcParams are untouched afterwards."""
@@ -90,9 +102,7 @@ class Picture:
         Raises:
             FedboundsError: the ending is not .png, .pdf or .svg, or the place cannot be written.
         """
-        target = Path(path)
-        if target.suffix not in FORMATS:
-            raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
+        target = figure_path(path)
         image = io.BytesIO()
         stamp = {"Date": None} if target.suffix == ".svg" else {"CreationDate": None} if target.suffix == ".pdf" else {}
         with styled():
