@@ -121,7 +121,7 @@ def intervals(claim: Claim, cells: int) -> Iterable[IntervalInstances]:
     return weights_alone(cells, claim.id.startswith(f"{PAPER}/lemma-b.7.1"))
 
 
-def finite(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
+def finite_cutoffs(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
     """The same with finite cut-offs."""
     for z in intervals(claim, cells):
         yield replace(z, cutoff=np.where(np.isfinite(z.cutoff), z.cutoff, 7.0))
@@ -143,8 +143,8 @@ RESULTS: Mapping[str, tuple[Callable[[Claim, int], Iterable[Any]], Left]] = {
     "appendix-a.3": (runs, average),
     "theorem-3": (intervals, error_of_weights),
     "lemma-b.7.1": (intervals, error_of_weights),
-    "lemma-b.6.1": (finite, cut_interval(0)),
-    "lemma-b.6.1-variance": (finite, cut_interval(1)),
+    "lemma-b.6.1": (finite_cutoffs, cut_interval(0)),
+    "lemma-b.6.1-variance": (finite_cutoffs, cut_interval(1)),
 }  # fmt: skip
 
 
@@ -167,12 +167,13 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     for holds in parts.holds:
         held = held & holds
     terms = {t.name: np.broadcast_to(v, left.shape) for t, v in zip(form.terms, parts.terms, strict=True)}
-    moved = sum((np.minimum(v, 0) for v in terms.values()), start=np.zeros(left.shape))
+    finite = np.isfinite(left) & np.all([np.isfinite(v) for v in terms.values()], axis=0)
+    left, *found = (np.where(finite, v, 0.0) for v in (left, *terms.values()))
+    moved = sum((np.minimum(v, 0) for v in found), start=np.zeros(left.shape))
     rounding = CANCELLED * (np.abs(left) + np.abs(moved))
-    terms = {name: np.maximum(v, 0) for name, v in terms.items()}
+    positive = {name: np.maximum(v, 0) for name, v in zip(terms, found, strict=True)}
     unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
-    finite_ = np.isfinite(left) & np.all([np.isfinite(v) for v in terms.values()], axis=0)
-    return Sides(left - moved, terms, held & finite_, rounding, unmet, z.describe)
+    return Sides(left - moved, positive, held & finite, rounding, unmet, z.describe)
 
 
 def _prescribed(
