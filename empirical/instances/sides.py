@@ -39,8 +39,8 @@ class Sides:
 
     def ratios(self) -> np.ndarray:
         """Left over right where covered, minus infinity elsewhere, zero where both sides vanish to rounding, (B, X)."""
-        left = self.left - self.rounding
         with np.errstate(divide="ignore", invalid="ignore"):
+            left = self.left - self.rounding
             found = np.where(left <= 0, 0.0, left / self.total())
         return np.where(np.broadcast_to(self.covered, self.left.shape), np.nan_to_num(found, posinf=np.inf), -np.inf)
 
@@ -83,7 +83,8 @@ class Finding:
 
 def exposed_factors(sides: Sides) -> dict[str, float]:
     """For each term the largest factor in front of it alone that some covered instance contradicts; 0 if none."""
-    total, left = sides.total(), sides.left - sides.rounding
+    with np.errstate(invalid="ignore"):  # where both are infinite, which no instance that is covered is
+        total, left = sides.total(), sides.left - sides.rounding
     covered, factors = np.broadcast_to(sides.covered, left.shape), {}
     for name, term in sides.terms.items():
         here = np.broadcast_to(term, left.shape)
