@@ -39,7 +39,7 @@ class Effort(NamedTuple):
 
 
 LIGHT = Effort(cells=30, climbers=1, generations=8, longest=60)
-DEEP = Effort(cells=120, climbers=5, generations=60, longest=300, terms=8)
+DEEP = Effort(cells=120, climbers=5, generations=60, longest=350, terms=8)
 
 
 def ratio(sides: Sides) -> np.ndarray:
