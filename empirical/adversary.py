@@ -51,10 +51,10 @@ def exposure(term: str) -> Score:
     """The score that asks how small one term could be: the factor in front of it that the instance contradicts."""
 
     def score(sides: Sides) -> np.ndarray:
-        total, left = sides.total(), sides.left - sides.rounding
-        here = np.broadcast_to(sides.terms[term], left.shape)
-        seen = np.broadcast_to(sides.covered, left.shape) & (here > 1e-12 * total)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
+            total, left = sides.total(), sides.left - sides.rounding
+            here = np.broadcast_to(sides.terms[term], left.shape)
+            seen = np.broadcast_to(sides.covered, left.shape) & (here > 1e-12 * total)
             return np.where(seen, (left - total + here) / here, -np.inf).max(axis=1)
 
     return score
