@@ -15,7 +15,7 @@ from bounds.errors import FedboundsError
 from empirical.algorithms import Algorithm, Cohort
 from empirical.engines import choose_engine
 from empirical.participation import Process, Recorded, Round
-from empirical.problems import Problem
+from empirical.problems import Minimax, Problem
 from empirical.streams import Streams
 from empirical.trace import Trace
 
@@ -73,6 +73,8 @@ def simulate(
     """
     if not isinstance(problem, Problem):
         raise FedboundsError(f"problem = {quote(problem)} must be a problem, such as problem_from_spec makes")
+    if isinstance(problem, Minimax):
+        raise FedboundsError(f"{type(problem).__name__} has a player that ascends: simulate it with simulate_minimax")
     schedule = _schedule(algorithm, rounds, phases)
     total = sum(length for _, length in schedule)
     process = _process(participation, problem, total)

@@ -106,7 +106,7 @@ def simulate_minimax(
         "streams": dict(streams or {}),
         "algorithm": algorithm.spec(),
     }
-    return record.trace(spec, unnormalised, rounds * walk.participants)
+    return record.trace(spec, unnormalised, walk.participants)
 
 
 class _Walk:
@@ -133,7 +133,10 @@ class _Walk:
     def _blocks(self, descent: float, ascent: float) -> Tensor:
         """One number for each coordinate of x, another for each of y, (d,)."""
         sizes = self.problem.descent_dimension, self.problem.ascent_dimension
-        blocks = [torch.full((size,), value, dtype=torch.float64) for size, value in zip(sizes, (descent, ascent), strict=True)]
+        blocks = [
+            torch.full((size,), value, dtype=torch.float64)
+            for size, value in zip(sizes, (descent, ascent), strict=True)
+        ]
         return torch.cat(blocks).to(self.problem.device, self.problem.dtype)
 
     def _column(self, values: Sequence[float], neutral: float) -> Tensor | None:
@@ -179,9 +182,8 @@ class _Walk:
         u = torch.zeros_like(z)
         buffer = u if momentum is None else torch.zeros_like(z)
         noise = self._noise(t, clients, steps, streams)
-        least = steps[-1]
-        for k in range(steps[0]):
-            m = len(steps) if k < least else int(np.searchsorted(-steps, -k))  # pairs with more than k steps
+        still = (steps > np.arange(steps[0])[:, None]).sum(axis=1)
+        for k, m in enumerate(still.tolist()):  # the first m pairs have more than k steps
             now = torch.addcmul(z[:m], u[:m], self.client_step)
             randomness = None if noise is None else noise[k : k + 1, :m]
             if self.algorithm.snapshot_period:  # one call at both places, with the same samples
@@ -253,14 +255,14 @@ class _Record:
             self.arrays[name], self.dims[name] = np.full(shape, np.nan), ("seed", "round", *more)
         return self.arrays[name]
 
-    def trace(self, spec: dict[str, Any], unnormalised: np.ndarray, computed: int) -> Trace:
+    def trace(self, spec: dict[str, Any], unnormalised: np.ndarray, participants: int) -> Trace:
         """The finished trace."""
-        took_part = np.diff(self.rounds, prepend=0) * (computed // self.rounds[-1])
-        participants = np.where(self._under_way(), took_part, 0)
+        last = np.where(self.diverged_at < 0, self.rounds[-1], self.diverged_at)
+        took_part = np.where(self.rounds <= last[:, None], participants * np.diff(self.rounds, prepend=0), 0)
         for name, value, dims in (
             ("seed", np.array([own.seed for own in self.streams]), ("seed",)),
             ("round", self.rounds, ("round",)),
-            ("participants", participants, ("seed", "round")),
+            ("participants", took_part, ("seed", "round")),
             ("empty_rounds", np.zeros(len(self.streams), dtype=np.int64), ("seed",)),
             ("unnormalised_rounds", unnormalised, ("seed",)),
             ("diverged_at", self.diverged_at, ("seed",)),
@@ -268,11 +270,6 @@ class _Record:
             self.arrays[name], self.dims[name] = value, dims
         statuses = tuple("done" if at < 0 else "diverged" for at in self.diverged_at)
         return Trace(self.arrays, self.dims, spec, "masked batch", statuses)
-
-    def _under_way(self) -> np.ndarray:
-        """Whether a seed was still run in the rounds before a record, (seeds, records)."""
-        last = np.where(self.diverged_at < 0, self.rounds[-1], self.diverged_at)
-        return self.rounds <= last[:, None]
 
 
 def _cohorts(draws: list[Iterator[Round]], seeds: int) -> np.ndarray:

@@ -47,6 +47,20 @@ GAUGES: Mapping[str, tuple[int, int]] = {
     "local_step_scale": (-1, 2),
     "global_step_scale": (-1, 2),
     "weighted_divergence": (1, -1),
+    "effective_step": (-1, 2),
+    "effective_ascent_step": (-1, 2),
+    "descent_gradient_bound": (1, -1),
+    "squared_radius": (0, 2),
+    "initial_moreau_gap": (1, 0),
+    "surrogate_stationarity": (2, -2),
+    "surrogate_moreau_stationarity": (2, -2),
+    "target": (1, -1),
+    "maximiser_mismatch": (0, 2),
+    "proximal_mismatch": (0, 2),
+    "dual_gap": (1, 0),
+    "stale_dual_gap": (1, 0),
+    "local_drift": (2, -2),
+    "squared_direction": (2, -2),
 }
 GAUGE_NAMES = ("f -> a f", "x -> b x")
 DIGITS, POINTS, ATTEMPTS, TOLERANCE = 30, 2, 20, sp.Rational(1, 10**20)

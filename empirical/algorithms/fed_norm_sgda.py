@@ -141,9 +141,10 @@ class FedNormSGDA:
       x^{(t+1)} = x^{(t)} - \tau_{\rm eff}\gamma_x\sum_{i\in\mathcal C}\frac{nw_i}Pg_{x,i}, \qquad
       y^{(t+1)} = y^{(t)} + \tau_{\rm eff}\gamma_y\sum_{i\in\mathcal C}\frac{nw_i}Pg_{y,i}.$$
 
-    In Fed-Norm-SGDA+, $G^y=\nabla_yf_i(\hat x,y_k;\xi_k)$ with the same sample, at the $\hat x$ that was the model's x in
-    the last round t divisible by S (and that every client knows). Averaging without normalisation has
-    $w_i\propto p_i\|a_i\|_1$ and $\tau_{\rm eff}=\sum_ip_i\|a_i\|_1$: it minimises another objective than $\sum_ip_if_i$.
+    In Fed-Norm-SGDA+, $G^y=\nabla_yf_i(\hat x,y_k;\xi_k)$ with the same sample, at the $\hat x$ that was the model's x
+    in the last round t divisible by S (and that every client knows). Averaging without normalisation has
+    $w_i\propto p_i\|a_i\|_1$ and $\tau_{\rm eff}=\sum_ip_i\|a_i\|_1$: its objective is another than
+    $\sum_ip_if_i$.
 
     Args:
         local_step_size: $\eta_x\ge0$, units x^2/f.
@@ -186,7 +187,9 @@ class FedNormSGDA:
     normalised: bool = True
 
     def __post_init__(self) -> None:
-        settle = lambda name, value: object.__setattr__(self, name, value)  # noqa: E731
+        def settle(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
         for name in ("local_step_size", "local_ascent_step_size"):
             settle(name, check_number(name, getattr(self, name), low=0))
         for name in ("server_step_size", "server_ascent_step_size"):
@@ -225,7 +228,7 @@ class FedNormSGDA:
         for name, have in (
             ("local_steps", table.shape[-1] if table.ndim else clients),
             ("weights", clients if self.weights is None else len(self.weights)),
-            ("optimiser", clients if isinstance(self.optimiser, LocalOptimiser) else len(optimisers)),
+            ("optimisers", clients if isinstance(self.optimiser, LocalOptimiser) else len(optimisers)),
         ):
             if have != clients:
                 raise FedboundsError(f"{name} are of {have} clients, the problem has {clients}")
@@ -382,7 +385,12 @@ def _counts(value: Any) -> Counts:
         return tuple(check_count(f"local_steps[{i}]", steps) for i, steps in enumerate(value))
     rows = []
     for t, row in enumerate(value):
-        if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray) or len(row) != len(value[0]) or not len(row):
+        if (
+            isinstance(row, str)
+            or not isinstance(row, Sequence | np.ndarray)
+            or len(row) != len(value[0])
+            or not len(row)
+        ):
             raise FedboundsError(f"local_steps[{t}] = {quote(row)} must be as many integers >= 1 as there are clients")
         rows.append(tuple(check_count(f"local_steps[{t}, {i}]", steps) for i, steps in enumerate(row)))
     return tuple(rows)

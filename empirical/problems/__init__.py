@@ -2,25 +2,41 @@
 
 from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from empirical.problems.images import ImageClassification
+from empirical.problems.minimax import Minimax, Prox, SyntheticMinimax
+from empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
+from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
+from empirical.problems.minimax_spec import minimax_from_spec
 from empirical.problems.networks import Network
 from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
 from empirical.problems.problem import Problem, Synthetic
+from empirical.problems.projections import project_onto_ball, project_onto_simplex
 from empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
 from empirical.problems.sloped import Sloped
 from empirical.problems.spec import problem_from_spec
 
 __all__ = [
     "BoundedGradient",
+    "BoundedMinimax",
     "CosineQuadratic",
     "ImageClassification",
+    "Minimax",
     "Network",
+    "OnePointMinimax",
     "Problem",
+    "Prox",
     "Quadratic",
+    "QuadraticMinimax",
+    "ScaledMinimax",
     "Sloped",
     "Synthetic",
+    "SyntheticMinimax",
+    "minimax_from_spec",
     "problem_from_spec",
+    "project_onto_ball",
+    "project_onto_simplex",
     "random_bounded_gradient",
     "random_cosine_quadratic",
     "random_quadratic",
+    "random_quadratic_minimax",
     "toy_example",
 ]

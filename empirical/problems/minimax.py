@@ -257,15 +257,22 @@ class SyntheticMinimax(Minimax):
     def constants(self) -> dict[str, Constant | NoConstant]:
         r"""The constants of assumptions A1-A7, each valid on the whole domain, or why there is none.
 
-        Those of the heterogeneity, of the initial gap and of the best response are for the problem's own weights.
+        Smoothness $L_f$; strong concavity $\mu$; gradient noise $\sigma_L$, the root of the larger trace of
+        $RR^\top$ over the blocks, and its growth $\beta_L=\beta$; heterogeneity
+        $\sigma_G^2 = \max\{\sum_ip_i\|c_i-\bar c\|^2, \sum_ip_i\|d_i-\bar d\|^2\}$ and its growth
+        $\beta_G^2 = \sum_ip_is_i^2/(\sum_ip_is_i)^2$; the initial gaps $\Phi(x_0)-\min\Phi$,
+        $\Phi_{1/2L_f}(x_0)-\min\Phi$ and $\Phi(x_0)-F(x_0,y_0)$; the families add $G_x$ (`descent_gradient_bound`)
+        and $\sup_x\|y^*(x)\|^2$ (`best_response_bound`). Weights are the problem's own throughout.
         """
-        variance = self.noise_covariance.diagonal()
-        blocks = [float(part.sum()) for part in self.split(variance)]
         start, least = self.split(self.z0)[0], self.infimum()
+        blocks = [float(part.sum()) for part in self.split(self.noise_covariance.diagonal())]
         gap: Constant | NoConstant = least
+        moreau_gap: Constant | NoConstant = least
         if isinstance(least, Constant):
-            what = "upper bound of Phi(x0) - min Phi: " + least.note if least.note else "Phi(x0) - min Phi"
-            gap = Constant(float(self.envelope(start)) - float(least.value), "exact", what)
+            bound = f", upper bound: {least.note}" if least.note else ""
+            at_start, smoothed = float(self.envelope(start)), float(self.moreau_envelope(start))
+            gap = Constant(at_start - float(least.value), "exact", f"Phi(x0) - min Phi{bound}")
+            moreau_gap = Constant(smoothed - float(least.value), "exact", f"Moreau envelope at x0 - min Phi{bound}")
         return {
             "clients": Constant(float(self.clients), "exact"),
             "smoothness": Constant(self.smoothness(), "exact", self._smoothness_note()),
@@ -275,6 +282,7 @@ class SyntheticMinimax(Minimax):
             "weighted_heterogeneity": Constant(self._spread(), "exact", "larger block of the spread of the slopes"),
             "heterogeneity_growth": Constant(self._heterogeneity_growth(), "exact"),
             "initial_gap": gap,
+            "initial_moreau_gap": moreau_gap,
             "initial_dual_gap": Constant(float(self.dual_gap(self.z0)), "exact", "Phi(x0) - F(x0, y0)"),
         }
 

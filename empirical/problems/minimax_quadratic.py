@@ -87,8 +87,10 @@ class QuadraticMinimax(SyntheticMinimax):
         below = -self.concavity * torch.eye(b.shape[1], dtype=b.dtype, device=b.device)
         upper = torch.cat([self.descent_hessian, self.coupling], dim=1)
         self.joint_hessian = torch.cat([upper, torch.cat([self.coupling.T, below], dim=1)])
-        self._norm = float(torch.linalg.eigvalsh(self.joint_hessian).abs().max())
         self._unscaled = self.descent_hessian + self.coupling @ self.coupling.T / self.concavity
+        if not bool(self._unscaled.isfinite().all()):
+            raise FedboundsError(f"A + B B^T / mu overflows with concavity = {self.concavity:g}; rescale the problem")
+        self._norm = float(torch.linalg.eigvalsh(self.joint_hessian).abs().max())
 
     def _check_blocks(self) -> None:
         for name, have, want in (

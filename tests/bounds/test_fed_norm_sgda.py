@@ -41,7 +41,7 @@ def twin(form, c):
     k = composites(c)
     kappa, L, Gx, Gy, r, d, nu = k["kappa"], c["Lf"], k["Gx"], k["Gy"], k["r"], k["d"], k["nu"]
     T, sL2, sG2, bL, bG = c["T"], c["sigmaL"] ** 2, c["sigmaG"] ** 2, c["betaL"], c["betaG"]
-    speed = (c["gammax"], c["gammay"] / (156 * kappa**2))
+    speed = (Gx, Gy / (156 * kappa**2))
     grows = max(bL**2 * k["Q"], d * k["W"])
     if form == "printed":
         value = kappa**2 * (c["Delta"] / (Gy * T) + Gy * L * r * (sL2 * k["Z"] + bL**2 * k["Q"] * sG2))
@@ -102,7 +102,7 @@ def test_each_form_equals_its_twin_and_so_do_its_conditions(form):
         evaluation = evaluate(THEOREM, c, form=form)
         value, sides = twin(form, c)
         assert float(evaluation.value) == pytest.approx(value, rel=1e-11)
-        for condition, (left, right) in zip(evaluation.conditions[3:], sides, strict=True):
+        for condition, (left, right) in zip(evaluation.conditions[4:], sides, strict=True):
             # the caps of (f) are infinite where nobody drifts
             ratio = float(condition.left) / float(condition.right)
             assert ratio == pytest.approx(left / right, rel=1e-11, abs=1e-300), condition.text
@@ -175,6 +175,91 @@ def exact_run(c, A, B, mu, offsets, noise, start):
         M = M + cross + cross.T + server @ square @ server
         mean = mean + server @ (Zbar @ mean + bbar)
     return total / c["T"]
+
+
+def test_two_of_smoothness_curvature_and_their_ratio_are_enough():
+    for given in (dict(Lf=2, kappa=3), dict(mu=2 / 3, kappa=3)):
+        c = {name: value for name, value in GOLDEN.items() if name not in ("Lf", "mu")} | given
+        assert float(evaluate(THEOREM, c).value) == pytest.approx(64.3543896, rel=1e-13)
+
+
+def momentum_coefficients(tau, rho):
+    """Of every gradient in every local iterate, by running the heavy-ball buffer on unit vectors."""
+    buffer, total, iterates = np.zeros(tau), np.zeros(tau), []
+    for k in range(tau):
+        buffer = rho * buffer + np.eye(tau)[k]
+        total = total + buffer
+        iterates.append(total)
+    return np.array(iterates)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.3, 0.9])
+def test_momentum_changes_the_norms_of_the_coefficients_as_the_unrolled_buffer_does(rho):
+    tau, w = [1, 2, 3, 7], [0.1, 0.2, 0.3, 0.4]
+    got = evaluate(THEOREM, GOLDEN | dict(tau=tau, w=w, P=2, rho=rho)).constants
+    vectors = [momentum_coefficients(t, rho) for t in tau]
+    last = [v[-1] for v in vectors]
+    assert all(np.all(v <= v[-1] + 1e-15) for v in vectors)  # none shrinks from one iterate to the next
+    assert got["a1"].value == pytest.approx([v.sum() for v in last], rel=1e-12)
+    assert got["a2"].value == pytest.approx([(v**2).sum() for v in last], rel=1e-12)
+    assert got["amax"].value == pytest.approx([v.max() for v in last], rel=1e-12)
+    assert list(got["alast"].value) == [v[-1] for v in last] == [1] * 4
+    ratios = [wi**2 * (v**2).sum() / v.sum() ** 2 for wi, v in zip(w, last, strict=True)]
+    assert float(got["A_w"].value) == pytest.approx(4 * sum(ratios), rel=1e-12)  # taueff = 1
+    largest = max(wi * (v**2).sum() / v.sum() ** 2 for wi, v in zip(w, last, strict=True))
+    assert float(got["B_w"].value) == pytest.approx(4 * largest, rel=1e-12)
+    assert float(got["C_w"].value) == pytest.approx(
+        sum(wi * (v[:-1] ** 2).sum() for wi, v in zip(w, last, strict=True))
+    )
+    drift = [v[:-1].sum() ** 2 + 0.25 * (v[:-1] ** 2).sum() for v in last]
+    assert float(got["D"].value) == pytest.approx(max(drift), rel=1e-12)
+    assert float(got["E_w"].value) == pytest.approx(4 * 0.4) and float(got["nu"].value) == 2
+
+
+def test_scaling_the_coefficients_up_and_the_local_steps_down_changes_nothing():
+    c = GOLDEN | dict(tau=[1, 2, 3, 6], w=[0.4, 0.3, 0.2, 0.1], P=2, rho=0.5)
+    before = evaluate(THEOREM, c)
+    vectors = {name: before.constants[name].value for name in ("a1", "a2", "alast", "amax")}
+    scaled = {name: value * (9 if name == "a2" else 3) for name, value in vectors.items()}
+    after = evaluate(THEOREM, c | scaled | dict(etax=c["etax"] / 3, etay=c["etay"] / 3))
+    assert float(after.value) == pytest.approx(float(before.value), rel=1e-12)
+    for one, other in zip(before.conditions, after.conditions, strict=True):
+        assert float(one.left) / float(one.right) == pytest.approx(float(other.left) / float(other.right), rel=1e-12)
+    impossible = evaluate(THEOREM, c | dict(a2=2 * vectors["a1"] * vectors["amax"]))
+    assert not impossible.valid and "amax is the largest" in next(x.why for x in impossible.conditions if not x.holds)
+
+
+def test_the_bound_at_its_steps_is_the_bound_at_those_steps_and_its_floors_are_the_conditions():
+    rng = np.random.default_rng(12)
+    at_its_steps = load("fed-norm-sgda/theorem-1-at-its-steps")
+    for _ in range(40):
+        c = random_setting(rng) | dict(T=int(10 ** rng.uniform(0, 12)))
+        given = {name: v for name, v in c.items() if name not in ("gammax", "gammay", "etax", "etay")}
+        here = evaluate(at_its_steps, given)
+        there = evaluate(THEOREM, given | dict(here.prescribed))
+        for name, value in here.terms.items():
+            assert float(value) == pytest.approx(float(there.terms[name]), rel=1e-11)
+        assert bool(here.valid) == bool(there.valid)
+        floors = [float(x.right) / c["T"] for x in here.conditions[4:]]  # (a), (b), (g), (f), (m)
+        a, b, speed, g, _, f, m = (float(x.left) / float(x.right) for x in there.conditions[4:])
+        assert floors == pytest.approx([a**2, b**2, g**2, f**2, m], rel=1e-11) and speed == pytest.approx(1)
+        nominal = evaluate(at_its_steps, given, form="explicit")
+        exact = evaluate(THEOREM, given | dict(here.prescribed), form="explicit")
+        assert not here.valid or float(nominal.value) >= float(exact.value)
+
+
+def test_the_rounds_of_corollary_1_2_suffice_and_a_quarter_of_them_does_not():
+    rng = np.random.default_rng(13)
+    at_its_steps, corollary = load("fed-norm-sgda/theorem-1-at-its-steps"), load("fed-norm-sgda/corollary-1.2")
+    for _ in range(40):
+        c = {k: v for k, v in random_setting(rng).items() if k not in ("gammax", "gammay", "etax", "etay", "T")}
+        eps = 10 ** rng.uniform(-2, 2)
+        T = int(evaluate(corollary, c | dict(eps=eps)).value)
+        enough = evaluate(at_its_steps, c | dict(T=T))
+        assert enough.valid and float(enough.value) <= eps**2 * (1 + 1e-9)
+        if T > 8:
+            few = evaluate(at_its_steps, c | dict(T=(T - 1) // 4 - 1))
+            assert not few.valid or float(few.value) > eps**2
 
 
 def test_the_exact_recursion_reproduces_the_golden_minimax_runs():
@@ -251,8 +336,8 @@ def test_the_effective_steps_default_to_naive_averaging_and_may_be_anything():
 @pytest.mark.parametrize(
     ("change", "broken"),
     [
-        (dict(w=[0.1] * 9 + [0.2]), "SumOverClients(w) == 1"), (dict(P=11), "P <= n"), (dict(mu=3), "mu <= Lf"),
-        (dict(gammax=1e-3), "gammax <= gammay*mu**2/(156*Lf**2)"),
+        (dict(w=[0.1] * 9 + [0.2]), "SumOverClients(w) == 1"), (dict(P=11), "P <= n"), (dict(mu=3), "kappa >= 1"),
+        (dict(gammax=1e-3), "Gammax <= Gammay/(156*kappa**2)"),
     ],
 )  # fmt: skip
 def test_a_broken_condition_is_named(change, broken):
@@ -266,6 +351,9 @@ def test_a_broken_condition_is_named(change, broken):
         (dict(tau=[4] * 9), "differ in length"), (dict(n=9), "n = 9 contradicts 10"), (dict(betaG=0.5), "betaG = 0.5"),
         (dict(tau=[0] + [4] * 9), r"tau\[0\] = 0"), (dict(P=0), "P = 0"), (dict(mu=0), "mu = 0"),
         (dict(w=[-0.1] + [0.1] * 9), r"w\[0\] = -0.1"), (dict(tau=4), "one per client"),
+        (dict(kappa=2), "kappa = 2 contradicts 3"), (dict(Gammax=1), "Gammax = 1 contradicts"),
+        (dict(rho=1), "rho = 1"),
+        (dict(A_w=1), "A_w = 1 contradicts 0.25"), (dict(alpha=2), "alpha = 2 contradicts 1"),
     ],
 )  # fmt: skip
 def test_bad_clients_are_refused_in_one_line(change, text):

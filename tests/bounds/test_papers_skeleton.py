@@ -107,6 +107,72 @@ def fed_norm_sgda(rng):
     )  # fmt: skip
 
 
+def fed_norm_sgda_at_its_steps(rng):
+    c = fed_norm_sgda(rng) | dict(taueff=1.5, T=int(rng.integers(1, 50) * 10**10))
+    return {name: value for name, value in c.items() if name not in ("gammax", "gammay", "etax", "etay")}
+
+
+def fed_norm_sgda_concave(rng):
+    c = fed_norm_sgda(rng)
+    Gx, R, Deltabar = np.exp(rng.normal(size=3))
+    S = int(rng.integers(1, 30))
+    kept = {name: value for name, value in c.items() if name not in ("mu", "Delta", "delta0")}
+    return kept | dict(Gx=Gx, R=R, Deltabar=Deltabar, S=S, T=S * c["T"], gammax=np.exp(rng.normal()))
+
+
+def fed_norm_sgda_theorem_2(rng):
+    c = fed_norm_sgda_concave(rng) | dict(T=int(rng.integers(1, 50) * 10**4))
+    return {name: value for name, value in c.items() if name not in ("gammax", "gammay", "etax", "etay", "S")}
+
+
+def fed_norm_sgda_rounds(rng):
+    c = fed_norm_sgda_at_its_steps(rng) | dict(eps=np.exp(rng.normal()))
+    return {name: value for name, value in c.items() if name != "T"}
+
+
+def fed_norm_sgda_rounds_concave(rng):
+    c = fed_norm_sgda_theorem_2(rng) | dict(eps=np.exp(rng.normal()))
+    return {name: value for name, value in c.items() if name != "T"}
+
+
+def fed_norm_sgda_curvature(rng):
+    Lf, gradsq, gap = np.exp(rng.normal(size=3))
+    return dict(Lf=Lf, kappa=rng.uniform(1, 9), gradsq=gradsq, gap=gap)
+
+
+def fed_norm_sgda_round(rng):
+    gradsq, gap, drift, direction = np.exp(rng.normal(size=4))
+    c = fed_norm_sgda(rng) | dict(gradsq=gradsq, gap=gap, drift=drift, direction=direction)
+    return {name: value for name, value in c.items() if name != "T"}
+
+
+def fed_norm_sgda_dual_gap(rng):
+    return fed_norm_sgda(rng) | dict(epsopt=np.exp(rng.normal()), direction=np.exp(rng.normal()))
+
+
+def fed_norm_sgda_snapshot(rng):
+    gradsq, gap, staledual, drift = np.exp(rng.normal(size=4))
+    c = fed_norm_sgda_concave(rng) | dict(gradsq=gradsq, gap=gap, drift=drift, staledual=staledual)
+    return {name: value for name, value in c.items() if name not in ("T", "R")}
+
+
+def fed_norm_sgda_block(rng):
+    c = fed_norm_sgda_concave(rng)
+    return {name: value for name, value in c.items() if name != "T"}
+
+
+def fed_norm_sgda_mismatch(rng):
+    n = int(rng.integers(1, 9))
+    Lf, sigmaG, epsopt, lag = np.exp(rng.normal(size=4))
+    c = dict(Lf=Lf, sigmaG=sigmaG, epsopt=epsopt, lag=lag, betaG=rng.uniform(1, 2))
+    return c | dict(p=rng.dirichlet(np.ones(n)), w=rng.dirichlet(np.ones(n)))
+
+
+def fed_norm_sgda_moreau_mismatch(rng):
+    Lf, epsbar, proxlag = np.exp(rng.normal(size=3))
+    return dict(Lf=Lf, epsbar=epsbar, proxlag=proxlag)
+
+
 SETTINGS = {
     "tdcd/theorem-1": tdcd,
     "fedmrn/theorem-1": fedmrn,
@@ -129,6 +195,24 @@ SETTINGS = {
     "fedau/appendix-a.3-karimireddy": fedau_known,
     "fedau/appendix-a.3-yang": fedau_known,
     "fed-norm-sgda/theorem-1": fed_norm_sgda,
+    "fed-norm-sgda/theorem-1-at-its-steps": fed_norm_sgda_at_its_steps,
+    "fed-norm-sgda/theorem-2": fed_norm_sgda_theorem_2,
+    "fed-norm-sgda/theorem-3": fed_norm_sgda_concave,
+    "fed-norm-sgda/theorem-4": fed_norm_sgda_concave,
+    "fed-norm-sgda/lemma-b.1": fed_norm_sgda_curvature,
+    "fed-norm-sgda/lemma-b.3": fed_norm_sgda_round,
+    "fed-norm-sgda/lemma-b.4": fed_norm_sgda_round,
+    "fed-norm-sgda/lemma-b.5": fed_norm_sgda_dual_gap,
+    "fed-norm-sgda/lemma-b.6": fed_norm_sgda_curvature,
+    "fed-norm-sgda/lemma-c.1": fed_norm_sgda_snapshot,
+    "fed-norm-sgda/lemma-c.2": fed_norm_sgda_snapshot,
+    "fed-norm-sgda/lemma-c.3": fed_norm_sgda_block,
+    "fed-norm-sgda/lemma-c.4": fed_norm_sgda_snapshot,
+    "fed-norm-sgda/lemma-c.5": fed_norm_sgda_block,
+    "fed-norm-sgda/corollary-1.1": fed_norm_sgda_mismatch,
+    "fed-norm-sgda/corollary-1.2": fed_norm_sgda_rounds,
+    "fed-norm-sgda/corollary-2.1": fed_norm_sgda_moreau_mismatch,
+    "fed-norm-sgda/corollary-2.2": fed_norm_sgda_rounds_concave,
 }
 OTHER_MASKS = ("repaired:R1", "repaired:R2", "sharp:R2")  # another algorithm's error, so neither above nor below
 GROWS = {
@@ -153,11 +237,31 @@ GROWS = {
     "fedau/appendix-a.3-karimireddy": "",
     "fedau/appendix-a.3-yang": "I",
     "fed-norm-sgda/theorem-1": "sigmaL betaL sigmaG Delta delta0 etax etay",
+    "fed-norm-sgda/theorem-1-at-its-steps": "sigmaL betaL sigmaG Delta delta0",
+    "fed-norm-sgda/theorem-2": "sigmaL sigmaG",
+    "fed-norm-sgda/theorem-3": "sigmaL betaL sigmaG Deltabar Gx R etax etay",
+    "fed-norm-sgda/theorem-4": "sigmaL betaL sigmaG Deltabar Gx R etax etay",
+    "fed-norm-sgda/lemma-b.1": "Lf kappa",
+    "fed-norm-sgda/lemma-b.3": "sigmaL betaL sigmaG drift gap",
+    "fed-norm-sgda/lemma-b.4": "sigmaL betaL sigmaG gradsq gap etax etay",
+    "fed-norm-sgda/lemma-b.5": "sigmaL betaL sigmaG epsopt direction delta0 etax etay",
+    "fed-norm-sgda/lemma-b.6": "Lf kappa gradsq gap",
+    "fed-norm-sgda/lemma-c.1": "sigmaL betaL drift gap",
+    "fed-norm-sgda/lemma-c.2": "sigmaL betaL sigmaG Gx staledual etax etay",
+    "fed-norm-sgda/lemma-c.3": "sigmaL betaL sigmaG Gx R etax etay",
+    "fed-norm-sgda/lemma-c.4": "sigmaL betaL Gx staledual S",
+    "fed-norm-sgda/lemma-c.5": "sigmaL betaL sigmaG Gx R etax etay",
+    "fed-norm-sgda/corollary-1.1": "epsopt lag sigmaG betaG",
+    "fed-norm-sgda/corollary-1.2": "sigmaL betaL sigmaG Delta delta0",
+    "fed-norm-sgda/corollary-2.1": "epsbar proxlag",
+    "fed-norm-sgda/corollary-2.2": "sigmaL sigmaG",
 }
 
 
 AXES = {"R": np.array([10, 200, 3000]), "T": np.array([10, 200, 3000]), "K": np.array([1, 7, 30]),
-        "delta": np.array([0.1, 1, 10])}  # fmt: skip
+        "delta": np.array([0.1, 1, 10]), "eps": np.array([0.3, 1, 2]), "epsopt": np.array([0.1, 1, 10]),
+        "epsbar": np.array([0.1, 1, 10]),
+        "sigmaL": np.array([0.1, 1, 10]), "kappa": np.array([1, 2, 5])}  # fmt: skip
 
 
 def test_every_result_of_the_four_rooms_is_sampled():
@@ -230,7 +334,8 @@ def test_every_form_grows_with_gap_noise_and_divergence_and_falls_with_the_round
                 more = c[name] + 1 if isinstance(c[name], int) else 1.01 * c[name]
                 after = float(evaluate(result, c | {name: more}, form=form.name).value)
                 assert after >= before - 1e-12 * abs(before), (form.name, name)
-            for rounds in {"T", "R"} & {s.name for s in form.symbols} & set(c):
+            counters = {q.name for q in result.notation.values() if q.concept in ("rounds", "iterations")}
+            for rounds in counters & {s.name for s in form.symbols} & set(c):
                 after = float(evaluate(result, c | {rounds: 2 * c[rounds] + 1}, form=form.name).value)
                 if form.name != "printed" or result.key != "fedau/theorem-3" or c["T"] > 3:  # log T/T rises up to e
                     jumps = form.name == "sharp" and "K" in form.prescribes  # with the whole K

@@ -8,7 +8,7 @@ import pytest
 from bounds.errors import FedboundsError
 from empirical.algorithms import FedAvg, GeneralizedFedAvg, WaitForAll, WaitMinibatch
 from empirical.participation import Bernoulli, Process, Recorded, Round, WithoutReplacement
-from empirical.problems import Quadratic, random_quadratic
+from empirical.problems import Quadratic, random_quadratic, random_quadratic_minimax
 from empirical.simulate import simulate
 from empirical.streams import Streams
 
@@ -33,6 +33,13 @@ def test_metrics_are_recorded_at_the_rounds_asked_for_and_at_the_last():
     assert every.objective_gap[0, 0] == gap
     assert every.model.shape == (1, 11, DIMENSION)
     assert run(record_every=99).round.tolist() == [0, 10]
+
+
+def test_a_minimax_problem_is_not_minimised_by_mistake():
+    with pytest.raises(
+        FedboundsError, match="QuadraticMinimax has a player that ascends: simulate it with simulate_minimax"
+    ):
+        run(problem=random_quadratic_minimax(CLIENTS, 2, 1))
 
 
 def test_participants_are_the_clients_that_computed_since_the_record_before():

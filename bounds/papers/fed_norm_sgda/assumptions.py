@@ -1,4 +1,4 @@
-"""What Theorem 1 of Sharma et al. (2023) assumes, stated and unstated."""
+"""What the results of Sharma et al. (2023) assume, stated and unstated."""
 
 from __future__ import annotations
 
@@ -30,20 +30,44 @@ SAMPLING = Assumption(
     "P clients are drawn uniformly without replacement in every round, independently of everything else",
     "Algorithm 1",
 )
-LOCAL_SGDA = Assumption(
-    "local-sgda",
-    "tau_i plain descent-ascent steps: every coefficient a_i^(j)(k) is 1, the same in every round",
-    "Appendix A.1",
+LOCAL_MAP = Assumption(
+    "local-coefficients",
+    "client i's k-th local iterate is x - etax sum_{j<k} a_i^(j)(k) g_j (and y + etay ...), with nonnegative "
+    "coefficients that are the same in every round: local SGDA, variable step sizes, heavy-ball momentum",
+    "Remark 7",
 )
-PRINTED = (JOINTLY_SMOOTH, NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_SGDA)
-USED = (
+GROWING = Assumption(
+    "growing-coefficients", "a_i^(j)(k) <= a_i^(j)(tau_i) for all j < k <= tau_i; false for proximal steps", "unstated"
+)
+CONCAVE = Assumption("concave", "every f_i(x, .) is concave", "Assumption 6")
+ONE_POINT_CONCAVE = Assumption(
+    "one-point-concave",
+    "<grad_y f_i(x, y), y - y*(x)> <= f_i(x, y) - f_i(x, y*(x)) at a maximiser y*(x) common to all f_i",
+    "Assumption 8",
+)
+LIPSCHITZ = Assumption(
+    "lipschitz-in-x", "|f_i(x, y) - f_i(x', y)| <= Gx |x - x'| for all x, x', every y and every client", "Assumption 7"
+)
+BOUNDED_ITERATES = Assumption("bounded-ascent", "|y_t|^2 <= R in every round t", "Theorem 2")
+BOUNDED_MAXIMISER = Assumption(
+    "bounded-maximiser", "|y*(x^(s))|^2 <= R at every snapshot x^(s), for the maximiser y* of sum_i w_i f_i", "unstated"
+)
+PRINTED = (JOINTLY_SMOOTH, NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP)
+UNSTATED = (INDEPENDENT_CLIENTS, MARTINGALE, BOUNDED_BELOW, GROWING)
+USED = (JOINTLY_SMOOTH, BLOCK_NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP, *UNSTATED)
+
+CONCAVE_PRINTED = (JOINTLY_SMOOTH, NOISE, HETEROGENEITY, CONCAVE, LIPSCHITZ, BOUNDED_ITERATES, SAMPLING, LOCAL_MAP)
+CONCAVE_USED = (
     JOINTLY_SMOOTH,
     BLOCK_NOISE,
     HETEROGENEITY,
-    STRONGLY_CONCAVE,
+    CONCAVE,
+    LIPSCHITZ,
+    BOUNDED_ITERATES,
+    BOUNDED_MAXIMISER,
     SAMPLING,
-    LOCAL_SGDA,
-    INDEPENDENT_CLIENTS,
-    MARTINGALE,
-    BOUNDED_BELOW,
+    LOCAL_MAP,
+    *UNSTATED,
 )
+ONE_POINT_PRINTED = tuple(ONE_POINT_CONCAVE if a is CONCAVE else a for a in CONCAVE_PRINTED)
+ONE_POINT_USED = tuple(ONE_POINT_CONCAVE if a is CONCAVE else a for a in CONCAVE_USED)

@@ -1,4 +1,8 @@
-"""The letters of Sharma et al. (2023); `sigmaL` and `sigmaG` are roots, `tau` and `w` hold one number per client."""
+r"""The letters of Sharma et al. (2023), and names for what is computed from them.
+
+`sigmaL` and `sigmaG` are roots, `R` is a squared radius; `tau`, `w`, `p` and the norms of the local coefficients
+$\boldsymbol a_i$ hold one number per client.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from bounds.symbols import (
     COUNT,
     GRADIENT,
     OBJECTIVE,
+    PARAMETER,
     POSITIVE,
     SMOOTHNESS,
     STEP,
@@ -18,6 +23,7 @@ NOTATION = Notation(
     [
         Quantity("Lf", "L_f", "smoothness of every f_i in (x, y) jointly", "smoothness", POSITIVE, SMOOTHNESS),
         Quantity("mu", r"\mu", "strong concavity of every f_i in y", "strong_concavity", POSITIVE, SMOOTHNESS),
+        Quantity("kappa", r"\kappa", "condition number Lf/mu", "condition_number", Domain()),
         Quantity(
             "sigmaL",
             r"\sigma_L",
@@ -54,6 +60,8 @@ NOTATION = Notation(
             "effective_local_steps",
             POSITIVE,
         ),
+        Quantity("Gammax", r"\Gamma_x", "effective step in x: taueff gammax", "effective_step", POSITIVE, STEP),
+        Quantity("Gammay", r"\Gamma_y", "effective step in y: taueff gammay", "effective_ascent_step", POSITIVE, STEP),
         Quantity("Delta", r"\Delta_{\tilde\Phi}", "initial gap of the envelope", "initial_gap", dimension=OBJECTIVE),
         Quantity(
             "delta0",
@@ -61,6 +69,128 @@ NOTATION = Notation(
             "initial dual gap: envelope minus objective at (x_0, y_0)",
             "initial_dual_gap",
             dimension=OBJECTIVE,
+        ),
+        # nonconvex-concave problems
+        Quantity("Gx", "G_x", "Lipschitz constant of every f_i in x", "descent_gradient_bound", POSITIVE, GRADIENT),
+        Quantity(
+            "R", "R", "bound on |y|^2 along the run and at the maximisers", "squared_radius", POSITIVE, PARAMETER**2
+        ),
+        Quantity("S", "S", "rounds between two snapshots of x", "snapshot_period", COUNT),
+        Quantity(
+            "Deltabar",
+            r"\bar\Delta_{\tilde\Phi}",
+            "initial gap of the Moreau envelope of the envelope",
+            "initial_moreau_gap",
+            dimension=OBJECTIVE,
+        ),
+        # the local coefficients
+        Quantity(
+            "rho", r"\rho", "momentum of the local steps", "momentum", Domain(high=1, high_open=True), default=0.0
+        ),
+        Quantity("a1", r"\|a_i\|_1", "sum of client i's coefficients", "coefficient_sum", POSITIVE, shape=("clients",)),
+        Quantity(
+            "a2",
+            r"\|a_i\|_2^2",
+            "sum of client i's squared coefficients",
+            "coefficient_square_sum",
+            POSITIVE,
+            shape=("clients",),
+        ),
+        Quantity(
+            "alast",
+            r"a_i^{(\tau_i-1)}",
+            "coefficient of client i's last gradient",
+            "last_coefficient",
+            POSITIVE,
+            shape=("clients",),
+        ),
+        Quantity(
+            "amax",
+            r"\max_ka_i^{(k)}",
+            "largest coefficient of client i",
+            "largest_coefficient_by_client",
+            POSITIVE,
+            shape=("clients",),
+        ),
+        Quantity("alpha", r"\alpha", "largest coefficient of all clients", "largest_coefficient", POSITIVE),
+        Quantity("A_w", "A_w", "n taueff sum_i w_i^2 |a_i|_2^2/|a_i|_1^2", "noise_of_the_mean"),
+        Quantity("B_w", "B_w", "n taueff max_i w_i |a_i|_2^2/|a_i|_1^2", "growing_noise_of_the_mean"),
+        Quantity("C_w", "C_w", "sum_i w_i |a_{i,-1}|_2^2, without the last coefficients", "noise_of_the_drift"),
+        Quantity("D", "D", "max_i (|a_{i,-1}|_1^2 + betaL^2 |a_{i,-1}|_2^2)", "size_of_the_drift"),
+        Quantity("E_w", "E_w", "n max_i w_i", "largest_relative_weight"),
+        Quantity(
+            "nu", r"\nu", "price of noise and drift mixing: 1 if every client takes one step, else 2", "mixing_price"
+        ),
+        Quantity("taubar", r"\bar\tau", "mean over clients of tau_i", "mean_local_steps", POSITIVE),
+        # the objective that is meant, where the server weighs clients by w instead of p
+        Quantity("p", "p_i", "weight of f_i in F", "objective_weights", Domain(high=1), shape=("clients",)),
+        Quantity("chi2", r"\chi^2_{p\|w}", "sum_i (p_i - w_i)^2/w_i", "weight_mismatch", Domain(infinite=True)),
+        Quantity(
+            "epsopt",
+            r"\epsilon_{\rm opt}",
+            "mean over the rounds of the squared gradient norm of the weighted envelope",
+            "surrogate_stationarity",
+            POSITIVE,
+            GRADIENT**2,
+        ),
+        Quantity(
+            "epsbar",
+            r"\epsilon'_{\rm opt}",
+            "mean over the rounds of the squared gradient norm of the weighted Moreau envelope",
+            "surrogate_moreau_stationarity",
+            POSITIVE,
+            GRADIENT**2,
+        ),
+        Quantity("eps", r"\epsilon", "target for the gradient norm (not its square)", "target", POSITIVE, GRADIENT),
+        Quantity(
+            "lag",
+            r"\overline{\|y^*-\tilde y^*\|^2}",
+            "mean over the rounds of the squared distance of the maximisers for p and for w",
+            "maximiser_mismatch",
+            dimension=PARAMETER**2,
+        ),
+        Quantity(
+            "proxlag",
+            r"\overline{\|\tilde x-\bar x\|^2}",
+            "mean over the rounds of the squared distance of the proximal points for w and for p",
+            "proximal_mismatch",
+            dimension=PARAMETER**2,
+        ),
+        # one round, in the lemmas
+        Quantity(
+            "gradsq",
+            r"\mathcal G_t",
+            "expected squared gradient norm of the lemma's envelope at the start of the round",
+            "squared_gradient_norm",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "gap",
+            r"\delta_t",
+            "expected dual gap: envelope minus objective at (x_t, y_t)",
+            "dual_gap",
+            dimension=OBJECTIVE,
+        ),
+        Quantity(
+            "staledual",
+            r"\hat\delta_t",
+            "expected dual gap at (snapshot, y_t)",
+            "stale_dual_gap",
+            dimension=OBJECTIVE,
+        ),
+        Quantity(
+            "drift",
+            "X_t",
+            "Lf^2 times the weighted mean squared distance of the local iterates from the start of the round",
+            "local_drift",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "direction",
+            r"H_{x,t}",
+            "expected squared norm of the mean exact direction in x",
+            "squared_direction",
+            dimension=GRADIENT**2,
         ),
     ]
 )

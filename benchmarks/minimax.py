@@ -1,0 +1,79 @@
+"""How fast clients with different numbers of local steps are in one masked batch: `python benchmarks/minimax.py`.
+
+Fed-Norm-SGDA and Fed-Norm-SGDA+, plain and with momentum, on quadratics with one Hessian: 15 clients, all of them or 5
+a round, 2 to 7 local steps, d_x = d_y = 10, noise that grows with the gradient, 40 rounds; against the slow twin, which
+runs one client after another and keeps all its gradients. The racers take turns; the clock is the processor's (one
+thread). The table shows the median milliseconds of a round of one seed, and how many times the twin takes that long.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import torch
+
+from empirical.algorithms.fed_norm_sgda import SGDA, FedNormSGDA, heavy_ball
+from empirical.problems.minimax_quadratic import QuadraticMinimax
+from empirical.reference.fed_norm_sgda import run_minimax_reference
+from empirical.simulate_minimax import simulate_minimax
+from empirical.streams import Streams
+
+CLIENTS, HALF, ROUNDS, TURNS = 15, 10, 40, 5
+SEEDS = (1, 20)
+
+
+def quadratic() -> QuadraticMinimax:
+    """Indefinite in x, strongly concave in y."""
+    rng = np.random.default_rng(0)
+    a, slopes = rng.normal(size=(HALF, HALF)), rng.normal(size=(2, CLIENTS, HALF))
+    coupling = rng.normal(size=(HALF, HALF)) / 4
+    return QuadraticMinimax((a + a.T) / 8, coupling, 1.0, *slopes, noise=0.3, growth=0.2, x0=np.ones(HALF))
+
+
+def milliseconds(race: Callable[[], object]) -> float:
+    """Of the processor, for one round."""
+    start = time.process_time()
+    race()
+    return 1000 * (time.process_time() - start) / ROUNDS
+
+
+def twin(algorithm: FedNormSGDA, problem: QuadraticMinimax) -> float:
+    """One seed of the slow twin."""
+    return milliseconds(lambda: run_minimax_reference(algorithm, problem, ROUNDS, Streams(0)))
+
+
+def batch(algorithm: FedNormSGDA, problem: QuadraticMinimax, seeds: int) -> float:
+    """A seed of many."""
+    race = partial(simulate_minimax, algorithm, problem, ROUNDS, seeds=range(seeds), record_every=ROUNDS)
+    return milliseconds(race) / seeds
+
+
+def main() -> None:
+    """Prints the table."""
+    torch.set_num_threads(1)
+    problem = quadratic()
+    steps = tuple(np.random.default_rng(1).integers(2, 8, CLIENTS).tolist())
+    print(f"{os.cpu_count()} processors, torch {torch.__version__}; local steps {steps}")
+    print(f"{'momentum':>8} {'snapshot':>8} {'clients':>8} {'twin':>8}", *(f"{seeds:>8} seeds" for seeds in SEEDS))
+    for optimiser, period, participants in itertools.product((SGDA, heavy_ball(0.9)), (None, 5), (15, 5)):
+        algorithm = FedNormSGDA(
+            0.02, 0.03, 0.01, 0.02, steps, participants=participants, optimiser=optimiser, snapshot_period=period
+        )
+        times: dict[int, list[float]] = {seeds: [] for seeds in (0, *SEEDS)}
+        for _ in range(TURNS):
+            times[0].append(twin(algorithm, problem))
+            for seeds in SEEDS:
+                times[seeds].append(batch(algorithm, problem, seeds))
+        slow, *batches = (statistics.median(values) for values in times.values())
+        cells = (f"{fast:7.3f} {slow / fast:5.1f}x" for fast in batches)
+        print(f"{optimiser.momentum:8} {period or '-':>8} {participants:8} {slow:8.2f}", *cells)
+
+
+if __name__ == "__main__":
+    main()

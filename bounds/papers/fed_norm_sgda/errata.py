@@ -1,0 +1,326 @@
+r"""Claims of Sharma et al. (2023) that fail, each with a counterexample in exact arithmetic and what holds instead.
+
+A counterexample shows that its instance meets the stated hypotheses and recomputes both sides from scratch:
+`fedbounds refute ID` replays it. Where a number is irrational, `claimed` is rounded up and `true` is rounded down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from bounds.audit.counterexample import Erratum, Supplement, Wording
+from bounds.papers.fed_norm_sgda import errata_algorithm as algorithm
+from bounds.papers.fed_norm_sgda import errata_concave as concave
+from bounds.papers.fed_norm_sgda import errata_descent as descent
+from bounds.papers.fed_norm_sgda import errata_envelope as envelope
+from bounds.papers.fed_norm_sgda import errata_noise as noise
+from bounds.papers.fed_norm_sgda import errata_rates as rates
+from bounds.papers.fed_norm_sgda.assumptions import (
+    BLOCK_NOISE,
+    CONCAVE,
+    HETEROGENEITY,
+    JOINTLY_SMOOTH,
+    LIPSCHITZ,
+    LOCAL_MAP,
+    NOISE,
+    PRINTED,
+    SAMPLING,
+    STRONGLY_CONCAVE,
+)
+from bounds.papers.fed_norm_sgda.corollaries import MOREAU_ERRATUM, ROUNDS_ERRATUM
+from bounds.papers.fed_norm_sgda.results import CROSS_TERM
+
+THEOREM_1 = (*PRINTED, *descent.PRINTED_CONDITIONS)  # as printed
+ONE_ROUND = (*PRINTED, MARTINGALE, INDEPENDENT_CLIENTS)
+STEPS_OF_LEMMA_B_5 = ("(a)", "(b)", "(c)", "(d)", "(e)", "(f)")
+
+ERRATA: Sequence[Erratum] = (
+    Erratum(
+        ROUNDS_ERRATUM,
+        where="Corollary 2.2, Theorem 3, Tables 1 and 2, full participation",
+        claim="Theorem 4 gives an epsilon-stationary point of a nonconvex-concave problem in T = O(1/epsilon^4) rounds",
+        fails="It takes a step in y that grows like sqrt(T), but Theorem 4 itself demands Gamma_y <= 1/(16 Lf). Then "
+        "1/(Gamma_x T), Gamma_x S and 1/(Gamma_y S) cannot all fall faster than T^(-1/3), however the step sizes and S "
+        "are chosen.",
+        instead="O(1/epsilon^6) rounds follow from Theorem 4, with the O(1/(n epsilon^8)) gradients that the paper "
+        "states; local work helps up to n tau of order T^(1/3). Whether the algorithm needs as many is open",
+        under=(rates.FULL, rates.ASCENT_CAP, rates.POSITIVE, rates.TARGET),
+        replay=rates.rounds_of_theorem_4,
+        repair=("corollary-2.2[repaired]",),
+        argument=rates.epsilon_to_the_sixth,
+    ),
+    Erratum(
+        "steps-beyond-the-cap",
+        where="Theorem 2 (7) and the proof of Corollary 2.2",
+        claim="gamma_y = Theta(P^(3/4)/(taueff T)^(1/4)) meets the conditions of Theorem 4 for n tau as large as T",
+        fails="Gamma_y = taueff gamma_y is then of order sqrt(T), and the cap is a constant.",
+        instead="it meets them if T >= (16 Lf)^4 (taueff P)^3, so for n tau up to order T^(1/3)",
+        under=(rates.FULL, rates.LESS_WORK, rates.MUCH_WORK),
+        replay=rates.printed_steps,
+        argument=rates.capped_steps,
+    ),
+    Erratum(
+        "lost-initial-dual-gap",
+        where="Theorem 1, (18) and (4)",
+        claim="The average of |grad Phi(x_t)|^2 is at most a constant times (18), whose only initial term is Delta",
+        fails="Lemma B.5 starts from delta_0 = Phi(x_0) - F(x_0, y_0), which Delta does not bound; the proof drops it. "
+        "With x_0 optimal, y_0 not, and no noise (18) is 0.",
+        instead="(18) with 10 kappa^2 delta_0/(Gamma_y T) (60 in the paper's own chain); it is gone only if y_0 "
+        "maximises F(x_0, .)",
+        under=THEOREM_1,
+        replay=descent.lost_dual_gap,
+        refutes=("theorem-1[printed]",),
+        repair=("theorem-1[repaired]", "theorem-1-at-its-steps[repaired]"),
+    ),
+    Erratum(
+        "step-in-x-without-a-floor",
+        where="Theorem 1, (18)",
+        claim="(18), with kappa^2 Delta/(Gamma_y T), holds for every gamma_x <= gamma_y/(156 kappa^2)",
+        fails="With a tiny step x stays where it is, and the right-hand side vanishes as T grows.",
+        instead="the first term is of order Delta/(Gamma_x T), which is the printed one if gamma_x is also at least of "
+        "order gamma_y/kappa^2",
+        under=THEOREM_1,
+        replay=descent.step_in_x_without_a_floor,
+        refutes=("theorem-1[printed]",),
+        repair=("theorem-1[repaired]",),
+        argument=descent.step_in_x_with_a_floor,
+    ),
+    Erratum(
+        "smoothness-of-the-envelope",
+        where="Lemma B.1",
+        claim="max_y f(x, y) is smooth with constant (kappa/2 + 1) Lf",
+        fails="The maximiser moves kappa times as fast as x; in one dimension each the envelope's curvature is "
+        "kappa Lf at most, and it is reached.",
+        instead="Lf sqrt(1 + kappa^2), so (1 + kappa) Lf; it enters step sizes and one constant, no order",
+        under=(JOINTLY_SMOOTH, STRONGLY_CONCAVE),
+        replay=envelope.envelope_smoothness,
+        refutes=("lemma-b.1[printed]",),
+        argument=envelope.envelope_is_smooth,
+    ),
+    Erratum(
+        CROSS_TERM,
+        where="Lemma B.2, (14) and (19); again in (25), (36), (37), (63) and (65)",
+        claim="Unbiased noise makes the products of a client's noise and of its gradients vanish, so that (14) holds "
+        "without any condition on the steps",
+        fails="The gradient at a local model depends on the noise of the steps before it; with two local steps or more "
+        "the product has a mean, positive where the curvature is negative.",
+        instead="(14) with its right-hand side doubled, or as printed if every client takes one step; the repaired "
+        "forms of Theorems 1 and 4 carry the factor as nu. That Lemma B.4 is false has not been shown: it has a "
+        "slack of 4",
+        under=(*ONE_ROUND, BLOCK_NOISE),
+        replay=noise.cross_term,
+        argument=noise.doubled_squares,
+    ),
+    Erratum(
+        "shared-noise-of-descent-and-ascent",
+        where="(34), in the proof of Lemma B.5",
+        claim="E<grad_y F(x_(t+1), y_t), g_y> = E<grad_y F(x_(t+1), y_t), sum_i w_i h_(y,i)>, which gives (34)",
+        fails="x_(t+1) comes from the same samples and the same clients as g_y; where the noises of the two blocks go "
+        "together, ascent is worse than (34) says.",
+        instead="(34) with grad_y F(x_t, y_t), plus Gamma_x Gamma_y Lf/2 (E|g_x|^2 + E|g_y|^2); as Gamma_x <= Gamma_y/"
+        "(156 kappa^2) it costs next to nothing",
+        under=(*ONE_ROUND, BLOCK_NOISE, "(a)", "(b)", "(c)", "(d), (e), (f)"),
+        replay=noise.shared_noise,
+        argument=noise.ascent_at_the_old_point,
+    ),
+    Erratum(
+        "noise-bounded-as-a-whole",
+        where="Assumption 2 and (14)",
+        claim="With noise of variance betaL^2 |grad f_i|^2 + sigmaL^2, that in x is bounded by betaL^2 |grad_x f_i|^2 "
+        "+ sigmaL^2",
+        fails="With betaL > 0 the noise may grow with the gradient in y and fall on x.",
+        instead="Assumption 2 for each block; for betaL = 0 the printed one implies it",
+        under=ONE_ROUND,
+        replay=noise.noise_of_one_block,
+        argument=noise.block_by_block,
+    ),
+    Erratum(
+        "radius-of-the-iterates-only",
+        where="Lemma C.3, hence Theorems 2, 3 and 4",
+        claim="If |y_t|^2 <= R in every round, |y_t - y*|^2 <= 4R and the average gap of a block is at most "
+        "4R/(Gamma_y S) and so on",
+        fails="Nothing keeps the maximiser in that ball; a run that has just begun is far from it.",
+        instead="R has to bound |y*(x^(s))|^2 at the snapshots as well",
+        under=concave.LEMMA_C_3,
+        replay=concave.bound_on_the_iterates_only,
+        argument=concave.bound_on_the_maximiser_too,
+    ),
+    Erratum(
+        MOREAU_ERRATUM,
+        where="Corollary 2.1 in the main text",
+        claim="|grad Phi_(1/2Lf)|^2 <= epsilon'_opt + 8 Lf^2 times the mean squared distance of the proximal points",
+        fails="|u + v|^2 is not at most |u|^2 + 2|v|^2.",
+        instead="2 epsilon'_opt, as (55) in the appendix has it",
+        under=(JOINTLY_SMOOTH, CONCAVE, LIPSCHITZ, envelope.WEIGHTS),
+        replay=envelope.moreau_gap,
+        refutes=("corollary-2.1[printed]",),
+        argument=envelope.moreau_triangle,
+    ),
+    Erratum(
+        "uneven-local-coefficients",
+        where="Lemma B.5, the step to (38)",
+        claim="The conditions of Lemma B.5 imply Gamma_y Lf (n/P)(1 + 2 Gamma_x^2 Lf/Gamma_y)(dW + betaL^2 K) <= 1, K "
+        "the largest w_i a_i^(k)/|a_i|_1",
+        fails="They control Q = max w_i |a_i|_2^2/|a_i|_1^2, which is smaller than K where one local step is much "
+        "longer than the others.",
+        instead="ask for it, as condition (g); for plain local steps K = Q and it follows",
+        under=(JOINTLY_SMOOTH, NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP, *STEPS_OF_LEMMA_B_5),
+        replay=descent.uneven_steps,
+        argument=descent.controlled_coefficient,
+    ),
+    Erratum(
+        "shrinking-local-coefficients",
+        where="(26) and Remark 7",
+        claim="Norms of a_i(k) that do not decrease in k give sum_(j<k) [a^(j)(k)]^2 <= |a|_2^2 - [a^(tau-1)]^2, "
+        "averaged over k with weights a^(k)/|a|_1",
+        fails="A later row may have a larger norm and yet smaller early entries, as proximal steps have.",
+        instead="it holds if a^(j)(k) <= a^(j)(tau) for all j < k <= tau: plain steps, variable step sizes, momentum",
+        under=descent.REMARK_7,
+        replay=descent.shrinking_coefficients,
+        argument=descent.growing_coefficients,
+    ),
+    Erratum(
+        "rounds-of-a-sample",
+        where="Corollary 1.2, partial participation with sigmaG = 0",
+        claim="O(kappa^2/epsilon^2) rounds with O(kappa^4/(P epsilon^4)) gradients are admissible for Theorem 1",
+        fails="They mean P tau of order T, and then condition (b) bounds kappa betaG^2 d/P by a constant.",
+        instead="O(kappa^3 d/(P epsilon^2)) rounds where that is more: the power of epsilon is right, of kappa not",
+        under=("equal weights and local steps", "1 <= P < n", "P tau of order T"),
+        replay=rates.rounds_of_a_sample,
+        argument=rates.rounds_of_a_sample_repaired,
+    ),
+    Erratum(
+        "gap-of-remark-1",
+        where="Remark 1, (6)",
+        claim="(6) bounds the average of |grad Phi(x_t)|^2 up to a constant",
+        fails="It dropped kappa^2 and the term of the initial gap: without noise and heterogeneity it is 0.",
+        instead="(4), with (taubar/taueff)/sqrt(P taubar T) and kappa^2",
+        under=("equal weights and local steps", "Assumptions 1 to 4"),
+        replay=rates.gap_of_remark_1,
+        repair=("theorem-1-at-its-steps[repaired]",),
+    ),
+    Erratum(
+        "quarter-of-lemma-c.3",
+        where="proof of Lemma C.3",
+        claim="The caps on Gamma_y imply 2 Gamma_y Lf (n/P) [(P-1)/(n-1) + betaG^2 (dW + betaL^2 Q)] <= 1/4",
+        fails="They bound three quantities by 1/8 each.",
+        instead="3/8, and Lemma C.3 keeps its constants",
+        under=(concave.ASCENT_CAP, concave.SECOND_CAP),
+        replay=concave.quarter,
+        argument=concave.three_eighths,
+    ),
+    Erratum(
+        "momentum-in-algorithm-1",
+        where="Algorithm 1, lines 10 to 12",
+        claim="With the coefficients of Appendix A.1 Algorithm 1 covers local momentum",
+        fails="Its local step k multiplies gradient k by one number for good; with momentum the coefficient of a "
+        "gradient grows from step to step.",
+        instead="the local map (12), with a_i^(j)(k) that depends on k, covers it",
+        under=(algorithm.MOMENTUM, algorithm.COEFFICIENTS),
+        replay=algorithm.momentum_in_lines_10_to_12,
+        argument=algorithm.coefficients_that_change,
+    ),
+    Erratum(
+        "snapshot-for-the-first-sample",
+        where="Algorithm 1, the snapshot of Fed-Norm-SGDA+",
+        claim="Sending the snapshot to the clients of the block's first round lets every round of the block use it",
+        fails="Clients that are drawn later in the block have never received it.",
+        instead="send it in every round",
+        under=(algorithm.SAMPLE, algorithm.PERIOD),
+        replay=algorithm.snapshot_for_the_first_sample,
+        argument=algorithm.snapshot_in_every_round,
+    ),
+    Erratum(
+        "sign-of-lemma-a.2",
+        where="Lemma A.2",
+        claim="g(y) <= g(y') + <grad g(y'), y' - y> - mu/2 |y - y'|^2 for a mu-strongly concave g",
+        fails="The direction is turned round.",
+        instead="y - y' in the inner product",
+        under=(envelope.CONVEX,),
+        replay=envelope.sign_of_lemma_a_2,
+        argument=envelope.tangent_of_a_strongly_concave_function,
+    ),
+    Erratum(
+        "free-point-of-assumption-8",
+        where="Assumption 8",
+        claim="<grad_y f(x, y'), y - y*(x)> <= f(x, y) - f(x, y*(x)) for all y, y' is weaker than concavity",
+        fails="y' is free, and even -y^2/2 fails.",
+        instead="the gradient is that at y",
+        under=(CONCAVE,),
+        replay=envelope.free_point_of_assumption_8,
+        argument=envelope.gradient_at_the_same_point,
+    ),
+)
+
+SUPPLEMENTS: Sequence[Supplement] = (
+    Supplement(
+        "participation-error-and-local-steps",
+        "Remark 1, first item",
+        "More local steps do not raise the participation error of the algorithm's bound: the growth like sqrt(tau) in "
+        "(6) comes from the chosen step sizes",
+        argument=rates.work_lowers_the_participation_error,
+    ),
+    Supplement(
+        "kappa-of-the-pl-case",
+        "Remark 3 and Appendix B.5",
+        "The extra kappa of Lemmas B.8 and B.9 under the PL condition, and their stricter caps, are not needed",
+        argument=envelope.ascent_gradient_without_concavity,
+    ),
+    Supplement(
+        "quadratics-outside-assumption-3",
+        "Assumptions 3 and 7",
+        "Quadratics with different Hessians seldom satisfy Assumption 3 with finite constants, and no bilinear "
+        "coupling with unbounded y satisfies Assumption 7",
+        argument=envelope.different_hessians,
+    ),
+    Supplement(
+        "residual-of-naive-weights",
+        "Corollaries 1.1 and 2.1",
+        "The distances of the maximisers and of the proximal points stay bounded along a run with naive weights",
+        open="the paper neither bounds nor refutes it; for equal Hessians the first is constant",
+    ),
+    Supplement(
+        "projected-ascent",
+        "problems (8) and (9) against Theorems 1 and 4",
+        "The theorems hold for projected ascent in the compact sets of the experiments",
+        open="the analysis has no projection; whether its steps survive one has not been worked out",
+    ),
+)
+
+WORDING: Sequence[Wording] = (
+    Wording("constants-of-49", "proof of Theorem 4, (49)", "the last line has eta_y alone and no Gx",
+            "eta_x^2 and Gx^2 of Lemma C.3 belong there"),
+    Wording("effective-steps-of-50", "proof of Theorem 4, (50)", "the second term lacks taueff", "taueff gamma_x"),
+    Wording("power-of-i-2", "proof of Theorem 4", "I_2^(3/4)", "I_1^(7/4) I_2^(-1/4)"),
+    Wording("heterogeneity-of-7", "(53) and (7)", "sigmaG in (53), none in (7)",
+            "sqrt(sigmaG) in both: Corollary 2.2 needs the participation error to vanish with sigmaG"),
+    Wording("rounds-over-steps", "Theorem 3", "T/tau rounds", "T, which counts rounds already"),
+    Wording("maximiser-not-minimiser", "Theorem 3", "common global minimizer; one-point-convex maximization",
+            "common maximiser; one-point-concave"),
+    Wording("range-of-the-output", "Algorithm 1, last line, and the theorems", "x^(1), ..., x^(T); t in [T]",
+            "the theorems average over t = 0, ..., T - 1"),
+    Wording("kappa-of-corollary-1.2", "proof of Corollary 1.2", "no kappa", "the statement has it"),
+    Wording("no-heterogeneity", "after Assumption 3, and (59)", "betaG = 0", "betaG = 1, its least value"),
+    Wording("letters", "(5), Remark 6, C_w", "betaH; alpha_i", "betaG; a_i"),
+    Wording("weights-of-the-sample", "(23) and (42)", "the mean of g_i over the sample", "the sum of n w_i g_i/P"),
+    Wording("proximal-points-swapped", "(54) and the proof of Lemma C.1", "x~ and x- change places",
+            "x~ for w, x- for p, as in (54)"),
+    Wording("two-factors-f-w", "Theorem 4", "F_w with and without (n-P)/(n-1)", "with it, as in the statement"),
+    Wording("gradients-of-2", "(2)", "G_(x,i) stacks grad_y for k = 0, ..., tau_i", "grad_x for k = 0, ..., tau_i - 1"),
+    Wording("average-of-h", "Lemma B.5 and (44)", "E|sum w_i h_(x,i)|^2 without its time average",
+            "its average over the rounds"),
+    Wording("one-client", "special cases", "n = 1 in (P-1)/(n-1)", "c = 1 and d = 0 by convention"),
+    Wording("dimensions-of-the-steps", "Theorem 4", "gamma_x, gamma_y, S without Lf, R, Gx and the gap",
+            "(48) has dimensions, so they belong there"),
+    Wording("cap-of-lemma-c.2", "Theorem 2", "the cap of Lemma C.2 is not listed",
+            "plain local steps imply it, other coefficients do not"),
+    Wording("cap-of-lemma-b.4", "Lemma B.5 and Theorem 1", "the cap of Lemma B.4 is not listed",
+            "(f) does not imply it where betaL is large"),
+    Wording("conditions-of-lemma-b.5", "Lemma B.5, (d) and (e)", "betaL^2 times dW; no square root in the first entry",
+            "dW alone; (e) follows from the others"),
+    Wording("vacuous-monotony", "Remark 7", "|a_i(k)|_1 <= |a_i(k)|_1", "|a_i(k)|_1 <= |a_i(k+1)|_1, or rather "
+            "a^(j)(k) <= a^(j)(tau)"),
+    Wording("figures", "Figures 2 and 8, (8)", "(Delta_x, Delta_y)/tau_i; Figure 8 complements Figure 8; sum over j of "
+            "terms in i", "-Delta_x; Figure 5; one index"),
+)  # fmt: skip

@@ -1,0 +1,260 @@
+r"""Counterexamples about the envelope: its smoothness (Lemma B.1), Moreau envelopes (Corollary 2.1), Lemma A.2."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
+from bounds.papers.fed_norm_sgda.assumptions import (
+    CONCAVE,
+    JOINTLY_SMOOTH,
+    LIPSCHITZ,
+    ONE_POINT_CONCAVE,
+    STRONGLY_CONCAVE,
+)
+from bounds.papers.fed_norm_sgda.composites import CURVATURE
+
+ONE, HALF = Fraction(1), Fraction(1, 2)
+CONVEX = "g is mu-strongly concave"
+WEIGHTS = "w and p are on the simplex"
+
+# --- Lemma B.1 ---------------------------------------------------------------------------------------------------
+
+
+def envelope_curvature(a: Fraction, b: Fraction, m: Fraction) -> Fraction:
+    r"""$\phi''$ for $f=\frac a2x^2+bxy-\frac m2y^2$: the maximiser is $bx/m$, so it is $a+b^2/m$."""
+    return a + b**2 / m
+
+
+def printed_smoothness(L: Fraction, mu: Fraction) -> Fraction:
+    r"""$\kappa L_f/2+L_f$ of Lemma B.1."""
+    return L**2 / mu / 2 + L
+
+
+def envelope_smoothness(mu: int = 5, b: int = 12, L: int = 13) -> Replay:
+    """f = (mu/2)(x^2 - y^2) + b x y, whose eigenvalues are +-Lf: the envelope's curvature is kappa Lf."""
+    mu_, b_, L_ = Fraction(mu), Fraction(b), Fraction(L)
+    two = envelope_curvature(Fraction(3), Fraction(4), Fraction(3))
+    return Replay(
+        instance=f"f(x, y) = {mu}/2 x^2 + {b} x y - {mu}/2 y^2, in one dimension each.",
+        hypotheses=(
+            Check(JOINTLY_SMOOTH.name, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu_**2 + b_**2, "<=", L_**2),
+            Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", mu, ">=", mu),
+            Check(CURVATURE.text, "kappa = Lf/mu >= 1", L_ / mu_, ">=", 1),
+        ),
+        lines=(
+            Line("sum of the eigenvalues of the Hessian", mu_ - mu_),
+            Line("their product", -(mu_**2) - b_**2),
+            Line("kappa = Lf/mu", L_ / mu_),
+            Line("y*(x)/x = b/mu", b_ / mu_),
+            Line("kappa Lf, the largest phi'' of a quadratic", L_**2 / mu_),
+            Line("(1 + kappa) Lf", L_ + L_**2 / mu_),
+        ),
+        claimed=printed_smoothness(L_, mu_),
+        true=envelope_curvature(mu_, b_, mu_),
+        sides=("(kappa/2 + 1) Lf =", "phi'' ="),
+        minimal="one dimension each, where phi'' = |product of the eigenvalues|/|f_yy| <= kappa Lf: with kappa <= 2 "
+        "none exceeds (kappa/2 + 1) Lf; without curvature in x, b x y - mu y^2/2, it takes kappa > 4",
+        smaller=(
+            Smaller("mu = 3, b = 4, Lf = 5, kappa = 5/3", printed_smoothness(Fraction(5), Fraction(3)), two),
+            Smaller("at kappa = 2 both are equal: mu = 1, b^2 = 3, Lf = 2", printed_smoothness(Fraction(2), ONE),
+                    1 + Fraction(3)),
+        ),
+    )  # fmt: skip
+
+
+def envelope_is_smooth() -> Argument:
+    """(1 + kappa) Lf, and less: Lf sqrt(1 + kappa^2)."""
+    kappa = Fraction(13, 5)
+    return Argument(
+        text="y* is kappa-Lipschitz: mu |y*(x) - y*(x')|^2 <= <grad_y f(x, y*(x')) - grad_y f(x, y*(x)), y*(x) - "
+        "y*(x')> = <grad_y f(x, y*(x')) - grad_y f(x', y*(x')), y*(x) - y*(x')> <= Lf |x - x'| |y*(x) - y*(x')|. "
+        "Since grad phi(x) = grad_x f(x, y*(x)), |grad phi(x) - grad phi(x')| <= Lf sqrt(|x - x'|^2 + |y*(x) - "
+        "y*(x')|^2) <= Lf sqrt(1 + kappa^2) |x - x'|, which is at most (1 + kappa) Lf |x - x'|.",
+        checks=(
+            Check("(1 + kappa)^2", "(1 + kappa)^2 - (1 + kappa^2) = 2 kappa", (1 + kappa) ** 2 - (1 + kappa**2), "==",
+                  2 * kappa),
+            Check("instance", "(phi'')^2 <= Lf^2 (1 + kappa^2)", (13 * kappa) ** 2, "<=", 169 * (1 + kappa**2)),
+            Check("instance", "phi'' <= (1 + kappa) Lf", 13 * kappa, "<=", 13 * (1 + kappa)),
+        ),
+        axioms=("Danskin's theorem", "strong monotonicity", "their application, in words"),
+    )  # fmt: skip
+
+
+# --- Corollary 2.1 -----------------------------------------------------------------------------------------------
+
+
+def proximal_point(a: Fraction, x: Fraction, L: Fraction) -> Fraction:
+    r"""$\arg\min_u\frac a2u^2+L(u-x)^2$."""
+    return 2 * L * x / (a + 2 * L)
+
+
+def weighted(values: tuple[Fraction, Fraction], weights: tuple[Fraction, Fraction]) -> Fraction:
+    """The weighted sum of two numbers."""
+    return values[0] * weights[0] + values[1] * weights[1]
+
+
+def two_envelopes(
+    curvatures: tuple[Fraction, Fraction], w: tuple[Fraction, Fraction], p: tuple[Fraction, Fraction], L: Fraction
+) -> tuple[Fraction, Fraction, Fraction]:
+    r"""Squared gradients of both Moreau envelopes at $x=1$ and $8L^2$ times the squared distance of the proximal
+    points.
+    """
+    points = [proximal_point(weighted(curvatures, u), ONE, L) for u in (w, p)]
+    near, far = ((2 * L * (1 - u)) ** 2 for u in points)
+    return near, far, 8 * L**2 * (points[0] - points[1]) ** 2
+
+
+def moreau_gap(p_1: Fraction = Fraction(3, 4)) -> Replay:
+    """Two clients with f_i = c_i x^2/2 near 0, so the envelopes are x^2/2 for w and 0.6 x^2 for p."""
+    curvatures, w, p, L = (Fraction(7, 5), Fraction(3, 5)), (HALF, HALF), (p_1, 1 - p_1), Fraction(10)
+    near, far, between = two_envelopes(curvatures, w, p, L)
+    same = two_envelopes(curvatures, w, w, L)
+    points = [proximal_point(weighted(curvatures, u), ONE, L) for u in (w, p)]
+    return Replay(
+        instance=f"Two clients f_i = c_i h(x), c = (7/5, 3/5), h = x^2/2 for |x| <= 2 and 2|x| - 2 beyond; w = (1/2, "
+        f"1/2), p = ({p_1}, {1 - p_1}); Lf = {L}, T = 1, x_0 = 1.",
+        hypotheses=(
+            Check(JOINTLY_SMOOTH.name, "max c_i <= Lf", max(curvatures), "<=", L),
+            Check(CONCAVE.name, "f_yy = 0, so f_i(x, .) is concave", 0, "<=", 0),
+            Check(LIPSCHITZ.name, "|f_i'| <= 2 c_i <= Gx = 14/5", 2 * max(curvatures), "<=", Fraction(14, 5)),
+            Check(WEIGHTS, "sum of w and of p", sum(w) + sum(p), "==", 2),
+        ),
+        lines=(
+            Line("proximal point for w, 20/21, where |u| < 2", points[0]),
+            Line("proximal point for p", points[1]),
+            Line("epsilon'_opt = |grad of the envelope for w|^2", near),
+            Line("8 Lf^2 |distance of the proximal points|^2", between),
+            Line("the appendix's (55), with 2 epsilon'_opt", 2 * near + between),
+        ),
+        claimed=near + between,
+        true=far,
+        sides=("epsilon'_opt + 8 Lf^2 |x~ - x-|^2 =", "|grad of the envelope for p|^2 ="),
+        minimal="one round and two clients: with one client p = w",
+        smaller=(Smaller("p = w", same[0] + same[2], same[1]),),
+    )
+
+
+def moreau_triangle() -> Argument:
+    """(55), with its 2."""
+    near, far, between = two_envelopes(
+        (Fraction(7, 5), Fraction(3, 5)), (HALF, HALF), (Fraction(3, 4), Fraction(1, 4)), Fraction(10)
+    )
+    return Argument(
+        text="The gradients are 2 Lf (x - proximal point), so their difference is 2 Lf (x~ - x-), and |u + v|^2 <= "
+        "2|u|^2 + 2|v|^2 gives 2 epsilon'_opt + 2 (2 Lf)^2 |x~ - x-|^2, in every round.",
+        checks=(
+            Check("2 (2 Lf)^2 = 8 Lf^2", "at Lf = 10", 2 * 20**2, "==", 800),
+            Check("instance", "|grad for p|^2 <= (55)", far, "<=", 2 * near + between),
+        ),
+        axioms=("the argument in words",),
+    )
+
+
+# --- Lemma A.2 and Assumption 8 ----------------------------------------------------------------------------------
+
+
+def sign_of_lemma_a_2(y: int = 0, other: int = 1, mu: int = 1) -> Replay:
+    """g = -y^2/2 from y' = 1: the tangent at y' with its direction turned round."""
+
+    def sides(at: int, tangent: int) -> tuple[Fraction, Fraction]:
+        slope = Fraction(-mu * tangent)
+        wrong = Fraction(-mu * tangent**2, 2) + slope * (tangent - at) - Fraction(mu, 2) * (at - tangent) ** 2
+        return wrong, Fraction(-mu * at**2, 2)
+
+    claimed, true = sides(y, other)
+    right = Fraction(-mu * other**2, 2) - mu * other * (y - other) - Fraction(mu, 2) * (y - other) ** 2
+    return Replay(
+        instance=f"g(y) = -{mu}/2 y^2, y = {y}, y' = {other}.",
+        hypotheses=(Check(CONVEX, "-g'' >= mu", mu, ">=", mu),),
+        lines=(
+            Line("g(y')", Fraction(-mu * other**2, 2)),
+            Line("g'(y')", -mu * other),
+            Line("g(y') + g'(y') (y - y') - mu/2 |y - y'|^2, the tangent in the right direction", right),
+        ),
+        claimed=claimed,
+        true=true,
+        sides=("g(y') + <grad g(y'), y' - y> - mu/2 |y - y'|^2 =", "g(y) ="),
+        minimal="one dimension, two points",
+        smaller=(Smaller("y = y'", *sides(other, other)),),
+    )
+
+
+def tangent_of_a_strongly_concave_function() -> Argument:
+    """y - y' in place of y' - y."""
+    cases = [(Fraction(a), Fraction(b)) for a in (-2, 0, 1, 3) for b in (-1, 0, 1)]
+    worst = max(-(a**2) / 2 - (-(b**2) / 2 - b * (a - b) - (a - b) ** 2 / 2) for a, b in cases)
+    return Argument(
+        text="g + mu |y|^2/2 is concave, so it lies below its tangent at y'; that is g(y) <= g(y') + <grad g(y'), y - "
+        "y'> - mu |y - y'|^2/2, an equality for g = -mu |y|^2/2.",
+        checks=(Check("equality", "largest difference for -y^2/2 on a grid", worst, "==", 0),),
+        axioms=("a concave function lies below its tangents", "its application, in words"),
+    )
+
+
+def free_point_of_assumption_8(y: int = 1, other: int = -1) -> Replay:
+    """f = -y^2/2, which is concave, against Assumption 8 with its gradient at a point of its own."""
+    return Replay(
+        instance=f"f(x, y) = -y^2/2 with maximiser y* = 0; y = {y}, y' = {other}.",
+        hypotheses=(Check(CONCAVE.name, "-f_yy >= 0", 1, ">=", 0),),
+        lines=(
+            Line("grad_y f(x, y')", -other),
+            Line("<grad_y f(x, y), y - y*>, with y for y'", -(y**2)),
+            Line("f(x, y) - f(x, y*)", Fraction(-(y**2), 2)),
+        ),
+        claimed=Fraction(-(y**2), 2),
+        true=-other * y,
+        sides=("f(x, y) - f(x, y*) =", "<grad_y f(x, y'), y - y*> ="),
+        minimal="one dimension; the simplest strongly concave function",
+        smaller=(Smaller("y' = y", Fraction(-(y**2), 2), -(y**2)),),
+    )
+
+
+def gradient_at_the_same_point() -> Argument:
+    """Assumption 8 as it is used."""
+    return Argument(
+        text="With grad_y f(x, y) it says that the tangent at y is above f at the maximiser, which holds for every "
+        f"concave f ({ONE_POINT_CONCAVE.label} is then weaker than concavity, as the paper means).",
+        checks=(Check("instance", "<grad_y f(x, y), y - y*> <= f(x, y) - f(x, y*) at y = 1", -1, "<=", -HALF),),
+        axioms=("a concave function lies below its tangents", "its application, in words"),
+    )
+
+
+# --- Around the assumptions --------------------------------------------------------------------------------------
+
+
+def ascent_gradient_without_concavity() -> Argument:
+    """|grad_y F|^2 <= 2 Lf delta from smoothness alone."""
+    m = Fraction(3)
+    return Argument(
+        text="A step 1/Lf along grad_y F(x, y) raises an Lf-smooth F(x, .) by at least |grad_y F|^2/(2 Lf), and cannot "
+        "raise it by more than the gap delta. So |grad_y F|^2 <= 2 Lf delta with or without concavity (A.7), where "
+        "the PL section has 2 kappa Lf delta.",
+        checks=(
+            Check("-m y^2/2 with m <= Lf", "|grad|^2 - 2 m delta at m = 3, y = 1", m**2 - 2 * m * m / 2, "==", 0),
+            Check("a step 1/Lf", "1/Lf - Lf/(2 Lf^2) = 1/(2 Lf) at Lf = 3", 1 / m - m / (2 * m**2), "==", 1 / (2 * m)),
+        ),
+        axioms=("the descent lemma", "its application, in words"),
+    )
+
+
+def different_hessians() -> Argument:
+    """f_1 = x y - y^2/2 and f_2 = x^2/2 - y^2/2 along x = -y."""
+
+    def spread(x: Fraction) -> tuple[Fraction, Fraction]:
+        gradients = (-x, x)  # grad_x f_1 = y = -x, grad_x f_2 = x
+        return sum((g**2 for g in gradients), Fraction(0)) / 2, (sum(gradients, Fraction(0)) / 2) ** 2
+
+    ten, hundred = spread(Fraction(10)), spread(Fraction(100))
+    return Argument(
+        text="The mean of the gradients in x is a linear map with a kernel; along it the right-hand side of Assumption "
+        "3 stays constant, and the left grows unless every client's gradient is a matrix times the mean. For f_1 = x y "
+        "- y^2/2, f_2 = x^2/2 - y^2/2, w = (1/2, 1/2) it grows along x = -y. The gradient in x of x y is y, which no "
+        "Gx bounds.",
+        checks=(
+            Check("mean gradient", "its square at x = 10 and at x = 100", ten[1] + hundred[1], "==", 0),
+            Check("spread", "at x = 100, a hundred times that at x = 10", hundred[0], "==", 100 * ten[0]),
+            Check("spread", "at x = 10 it is positive", ten[0], ">", 0),
+        ),
+        axioms=("the argument in words",),
+    )

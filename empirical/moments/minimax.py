@@ -1,0 +1,260 @@
+r"""The exact mean and covariance of the models of Fed-Norm-SGDA on quadratics with additive noise, without sampling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from bounds.checks import check_count, check_memory
+from bounds.errors import FedboundsError
+from empirical.algorithms.fed_norm_sgda import FedNormSGDA, LocalOptimiser
+from empirical.problems.minimax import Minimax
+from empirical.problems.minimax_quadratic import QuadraticMinimax
+
+
+@dataclass(frozen=True, eq=False)
+class MinimaxMoments:
+    r"""Exact expectations along a run of T rounds, over gradient noise and over who takes part.
+
+    Attributes:
+        mean: $\mathbb Ez_t$ with $z = (x, y)$, (T+1, d).
+        covariance: of $z_t$, (T+1, d, d).
+        weights: $w$ of the objective that the server steps along, (T, n).
+        drift: $X_t = L_f^2\sum_i\frac{w_i}{\|a_i\|_1}\sum_ka_i^{(k)}\mathbb E\|z_i^{(t,k)}-z_t\|^2$, (T,), units of a
+            squared gradient.
+        direction: $\mathbb E\|g_x\|^2$ and $\mathbb E\|g_y\|^2$ of the server's directions, (T, 2).
+        exact_direction: $\mathbb E\|\sum_iw_ih_{x,i}\|^2$ and the same in y, with exact gradients at the same noisy
+            iterates, (T, 2).
+        problem: what was run.
+
+    Numbers beyond floating point are infinite or not numbers at all.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    weights: np.ndarray
+    drift: np.ndarray
+    direction: np.ndarray
+    exact_direction: np.ndarray
+    problem: QuadraticMinimax
+
+    def envelope_gradient_norm_squared(self, weights: np.ndarray | None = None) -> np.ndarray:
+        r"""$\mathbb E\|\nabla\Phi(x_t)\|^2$, (T+1,); with weights, of the envelope of $\sum_iw_if_i$."""
+        problem = self._weighed(weights)
+        at_mean, (linear, _) = problem.envelope_slope.numpy(), self._blocks()
+        linear = problem.envelope_matrix.numpy() @ linear
+        return self._square(linear, at_mean)
+
+    def dual_gap(self, weights: np.ndarray | None = None) -> np.ndarray:
+        r"""$\mathbb E[\Phi(x_t) - F(x_t, y_t)]$, (T+1,); with weights, the same of $\sum_iw_if_i$."""
+        problem = self._weighed(weights)
+        in_x, in_y = self._blocks()
+        concavity = problem.mean_scale * problem.concavity
+        ascent = problem.split(problem.mean_slopes)[1].numpy()
+        away = in_y - problem.coupling.numpy().T @ in_x / problem.concavity
+        return concavity / 2 * self._square(away, -ascent / concavity)
+
+    def _weighed(self, weights: np.ndarray | None) -> QuadraticMinimax:
+        return self.problem if weights is None else self.problem.surrogate(weights)
+
+    def _blocks(self) -> tuple[np.ndarray, np.ndarray]:
+        """The matrices that pick x and y out of z."""
+        unit = np.eye(self.problem.dimension)
+        return unit[: self.problem.descent_dimension], unit[self.problem.descent_dimension :]
+
+    def _square(self, linear: np.ndarray, constant: np.ndarray) -> np.ndarray:
+        """The expected squared length of linear z + constant, in every round."""
+        at_mean = self.mean @ linear.T + constant
+        return (at_mean**2).sum(-1) + np.einsum("tij,ij->t", self.covariance, linear.T @ linear)
+
+
+class _LocalWork(NamedTuple):
+    r"""What local steps make of the gradient at the received model, $g = \nabla f_i(z)$, and of the noise $\xi_j$.
+
+    Of one client, or of all with a leading axis (n,).
+
+    Attributes:
+        response: U with $\sum_ka^{(k)}G_k = Ug + \sum_jN_j\xi_j$, (d, d).
+        noise: covariance of $\sum_jN_j\xi_j$.
+        later_noise: the same but for the noise of the gradients themselves: what it does through later iterates.
+        drift: Q with $\sum_ka^{(k)}\|z_k-z\|^2 = g^\top Qg + q$ in expectation over the noise.
+        drift_noise: q.
+        mass: $\|a\|_1$.
+    """
+
+    response: np.ndarray
+    noise: np.ndarray
+    later_noise: np.ndarray
+    drift: np.ndarray
+    drift_noise: np.ndarray
+    mass: np.ndarray
+
+
+def minimax_moments(algorithm: FedNormSGDA, problem: Minimax, rounds: int) -> MinimaxMoments:
+    r"""The exact moments of $z_0,\dots,z_T$ over gradient noise and over clients drawn without replacement.
+
+    Local steps on quadratics are affine in the received model and in the noise. With $h_i$ the expected contribution
+    of client i given z, $\bar h$ their sum and $S_i$ the covariance of its noise,
+
+    $$\operatorname{Cov}(z_{t+1}) = (I+\Lambda\bar A)\operatorname{Cov}(z_t)(I+\Lambda\bar A)^\top
+      + \Lambda\Big[\tfrac nP\textstyle\sum_iS_i
+      + d\,\tfrac nP\,\mathbb E\big(\sum_ih_ih_i^\top-\tfrac1n\bar h\bar h^\top\big)\Big]\Lambda,\qquad
+      d = \tfrac{n-P}{n-1},$$
+
+    $\bar A$ being the slope of $\bar h$ and $\Lambda$ the server's steps, negative in x. A round costs O(n d^3).
+
+    Args:
+        algorithm: `FedNormSGDA` with any weights, local steps and optimisers, but without a snapshot period.
+        problem: a `QuadraticMinimax` or `ScaledMinimax` without ripple and without noise that grows.
+        rounds: T.
+
+    Raises:
+        FedboundsError: the moments do not close: what is in the way; the algorithm does not fit the problem.
+
+    Example:
+        >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]], x0=[1.0])
+        >>> run = minimax_moments(FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=(2, 5), participants=1), problem, 3)
+        >>> run.mean.shape, run.envelope_gradient_norm_squared()[0].item()
+        ((4, 2), 2.25)
+
+    Source: the algorithm is that of Sharma et al. 2023, Algorithm 1 with eqs. (3) and (12); the recursion is ours.
+    """
+    quadratic = _closed(algorithm, problem)
+    T, n, d = check_count("rounds", rounds), quadratic.clients, quadratic.dimension
+    algorithm.check(n, T)
+    check_memory(f"the moments of {n} clients in {d} dimensions over {T} rounds", 8 * d * d * (2 * T + 8 * n))
+    hessian, slopes, p = (t.numpy() for t in (quadratic.joint_hessian, quadratic.slopes, quadratic.weights))
+    hessians = quadratic.scales.numpy()[:, None, None] * hessian
+    P = algorithm.participants or n
+    sampled, rest = n / P, (n - P) / max(1, n - 1)
+    descent = quadratic.descent_dimension
+    server = np.full(d, algorithm.server_ascent_step_size)
+    server[:descent] = -algorithm.server_step_size
+    smoothness = quadratic.smoothness()
+
+    mean, covariance = np.zeros((T + 1, d)), np.zeros((T + 1, d, d))
+    weights, drift = np.zeros((T, n)), np.zeros(T)
+    direction, exact = np.zeros((T, 2)), np.zeros((T, 2))
+    mean[0] = quadratic.z0.numpy()
+    clients: _LocalWork | None = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for t in range(T):
+            if clients is None or np.ndim(algorithm.local_steps) == 2:
+                clients = _all_clients(algorithm, quadratic, t)
+            scales = algorithm.scales(t, p)
+            effective = float(scales @ clients.mass)  # tau_eff, as the weights sum to one
+            weights[t] = scales * clients.mass / effective
+            slope = scales[:, None, None] * (clients.response @ hessians)
+            gradients = hessians @ mean[t] + slopes
+            steps = scales[:, None] * np.einsum("nij,nj->ni", clients.response, gradients)
+            total, total_slope = steps.sum(0), slope.sum(0)
+            own = np.einsum("n,nij->ij", scales**2, clients.noise)
+            each, together = steps.T @ steps, np.outer(total, total)
+            each = each + (slope @ covariance[t] @ slope.transpose(0, 2, 1)).sum(0)
+            together = together + total_slope @ covariance[t] @ total_slope.T
+            spread = sampled * own + sampled * rest * (each - together / n)
+            moved = np.eye(d) + server[:, None] * total_slope
+            mean[t + 1] = mean[t] + server * total
+            covariance[t + 1] = moved @ covariance[t] @ moved.T + server[:, None] * spread * server
+            direction[t] = _per_block(together + spread, descent) / effective**2
+            later = np.einsum("n,nij->ij", scales**2, clients.later_noise)
+            exact[t] = _per_block(together + later, descent) / effective**2
+            second = np.einsum("ni,nj->nij", gradients, gradients) + hessians @ covariance[t] @ hessians
+            drifts = (clients.drift * second).sum((1, 2)) + clients.drift_noise
+            drift[t] = smoothness**2 * float((weights[t] / clients.mass) @ drifts)
+    return MinimaxMoments(mean, covariance, weights, drift, direction, exact, quadratic)
+
+
+def fixed_point(algorithm: FedNormSGDA, problem: Minimax) -> np.ndarray:
+    r"""Where the expected model of Fed-Norm-SGDA stays, (d,): the solution of $\sum_iw_i\,\mathbb Eg_i(z) = 0$.
+
+    As the local steps go to 0 it tends to the stationary point of $\sum_iw_if_i$: the problem's own for normalised
+    averaging with $w = p$, another one for naive averaging, whose $w_i\propto p_i\|a_i\|_1$.
+
+    Args:
+        algorithm: as for `minimax_moments`, with the same local steps in every round.
+        problem: as for `minimax_moments`.
+
+    Raises:
+        FedboundsError: as `minimax_moments`; the steps change from round to round; there is no single fixed point.
+
+    Example:
+        >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]])
+        >>> steps = dict(local_step_size=0, local_ascent_step_size=0, server_step_size=1, server_ascent_step_size=1)
+        >>> fixed_point(FedNormSGDA(**steps, local_steps=(2, 5)), problem).round(12).tolist()
+        [0.0, -0.25]
+        >>> fixed_point(FedNormSGDA(**steps, local_steps=(2, 5), normalised=False), problem).round(6).tolist()
+        [0.357143, -0.107143]
+
+    Source: Sharma et al. 2023, Section 4.1 says that naive averaging is biased; the solution is ours.
+    """
+    quadratic = _closed(algorithm, problem)
+    algorithm.check(quadratic.clients, 0)
+    if np.ndim(algorithm.local_steps) == 2:
+        raise FedboundsError("local_steps change from round to round, so there is no fixed point")
+    clients = _all_clients(algorithm, quadratic, 0)
+    scales = algorithm.scales(0, quadratic.weights.numpy())
+    weighted = scales[:, None, None] * clients.response
+    slope = np.einsum("n,nij,jk->ik", quadratic.scales.numpy(), weighted, quadratic.joint_hessian.numpy())
+    if np.linalg.cond(slope) > 1e14:
+        raise FedboundsError("there is no single fixed point: the expected step is singular in the model")
+    return np.linalg.solve(slope, -np.einsum("nij,nj->i", weighted, quadratic.slopes.numpy()))
+
+
+def _closed(algorithm: FedNormSGDA, problem: Minimax) -> QuadraticMinimax:
+    """The problem, if its moments close."""
+    if not isinstance(problem, QuadraticMinimax):
+        raise FedboundsError(f"exact moments need a quadratic minimax problem, not {type(problem).__name__}")
+    if problem.ripple:
+        raise FedboundsError(f"exact moments need a problem without ripple; it has ripple = {problem.ripple:g}")
+    if problem.growth:
+        raise FedboundsError(f"exact moments need additive noise; it grows with the gradient: {problem.growth:g}")
+    if algorithm.snapshot_period is not None:
+        raise FedboundsError(
+            f"exact moments are of Fed-Norm-SGDA without snapshots; snapshot_period = {algorithm.snapshot_period}"
+        )
+    return problem
+
+
+def _all_clients(algorithm: FedNormSGDA, problem: QuadraticMinimax, t: int) -> _LocalWork:
+    """What the local steps of every client do in round t; clients who do the same are computed once."""
+    moves = np.full(problem.dimension, algorithm.local_ascent_step_size)
+    moves[: problem.descent_dimension] = -algorithm.local_step_size
+    hessian, noise = problem.joint_hessian.numpy(), problem.noise_covariance.numpy()
+    scales, steps = problem.scales.tolist(), algorithm.steps(t, problem.clients).tolist()
+    keys = [(algorithm.optimiser_of(i), tau, scale) for i, (tau, scale) in enumerate(zip(steps, scales, strict=True))]
+    made = {key: _client(key[0], key[1], key[2] * hessian, moves, noise) for key in set(keys)}
+    return _LocalWork(*(np.stack(parts) for parts in zip(*(made[key] for key in keys), strict=True)))
+
+
+def _client(
+    optimiser: LocalOptimiser, steps: int, hessian: np.ndarray, moves: np.ndarray, noise: np.ndarray
+) -> _LocalWork:
+    r"""The affine maps of $d_{k+1} = \rho d_k + v_kG_k$, $u_{k+1} = \alpha u_k + d_{k+1}$, $z_k = z + Du_k$.
+
+    As $G_k = g + HDu_k + \xi_k$, both are linear in g and in the noise: column block 0 holds what multiplies g, column
+    block 1 + j what multiplies $\xi_j$.
+    """
+    d, unit = len(hessian), np.eye(len(hessian))
+    a = optimiser.coefficients(steps)
+    buffer, iterate = np.zeros((2, 1 + steps, d, d))
+    drift, drift_noise = np.zeros((d, d)), 0.0
+    for k in range(steps):
+        moved = moves[:, None] * iterate
+        drift += a[k] * moved[0].T @ moved[0]
+        drift_noise += a[k] * float(np.einsum("jab,bc,jac->", moved[1:], noise, moved[1:], optimize=True))
+        gradient = hessian @ moved
+        gradient[[0, 1 + k]] += unit
+        buffer = optimiser.momentum * buffer + optimiser.rate(k) * gradient
+        iterate = optimiser.contraction * iterate + buffer
+    later = iterate[1:] - a[:, None, None] * unit
+    own, indirect = (np.einsum("jab,bc,jdc->ad", N, noise, N, optimize=True) for N in (iterate[1:], later))
+    return _LocalWork(iterate[0], own, indirect, drift, np.array(drift_noise), a.sum())
+
+
+def _per_block(matrix: np.ndarray, descent: int) -> np.ndarray:
+    """The traces of both diagonal blocks."""
+    diagonal = np.diagonal(matrix)
+    return np.array([diagonal[:descent].sum(), diagonal[descent:].sum()])

@@ -1,0 +1,359 @@
+"""The counterexamples of the minimax paper against independent recomputations, and errors planted into them."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from bounds.audit.counterexample import Check
+from bounds.audit.docket import Docket
+from bounds.audit.refutations import COURT, judged_replay
+from bounds.evaluation import evaluate
+from bounds.papers.fed_norm_sgda.concave import THEOREM_4
+from bounds.papers.fed_norm_sgda.errata import ERRATA
+from bounds.papers.fed_norm_sgda.errata_algorithm import (
+    general_aggregate,
+    momentum_aggregate,
+    momentum_in_lines_10_to_12,
+    printed_aggregate,
+    snapshot_for_the_first_sample,
+    without_snapshot,
+)
+from bounds.papers.fed_norm_sgda.errata_concave import ascent_block, bound_on_the_iterates_only, quarter
+from bounds.papers.fed_norm_sgda.errata_descent import (
+    descent_ascent,
+    drift_weights,
+    lost_dual_gap,
+    momentum_rows,
+    needed_by_38,
+    proximal_rows,
+    step_in_x_without_a_floor,
+    uneven_constants,
+    uneven_steps,
+)
+from bounds.papers.fed_norm_sgda.errata_envelope import envelope_smoothness, moreau_gap, proximal_point
+from bounds.papers.fed_norm_sgda.errata_noise import cross_term, noise_of_one_block, round_of_noise, shared_noise
+from bounds.papers.fed_norm_sgda.errata_rates import (
+    exponents,
+    floor_cubed,
+    printed_steps,
+    rounds_of_a_sample,
+    rounds_of_theorem_4,
+    uncapped_fourth,
+)
+from bounds.papers.fed_norm_sgda.headline import least_bound
+from bounds.papers.fed_norm_sgda.results import THEOREM_1
+from bounds.papers.fed_norm_sgda.trial import claims
+
+PAPER = "fed-norm-sgda"
+BY_ID = {erratum.id: erratum for erratum in ERRATA}
+
+
+def outcome(name, replay):
+    return judged_replay(replay, BY_ID[name].hypotheses, "it").outcome
+
+
+# --- the rounds of nonconvex-concave problems ---------------------------------------------------------------------
+
+
+def bound_of_theorem_4(form, T, Gammax, Gammay, S):
+    constants = dict(
+        Lf=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, tau=[T // 2] * 2, w=[0.5] * 2, P=2, T=T, Gammax=Gammax,
+        Gammay=Gammay, S=S, etax=0, etay=0, Gx=1, R=1, Deltabar=1,
+    )  # fmt: skip
+    return float(evaluate(THEOREM_4, constants, form=form).value)
+
+
+def test_no_admissible_steps_bring_the_bound_of_theorem_4_below_the_floor():
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        T = 2 ** int(rng.integers(3, 40))
+        S = 2 ** int(rng.integers(0, math.log2(T) + 1))
+        Gammax, Gammay = 10 ** rng.uniform(-12, 1), 10 ** rng.uniform(-6, math.log10(1 / 16))
+        for form, constants in (("printed", (1, 1, 1)), ("explicit", (8, 8, 72))):
+            floor = float(floor_cubed(Fraction(T), Fraction(1, 16), constants)) ** (1 / 3)
+            assert bound_of_theorem_4(form, T, Gammax, Gammay, S) >= floor * (1 - 1e-12)
+
+
+def test_the_floor_is_reached_within_a_constant_and_passed_without_the_cap():
+    T = 10**12
+    constants = dict(Lf=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, tau=[T // 2] * 2, w=[0.5] * 2, P=2, T=T, Gx=1, R=1)
+    floor = float(floor_cubed(Fraction(T), Fraction(1, 16), (8, 8, 72))) ** (1 / 3)
+    capped, free = (least_bound(constants | {"Deltabar": 1}, capped=c, form="explicit").value for c in (True, False))
+    assert floor <= capped < 3 * floor and free < floor / 10
+
+
+def test_the_least_of_three_terms_with_a_fixed_product_is_found_by_a_search():
+    T, cap = 4096.0, 1 / 16
+    steps, periods = np.meshgrid(np.geomspace(1e-4, 1, 400), np.geomspace(1, 4096, 400))
+    found = (1 / (steps * T) + steps * periods + 1 / (cap * periods)).min()
+    assert found == pytest.approx(float(floor_cubed(Fraction(4096))) ** (1 / 3), rel=1e-3)
+    ascent = np.geomspace(1e-2, 1e4, 400)[:, None, None]
+    free = (1 / (steps * T) + steps * periods + 1 / (ascent * periods) + ascent / T)[:, ::8, ::8].min()
+    assert free == pytest.approx(float(uncapped_fourth(Fraction(4096), Fraction(4096))) ** 0.25, rel=1e-2)
+
+
+def test_the_exponents_are_those_of_the_printed_step_sizes():
+    T, tau, a = sp.Symbol("T", positive=True), sp.Symbol("tau", positive=True), sp.Symbol("a", positive=True)
+    gammax, gammay, S = (tau * T) ** sp.Rational(-3, 4), (tau * T) ** sp.Rational(-1, 4), sp.sqrt(T / tau)
+    terms = {
+        "Gamma_y": tau * gammay,
+        "1/(Gamma_x T)": 1 / (tau * gammax * T),
+        "Gamma_x S": tau * gammax * S,
+        "1/(Gamma_y S)": 1 / (tau * gammay * S),
+        "Gamma_y/tau": gammay,
+    }
+    for value in (Fraction(0), Fraction(1, 3), Fraction(1)):
+        for name, term in terms.items():
+            power = sp.simplify(sp.expand(sp.expand_log(sp.log(term.subs(tau, T**a)), force=True) / sp.log(T)))
+            assert power.subs(a, sp.Rational(value.numerator, value.denominator)) == exponents(value)[name]
+
+
+def test_a_larger_epsilon_or_a_step_beyond_the_cap_refutes_nothing():
+    name = "rounds-beyond-the-cap"
+    assert outcome(name, rounds_of_theorem_4()) == "refuted"
+    assert outcome(name, rounds_of_theorem_4(inverse=48)) == "unknown"
+    assert outcome(name, rounds_of_theorem_4(inverse=49)) == "refuted"
+    assert outcome(name, rounds_of_theorem_4(hidden=432 * 10**4)) == "unknown"
+    assert 2 / -exponents(Fraction(1, 3))["1/(Gamma_x T)"] == 6
+
+
+@pytest.mark.parametrize("T", [16, 64, 1024, 4096])
+def test_the_printed_step_in_y_is_the_root_of_the_rounds(T):
+    replay = printed_steps(T)
+    tau = T / 16
+    assert float(replay.true) == pytest.approx(tau * 16**0.75 / (tau * T) ** 0.25) and float(replay.true) == T**0.5
+    assert outcome("steps-beyond-the-cap", replay) == "refuted"
+
+
+def test_the_sample_of_corollary_1_2_fails_for_large_condition_numbers_only():
+    assert outcome("rounds-of-a-sample", rounds_of_a_sample()) == "refuted"
+    assert outcome("rounds-of-a-sample", rounds_of_a_sample(kappa=15)) == "unknown"
+    assert outcome("rounds-of-a-sample", rounds_of_a_sample(kappa=16)) == "refuted"
+
+
+# --- Theorem 1 ----------------------------------------------------------------------------------------------------
+
+
+def test_a_run_from_a_wrong_y_moves_x_and_the_repaired_theorem_covers_it():
+    replay = lost_dual_gap()
+    x, y, squares = 0.0, 1.0, []
+    ascent, descent = 4 / 13, (4 / 13) / (156 * (13 / 8) ** 2)
+    for _ in range(2):
+        squares.append(x * x)
+        x, y = x - descent * y, y + ascent * (x - y)
+    assert np.mean(squares) == pytest.approx(float(replay.true), rel=1e-12)
+    constants = dict(
+        Lf=13 / 8, mu=1, sigmaL=0, sigmaG=0, betaL=0, betaG=1, tau=[1, 1], w=[0.5, 0.5], P=2, T=2, gammax=descent,
+        gammay=ascent, etax=0.5, etay=0.5, Delta=0, delta0=0.5,
+    )  # fmt: skip
+    printed, repaired = (evaluate(THEOREM_1, constants, form=form) for form in ("printed", "repaired"))
+    assert printed.value == 0 < float(replay.true) < repaired.value
+    assert float(replay.lines[-1].value) == pytest.approx(float(repaired.value))
+
+
+@pytest.mark.parametrize(("name", "form"), [(e.id, form) for e in ERRATA for form in e.refutes], ids=lambda part: part)
+def test_a_counterexample_to_a_form_meets_all_of_its_hypotheses(name, form):
+    (claim,) = [c for c in Docket.of(PAPER, only=[]).claims.values() if c.id == f"{PAPER}/{form}"]
+    needed = {*(a.name for a in claim.assumptions), *(c.text for c in claim.conditions)}
+    assert needed <= {check.of for check in BY_ID[name].replay().hypotheses}
+    assert COURT.tries(claim, Docket(PAPER, {}, ())).outcome == "refuted"
+
+
+def test_a_tiny_step_in_x_leaves_the_gradient_where_it_is():
+    T, ascent = 2000, 4 / 13
+    x, y, squares = 1.0, 1.0, []
+    for _ in range(T):
+        squares.append(x * x)
+        x, y = x - y / (2 * T), y + ascent * (x - y)
+    assert float(step_in_x_without_a_floor(T=10**6).true) == 0.25 < np.mean(squares)
+    assert descent_ascent(Fraction(1), Fraction(1), Fraction(1, 4000), Fraction(4, 13), 3)[2] > Fraction(99, 100)
+    assert outcome("step-in-x-without-a-floor", step_in_x_without_a_floor(T=1000)) == "unknown"  # Gamma_x = 1/2000
+    assert outcome("step-in-x-without-a-floor", step_in_x_without_a_floor(hidden=10**6)) == "unknown"
+
+
+def test_the_coefficient_in_38_passes_one_at_127_and_not_before():
+    for s, refuted in ((126, False), (127, True)):
+        a = np.ones(s * s)
+        a[0] = s
+        Q, K = 0.5 * (a**2).sum() / a.sum() ** 2, 0.5 * a.max() / a.sum()
+        value = 0.5 * (1 + 4 / 312**2) / (32 * Q) * K
+        exact = uneven_constants(s)
+        assert (float(exact[0]), float(exact[1])) == pytest.approx((Q, K))
+        assert float(needed_by_38(exact[2], exact[1])) == pytest.approx(value) and (value > 1) == refuted
+        assert (outcome("uneven-local-coefficients", uneven_steps(s)) == "refuted") == refuted
+
+
+# --- the envelope -------------------------------------------------------------------------------------------------
+
+
+def test_the_envelope_of_the_quadratic_has_the_curvature_of_its_second_difference():
+    replay = envelope_smoothness()
+    grid = np.linspace(-10, 10, 200_001)
+
+    def phi(x):
+        return (2.5 * x**2 + 12 * x * grid - 2.5 * grid**2).max()
+
+    assert (phi(1) - 2 * phi(0) + phi(-1)) == pytest.approx(float(replay.true), rel=1e-6)
+    assert np.abs(np.linalg.eigvalsh([[5, 12], [12, -5]])).max() == pytest.approx(13)
+
+
+def test_no_random_quadratic_of_two_dimensions_each_has_an_envelope_beyond_the_repair():
+    rng = np.random.default_rng(1)
+    worst = 0.0
+    for _ in range(300):
+        A, B, M = (rng.normal(size=(2, 2)) for _ in range(3))
+        A, M = A + A.T, M @ M.T + 0.1 * np.eye(2)
+        H = np.block([[A, B], [B.T, -M]])
+        L, mu = np.abs(np.linalg.eigvalsh(H)).max(), np.linalg.eigvalsh(M).min()
+        curvature = np.abs(np.linalg.eigvalsh(A + B @ np.linalg.inv(M) @ B.T)).max()
+        worst = max(worst, curvature / (L * math.hypot(1, L / mu)))
+    assert worst <= 1
+    assert outcome("smoothness-of-the-envelope", envelope_smoothness(mu=3, b=4, L=5)) == "unknown"
+    assert outcome("smoothness-of-the-envelope", envelope_smoothness(L=12)) == "unknown"  # not 12-smooth
+
+
+def test_proximal_points_and_moreau_gradients_are_those_of_a_search():
+    u = np.linspace(-1, 2, 300_001)
+    for a in (1.0, 1.2):
+        found = u[np.argmin(a / 2 * u**2 + 10 * (u - 1) ** 2)]
+        assert found == pytest.approx(
+            float(proximal_point(Fraction(a).limit_denominator(), Fraction(1), Fraction(10))), abs=1e-5
+        )
+    replay = moreau_gap()
+    assert float(replay.claimed) == pytest.approx(0.9716, abs=1e-4)
+    assert float(replay.true) == pytest.approx(1.2816, abs=1e-4)
+    assert outcome("factor-of-corollary-2.1", moreau_gap(Fraction(1, 2))) == "unknown"
+
+
+# --- noise --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("tau", "n"), [(1, 2), (2, 1), (2, 2), (3, 2)])
+def test_the_second_moments_over_all_paths_are_those_of_linear_drift(tau, n):
+    """They depend on the variance of the noise alone: x_(k+1) = (1 + eta) x_k - eta xi_k."""
+    eta = 0.125
+    x, gs, hs = np.zeros(tau), np.zeros(tau), np.zeros(tau)  # coefficients of xi_0, ..., xi_(tau-1)
+    for k in range(tau):
+        unit = np.eye(tau)[k]
+        gs, hs = gs + (-x + unit) / tau, hs - x / tau
+        x = x - eta * (-x + unit)
+    true, exact, noise = round_of_noise(Fraction(1, 8), tau, n)
+    assert [float(true), float(exact), float(noise)] == pytest.approx([gs @ gs / n, hs @ hs / n, 1 / (n * tau)])
+
+
+def test_the_excess_over_14_is_the_closed_form_and_its_double_is_enough():
+    for eta in (Fraction(1, 100), Fraction(1, 8)):
+        replay = cross_term(eta=eta)
+        assert replay.true - replay.claimed == eta / 4 and replay.true <= 2 * replay.claimed
+    assert outcome("cross-term-of-local-noise", cross_term(tau=1)) == "unknown"
+
+
+def test_the_ascent_at_the_new_x_is_that_of_a_sampled_round():
+    rng = np.random.default_rng(2)
+    signs = rng.choice([-1.0, 1.0], size=(400_000, 2)).mean(axis=1)
+    L, ascent = 13 / 8, 4 / 13
+    descent = ascent / (156 * L**2)
+    x, g = -descent * 200 * signs, signs
+    replay = shared_noise()
+    right = np.mean(x * ascent * g - (ascent * g) ** 2 / 2 + ascent**2 * L / 2 * g**2)
+    assert right == pytest.approx(float(replay.claimed), rel=0.01)
+    assert outcome("shared-noise-of-descent-and-ascent", shared_noise(Fraction(100))) == "unknown"
+    assert outcome("shared-noise-of-descent-and-ascent", shared_noise(Fraction(130))) == "refuted"
+
+
+def test_noise_of_one_block_is_seen_by_the_other():
+    assert float(noise_of_one_block().true) == np.mean([((a + b) / 2) ** 2 for a in (-1, 1) for b in (-1, 1)])
+    assert outcome("noise-bounded-as-a-whole", noise_of_one_block(growth=Fraction(0))) == "unknown"
+
+
+# --- the ascent of Theorem 4 --------------------------------------------------------------------------------------
+
+
+def test_a_block_of_ascent_is_the_geometric_series():
+    for S in (1, 2, 5):
+        R, claimed, true = ascent_block(Fraction(1, 16), Fraction(1), S)
+        left = (15 / 16) ** np.arange(S + 1)
+        assert float(R) == pytest.approx((1 - left[-1]) ** 2) and float(true) == pytest.approx(
+            (left[:-1] ** 2).mean() / 2
+        )
+        assert float(claimed) == pytest.approx(4 * float(R) * 16 / S)
+    assert outcome("radius-of-the-iterates-only", bound_on_the_iterates_only(S=4)) == "unknown"
+    assert outcome("radius-of-the-iterates-only", bound_on_the_iterates_only(Fraction(100))) == "refuted"
+
+
+def test_three_eighths_is_the_largest_over_random_constants_at_the_caps():
+    rng = np.random.default_rng(3)
+    worst = 0.0
+    for _ in range(2000):
+        n = int(rng.integers(2, 12))
+        P = int(rng.integers(1, n + 1))
+        w, tau = rng.dirichlet(np.ones(n)), rng.integers(1, 5, size=n)
+        r, d, share, b = n / P, (n - P) / (n - 1), (P - 1) / (n - 1), rng.exponential()
+        Q, G = (w / tau).max(), 1 + rng.exponential()
+        step = 1 / (16 * r * max(share, b * Q, G * b * Q, G * d * w.max()))
+        worst = max(worst, 2 * step * r * (share + G * (d * w.max() + b * Q)))
+    assert 0.3 < worst <= 3 / 8 == float(quarter().true)
+
+
+# --- coefficients and Algorithm 1 ---------------------------------------------------------------------------------
+
+
+def test_both_sides_of_26_are_those_of_matrices():
+    for rows in (proximal_rows(3, Fraction(1, 2)), momentum_rows(4, Fraction(9, 10))):
+        tau = len(rows)
+        a = np.zeros((tau + 1, tau))
+        for k, row in enumerate(rows, 1):
+            a[k, :k] = [float(v) for v in row]
+        left = a[tau] / a[tau].sum() @ (a[:tau] ** 2).sum(axis=1)
+        claimed, true = drift_weights(rows)
+        assert float(true) == pytest.approx(left) and float(claimed) == pytest.approx(
+            (a[tau] ** 2).sum() - a[tau, -1] ** 2
+        )
+
+
+def test_momentum_is_heavy_ball_and_the_literal_lines_are_not():
+    rho, eta = 0.5, 0.1
+    x, buffer = 1.0, 0.0
+    for _ in range(3):
+        buffer = rho * buffer + x
+        x -= eta * buffer
+    half, tenth = Fraction(1, 2), Fraction(1, 10)
+    assert (1 - x) / eta == pytest.approx(float(momentum_aggregate(Fraction(1), tenth, half, 3)))
+    assert general_aggregate(Fraction(1), tenth, half, 3) == momentum_aggregate(Fraction(1), tenth, half, 3)
+    assert printed_aggregate(Fraction(1), tenth, [1 + half, Fraction(1)]) == Fraction(47, 20)
+    assert outcome("momentum-in-algorithm-1", momentum_in_lines_10_to_12(rho=Fraction(0))) == "unknown"
+
+
+def test_only_a_later_sample_lacks_the_snapshot():
+    assert [without_snapshot(4, P, 3) for P in (1, 2, 3, 4)] == [1, 2, 1, 0]
+    assert outcome("snapshot-for-the-first-sample", snapshot_for_the_first_sample(P=2)) == "unknown"
+
+
+# --- all of them --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("erratum", ERRATA, ids=lambda e: e.id)
+def test_a_hypothesis_that_fails_turns_the_refutation_into_not_covered(erratum):
+    replay = erratum.replay()
+    for name in dict.fromkeys(check.of for check in replay.hypotheses):
+        broken = tuple(Check(c.of, c.text, 1, "<=", 0) if c.of == name else c for c in replay.hypotheses)
+        planted = type(replay)(**{**vars(replay), "hypotheses": broken})
+        verdict = judged_replay(planted, erratum.hypotheses, "it")
+        assert verdict.outcome == "unknown" and verdict.evidence.startswith("not covered")
+
+
+@pytest.mark.parametrize("erratum", [e for e in ERRATA if not e.repair], ids=lambda e: e.id)
+def test_every_repair_that_names_no_claim_is_proved_by_its_argument(erratum):
+    repair = next(c for c in erratum.claims(PAPER) if c.kind == "repair")
+    assert COURT.tries(repair, Docket(PAPER, {}, ())).outcome == "proved"
+
+
+def test_every_claim_of_the_trial_is_an_erratum_a_repair_or_wording_and_the_suspected_ones_are_unknown():
+    found = {claim.id.removeprefix(f"{PAPER}/"): claim for claim in claims()}
+    assert {claim.kind for claim in found.values()} == {"erratum", "repair", "wording"}
+    assert {f"erratum/{e.id}" for e in ERRATA} <= set(found)
+    for name in ("repair/residual-of-naive-weights", "repair/projected-ascent"):
+        assert COURT.tries(found[name], Docket(PAPER, {}, ())).outcome == "unknown"
