@@ -93,7 +93,7 @@ class Minimax(Problem):
         return self.envelope(self.split(z)[0]) - self.objective(z)
 
     def prox(self, x: Tensor) -> Prox:
-        r"""$\arg\min_u\Phi(u) + L_f\|u-x\|^2$, by Newton's method, with a bound of its error.
+        r"""$\operatorname{argmin}_u\Phi(u) + L_f\|u-x\|^2$, by Newton's method, with a bound of its error.
 
         $\Phi + \frac{L_f}2\|\cdot\|^2$ is convex, being a maximum of convex functions, so the function minimised is
         $L_f$-strongly convex and a point u is at most $\|\nabla\Phi(u) + 2L_f(u-x)\|/L_f$ away from its minimiser.

@@ -1,8 +1,8 @@
 """Slow twins of Fed-Norm-SGDA, Fed-Norm-SGDA+ and Local SGDA (Sharma et al. 2023): letters and lines of the paper.
 
-Every function takes the problem, the cohorts C[t] (lists of clients), the first model z0 (d,), which is x and then y,
-and the streams of one seed, and returns the list of models z_0, ..., z_T. Of client i in round t, tau[t][i] are the
-local steps; the weights w[t][i] and tau_eff[t], fixed in the theory, may change with them.
+Every function takes the problem, the cohorts `C[t]` (lists of clients), the first model z0 (d,), which is x and then y,
+and the streams of one seed, and returns the list of models z_0, ..., z_T. Of client i in round t, `tau[t][i]` are the
+local steps; the weights `w[t][i]` and `tau_eff[t]`, fixed in the theory, may change with them.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def envelope_is_smooth() -> Argument:
 
 
 def proximal_point(a: Fraction, x: Fraction, L: Fraction) -> Fraction:
-    r"""$\arg\min_u\frac a2u^2+L(u-x)^2$."""
+    r"""$\operatorname{argmin}_u\frac a2u^2+L(u-x)^2$."""
     return 2 * L * x / (a + 2 * L)
 
 
