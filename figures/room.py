@@ -76,23 +76,33 @@ def convergence(title: str, traces: Traces, scale: Scale, note: str) -> Picture:
 class Room(Generic[ScaleT]):
     """The figures of one paper at one scale, from runs kept in one directory of results.
 
+    A paper's room says with `scale_of` how large its experiments are for a data set, a network and `full`.
+
     Args:
-        scale: how large the experiments are.
         results: where runs are kept, one directory per figure.
-        data: the directory of a data set's local files.
+        dataset: digits (default), or one of the paper's, from local files.
+        data: the directory of the local files.
+        network: by the data set if not given.
         workers: local processes.
+        scale: another scale than the data set's own.
         progress: called after every run, with the outcome, how many are there and how many there are in all.
+        full: the paper's own numbers of clients, rounds and seeds.
     """
+
+    scale_of: Callable[[str, str | None, bool], ScaleT]
 
     def __init__(
         self,
-        scale: ScaleT,
         results: str | Path,
+        dataset: str = "digits",
         data: str | None = None,
+        network: str | None = None,
         workers: int = 1,
+        scale: ScaleT | None = None,
         progress: Progress | None = None,
+        full: bool = False,
     ) -> None:
-        self.scale = scale
+        self.scale: ScaleT = scale or self.scale_of(dataset, network, full)
         self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
 
     def run(self, sweep: Sweep, workers: int | None = None) -> dict[str, list[Trace]]:

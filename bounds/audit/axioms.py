@@ -247,14 +247,15 @@ class Descent(Schema):
     L: sp.Expr
     axiom: str = "descent lemma: f is L-smooth, being the mean of L-smooth functions"
     needs: tuple[str, ...] = ("smooth",)
+    objective: ClassVar[str] = "f"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The gradient must be that of f."""
+        """The gradient must be that of the objective."""
         atom = setting.atoms[self.gradient]
-        if atom.kind != "gradient" or atom.of != "f":
-            raise Unfit(f"{self.gradient} is not a gradient of f")
+        if atom.kind != "gradient" or atom.of != self.objective:
+            raise Unfit(f"{self.gradient} is not a gradient of {self.objective}")
         if self.decrease.is_nonnegative is not None:
-            raise Unfit(f"the symbol {self.decrease} has a sign, but f may also grow in a step")
+            raise Unfit(f"the symbol {self.decrease} has a sign, but {self.objective} may also grow in a step")
         right = inner(Vec.atom(self.gradient), self.step) + self.L / 2 * square(self.step)
         return Relation(-self.decrease, sp.expand(right))
 

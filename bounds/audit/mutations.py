@@ -30,6 +30,11 @@ from bounds.errors import FedboundsError
 from bounds.registry import PAPERS
 from bounds.result import Condition, Form, Term
 
+# kinds of planted errors
+CONSTANT, CONDITION, ASSUMPTION, TERM, FLIP = "constant", "dropped condition", "assumption", "dropped term", "flipped"
+EXPONENT, SQUARE, SYMBOL, INDEX, VECTOR = "exponent", "missing square", "swapped symbol", "index", "vector"
+PREMISE, RULE, STEP_SIZE = "premise", "rule", "step size"
+
 PAPER = "arbitrary-participation"
 INSTANCES, MEASURED = "instances", ("lemma", "proposition", "remark")  # what is cheap to measure
 FLIPPED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<", "==": "<="}
@@ -42,7 +47,7 @@ class Mutation:
 
     Args:
         name: where and what.
-        kind: e.g. "constant", "condition", "assumption", "premise", "index".
+        kind: e.g. CONSTANT, "condition", ASSUMPTION, PREMISE, "index".
         plants: from the claims of the paper, those that change and the ids of those to be tried, in this order.
     """
 
@@ -244,17 +249,17 @@ TENTH = times("9/10")
 
 def smaller(place: str, term: str) -> Mutation:
     """A constant of a form less by 10 percent."""
-    return in_form(place, "constant", f"{term} less by 10 percent", on_term(term, TENTH))
+    return in_form(place, CONSTANT, f"{term} less by 10 percent", on_term(term, TENTH))
 
 
 def dropped_condition(place: str, index: int, which: str) -> Mutation:
     """A form without one of its conditions."""
-    return in_form(place, "dropped condition", f"without {which}", on_condition(index, lambda c: None))
+    return in_form(place, CONDITION, f"without {which}", on_condition(index, lambda c: None))
 
 
 def dropped_assumption(place: str, name: str) -> Mutation:
     """A form without one of its assumptions."""
-    return in_form(place, "assumption", f"without {name}", without_assumption(name))
+    return in_form(place, ASSUMPTION, f"without {name}", without_assumption(name))
 
 
 def loosened(condition: Condition) -> Condition:
@@ -352,12 +357,12 @@ def ruled(**fields: object) -> Callable[[Step], Step]:
 
 def smaller_step(place: str) -> Mutation:
     """The right-hand side of a step less by 10 percent."""
-    return in_step(place, "constant", "right side less by 10 percent", concluding(None, TENTH))
+    return in_step(place, CONSTANT, "right side less by 10 percent", concluding(None, TENTH))
 
 
 def unassumed_step(place: str, name: str) -> Mutation:
     """A step without one of its assumptions."""
-    return in_step(place, "assumption", f"without {name}", unassumed(name))
+    return in_step(place, ASSUMPTION, f"without {name}", unassumed(name))
 
 
 def in_atom(proof_name: str, atom: str, kind: str, what: str, step_ids: Iterable[str], **fields: object) -> Mutation:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import sympy as sp
 
@@ -201,16 +202,7 @@ class WeightedDescent(Descent):
 
     axiom: str = "descent lemma: f~ is L-smooth, being a mean of L-smooth functions"
     needs: tuple[str, ...] = ("smooth", WEIGHTED)
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The gradient must be that of f~."""
-        atom = setting.atoms[self.gradient]
-        if atom.kind != "gradient" or atom.of != "f~":
-            raise Unfit(f"{self.gradient} is not a gradient of f~")
-        if self.decrease.is_nonnegative is not None:
-            raise Unfit(f"the symbol {self.decrease} has a sign, but f~ may also grow in a step")
-        right = inner(Vec.atom(self.gradient), self.step) + self.L / 2 * square(self.step)
-        return Relation(-self.decrease, sp.expand(right))
+    objective: ClassVar[str] = "f~"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from bounds.audit.steps import Proof, Step, StepOf
 from bounds.audit.vectors import gram_symbols, product_symbol
 from bounds.compilation import Compiled, arguments, compile_expressions, holds
 from bounds.result import Condition, Form
+from empirical.instances.sides import Sides
 
 Basis = tuple[tuple[str, tuple[str, ...]], ...]  # each vector of a proof as a sum of differences
 
@@ -61,6 +62,23 @@ def readable(relation: Relation, basis: Basis) -> Readable:
     return Readable(
         tuple(s.name for s in symbols), tuple(map(str, summands)), compile_expressions(symbols, expressions)
     )
+
+
+def not_measured(names: Iterable[str], instances: int) -> Sides:
+    """No instance is covered, because these letters have no value here."""
+    nothing = np.zeros((instances, 1))
+    return Sides(nothing, {}, np.zeros((1, 1), dtype=bool), unmet=f"not measured here: {', '.join(sorted(names))}")
+
+
+def evaluated(
+    relation: Readable, values: Mapping[str, np.ndarray], instances: int
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """The left side, the sizes of all summands together, and the right side's summands, each (B, X)."""
+    shape = np.broadcast_shapes(*(np.shape(values[n]) for n in relation.names), (instances, 1))
+    with np.errstate(all="ignore"):
+        found = relation.function(*(values[n] for n in relation.names))
+    left, size, *summands = (np.broadcast_to(np.asarray(v, dtype=float), shape) for v in found)
+    return left, size + sum((np.abs(s) for s in summands), start=np.zeros(shape)), summands
 
 
 @lru_cache(maxsize=1024)

@@ -195,6 +195,7 @@ class SyntheticMinimax(Minimax):
         self.slopes = torch.cat([b, ascending], dim=1).to(self.device)
         self.scales = (ones if scales is None else scales).to(self.device)
         self.noise_root, self.z0 = root.to(self.device), torch.cat(start).to(self.device)
+        self._noisy = bool(self.growth) or bool(root.any())
         self._weigh(ones / self.clients if weights is None else weights)
 
     def _weigh(self, weights: Any) -> None:
@@ -242,7 +243,7 @@ class SyntheticMinimax(Minimax):
 
     def draws(self, rng: np.random.Generator, client: int, steps: int) -> np.ndarray | None:
         r"""$\xi$, and after it $\varepsilon$ if the noise grows with the gradient: (steps, d) or (steps, d + 1)."""
-        if not self.growth and not bool(self.noise_root.any()):
+        if not self._noisy:
             return None
         return rng.standard_normal((steps, self.dimension + bool(self.growth)))
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from empirical.sweep.executor import Progress
 from empirical.trace import Trace
 from figures import room
 from figures.arbitrary_participation import experiments as ex
@@ -32,18 +30,7 @@ class Room(room.Room[ex.Scale]):
         full: the paper's own numbers of clients, rounds and seeds.
     """
 
-    def __init__(
-        self,
-        results: str | Path,
-        dataset: str = "digits",
-        data: str | None = None,
-        network: str | None = None,
-        workers: int = 1,
-        scale: ex.Scale | None = None,
-        progress: Progress | None = None,
-        full: bool = False,
-    ) -> None:
-        super().__init__(scale or ex.scale_of(dataset, network, full), results, data, workers, progress)
+    scale_of = staticmethod(ex.scale_of)
 
     def traces(self, name: str, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
         """The runs of an image experiment."""

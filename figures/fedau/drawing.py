@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from empirical.problems import ImageClassification, problem_from_spec
-from empirical.sweep.executor import Progress
 from empirical.trace import Trace
 from figures import room
 from figures.curves import panels
@@ -40,18 +38,7 @@ class Room(room.Room[ex.Scale]):
         full: the paper's own numbers of clients, rounds and seeds.
     """
 
-    def __init__(
-        self,
-        results: str | Path,
-        dataset: str = "digits",
-        data: str | None = None,
-        network: str | None = None,
-        workers: int = 1,
-        scale: ex.Scale | None = None,
-        progress: Progress | None = None,
-        full: bool = False,
-    ) -> None:
-        super().__init__(scale or ex.scale_of(dataset, network, full), results, data, workers, progress)
+    scale_of = staticmethod(ex.scale_of)
 
     def runs_of(self, pattern: str = "Bernoulli", **of_rates: Any) -> dict[str, list[Trace]]:
         """The seven methods under a pattern, with these rates."""

@@ -10,7 +10,18 @@ import sympy as sp
 from bounds.audit.counterexample import Replay
 from bounds.audit.limits import Limit
 from bounds.audit.mutations import (
+    CONDITION,
+    CONSTANT,
+    EXPONENT,
+    FLIP,
+    INDEX,
+    PREMISE,
+    RULE,
+    SQUARE,
+    STEP_SIZE,
+    SYMBOL,
     TENTH,
+    TERM,
     concluding,
     dropped_assumption,
     dropped_condition,
@@ -38,9 +49,7 @@ from bounds.audit.mutations import (
 from bounds.audit.rules import power_sum
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 
-CONSTANT, CONDITION, FLIP, EXPONENT, SQUARE = "constant", "dropped condition", "flipped", "exponent", "missing square"
-ASSUMPTION, PREMISE, INDEX, TERM, SYMBOL = "assumption", "premise", "index", "dropped term", "swapped symbol"
-STEP_SIZE, WEIGHT, SIDE, RULE = "step size", "weight of a limit", "side of a counterexample", "rule"
+WEIGHT, SIDE = "weight of a limit", "side of a counterexample"
 
 EXPLICIT, ANY_P, SHARP = "theorem-3.1[explicit]", "theorem-3.1[explicit:any-P]", "theorem-3.1[sharp]"
 GAP, COHORT, PARTICIPATION = "initial gap", "cohort divergence", "participation divergence"

@@ -6,7 +6,19 @@ import sympy as sp
 
 from bounds.audit.averaged_sums import mean_power_sum
 from bounds.audit.mutations import (
+    CONDITION,
+    CONSTANT,
+    EXPONENT,
+    FLIP,
+    INDEX,
+    PREMISE,
+    RULE,
+    SQUARE,
+    STEP_SIZE,
+    SYMBOL,
     TENTH,
+    TERM,
+    VECTOR,
     concluding,
     dropped_assumption,
     dropped_condition,
@@ -33,9 +45,6 @@ from bounds.papers.fedau.notation import NOTATION as n
 from bounds.papers.fedau.proof.drift import RATIO
 from bounds.papers.fedau.proof.theorem import IN_MEAN
 
-CONSTANT, CONDITION, FLIP, EXPONENT, SQUARE = "constant", "dropped condition", "flipped", "exponent", "missing square"
-PREMISE, INDEX, TERM, SYMBOL, RULE, VECTOR = "premise", "index", "dropped term", "swapped symbol", "rule", "vector"
-STEP_SIZE = "step size"
 OPTION_2, OPTION_1, SHARP = "theorem-2[explicit]", "theorem-2-option-1[explicit]", "theorem-2[sharp:mean-Q]"
 ONE_STEP, OF_F, CONSTANT_WEIGHTS = "lemma-b.3.3", "lemma-b.5.1", "theorem-b.4.1"
 

@@ -10,7 +10,17 @@ import sympy as sp
 
 from bounds.audit.limits import Limit
 from bounds.audit.mutations import (
+    CONDITION,
+    CONSTANT,
+    EXPONENT,
+    FLIP,
+    INDEX,
+    PREMISE,
+    RULE,
+    STEP_SIZE,
+    SYMBOL,
     TENTH,
+    TERM,
     concluding,
     dropped_assumption,
     dropped_condition,
@@ -35,8 +45,7 @@ from bounds.papers.fedau.notation import NOTATION as n
 from bounds.papers.fedau.proof.weights import cut, q, s, t
 from bounds.result import Condition
 
-EXPONENT, INDEX, TERM, FLIP, RULE, SYMBOL = "exponent", "index", "dropped term", "flipped", "rule", "swapped symbol"
-CONDITION, PREMISE, STEP_SIZE, CONSTANT, WEIGHT = "dropped condition", "premise", "step size", "constant", "weight"
+WEIGHT = "weight"
 VARIANCE, BIAS = "variance", "bias"
 THEOREM, SHARP, CLIENTS = "theorem-3[explicit]", "theorem-3[sharp]", "theorem-3[sharp:per-client]"
 MEAN, SPREAD, CUT_OFF = "lemma-b.6.1[printed]", "lemma-b.6.1-variance[printed]", "lemma-b.7.1"

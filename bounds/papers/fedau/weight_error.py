@@ -364,8 +364,7 @@ def largest_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | 
     Source: Wang & Ji 2024, Theorem 2, whose step sizes need Q before the run.
     """
     p = np.asarray(p, dtype=float)
-    most = np.minimum(K, np.maximum(np.asarray(T, dtype=float) - 1, 1))[..., None]
-    return np.mean(p * np.where(p < 1, most, 1.0) ** 2, axis=-1)
+    return np.mean(p * np.where(p < 1, _largest_weight(K, T), 1.0) ** 2, axis=-1)
 
 
 def largest_weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) -> np.ndarray:
@@ -391,5 +390,9 @@ def largest_weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | f
     Source: Wang & Ji 2024, Assumption 5, Option 1.
     """
     p = np.asarray(p, dtype=float)
-    most = np.minimum(K, np.maximum(np.asarray(T, dtype=float) - 1, 1))[..., None]
-    return np.mean(np.where(p < 1, np.maximum((1 - p) ** 2, (p * most - 1) ** 2), 0.0), axis=-1)
+    return np.mean(np.where(p < 1, np.maximum((1 - p) ** 2, (p * _largest_weight(K, T) - 1) ** 2), 0.0), axis=-1)
+
+
+def _largest_weight(K: np.ndarray | float, T: np.ndarray | float) -> np.ndarray:
+    """Of a client that may be absent, over all records and rounds t < T, (..., 1)."""
+    return np.minimum(K, np.maximum(np.asarray(T, dtype=float) - 1, 1))[..., None]

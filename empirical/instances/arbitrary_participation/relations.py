@@ -20,7 +20,7 @@ from empirical.instances.arbitrary_participation.gram import (
     window_products,
 )
 from empirical.instances.arbitrary_participation.hypotheses import met
-from empirical.instances.readable import Readable, hypotheses, readable, within
+from empirical.instances.readable import Readable, evaluated, hypotheses, not_measured, readable, within
 from empirical.instances.sides import Sides
 
 CANCELLED = 1e-12  # error of both sides relative to the sizes of their summands
@@ -59,21 +59,16 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     for name in asked - set(values):
         if name.startswith("<"):
             values[name] = zero
-    missing = sorted(asked - set(values))
-    shape = np.broadcast_shapes(*(np.shape(values[n]) for n in asked & set(values)), (len(z), 1))
-    if missing:
-        nothing = np.zeros(shape)
-        return Sides(nothing, {}, np.zeros((1, 1), dtype=bool), unmet=f"not measured here: {', '.join(missing)}")
-    with np.errstate(all="ignore"):
-        left, size, *summands = relation.function(*(values[n] for n in relation.names))
-    left, size, *summands = (np.broadcast_to(np.asarray(v, dtype=float), shape) for v in (left, size, *summands))
+    if missing := asked - set(values):
+        return not_measured(missing, len(z))
+    left, size, summands = evaluated(relation, values, len(z))
+    shape = left.shape
     assumptions, conditions = hypotheses(subject, PROOFS)
     held, unmet = met(z, dict.fromkeys((*claim.assumptions, *assumptions)))
     covered = held & (values["eta"] > 0) & within(conditions, z.constants())
     if shape[1] > 1 and not window:
         covered = covered & _round_places(z, subject.step.quantifiers)
-    lost = CANCELLED + ROUND_OFF * _at_places(z, z.cancellation, shape[1])
-    rounding = lost * (size + sum((np.abs(s) for s in summands), start=np.zeros(shape)))
+    rounding = (CANCELLED + ROUND_OFF * _at_places(z, z.cancellation, shape[1])) * size
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(shape))
         return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)

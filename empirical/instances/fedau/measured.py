@@ -48,7 +48,7 @@ def divergences(z: WeightedInstances | KinkedInstances) -> np.ndarray:
     return ((slopes - over_clients(phi, slopes)[:, None]) ** 2).sum(axis=2)
 
 
-def one_round(z: WeightedInstances | KinkedInstances) -> Values:
+def lemma_letters(z: WeightedInstances | KinkedInstances) -> Values:
     """Letters of the one-round lemmas."""
     phi, _ = client_weights(z)
     values = z.constants()
@@ -58,7 +58,7 @@ def one_round(z: WeightedInstances | KinkedInstances) -> Values:
 
 def divergence(z: WeightedInstances, form: str) -> Measured:
     """Lemma B.3.1."""
-    return Measured(divergences(z), one_round(z), always(ONE_STEP))
+    return Measured(divergences(z), lemma_letters(z), always(ONE_STEP))
 
 
 def drift(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
@@ -66,12 +66,12 @@ def drift(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
     left = z.drift()
     if form == "sharp:average":
         left = left.reshape(len(z), -1, z.local_steps + 1)[:, :, :-1].mean(axis=2)
-    return Measured(left, one_round(z), always(ONE_STEP))
+    return Measured(left, lemma_letters(z), always(ONE_STEP))
 
 
 def ascent(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
     """Lemmas B.3.3 and B.5.1."""
-    return Measured(z.ascent(), one_round(z), always(ONE_STEP))
+    return Measured(z.ascent(), lemma_letters(z), always(ONE_STEP))
 
 
 @lru_cache(maxsize=64)

@@ -12,9 +12,9 @@ from bounds.papers.fedau.proof import PROOFS
 from bounds.papers.fedau.proof.descent import DECREASE
 from empirical.instances.fedau.gram import ROUND_BASIS, STEP_BASIS, round_products, step_products
 from empirical.instances.fedau.kinked import KinkedInstances
-from empirical.instances.fedau.measured import CANCELLED, ONE_STEP, one_round
+from empirical.instances.fedau.measured import CANCELLED, ONE_STEP, lemma_letters
 from empirical.instances.fedau.weighted import WeightedInstances
-from empirical.instances.readable import Basis, Readable, hypotheses, readable, within
+from empirical.instances.readable import Basis, Readable, evaluated, hypotheses, not_measured, readable, within
 from empirical.instances.sides import Sides
 
 OneRound = WeightedInstances | KinkedInstances
@@ -38,7 +38,7 @@ def measured(z: OneRound, basis: Basis) -> dict[str, np.ndarray]:
     """Products, the decrease of the objective, and the letters of the lemmas."""
     products = (step_products if basis == STEP_BASIS else round_products)(z)
     named = {f"<{a},{b}>": v for (a, b), v in products.items()}
-    return named | one_round(z) | {DECREASE.name: -z.ascent()}
+    return named | lemma_letters(z) | {DECREASE.name: -z.ascent()}
 
 
 def relation_sides(claim: Claim, z: OneRound) -> Sides:
@@ -48,25 +48,18 @@ def relation_sides(claim: Claim, z: OneRound) -> Sides:
     relation, basis = reading(subject), basis_of(subject)
     assert basis is not None
     values = measured(z, basis)
-    missing = sorted(set(relation.names) - set(values))
-    if missing:
-        nothing = np.zeros((len(z), 1))
-        return Sides(nothing, {}, np.zeros((1, 1), dtype=bool), unmet=f"not measured here: {', '.join(missing)}")
-    shape = np.broadcast_shapes(*(np.shape(values[n]) for n in relation.names), (len(z), 1))
-    with np.errstate(all="ignore"):
-        left, size, *summands = relation.function(*(values[n] for n in relation.names))
-    left, size, *summands = (np.broadcast_to(np.asarray(v, dtype=float), shape) for v in (left, size, *summands))
+    if missing := set(relation.names) - set(values):
+        return not_measured(missing, len(z))
+    left, size, summands = evaluated(relation, values, len(z))
     assumptions, conditions = hypotheses(subject, PROOFS)
     unknown = sorted({a.name for a in (*claim.assumptions, *assumptions)} - ONE_STEP)
-    covered = within(conditions, values) & (not unknown)
-    if isinstance(z, KinkedInstances) or basis == STEP_BASIS:
-        covered = covered & _places(z, shape, subject.step.quantifiers, basis)
-    rounding = CANCELLED * (size + sum((np.abs(s) for s in summands), start=np.zeros(shape)))
+    covered = within(conditions, values) & (not unknown) & _places(z, left.shape, subject.step.quantifiers, basis)
+    rounding = CANCELLED * size
     unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
     if subject.step.conclusion.op == "==":
-        total = sum(summands, start=np.zeros(shape))
+        total = sum(summands, start=np.zeros(left.shape))
         return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)
-    moved = sum((np.minimum(s, 0) for s in summands), start=np.zeros(shape))  # negative summands change sides
+    moved = sum((np.minimum(s, 0) for s in summands), start=np.zeros(left.shape))  # negative summands change sides
     terms = {name: np.maximum(s, 0) for name, s in zip(relation.terms, summands, strict=True)}
     return Sides(left - moved, terms, covered, rounding, unmet, z.describe)
 

@@ -160,18 +160,22 @@ class WeightedInstances(Population):
         named = {name: value[:, None] for name, value in found.items()}
         return named | {"p": self.p[:, None], "omega": self.omega[:, None]}
 
+    @property
+    def _widest(self) -> np.ndarray:
+        r"""The largest $\gamma\eta LI$: of Lemma B.3.3 in one round, of Theorem 2 in more, (B,)."""
+        one = np.full(len(self), 1 / 2)
+        return np.minimum(one, 1 / (27 * (self.p * self.omega**2).mean(axis=1))) if self.rounds > 1 else one
+
     def at(self, local: np.ndarray, update: np.ndarray) -> Self:
         r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
         LI = self.smoothness * self.local_steps
         gamma = local / (4 * np.sqrt(15) * LI)
-        most = np.minimum(1 / 2, 1 / (27 * (self.p * self.omega**2).mean(axis=1))) if self.rounds > 1 else 1 / 2
-        return replace(self, gamma=gamma, eta=update * most / LI / gamma)
+        return replace(self, gamma=gamma, eta=update * self._widest / LI / gamma)
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other curvatures, slopes, start, noise, probabilities, weights and step sizes; these stay within the caps."""
         LI = self.smoothness * self.local_steps
-        most = np.minimum(1 / 2, 1 / (27 * (self.p * self.omega**2).mean(axis=1))) if self.rounds > 1 else 1 / 2
-        local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / most
+        local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
         slopes = shaken(self.slopes, rng)
         even = np.ptp(self.phi, axis=1, keepdims=True) == 0  # then the objective stays f
         phi = np.where(even, self.phi, stirred(self.phi, rng))
