@@ -9,6 +9,7 @@ from typing import Literal
 import sympy as sp
 
 from bounds.assumptions import Assumption
+from bounds.audit.written import written
 from bounds.result import Condition, Form, Result
 
 ClaimKind = Literal["result", "units", "step", "limit", "erratum", "repair", "assumption", "wording"]
@@ -116,9 +117,9 @@ class ResultForm:
     def content(self) -> str:
         """Terms, conditions, assumptions, step sizes and left-hand side as text."""
         form = self.form
-        lines = [f"{t.name}: {sp.srepr(t.expression)}" for t in form.terms]
-        lines += [f"{sp.srepr(c.left)} {c.op} {sp.srepr(c.right)}" for c in form.conditions]
-        lines += [f"{name} = {sp.srepr(value)}" for name, value in form.prescribes.items()]
+        lines = [f"{t.name}: {written(t.expression)}" for t in form.terms]
+        lines += [f"{written(c.left)} {c.op} {written(c.right)}" for c in form.conditions]
+        lines += [f"{name} = {written(value)}" for name, value in form.prescribes.items()]
         lines += [f"assumes {a.name}: {a.statement}" for a in form.assumptions]
         lines += [str(form.measure or self.result.measure), form.asymptotic, form.refuted_by, str(form.order_only)]
         return "\n".join(lines)

@@ -19,6 +19,7 @@ from bounds.audit.docket import Docket
 from bounds.audit.nonnegative import bearing, counterexample, prove, same
 from bounds.audit.spreads import Spread, limit_claim, try_spread
 from bounds.audit.verdict import Verdict
+from bounds.audit.written import written
 from bounds.result import Condition, Term
 
 POINTS, DIGITS = 12, 30
@@ -57,7 +58,7 @@ class Limit:
     def claim(self, paper: str) -> Claim:
         """The claim, with everything the verdict depends on."""
         lines = [*_content(self.left), self.op, *_content(self.right)]
-        lines += [f"{sp.srepr(old)} -> {sp.srepr(new)}" for old, new in self.at.items()]
+        lines += [f"{written(old)} -> {written(new)}" for old, new in self.at.items()]
         lines += [str(_relation(fact)) for fact in self.facts] + [str(self.tends)]
         return limit_claim(paper, self.name, self.text, self, lines, self.source)
 
@@ -80,7 +81,7 @@ class Limit:
 
 
 def _content(terms: Sequence[Term]) -> list[str]:
-    return [f"{t.name}: {sp.srepr(t.expression)}" for t in terms]
+    return [f"{t.name}: {written(t.expression)}" for t in terms]
 
 
 def _relation(fact: Relation | Condition) -> Relation:

@@ -15,6 +15,7 @@ from bounds.audit.docket import Docket
 from bounds.audit.nonnegative import Finding, never_zero, prove, same, satisfiable
 from bounds.audit.vectors import Atom
 from bounds.audit.verdict import Verdict
+from bounds.audit.written import written
 from bounds.errors import FedboundsError, unknown_name
 from bounds.measures import Measure
 from bounds.result import Condition, Form, Result
@@ -114,7 +115,7 @@ class Proof:
     def claims(self) -> Iterator[Claim]:
         """One claim for each step; what its vectors stand for and where the proof ends belong to its content."""
         speaks_of = f"{self.setting.bracket}\n{sorted(map(str, self.setting.atoms.values()))}\n{dict(self.ends)}"
-        speaks_of += f"\n{sp.srepr(self.left)}\n{ {str(k): sp.srepr(v) for k, v in self.substitute.items()} }"
+        speaks_of += f"\n{written(self.left)}\n{ {str(k): written(v) for k, v in self.substitute.items()} }"
         for step in self.steps:
             premises = [
                 p if isinstance(p, str) else p.name if isinstance(p, Assumption) else p.text for p in step.premises
@@ -124,7 +125,7 @@ class Proof:
                 kind="step",
                 text=step.says,
                 subject=StepOf(self, step),
-                content=f"{sp.srepr(step.conclusion.left)} {step.conclusion.op} {sp.srepr(step.conclusion.right)}\n"
+                content=f"{written(step.conclusion.left)} {step.conclusion.op} {written(step.conclusion.right)}\n"
                 f"{step.rule}\n{premises}\n{speaks_of}",
                 quantifiers=step.quantifiers,
                 given=self.setting.given,

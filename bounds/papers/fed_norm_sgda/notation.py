@@ -23,7 +23,7 @@ NOTATION = Notation(
     [
         Quantity("Lf", "L_f", "smoothness of every f_i in (x, y) jointly", "smoothness", POSITIVE, SMOOTHNESS),
         Quantity("mu", r"\mu", "strong concavity of every f_i in y", "strong_concavity", POSITIVE, SMOOTHNESS),
-        Quantity("kappa", r"\kappa", "condition number Lf/mu", "condition_number", Domain()),
+        Quantity("kappa", r"\kappa", "condition number Lf/mu", "condition_number", POSITIVE),
         Quantity(
             "sigmaL",
             r"\sigma_L",
