@@ -24,6 +24,12 @@ class OverClients(sp.Function):
 
         def __new__(cls, argument: object) -> sp.Expr: ...
 
+    def _eval_is_nonnegative(self) -> bool | None:
+        return self.args[0].is_nonnegative or None
+
+    def _eval_is_positive(self) -> bool | None:
+        return self.args[0].is_positive or None
+
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
         body = rf"{self.latex_operator}\left({printer._print(self.args[0])}\right)"
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"

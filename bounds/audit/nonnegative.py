@@ -45,11 +45,11 @@ class System:
 
     Args:
         facts: expressions that are nonnegative.
-        floors: what stands for the floor of what.
+        stands: what a symbol stands for, where it is a floor, a maximum or a minimum.
     """
 
     facts: list[sp.Expr]
-    floors: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    stands: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
 
 def prove(expression: sp.Expr, facts: Sequence[Relation] = ()) -> Finding:
@@ -98,7 +98,7 @@ def _short(expression: sp.Expr) -> str:
 
 
 def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, System]:
-    """Roots, floors, exponentials and named numbers replaced by symbols with facts, so that all is rational."""
+    """Roots, floors, extrema and named numbers replaced by symbols with facts, so that all is rational."""
     system = System([fact.slack for fact in facts] + [-fact.slack for fact in facts if fact.op == "=="])
     everything = [expression, *bearing(expression, system.facts)]
     for number in sorted({a for e in everything for a in e.atoms(NamedNumber, sp.Pow) if _constant(a)}, key=str):
@@ -110,7 +110,14 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
     for part in sorted({a for e in everything for a in e.atoms(OverClients)}, key=lambda a: (-len(str(a)), str(a))):
         symbol = sp.Symbol(f"[{part}]", real=True, nonnegative=part.is_nonnegative)
         everything = [e.xreplace({part: symbol}) for e in everything]
-    floors: dict[sp.Symbol, sp.Expr] = {}
+    stands: dict[sp.Symbol, sp.Expr] = {}
+    while extrema := {a for e in everything for a in e.atoms(sp.Max, sp.Min)}:
+        part = min(extrema, key=lambda a: (len(a.atoms(sp.Max, sp.Min)), str(a)))  # inner ones first
+        symbol = sp.Symbol(f"[{part}]", real=True, nonnegative=part.is_nonnegative, positive=part.is_positive)
+        stands[symbol] = part
+        everything = [e.xreplace({part: symbol}) for e in everything]
+        apart = [symbol - a if isinstance(part, sp.Max) else a - symbol for a in part.args]
+        everything += [*apart, -sp.Mul(*apart)]  # it is one of them
     for part in sorted({a for e in everything for a in e.atoms(sp.floor)}, key=str):
         inside = part.args[0]
         known = [Relation(sp.S.Zero, e) for e in everything[1:] if not e.has(sp.floor)]
@@ -118,7 +125,7 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
         symbol = sp.Symbol(
             f"[{inside}]", positive=True if least else None, nonnegative=least is not None or None, integer=True
         )
-        floors[symbol] = inside
+        stands[symbol] = part
         everything = [e.xreplace({part: symbol}) for e in everything]
         everything += [inside - symbol, symbol + 1 - inside]
         everything += [symbol - least] if least else []
@@ -133,10 +140,10 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
     for symbol, q in sorted(powers.items(), key=lambda pair: str(pair[0])):
         root = sp.Symbol(f"{symbol.name}^(1/{q})", positive=symbol.is_positive, nonnegative=True)
         everything = [e.xreplace({symbol: root**q}) for e in everything]  # sqrt((a - b)^2) stays as it is
-        floors = {s: e.xreplace({symbol: root**q}) for s, e in floors.items()}
+        stands = {s: e.xreplace({symbol: root**q}) for s, e in stands.items()}
         if symbol.is_integer and symbol.is_positive:
             everything.append(root - 1)
-    return everything[0], System([e for e in everything[1:] if not e.is_zero], floors)
+    return everything[0], System([e for e in everything[1:] if not e.is_zero], stands)
 
 
 def _constant(number: sp.Expr) -> bool:
@@ -196,7 +203,8 @@ def _sampled(
 ) -> tuple[str | None, int]:
     """A counterexample, and the number of points tried at which the facts hold.
 
-    Every fourth point owes nothing to the substitution, so that an error in it is found out; floors are computed.
+    Every fourth point owes nothing to the substitution, so that an error in it is found out; floors and extrema are
+    computed.
     """
     facts = system.facts
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols}, key=str)
@@ -210,7 +218,8 @@ def _sampled(
         try:
             values = picks if direct else [_exactly(point, dict(zip(fresh, picks, strict=True))) for point in points]
             known = dict(zip(symbols, values, strict=True))
-            known |= {s: flint.fmpq(_exactly(inside, known).floor()) for s, inside in system.floors.items()}
+            for symbol, part in system.stands.items():  # inner ones were replaced first
+                known[symbol] = _extreme(part, known)
             if not all(_in_domain(s, v) for s, v in known.items()):
                 continue
             value = _exactly(expression, known)
@@ -222,6 +231,16 @@ def _sampled(
         if value < 0:
             return ", ".join(f"{s} = {known[s]}" for s in symbols), found
     return None, found
+
+
+def _extreme(part: sp.Expr, values: Mapping[sp.Symbol, flint.fmpq]) -> flint.fmpq:
+    """The value of a floor, a maximum or a minimum."""
+    inside = [_exactly(a, values) for a in part.args]
+    return (
+        flint.fmpq(inside[0].floor())
+        if isinstance(part, sp.floor)
+        else (max if isinstance(part, sp.Max) else min)(inside)
+    )
 
 
 def _in_domain(symbol: sp.Symbol, value: flint.fmpq) -> bool:

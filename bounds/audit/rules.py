@@ -111,7 +111,11 @@ def nonnegative_form(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
         i, j = atoms.index(a), atoms.index(b)
         matrix[i, j] += coefficient / 2
         matrix[j, i] += coefficient / 2
-    return _semidefinite(matrix, atoms, facts)
+    found = _semidefinite(matrix, atoms, facts)
+    common = sp.S.One if found.holds else sp.gcd_list([entry for entry in matrix if entry != 0])
+    if common.free_symbols and prove(common, facts).holds:  # it may be 0 where a pivot must not
+        return _semidefinite(matrix / common, atoms, facts)
+    return found
 
 
 def _is_square(symbol: sp.Symbol) -> bool:
@@ -141,6 +145,71 @@ def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relat
             for j in range(k + 1, len(atoms)):
                 current[i, j] = reduced(current[i, j] - factor * current[k, j])
     return Finding(True, "Gram matrix", f"{positive} nonnegative pivots and {zero} zero ones, for every set of vectors")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A condition among the premises, as it stands."""
+
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    equalities: ClassVar[bool] = True
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """Equal sides and operator."""
+        found = any(
+            fact.op == conclusion.op and same(fact.left, conclusion.left) and same(fact.right, conclusion.right)
+            for fact in facts
+        )
+        return Finding(found, "condition", "one of them" if found else "no condition among the premises says so")
+
+
+@dataclass(frozen=True)
+class Abbreviated:
+    """The premise with some of the setting's letters for what they stand for, or the other way round.
+
+    Further premises are facts about constants, by which a letter that cannot be negative stands for what is not.
+    """
+
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    equalities: ClassVar[bool] = True
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """Both relations with every letter written out are the same; the signs of the letters are proved."""
+        if not premises or premises[0].op != conclusion.op:
+            return Finding(False, "abbreviation", "the first premise must be the relation itself")
+        known = [*facts, *(p for p in premises[1:] if about_constants(p))]
+        for relation in (conclusion, premises[0]):
+            for letter, value in self._used(relation, setting):
+                if letter.is_nonnegative and not (found := _nonnegative(value, known)).holds:
+                    return Finding(False, "abbreviation", f"{letter} is not negative, {value} may be: {found.evidence}")
+                if letter.is_positive and not (value.is_positive or never_zero(value, known)):
+                    return Finding(False, "abbreviation", f"{letter} is positive, {value} may be 0")
+        open_, shut = (written_out(relation, setting.letters) for relation in (conclusion, premises[0]))
+        equal = same(open_.left, shut.left) and same(open_.right, shut.right)
+        return Finding(equal, "abbreviation", "the same relation" if equal else f"{open_} is not {shut}")
+
+    def _used(self, relation: Relation, setting: Setting) -> list[tuple[sp.Symbol, sp.Expr]]:
+        free = relation.left.free_symbols | relation.right.free_symbols
+        return [(letter, value) for letter, value in setting.letters.items() if letter in free]
+
+
+def written_out(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr]) -> Relation:
+    """The relation with every letter replaced by what it stands for, which may hold letters itself."""
+    left, right = relation.left, relation.right
+    while letters and (left.free_symbols | right.free_symbols) & set(letters):
+        left, right = left.xreplace(letters), right.xreplace(letters)
+    return Relation(left, right, relation.op, relation.strict)
+
+
+def _nonnegative(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
+    found = prove(expression, facts)
+    return nonnegative_form(sp.expand(expression), facts) if not found.holds and gram_symbols(expression) else found
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Protocol, cast
 
 import sympy as sp
@@ -32,11 +33,13 @@ class Setting:
         bracket: what the inner products average over, in words.
         atoms: the vectors, by name.
         given: what is held fixed throughout.
+        letters: abbreviations, each for what it stands for.
     """
 
     bracket: str
     atoms: Mapping[str, Atom]
     given: str = ""
+    letters: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
 
 class Rule(Protocol):
@@ -115,6 +118,7 @@ class Proof:
     def claims(self) -> Iterator[Claim]:
         """One claim for each step; what its vectors stand for and where the proof ends belong to its content."""
         speaks_of = f"{self.setting.bracket}\n{sorted(map(str, self.setting.atoms.values()))}\n{dict(self.ends)}"
+        speaks_of += "".join(f"\n{k}: {written(v)}" for k, v in self.setting.letters.items())
         speaks_of += f"\n{written(self.left)}\n{ {str(k): written(v) for k, v in self.substitute.items()} }"
         for step in self.steps:
             premises = [
@@ -280,8 +284,13 @@ def conditions_below(docket: Docket, proof: Proof, name: str) -> tuple[Condition
 
 
 def domain_facts(notation: Notation) -> list[Relation]:
-    """The upper ends of the domains; the lower ones are in the symbols."""
-    return [Relation(q.symbol, sp.Integer(int(q.domain.high))) for q in notation.values() if q.domain.high == 1]
+    """The ends of the domains that are not in the symbols: upper ones, and lower ones of what need not be whole."""
+    found = [Relation(q.symbol, sp.Rational(q.domain.high)) for q in notation.values() if isfinite(q.domain.high)]
+    return found + [
+        Relation(sp.Rational(q.domain.low), q.symbol)
+        for q in notation.values()
+        if q.domain.low > 0 and not (q.domain.integer and q.domain.low == 1)
+    ]
 
 
 def about_constants(relation: Relation) -> bool:

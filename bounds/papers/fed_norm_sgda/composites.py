@@ -65,7 +65,7 @@ Z = A_w / (n * taueff)
 Q = B_w / (n * taueff)
 W = E_w / n
 K = MaxOverClients(w * amax / a1)
-a_m = MaxOverClients(a1 * (a1 - alast + betaL**2 * alpha))
+a_m = MaxOverClients(a1 * (Max(0, a1 - alast) + betaL**2 * alpha))
 S_1 = d * W + betaL**2 * Q
 S_2 = d * W + betaL**2 * K
 

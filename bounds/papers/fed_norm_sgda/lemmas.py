@@ -1,4 +1,4 @@
-r"""The lemmas behind Theorem 1 (Appendix B) and Theorem 4 (Appendix C).
+r"""The lemmas behind Theorem 1 (Appendix B): nonconvex-strongly-concave problems.
 
 Where a lemma drops the product of noise and later local gradients, its repaired form pays the price $\nu$ for it.
 """
@@ -14,17 +14,14 @@ from bounds.assumptions import Assumption
 from bounds.clients import MaxOverClients
 from bounds.measures import Measure, single
 from bounds.papers.fed_norm_sgda.assumptions import (
-    CONCAVE_PRINTED,
-    CONCAVE_USED,
+    HETEROGENEITY,
     JOINTLY_SMOOTH,
-    ONE_POINT_PRINTED,
-    ONE_POINT_USED,
     PRINTED,
     STRONGLY_CONCAVE,
     USED,
 )
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LEGAL, S_2, K, Q, W, a_m, c, d, r
-from bounds.papers.fed_norm_sgda.concave import DRIFT, I_1, I_1_SQUARED, NOISE, ascent_conditions, recursion_cap
+from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LEGAL, S_2, SIMPLEX, K, Q, W, Z, a_m, c, d, r
+from bounds.papers.fed_norm_sgda.concave import NOISE
 from bounds.papers.fed_norm_sgda.notation import NOTATION
 from bounds.papers.fed_norm_sgda.results import (
     AS_PRINTED,
@@ -39,32 +36,40 @@ from bounds.result import Condition, Form, Result, Source, Term
 from bounds.symbols import GRADIENT, OBJECTIVE, SMOOTHNESS
 
 notation = NOTATION
-Lf, mu, kappa, sigmaL, betaL, sigmaG, betaG, Gx, R = (
+Lf, kappa, sigmaL, betaL, sigmaG, betaG = (
     notation.Lf,
-    notation.mu,
     notation.kappa,
     notation.sigmaL,
     notation.betaL,
     notation.sigmaG,
     notation.betaG,
-    notation.Gx,
-    notation.R,
 )
-S, T, nu, C_w, D, delta0 = notation.S, notation.T, notation.nu, notation.C_w, notation.D, notation.delta0
+T, nu, C_w, D, delta0 = notation.T, notation.nu, notation.C_w, notation.D, notation.delta0
+mu = Lf / kappa
 etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
-gradsq, gap, staledual, drift, direction, epsopt = (
+gradsq, gap, drift, direction, epsopt = (
     notation.gradsq,
     notation.gap,
-    notation.staledual,
     notation.drift,
     notation.direction,
     notation.epsopt,
 )
+gradxsq, noisysq, sampledrift, noisydrift = (
+    notation.gradxsq,
+    notation.noisysq,
+    notation.sampledrift,
+    notation.noisydrift,
+)
 SMOOTHNESS_ERRATUM = "smoothness-of-the-envelope"
 RANDOM = "gradient noise and participation"
 LOCAL_NOISE = drift_step * (sigmaL**2 * C_w + 2 * sigmaG**2 * D)  # V
-CONCAVE_DRIFT = (etax**2 + etay**2) * DRIFT  # V_C
 ONE = Integer(1)
+PL = STRONGLY_CONCAVE.labelled("Assumption 5")
+
+
+def with_pl(assumptions: tuple[Assumption, ...]) -> tuple[Assumption, ...]:
+    """The same hypotheses, that on y by its other name."""
+    return tuple(PL if a is STRONGLY_CONCAVE else a for a in assumptions)
 
 
 def lemma(
@@ -133,6 +138,31 @@ LEMMA_B_1 = lemma(
             (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
             note="joint smoothness bounds by the Euclidean length of (x - x', y - y')",
         ),
+    ),
+)
+
+
+def direction_terms(nu: sp.Expr) -> tuple[Term, ...]:
+    """(14) with the price nu."""
+    return (
+        Term("mean direction", nu * c * direction),
+        Term("noise", nu * r * (Z * sigmaL**2 + betaL**2 * noisysq)),
+        Term("sampling", nu * r * d * (2 * sampledrift + 2 * W * (betaG**2 * gradxsq + sigmaG**2))),
+    )
+
+
+LEMMA_B_2 = lemma(
+    "B.2",
+    "The server's direction in x",
+    ("14", "19"),
+    single("squared norm of the server's direction in x", r"\mathbb E\|g_x^{(t)}\|^2", expectation=RANDOM),
+    "No condition on the steps. direction is the squared norm of the mean exact update, noisysq what the growing noise "
+    "sees of the local gradients, sampledrift the drift with squared weights.",
+    two_forms(
+        (direction_terms(ONE), direction_terms(nu)),
+        (LEGAL, LEGAL),
+        (PRINTED, USED),
+        ("eq. (14); (19) drops the product of noise and later gradients", "(14) at the price nu"),
     ),
 )
 
@@ -285,177 +315,80 @@ LEMMA_B_6 = lemma(
         Form(
             "printed",
             (Term("gradient", 2 * gradsq), Term("dual gap", 4 * kappa * Lf * gap)),
-            (CURVATURE,),
+            (SIMPLEX, CURVATURE),
             (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
             note="as printed, with Lf^2/mu = kappa Lf",
         ),
         Form(
             "sharp",
             (Term("both", (sqrt(gradsq) + sqrt(2 * kappa * Lf * gap)) ** 2),),
-            (CURVATURE,),
+            (SIMPLEX, CURVATURE),
             (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
             note="the triangle inequality in mean square instead of 2 + 2",
         ),
     ),
 )
 
-# --- Appendix C ----------------------------------------------------------------------------------------------------
 
-
-def moreau_terms(nu: sp.Expr) -> tuple[Term, ...]:
-    """Lemma C.1 with the price nu."""
-    return (
-        Term("descent", -Gammax / 8 * gradsq),
-        Term("descent noise", nu * Gammax**2 * Lf * I_1_SQUARED),
-        Term("local drift", 2 * Gammax * drift),
-        Term("dual gap", 2 * Gammax * Lf * gap),
+def noisy_gradient_terms(in_x: bool) -> tuple[Term, ...]:
+    """Lemma B.7 in x, Lemma B.8 in y."""
+    gradient = 4 * Q * betaG**2 * gradsq if in_x else Integer(0)
+    gap_factor = 8 * Q * betaG**2 * kappa * Lf if in_x else 4 * Q * betaG**2 * Lf
+    return tuple(
+        term
+        for term in (
+            Term("local drift", 2 * noisydrift),
+            Term("heterogeneity", 2 * Q * sigmaG**2),
+            Term("gradient", gradient),
+            Term("dual gap", gap_factor * gap),
+        )
+        if term.expression != 0
     )
 
 
-LEMMA_C_1 = lemma(
-    "C.1",
-    "One round of descent of the Moreau envelope",
-    (),
-    single(
-        "increase of the Moreau envelope over one round",
-        r"\mathbb E[\tilde\Phi_{1/2L_f}(\mathbf x^{(t+1)})-\tilde\Phi_{1/2L_f}(\mathbf x^{(t)})]",
-        OBJECTIVE,
-        expectation=RANDOM,
-        signed=True,
-    ),
-    "No condition on the steps. gradsq is that of the Moreau envelope; concavity is not used.",
-    two_forms(
-        (moreau_terms(ONE), moreau_terms(nu)),
-        (LEGAL, LEGAL),
-        (CONCAVE_PRINTED, CONCAVE_USED),
-        ("(63) drops the product of noise and later gradients", "E|g_x|^2 <= nu I_1^2"),
-    ),
-)
-
-
-def snapshot_drift_terms(nu: sp.Expr) -> tuple[Term, ...]:
-    """Lemma C.2 with the price nu."""
-    return (
-        Term("noise", 2 * nu * drift_step * sigmaL**2 * C_w),
-        Term("heterogeneity", 4 * nu * Lf**2 * D * (etax**2 * Gx**2 + etay**2 * sigmaG**2)),
-        Term("dual gap", 8 * nu * etay**2 * Lf**3 * D * betaG**2 * staledual),
+def noisy_gradient(number: str, block: str) -> Result:
+    """One of the two lemmas, which are true as printed."""
+    return lemma(
+        number,
+        f"What the noise in {block} grows with",
+        (),
+        single(
+            f"squared local gradients in {block}, weighed as the growing noise weighs them",
+            rf"\sum_i\frac{{w_i^2}}{{\|a_i\|_1^2}}\sum_k[a_i^{{(k)}}]^2\mathbb E\|\nabla_{block}f_i\|^2",
+            expectation=RANDOM,
+        ),
+        "noisydrift is Lf^2 times the local drift in the same weights; Lf^2/mu = kappa Lf.",
+        (
+            Form(
+                "printed",
+                noisy_gradient_terms(block == "x"),
+                (*LEGAL, CURVATURE),
+                (JOINTLY_SMOOTH, HETEROGENEITY, STRONGLY_CONCAVE),
+            ),
+        ),
     )
 
 
-LEMMA_C_2 = lemma(
-    "C.2",
-    "Local drift with the ascent at a snapshot",
+LEMMA_B_7, LEMMA_B_8 = noisy_gradient("B.7", "x"), noisy_gradient("B.8", "y")
+LEMMA_B_9 = lemma(
+    "B.9",
+    "Local drift under the PL condition",
     (),
     DRIFT_MEASURE,
-    "Only the ascent needs a small step; concavity is not used.",
+    "Lemma B.4 where the weighted objective is mu-PL in y. The paper pays kappa for it, which is not needed: only "
+    "smoothness bounds the gradient in y by the dual gap.",
     two_forms(
-        (snapshot_drift_terms(ONE), snapshot_drift_terms(nu)),
         (
             (
-                *LEGAL,
-                Condition(
-                    etay,
-                    "<=",
-                    1 / (2 * Lf * MaxOverClients(notation.a1) * sqrt(2 * Max(1, betaL**2))),
-                    "the recursion",
-                    etay,
-                ),
+                *drift_terms(ONE)[:2],
+                Term("dual gap", 8 * kappa * Lf**3 * D * betaG**2 * (2 * etax**2 + etay**2) * gap),
             ),
-            (*LEGAL, recursion_cap(nu)),
+            drift_terms(nu),
         ),
-        (CONCAVE_PRINTED, CONCAVE_USED),
-        (
-            "the local noise in (65) is not orthogonal to the gradients after it",
-            "squares doubled where noise and gradients mix",
-        ),
+        tuple(form.conditions for form in LEMMA_B_4.forms),  # type: ignore[arg-type]
+        (with_pl(PRINTED), with_pl(USED)),
+        ("the local noise in (25) is not orthogonal to the gradients after it", "Lemma B.4, repaired, holds as it is"),
     ),
 )
 
-
-def ascent_forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tuple[Form, ...]:
-    """Lemma C.3, and Lemma C.5 under another hypothesis."""
-
-    def terms(nu: sp.Expr, drift: sp.Expr) -> tuple[Term, ...]:
-        return (
-            Term("restart", 4 * R / (Gammay * S)),
-            Term("noise", nu * Gammay * NOISE),
-            Term("local updates", drift * CONCAVE_DRIFT / Lf),
-        )
-
-    return two_forms(
-        (terms(ONE, Integer(4)), terms(nu, Rational(11, 4) * nu)),
-        ((*LEGAL, *ascent_conditions(ONE)), (*LEGAL, *ascent_conditions(nu), recursion_cap(nu))),
-        (printed, used),
-        (
-            "rests on (65); 4R needs a bound on the maximiser as well, which the paper does not assume",
-            "with the maximiser bounded too, and the cap of Lemma C.2",
-        ),
-    )
-
-
-STALE_GAP = Measure(
-    "average",
-    "rounds",
-    "dual gap of the weighted objective at the snapshot, over one block of S rounds",
-    r"\frac1S\sum_{t=sS}^{(s+1)S-1}\hat\delta_t",
-    OBJECTIVE,
-    RANDOM,
-)
-LEMMA_C_3 = lemma(
-    "C.3",
-    "The dual gap at a snapshot",
-    (),
-    STALE_GAP,
-    "The ascent restarts at every snapshot from a point at most 4R (squared) from the maximiser.",
-    ascent_forms(CONCAVE_PRINTED, CONCAVE_USED),
-)
-LEMMA_C_5 = lemma(
-    "C.5",
-    "The dual gap at a snapshot, one-point concave",
-    (),
-    STALE_GAP,
-    "The bound of Lemma C.3 at a maximiser common to all clients.",
-    ascent_forms(ONE_POINT_PRINTED, ONE_POINT_USED),
-)
-
-
-def stale_terms(lag: sp.Expr) -> tuple[Term, ...]:
-    """Lemma C.4 with this constant."""
-    return (Term("gap at the snapshot", staledual), Term("stale snapshot", lag * Gammax * Gx * (S - 1) * I_1))
-
-
-LEMMA_C_4 = lemma(
-    "C.4",
-    "The dual gap away from the snapshot",
-    ("73",),
-    Measure("average", "rounds", "dual gap of the weighted objective", r"\frac1T\sum_{t<T}\delta_t", OBJECTIVE, RANDOM),
-    "staledual is the mean over the rounds here.",
-    (
-        Form(
-            "printed",
-            stale_terms(Integer(2)),
-            LEGAL,
-            CONCAVE_USED,
-            note="true, although (63) is not: it counts a lag of S - 1 rounds, and half of that is the mean",
-        ),
-        Form(
-            "repaired",
-            stale_terms(sqrt(nu)),
-            LEGAL,
-            CONCAVE_USED,
-            note="the snapshot is (S - 1)/2 rounds old on average",
-        ),
-    ),
-)
-RESULTS = (
-    LEMMA_B_1,
-    LEMMA_B_3,
-    LEMMA_B_4,
-    LEMMA_B_5,
-    LEMMA_B_6,
-    LEMMA_C_1,
-    LEMMA_C_2,
-    LEMMA_C_3,
-    LEMMA_C_4,
-    LEMMA_C_5,
-)
+RESULTS = (LEMMA_B_1, LEMMA_B_2, LEMMA_B_3, LEMMA_B_4, LEMMA_B_5, LEMMA_B_6, LEMMA_B_7, LEMMA_B_8, LEMMA_B_9)

@@ -119,7 +119,11 @@ NOTATION = Notation(
         Quantity("D", "D", "max_i (|a_{i,-1}|_1^2 + betaL^2 |a_{i,-1}|_2^2)", "size_of_the_drift"),
         Quantity("E_w", "E_w", "n max_i w_i", "largest_relative_weight"),
         Quantity(
-            "nu", r"\nu", "price of noise and drift mixing: 1 if every client takes one step, else 2", "mixing_price"
+            "nu",
+            r"\nu",
+            "price of noise and drift mixing: 1 if every client takes one step, else 2",
+            "mixing_price",
+            Domain(1, 2, integer=True),
         ),
         Quantity("taubar", r"\bar\tau", "mean over clients of tau_i", "mean_local_steps", POSITIVE),
         # the objective that is meant, where the server weighs clients by w instead of p
@@ -190,6 +194,34 @@ NOTATION = Notation(
             r"H_{x,t}",
             "expected squared norm of the mean exact direction in x",
             "squared_direction",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "gradxsq",
+            r"\mathbb E\|\nabla_x\tilde F\|^2",
+            "expected squared gradient norm in x of the weighted objective at the start of the round",
+            "squared_descent_gradient_norm",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "noisysq",
+            r"\sum_i\frac{w_i^2}{\|a_i\|_1^2}\sum_k[a_i^{(k)}]^2\mathbb E\|\nabla_xf_i\|^2",
+            "what the growing noise in x sees of the local gradients: their squares with squared weights",
+            "squared_noisy_gradient",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "sampledrift",
+            r"L_f^2\sum_i\frac{w_i^2}{\|a_i\|_1}\sum_ka_i^{(k)}\Delta_i^{(t,k)}",
+            "local drift with the clients' weights squared, as sampling sees it",
+            "sampled_local_drift",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "noisydrift",
+            r"L_f^2\sum_i\frac{w_i^2}{\|a_i\|_1^2}\sum_k[a_i^{(k)}]^2\Delta_i^{(t,k)}",
+            "local drift with all weights squared, as the growing noise sees it",
+            "noisy_local_drift",
             dimension=GRADIENT**2,
         ),
     ]

@@ -65,8 +65,8 @@ def step_conditions(nu: sp.Expr, a: sp.Expr, g: sp.Expr) -> tuple[Condition, ...
         ),
         Condition(Gammax, "<=", Gammay / (156 * kappa**2), "(c): x moves slower than y follows", Gammax),
         Condition(g * Gammay * Lf * r * S_2, "<=", Integer(1), "(g): the drift's coefficient in (38)", Gammay),
-        Condition(etay, "<=", 1 / (16 * Lf * betaG * sqrt(nu * kappa * D)), "(f): local ascent drift", etay),
-        Condition(etax, "<=", 1 / (64 * kappa * Lf * betaG * sqrt(nu * D)), "(f): local descent drift", etax),
+        Condition(16 * etay * Lf * betaG * sqrt(nu * kappa * D), "<=", Integer(1), "(f): local ascent drift", etay),
+        Condition(64 * etax * kappa * Lf * betaG * sqrt(nu * D), "<=", Integer(1), "(f): local descent drift", etax),
         Condition(2 * nu * drift_step * a_m, "<=", Rational(1, 2), "(m): the recursion of Lemma B.4"),
     )
 

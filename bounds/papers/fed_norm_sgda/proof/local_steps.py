@@ -1,0 +1,202 @@
+# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
+# sympy types its operators as unions
+r"""How far a local model is after k steps, eq. (25), and the average over the local steps, eqs. (26) to (29).
+
+In either block $u=x_i^{(t,k)}-x^{(t)}=-\eta\,(e+\zeta)$ with $e=\sum_{j<k}a_i^{(j)}(k)\nabla f_{ij}$ and
+$\zeta=\sum_{j<k}a_i^{(j)}(k)\xi_{ij}$. (25) takes $\mathbb E\langle e,\zeta\rangle$ for 0; what holds costs a factor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+from sympy import Integer, Symbol
+
+from bounds.assumptions import MARTINGALE
+from bounds.audit.axioms import Assumed, Schema, Unfit
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import same
+from bounds.audit.rules import Combine
+from bounds.audit.steps import Proof, Setting, Step
+from bounds.audit.vectors import Atom, Vec, inner, square
+from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, LOCAL_MAP, SAMPLING
+from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4
+from bounds.papers.fed_norm_sgda.proof.axioms import NOISE, MixingPrice, NoiseGivenStart, scaled
+from bounds.papers.fed_norm_sgda.proof.letters import PAPER, C_w, betaL, nu, sigmaL
+
+STEP = Symbol("eta_b", nonnegative=True)  # the client's step size in the block
+SUM, SQUARES = Symbol("[sum_j a^(j)(k)]", nonnegative=True), Symbol("[sum_j a^(j)(k)^2]", nonnegative=True)
+OF_GRADIENTS = Symbol("[sum_j a^(j)(k) |grad f_ij|^2]", nonnegative=True)
+SQUARES_OF_GRADIENTS = Symbol("[sum_j a^(j)(k)^2 |grad f_ij|^2]", nonnegative=True)
+u, e, zeta, xi, G = (Vec.atom(name) for name in ("u", "e", "zeta", "xi", "G"))
+EACH = "for every client i, local step k <= tau_i and block"
+ATOMS = (
+    Atom("u", "point", 1, "the local model before step k, less the round's start, in one block"),
+    Atom("e", "gradient", 1, "sum_(j<k) a_i^(j)(k) G_j"),
+    Atom("zeta", "noise", 0, "sum_(j<k) a_i^(j)(k) xi_j, drawn after the round's start"),
+    Atom("xi", "noise", 0, "the noise of client i in this block of one local step"),
+    Atom("G", "gradient", 1, "the exact gradient of client i in this block at the local model of that step"),
+)
+SETTING = Setting(
+    "one client, its local model before step k, one block; expectation over all noise and sampling up to round t",
+    {atom.name: atom for atom in ATOMS},
+)
+
+
+@dataclass(frozen=True)
+class LocalMap(Schema):
+    r"""$u=-\eta(e+\zeta)$, eq. (12)."""
+
+    axiom: str = "the algorithm: its local map"
+    needs: tuple[str, ...] = (LOCAL_MAP.name,)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The squares of both sides."""
+        return Relation(square(u), sp.expand(STEP**2 * square(e + zeta)), "==")
+
+
+@dataclass(frozen=True)
+class NoiseOfSteps(Schema):
+    r"""$\mathbb E\|\zeta\|^2\le\sum_ja^{(j)}(k)^2(s+b\,\mathbb E\|G_j\|^2)$ where the premise shows
+    $\mathbb E\|\xi_j\|^2\le s+b\,\mathbb E\|G_j\|^2$.
+    """
+
+    axiom: str = "noise of different local steps is uncorrelated, having mean zero given the past"
+    needs: tuple[str, ...] = NOISE
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """Linear in the premise's bound."""
+        if len(premises) != 1 or not same(premises[0].left, square(xi)):
+            raise Unfit("the premise does not bound |xi|^2")
+        growth = sp.diff(premises[0].right, square(G))
+        level = sp.expand(premises[0].right - growth * square(G))
+        return Relation(square(zeta), SQUARES * level + growth * SQUARES_OF_GRADIENTS)
+
+
+@dataclass(frozen=True)
+class StepsCauchySchwarz(Schema):
+    r"""$\|\sum_ja^{(j)}(k)G_j\|^2\le\sum_ja^{(j)}(k)\,\sum_ja^{(j)}(k)\|G_j\|^2$ for nonnegative coefficients."""
+
+    axiom: str = ""
+    needs: tuple[str, ...] = (LOCAL_MAP.name,)
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """Of e, by its meaning."""
+        return Relation(square(e), SUM * OF_GRADIENTS)
+
+
+def local_bound(price: sp.Expr) -> sp.Expr:
+    """(25) at the price of noise and drift mixing; 1 as printed."""
+    noise = sigmaL**2 * SQUARES + betaL**2 * SQUARES_OF_GRADIENTS
+    return sp.expand(price * STEP**2 * (noise + SUM * OF_GRADIENTS))
+
+
+@dataclass(frozen=True)
+class OverLocalSteps(Schema):
+    r"""The average of (25) over clients and local steps:
+    $\sum_i\frac{w_i}{\|a_i\|_1}\sum_ka_i^{(k)}\mathbb E\|u\|^2\le p\,\eta^2(\sigma_L^2C_w+\|\sqrt\rho\,G\|^2)$.
+
+    With $0\le a^{(j)}(k)\le a^{(j)}$ for $j<k$ every sum over $j<k\le\tau-1$ is at most that over all but the last
+    step with the final coefficients: $\sum_ja^{(j)}(k)^2\le\|a_{-1}\|_2^2$ and $\sum_ja^{(j)}(k)\le\|a_{-1}\|_1$; and
+    $\beta_L^2[a^{(j)}]^2+\|a_{-1}\|_1a^{(j)}=\rho_j\,a^{(j)}/\|a\|_1$.
+
+    Args:
+        price: p.
+        step: eta.
+        moved: the local model in this block less the round's start, in the round's letters.
+        gradient: the exact local gradients in this block.
+    """
+
+    price: sp.Expr
+    step: sp.Expr
+    moved: Vec
+    gradient: Vec
+    axiom: str = "the coefficients of a local iterate are at most the final ones"
+    needs: tuple[str, ...] = (LOCAL_MAP.name, "growing-coefficients")
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The premise must be (25) at this price."""
+        bound = local_bound(self.price)
+        if len(premises) != 1 or not same(premises[0].left, square(u)) or not same(premises[0].right, bound):
+            raise Unfit("the premise is not (25) at this price")
+        right = self.price * self.step**2 * (sigmaL**2 * C_w + square(scaled("r", self.gradient)))
+        return Relation(square(self.moved), sp.expand(right))
+
+
+STEPS = (
+    Step(
+        "L1",
+        "the local map, eq. (12)",
+        Relation(square(u), sp.expand(STEP**2 * square(e + zeta)), "=="),
+        LocalMap(),
+        (LOCAL_MAP,),
+        EACH,
+    ),
+    Step(
+        "L2",
+        "the noise of one local step, Assumption 2 in this block",
+        Relation(square(xi), sigmaL**2 + betaL**2 * square(G)),
+        Assumed(square(xi), sigmaL**2 + betaL**2 * square(G), (BLOCK_NOISE.name,), "the noise of client i"),
+        (BLOCK_NOISE,),
+        EACH,
+    ),
+    Step(
+        "L3",
+        "noise of different local steps is uncorrelated",
+        Relation(square(zeta), SQUARES * sigmaL**2 + betaL**2 * SQUARES_OF_GRADIENTS),
+        NoiseOfSteps(),
+        ("L2", BLOCK_NOISE, MARTINGALE),
+        EACH,
+    ),
+    Step(
+        "L4",
+        "Cauchy-Schwarz over the local steps",
+        Relation(square(e), SUM * OF_GRADIENTS),
+        StepsCauchySchwarz(),
+        (LOCAL_MAP,),
+        EACH,
+    ),
+    Step(
+        "L5",
+        "noise and exact gradients mix, unless every client takes one step",
+        Relation((2 - nu) * inner(e, zeta), Integer(0), "=="),
+        MixingPrice("e", "zeta"),
+        (BLOCK_NOISE, MARTINGALE, SAMPLING),
+        EACH,
+    ),
+    Step(
+        "L6",
+        "at the price nu the two are separate",
+        Relation(square(e + zeta), nu * square(e) + nu * square(zeta)),
+        Combine((2,)),
+        ("L5",),
+        EACH,
+    ),
+    Step(
+        "25-repaired",
+        "(25) at the price nu",
+        Relation(square(u), local_bound(nu)),
+        Combine((1, STEP**2, nu * STEP**2, nu * STEP**2)),
+        ("L1", "L6", "L3", "L4"),
+        EACH,
+    ),
+    Step(
+        "L5-printed",
+        "(25) as printed: the noise is uncorrelated with the exact gradients, also the later ones",
+        Relation(inner(e, zeta), Integer(0), "=="),
+        NoiseGivenStart(zeta, e),
+        (BLOCK_NOISE, MARTINGALE, SAMPLING),
+        EACH,
+    ),
+    Step(
+        "25-printed",
+        "(25) as printed",
+        Relation(square(u), local_bound(Integer(1))),
+        Combine((1, 2 * STEP**2, STEP**2, STEP**2)),
+        ("L1", "L5-printed", "L3", "L4"),
+        EACH,
+    ),
+)
+LOCAL_PROOF = Proof(f"{PAPER}/local-steps", SETTING, STEPS, LEMMA_B_4, {})
