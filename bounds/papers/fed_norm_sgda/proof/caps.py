@@ -3,8 +3,8 @@
 r"""What the conditions (a), (b), (c), (f) and (g) of Theorem 1 say in letters, and what follows from them.
 
 With p the price of noise and drift mixing: $p\,\Gamma_yL_f\le\frac12$,
-$p\,\Gamma_y\kappa L_f\beta_G^2rS_1\le\frac1{32}$, $156\kappa^2\Gamma_x\le\Gamma_y$, $p\,\Gamma_yL_frS_2\le\frac14$, $p\,\theta_G\le\frac1{512\kappa^2}$ and
-$p\,\theta_\delta\le\frac9{256}\mu$.
+$p\,\Gamma_y\kappa L_f\beta_G^2rS_1\le\frac1{32}$, $156\kappa^2\Gamma_x\le\Gamma_y$,
+$p\,\Gamma_yL_frS_2\le\frac14$, $p\,\theta_G\le\frac1{512\kappa^2}$ and $p\,\theta_\delta\le\frac9{256}\mu$.
 """
 
 from __future__ import annotations
@@ -198,6 +198,8 @@ SHARED = (
         (CURVATURE,),
     ),
     Step("M", "in letters", Relation(M, 2 * kappa * L), Abbreviated(), ("M-spelled",)),
+    Step("M-low-spelled", "and at least 2 Lf", Relation(2 * L, (1 + kappa) * L), Combine(), (CURVATURE,)),
+    Step("M-low", "in letters", Relation(2 * L, M), Abbreviated(), ("M-low-spelled",)),
     Step("c-spelled", "the mean direction is not magnified", Relation(composites.c, ONE), Combine(), (SAMPLED,)),
     Step("c", "in letters", Relation(c, ONE), Abbreviated(), ("c-spelled", SAMPLED)),
 )

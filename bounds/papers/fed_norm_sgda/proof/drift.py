@@ -50,6 +50,7 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     y0,
 )
 from bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF, OverLocalSteps
+from bounds.papers.fed_norm_sgda.results import THEOREM_1
 from bounds.result import Condition
 
 ROUND = DIRECTIONS_PROOF.id
@@ -62,8 +63,8 @@ LARGEST_SUM = MaxOverClients(n.a1)
 
 @dataclass(frozen=True)
 class LargestRecursion(Schema):
-    r"""$\max_i\|a_i\|_1(\|a_{i,-1}\|_1+\beta_L^2\alpha)\le(1+\beta_L^2)\max_i\|a_i\|_1^2$: no coefficient is above their
-    sum.
+    r"""$\max_i\|a_i\|_1(\|a_{i,-1}\|_1+\beta_L^2\alpha)\le(1+\beta_L^2)\max_i\|a_i\|_1^2$, no coefficient being above
+    their sum.
     """
 
     axiom: str = "the coefficients are nonnegative, so that none is more than their sum"
@@ -120,8 +121,10 @@ def start(at: sp.Expr) -> sp.Expr:
     return STEPS_SQUARED * sigmaL**2 * C_w + 2 * D * at
 
 
-def joint_steps(suffix: str, price: sp.Expr, cap: str) -> Iterator[Step]:
-    """Both blocks together; at `cap` the drift's own part is at most a half."""
+def joint_steps(suffix: str, price: sp.Expr, source: str = "") -> Iterator[Step]:
+    """Both blocks together, from the steps that carry the suffix `source`; at (m) the drift's own part is at most a
+    half.
+    """
     gradients = etax**2 * square(IN_X.g) + etay**2 * square(IN_Y.g)
     own = 2 * a_m * STEPS_SQUARED * X
     yield Step(
@@ -129,7 +132,7 @@ def joint_steps(suffix: str, price: sp.Expr, cap: str) -> Iterator[Step]:
         "both blocks together",
         Relation(local_distance(), sp.expand(price * L**2 * (start(gradients) + own))),
         Combine((L**2, L**2, 2 * price * L**2 * a_m * etax**2, 2 * price * L**2 * a_m * etay**2)),
-        (f"30x{suffix}", f"30y{suffix}", f"{ROUND}/D1x", f"{ROUND}/D1y"),
+        (f"30x{source}", f"30y{source}", f"{ROUND}/D1x", f"{ROUND}/D1y"),
         EACH,
     )
     yield Step(
@@ -145,7 +148,7 @@ def joint_steps(suffix: str, price: sp.Expr, cap: str) -> Iterator[Step]:
         "(31): solved for the drift",
         Relation(X, sp.expand(2 * price * L**2 * start(gradients))),
         Combine((2, 2 * X)),
-        (f"30X{suffix}", cap),
+        (f"30X{suffix}", f"m{suffix}"),
         EACH,
     )
     at = etax**2 * (betaG**2 * IN_X.bound + sigmaG**2) + etay**2 * (betaG**2 * IN_Y.bound + sigmaG**2)
@@ -196,9 +199,11 @@ STEPS = (
     *block_steps(IN_X),
     *block_steps(IN_Y),
     *cap_steps("", nu, LEMMA_B_4.form("repaired").conditions[-1]),
-    *joint_steps("", nu, "m"),
+    *joint_steps("", nu),
     *printed_cap_steps(),
-    *joint_steps("-printed", Integer(1), "m-printed"),
+    *joint_steps("-printed", Integer(1), "-printed"),
+    *cap_steps("-explicit", Integer(1), THEOREM_1.form("explicit").conditions[-1]),
+    *joint_steps("-explicit", Integer(1), "-printed"),
 )
 ENDS = {"printed": "B.4-printed", "repaired": "B.4"}
 DRIFT_PROOF = Proof(f"{PAPER}/lemma-b.4", DESCENT_SETTING, STEPS, LEMMA_B_4, ENDS, X, TO_LETTERS)
