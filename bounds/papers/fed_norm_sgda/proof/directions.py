@@ -80,7 +80,7 @@ class Block:
 
     Args:
         name: "x" or "y".
-        at_start: the step of Lemma B.6's proof that bounds the squared gradient of F~ there.
+        at_start: the step that bounds the squared gradient of F~ there.
         bound: that bound.
     """
 
@@ -95,8 +95,8 @@ class Block:
         return Vec.atom(f"{letter}{self.name}")
 
 
-IN_X = Block("x", "B6", 2 * G + 4 * kappa * L * DELTA)
-IN_Y = Block("y", "B6y", 2 * L * DELTA)
+IN_X = Block("x", f"{AWAY_PROOF.id}/B6", 2 * G + 4 * kappa * L * DELTA)
+IN_Y = Block("y", f"{AWAY_PROOF.id}/B6y", 2 * L * DELTA)
 
 
 def shared_steps() -> Iterator[Step]:
@@ -114,38 +114,43 @@ def shared_steps() -> Iterator[Step]:
     yield Step("D1", "in both blocks together at most X_t", Relation(both, X), Abbreviated(), ("D1a",), EACH)
     for b in (IN_X, IN_Y):
         yield Step(f"D1{b.name}", f"in {b.name} alone", Relation(square(b.G - b.g), X), Combine((1,)), ("D1",), EACH)
-        yield Step(
-            f"D2{b.name}",
-            "Jensen over the local steps",
-            Relation(square(b.h - b.g), square(b.G - b.g)),
-            StepMean(b.G - b.g),
-            (),
-            EACH,
-        )
-        yield Step(
-            f"D3{b.name}",
-            "Jensen over the clients",
-            Relation(square(b.H - b.F), square(b.h - b.g)),
-            WeightedMean(b.h - b.g),
-            ("S0",),
-            EACH,
-        )
-        yield Step(
-            f"D4{b.name}",
-            "the mean exact direction is within the drift of the gradient",
-            Relation(square(b.H - b.F), X),
-            Combine((1, 1, 1)),
-            (f"D3{b.name}", f"D2{b.name}", f"D1{b.name}"),
-            EACH,
-        )
-        yield Step(
-            f"A3{b.name}",
-            "Assumption 3 at the round's start",
-            Relation(square(b.g), betaG**2 * square(b.F) + sigmaG**2),
-            Assumed(square(b.g), betaG**2 * square(b.F) + sigmaG**2, (HETEROGENEITY.name,), "at (x_t, y_t)"),
-            (HETEROGENEITY,),
-            EACH,
-        )
+        yield from start_steps(b)
+
+
+def start_steps(b: Block) -> Iterator[Step]:
+    """Means over the local steps and over the clients, and Assumption 3, at the round's start."""
+    yield Step(
+        f"D2{b.name}",
+        "Jensen over the local steps",
+        Relation(square(b.h - b.g), square(b.G - b.g)),
+        StepMean(b.G - b.g),
+        (),
+        EACH,
+    )
+    yield Step(
+        f"D3{b.name}",
+        "Jensen over the clients",
+        Relation(square(b.H - b.F), square(b.h - b.g)),
+        WeightedMean(b.h - b.g),
+        ("S0",),
+        EACH,
+    )
+    yield Step(
+        f"D4{b.name}",
+        "the mean exact direction is within the drift of the gradient",
+        Relation(square(b.H - b.F), X),
+        Combine((1, 1, 1)),
+        (f"D3{b.name}", f"D2{b.name}", f"D1{b.name}"),
+        EACH,
+    )
+    yield Step(
+        f"A3{b.name}",
+        "Assumption 3 at the round's start",
+        Relation(square(b.g), betaG**2 * square(b.F) + sigmaG**2),
+        Assumed(square(b.g), betaG**2 * square(b.F) + sigmaG**2, (HETEROGENEITY.name,), "at (x_t, y_t)"),
+        (HETEROGENEITY,),
+        EACH,
+    )
 
 
 def sample_steps(b: Block) -> Iterator[Step]:
@@ -285,7 +290,7 @@ def end_steps(b: Block) -> Iterator[Step]:
         + 2 * r * (d * W + betaL**2 * Q) * (betaG**2 * b.bound + sigmaG**2)
     )
     multipliers = (r * d, r * betaL**2, 2 * r * (d * W + betaL**2 * Q), 2 * r * (d * W + betaL**2 * Q) * betaG**2)
-    premises = (f"21{x}", f"a4{x}", f"A3{x}", f"{AWAY_PROOF.id}/{b.at_start}")
+    premises = (f"21{x}", f"a4{x}", f"A3{x}", b.at_start)
     for suffix, price in (("", nu), ("-printed", ONE_PRICE)):
         yield Step(
             f"{equation}-spelled{suffix}",
@@ -364,7 +369,7 @@ def noisy_steps() -> Iterator[Step]:
             f"Lemma {name}",
             Relation(square(scaled("a", b.G)), sp.expand(bound)),
             Combine((1, 2, 2, 2 * Q, 2 * Q * betaG**2)),
-            (f"a1{b.name}", "a-drift", f"a3{b.name}", f"A3{b.name}", f"{AWAY_PROOF.id}/{b.at_start}"),
+            (f"a1{b.name}", "a-drift", f"a3{b.name}", f"A3{b.name}", b.at_start),
             EACH,
         )
 

@@ -1,0 +1,160 @@
+# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
+# sympy types its operators as unions
+r"""Lemma C.1: one round of descent of the Moreau envelope, eqs. (60) to (64)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sympy as sp
+from sympy import Integer, Symbol
+
+from bounds.assumptions import MARTINGALE
+from bounds.audit.axioms import Schema
+from bounds.audit.claim import Relation
+from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
+from bounds.audit.steps import Proof, Setting, Step
+from bounds.audit.vectors import Vec, inner, square
+from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, JOINTLY_SMOOTH, SAMPLING
+from bounds.papers.fed_norm_sgda.composites import SIMPLEX
+from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1
+from bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothFall
+from bounds.papers.fed_norm_sgda.proof.descent import MOVE
+from bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X
+from bounds.papers.fed_norm_sgda.proof.letters import DELTA, PAPER, Gammax, L, X, nu, x0
+from bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SETTING, SNAPSHOT_PROOF, TO_OWN
+
+xb = Vec.atom("xb")
+AWAY = xb - x0  # from x_t to its proximal point
+ENVELOPE_DECREASE = Symbol("[Moreau envelope at x_t less at x_{t+1}]", real=True)
+FALL = Symbol("[F~(x_t, y_t) - F~(xb, y_t)]", real=True)
+AT_PROX = Symbol("[Phi~(xb) - F~(xb, y_t)]", nonnegative=True)
+TO_PROX = Symbol("[Phi~(x_t) - Phi~(xb)]", real=True)
+GRADIENT = Symbol("[|grad of the Moreau envelope at x_t|^2]", nonnegative=True)
+HERE = Setting(
+    SETTING.bracket,
+    SETTING.atoms,
+    letters={**SETTING.letters, FALL: TO_PROX + AT_PROX - DELTA, GRADIENT: 4 * L**2 * square(AWAY)},
+)
+STALE = SNAPSHOT_PROOF.id
+
+
+@dataclass(frozen=True)
+class OldProximalPoint(Schema):
+    r"""$\tilde\Phi_{1/2L}(x_{t+1})-\tilde\Phi_{1/2L}(x_t)\le L\|\bar x-x_{t+1}\|^2-L\|\bar x-x_t\|^2$ for the proximal
+    point $\bar x$ at $x_t$.
+    """
+
+    axiom: str = "the Moreau envelope is a minimum, attained at the proximal point; the server's step"
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
+        """Of xb, by its meaning."""
+        return Relation(-ENVELOPE_DECREASE, sp.expand(L * square(AWAY - MOVE) - L * square(AWAY)))
+
+
+@dataclass(frozen=True)
+class ProximalPoint(Schema):
+    r"""$L\|\bar x-x_t\|^2\le\tilde\Phi(x_t)-\tilde\Phi(\bar x)$, because $\bar x$ minimises
+    $\tilde\Phi+L\|\cdot-x_t\|^2$.
+    """
+
+    axiom: str = "the proximal point is a minimiser"
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
+        """Of xb, by its meaning."""
+        return Relation(sp.expand(L * square(AWAY)), TO_PROX)
+
+
+def steps() -> Iterator[Step]:
+    """From the proximal point at x_t to one round."""
+    yield Step("S0", "the weights are a mean", ON_THE_SIMPLEX, Stated(), (SIMPLEX,))
+    yield Step(
+        "60",
+        "(60): the old proximal point at the new x",
+        Relation(-ENVELOPE_DECREASE, sp.expand(L * square(AWAY - MOVE) - L * square(AWAY))),
+        OldProximalPoint(),
+        (),
+        EACH,
+    )
+    yield Step(
+        "61-sample",
+        "the sample averaged out",
+        Relation(inner(IN_X.s, AWAY), inner(IN_X.H, AWAY), "=="),
+        SampleMean("sx", AWAY),
+        (SAMPLING,),
+        EACH,
+    )
+    yield Step(
+        "61-noise",
+        "the noise averaged out",
+        Relation(inner(IN_X.n, AWAY), Integer(0), "=="),
+        NoiseGivenStart(IN_X.n, AWAY),
+        (BLOCK_NOISE, MARTINGALE, SAMPLING),
+        EACH,
+    )
+    yield Step(
+        "64a",
+        "F~ is Lf-smooth in x",
+        Relation(FALL, sp.expand(-inner(IN_X.F, AWAY) + L / 2 * square(AWAY))),
+        SmoothFall("Fx", AWAY, FALL),
+        ("S0", JOINTLY_SMOOTH),
+        EACH,
+    )
+    yield Step(
+        "64b",
+        "the dual gap at x_t in two parts",
+        Relation(TO_PROX + AT_PROX - DELTA, sp.expand(-inner(IN_X.F, AWAY) + L / 2 * square(AWAY))),
+        Abbreviated(),
+        ("64a",),
+        EACH,
+    )
+    yield Step("64c", "the proximal point", Relation(sp.expand(L * square(AWAY)), TO_PROX), ProximalPoint(), (), EACH)
+    yield Step(
+        "64",
+        "(64): towards the proximal point F~ falls",
+        Relation(inner(AWAY, IN_X.F), sp.expand(DELTA - L / 2 * square(AWAY))),
+        Combine((1, 1)),
+        ("64b", "64c"),
+        EACH,
+    )
+    yield Step(
+        "62",
+        "(62): Young for what the local models change",
+        Relation(inner(AWAY, IN_X.H - IN_X.F), sp.expand(L / 4 * square(AWAY) + square(IN_X.H - IN_X.F) / L)),
+        Gram(),
+        (),
+        EACH,
+    )
+    for suffix, price in (("", nu), ("-printed", Integer(1))):
+        bound = price * Gammax**2 * L * I_1_SQUARED + 2 * Gammax * (X + L * DELTA)
+        yield Step(
+            f"C.1{suffix}-spelled",
+            "Lemma C.1" + (" as printed" if suffix else " at the price nu"),
+            Relation(-ENVELOPE_DECREASE, sp.expand(bound - Gammax * L**2 / 2 * square(AWAY))),
+            Combine((1, 2 * Gammax * L, 2 * Gammax * L, 2 * Gammax * L, 2 * Gammax * L, 2 * Gammax, Gammax**2 * L)),
+            ("60", "61-sample", "61-noise", "64", "62", f"{STALE}/D4x", f"{STALE}/63{suffix}"),
+            EACH,
+        )
+        yield Step(
+            f"C.1{suffix}",
+            "the gradient of the Moreau envelope is 2 Lf times the way to the proximal point",
+            Relation(-ENVELOPE_DECREASE, sp.expand(bound - Gammax / 8 * GRADIENT)),
+            Abbreviated(),
+            (f"C.1{suffix}-spelled",),
+            EACH,
+        )
+
+
+MOREAU_PROOF = Proof(
+    f"{PAPER}/lemma-c.1",
+    HERE,
+    tuple(steps()),
+    LEMMA_C_1,
+    {"printed": "C.1-printed", "repaired": "C.1"},
+    -ENVELOPE_DECREASE,
+    {**TO_OWN, GRADIENT: n.gradsq},
+)
