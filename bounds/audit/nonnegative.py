@@ -72,6 +72,8 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
     expression, system = _plain(expression, facts)
     if expression.is_zero:
         return Finding(True, "identity", "both sides are equal")
+    if expression in system.facts:
+        return Finding(True, "fact", "one of the facts")
     symbols = sorted({s for e in (expression, *system.facts) for s in e.free_symbols}, key=str)
     values = _substitution(system.facts, symbols)
     try:
@@ -117,7 +119,7 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
         stands[symbol] = part
         everything = [e.xreplace({part: symbol}) for e in everything]
         apart = [symbol - a if isinstance(part, sp.Max) else a - symbol for a in part.args]
-        everything += [*apart, -sp.Mul(*apart)]  # it is one of them
+        everything += [*apart, *([-sp.Mul(*apart)] if len(apart) == 2 else [])]  # it is one of the two
     for part in sorted({a for e in everything for a in e.atoms(sp.floor)}, key=str):
         inside = part.args[0]
         known = [Relation(sp.S.Zero, e) for e in everything[1:] if not e.has(sp.floor)]

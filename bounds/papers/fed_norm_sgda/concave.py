@@ -179,6 +179,16 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             derived=DERIVED,
             note="the same chain, the gap at the snapshot keeping 69/64 of its factor",
         ),
+        Form(
+            "sharp:any-T",
+            concave_terms(
+                Integer(8), 8 * nu, 16 * sqrt(nu), 72 / KEPT * (1 + S / T), 18 * nu / KEPT, TIGHT_DRIFT * nu, Integer(2)
+            ),
+            (*LEGAL, *ascent_conditions(nu), recursion_cap(nu)),
+            used,
+            derived=DERIVED,
+            note="where S need not divide T: the last block, which may be shorter, costs one more restart",
+        ),
     )
 
 

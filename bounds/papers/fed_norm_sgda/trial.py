@@ -1,15 +1,33 @@
-"""What this paper brings to trial besides its results: what it says that is false, and what holds instead."""
+"""What this paper brings to trial besides its results: proofs, limits, and what it says that is false or leaves
+unsaid.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bounds.audit.claim import Claim
+from bounds.assumptions import BOUNDED_BELOW
+from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.refutations import errata_claims
+from bounds.audit.steps import Unstated
+from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_MAXIMISER, GROWING
+from bounds.papers.fed_norm_sgda.concave import THEOREM_4
+from bounds.papers.fed_norm_sgda.proof import PROOFS
+from bounds.papers.fed_norm_sgda.results import THEOREM_1
 
 PAPER = "fed-norm-sgda"
+UNSTATED = (
+    (THEOREM_1, BLOCK_NOISE, f"{PAPER}/erratum/noise-bounded-as-a-whole"),
+    (THEOREM_1, GROWING, f"{PAPER}/erratum/shrinking-local-coefficients"),
+    (THEOREM_1, BOUNDED_BELOW, ""),
+    (THEOREM_4, BOUNDED_MAXIMISER, f"{PAPER}/erratum/radius-of-the-iterates-only"),
+)
 
 
 def claims() -> Iterator[Claim]:
-    """The errata with their repairs, what they lead to, and the wording."""
+    """The steps of every proof, what the proofs need unsaid, the errata with their repairs, and the wording."""
+    for proof in PROOFS:
+        yield from proof.claims()
+    for result, assumption, erratum in UNSTATED:
+        yield Unstated(ResultForm(result, result.form("repaired")), assumption, erratum).claim()
     yield from errata_claims(PAPER)

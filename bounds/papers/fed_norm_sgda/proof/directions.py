@@ -23,7 +23,7 @@ from bounds.audit.steps import Proof, Step
 from bounds.audit.vectors import Vec, inner, square
 from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, JOINTLY_SMOOTH, SAMPLING
 from bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2
+from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_7, LEMMA_B_8
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.papers.fed_norm_sgda.proof.axioms import (
     ON_THE_SIMPLEX,
@@ -68,6 +68,7 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     sigmaG,
     sigmaL,
 )
+from bounds.result import Result
 
 ONE_PRICE = Integer(1)
 EACH = "for every round t"
@@ -359,21 +360,6 @@ def distance_steps(prefix: str, letter: sp.Symbol) -> Iterator[Step]:
     yield Step(name, "abbreviated", Relation(both, letter), Abbreviated(), (f"{name}a",), EACH)
 
 
-def noisy_steps() -> Iterator[Step]:
-    """Lemmas B.7 and B.8."""
-    yield from distance_steps("a", A_DRIFT)
-    for b, name in ((IN_X, "B.7"), (IN_Y, "B.8")):
-        bound = 2 * A_DRIFT + 2 * Q * (sigmaG**2 + betaG**2 * b.bound)
-        yield Step(
-            name,
-            f"Lemma {name}",
-            Relation(square(scaled("a", b.G)), sp.expand(bound)),
-            Combine((1, 2, 2, 2 * Q, 2 * Q * betaG**2)),
-            (f"a1{b.name}", "a-drift", f"a3{b.name}", f"A3{b.name}", b.at_start),
-            EACH,
-        )
-
-
 STEPS = (
     *shared_steps(),
     *(step for b in (IN_X, IN_Y) for part in (sample_steps, gradient_steps, end_steps) for step in part(b)),
@@ -394,3 +380,24 @@ ENDS = {"printed": "14-printed", "repaired": "14"}
 DIRECTIONS_PROOF = Proof(
     f"{PAPER}/lemma-b.2", DESCENT_SETTING, STEPS, LEMMA_B_2, ENDS, square(IN_X.s + IN_X.n), TO_LETTERS
 )
+
+
+def noisy_proof(b: Block, lemma: Result, drift: str) -> Proof:
+    """Lemma B.7 or B.8, with the drift in the noise's weights from the step `drift`, or from its own."""
+    x, home = b.name, DIRECTIONS_PROOF.id
+    bound = 2 * A_DRIFT + 2 * Q * (sigmaG**2 + betaG**2 * b.bound)
+    end = Step(
+        lemma.source.number,
+        lemma.source.number,
+        Relation(square(scaled("a", b.G)), sp.expand(bound)),
+        Combine((1, 2, 2, 2 * Q, 2 * Q * betaG**2)),
+        (f"{home}/a1{x}", drift or "a-drift", f"{home}/a3{x}", f"{home}/A3{x}", b.at_start),
+        EACH,
+    )
+    steps = (*(() if drift else distance_steps("a", A_DRIFT)), end)
+    left = square(scaled("a", b.G))
+    return Proof(lemma.key, DESCENT_SETTING, steps, lemma, {"printed": end.id}, left, TO_LETTERS)
+
+
+NOISY_X = noisy_proof(IN_X, LEMMA_B_7, "")
+NOISY_PROOFS = (NOISY_X, noisy_proof(IN_Y, LEMMA_B_8, f"{NOISY_X.id}/a-drift"))

@@ -16,6 +16,7 @@ from sympy import sqrt
 from bounds.audit.axioms import Assumed, Schema, Unfit
 from bounds.audit.claim import Relation
 from bounds.audit.nonnegative import same
+from bounds.audit.participation_rules import Triangle
 from bounds.audit.rules import Combine, Stated
 from bounds.audit.steps import Proof, Setting, Step, measure_symbol
 from bounds.audit.vectors import Atom, Vec, square
@@ -177,6 +178,14 @@ AWAY_STEPS = (
         ("B6a", "B6b"),
         ROUND,
     ),
+    Step(
+        "B6c-turned",
+        "the same, turned",
+        Relation(square(Fx - Phi), 2 * kappa * L * DELTA),
+        Combine((1,)),
+        ("B6c",),
+        ROUND,
+    ),
     Step("B6", "Lemma B.6", Relation(square(Fx), 2 * G + 4 * kappa * L * DELTA), Combine((2,)), ("B6c",), ROUND),
     Step(
         "B6y",
@@ -194,8 +203,23 @@ AWAY_STEPS = (
         (STRONGLY_CONCAVE,),
         ROUND,
     ),
+    Step("B6g", "a letter for a square", Relation(square(Phi), G), Combine(), (), ROUND),
+    Step(
+        "B6-sharp",
+        "Lemma B.6 by the triangle inequality",
+        Relation(square(Fx), (sqrt(G) + sqrt(2 * kappa * L * DELTA)) ** 2),
+        Triangle(Phi, Fx - Phi, (sqrt(G), sqrt(2 * kappa * L * DELTA))),
+        ("B6g", "B6c-turned"),
+        ROUND,
+    ),
 )
 TO_LETTERS = {G: n.gradsq, DELTA: n.gap}
 AWAY_PROOF = Proof(
-    f"{PAPER}/lemma-b.6", DESCENT_SETTING, AWAY_STEPS, LEMMA_B_6, {"printed": "B6"}, square(Fx), TO_LETTERS
+    f"{PAPER}/lemma-b.6",
+    DESCENT_SETTING,
+    AWAY_STEPS,
+    LEMMA_B_6,
+    {"printed": "B6", "sharp": "B6-sharp"},
+    square(Fx),
+    TO_LETTERS,
 )

@@ -1,6 +1,6 @@
 # pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
 # sympy types its operators as unions
-r"""Lemmas C.3, C.4 and C.5: the dual gap at the snapshot over a block of rounds, and away from it, eqs. (69) to (73)."""
+r"""Lemmas C.3 and C.5: the dual gap at the snapshot over a block of rounds, eqs. (69) to (72)."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ CLIMB = Gammay * (IN_SNAPSHOT.s + IN_SNAPSHOT.n)
 
 @dataclass(frozen=True)
 class CommonMean(Schema):
-    r"""$\sum_iw_i\frac1{\|a_i\|_1}\sum_ka_i^{(k)}\langle u_{ik},v\rangle=\langle\sum_iw_ih_i,v\rangle$ for v that is the
-    same for all clients and local steps.
+    r"""$\sum_iw_i\frac1{\|a_i\|_1}\sum_ka_i^{(k)}\langle u_{ik},v\rangle=\langle\sum_iw_ih_i,v\rangle$ for v that is
+    the same for all clients and local steps.
 
     Args:
         each: u; the means over steps and clients come from the atoms.

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
-from sympy import Integer, Rational, Symbol, floor, sqrt
+from sympy import Integer, Symbol, floor, sqrt
 
 from bounds.assumptions import BOUNDED_BELOW
 from bounds.audit.axioms import Assumed, Schema, Unfit
@@ -21,14 +21,14 @@ from bounds.audit.steps import Proof, Setting, Step, measure_symbol
 from bounds.audit.vectors import square
 from bounds.papers.fed_norm_sgda.assumptions import LIPSCHITZ
 from bounds.papers.fed_norm_sgda.composites import WHOLE_BLOCKS
-from bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4
+from bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4, TIGHT_DRIFT
 from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_4
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X
-from bounds.papers.fed_norm_sgda.proof.letters import DELTA, Gammax, Gammay, Gx, L, N, X, nu
+from bounds.papers.fed_norm_sgda.proof.letters import DELTA, Gammax, Gammay, Gx, L, N, nu
 from bounds.papers.fed_norm_sgda.proof.moreau import ENVELOPE_DECREASE, GRADIENT, MOREAU_PROOF
 from bounds.papers.fed_norm_sgda.proof.moreau import HERE as MOREAU_SETTING
-from bounds.papers.fed_norm_sgda.proof.restart import KEPT, ONE_POINT_PROOF, RESTART_PROOF
+from bounds.papers.fed_norm_sgda.proof.restart import APPROACH, FIRST, KEPT, ONE_POINT_PROOF, RESTART_PROOF
 from bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SNAPSHOT_PROOF, STALE, TO_OWN, V_C
 
 SNAPSHOT, RESTART = SNAPSHOT_PROOF.id, RESTART_PROOF.id
@@ -93,6 +93,29 @@ class OverBlocks(Schema):
         if "snapshot, over one block" not in str(block.left):
             raise Unfit(f"{block.left} is not the average over one block")
         return Relation(STALE_MEAN, block.right)
+
+
+@dataclass(frozen=True)
+class OverUnequalBlocks(Schema):
+    r"""Blocks of S rounds, the last of which may be shorter: at most $\frac TS+1$ of them, each telescoping by itself.
+
+    If $\hat\delta_t\le c\,(D_t-D_{t+1})+b$ in each round and $D\le4R$ at the start of each block, the average over T
+    rounds is at most $4Rc\,(\frac1S+\frac1T)+b$.
+    """
+
+    axiom: str = "a squared distance is never negative; a block starts every S rounds, from the first on"
+    needs: tuple[str, ...] = ()
+
+    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
+        """The premises are the inequality of one round, and the start of a block."""
+        each, start, *others = premises
+        factor = sp.diff(each.right, APPROACH)
+        if others or each.left != STALE or start.left != FIRST or factor.has(APPROACH) or not factor.is_positive:
+            raise Unfit("the premises are not the inequality of one round and the start of a block")
+        rest = sp.expand(each.right - factor * APPROACH)
+        if any(str(s).startswith(("[", "<")) for s in rest.free_symbols | start.right.free_symbols):
+            raise Unfit(f"{rest} differs between the rounds")
+        return Relation(STALE_MEAN, factor * start.right * (1 / n.S + 1 / n.T) + rest)
 
 
 def lag_steps() -> Iterator[Step]:
@@ -190,12 +213,13 @@ def bound(price: sp.Expr, stale: sp.Expr, kept: sp.Expr, local: sp.Expr) -> sp.E
 def end_steps(source: str, home: str) -> Iterator[Step]:
     """(48), with the gap at the snapshots from Lemma C.3 or C.5."""
     yield Step("S|T", "whole blocks", Relation(WHOLE_BLOCKS.left, WHOLE_BLOCKS.right, "=="), Stated(), (WHOLE_BLOCKS,))
+    yield from unequal_steps(source, home)
     rows = (
-        ("", nu, f"{home}73", bound(nu, 16 * sqrt(nu), ONE, Integer(82))),
-        ("-sharp", nu, f"{home}73", bound(nu, 16 * sqrt(nu), KEPT, TIGHT_DRIFT)),
-        ("-printed", ONE, f"{home}73-lag", bound(ONE, Integer(32), ONE, Integer(104))),
+        ("", f"{home}73", bound(nu, 16 * sqrt(nu), ONE, Integer(82))),
+        ("-sharp", f"{home}73", bound(nu, 16 * sqrt(nu), KEPT, TIGHT_DRIFT)),
+        ("-printed", f"{home}73-lag", bound(ONE, Integer(32), ONE, Integer(104))),
     )
-    for suffix, price, lag, end in rows:
+    for suffix, lag, end in rows:
         plain = suffix.replace("-sharp", "")
         block = _conclusion(source, f"C.3{suffix}")
         yield Step(
@@ -205,7 +229,6 @@ def end_steps(source: str, home: str) -> Iterator[Step]:
             OverBlocks(),
             (f"{source}/C.3{suffix}", "S|T"),
         )
-        assert price
         yield Step(
             f"48{suffix}",
             "(48)" + (" with the constants of the paper's own proof" if suffix == "-printed" else ""),
@@ -215,7 +238,26 @@ def end_steps(source: str, home: str) -> Iterator[Step]:
         )
 
 
-TIGHT_DRIFT = 32 + 18 * Rational(11, 4) / KEPT
+def unequal_steps(source: str, home: str) -> Iterator[Step]:
+    """(48) where S need not divide T."""
+    each = _conclusion(source, "C.3-round-sharp").right
+    rest = sp.expand(each - sp.diff(each, APPROACH) * APPROACH)
+    restart = 4 * n.R / (KEPT * Gammay) * (1 / n.S + 1 / n.T)
+    yield Step(
+        "blocks-unequal",
+        "the average over all rounds, the last block being shorter",
+        Relation(STALE_MEAN, sp.expand(restart + rest)),
+        OverUnequalBlocks(),
+        (f"{source}/C.3-round-sharp", f"{RESTART}/4R"),
+    )
+    end = bound(nu, 16 * sqrt(nu), KEPT, TIGHT_DRIFT) + 72 * L * n.R / (KEPT * Gammay * n.T)
+    yield Step(
+        "48-unequal",
+        "(48) for any number of rounds",
+        Relation(ENVELOPE_MEAN, sp.expand(end)),
+        Combine((1, 16 * L, 18 * L)),
+        (f"{home}49-average", f"{home}73", "blocks-unequal"),
+    )
 
 
 def _conclusion(proof: str, name: str) -> Relation:
@@ -246,7 +288,7 @@ def lag_links() -> Iterator[Step]:
     )
 
 
-ENDS = {"explicit": "48-printed", "repaired": "48", "sharp": "48-sharp"}
+ENDS = {"explicit": "48-printed", "repaired": "48", "sharp": "48-sharp", "sharp:any-T": "48-unequal"}
 THEOREM_4_PROOF = Proof(THEOREM_4.key, SETTING, tuple(theorem_4_steps()), THEOREM_4, ENDS, substitute=TO_OWN)
 THEOREM_3_PROOF = Proof(
     THEOREM_3.key,
@@ -256,4 +298,3 @@ THEOREM_3_PROOF = Proof(
     ENDS,
     substitute=TO_OWN,
 )
-assert X
