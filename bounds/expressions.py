@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import cast
+from typing import Any, cast
 
 import sympy as sp
 
@@ -24,7 +24,7 @@ def symbol_names(*expressions: sp.Expr) -> set[str]:
     return {str(symbol) for expression in expressions for symbol in expression.free_symbols}
 
 
-def substituted(expression: sp.Expr, steps: Mapping[sp.Symbol, sp.Expr]) -> sp.Expr:
+def substituted(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
     """The expression with these symbols replaced, all at once."""
     return cast("sp.Expr", expression.subs(list(steps.items()), simultaneous=True)) if steps else expression
 

@@ -306,6 +306,27 @@ def exponent(expression: sp.Expr, symbol: sp.Symbol) -> Fraction | None:
     return max((min(v[0] for v in least) for least in growth), default=None)
 
 
+def growth_exponents(expression: sp.Expr, symbols: Sequence[sp.Symbol]) -> list[list[Fraction]]:
+    """The exponents of each part of a sum of products in these letters; nothing for zero.
+
+    Raises:
+        FedboundsError: the order cannot be told, or it is a minimum.
+
+    Example:
+        >>> T, eta = sp.symbols("T eta", positive=True)
+        >>> growth_exponents(1 / (eta * T) + 3 * sp.sqrt(eta), [T, eta])
+        [[Fraction(-1, 1), Fraction(-1, 1)], [Fraction(0, 1), Fraction(1, 2)]]
+    """
+    order = _Order(symbols, [tuple(Fraction(int(i == j)) for j in range(len(symbols))) for i in range(len(symbols))])
+    try:
+        growth = order.growth(expression)
+    except _Unknown as unknown:
+        raise FedboundsError(f"the order of {expression} cannot be told: {unknown}") from None
+    if order.atoms or any(len(least) != 1 for least in growth):
+        raise FedboundsError(f"the order of {expression} cannot be told: it is no sum of products")
+    return sorted(list(order.padded(least[0])) for least in growth)
+
+
 def term_exponents(
     form: Form, symbol: sp.Symbol, steps: Mapping[sp.Symbol, sp.Expr] | None = None
 ) -> dict[str, Fraction]:

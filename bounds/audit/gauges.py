@@ -61,6 +61,17 @@ GAUGES: Mapping[str, tuple[int, int]] = {
     "stale_dual_gap": (1, 0),
     "local_drift": (2, -2),
     "squared_direction": (2, -2),
+    "squared_descent_gradient_norm": (2, -2),
+    "squared_noisy_gradient": (2, -2),
+    "sampled_local_drift": (2, -2),
+    "noisy_local_drift": (2, -2),
+    "first_square": (2, -2),
+    "second_square": (2, -2),
+    "squares": (2, -2),
+    "excess": (1, 0),
+    "squared_distance": (0, 2),
+    "slope_along": (1, 0),
+    "bregman_distance": (1, 0),
 }
 GAUGE_NAMES = ("f -> a f", "x -> b x")
 DIGITS, POINTS, ATTEMPTS, TOLERANCE = 30, 2, 20, sp.Rational(1, 10**20)

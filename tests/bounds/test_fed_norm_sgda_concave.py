@@ -21,7 +21,7 @@ STEPS = ("Gammax", "Gammay", "etax", "etay", "S")
 def twin(form, c):
     """Value and both sides of every condition with plain floats, from the vectors of coefficients (1, ..., 1)."""
     tau, w, n, P, bL = np.asarray(c["tau"]), np.asarray(c["w"]), len(c["tau"]), c["P"], c["betaL"]
-    nu = 2 if form == "repaired" and tau.max() > 1 else 1
+    nu = 2 if form in ("repaired", "sharp") and tau.max() > 1 else 1
     r, d = n / P, 0.0 if n == 1 else (n - P) / (n - 1)
     share = 1.0 if n == 1 else (P - 1) / (n - 1)
     Z, Q, K, W = np.sum(w**2 / tau), np.max(w / tau), np.max(w / tau), w.max()
@@ -44,8 +44,11 @@ def twin(form, c):
     sides += [(4 * nu * L**2 * c["etay"] ** 2 * np.max(tau * (tau - 1 + bL**2)), 1), (T % S, 0)]
     if form == "explicit":
         return 8 * gap + 8 * x * L * I1**2 + 32 * lag + 72 * restart + 18 * L * y * N + 104 * V, sides
-    value = 8 * gap + 8 * nu * x * L * I1**2 + 16 * math.sqrt(nu) * lag + 72 * restart
-    return value + 18 * nu * L * y * N + 82 * nu * V, sides
+    value = 8 * gap + 8 * nu * x * L * I1**2 + 16 * math.sqrt(nu) * lag
+    if form == "repaired":
+        return value + 72 * restart + 18 * nu * L * y * N + 82 * nu * V, sides
+    kept = 69 / 64
+    return value + (72 * restart + 18 * nu * L * y * N) / kept + nu * (32 + 18 * 11 / 4 / kept) * V, sides
 
 
 def random_setting(rng):
@@ -59,7 +62,7 @@ def random_setting(rng):
     return c | dict(Gammay=np.exp(rng.normal(-4)) / Lf, etax=np.exp(rng.normal(-4)), etay=np.exp(rng.normal(-4)) / Lf)
 
 
-@pytest.mark.parametrize("form", ["printed", "explicit", "repaired"])
+@pytest.mark.parametrize("form", ["printed", "explicit", "repaired", "sharp"])
 def test_each_form_of_theorem_4_equals_its_twin_and_so_do_its_conditions(form):
     rng, valid = np.random.default_rng(40), 0
     for _ in range(60):
@@ -77,7 +80,7 @@ def test_each_form_of_theorem_4_equals_its_twin_and_so_do_its_conditions(form):
 
 def test_the_golden_setting_has_the_golden_bounds():
     assert float(evaluate(THEOREM_4, GOLDEN, form="explicit").value) == pytest.approx(4282.868642595519, rel=1e-13)
-    assert float(evaluate(THEOREM_4, GOLDEN).value) == pytest.approx(4282.953812226969, rel=1e-13)
+    assert float(evaluate(THEOREM_4, GOLDEN, form="repaired").value) == pytest.approx(4282.953812226969, rel=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +102,7 @@ def test_the_golden_setting_has_the_golden_bounds():
 )  # fmt: skip
 def test_each_term_of_the_repaired_form_carries_its_own_constant(term, alone, value):
     quiet = GOLDEN | dict(sigmaL=0, sigmaG=0, Deltabar=0, Gx=1e-9, R=1e-9) | alone
-    assert float(evaluate(THEOREM_4, quiet).terms[term]) == pytest.approx(value, rel=1e-9)
+    assert float(evaluate(THEOREM_4, quiet, form="repaired").terms[term]) == pytest.approx(value, rel=1e-9)
 
 
 def test_the_special_cases_of_the_paper():
@@ -130,7 +133,7 @@ def test_limits_remove_their_terms():
 
 
 def test_theorem_3_is_theorem_4_under_one_point_concavity():
-    for form in ("printed", "explicit", "repaired"):
+    for form in ("printed", "explicit", "repaired", "sharp", "sharp:any-T"):
         three, four = evaluate(THEOREM_3, GOLDEN, form=form), evaluate(THEOREM_4, GOLDEN, form=form)
         assert float(three.value) == float(four.value)
         assert set(three.assumptions) ^ set(four.assumptions) == {"concave", "one-point-concave"}

@@ -7,7 +7,16 @@ $\gamma_x,\gamma_y$, times $\tau_{\rm eff}$. The normalisation lets clients diff
 converges is the gradient of the envelope $\tilde\Phi(x)=\max_y\sum_iw_if_i(x,y)$.
 """
 
-from bounds.papers.fed_norm_sgda import concave, corollaries, lemmas, lemmas_concave, results
+from bounds.papers.fed_norm_sgda import (
+    concave,
+    corollaries,
+    lemmas,
+    lemmas_basic,
+    lemmas_concave,
+    remarks,
+    results,
+    tables,
+)
 
 REFERENCE = (
     "P. Sharma, R. Panda and G. Joshi, Federated Minimax Optimization with Client Heterogeneity, arXiv:2302.04249, 2023"
@@ -18,4 +27,13 @@ BIBTEX = """@article{sharma2023federated,
   journal = {arXiv preprint arXiv:2302.04249},
   year    = {2023}
 }"""
-RESULTS = results.RESULTS + concave.RESULTS + corollaries.RESULTS + lemmas.RESULTS + lemmas_concave.RESULTS
+RESULTS = (
+    *results.RESULTS,
+    *concave.RESULTS,
+    *corollaries.RESULTS,
+    *lemmas_basic.RESULTS,
+    *lemmas.RESULTS,
+    *lemmas_concave.RESULTS,
+    *remarks.RESULTS,
+    *tables.RESULTS,
+)

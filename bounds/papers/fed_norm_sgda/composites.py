@@ -132,6 +132,7 @@ COEFFICIENTS = (
 )
 DERIVED = (
     Derived("n", ("tau",), lambda tau: float(tau.shape[-1]), "the length of tau"),
+    Derived("n", ("w",), lambda weights: float(weights.shape[-1]), "the length of w"),
     *CURVATURES,
     *COEFFICIENTS,
     Derived("taueff", ("w", "a1"), SumOverClients(w * a1), "sum of w_i |a_i|_1, as naive averaging", free=True),

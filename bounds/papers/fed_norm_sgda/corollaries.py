@@ -24,7 +24,7 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     STRONGLY_CONCAVE,
     USED,
 )
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LEGAL, SIMPLEX, largest
+from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LEGAL, SAMPLED, SIMPLEX, largest
 from bounds.papers.fed_norm_sgda.concave import (
     ASCENT_NOISE,
     CAPPED_ASCENT,
@@ -154,12 +154,13 @@ ROUNDS = single(
     r"T_\epsilon",
     NONE,
 )
-EQUAL = (
+EQUAL_CLIENTS = (
     SIMPLEX,
-    Condition(P, "==", n, "all clients take part"),
+    SAMPLED,
     Condition(n * MaxOverClients(notation.w), "==", Integer(1), "equal weights"),
     Condition(MaxOverClients(notation.tau), "==", taubar, "equal local steps"),
 )
+EQUAL = (*EQUAL_CLIENTS, Condition(P, "==", n, "all clients take part"))
 COMPLEXITY_HIDDEN = "a factor, with sigma_L and sigma_G; L_f times the gap gives the unit"
 
 

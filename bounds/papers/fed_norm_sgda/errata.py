@@ -29,6 +29,8 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     STRONGLY_CONCAVE,
 )
 from bounds.papers.fed_norm_sgda.corollaries import MOREAU_ERRATUM, ROUNDS_ERRATUM
+from bounds.papers.fed_norm_sgda.lemmas_basic import STRONGLY_CONCAVE as ONE_STRONGLY_CONCAVE
+from bounds.papers.fed_norm_sgda.lemmas_concave import RADIUS_ERRATUM
 from bounds.papers.fed_norm_sgda.results import CROSS_TERM
 
 THEOREM_1 = (*PRINTED, *descent.PRINTED_CONDITIONS)  # as printed
@@ -47,7 +49,7 @@ ERRATA: Sequence[Erratum] = (
         "states; local work helps up to n tau of order T^(1/3). Whether the algorithm needs as many is open",
         under=(rates.FULL, rates.ASCENT_CAP, rates.POSITIVE, rates.TARGET),
         replay=rates.rounds_of_theorem_4,
-        repair=("corollary-2.2[repaired]",),
+        repair=("table-1-nc-c[repaired]",),
         argument=rates.epsilon_to_the_sixth,
     ),
     Erratum(
@@ -96,6 +98,7 @@ ERRATA: Sequence[Erratum] = (
         under=(JOINTLY_SMOOTH, STRONGLY_CONCAVE),
         replay=envelope.envelope_smoothness,
         refutes=("lemma-b.1[printed]",),
+        repair=("lemma-b.1[repaired]",),
         argument=envelope.envelope_is_smooth,
     ),
     Erratum(
@@ -110,6 +113,8 @@ ERRATA: Sequence[Erratum] = (
         "slack of 4",
         under=(*ONE_ROUND, BLOCK_NOISE),
         replay=noise.cross_term,
+        refutes=("lemma-b.2[printed]",),
+        repair=("lemma-b.2[repaired]", "lemma-b.3[repaired]", "lemma-b.4[repaired]"),
         argument=noise.doubled_squares,
     ),
     Erratum(
@@ -122,6 +127,7 @@ ERRATA: Sequence[Erratum] = (
         "(156 kappa^2) it costs next to nothing",
         under=(*ONE_ROUND, BLOCK_NOISE, "(a)", "(b)", "(c)", "(d), (e), (f)"),
         replay=noise.shared_noise,
+        repair=("lemma-b.5[repaired]",),
         argument=noise.ascent_at_the_old_point,
     ),
     Erratum(
@@ -136,14 +142,16 @@ ERRATA: Sequence[Erratum] = (
         argument=noise.block_by_block,
     ),
     Erratum(
-        "radius-of-the-iterates-only",
-        where="Lemma C.3, hence Theorems 2, 3 and 4",
+        RADIUS_ERRATUM,
+        where="Lemmas C.3 and C.5, hence Theorems 2, 3 and 4",
         claim="If |y_t|^2 <= R in every round, |y_t - y*|^2 <= 4R and the average gap of a block is at most "
         "4R/(Gamma_y S) and so on",
         fails="Nothing keeps the maximiser in that ball; a run that has just begun is far from it.",
         instead="R has to bound |y*(x^(s))|^2 at the snapshots as well",
-        under=concave.LEMMA_C_3,
+        under=concave.HYPOTHESES,
         replay=concave.bound_on_the_iterates_only,
+        refutes=("lemma-c.3[printed]", "lemma-c.5[printed]"),
+        repair=("lemma-c.3[repaired]", "theorem-4[repaired]"),
         argument=concave.bound_on_the_maximiser_too,
     ),
     Erratum(
@@ -155,6 +163,7 @@ ERRATA: Sequence[Erratum] = (
         under=(JOINTLY_SMOOTH, CONCAVE, LIPSCHITZ, envelope.WEIGHTS),
         replay=envelope.moreau_gap,
         refutes=("corollary-2.1[printed]",),
+        repair=("corollary-2.1[explicit]",),
         argument=envelope.moreau_triangle,
     ),
     Erratum(
@@ -198,7 +207,7 @@ ERRATA: Sequence[Erratum] = (
         instead="(4), with (taubar/taueff)/sqrt(P taubar T) and kappa^2",
         under=("equal weights and local steps", "Assumptions 1 to 4"),
         replay=rates.gap_of_remark_1,
-        repair=("theorem-1-at-its-steps[repaired]",),
+        repair=("remark-1[repaired]",),
     ),
     Erratum(
         "quarter-of-lemma-c.3",
@@ -237,8 +246,10 @@ ERRATA: Sequence[Erratum] = (
         claim="g(y) <= g(y') + <grad g(y'), y' - y> - mu/2 |y - y'|^2 for a mu-strongly concave g",
         fails="The direction is turned round.",
         instead="y - y' in the inner product",
-        under=(envelope.CONVEX,),
+        under=(ONE_STRONGLY_CONCAVE,),
         replay=envelope.sign_of_lemma_a_2,
+        refutes=("lemma-a.2[printed]",),
+        repair=("lemma-a.2[repaired]",),
         argument=envelope.tangent_of_a_strongly_concave_function,
     ),
     Erratum(

@@ -8,24 +8,22 @@ from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
     CONCAVE,
-    HETEROGENEITY,
     JOINTLY_SMOOTH,
     LIPSCHITZ,
-    LOCAL_MAP,
     NOISE,
-    SAMPLING,
+    ONE_POINT_CONCAVE,
 )
+from bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
 from bounds.papers.fed_norm_sgda.errata_noise import twin_checks
+from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3
 
 ONE, ZERO = Fraction(1), Fraction(0)
 ASCENT_CAP, SECOND_CAP = (
     "2 Gamma_y Lf (n/P) max{(P-1)/(n-1), betaL^2 K} <= 1/8",
     "2 Gamma_y Lf (n/P) max{betaG^2, 1} max{betaL^2 Q, dW} <= 1/8",
 )
-LEMMA_C_3 = (
-    JOINTLY_SMOOTH, NOISE, HETEROGENEITY, CONCAVE, LIPSCHITZ, BOUNDED_ITERATES, SAMPLING, LOCAL_MAP, ASCENT_CAP,
-    SECOND_CAP,
-)  # fmt: skip
+PRINTED = LEMMA_C_3.form("printed")
+HYPOTHESES = (*PRINTED.assumptions, ONE_POINT_CONCAVE, *(condition.text for condition in PRINTED.conditions))
 
 
 def ascent_block(ascent: Fraction, top: Fraction, S: int) -> tuple[Fraction, Fraction, Fraction]:
@@ -56,9 +54,15 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
             *twin_checks(),
             Check(CONCAVE.name, "-f_yy >= 0", 1, ">=", 0),
             Check(LIPSCHITZ.name, "f_i does not depend on x: |grad_x f_i| <= Gx", 0, "<=", 1),
+            Check(
+                ONE_POINT_CONCAVE.name,
+                "a concave f_i is one-point concave, and both have the same maximiser",
+                1,
+                ">=",
+                0,
+            ),
             Check(BOUNDED_ITERATES.name, "max over t <= T of |y_t|^2 <= R", R, "<=", R),
-            Check(ASCENT_CAP, "n = P, betaL = 0: 2 Gamma_y Lf <= 1/8", 2 * ascent, "<=", Fraction(1, 8)),
-            Check(SECOND_CAP, "n = P, betaL = 0: 0 <= 1/8", 0, "<=", Fraction(1, 8)),
+            *condition_checks(PRINTED, alike(2, Lf=1, etay=0, Gammay=ascent), 2),
         ),
         lines=(
             Line("y_1 = Gamma_y", ascent * top),

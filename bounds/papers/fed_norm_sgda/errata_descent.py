@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-import sympy as sp
-
 from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, root_above
-from bounds.clients import OverClients, SumOverClients
 from bounds.papers.fed_norm_sgda.assumptions import (
     HETEROGENEITY,
     JOINTLY_SMOOTH,
@@ -17,54 +14,20 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
+from bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
 from bounds.papers.fed_norm_sgda.errata_noise import SMOOTHNESS, twin_checks
 from bounds.papers.fed_norm_sgda.results import THEOREM_1
-from bounds.result import Condition
 
 ONE, HALF, ZERO = Fraction(1), Fraction(1, 2), Fraction(0)
 PRINTED = THEOREM_1.form("printed")
 PRINTED_CONDITIONS = tuple(condition.text for condition in PRINTED.conditions)
 
-# --- Theorem 1 at identical clients with one local step, in fractions --------------------------------------------
+# --- Theorem 1 at identical clients with one local step ------------------------------------------------------------
 
 
-def one_step_constants(clients: int, **given: Fraction | int) -> dict[str, Fraction]:
-    """The constants of identical clients who all take part, one local step each, no noise, f = x y - y^2/2."""
-    steps = {f"Gamma{b}": Fraction(given[f"gamma{b}"]) for b in "xy"}
-    ones = ("mu", "betaG", "tau", "a1", "a2", "alast", "amax", "alpha", "taueff", "taubar", "A_w", "B_w", "E_w", "nu")
-    zeros = ("sigmaL", "betaL", "sigmaG", "rho", "C_w", "D")
-    numbers = dict(Lf=SMOOTHNESS, kappa=SMOOTHNESS, n=clients, P=clients, w=Fraction(1, clients), etax=HALF, etay=HALF)
-    return {k: Fraction(v) for k, v in (
-        *dict.fromkeys(ones, 1).items(), *dict.fromkeys(zeros, 0).items(), *numbers.items(), *steps.items(),
-        *given.items(),
-    )}  # fmt: skip
-
-
-def in_fractions(expression: sp.Expr, values: Mapping[str, Fraction], clients: int) -> sp.Expr:
-    """An expression where every client has the same numbers, exactly; complex infinity where it divides by zero."""
-    plain = expression.replace(
-        lambda e: isinstance(e, OverClients), lambda e: e.args[0] * (clients if isinstance(e, SumOverClients) else 1)
-    )
-    assert isinstance(plain, sp.Expr)
-    number = plain.xreplace({s: sp.Rational(*values[str(s)].as_integer_ratio()) for s in plain.free_symbols})
-    assert isinstance(number, sp.Expr)
-    return number
-
-
-def as_fraction(number: sp.Expr) -> Fraction:
-    """A sympy rational as a Fraction."""
-    assert isinstance(number, sp.Rational)
-    return Fraction(int(number.p), int(number.q))
-
-
-def condition_check(condition: Condition, values: Mapping[str, Fraction], clients: int) -> Check:
-    """One condition of a form at these constants; a cap that divides by zero caps nothing."""
-    left, right = (in_fractions(side, values, clients) for side in (condition.left, condition.right))
-    op = condition.op
-    assert op in ("<=", ">=", "==")
-    if op == "<=" and right.is_infinite:
-        return Check(condition.text, f"{condition.why}: no local drift, so there is no cap", 0, "<=", 1)
-    return Check(condition.text, condition.why, as_fraction(left), op, as_fraction(right))
+def one_step_constants(**given: Fraction | int) -> dict[str, Fraction]:
+    """Two clients f = x y - y^2/2 who take one local step, without noise."""
+    return alike(2, Lf=SMOOTHNESS, mu=1, etax=HALF, etay=HALF, **given)
 
 
 def coupled_checks(values: Mapping[str, Fraction], clients: int = 2) -> tuple[Check, ...]:
@@ -74,7 +37,7 @@ def coupled_checks(values: Mapping[str, Fraction], clients: int = 2) -> tuple[Ch
         Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", 1, ">=", 1),
         Check(NOISE.name, "no noise: its variance <= 0", 0, "<=", 0),
         *twin_checks(clients),
-        *(condition_check(condition, values, clients) for condition in PRINTED.conditions),
+        *condition_checks(PRINTED, values, clients),
     )
 
 
@@ -91,7 +54,7 @@ def lost_dual_gap(y: Fraction = ONE, T: int = 2) -> Replay:
     """f = x y - y^2/2 from the minimiser x_0 = 0 of the envelope, but y_0 = 1: x moves away."""
     ascent = 1 / (2 * SMOOTHNESS)
     descent = ascent / (156 * SMOOTHNESS**2)
-    values = one_step_constants(2, gammax=descent, gammay=ascent, Delta=0, delta0=y**2 / 2, T=T)
+    values = one_step_constants(gammax=descent, gammay=ascent, Delta=0, delta0=y**2 / 2, T=T)
     squares = descent_ascent(ZERO, y, descent, ascent, T)
     repaired = as_fraction(in_fractions(THEOREM_1.form("repaired").bound, values, 2))
     claimed = as_fraction(in_fractions(PRINTED.bound, values, 2))
@@ -121,9 +84,9 @@ def lost_dual_gap(y: Fraction = ONE, T: int = 2) -> Replay:
 def step_in_x_without_a_floor(hidden: int = 1000, T: int = 10**6) -> Replay:
     """f = x y - y^2/2 from x_0 = y_0 = 1 with Gamma_x = 1/(2T): x hardly moves, and (18) does not see it."""
     ascent, descent = 1 / (2 * SMOOTHNESS), Fraction(1, 2 * T)
-    values = one_step_constants(2, gammax=descent, gammay=ascent, Delta=HALF, delta0=0, T=T)
+    values = one_step_constants(gammax=descent, gammay=ascent, Delta=HALF, delta0=0, T=T)
     printed = as_fraction(in_fractions(PRINTED.bound, values, 2))
-    early = one_step_constants(2, gammax=Fraction(1, 2 * 200), gammay=ascent, Delta=HALF, delta0=0, T=200)
+    early = one_step_constants(gammax=Fraction(1, 2 * 200), gammay=ascent, Delta=HALF, delta0=0, T=200)
     return Replay(
         instance=f"n = P = 2 identical clients f_i = x y - y^2/2, no noise, one local step, T = {T}; x_0 = y_0 = 1; "
         f"Gamma_y = {ascent}, Gamma_x = 1/(2T); hidden constant {hidden}.",

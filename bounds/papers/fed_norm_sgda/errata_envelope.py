@@ -15,7 +15,6 @@ from bounds.papers.fed_norm_sgda.assumptions import (
 from bounds.papers.fed_norm_sgda.composites import CURVATURE
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
-CONVEX = "g is mu-strongly concave"
 WEIGHTS = "w and p are on the simplex"
 
 # --- Lemma B.1 ---------------------------------------------------------------------------------------------------
@@ -166,7 +165,7 @@ def sign_of_lemma_a_2(y: int = 0, other: int = 1, mu: int = 1) -> Replay:
     right = Fraction(-mu * other**2, 2) - mu * other * (y - other) - Fraction(mu, 2) * (y - other) ** 2
     return Replay(
         instance=f"g(y) = -{mu}/2 y^2, y = {y}, y' = {other}.",
-        hypotheses=(Check(CONVEX, "-g'' >= mu", mu, ">=", mu),),
+        hypotheses=(Check(STRONGLY_CONCAVE.name, "-g'' >= mu", mu, ">=", mu),),
         lines=(
             Line("g(y')", Fraction(-mu * other**2, 2)),
             Line("g'(y')", -mu * other),

@@ -20,6 +20,8 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
+from bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
+from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 
@@ -82,6 +84,7 @@ def cross_term(tau: int = 2, eta: Fraction = Fraction(1, 8)) -> Replay:
             Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", 1, ">=", 1),
             *sign_noise_checks(ONE, ONE, Fraction(0), ONE),
             *twin_checks(),
+            *condition_checks(LEMMA_B_2.form("printed"), alike(2, tau, Lf=1), 2),
             Check("cap of Lemma B.4, which Lemma B.2 does not even ask for",
                   "squared: 8 (eta Lf tau)^2 <= 1", 8 * (eta * tau) ** 2, "<=", 1),
         ),

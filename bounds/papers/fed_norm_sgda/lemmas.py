@@ -99,10 +99,11 @@ def two_forms(
     conditions: tuple[tuple[Condition, ...], tuple[Condition, ...]],
     assumptions: tuple[tuple[Assumption, ...], tuple[Assumption, ...]],
     notes: tuple[str, str],
+    refuted_by: str = CROSS_TERM,
 ) -> tuple[Form, ...]:
-    """As printed, resting on the dropped cross term, and repaired."""
+    """As printed, resting on the dropped cross term if not refuted itself, and repaired."""
     return (
-        Form("printed", terms[0], conditions[0], assumptions[0], refuted_by=CROSS_TERM, note=notes[0]),
+        Form("printed", terms[0], conditions[0], assumptions[0], refuted_by=refuted_by, note=notes[0]),
         Form("repaired", terms[1], conditions[1], assumptions[1], note=notes[1]),
     )
 
@@ -372,6 +373,7 @@ def noisy_gradient(number: str, block: str) -> Result:
                 noisy_gradient_terms(block == "x"),
                 (*LEGAL, CURVATURE),
                 (JOINTLY_SMOOTH, HETEROGENEITY, STRONGLY_CONCAVE),
+                note="as printed",
             ),
         ),
     )

@@ -124,6 +124,9 @@ LEMMA_C_2 = lemma(
 )
 
 
+RADIUS_ERRATUM = "radius-of-the-iterates-only"
+
+
 def ascent_forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tuple[Form, ...]:
     """Lemma C.3, and Lemma C.5 under another hypothesis."""
 
@@ -144,6 +147,7 @@ def ascent_forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) 
                 "rests on (65); 4R needs a bound on the maximiser as well, which the paper does not assume",
                 "with the maximiser bounded too, and the cap of Lemma C.2",
             ),
+            RADIUS_ERRATUM,
         ),
         Form(
             "sharp",

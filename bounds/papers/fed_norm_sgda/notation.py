@@ -224,5 +224,34 @@ NOTATION = Notation(
             "noisy_local_drift",
             dimension=GRADIENT**2,
         ),
+        # the standard facts of Appendix A
+        Quantity("usq", r"\|u\|^2", "squared norm of a vector u", "first_square", dimension=GRADIENT**2),
+        Quantity("vsq", r"\|v\|^2", "squared norm of a vector v", "second_square", dimension=GRADIENT**2),
+        Quantity("young", r"\gamma", "weight in Young's inequality", "young_weight", POSITIVE),
+        Quantity(
+            "squares",
+            r"\|u_i\|^2",
+            "squared norms of vectors u_1, ..., u_n",
+            "squares",
+            dimension=GRADIENT**2,
+            shape=("clients",),
+        ),
+        Quantity("excess", "g(x)-g^*", "value of a function less its extremum", "excess", dimension=OBJECTIVE),
+        Quantity("distsq", r"\|x-x'\|^2", "squared distance of two points", "squared_distance", dimension=PARAMETER**2),
+        Quantity(
+            "slope",
+            r"\langle\nabla g(y'),y-y'\rangle",
+            "slope at one point towards another, times their distance",
+            "slope_along",
+            Domain(low=-float("inf"), low_open=True, high_open=True),
+            OBJECTIVE,
+        ),
+        Quantity(
+            "bregman",
+            r"g(y)-g(x)-\langle\nabla g(x),y-x\rangle",
+            "value of a function above its tangent",
+            "bregman_distance",
+            dimension=OBJECTIVE,
+        ),
     ]
 )

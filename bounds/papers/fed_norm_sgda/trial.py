@@ -12,6 +12,7 @@ from bounds.audit.refutations import errata_claims
 from bounds.audit.steps import Unstated
 from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_MAXIMISER, GROWING
 from bounds.papers.fed_norm_sgda.concave import THEOREM_4
+from bounds.papers.fed_norm_sgda.limits import LIMITS
 from bounds.papers.fed_norm_sgda.proof import PROOFS
 from bounds.papers.fed_norm_sgda.results import THEOREM_1
 
@@ -25,9 +26,11 @@ UNSTATED = (
 
 
 def claims() -> Iterator[Claim]:
-    """The steps of every proof, what the proofs need unsaid, the errata with their repairs, and the wording."""
+    """Steps of proofs, limits, what is unstated, errata with their repairs, and wording."""
     for proof in PROOFS:
         yield from proof.claims()
+    for limit in LIMITS:
+        yield limit.claim(PAPER)
     for result, assumption, erratum in UNSTATED:
         yield Unstated(ResultForm(result, result.form("repaired")), assumption, erratum).claim()
     yield from errata_claims(PAPER)

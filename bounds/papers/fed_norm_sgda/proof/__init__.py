@@ -6,6 +6,7 @@ the new x in (34). The repaired chain pays a factor $\nu$ for the first two and 
 """
 
 from bounds.papers.fed_norm_sgda.proof.ascent import ASCENT_PROOF
+from bounds.papers.fed_norm_sgda.proof.basic import BASIC_PROOFS
 from bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from bounds.papers.fed_norm_sgda.proof.corollaries import MEANT_PROOF, PROXIMAL_PROOF, RATE_PROOF, ROUNDS_PROOF
 from bounds.papers.fed_norm_sgda.proof.descent import DESCENT_PROOF
@@ -15,8 +16,10 @@ from bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROO
 from bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF
 from bounds.papers.fed_norm_sgda.proof.moreau import MOREAU_PROOF
 from bounds.papers.fed_norm_sgda.proof.printed import GAP_PROOF, PRINTED_PROOF
+from bounds.papers.fed_norm_sgda.proof.remarks import REMARK_PROOFS
 from bounds.papers.fed_norm_sgda.proof.restart import ONE_POINT_PROOF, RESTART_PROOF
 from bounds.papers.fed_norm_sgda.proof.snapshot import SNAPSHOT_PROOF
+from bounds.papers.fed_norm_sgda.proof.tables import TABLE_PROOFS
 from bounds.papers.fed_norm_sgda.proof.theorem import THEOREM_PROOF
 from bounds.papers.fed_norm_sgda.proof.theorem_4 import LAG_PROOF, THEOREM_3_PROOF, THEOREM_4_PROOF
 
@@ -44,5 +47,5 @@ CONCAVE = (
     THEOREM_4_PROOF,
     THEOREM_3_PROOF,
 )
-COROLLARIES = (RATE_PROOF, ROUNDS_PROOF, MEANT_PROOF, PROXIMAL_PROOF)
-PROOFS = (*STRONGLY_CONCAVE, *CONCAVE, *COROLLARIES)
+COROLLARIES = (RATE_PROOF, ROUNDS_PROOF, MEANT_PROOF, PROXIMAL_PROOF, *REMARK_PROOFS, *TABLE_PROOFS)
+PROOFS = (*BASIC_PROOFS, *STRONGLY_CONCAVE, *CONCAVE, *COROLLARIES)

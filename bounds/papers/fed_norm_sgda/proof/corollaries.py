@@ -352,12 +352,13 @@ def moreau_steps() -> Iterator[Step]:
             (f"M3{name}-spelled",),
             ON_THE_RUN,
         )
+    (first, bound), (second, other) = parts
     total = sqrt(MOREAU_MEAN) / (2 * L) + sqrt(PROX_LAG)
     yield Step(
         "M4",
         "the triangle inequality in mean square",
         Relation(square(xt - xp), total**2),
-        Triangle(*(vector for vector, _ in parts), tuple(root for _, root in parts)),
+        Triangle(first, second, (bound, other)),
         ("M3a", "M3b"),
         ON_THE_RUN,
     )

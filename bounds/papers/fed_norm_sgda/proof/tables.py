@@ -1,0 +1,86 @@
+# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
+# sympy types its operators as unions
+r"""Table 1 from the theorems: the best powers of T by exact linear programming."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import Finding
+from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from bounds.papers.fed_norm_sgda.tables import (
+    NONCONVEX_CONCAVE,
+    NONCONVEX_STRONGLY_CONCAVE,
+    ONE_POINT_CONCAVE,
+    TABLES,
+    Case,
+)
+from bounds.result import Result
+
+NO_VECTORS = Setting("orders for small eps, every other constant fixed", {})
+
+
+@dataclass(frozen=True)
+class ByExponents:
+    r"""The order in eps of the rounds, or of all gradients, that a theorem needs with the best powers of T.
+
+    Args:
+        case: the theorem where all clients are alike.
+        count: what is counted; "rounds" or "gradients", those of all clients together.
+    """
+
+    case: Case
+    count: str
+
+    @property
+    def axiom(self) -> str:
+        """The theorem that is used whole."""
+        return f"{self.case.result.key} [{self.case.result.default}], its steps powers of T that meet its conditions"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """What the theorem assumes."""
+        return tuple(a.name for a in self.case.result.form().assumptions)
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The exponents, by linear programming."""
+        found = self.case.complexity()
+        power = found.rounds if self.count == "rounds" else found.total_work
+        clients = 0 if self.count == "rounds" else -1
+        expected = n.eps ** -sp.Rational(power.numerator, power.denominator) * n.n**clients
+        exponents = ", ".join(f"{name} = T^{value}" for name, value in found.exponents.items())
+        equal = conclusion.right == expected and conclusion.op == "<="
+        return Finding(equal, "linear programming", exponents if equal else f"the order is {expected}: {exponents}")
+
+
+def proof_of_table(result: Result, form: str, case: Case, count: str) -> Proof:
+    """One row of Table 1."""
+    left = measure_symbol(result.measure)
+    step = Step(
+        "order",
+        f"the best powers of T in {case.result.key}",
+        Relation(left, result.form(form).bound),
+        ByExponents(case, count),
+        case.result.form().assumptions,
+    )
+    return Proof(result.key, NO_VECTORS, (step,), result, {form: "order"})
+
+
+NAMED = {result.key.partition("/")[2]: result for result in TABLES}
+ROWS = (
+    ("table-1-nc-sc", "printed", NONCONVEX_STRONGLY_CONCAVE),
+    ("table-1-nc-c", "repaired", NONCONVEX_CONCAVE),
+    ("table-1-nc-1pc", "repaired", ONE_POINT_CONCAVE),
+)
+TABLE_PROOFS = tuple(
+    proof_of_table(NAMED[name + suffix], form if count == "rounds" else "printed", case, count)
+    for name, form, case in ROWS
+    for suffix, count in (("", "rounds"), ("-gradients", "gradients"))
+)

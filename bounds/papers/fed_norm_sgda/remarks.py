@@ -1,0 +1,163 @@
+r"""Remark 1, eq. (6), Remark 3 and Remark 6: all clients alike, the PL condition, and one full synchronisation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sympy import Integer, Max, Rational, sqrt
+
+from bounds.clients import MaxOverClients, SumOverClients
+from bounds.measures import single
+from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, PRINTED, USED
+from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LARGEST, SIMPLEX, W, d
+from bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
+from bounds.papers.fed_norm_sgda.lemmas import with_pl
+from bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from bounds.papers.fed_norm_sgda.results import (
+    AS_PRINTED,
+    ENOUGH_ROUNDS,
+    ENVELOPE,
+    PAPER,
+    STEPS,
+    THEOREM_1,
+    TIGHT,
+)
+from bounds.result import Condition, Form, Result, Source, Term
+from bounds.symbols import GRADIENT
+
+kappa, nu, tau, P, T = n.kappa, n.nu, n.taubar, n.P, n.T
+sigmaL, betaL, sigmaG, betaG = n.sigmaL, n.betaL, n.sigmaG, n.betaG
+PLAIN = (  # no coefficient is above 1, and they sum to tau: all are 1
+    Condition(MaxOverClients(n.amax), "==", Integer(1), "plain local steps"),
+    Condition(SumOverClients(n.a1), "==", n.n * tau, "plain local steps"),
+    Condition(n.taueff, "==", tau, "the server's step counts the local ones"),
+)
+GAP, DUAL, NOISE_FACTOR, LOCAL = TIGHT
+SPEED = sqrt(P * tau * T)
+PL_NOISE = Max(kappa * betaL**2 * MaxOverClients(n.a2 / n.a1**2), 1)
+REMARK_1 = Result(
+    key="fed-norm-sgda/remark-1",
+    kind="remark",
+    title="Theorem 1 for equal weights and equal local steps",
+    source=Source(PAPER, "Remark 1", ("6",)),
+    measure=ENVELOPE,
+    notation=n,
+    default="repaired",
+    statement="A_w = B_w = E_w = 1, C_w = tau - 1 and D = (tau - 1)(tau - 1 + betaL^2). That the participation error "
+    "grows with tau comes from the steps of (4), not from the algorithm.",
+    forms=(
+        Form(
+            "printed",
+            (
+                Term("full synchronisation", (sigmaL**2 + betaL**2 * sigmaG**2) / SPEED),
+                Term("local updates", (sigmaL**2 + tau * sigmaG**2) / (tau * T)),
+                Term("partial participation", d * sigmaG**2 * sqrt(tau / (P * T))),
+            ),
+            (*EQUAL_CLIENTS, CURVATURE),
+            PRINTED,
+            order_only=True,
+            hides="one numerical constant for each term, kappa^2 and L_f",
+            derived=DERIVED,
+            refuted_by="gap-of-remark-1",
+            note="eq. (6) as printed, which drops kappa^2 and the terms of the initial gaps",
+        ),
+        Form(
+            "repaired",
+            (
+                Term("initial gap", 156 * GAP * kappa**2 * n.Delta * n.Lf / SPEED),
+                Term("initial dual gap", DUAL * kappa**2 * n.delta0 * n.Lf / SPEED),
+                Term(
+                    "full synchronisation",
+                    NOISE_FACTOR * nu * kappa**2 * (sigmaL**2 + 2 * betaL**2 * sigmaG**2) / SPEED,
+                ),
+                Term("partial participation", 2 * NOISE_FACTOR * nu * kappa**2 * d * sigmaG**2 * sqrt(tau / (P * T))),
+                Term(
+                    "local updates",
+                    2 * LOCAL * nu * kappa**2
+                    * (tau - 1) * (sigmaL**2 + 2 * (tau - 1 + betaL**2) * sigmaG**2) / (tau**2 * T),
+                ),
+            ),
+            (*EQUAL_CLIENTS, LARGEST, *PLAIN, CURVATURE, *ENOUGH_ROUNDS),
+            USED,
+            prescribes=STEPS,
+            derived=DERIVED,
+            note="the sharp Theorem 1 at its steps, in this case",
+        ),
+    ),
+)  # fmt: skip
+REMARK_3 = Result(
+    key="fed-norm-sgda/remark-3",
+    kind="remark",
+    title="Theorem 1 under the PL condition",
+    source=Source(PAPER, "Remark 3 and Appendix B.5"),
+    measure=ENVELOPE,
+    notation=n,
+    default="sharp",
+    statement="The bounds of Theorem 1 where sum_i w_i f_i is mu-PL in y. The printed conditions ask for a factor "
+    "kappa more in two places; only smoothness bounds the gradient in y, so neither is needed.",
+    forms=(
+        replace(
+            THEOREM_1.form("printed"),
+            conditions=(
+                *AS_PRINTED[:1],
+                Condition(
+                    n.Gammay * kappa * n.Lf * betaG**2 / P * PL_NOISE,
+                    "<=",
+                    Rational(1, 64),
+                    "the second condition of Appendix B.5, whose noise has a factor kappa",
+                    n.Gammay,
+                ),
+                *AS_PRINTED[2:5],
+                Condition(16 * kappa * n.etay * n.Lf * betaG * sqrt(n.D), "<=", Integer(1), "(f) with kappa", n.etay),
+                AS_PRINTED[6],
+            ),
+            assumptions=with_pl(PRINTED),
+        ),
+        *(replace(THEOREM_1.form(name), assumptions=with_pl(USED)) for name in ("repaired", "sharp")),
+    ),
+)
+REMARK_6 = Result(
+    key="fed-norm-sgda/remark-6",
+    kind="remark",
+    title="Noise of n clients in one synchronised step",
+    source=Source(PAPER, "Remark 6"),
+    measure=single(
+        "squared noise of the mean gradient of all clients at one point",
+        r"\mathbb E\|\tfrac1n\sum_i[\nabla f_i(z;\xi_i)-\nabla f_i(z)]\|^2",
+        GRADIENT**2,
+        expectation="gradient noise",
+    ),
+    notation=n,
+    default="printed",
+    statement="One block, equal weights. Heterogeneity enters even with one local step and full participation if "
+    "betaL > 0; with a batch of n at one node it does not. gradxsq is the squared gradient norm of the mean in x.",
+    forms=(
+        Form(
+            "printed",
+            (
+                Term("noise", sigmaL**2 / n.n),
+                Term("growing noise", betaL**2 / n.n * betaG**2 * n.gradxsq),
+                Term("heterogeneity", betaL**2 / n.n * sigmaG**2),
+            ),
+            (SIMPLEX, Condition(n.n * W, "==", Integer(1), "equal weights")),
+            (BLOCK_NOISE, HETEROGENEITY, *USED[6:8]),
+            derived=DERIVED,
+            note="beta_G is printed as beta_H",
+        ),
+        Form(
+            "printed:one-node",
+            (Term("noise", sigmaL**2 / n.n), Term("growing noise", betaL**2 / n.n * n.gradxsq)),
+            (),
+            (BLOCK_NOISE, *USED[6:8]),
+            derived=DERIVED,
+            note="the mean of n samples at one client",
+            measure=single(
+                "squared noise of the mean of n samples at one client",
+                r"\mathbb E\|\tfrac1n\sum_j[\nabla f_1(z;\xi_j)-\nabla f_1(z)]\|^2",
+                GRADIENT**2,
+                expectation="gradient noise",
+            ),
+        ),
+    ),
+)
+RESULTS = (REMARK_1, REMARK_3, REMARK_6)
