@@ -18,10 +18,11 @@ from functools import partial
 import numpy as np
 import torch
 
-from empirical.algorithms.fed_norm_sgda import SGDA, FedNormSGDA, heavy_ball
-from empirical.problems.minimax_quadratic import QuadraticMinimax
-from empirical.reference.fed_norm_sgda import run_minimax_reference
-from empirical.simulate_minimax import simulate_minimax
+from empirical.algorithms import SGDA, FedNormSGDA, heavy_ball
+from empirical.participation import Full, Process, WithoutReplacement
+from empirical.problems import QuadraticMinimax
+from empirical.reference import run_reference
+from empirical.simulate import simulate
 from empirical.streams import Streams
 
 CLIENTS, HALF, ROUNDS, TURNS = 15, 10, 40, 5
@@ -43,14 +44,15 @@ def milliseconds(race: Callable[[], object]) -> float:
     return 1000 * (time.process_time() - start) / ROUNDS
 
 
-def twin(algorithm: FedNormSGDA, problem: QuadraticMinimax) -> float:
+def twin(algorithm: FedNormSGDA, problem: QuadraticMinimax, process: Process) -> float:
     """One seed of the slow twin."""
-    return milliseconds(lambda: run_minimax_reference(algorithm, problem, ROUNDS, Streams(0)))
+    q = process.matrix(ROUNDS, Streams(0).generator("participation"))
+    return milliseconds(lambda: run_reference(algorithm, problem, q, Streams(0)))
 
 
-def batch(algorithm: FedNormSGDA, problem: QuadraticMinimax, seeds: int) -> float:
+def batch(algorithm: FedNormSGDA, problem: QuadraticMinimax, process: Process, seeds: int) -> float:
     """A seed of many."""
-    race = partial(simulate_minimax, algorithm, problem, ROUNDS, seeds=range(seeds), record_every=ROUNDS)
+    race = partial(simulate, algorithm, problem, process, ROUNDS, seeds=range(seeds), record_every=ROUNDS)
     return milliseconds(race) / seeds
 
 
@@ -62,14 +64,13 @@ def main() -> None:
     print(f"{os.cpu_count()} processors, torch {torch.__version__}; local steps {steps}")
     print(f"{'momentum':>8} {'snapshot':>8} {'clients':>8} {'twin':>8}", *(f"{seeds:>8} seeds" for seeds in SEEDS))
     for optimiser, period, participants in itertools.product((SGDA, heavy_ball(0.9)), (None, 5), (15, 5)):
-        algorithm = FedNormSGDA(
-            0.02, 0.03, 0.01, 0.02, steps, participants=participants, optimiser=optimiser, snapshot_period=period
-        )
+        algorithm = FedNormSGDA(0.02, 0.03, 0.01, 0.02, steps, optimiser=optimiser, snapshot_period=period)
+        process = Full(CLIENTS) if participants == CLIENTS else WithoutReplacement(CLIENTS, participants)
         times: dict[int, list[float]] = {seeds: [] for seeds in (0, *SEEDS)}
         for _ in range(TURNS):
-            times[0].append(twin(algorithm, problem))
+            times[0].append(twin(algorithm, problem, process))
             for seeds in SEEDS:
-                times[seeds].append(batch(algorithm, problem, seeds))
+                times[seeds].append(batch(algorithm, problem, process, seeds))
         slow, *batches = (statistics.median(values) for values in times.values())
         cells = (f"{fast:7.3f} {slow / fast:5.1f}x" for fast in batches)
         print(f"{optimiser.momentum:8} {period or '-':>8} {participants:8} {slow:8.2f}", *cells)

@@ -15,7 +15,7 @@ from bounds.errors import FedboundsError
 from empirical.algorithms import Algorithm, Cohort
 from empirical.engines import choose_engine
 from empirical.participation import Process, Recorded, Round
-from empirical.problems import Minimax, Problem
+from empirical.problems import Problem
 from empirical.streams import Streams
 from empirical.trace import Trace
 
@@ -37,18 +37,18 @@ def simulate(
 ) -> Trace:
     r"""Runs T rounds and records the problem's metrics at rounds 0, `record_every`, ..., T.
 
-    Every seed has its own initialisation, participation and noise, which depend on nothing but the seed.
-    Weights are applied as given; rounds in which nobody takes part, or whose weights do not sum to one, are
-    counted in the trace. A seed whose model or metrics stop being finite is marked "diverged" at the next
-    recorded round and not run on.
+    Every seed has its own initialisation, participation, local work and noise, which depend on nothing but the
+    seed; so algorithms compared under the same seeds meet the same clients. Weights are applied as given; rounds in
+    which nobody takes part, or whose weights do not sum to one, are counted in the trace. A seed whose model or
+    metrics stop being finite is marked "diverged" at the next recorded round and not run on.
 
     Args:
         algorithm: what to run; None if `phases` are given.
-        problem: the clients' gradients.
+        problem: the clients' gradients; a minimax problem needs a minimax algorithm.
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; with phases, their sum, and may be left out.
         seeds: the run-seeds, computed together.
-        engine: "auto", "in turn", "batched" or "closed form".
+        engine: "auto", "in turn", "batched" or "closed form"; for minimax algorithms "auto", "in turn", "masked batch".
         record_every: rounds between records.
         streams: streams held fixed for all seeds, as `{"participation": 7}`.
         progress: called after each round with (rounds done, T).
@@ -58,8 +58,8 @@ def simulate(
         record_participation: record who took part, with which weight: read by `Trace.participation`.
 
     Raises:
-        FedboundsError: a number outside its domain, an engine that cannot run the problem, weights of the
-            wrong shape, a recorded participation that ends too soon.
+        FedboundsError: a number outside its domain, an algorithm or an engine that does not fit the problem, weights
+            of the wrong shape, a recorded participation that ends too soon.
 
     Example:
         >>> from empirical.algorithms import GeneralizedFedAvg
@@ -68,19 +68,26 @@ def simulate(
         >>> trace = simulate(amplified, toy_example(), np.tile(np.eye(3), (10, 1)), 30)
         >>> float(trace.gradient_norm_squared[0, 30].round(10))
         0.0004398725
+        >>> from empirical.algorithms import FedNormSGDA
+        >>> from empirical.participation import WithoutReplacement
+        >>> from empirical.problems import random_quadratic_minimax
+        >>> unequal = FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=(2, 5, 3))
+        >>> game = simulate(unequal, random_quadratic_minimax(3, 2, 2), WithoutReplacement(3, 2), 100)
+        >>> game.engine, game.envelope_gradient_norm_squared.shape
+        ('masked batch', (1, 101))
 
-    Source: Wang & Ji 2022, Algorithm 1 and the schedule of its experiments.
+    Source: Wang & Ji 2022, Algorithm 1 and the schedule of its experiments; Sharma et al. 2023, Algorithm 1.
     """
     if not isinstance(problem, Problem):
         raise FedboundsError(f"problem = {quote(problem)} must be a problem, such as problem_from_spec makes")
-    if isinstance(problem, Minimax):
-        raise FedboundsError(f"{type(problem).__name__} has a player that ascends: simulate it with simulate_minimax")
     schedule = _schedule(algorithm, rounds, phases)
+    for phase, length in schedule:
+        phase.check(problem, length)
     total = sum(length for _, length in schedule)
     process = _process(participation, problem, total)
     runs = _Runs(process, _streams(seeds, streams), total, record_participation)
     record = _Record(problem, runs, total, check_count("record_every", record_every), record_models)
-    knowing = [(phase.informed(process), length) for phase, length in schedule]
+    knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]
     walks = [choose_engine(engine, problem, phase) for phase, _ in knowing]
 
     models = torch.stack([problem.initial_point(own.generator("initialisation")) for own in runs.streams])
@@ -90,8 +97,9 @@ def simulate(
         state = phase.init(models, problem.clients)
         for t in range(length):
             if len(runs.active):
+                state = phase.begin_round(state, t, done, runs.under_way)
                 cohort = runs.cohort(phase, state, t, done)
-                report = walk.round(phase.model(state), cohort, done, runs.under_way)
+                report = walk.round(phase.sent(state), cohort, done, runs.under_way)
                 state = phase.server_update(state, t, report)
             done += 1
             if len(runs.active) and record.due(done):
@@ -144,8 +152,9 @@ class _Runs:
         present = Cohort.of(drawn)
         if not present.counts.all():
             self.empty[self.active] += present.counts == 0
-        if not self.process.sums_to_one:
-            self.unnormalised[self.active] += (present.counts > 0) & (abs(present.sums - 1) > SUM_TOLERANCE)
+        nominal = algorithm.nominal(state, of_phase, present)
+        if nominal is not present or not self.process.sums_to_one:
+            self.unnormalised[self.active] += (present.counts > 0) & (abs(nominal.sums - 1) > SUM_TOLERANCE)
         if self.sparse:
             when = np.full(len(present.clients), t)
             self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
@@ -184,10 +193,12 @@ class _Record:
         """Records round t of the active seeds; returns the state of those that are finite."""
         runs, column = self.runs, int(np.searchsorted(self.rounds, t))
         finite = torch.isfinite(models).all(1).cpu().numpy()
-        for name, value in self.problem.metrics(models).items():
+        sound = np.flatnonzero(finite)  # metrics that solve equations may raise at models that are not finite
+        measured = models if finite.all() else models[torch.from_numpy(sound).to(models.device)]
+        for name, value in (self.problem.metrics(measured) if len(sound) else {}).items():
             values = value.detach().cpu().numpy()
-            self._array(name, ("seed", "round"), np.float64)[runs.active, column] = values
-            finite &= np.isfinite(values)
+            self._array(name, ("seed", "round"), np.float64)[runs.active[sound], column] = values
+            finite[sound] &= np.isfinite(values)
         if self.models:
             record = self._array("model", ("seed", "round", "coordinate"), models.cpu().numpy().dtype)
             record[runs.active, column] = models.cpu().numpy()

@@ -1,4 +1,4 @@
-"""Random streams: one run-seed, six independent streams, and a place in each stream for every client and round."""
+"""Random streams: one run-seed, seven independent streams, and a place in each stream for every client and round."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from bounds.checks import check_count, quote
 from bounds.errors import FedboundsError, unknown_name
 
-STREAMS = ("data", "initialisation", "participation", "noise", "masks", "rates")
+STREAMS = ("data", "initialisation", "participation", "noise", "masks", "rates", "work")
 COUNTERS = 3  # Philox counts in four 64-bit words; the lowest runs within a generator
 
 

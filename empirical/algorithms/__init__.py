@@ -10,6 +10,8 @@ from empirical.algorithms.arbitrary_participation import (
     WaitMinibatch,
 )
 from empirical.algorithms.cohort import Cohort
+from empirical.algorithms.descent_ascent import DescentAscent, LocalDescentAscent, MinimaxAlgorithm
+from empirical.algorithms.fed_norm_sgda import FedNormSGDA
 from empirical.algorithms.fedau import (
     MIFA,
     Aggregation,
@@ -22,7 +24,10 @@ from empirical.algorithms.fedau import (
     KnownParticipation,
 )
 from empirical.algorithms.local import LocalSGD
+from empirical.algorithms.local_optimiser import SGDA, LocalOptimiser, heavy_ball, proximal, variable_rates
+from empirical.algorithms.local_sgda import FSGDA, LocalSGDA, SynchronousSGDA
 from empirical.algorithms.spec import algorithm_from_spec
+from empirical.algorithms.workload import Drawn
 
 __all__ = [
     "Aggregation",
@@ -31,19 +36,32 @@ __all__ = [
     "AverageParticipating",
     "Cohort",
     "ConstantWeights",
+    "DescentAscent",
+    "Drawn",
+    "FSGDA",
     "FedAU",
     "FedAvg",
+    "FedNormSGDA",
     "FedVarp",
     "FixedWeights",
     "FrozenGradient",
     "GeneralizedFedAvg",
     "KnownParticipation",
+    "LocalDescentAscent",
+    "LocalOptimiser",
     "LocalSGD",
+    "LocalSGDA",
     "MIFA",
+    "MinimaxAlgorithm",
     "Pairs",
     "Report",
+    "SGDA",
+    "SynchronousSGDA",
     "WaitForAll",
     "WaitFull",
     "WaitMinibatch",
     "algorithm_from_spec",
+    "heavy_ball",
+    "proximal",
+    "variable_rates",
 ]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
+import numpy as np
 import torch
 
 from bounds.checks import check_count
+from bounds.errors import FedboundsError
 from empirical.algorithms.cohort import Cohort
 from empirical.algorithms.local import LocalSGD, check_positive
 from empirical.participation import Process
+from empirical.problems.problem import Problem
+from empirical.streams import Streams
 
 
 @dataclass(frozen=True)
@@ -48,21 +52,40 @@ class Report:
     pairs: Pairs | None = None
 
 
+class Fits(Protocol):
+    """What an algorithm must know of a problem to tell whether it can run on it: every `Problem` has it."""
+
+    @property
+    def clients(self) -> int: ...
+
+    @property
+    def ascends(self) -> bool: ...
+
+    @property
+    def steps_per_epoch(self) -> np.ndarray | None: ...
+
+
 class Algorithm(ABC):
     """A federated algorithm: a client update (`local`) and a server update, nothing else.
 
     Subclasses are frozen dataclasses of step sizes and intervals. The state is an immutable `NamedTuple` of
     tensors whose first axis is the seeds, so that a seed can be taken out of the batch. The round `t` counts
     from the start of the algorithm's own phase.
+
+    Attributes:
+        kind: its name in a specification.
+        needs_updates: whether the server must see the single updates.
+        ascends: whether it is for minimax problems; all others are for problems that are minimised.
     """
 
     kind: ClassVar[str]
     needs_updates: ClassVar[bool] = False
+    ascends: ClassVar[bool] = False
 
     @property
     @abstractmethod
-    def local(self) -> LocalSGD:
-        """What a participating client computes, from `model(state)`."""
+    def local(self) -> Any:
+        """What a participating client computes from what it is `sent`: a `LocalSGD`, or a `LocalDescentAscent`."""
 
     @abstractmethod
     def init(self, x0: torch.Tensor, clients: int) -> Any:
@@ -72,8 +95,41 @@ class Algorithm(ABC):
         """The algorithm that knows what it may know of the participation it will meet: nothing, by default."""
         return self
 
+    def check(self, problem: Fits, rounds: int) -> None:
+        """Whether it can run on a problem for T rounds.
+
+        Raises:
+            FedboundsError: what does not fit.
+        """
+        if problem.ascends and not self.ascends:
+            raise FedboundsError(
+                f"{self.kind} would descend in both blocks of a minimax problem; use an algorithm for such problems, "
+                "as fed-norm-sgda or local-sgda"
+            )
+        if self.ascends and not problem.ascends:
+            raise FedboundsError(f"{self.kind} is for minimax problems, and this problem has no player that ascends")
+
+    def on(self, problem: Problem) -> Algorithm:
+        """The algorithm as it runs on a problem that it fits: itself, by default."""
+        return self
+
+    def begin_round(self, state: Any, t: int, overall: int, streams: Sequence[Streams]) -> Any:
+        """The state with which round t begins: unchanged, by default.
+
+        Args:
+            state: after the round before.
+            t: the round.
+            overall: the round counted over all phases, which is a place in the random streams.
+            streams: of each seed.
+        """
+        return state
+
+    def sent(self, state: Any) -> torch.Tensor:
+        """What the clients receive, (seeds, ...): the models, by default."""
+        return self.model(state)
+
     def cohort(self, state: Any, t: int, drawn: Cohort, clients: int) -> Cohort:
-        """Who computes in round t, with which weights, when `drawn` is who is present: as drawn, by default.
+        """Who computes in round t, with which weights on the updates, when `drawn` is who is present: as drawn.
 
         Args:
             state: before the round.
@@ -81,6 +137,10 @@ class Algorithm(ABC):
             drawn: the pairs that are present, with the weights of the participation.
             clients: N.
         """
+        return drawn
+
+    def nominal(self, state: Any, t: int, drawn: Cohort) -> Cohort:
+        """The drawn with those weights that the theory takes to sum to one: as drawn, by default."""
         return drawn
 
     @abstractmethod

@@ -21,6 +21,7 @@ class Cohort:
         counts: pairs of each seed, (seeds,); zero where nobody computes.
         clients: (pairs,).
         weights: (pairs,).
+        steps: how many local steps each pair takes, (pairs,), where they differ.
 
     Example:
         >>> drawn = [Round(np.array([3]), np.array([1.0])), Round(np.array([0, 2]), np.array([0.5, 0.5]))]
@@ -31,6 +32,7 @@ class Cohort:
     counts: np.ndarray
     clients: np.ndarray
     weights: np.ndarray
+    steps: np.ndarray | None = None
 
     @staticmethod
     def of(rounds: Sequence[Round]) -> Cohort:

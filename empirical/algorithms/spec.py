@@ -17,6 +17,7 @@ from empirical.algorithms.arbitrary_participation import (
     WaitFull,
     WaitMinibatch,
 )
+from empirical.algorithms.fed_norm_sgda import FedNormSGDA
 from empirical.algorithms.fedau import (
     MIFA,
     AverageAll,
@@ -26,6 +27,7 @@ from empirical.algorithms.fedau import (
     FixedWeights,
     KnownParticipation,
 )
+from empirical.algorithms.local_sgda import FSGDA, LocalSGDA, SynchronousSGDA
 
 ALGORITHMS: Mapping[str, type[Algorithm]] = {
     algorithm.kind: algorithm
@@ -43,6 +45,10 @@ ALGORITHMS: Mapping[str, type[Algorithm]] = {
         KnownParticipation,
         FedVarp,
         MIFA,
+        FedNormSGDA,
+        LocalSGDA,
+        SynchronousSGDA,
+        FSGDA,
     )
 }
 

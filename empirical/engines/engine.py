@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
-from empirical.algorithms import Cohort, LocalSGD, Pairs, Report
+from empirical.algorithms import Cohort, Pairs, Report
 from empirical.problems import Problem
 from empirical.streams import GeneratorPool, Streams
 
@@ -17,7 +18,7 @@ class Engine(ABC):
 
     Args:
         problem: whose gradients are used.
-        local: what each client computes.
+        local: what each client computes: a `LocalSGD`, or a `LocalDescentAscent`.
         needs_updates: report the single updates too, not only their weighted sum.
 
     Attributes:
@@ -26,7 +27,7 @@ class Engine(ABC):
 
     label: str
 
-    def __init__(self, problem: Problem, local: LocalSGD, needs_updates: bool = False) -> None:
+    def __init__(self, problem: Problem, local: Any, needs_updates: bool = False) -> None:
         self.problem, self.local, self.needs_updates = problem, local, needs_updates
         self.pool = GeneratorPool()
 
@@ -40,7 +41,7 @@ class Engine(ABC):
         """What the server hears in round t: from nobody, zero.
 
         Args:
-            x: the models from which the clients start, shape (seeds, d).
+            x: what the clients receive, the models from which they start, shape (seeds, d), and maybe more.
             cohort: who computes.
             t: the round, counted over all phases; part of the place of the noise in its stream.
             streams: of each row of x.
@@ -48,7 +49,7 @@ class Engine(ABC):
         if len(cohort.clients):
             total, updates = self.compute(x, cohort, t, streams)
         else:
-            total, updates = torch.zeros_like(x), x.new_zeros(0, x.shape[1])
+            total, updates = (x.new_zeros(rows, self.problem.dimension) for rows in (len(x), 0))
         if updates is None or not self.needs_updates:
             return Report(total, cohort)
         seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))

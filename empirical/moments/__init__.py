@@ -1,7 +1,7 @@
-"""Exact expectations of generalized FedAvg on quadratics: moments of the models, and of what the proof bounds."""
+"""Exact expectations on quadratics: moments of the models of an algorithm, and of what a proof bounds."""
 
 from empirical.moments.along_the_run import AlongTheRun, along_the_run, analysis_interval
-from empirical.moments.minimax import MinimaxMoments, fixed_point, minimax_moments
+from empirical.moments.minimax import MinimaxMoments, fixed_point
 from empirical.moments.moments import Moments, moments
 
 __all__ = [
@@ -11,6 +11,5 @@ __all__ = [
     "along_the_run",
     "analysis_interval",
     "fixed_point",
-    "minimax_moments",
     "moments",
 ]

@@ -9,9 +9,10 @@ import numpy as np
 
 from bounds.checks import check_count, check_memory
 from bounds.errors import FedboundsError
-from empirical.algorithms.fed_norm_sgda import FedNormSGDA, LocalOptimiser
-from empirical.problems.minimax import Minimax
-from empirical.problems.minimax_quadratic import QuadraticMinimax
+from empirical.algorithms import FedNormSGDA, LocalOptimiser, MinimaxAlgorithm
+from empirical.algorithms.descent_ascent import blocks
+from empirical.participation import Full, Process, WithoutReplacement
+from empirical.problems import Problem, QuadraticMinimax
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,7 @@ class MinimaxMoments:
         direction: $\mathbb E\|g_x\|^2$ and $\mathbb E\|g_y\|^2$ of the server's directions, (T, 2).
         exact_direction: $\mathbb E\|\sum_iw_ih_{x,i}\|^2$ and the same in y, with exact gradients at the same noisy
             iterates, (T, 2).
-        problem: what was run.
+        algorithm, problem, participation: what was run.
 
     Numbers beyond floating point are infinite or not numbers at all.
     """
@@ -38,7 +39,14 @@ class MinimaxMoments:
     drift: np.ndarray
     direction: np.ndarray
     exact_direction: np.ndarray
+    algorithm: MinimaxAlgorithm
     problem: QuadraticMinimax
+    participation: Process
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return len(self.mean) - 1
 
     def envelope_gradient_norm_squared(self, weights: np.ndarray | None = None) -> np.ndarray:
         r"""$\mathbb E\|\nabla\Phi(x_t)\|^2$, (T+1,); with weights, of the envelope of $\sum_iw_if_i$."""
@@ -92,11 +100,14 @@ class _LocalWork(NamedTuple):
     mass: np.ndarray
 
 
-def minimax_moments(algorithm: FedNormSGDA, problem: Minimax, rounds: int) -> MinimaxMoments:
+def minimax_moments(
+    algorithm: MinimaxAlgorithm, problem: Problem, participation: Process, rounds: int
+) -> MinimaxMoments:
     r"""The exact moments of $z_0,\dots,z_T$ over gradient noise and over clients drawn without replacement.
 
-    Local steps on quadratics are affine in the received model and in the noise. With $h_i$ the expected contribution
-    of client i given z, $\bar h$ their sum and $S_i$ the covariance of its noise,
+    This is what `empirical.moments.moments` does for minimax algorithms. Local steps on quadratics are affine in the
+    received model and in the noise. With $h_i$ the expected contribution of client i given z, $\bar h$ their sum and
+    $S_i$ the covariance of its noise,
 
     $$\operatorname{Cov}(z_{t+1}) = (I+\Lambda\bar A)\operatorname{Cov}(z_t)(I+\Lambda\bar A)^\top
       + \Lambda\Big[\tfrac nP\textstyle\sum_iS_i
@@ -106,8 +117,9 @@ def minimax_moments(algorithm: FedNormSGDA, problem: Minimax, rounds: int) -> Mi
     $\bar A$ being the slope of $\bar h$ and $\Lambda$ the server's steps, negative in x. A round costs O(n d^3).
 
     Args:
-        algorithm: `FedNormSGDA` with any weights, local steps and optimisers, but without a snapshot period.
+        algorithm: with any weights, local steps and optimisers, but without a snapshot period.
         problem: a `QuadraticMinimax` or `ScaledMinimax` without ripple and without noise that grows.
+        participation: `WithoutReplacement` or `Full`.
         rounds: T.
 
     Raises:
@@ -115,24 +127,24 @@ def minimax_moments(algorithm: FedNormSGDA, problem: Minimax, rounds: int) -> Mi
 
     Example:
         >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]], x0=[1.0])
-        >>> run = minimax_moments(FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=(2, 5), participants=1), problem, 3)
+        >>> algorithm = FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=(2, 5))
+        >>> run = minimax_moments(algorithm, problem, WithoutReplacement(2, 1), 3)
         >>> run.mean.shape, run.envelope_gradient_norm_squared()[0].item()
         ((4, 2), 2.25)
 
     Source: the algorithm is that of Sharma et al. 2023, Algorithm 1 with eqs. (3) and (12); the recursion is ours.
     """
-    quadratic = _closed(algorithm, problem)
-    T, n, d = check_count("rounds", rounds), quadratic.clients, quadratic.dimension
-    algorithm.check(n, T)
+    T = check_count("rounds", rounds)
+    rule, quadratic = _closed(algorithm, problem, T)
+    n, d = quadratic.clients, quadratic.dimension
+    P = _participants(participation, n)
     check_memory(f"the moments of {n} clients in {d} dimensions over {T} rounds", 8 * d * d * (2 * T + 8 * n))
     hessian, slopes, p = (t.numpy() for t in (quadratic.joint_hessian, quadratic.slopes, quadratic.weights))
     hessians = quadratic.scales.numpy()[:, None, None] * hessian
-    P = algorithm.participants or n
     sampled, rest = n / P, (n - P) / max(1, n - 1)
-    descent = quadratic.descent_dimension
-    server = np.full(d, algorithm.server_ascent_step_size)
-    server[:descent] = -algorithm.server_step_size
-    smoothness = quadratic.smoothness()
+    descent, smoothness = quadratic.descent_dimension, quadratic.smoothness()
+    server = blocks(quadratic, -rule.server_step_size, rule.server_ascent_step_size).numpy()
+    workload = rule.workload(quadratic)
 
     mean, covariance = np.zeros((T + 1, d)), np.zeros((T + 1, d, d))
     weights, drift = np.zeros((T, n)), np.zeros(T)
@@ -141,17 +153,18 @@ def minimax_moments(algorithm: FedNormSGDA, problem: Minimax, rounds: int) -> Mi
     clients: _LocalWork | None = None
     with np.errstate(over="ignore", invalid="ignore"):
         for t in range(T):
-            if clients is None or np.ndim(algorithm.local_steps) == 2:
-                clients = _all_clients(algorithm, quadratic, t)
-            scales = algorithm.scales(t, p)
+            steps = np.broadcast_to(workload.steps(t, t, ()), n)
+            if clients is None or not workload.constant:
+                clients = _all_clients(rule, quadratic, steps)
+            scales = rule.scales(steps, p)
             effective = float(scales @ clients.mass)  # tau_eff, as the weights sum to one
             weights[t] = scales * clients.mass / effective
             slope = scales[:, None, None] * (clients.response @ hessians)
             gradients = hessians @ mean[t] + slopes
-            steps = scales[:, None] * np.einsum("nij,nj->ni", clients.response, gradients)
-            total, total_slope = steps.sum(0), slope.sum(0)
+            moves = scales[:, None] * np.einsum("nij,nj->ni", clients.response, gradients)
+            total, total_slope = moves.sum(0), slope.sum(0)
             own = np.einsum("n,nij->ij", scales**2, clients.noise)
-            each, together = steps.T @ steps, np.outer(total, total)
+            each, together = moves.T @ moves, np.outer(total, total)
             each = each + (slope @ covariance[t] @ slope.transpose(0, 2, 1)).sum(0)
             together = together + total_slope @ covariance[t] @ total_slope.T
             spread = sampled * own + sampled * rest * (each - together / n)
@@ -164,21 +177,23 @@ def minimax_moments(algorithm: FedNormSGDA, problem: Minimax, rounds: int) -> Mi
             second = np.einsum("ni,nj->nij", gradients, gradients) + hessians @ covariance[t] @ hessians
             drifts = (clients.drift * second).sum((1, 2)) + clients.drift_noise
             drift[t] = smoothness**2 * float((weights[t] / clients.mass) @ drifts)
-    return MinimaxMoments(mean, covariance, weights, drift, direction, exact, quadratic)
+    return MinimaxMoments(mean, covariance, weights, drift, direction, exact, algorithm, quadratic, participation)
 
 
-def fixed_point(algorithm: FedNormSGDA, problem: Minimax) -> np.ndarray:
+def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
     r"""Where the expected model of Fed-Norm-SGDA stays, (d,): the solution of $\sum_iw_i\,\mathbb Eg_i(z) = 0$.
 
     As the local steps go to 0 it tends to the stationary point of $\sum_iw_if_i$: the problem's own for normalised
-    averaging with $w = p$, another one for naive averaging, whose $w_i\propto p_i\|a_i\|_1$.
+    averaging with $w = p$, another one for naive averaging, whose $w_i\propto p_i\|a_i\|_1$. Who takes part plays no
+    role as long as every client has the same mean weight.
 
     Args:
-        algorithm: as for `minimax_moments`, with the same local steps in every round.
-        problem: as for `minimax_moments`.
+        algorithm: as for `empirical.moments.moments`, with the same local steps in every round.
+        problem: as for `empirical.moments.moments`.
 
     Raises:
-        FedboundsError: as `minimax_moments`; the steps change from round to round; there is no single fixed point.
+        FedboundsError: as `empirical.moments.moments`; the steps change from round to round; there is no single fixed
+            point.
 
     Example:
         >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]])
@@ -190,12 +205,13 @@ def fixed_point(algorithm: FedNormSGDA, problem: Minimax) -> np.ndarray:
 
     Source: Sharma et al. 2023, Section 4.1 says that naive averaging is biased; the solution is ours.
     """
-    quadratic = _closed(algorithm, problem)
-    algorithm.check(quadratic.clients, 0)
-    if np.ndim(algorithm.local_steps) == 2:
+    rule, quadratic = _closed(algorithm, problem, 0)
+    workload = rule.workload(quadratic)
+    if not workload.constant:
         raise FedboundsError("local_steps change from round to round, so there is no fixed point")
-    clients = _all_clients(algorithm, quadratic, 0)
-    scales = algorithm.scales(0, quadratic.weights.numpy())
+    steps = np.broadcast_to(workload.steps(0, 0, ()), quadratic.clients)
+    clients = _all_clients(rule, quadratic, steps)
+    scales = rule.scales(steps, quadratic.weights.numpy())
     weighted = scales[:, None, None] * clients.response
     slope = np.einsum("n,nij,jk->ik", quadratic.scales.numpy(), weighted, quadratic.joint_hessian.numpy())
     if np.linalg.cond(slope) > 1e14:
@@ -203,28 +219,52 @@ def fixed_point(algorithm: FedNormSGDA, problem: Minimax) -> np.ndarray:
     return np.linalg.solve(slope, -np.einsum("nij,nj->i", weighted, quadratic.slopes.numpy()))
 
 
-def _closed(algorithm: FedNormSGDA, problem: Minimax) -> QuadraticMinimax:
-    """The problem, if its moments close."""
+def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple[FedNormSGDA, QuadraticMinimax]:
+    """The algorithm as a rule and the problem, if their moments close."""
+    algorithm.check(problem, rounds)
+    rule = algorithm.rule(problem.clients)
     if not isinstance(problem, QuadraticMinimax):
         raise FedboundsError(f"exact moments need a quadratic minimax problem, not {type(problem).__name__}")
     if problem.ripple:
         raise FedboundsError(f"exact moments need a problem without ripple; it has ripple = {problem.ripple:g}")
     if problem.growth:
         raise FedboundsError(f"exact moments need additive noise; it grows with the gradient: {problem.growth:g}")
-    if algorithm.snapshot_period is not None:
+    if problem.constrained:
+        raise FedboundsError("exact moments need a problem whose y is free: projections are not affine")
+    if rule.snapshot_period is not None:
         raise FedboundsError(
-            f"exact moments are of Fed-Norm-SGDA without snapshots; snapshot_period = {algorithm.snapshot_period}"
+            f"exact moments are of Fed-Norm-SGDA without snapshots; snapshot_period = {rule.snapshot_period}"
         )
-    return problem
+    if rule.workload(problem).drawn:
+        raise FedboundsError("exact moments need local_steps that are given; these are drawn")
+    return rule, problem
 
 
-def _all_clients(algorithm: FedNormSGDA, problem: QuadraticMinimax, t: int) -> _LocalWork:
-    """What the local steps of every client do in round t; clients who do the same are computed once."""
-    moves = np.full(problem.dimension, algorithm.local_ascent_step_size)
-    moves[: problem.descent_dimension] = -algorithm.local_step_size
-    hessian, noise = problem.joint_hessian.numpy(), problem.noise_covariance.numpy()
-    scales, steps = problem.scales.tolist(), algorithm.steps(t, problem.clients).tolist()
-    keys = [(algorithm.optimiser_of(i), tau, scale) for i, (tau, scale) in enumerate(zip(steps, scales, strict=True))]
+def _participants(process: Process, clients: int) -> int:
+    """P of n clients, drawn uniformly without replacement.
+
+    Raises:
+        FedboundsError: another process.
+    """
+    if process.clients != clients:
+        raise FedboundsError(f"participation is of {process.clients} clients, the problem has {clients}")
+    if isinstance(process, WithoutReplacement):
+        return process.participants
+    if isinstance(process, Full):
+        return clients
+    raise FedboundsError(
+        f"exact moments of minimax algorithms are over clients drawn without replacement, or with full participation: "
+        f"the recursion has no covariance of the weights of {process.kind} participation"
+    )
+
+
+def _all_clients(rule: FedNormSGDA, problem: QuadraticMinimax, steps: np.ndarray) -> _LocalWork:
+    """What the local steps of every client do in a round; clients who do the same are computed once."""
+    moves = blocks(problem, -rule.local_step_size, rule.local_ascent_step_size).numpy()
+    hessian, noise, scales = problem.joint_hessian.numpy(), problem.noise_covariance.numpy(), problem.scales.tolist()
+    keys = [
+        (rule.optimiser_of(i), tau, scale) for i, (tau, scale) in enumerate(zip(steps.tolist(), scales, strict=True))
+    ]
     made = {key: _client(key[0], key[1], key[2] * hessian, moves, noise) for key in set(keys)}
     return _LocalWork(*(np.stack(parts) for parts in zip(*(made[key] for key in keys), strict=True)))
 

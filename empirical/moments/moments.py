@@ -1,10 +1,10 @@
-r"""The exact mean and covariance of the models of generalized FedAvg on quadratics, without sampling anything."""
+r"""The exact mean and covariance of the models of an algorithm on quadratics, without sampling anything."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, overload
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from empirical.algorithms import (
     FedAvg,
     FrozenGradient,
     GeneralizedFedAvg,
+    MinimaxAlgorithm,
     WaitMinibatch,
 )
 from empirical.moments.correlated import correlated_rounds
 from empirical.moments.local_work import Coordinates, LocalWork
+from empirical.moments.minimax import MinimaxMoments, minimax_moments
 from empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
 from empirical.participation import Bernoulli, Process, Recorded, Round
 from empirical.problems import Problem, Quadratic
@@ -62,6 +64,16 @@ class Moments:
         return len(self.mean) - 1
 
 
+@overload
+def moments(
+    algorithm: MinimaxAlgorithm,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    noise: Noise = "independent",
+) -> MinimaxMoments: ...
+@overload
 def moments(
     algorithm: Algorithm,
     problem: Problem,
@@ -69,7 +81,15 @@ def moments(
     rounds: int | None = None,
     *,
     noise: Noise = "independent",
-) -> Moments:
+) -> Moments: ...
+def moments(
+    algorithm: Algorithm,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    noise: Noise = "independent",
+) -> Moments | MinimaxMoments:
     r"""The exact moments of $x_0,\dots,x_T$ over gradient noise and, unless it is given, over participation.
 
     On quadratics a round is an affine map of the model, with weights and noise that are independent of it, so that mean
@@ -80,11 +100,15 @@ def moments(
     - different Hessians, participation given: O(d^3 + S d^2) a round;
     - different Hessians, participation independent between rounds: O(N d^3) a round, in two matrix products.
 
+    Minimax algorithms on quadratic minimax problems have moments of their own kind, over clients drawn without
+    replacement: see `empirical.moments.minimax`.
+
     Args:
         algorithm: generalized FedAvg with any step sizes, steps and interval, FedAvg, the frozen-gradient limit, or a
             baseline that waits for everyone and computes once per interval; FedAvg with constant weights, under
-            independent rounds in which participants have weight 1/N, or a record; FedAU given a record.
-        problem: a `Quadratic`.
+            independent rounds in which participants have weight 1/N, or a record; FedAU given a record; minimax
+            algorithms without snapshots whose local steps are given.
+        problem: a `Quadratic`; a `QuadraticMinimax` for minimax algorithms.
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; as many as a matrix has, if not given.
         noise: "independent" between clients, or "common" to all clients (equal Hessians only), which Wang & Ji 2022
@@ -99,16 +123,28 @@ def moments(
         >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
         >>> run.label, run.gradient_norm_squared[[0, 3, 30]].round(10).tolist()
         ('exact given the record', [3.0239322566, 0.814487379, 0.0004398725])
+        >>> from empirical.algorithms import LocalSGDA
+        >>> from empirical.participation import WithoutReplacement
+        >>> from empirical.problems import random_quadratic_minimax
+        >>> game = moments(LocalSGDA(0.1, 0.2, 3), random_quadratic_minimax(4, 2, 2), WithoutReplacement(4, 2), 10)
+        >>> game.envelope_gradient_norm_squared().shape
+        (11,)
 
     Source: Wang & Ji 2022, Algorithm 1; the recursion for equal Hessians in `empirical.moments.correlated`, for all
     others in `empirical.moments.rounds`.
     """
     if noise not in ("independent", "common"):
         raise unknown_name("noise", str(noise), ["independent", "common"])
-    quadratic = require_quadratic(problem)
-    process = _process(participation, quadratic)
+    process = participation if isinstance(participation, Process) else Recorded(participation)
     if rounds is None and isinstance(process, Recorded):
         rounds = process.rounds
+    if isinstance(algorithm, MinimaxAlgorithm):
+        if noise == "common":
+            raise FedboundsError("noise = 'common' is not for minimax algorithms: their clients' noise is independent")
+        return minimax_moments(algorithm, problem, process, check_count("rounds", rounds))
+    quadratic = require_quadratic(problem)
+    if process.clients != quadratic.clients:
+        raise FedboundsError(f"participation is of {process.clients} clients, the problem has {quadratic.clients}")
     T = check_count("rounds", rounds)
     algorithm = algorithm.informed(process)
     coordinates = Coordinates.of(quadratic)
@@ -139,13 +175,6 @@ def require_quadratic(problem: Problem) -> Quadratic:
             "do not map means to means; simulate it instead"
         )
     return problem
-
-
-def _process(participation: Process | np.ndarray, problem: Quadratic) -> Process:
-    process = participation if isinstance(participation, Process) else Recorded(participation)
-    if process.clients != problem.clients:
-        raise FedboundsError(f"participation is of {process.clients} clients, the problem has {problem.clients}")
-    return process
 
 
 def schedule(algorithm: Algorithm) -> tuple[int, float, bool]:

@@ -2,10 +2,10 @@
 
 from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from empirical.problems.images import ImageClassification
-from empirical.problems.minimax import Minimax, Prox, SyntheticMinimax
+from empirical.problems.minimax import ExactEnvelope, Minimax
 from empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
 from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
-from empirical.problems.minimax_spec import minimax_from_spec
+from empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
 from empirical.problems.networks import Network
 from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
 from empirical.problems.problem import Problem, Synthetic
@@ -18,6 +18,7 @@ __all__ = [
     "BoundedGradient",
     "BoundedMinimax",
     "CosineQuadratic",
+    "ExactEnvelope",
     "ImageClassification",
     "Minimax",
     "Network",
@@ -30,7 +31,6 @@ __all__ = [
     "Sloped",
     "Synthetic",
     "SyntheticMinimax",
-    "minimax_from_spec",
     "problem_from_spec",
     "project_onto_ball",
     "project_onto_simplex",

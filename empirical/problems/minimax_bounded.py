@@ -13,7 +13,7 @@ from bounds.errors import FedboundsError
 from bounds.symbols import POSITIVE, Constant, NoConstant
 from empirical.problems.border import array, real
 from empirical.problems.bounded_gradient import SHAPES
-from empirical.problems.minimax import SyntheticMinimax
+from empirical.problems.minimax_synthetic import SyntheticMinimax
 
 
 class Well(NamedTuple):

@@ -12,7 +12,7 @@ from bounds.checks import check_count, check_memory
 from bounds.errors import FedboundsError
 from bounds.symbols import POSITIVE, Constant, Domain, NoConstant
 from empirical.problems.border import array, real
-from empirical.problems.minimax import Prox, SyntheticMinimax
+from empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
 
 _FLAT = 1e-12  # relative size below which an eigenvalue counts as zero
 
@@ -304,8 +304,9 @@ def random_quadratic_minimax(
     for size in (descent, ascent):
         drawn = rng.standard_normal((clients, size))
         drawn -= drawn.mean(0)
-        scale = heterogeneity / np.sqrt((drawn**2).sum(1).mean()) if clients > 1 else 0.0
-        slopes.append(scale * drawn)
+        with np.errstate(over="ignore"):  # slopes that are not finite are refused below, by name
+            scale = heterogeneity / np.sqrt((drawn**2).sum(1).mean()) if clients > 1 else 0.0
+            slopes.append(scale * drawn)
     start = spread * rng.standard_normal(descent + ascent)
     return QuadraticMinimax(
         (hessian + hessian.T) / 2, coupling, mu, *slopes, ripple=ripple, noise=noise, growth=growth,

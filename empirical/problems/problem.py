@@ -25,14 +25,19 @@ class Problem(ABC):
         device: where the tensors live.
         prefers_batched: whether one call for a whole cohort is faster than one call per client, on this device.
         data_checksum: identifies the data in cache keys; None where the specification says everything.
+        ascends: whether a second player maximises (`Minimax`), so that only minimax algorithms can run on it.
+        steps_per_epoch: local steps in which each client computes as many gradients as it holds samples, `(clients,)`;
+            None where clients hold no samples.
     """
 
+    ascends: bool = False
     clients: int
     dimension: int
     dtype: torch.dtype
     device: torch.device
     prefers_batched: bool = True
     data_checksum: str | None = None
+    steps_per_epoch: np.ndarray | None = None
 
     @abstractmethod
     def initial_point(self, rng: np.random.Generator) -> Tensor:

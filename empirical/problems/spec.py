@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
-from bounds.checks import check_count, quote
 from bounds.errors import FedboundsError, unknown_name
-from empirical.datasets import load_dataset
-from empirical.partition import Partition, class_mix_partition, dirichlet_partition, majority_class_partition
-from empirical.problems.border import real
 from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
-from empirical.problems.images import ImageClassification
+from empirical.problems.image_specs import image_classification
+from empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
+from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
 from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
 from empirical.problems.problem import Problem
 from empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
@@ -33,6 +29,13 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
     - `images`: `dataset` (digits), `data` (folder), `clients` (50), `network` (cnn), `partition` (majority-class, with
       `similarity`; or dirichlet or class-mix, with `alpha`), `partition_seed` (0), `batch` (16), `augmentation` (none),
       `gradient_norm` (false); see `ImageClassification`.
+    - `minimax-quadratic`: `descent_hessian coupling concavity slopes ascent_slopes ripple weights noise growth x0 y0`,
+      or a random instance from `clients descent_dimension ascent_dimension heterogeneity condition ripple noise growth
+      spread seed`; see `QuadraticMinimax` and `random_quadratic_minimax`.
+    - `minimax-scaled`: `scales descent_hessian coupling concavity slope ascent_slope ripple weights noise growth x0
+      y0`; see `ScaledMinimax`.
+    - `minimax-bounded`: `slopes ascent_slopes ripple depth bend weights noise growth x0 y0`; see `BoundedMinimax`.
+    - `minimax-one-point`: `slopes ripple depth bend weights noise growth x0 y0`; see `OnePointMinimax`.
 
     Raises:
         FedboundsError: an unknown kind or key (with the nearest names), a missing one, a value outside its range.
@@ -77,76 +80,24 @@ def _checked(spec: Mapping[str, Any]) -> _Maker:
     return make, keys
 
 
-def _images(
-    *,
-    dataset: str = "digits",
-    data: str | None = None,
-    clients: int = 50,
-    network: str = "cnn",
-    partition: str = "majority-class",
-    similarity: float = 0.05,
-    alpha: float = 0.5,
-    partition_seed: int = 0,
-    batch: int = 16,
-    augmentation: Sequence[str] = (),
-    gradient_norm: bool = False,
-) -> ImageClassification:
-    names = {"dataset": dataset, "network": network, "partition": partition, "data": "" if data is None else data}
-    for name, value in names.items():
-        if not isinstance(value, str):
-            raise FedboundsError(f"{name} = {quote(value)} must be a string")
-    similarity, alpha = real("similarity", similarity), real("alpha", alpha)
-    loaded = load_dataset(dataset, data)
-    rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
-    number = check_count("clients", clients)
-    split: Partition
-    if partition == "majority-class":
-        split = majority_class_partition(loaded.train_labels, number, rng, similarity)
-    elif partition == "dirichlet":
-        split = dirichlet_partition(loaded.train_labels, number, rng, alpha)
-    elif partition == "class-mix":
-        split = class_mix_partition(loaded.train_labels, number, rng, alpha)
-    else:
-        raise unknown_name("partition", partition, ["majority-class", "dirichlet", "class-mix"])
-    return ImageClassification(loaded, split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm)
-
-
-def _keys(required: str, optional: str) -> dict[str, bool]:
-    return {key: True for key in required.split()} | {key: False for key in optional.split()}
+def _keys(make: Callable[..., Problem]) -> dict[str, bool]:
+    """The keys of a maker, and whether it cannot do without."""
+    parameters = inspect.signature(make).parameters
+    return {name: p.default is p.empty for name, p in parameters.items() if name != "device"}
 
 
 _Maker = tuple[Callable[..., Problem], dict[str, bool]]
-# kind -> the makers, the first of which is taken if the specification has one of its required keys
-_MAKERS: Mapping[str, tuple[_Maker, ...]] = {
-    "quadratic": (
-        (Quadratic, _keys("hessians centres", "noise x0")),
-        (
-            random_quadratic,
-            _keys("clients dimension", "heterogeneity condition shared diagonal noise initial_gap seed"),
-        ),
-    ),
-    "cosine-quadratic": (
-        (CosineQuadratic, _keys("slopes curvature ripple", "noise x0")),
-        (
-            random_cosine_quadratic,
-            _keys("clients dimension", "heterogeneity curvature ripple noise spread seed"),
-        ),
-    ),
-    "bounded-gradient": (
-        (BoundedGradient, _keys("slopes scales", "shape noise x0")),
-        (random_bounded_gradient, _keys("clients dimension", "shape heterogeneity condition noise spread seed")),
-    ),
-    "toy": ((toy_example, _keys("", "noise")),),
-    "images": (
-        (
-            _images,
-            _keys(
-                "",
-                "dataset data clients network partition similarity alpha partition_seed batch augmentation "
-                "gradient_norm",
-            ),
-        ),
-    ),
+# kind -> its maker, and the maker of a random instance, taken unless a key belongs to the first alone
+_MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
+    "quadratic": (Quadratic, random_quadratic),
+    "cosine-quadratic": (CosineQuadratic, random_cosine_quadratic),
+    "bounded-gradient": (BoundedGradient, random_bounded_gradient),
+    "toy": (toy_example,),
+    "images": (image_classification,),
+    "minimax-quadratic": (QuadraticMinimax, random_quadratic_minimax),
+    "minimax-scaled": (ScaledMinimax,),
+    "minimax-bounded": (BoundedMinimax,),
+    "minimax-one-point": (OnePointMinimax,),
 }
 
 
@@ -156,5 +107,6 @@ def _maker(spec: Mapping[str, Any]) -> _Maker:
     if not isinstance(spec["kind"], str) or spec["kind"] not in _MAKERS:
         raise unknown_name("problem kind", str(spec["kind"]), _MAKERS)
     explicit, *random = _MAKERS[spec["kind"]]
-    other = {key for key in explicit[1] if not any(key in keys for _, keys in random)}
-    return random[0] if random and not other & set(spec) else explicit
+    own = {key for key in _keys(explicit) if not any(key in _keys(make) for make in random)}
+    make = random[0] if random and not own & set(spec) else explicit
+    return make, _keys(make)

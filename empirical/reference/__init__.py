@@ -10,6 +10,7 @@ import torch
 from empirical.algorithms import Algorithm
 from empirical.problems import Problem
 from empirical.reference import arbitrary_participation as paper
+from empirical.reference import fed_norm_sgda as minimax_paper
 from empirical.reference import fedau as fedau_paper
 from empirical.streams import Streams
 
@@ -27,6 +28,10 @@ TWINS = {
     "known-participation": fedau_paper.known_participation,
     "fedvarp": fedau_paper.fedvarp,
     "mifa": fedau_paper.mifa,
+    "fed-norm-sgda": minimax_paper.run_fed_norm_sgda,
+    "local-sgda": minimax_paper.run_local_sgda,
+    "synchronous-sgda": minimax_paper.run_synchronous_sgda,
+    "fsgda": minimax_paper.run_fsgda,
 }
 
 
@@ -46,7 +51,7 @@ def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams
         torch.Size([4, 2])
     """
     x0 = problem.initial_point(streams.generator("initialisation"))
-    numbers = dataclasses.asdict(algorithm)  # type: ignore[call-overload]
+    numbers = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}  # type: ignore[arg-type]
     return torch.stack(TWINS[algorithm.kind](problem, q, x0, streams, **numbers))
 
 

@@ -7,11 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from bounds.errors import FedboundsError, unknown_name
 from empirical.sweep.keys import canonical_json, run_key, source_digest
 from empirical.sweep.spec import COMPONENTS, Sweep, Task
+
+if TYPE_CHECKING:
+    from empirical.algorithms import Algorithm
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,9 @@ class Component(NamedTuple):
     table: Mapping[str, Any]
     clients: int = 0
     data: Mapping[str, str] = MappingProxyType({})
+    ascends: bool = False
+    steps_per_epoch: np.ndarray | None = None
+    algorithm: Algorithm | None = None
 
 
 def plan(sweep: Sweep, prepare: Callable[[Sweep, Task], Prepared] | None = None) -> tuple[Run, ...]:
@@ -100,14 +108,25 @@ class Preparation:
             )
         task["problem"], task["participation"] = problem.table, process.table
         if "algorithm" in task:
-            task["algorithm"] = self._component(sweep, task, "algorithm", task["algorithm"]).table
+            task["algorithm"] = self._algorithm(sweep, task, task["algorithm"], task["rounds"], problem)
         else:
             phases = []
             for index, phase in enumerate(task["phases"]):
-                built = self._component(sweep, task, "algorithm", phase["algorithm"], f", phase {index}")
-                phases.append({**phase, "algorithm": built.table})
+                where = f", phase {index}"
+                table = self._algorithm(sweep, task, phase["algorithm"], phase["rounds"], problem, where)
+                phases.append({**phase, "algorithm": table})
             task["phases"] = phases
         return Prepared(task, {**problem.data, **process.data})
+
+    def _algorithm(
+        self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
+    ) -> Mapping[str, Any]:
+        """The completed table of an algorithm that can run on a problem for so many rounds."""
+        built = self._component(sweep, task, "algorithm", table, suffix)
+        assert built.algorithm is not None
+        with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
+            built.algorithm.check(problem, rounds)
+        return built.table
 
     def _component(self, sweep: Sweep, task: Task, name: str, table: Mapping[str, Any], suffix: str = "") -> Component:
         identity = f"{name} {canonical_json(table)}"
@@ -123,7 +142,8 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
     from empirical.problems.spec import problem_from_spec, with_defaults
 
     if name == "algorithm":
-        return Component(algorithm_from_spec(table).spec())
+        algorithm = algorithm_from_spec(table)
+        return Component(algorithm.spec(), algorithm=algorithm)
     if name == "participation":
         process = process_from_spec(table)
         if "file" not in table:
@@ -132,7 +152,8 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         return Component(table, process.clients, {"participation.file": content})
     problem = problem_from_spec(table)
     checksum = problem.data_checksum
-    return Component(with_defaults(table), problem.clients, {} if checksum is None else {"problem.data": checksum})
+    data = {} if checksum is None else {"problem.data": checksum}
+    return Component(with_defaults(table), problem.clients, data, problem.ascends, problem.steps_per_epoch)
 
 
 def _place(task: Task, name: str) -> str:

@@ -26,6 +26,9 @@ MAKERS = {"problem": problem_from_spec, "participation": process_from_spec, "alg
 MADE = {"problem": Problem, "participation": Process, "algorithm": Algorithm}
 AMPLIFIED = {"local_step_size": 0.1, "local_steps": 2, "server_multiplier": 3.0, "interval": 2}
 TWO_SIDED = {"local_step_size": 0.1, "local_steps": 2, "server_multiplier": 3.0}
+FOUR_RATES = {
+    "local_step_size": 0.1, "local_ascent_step_size": 0.1, "server_step_size": 0.1, "server_ascent_step_size": 0.1,
+}  # fmt: skip
 MAY_BE_INFINITE = {"cutoff"}  # FedAU without cut-off
 # a valid specification of every kind, with every key that it may have
 VALID = {
@@ -45,6 +48,29 @@ VALID = {
             "kind": "images", "dataset": "digits", "data": "data", "clients": 20, "network": "linear",
             "partition": "dirichlet", "similarity": 0.1, "alpha": 0.5, "partition_seed": 1, "batch": 8,
             "gradient_norm": False,
+        },
+        {
+            "kind": "minimax-quadratic", "descent_hessian": [[0.5]], "coupling": [[1]], "concavity": 1,
+            "slopes": [[1], [-1]], "ascent_slopes": [[0], [1]], "ripple": 0.1, "weights": [0.5, 0.5], "noise": 0.1,
+            "growth": 0.1, "x0": [1], "y0": [2],
+        },
+        {
+            "kind": "minimax-quadratic", "clients": 3, "descent_dimension": 2, "ascent_dimension": 1,
+            "heterogeneity": 1.0, "condition": 4.0, "ripple": 0.1, "noise": 0.1, "growth": 0.1, "spread": 1.0,
+            "seed": 1,
+        },
+        {
+            "kind": "minimax-scaled", "scales": [1, 2], "descent_hessian": [[0.5]], "coupling": [[1]], "concavity": 1,
+            "slope": [1], "ascent_slope": [0], "ripple": 0.1, "weights": [0.5, 0.5], "noise": 0.1, "growth": 0.1,
+            "x0": [1], "y0": [2],
+        },
+        {
+            "kind": "minimax-bounded", "slopes": [[1], [-1]], "ascent_slopes": [[0.1], [0]], "ripple": 0.1,
+            "depth": 1.0, "bend": 0.5, "weights": [0.5, 0.5], "noise": 0.1, "growth": 0.1, "x0": [1], "y0": [2],
+        },
+        {
+            "kind": "minimax-one-point", "slopes": [[1], [-1]], "ripple": 0.1, "depth": 1.0, "bend": 0.5,
+            "weights": [0.5, 0.5], "noise": 0.1, "growth": 0.1, "x0": [1], "y0": [2],
         },
     ],
     "participation": [
@@ -78,6 +104,18 @@ VALID = {
         {"kind": "known-participation", "probability": [0.5, 1.0]} | TWO_SIDED,
         {"kind": "fedvarp"} | TWO_SIDED,
         {"kind": "mifa"} | TWO_SIDED,
+        {
+            "kind": "fed-norm-sgda", "local_steps": [2, 5], "weights": [0.5, 0.5], "optimiser": {"momentum": 0.5},
+            "effective_local_steps": 3.0, "snapshot_period": 2, "normalised": True,
+        } | FOUR_RATES,
+        {"kind": "fed-norm-sgda", "local_epochs": {"low": 2, "high": 5, "redraw": False}} | FOUR_RATES,
+        {
+            "kind": "local-sgda", "step_size": 0.1, "ascent_step_size": 0.2, "local_steps": 2, "weights": [0.5, 0.5],
+            "momentum": 0.9, "snapshot_period": 2,
+        },
+        {"kind": "local-sgda", "step_size": 0.1, "ascent_step_size": 0.2, "local_epochs": [[1, 2], [2, 1]]},
+        {"kind": "synchronous-sgda", "step_size": 0.1, "ascent_step_size": 0.2, "weights": [0.5, 0.5]},
+        {"kind": "fsgda", "local_steps": 2} | FOUR_RATES,
     ],
 }  # fmt: skip
 SPECS = [(what, spec) for what, specs in VALID.items() for spec in specs]

@@ -12,6 +12,7 @@ import torch
 from bounds.errors import FedboundsError
 from empirical.algorithms import (
     FedAvg,
+    FedNormSGDA,
     FrozenGradient,
     GeneralizedFedAvg,
     WaitForAll,
@@ -26,6 +27,7 @@ from empirical.problems import (
     CosineQuadratic,
     ImageClassification,
     Problem,
+    QuadraticMinimax,
     random_cosine_quadratic,
     random_quadratic,
 )
@@ -297,7 +299,13 @@ def test_networks_that_prefer_it_are_walked_in_turn():
     class Large(Quartic):
         prefers_batched = False
 
+    class LargeGame(QuadraticMinimax):
+        prefers_batched = False
+
     assert choose_engine("auto", Large(), FedAvg(0.1, 2)).label == "in turn"
+    game, plays = LargeGame([[0.5]], [[1.0]], 1.0, [[1.0]], [[0.25]]), FedNormSGDA(0.1, 0.1, 0.1, 0.1, 2)
+    assert choose_engine("auto", game, plays.on(game)).label == "in turn"
+    assert choose_engine("masked-batch", game, plays.on(game)).label == "masked batch"
 
 
 @pytest.mark.parametrize("name", ["in turn", "in-turn", "batched", "closed form", "closed-form"])
@@ -308,6 +316,8 @@ def test_the_user_can_force_an_engine(name):
 def test_an_impossible_engine_is_refused_with_what_would_be_right():
     with pytest.raises(FedboundsError, match="needs a Quadratic, the problem is CosineQuadratic; use 'batched'"):
         choose_engine("closed form", problem("cosine"), FedAvg(0.1, 2))
+    with pytest.raises(FedboundsError, match="'masked batch' is not for algorithms that minimise; use 'in turn', 'bat"):
+        choose_engine("masked batch", problem("cosine"), FedAvg(0.1, 2))
     with pytest.raises(FedboundsError, match="did you mean batched"):
         choose_engine("batchd", problem("cosine"), FedAvg(0.1, 2))
     with pytest.raises(FedboundsError, match="unknown engine '3'"):

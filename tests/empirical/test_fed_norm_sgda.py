@@ -10,22 +10,24 @@ import pytest
 import torch
 
 from bounds.errors import FedboundsError
-from empirical.algorithms.fed_norm_sgda import (
+from empirical.algorithms import (
+    FSGDA,
     SGDA,
+    Drawn,
+    FedAvg,
     FedNormSGDA,
     LocalOptimiser,
-    fsgda,
+    LocalSGDA,
+    SynchronousSGDA,
     heavy_ball,
-    local_sgda,
     proximal,
-    synchronous_sgda,
     variable_rates,
 )
-from empirical.problems.minimax_bounded import BoundedMinimax
-from empirical.problems.minimax_quadratic import QuadraticMinimax
+from empirical.participation import Full, WithoutReplacement
+from empirical.problems import BoundedMinimax, QuadraticMinimax, random_quadratic
 from empirical.reference import fed_norm_sgda as pseudo_code
-from empirical.reference.fed_norm_sgda import run_minimax_reference
-from empirical.simulate_minimax import simulate_minimax
+from empirical.reference import run_reference
+from empirical.simulate import simulate
 from empirical.streams import Streams
 
 CLIENTS, ROUNDS, SEEDS = 4, 6, (0, 5)
@@ -63,20 +65,41 @@ def bounded():
     return BoundedMinimax(slopes, rng.normal(size=(CLIENTS, 2)) / 9, 0.3, 0.5, 0.8, weights=weights, noise=0.1)
 
 
+def sampled(participants, clients=CLIENTS):
+    return Full(clients) if participants in (None, clients) else WithoutReplacement(clients, participants)
+
+
+def run(algorithm, problem, rounds=ROUNDS, participants=None, **more):
+    return simulate(algorithm, problem, sampled(participants, problem.clients), rounds, **more)
+
+
 def models(algorithm, problem, rounds=ROUNDS, seeds=SEEDS, **more):
-    return simulate_minimax(algorithm, problem, rounds, seeds=seeds, record_models=True, **more).model
+    return run(algorithm, problem, rounds, seeds=seeds, record_models=True, **more).model
 
 
-def everyone(rounds=ROUNDS, clients=CLIENTS):
-    return [list(range(clients))] * rounds
+def drawn(participants, seed, rounds=ROUNDS):
+    """The weights q of a seed."""
+    return sampled(participants).matrix(rounds, Streams(seed).generator("participation"))
 
 
-def slow(problem, C, tau, w, optimiser=SGDA, seed=0, tau_eff=3.0, rates=RATES, **more):
+def twin(algorithm, problem, participants, seed):
+    return run_reference(algorithm, problem, drawn(participants, seed), Streams(seed))
+
+
+def uniform(cohorts, clients=CLIENTS):
+    """The weights q of given cohorts, 1/P each."""
+    q = np.zeros((len(cohorts), clients))
+    for row, cohort in zip(q, cohorts, strict=True):
+        row[list(cohort)] = 1 / len(cohort)
+    return q
+
+
+def slow(problem, q, tau, w, optimiser=SGDA, seed=0, tau_eff=3.0, rates=RATES, **more):
     """`fed_norm_sgda` of the pseudo-code with constant tau_i, w_i and tau_eff."""
     a = [pseudo_code.any_optimiser(optimiser.momentum, optimiser.rates, optimiser.contraction)] * problem.clients
     steps = dict(zip(("eta_x", "eta_y", "gamma_x", "gamma_y"), rates, strict=True))
     z = pseudo_code.fed_norm_sgda(
-        problem, C, problem.z0, Streams(seed), tau=[tau] * len(C), a=a, w=[w] * len(C), tau_eff=[tau_eff] * len(C),
+        problem, q, problem.z0, Streams(seed), tau=[tau] * len(q), a=a, w=[w] * len(q), tau_eff=[tau_eff] * len(q),
         **steps, **more,
     )  # fmt: skip
     return torch.stack(z).numpy()
@@ -95,42 +118,63 @@ def gap(one, other):
 def test_the_masked_batch_is_the_pseudo_code(optimiser, period, participants, tau):
     problem = quadratic()
     for more in ({"weights": W, "effective_local_steps": 2.5}, {}, {"weights": W, "normalised": False}):
-        algorithm = FedNormSGDA(
-            *RATES, tau, participants=participants, optimiser=optimiser, snapshot_period=period, **more
-        )
-        ours = models(algorithm, problem)
-        for row, seed in enumerate(SEEDS):
-            assert gap(ours[row], run_minimax_reference(algorithm, problem, ROUNDS, Streams(seed))) < EXACT
+        algorithm = FedNormSGDA(*RATES, tau, optimiser=optimiser, snapshot_period=period, **more)
+        for engine in ("masked batch", "in turn"):
+            ours = models(algorithm, problem, participants=participants, engine=engine)
+            for row, seed in enumerate(SEEDS):
+                assert gap(ours[row], twin(algorithm, problem, participants, seed)) < EXACT
 
 
 def test_the_masked_batch_is_the_pseudo_code_where_y_is_only_concave_and_the_weights_are_the_problems_own():
     problem = bounded()
-    algorithm = FedNormSGDA(*RATES, TAU, participants=2, optimiser=heavy_ball(0.5), snapshot_period=2)
-    assert gap(models(algorithm, problem)[1], run_minimax_reference(algorithm, problem, ROUNDS, Streams(5))) < EXACT
+    algorithm = FedNormSGDA(*RATES, TAU, optimiser=heavy_ball(0.5), snapshot_period=2)
+    ours = models(algorithm, problem, participants=2)
+    assert gap(ours[1], twin(algorithm, problem, 2, 5)) < EXACT
     told = dataclasses.replace(algorithm, weights=tuple(problem.weights.tolist()))
-    assert np.array_equal(models(told, problem), models(algorithm, problem))
+    assert np.array_equal(models(told, problem, participants=2), ours)
+
+
+@pytest.mark.parametrize("participants", [2, 4])
+@pytest.mark.parametrize(
+    "algorithm",
+    [
+        LocalSGDA(0.05, 0.08, TAU, weights=W),
+        LocalSGDA(0.05, 0.08, EACH_ROUND, momentum=0.9, snapshot_period=2),
+        LocalSGDA(0.05, 0.08, Drawn(1, 4)),
+        SynchronousSGDA(0.05, 0.08, weights=W),
+        FSGDA(*RATES, 3),
+    ],
+    ids=["local", "local+ momentum", "local drawn", "synchronous", "fsgda"],
+)
+def test_every_baseline_is_its_own_pseudo_code(algorithm, participants):
+    problem = quadratic()
+    ours = models(algorithm, problem, participants=participants)
+    for row, seed in enumerate(SEEDS):
+        assert gap(ours[row], twin(algorithm, problem, participants, seed)) < EXACT
 
 
 def test_small_batches_of_pairs_give_the_same_run(monkeypatch):
     algorithm = FedNormSGDA(*RATES, TAU, optimiser=EVERY_KIND, snapshot_period=2)
     whole = models(algorithm, quadratic(), seeds=range(3))
-    monkeypatch.setattr("empirical.simulate_minimax.AT_ONCE", 2 * quadratic().dimension)
+    monkeypatch.setattr("empirical.engines.masked_batch.AT_ONCE", 2 * quadratic().dimension)
     assert gap(models(algorithm, quadratic(), seeds=range(3)), whole) < EXACT
 
 
 def test_a_seed_does_not_depend_on_the_seeds_beside_it_nor_a_record_on_its_neighbours():
-    algorithm = FedNormSGDA(*RATES, TAU, participants=2, weights=W)
-    alone = models(algorithm, quadratic(), seeds=(3,))[0]
-    assert gap(models(algorithm, quadratic(), seeds=(8, 3, 5))[1], alone) < EXACT
-    assert np.array_equal(models(algorithm, quadratic(), seeds=(3,), record_every=4)[0], alone[[0, 4, 6]])
+    for tau in (TAU, Drawn(1, 5)):
+        algorithm = FedNormSGDA(*RATES, tau, weights=W)
+        alone = models(algorithm, quadratic(), participants=2, seeds=(3,))[0]
+        assert gap(models(algorithm, quadratic(), participants=2, seeds=(8, 3, 5))[1], alone) < EXACT
+        some = models(algorithm, quadratic(), participants=2, seeds=(3,), record_every=4)[0]
+        assert np.array_equal(some, alone[[0, 4, 6]])
 
 
 def test_a_participation_held_fixed_is_shared_by_the_seeds():
-    algorithm = FedNormSGDA(*RATES, TAU, participants=1)
+    algorithm = FedNormSGDA(*RATES, TAU)
     quiet = quadratic(noise=0.0, growth=0.0)
-    first, second = models(algorithm, quiet, streams={"participation": 7})
+    first, second = models(algorithm, quiet, participants=1, streams={"participation": 7})
     assert np.array_equal(first, second)
-    first, second = models(algorithm, quiet)
+    first, second = models(algorithm, quiet, participants=1)
     assert gap(first, second) > 1e-3
 
 
@@ -141,28 +185,27 @@ def test_a_participation_held_fixed_is_shared_by_the_seeds():
 @pytest.mark.parametrize("period", [None, 2])
 @pytest.mark.parametrize("participants", [2, 4])
 def test_averaging_iterates_is_the_general_rule_with_weights_that_grow_with_the_local_work(rho, period, participants):
-    problem, algorithm = quadratic(), local_sgda(
-        0.05, 0.08, TAU, weights=W, participants=participants, momentum=rho, snapshot_period=period
-    )  # fmt: skip
-    C = pseudo_code.cohorts(problem, participants, ROUNDS, Streams(5))
+    problem, q = quadratic(), drawn(participants, 5)
+    algorithm = LocalSGDA(0.05, 0.08, TAU, weights=W, momentum=rho, snapshot_period=period)
     literal = pseudo_code.local_sgda(
-        problem, C, problem.z0, Streams(5), tau=[TAU] * ROUNDS, p=W, eta_x=0.05, eta_y=0.08, rho=rho, S=period
+        problem, q, problem.z0, Streams(5), tau=[TAU] * ROUNDS, p=W, eta_x=0.05, eta_y=0.08, rho=rho, S=period
     )
-    assert gap(models(algorithm, problem)[1], torch.stack(literal)) < EXACT
+    assert gap(models(algorithm, problem, participants=participants)[1], torch.stack(literal)) < EXACT
     norms = np.array([sum((1 - rho ** (tau - j)) / (1 - rho) for j in range(tau)) for tau in TAU])
     mean = np.dot(W, norms)
     general = slow(
-        problem, C, TAU, W * norms / mean, heavy_ball(rho), 5, mean, rates=(0.05, 0.08, 0.05, 0.08), S=period
+        problem, q, TAU, W * norms / mean, heavy_ball(rho), 5, mean, rates=(0.05, 0.08, 0.05, 0.08), S=period
     )
     assert gap(general, torch.stack(literal)) < EXACT
-    assert gap(algorithm.effective_weights(0, np.full(4, 0.25)), W * norms / mean) < EXACT
+    effective = algorithm.rule(CLIENTS).effective_weights(np.array(TAU), np.full(4, 0.25))
+    assert gap(effective, W * norms / mean) < EXACT
 
 
 def test_server_steps_beside_the_clients_only_stretch_the_mean_move():
     problem = quadratic()
     algorithm = FedNormSGDA(0.05, 0.08, 0.1, 0.16, TAU, weights=W, normalised=False)
     literal = pseudo_code.local_sgda(
-        problem, everyone(), problem.z0, Streams(0), tau=[TAU] * ROUNDS, p=W, eta_x=0.05, eta_y=0.08, server=2.0
+        problem, drawn(4, 0), problem.z0, Streams(0), tau=[TAU] * ROUNDS, p=W, eta_x=0.05, eta_y=0.08, server=2.0
     )
     assert gap(models(algorithm, problem)[0], torch.stack(literal)) < EXACT
 
@@ -180,8 +223,9 @@ def test_unequal_work_makes_naive_averaging_another_algorithm():
 
 def test_a_fresh_snapshot_changes_nothing_for_one_local_step_and_something_for_two():
     for tau, same in ((1, True), (2, False)):
-        plain = FedNormSGDA(*RATES, tau, participants=2)
-        difference = gap(models(plain, quadratic()), models(dataclasses.replace(plain, snapshot_period=1), quadratic()))
+        plain = FedNormSGDA(*RATES, tau)
+        fresh = dataclasses.replace(plain, snapshot_period=1)
+        difference = gap(*(models(one, quadratic(), participants=2) for one in (plain, fresh)))
         assert (difference < EXACT) == same
 
 
@@ -193,27 +237,28 @@ def test_momentum_zero_is_plain_descent_and_ascent():
     for a in forms:
         steps = dict(eta_x=0.05, eta_y=0.08, gamma_x=0.03, gamma_y=0.06)
         lists = dict(tau=[TAU] * 2, a=[a] * CLIENTS, w=[W] * 2, tau_eff=[3.0] * 2)
-        z = pseudo_code.fed_norm_sgda(problem, everyone(2), problem.z0, Streams(0), **lists, **steps)
+        z = pseudo_code.fed_norm_sgda(problem, drawn(4, 0, 2), problem.z0, Streams(0), **lists, **steps)
         runs.append(torch.stack(z))
     assert max(gap(run, runs[0]) for run in runs) < EXACT
 
 
 def test_one_local_step_is_synchronous_descent_and_ascent_whatever_the_clients_rates():
     problem = quadratic()
-    C = pseudo_code.cohorts(problem, 3, ROUNDS, Streams(5))
-    literal = pseudo_code.synchronous_sgda(problem, C, problem.z0, Streams(5), w=W, gamma_x=0.03, gamma_y=0.06)
+    literal = pseudo_code.synchronous_sgda(
+        problem, drawn(3, 5), problem.z0, Streams(5), w=W, gamma_x=0.03, gamma_y=0.06
+    )
     for algorithm in (
-        synchronous_sgda(0.03, 0.06, weights=W, participants=3),
-        FedNormSGDA(*RATES, 1, weights=W, participants=3, optimiser=heavy_ball(0.9)),
-        FedNormSGDA(*RATES, 1, weights=W, participants=3, effective_local_steps=1, snapshot_period=1),
+        SynchronousSGDA(0.03, 0.06, weights=W),
+        FedNormSGDA(*RATES, 1, weights=W, optimiser=heavy_ball(0.9)),
+        FedNormSGDA(*RATES, 1, weights=W, effective_local_steps=1, snapshot_period=1),
+        FedNormSGDA(*RATES, {"low": 1, "high": 1}, weights=W),
     ):
-        assert gap(models(algorithm, problem)[1], torch.stack(literal)) < EXACT
+        assert gap(models(algorithm, problem, participants=3)[1], torch.stack(literal)) < EXACT
 
 
 def test_fsgda_steps_along_the_mean_of_the_participants_sums():
     problem = quadratic(noise=0.0, growth=0.0)
-    algorithm = fsgda(*RATES, 3, clients=CLIENTS, participants=2)
-    (C,) = pseudo_code.cohorts(problem, 2, 1, Streams(0))
+    C = np.flatnonzero(drawn(2, 0, 1)[0]).tolist()
     x, y = problem.split(problem.z0)
     total = torch.zeros(problem.dimension, dtype=torch.float64)
     for i in C:
@@ -224,7 +269,7 @@ def test_fsgda_steps_along_the_mean_of_the_participants_sums():
             total += gradient / 2
             x_i, y_i = x_i - 0.05 * G_x, y_i + 0.08 * G_y
     expected = problem.join(x - 0.03 * total[:3], y + 0.06 * total[3:])
-    assert gap(models(algorithm, problem, 1)[0, 1], expected) < EXACT
+    assert gap(models(FSGDA(*RATES, 3), problem, 1, participants=2)[0, 1], expected) < EXACT
 
 
 def test_one_client_alone_is_local_descent_and_ascent():
@@ -259,18 +304,16 @@ def test_swapping_the_players_swaps_the_run(optimiser):
     B, c, d = rng.normal(size=(2, 2)), rng.normal(size=(CLIENTS, 2)), rng.normal(size=(CLIENTS, 2))
     one = QuadraticMinimax(0.7 * np.eye(2), B, 0.4, c, d, x0=[1, 2], y0=[3, 4])
     other = QuadraticMinimax(0.4 * np.eye(2), -B.T, 0.7, -d, -c, x0=[3, 4], y0=[1, 2])  # (x, f) <-> (y, -f)
-    forth = models(FedNormSGDA(0.05, 0.08, 0.03, 0.06, TAU, participants=2, optimiser=optimiser), one)
-    back = models(FedNormSGDA(0.08, 0.05, 0.06, 0.03, TAU, participants=2, optimiser=optimiser), other)
+    forth = models(FedNormSGDA(0.05, 0.08, 0.03, 0.06, TAU, optimiser=optimiser), one, participants=2)
+    back = models(FedNormSGDA(0.08, 0.05, 0.06, 0.03, TAU, optimiser=optimiser), other, participants=2)
     assert gap(forth, back[..., [2, 3, 0, 1]]) < EXACT
 
 
 @pytest.mark.parametrize("scale", [0.5, 4.0])
 def test_only_the_product_of_effective_steps_and_server_steps_matters(scale):
-    algorithm = FedNormSGDA(*RATES, TAU, participants=3, weights=W, effective_local_steps=2.0)
-    other = FedNormSGDA(
-        *RATES[:2], 0.03 / scale, 0.06 / scale, TAU, participants=3, weights=W, effective_local_steps=2.0 * scale
-    )
-    assert gap(models(algorithm, quadratic()), models(other, quadratic())) < EXACT
+    algorithm = FedNormSGDA(*RATES, TAU, weights=W, effective_local_steps=2.0)
+    other = FedNormSGDA(*RATES[:2], 0.03 / scale, 0.06 / scale, TAU, weights=W, effective_local_steps=2.0 * scale)
+    assert gap(*(models(one, quadratic(), participants=3) for one in (algorithm, other))) < EXACT
 
 
 def test_larger_coefficients_with_smaller_client_steps_change_nothing():
@@ -288,7 +331,7 @@ def test_the_coefficients_of_momentum_are_those_of_the_appendix(rho, steps):
     a = heavy_ball(rho).coefficients(steps)
     assert gap(a, [(1 - rho ** (steps - j)) / (1 - rho) for j in range(steps)]) < EXACT
     norm = (steps - rho * (1 - rho**steps) / (1 - rho)) / (1 - rho)
-    assert heavy_ball(rho).mass(steps) == pytest.approx(norm, rel=1e-13)
+    assert heavy_ball(rho).masses(9)[steps] == pytest.approx(norm, rel=1e-13)
 
 
 @pytest.mark.parametrize("optimiser", [*EVERY_KIND, LocalOptimiser(0.6, (1, 2, 0.5, 0.7, 1.1), 0.9)])
@@ -296,7 +339,7 @@ def test_the_coefficients_are_those_of_the_unrolled_recursion(optimiser):
     a = pseudo_code.any_optimiser(optimiser.momentum, optimiser.rates, optimiser.contraction)
     for steps in range(1, 6):
         assert gap(optimiser.coefficients(steps), [a(j, steps) for j in range(steps)]) < EXACT
-        assert optimiser.mass(steps) == pytest.approx(optimiser.coefficients(steps).sum(), rel=1e-13)
+        assert optimiser.masses(5)[steps] == pytest.approx(optimiser.coefficients(steps).sum(), rel=1e-13)
 
 
 @pytest.mark.parametrize("optimiser", EVERY_KIND)
@@ -306,6 +349,7 @@ def test_only_the_proximal_solver_has_coefficients_that_decrease(optimiser):
     assert grows == optimiser.in_theory == (optimiser.contraction == 1)
     assert FedNormSGDA(*RATES, TAU, optimiser=(SGDA, SGDA, SGDA, optimiser)).in_theory == grows
     assert not FedNormSGDA(*RATES, EACH_ROUND).in_theory
+    assert [FedNormSGDA(*RATES, Drawn(1, 3, redraw)).in_theory for redraw in (True, False)] == [False, True]
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------------
@@ -318,7 +362,7 @@ def test_the_sampled_direction_is_unbiased_and_has_the_variance_of_sampling_with
     unit = (0.05, 0.08, 1.0, 1.0)
 
     def direction(C, w):
-        return np.diff(slow(problem, [C], TAU, w, heavy_ball(0.5), tau_eff=1.0, rates=unit), axis=0)[0]
+        return np.diff(slow(problem, uniform([C]), TAU, w, heavy_ball(0.5), tau_eff=1.0, rates=unit), axis=0)[0]
 
     single = np.array([direction([i], np.eye(n)[i] / n) for i in range(n)])
     drawn = np.array([direction(list(C), W) for C in combinations(range(n), P)])
@@ -331,15 +375,18 @@ def test_the_sampled_direction_is_unbiased_and_has_the_variance_of_sampling_with
 def test_the_weights_of_the_drawn_sum_to_one_on_average_and_always_only_if_they_are_equal_or_all_take_part():
     sums = [CLIENTS / 2 * sum(W[i] for i in C) for C in combinations(range(CLIENTS), 2)]
     assert np.mean(sums) == pytest.approx(1, rel=1e-14)
-    for algorithm, outside in (
-        (FedNormSGDA(*RATES, TAU, participants=2, weights=W), True),
-        (FedNormSGDA(*RATES, TAU, participants=2), False),
-        (FedNormSGDA(*RATES, TAU, weights=W), False),
-        (FedNormSGDA(*RATES, TAU, participants=2, normalised=False), True),
+    for algorithm, participants, outside in (
+        (FedNormSGDA(*RATES, TAU, weights=W), 2, True),
+        (FedNormSGDA(*RATES, TAU), 2, False),
+        (FedNormSGDA(*RATES, Drawn(1, 5)), 2, False),
+        (FedNormSGDA(*RATES, TAU, weights=W), 4, False),
+        (FedNormSGDA(*RATES, TAU, normalised=False), 2, True),
+        (LocalSGDA(0.1, 0.1, Drawn(1, 5)), 2, True),
+        (LocalSGDA(0.1, 0.1, Drawn(1, 5)), 4, False),
     ):
-        trace = simulate_minimax(algorithm, quadratic(), ROUNDS)
+        trace = run(algorithm, quadratic(), participants=participants)
         assert bool(trace.unnormalised_rounds[0]) == outside
-        assert trace.participants.tolist() == [[0] + [algorithm.participants or CLIENTS] * ROUNDS]
+        assert trace.participants.tolist() == [[0] + [participants] * ROUNDS]
 
 
 # --- exact numbers ----------------------------------------------------------------------------------------------------
@@ -364,8 +411,7 @@ def test_means_and_second_moments_are_those_of_the_exact_recursion(tau, P, w, op
     algorithm = FedNormSGDA(0.05, 0.1, 0.002, 0.1, tau, weights=w, optimiser=optimiser, effective_local_steps=3.5)
     assert gap(models(algorithm, golden(0.0), 50)[0, -1], mean) < 1e-12  # affine: the mean is the run without noise
     if second is not None:
-        sampled = dataclasses.replace(algorithm, participants=P)
-        last = models(sampled, golden((0.2, 0.1)), 50, seeds=range(400), record_every=50)[:, -1]
+        last = models(algorithm, golden((0.2, 0.1)), 50, participants=P, seeds=range(400), record_every=50)[:, -1]
         for values, exact in ((last, mean), (last**2, second)):
             error = np.std(values, axis=0) / np.sqrt(len(values))
             assert (np.abs(values.mean(0) - exact) < 4.5 * error).all()
@@ -405,22 +451,24 @@ def test_the_printed_local_steps_take_the_second_gradient_of_momentum_elsewhere(
     client = lambda: lambda x, y: (x**2, nothing)  # noqa: E731
     a = pseudo_code.momentum(0.9)
     for steps, total in ((pseudo_code.printed_local_steps, 1.9 + 0.81**2), (pseudo_code.local_map, 2.71)):
-        g_x, _ = steps(client, one, nothing, None, 2, a, 0.1, 0.1)
+        g_x, _ = steps(quadratic(), client, one, nothing, None, 2, a, 0.1, 0.1)
         assert 2.9 * g_x.item() == pytest.approx(total, rel=1e-14)
 
 
 @pytest.mark.parametrize("optimiser, same", list(zip(EVERY_KIND, [True, False, True, False], strict=True)))
 def test_the_printed_algorithm_can_express_plain_steps_and_variable_rates_only(optimiser, same):
-    runs = [slow(quadratic(), everyone(), TAU, W, optimiser, S=2, printed=printed) for printed in (True, False)]
+    runs = [slow(quadratic(), drawn(4, 0), TAU, W, optimiser, S=2, printed=printed) for printed in (True, False)]
     assert (gap(*runs) < EXACT) == same
 
 
 def test_the_printed_algorithm_leaves_late_clients_with_an_old_snapshot_or_none():
-    late = [[0, 1], [0, 1], [0, 2], [2, 1]]  # in round 3, client 1 has the snapshot of round 0, not that of round 2
+    late = uniform(
+        [[0, 1], [0, 1], [0, 2], [2, 1]]
+    )  # in round 3, client 1 has the snapshot of round 0, not that of round 2
     printed, repaired = (slow(quadratic(), late, TAU, W, S=2, printed=printed) for printed in (True, False))
     assert gap(printed[:4], repaired[:4]) < EXACT < 1e-6 < gap(printed[4], repaired[4])
     with pytest.raises(FedboundsError, match=r"client 2 has no snapshot in round 1: .* rounds 0, 2, 4"):
-        slow(quadratic(), [[0, 1], [0, 2]], TAU, W, S=2, printed=True)
+        slow(quadratic(), uniform([[0, 1], [0, 2]]), TAU, W, S=2, printed=True)
 
 
 # --- what is left behind ----------------------------------------------------------------------------------------------
@@ -428,7 +476,7 @@ def test_the_printed_algorithm_leaves_late_clients_with_an_old_snapshot_or_none(
 
 def test_a_run_that_blows_up_is_marked():
     steep = quadratic(noise=1e160, growth=0.0)
-    trace = simulate_minimax(FedNormSGDA(*RATES, TAU), steep, ROUNDS, seeds=SEEDS)
+    trace = run(FedNormSGDA(*RATES, TAU), steep, seeds=SEEDS)
     assert set(trace.statuses) == {"diverged"} and (trace.diverged_at == 1).all()
     assert np.isnan(trace.dual_gap[:, 2:]).all() and np.isfinite(trace.dual_gap[:, 0]).all()
     assert trace.participants.tolist() == [[0, CLIENTS] + [0] * (ROUNDS - 1)] * 2
@@ -444,18 +492,18 @@ class Lottery(QuadraticMinimax):
 def test_seeds_that_blow_up_do_not_disturb_the_others():
     numbers = dict(descent_hessian=np.eye(2), coupling=np.eye(2), concavity=1.0, noise=0.3, x0=[1, 2])
     problem = Lottery(**numbers, slopes=np.eye(4)[:, :2], ascent_slopes=np.eye(4)[:, 2:])
-    algorithm = FedNormSGDA(*RATES, TAU, participants=2, weights=W, snapshot_period=2)
-    trace = simulate_minimax(algorithm, problem, ROUNDS, seeds=range(6), record_models=True)
+    algorithm = FedNormSGDA(*RATES, Drawn(1, 5), weights=W, snapshot_period=2)
+    trace = run(algorithm, problem, participants=2, seeds=range(6), record_models=True)
     lost = trace.diverged_at == 0
     assert 0 < lost.sum() < 6 and [status == "diverged" for status in trace.statuses] == lost.tolist()
     for seed in np.flatnonzero(~lost):
-        assert gap(trace.model[seed], models(algorithm, problem, seeds=(int(seed),))[0]) < EXACT
+        assert gap(trace.model[seed], models(algorithm, problem, participants=2, seeds=(int(seed),))[0]) < EXACT
     assert np.isnan(trace.model[lost, 1:]).all()
 
 
 def test_a_trace_survives_its_file(tmp_path):
     algorithm = FedNormSGDA(*RATES, TAU, optimiser=EVERY_KIND, weights=W, snapshot_period=3)
-    trace = simulate_minimax(algorithm, quadratic(), ROUNDS)
+    trace = run(algorithm, quadratic())
     again = type(trace).load(trace.save(tmp_path / "run.npz"))
     assert np.array_equal(again.dual_gap, trace.dual_gap)
     assert again.spec["algorithm"]["optimiser"][1] == {"momentum": 0.7, "rates": None, "contraction": 1.0}
@@ -473,7 +521,21 @@ def test_a_trace_survives_its_file(tmp_path):
         (lambda: FedNormSGDA(*RATES, ((2, 3), (2,))), r"local_steps\[1\] = \(2,\) must be as many integers"),
         (lambda: FedNormSGDA(*RATES, ()), "local_steps is empty"),
         (lambda: FedNormSGDA(*RATES, "3"), "local_steps = '3' must be an integer"),
-        (lambda: FedNormSGDA(*RATES, 2, participants=0), "participants = 0 must be an integer >= 1"),
+        (lambda: FedNormSGDA(*RATES), "give either local_steps or local_epochs"),
+        (lambda: FedNormSGDA(*RATES, 2, 2), "give either local_steps or local_epochs"),
+        (lambda: FedNormSGDA(*RATES, {"low": 0, "high": 2}), "local_steps.low = 0 must be an integer >= 1"),
+        (lambda: FedNormSGDA(*RATES, {"low": 3, "high": 2}), r"high = 2 must be an integer >= 3: at least low"),
+        (lambda: FedNormSGDA(*RATES, {"low": 3}), "local_steps lacks high; give numbers, or a table like"),
+        (lambda: FedNormSGDA(*RATES, {"low": 3, "hihg": 4}), "unknown key of local_steps 'hihg'; did you mean high"),
+        (lambda: FedNormSGDA(*RATES, local_epochs=0), "local_epochs = 0 must be an integer >= 1"),
+        (lambda: FedNormSGDA(*RATES, 2, optimiser={"rho": 1}), "unknown key of optimiser 'rho'"),
+        (lambda: FedNormSGDA(*RATES, 2, optimiser=[{}, 3]), r"optimiser\[1\] = 3 must be a LocalOptimiser, or a table"),
+        (lambda: LocalSGDA(0.1, 0, 2), r"ascent_step_size = 0 must be a number in \(0, inf\)"),
+        (lambda: LocalSGDA(0.1, 0.1, 2, momentum=1), r"momentum = 1 must be a number in \[0, 1\)"),
+        (lambda: SynchronousSGDA(0.1, 0.1, weights=(1, 1)), "weights sum to 2, they must sum to one"),
+        (lambda: WithoutReplacement(4, 0), r"participants = 0 must be an integer in \[1, 4\]: at most all clients"),
+        (lambda: WithoutReplacement(4, 5), r"participants = 5 must be an integer in \[1, 4\]: at most all clients"),
+        (lambda: quadratic(concavity=0), r"concavity = 0 must be a number in \(0, inf\)"),
         (lambda: FedNormSGDA(*RATES, 2, snapshot_period=0), "snapshot_period = 0 must be an integer >= 1"),
         (lambda: FedNormSGDA(*RATES, 2, weights=(0.5, 0.6)), "weights sum to 1.1, they must sum to one"),
         (lambda: FedNormSGDA(*RATES, 2, weights=(1.5, -0.5)), r"weights\[1\] = -0.5 must be a number in \[0, inf\)"),
@@ -488,7 +550,7 @@ def test_a_trace_survives_its_file(tmp_path):
         (lambda: proximal(0), r"contraction = 0 must be a number in \(0, 1\]"),
         (lambda: variable_rates([1, 0]), r"rates\[1\] = 0 must be a number in \(0, inf\)"),
         (lambda: variable_rates([]), r"rates = \(\) must be a list of numbers"),
-        (lambda: fsgda(*RATES, TAU, clients=4), r"local_steps = \(3, 1, 5, 2\) must be an integer >= 1"),
+        (lambda: FSGDA(*RATES, TAU), r"local_steps = \(3, 1, 5, 2\) must be an integer >= 1"),
     ],
 )
 def test_a_number_outside_its_domain_is_one_clear_line(make, message):
@@ -500,7 +562,11 @@ def test_a_number_outside_its_domain_is_one_clear_line(make, message):
 @pytest.mark.parametrize(
     "fields, more, message",
     [
-        (dict(participants=5), {}, r"participants = 5 must be an integer in \[1, 4\]: at most all clients"),
+        ({}, dict(participation=Full(3)), "participation is of 3 clients, the problem has 4"),
+        (dict(local_steps=None, local_epochs=2), {}, "local_epochs need clients who hold samples"),
+        ({}, dict(engine="batched"), "engine 'batched' is not for minimax algorithms; use 'in turn', 'masked batch'"),
+        ({}, dict(algorithm=FedAvg(0.1, 2)), "fedavg would descend in both blocks of a minimax problem"),
+        ({}, dict(problem=random_quadratic(4, 2)), "fed-norm-sgda is for minimax problems, and this problem has no"),
         (dict(local_steps=(1, 2)), {}, "local_steps are of 2 clients, the problem has 4"),
         (dict(local_steps=((1, 2, 3, 4),)), {}, "local_steps are given for 1 rounds, 6 were asked for"),
         (dict(weights=(0.5, 0.5)), {}, "weights are of 2 clients, the problem has 4"),
@@ -510,13 +576,13 @@ def test_a_number_outside_its_domain_is_one_clear_line(make, message):
         ({}, dict(rounds=0), "rounds = 0 must be an integer >= 1"),
         ({}, dict(seeds=[1, 1]), r"seeds = \[1, 1\] must be different, and at least one"),
         ({}, dict(seeds=3), "seeds = 3 must be a list of integers >= 0"),
-        ({}, dict(problem=3), "problem = 3 must be a minimax problem"),
-        ({}, dict(algorithm=3), "algorithm = 3 must be a FedNormSGDA"),
+        ({}, dict(problem=3), "problem = 3 must be a problem"),
+        ({}, dict(algorithm=3), "algorithm = 3 must be an algorithm"),
     ],
 )
 def test_an_algorithm_that_does_not_fit_the_run_is_refused_before_it_starts(fields, more, message):
     algorithm = FedNormSGDA(*RATES, **{"local_steps": TAU, **fields})
-    call = {"algorithm": algorithm, "problem": quadratic(), "rounds": ROUNDS, **more}
+    call = {"algorithm": algorithm, "problem": quadratic(), "participation": Full(4), "rounds": ROUNDS, **more}
     with pytest.raises(FedboundsError, match=message) as caught:
-        simulate_minimax(**call)
+        simulate(**call)
     assert "\n" not in str(caught.value)

@@ -135,7 +135,9 @@ ENGINES = {"in turn": PROBLEMS, "batched": PROBLEMS, "closed form": ["quadratics
 
 
 def test_the_table_of_invariants_has_every_algorithm():
-    assert APPLIES.keys() == ALGORITHMS.keys() == TWINS.keys()
+    minimising = {kind for kind, algorithm in ALGORITHMS.items() if not algorithm.ascends}
+    assert APPLIES.keys() == minimising  # the others have a table of their own
+    assert ALGORITHMS.keys() == TWINS.keys()
 
 
 @pytest.mark.parametrize(

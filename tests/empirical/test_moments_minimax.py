@@ -10,10 +10,26 @@ import pytest
 from numpy.linalg import matrix_power
 
 from bounds.errors import FedboundsError
-from empirical.algorithms.fed_norm_sgda import FedNormSGDA, heavy_ball, proximal, variable_rates
-from empirical.moments.minimax import fixed_point, minimax_moments
-from empirical.problems.minimax_bounded import BoundedMinimax
-from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
+from empirical.algorithms import (
+    FSGDA,
+    Drawn,
+    FedAvg,
+    FedNormSGDA,
+    LocalSGDA,
+    SynchronousSGDA,
+    heavy_ball,
+    proximal,
+    variable_rates,
+)
+from empirical.moments import fixed_point, moments
+from empirical.participation import Bernoulli, Full, WithoutReplacement
+from empirical.problems import (
+    BoundedMinimax,
+    QuadraticMinimax,
+    ScaledMinimax,
+    random_quadratic,
+    random_quadratic_minimax,
+)
 
 STEPS = (0.05, 0.1, 0.002, 0.1)
 ONE = ([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]])
@@ -23,25 +39,29 @@ GOLDEN = QuadraticMinimax(*ONE, noise=[0.2, 0.1], x0=[1.0])
 # and E z_50 z_50^T row by row.
 CASES = {
     "all clients": (
-        FedNormSGDA(*STEPS, (2, 5), (0.5, 0.5), effective_local_steps=3.5),
+        FedNormSGDA(*STEPS, (2, 5), weights=(0.5, 0.5), effective_local_steps=3.5),
+        Full(2),
         [1.4664658696067745, 0.010624772157434572, 0.015804972779359137, 0.630240604665142, 0.636883494977642,
          0.4588298116962515, 0.6102544327687298, 0.3854282408861939, 0.3724227707441656, 0.23521694153663722,
          0.14889671805102203],
     ),
     "one of two": (
-        FedNormSGDA(*STEPS, (2, 5), (0.5, 0.5), 1, effective_local_steps=3.5),
+        FedNormSGDA(*STEPS, (2, 5), weights=(0.5, 0.5), effective_local_steps=3.5),
+        WithoutReplacement(2, 1),
         [1.469285343735193, 0.033307456797921284, 0.015804972779359137, 0.630240604665142, 1.2059149562638776,
          0.684751740580003, 0.6102544327687298, 0.3854282408861939, 0.3746984914584065, 0.23415904499536093,
          0.18937207850970542],
     ),
     "momentum": (
-        FedNormSGDA(*STEPS, (3, 2), (0.3, 0.7), 1, heavy_ball(0.9), effective_local_steps=3.5),
+        FedNormSGDA(*STEPS, (3, 2), weights=(0.3, 0.7), optimiser=heavy_ball(0.9), effective_local_steps=3.5),
+        WithoutReplacement(2, 1),
         [0.6519772347555903, 0.0209971889815663, 0.025494841135268773, 0.2278354431028653, 0.46793010182652034,
          0.27321252300247384, 0.73986467361297, 0.2677515243071372, 0.5481884035017079, 0.19740855651125712,
          0.10284046635216511],
     ),
     "naive": (
         FedNormSGDA(*STEPS, (2, 5), normalised=False),
+        WithoutReplacement(2, 2),
         [0.6110797232398382, 0.005570994727931764, 0.012236568256227329, 0.22329383455657162, 0.2284936107045308,
          0.22505499357653358, 0.752825383838672, 0.3066959687740576, 0.5667554222358299, 0.23089495170658042,
          0.09431853864033471],
@@ -51,8 +71,8 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_moments_are_those_of_an_independent_recursion(name):
-    algorithm, golden = CASES[name]
-    run = minimax_moments(algorithm, GOLDEN, 50)
+    algorithm, participation, golden = CASES[name]
+    run = moments(algorithm, GOLDEN, participation, 50)
     weights = run.weights[0]
     second = run.covariance[50] + np.outer(run.mean[50], run.mean[50])
     found = [
@@ -75,13 +95,14 @@ def _round(algorithm, problem, z, cohort, signs):
     n, hessian, p = problem.clients, problem.joint_hessian.numpy(), problem.weights.numpy()
     eta = np.array([-algorithm.local_step_size, algorithm.local_ascent_step_size])
     gamma = np.array([-algorithm.server_step_size, algorithm.server_ascent_step_size])
-    weights = algorithm.effective_weights(0, p)
-    masses = algorithm.masses(0, n)
+    taken = np.broadcast_to(algorithm.local_steps, n)
+    weights = algorithm.effective_weights(taken, p)
+    masses = algorithm.masses(taken)
     mean_mass = float((p if algorithm.weights is None else np.array(algorithm.weights)) @ masses)
     tau_eff = algorithm.effective_local_steps or mean_mass
     normalised = {}
     for i in range(n):
-        optimiser, steps = algorithm.optimiser_of(i), int(algorithm.steps(0, n)[i])
+        optimiser, steps = algorithm.optimiser_of(i), int(taken[i])
         exact, noisy, drift = [], [], 0.0
         for k in range(steps):
             iterate = z + eta * sum((_coefficient(optimiser, j, k) * noisy[j] for j in range(k)), start=np.zeros(2))
@@ -96,11 +117,11 @@ def _round(algorithm, problem, z, cohort, signs):
     return z + gamma * tau_eff * g, g, h, drift
 
 
-def _enumerated(algorithm, problem, rounds):
+def _enumerated(algorithm, problem, participants, rounds):
     """All paths of all cohorts and of noise with coordinates +1 or -1: equally likely, with the same covariance."""
     n = problem.clients
-    cohorts = list(itertools.combinations(range(n), algorithm.participants or n))
-    many = 2 * int(algorithm.steps(0, n).sum()) if bool(problem.noise_root.any()) else 0
+    cohorts = list(itertools.combinations(range(n), participants))
+    many = 2 * int(np.broadcast_to(algorithm.local_steps, n).sum()) if bool(problem.noise_root.any()) else 0
     paths, measured = [problem.z0.numpy()], []
     for _ in range(rounds):
         branches = [
@@ -120,19 +141,19 @@ TWO = QuadraticMinimax(*ONE, noise=SKEW, x0=[1.0], y0=[0.5], weights=[0.3, 0.7])
 THREE = ScaledMinimax([0.5, 1.0, 2.0], [[0.5]], [[1.0]], 1.0, [1.0], [-0.5], weights=[0.2, 0.3, 0.5], x0=[1.0])
 RATES = (variable_rates([1.0, 0.5]), heavy_ball(0.5))
 ENUMERATED = {
-    "one of two": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, 1, participants=1), TWO, 2),
-    "all": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (2, 1), (0.6, 0.4), optimiser=RATES), TWO, 2),
-    "naive": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (2, 2), participants=1, optimiser=RATES, normalised=False), TWO, 1),
-    "proximal": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (1, 3), participants=1, optimiser=proximal(0.5)), TWO, 1),
-    "scaled, two of three": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (1, 2, 3), participants=2), THREE, 4),
+    "one of two": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, 1), TWO, 1, 2),
+    "all": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (2, 1), weights=(0.6, 0.4), optimiser=RATES), TWO, 2, 2),
+    "naive": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (2, 2), optimiser=RATES, normalised=False), TWO, 1, 1),
+    "proximal": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (1, 3), optimiser=proximal(0.5)), TWO, 1, 1),
+    "scaled, two of three": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (1, 2, 3)), THREE, 2, 4),
 }
 
 
 @pytest.mark.parametrize("name", ENUMERATED)
 def test_moments_are_those_of_all_cohorts_and_all_signs_of_the_noise(name):
-    algorithm, problem, rounds = ENUMERATED[name]
-    run = minimax_moments(algorithm, problem, rounds)
-    paths, measured = _enumerated(algorithm, problem, rounds)
+    algorithm, problem, P, rounds = ENUMERATED[name]
+    run = moments(algorithm, problem, WithoutReplacement(problem.clients, P), rounds)
+    paths, measured = _enumerated(algorithm, problem, P, rounds)
     np.testing.assert_allclose(run.mean[-1], paths.mean(0), rtol=1e-11, atol=1e-12)
     np.testing.assert_allclose(run.covariance[-1], np.cov(paths.T, bias=True), rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(run.direction, measured[:, :2], rtol=1e-11)
@@ -141,9 +162,9 @@ def test_moments_are_those_of_all_cohorts_and_all_signs_of_the_noise(name):
 
 
 def test_the_expected_stationarity_is_the_mean_over_all_paths():
-    algorithm, problem, rounds = ENUMERATED["scaled, two of three"]
-    run = minimax_moments(algorithm, problem, rounds)
-    paths = problem.z0.new_tensor(_enumerated(algorithm, problem, rounds)[0])
+    algorithm, problem, P, rounds = ENUMERATED["scaled, two of three"]
+    run = moments(algorithm, problem, WithoutReplacement(problem.clients, P), rounds)
+    paths = problem.z0.new_tensor(_enumerated(algorithm, problem, P, rounds)[0])
     other = np.array([0.6, 0.3, 0.1])
     for weights, of in ((None, problem), (other, problem.surrogate(other))):
         slopes = of.envelope_gradient(problem.split(paths)[0]).square().sum(-1).mean()
@@ -154,7 +175,7 @@ def test_the_expected_stationarity_is_the_mean_over_all_paths():
 def test_without_noise_and_with_everyone_the_moments_are_one_run():
     problem = random_quadratic_minimax(4, 3, 2, seed=2)
     algorithm = FedNormSGDA(0.05, 0.1, 0.02, 0.1, ((1, 2, 3, 4), (4, 3, 2, 1), (2, 2, 2, 2)))
-    run = minimax_moments(algorithm, problem, 3)
+    run = moments(algorithm, problem, Full(4), 3)
     assert not run.covariance.any()
     assert run.weights.shape == (3, 4)
     hessian, z = problem.joint_hessian.numpy(), problem.z0.numpy()
@@ -175,7 +196,7 @@ def test_without_noise_and_with_everyone_the_moments_are_one_run():
 def test_the_fixed_point_solves_the_equation_of_matrix_powers_and_attracts_the_mean(normalised):
     problem = random_quadratic_minimax(3, 2, 3, seed=5)
     steps = (1, 3, 6)
-    algorithm = FedNormSGDA(0.1, 0.2, 0.05, 0.2, steps, participants=2, normalised=normalised)
+    algorithm = FedNormSGDA(0.1, 0.2, 0.05, 0.2, steps, normalised=normalised)
     found, hessian = fixed_point(algorithm, problem), problem.joint_hessian.numpy()
     moves = np.diag([-0.1] * 2 + [0.2] * 3)
     weights = np.array([1 / 3] * 3) if normalised else np.array([0.1, 0.3, 0.6])
@@ -185,7 +206,8 @@ def test_the_fixed_point_solves_the_equation_of_matrix_powers_and_attracts_the_m
         for w, tau, slope in zip(weights, steps, problem.slopes.numpy(), strict=True)
     )  # fmt: skip
     np.testing.assert_allclose(left, 0, atol=1e-13)
-    np.testing.assert_allclose(minimax_moments(algorithm, problem, 3000).mean[-1], found, atol=1e-9)
+    run = moments(algorithm, problem, WithoutReplacement(3, 2), 3000)
+    np.testing.assert_allclose(run.mean[-1], found, atol=1e-9)
 
 
 def test_only_normalised_averaging_tends_to_the_stationary_point_as_local_steps_go_to_zero():
@@ -211,24 +233,53 @@ def test_only_normalised_averaging_tends_to_the_stationary_point_as_local_steps_
     (FedNormSGDA(*STEPS, 1), QuadraticMinimax(*ONE, growth=0.5), "additive noise; it grows .*: 0.5"),
     (FedNormSGDA(*STEPS, 1, snapshot_period=2), TWO, "without snapshots; snapshot_period = 2"),
     (FedNormSGDA(*STEPS, 1), BoundedMinimax([[0]], [[0]], 1, 1, 1), "quadratic minimax problem, not BoundedMinimax"),
-    (FedNormSGDA(*STEPS, 1, participants=3), TWO, "participants = 3 must be an integer in .1, 2."),
+    (FedNormSGDA(*STEPS, {"low": 1, "high": 2}), TWO, "exact moments need local_steps that are given; these are drawn"),
+    (LocalSGDA(0.1, 0.1, 2), random_quadratic(2, 2), "local-sgda is for minimax problems"),
 ])  # fmt: skip
 def test_what_does_not_close_is_refused_in_one_line(algorithm, problem, message):
-    for ask in (lambda: minimax_moments(algorithm, problem, 2), lambda: fixed_point(algorithm, problem)):
+    everyone = Full(problem.clients)
+    for ask in (lambda: moments(algorithm, problem, everyone, 2), lambda: fixed_point(algorithm, problem)):
         with pytest.raises(FedboundsError, match=message) as refused:
             ask()
         assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize(("participation", "more", "message"), [
+    (Bernoulli(2, 0.5), {}, "drawn without replacement, or with full participation: .* of bernoulli"),
+    (np.full((2, 2), 0.5), {}, "drawn without replacement, or with full participation: .* of recorded"),
+    (Full(3), {}, "participation is of 3 clients, the problem has 2"),
+    (Full(2), {"noise": "common"}, "noise = 'common' is not for minimax algorithms"),
+    (Full(2), {"rounds": 0}, "rounds = 0 must be an integer >= 1"),
+])  # fmt: skip
+def test_participation_whose_moments_are_not_known_is_refused_with_the_reason(participation, more, message):
+    with pytest.raises(FedboundsError, match=message) as refused:
+        moments(FedNormSGDA(*STEPS, 1), TWO, participation, **{"rounds": 2, **more})
+    assert "\n" not in str(refused.value)
+
+
+def test_a_player_that_ascends_is_not_taken_for_a_minimiser():
+    with pytest.raises(FedboundsError, match="exact moments need a Quadratic, the problem is QuadraticMinimax"):
+        moments(FedAvg(0.1, 2), TWO, Full(2), 2)
+
+
+def test_the_moments_of_the_baselines_are_those_of_the_rule_that_they_are():
+    for algorithm in (LocalSGDA(0.1, 0.2, (2, 3), momentum=0.5), SynchronousSGDA(0.1, 0.2), FSGDA(*STEPS, 3)):
+        ours, rule = (moments(one, TWO, WithoutReplacement(2, 1), 5) for one in (algorithm, algorithm.rule(2)))
+        assert np.array_equal(ours.covariance, rule.covariance) and ours.covariance[1].any()
+        assert ours.algorithm is algorithm and ours.rounds == 5
+
+
 def test_a_fixed_point_needs_the_same_steps_in_every_round_and_a_regular_step():
     with pytest.raises(FedboundsError, match="local_steps change from round to round"):
         fixed_point(FedNormSGDA(*STEPS, ((1, 2), (2, 1))), TWO)
+    with pytest.raises(FedboundsError, match="these are drawn"):
+        fixed_point(FedNormSGDA(*STEPS, Drawn(1, 2)), TWO)
     flat = QuadraticMinimax([[-1.0]], [[1.0]], 1.0, [[0.0]], [[0.0]])
     with pytest.raises(FedboundsError, match="no single fixed point"):
         fixed_point(FedNormSGDA(*STEPS, 1), flat)
 
 
 def test_a_run_that_diverges_ends_beyond_floating_point_without_a_warning():
-    run = minimax_moments(FedNormSGDA(10.0, 10.0, 10.0, 10.0, 20), TWO, 100)
+    run = moments(FedNormSGDA(10.0, 10.0, 10.0, 10.0, 20), TWO, Full(2), 100)
     assert not np.isfinite(run.mean[-1]).any()
     assert np.isfinite(run.mean[1]).all()

@@ -15,10 +15,10 @@ from scipy import optimize
 
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
-from empirical.problems.minimax import SyntheticMinimax
 from empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT, BoundedMinimax, OnePointMinimax
 from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
-from empirical.problems.minimax_spec import minimax_from_spec
+from empirical.problems.minimax_synthetic import SyntheticMinimax
+from empirical.problems.spec import problem_from_spec
 
 RNG = np.random.default_rng(5)
 CLIENTS, DX, DY = 4, 3, 2
@@ -187,7 +187,7 @@ def test_newton_finds_the_proximal_point_of_a_quadratic_that_is_known_in_closed_
 
 
 def test_the_error_of_a_proximal_point_is_a_bound_where_newton_is_stopped_early(monkeypatch):
-    monkeypatch.setattr("empirical.problems.minimax._NEWTON_STEPS", 1)
+    monkeypatch.setattr("empirical.problems.minimax_synthetic._NEWTON_STEPS", 1)
     problem = _problem("Q3", ripple=3.0)
     x = _points(problem, 50, 3.0)[:, :DX]
     early = problem.prox(x)
@@ -454,15 +454,15 @@ SPECS = {"Q1": (QUADRATIC, 3), "random": (RANDOM, 4), "Q2": (SCALED, 2), "C1": (
 @pytest.mark.parametrize("name", SPECS)
 def test_every_family_can_be_described_in_plain_numbers(name):
     spec, dimension = SPECS[name]
-    problem, again = (minimax_from_spec(json.loads(json.dumps(spec))) for _ in range(2))
+    problem, again = (problem_from_spec(json.loads(json.dumps(spec))) for _ in range(2))
     assert problem.dimension == dimension
     z = torch.ones(dimension, dtype=torch.float64)
     assert torch.equal(problem.objective_gradient(z), again.objective_gradient(z))
 
 
 @pytest.mark.parametrize(("spec", "message"), [
-    ({}, "a minimax problem needs a kind: one of minimax-quadratic"),
-    ({"kind": "minimax-quadrat"}, "unknown minimax problem kind 'minimax-quadrat'; did you mean minimax-quadratic"),
+    ({}, "a problem needs a kind: one of .*minimax-quadratic"),
+    ({"kind": "minimax-quadrat"}, "unknown problem kind 'minimax-quadrat'; did you mean minimax-quadratic"),
     ({"kind": "minimax-quadratic"}, "lacks clients, descent_dimension, ascent_dimension"),
     (QUADRATIC | {"slope": 1}, "unknown key .*'slope'; did you mean slopes"),
     (QUADRATIC | {"concavity": 0}, r"concavity = 0 must be a number in \(0, inf\)"),
@@ -488,7 +488,7 @@ def test_every_family_can_be_described_in_plain_numbers(name):
 ])  # fmt: skip
 def test_mistakes_are_told_in_one_line(spec, message):
     with pytest.raises(FedboundsError, match=message) as refused:
-        minimax_from_spec(spec)
+        problem_from_spec(spec)
     assert "\n" not in str(refused.value)
 
 
@@ -504,7 +504,7 @@ def test_any_value_of_any_key_makes_a_problem_or_one_line(name, data):
     spec = SPECS[name][0]
     key = data.draw(st.sampled_from(sorted(set(spec) - {"kind"} | {"x0", "noise", "growth", "ripple"})))
     try:
-        problem = minimax_from_spec(spec | {key: data.draw(_VALUES)})
+        problem = problem_from_spec(spec | {key: data.draw(_VALUES)})
     except FedboundsError as refused:
         assert "\n" not in str(refused)
     else:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bounds.errors import FedboundsError
-from empirical.algorithms import FedAvg, GeneralizedFedAvg, WaitForAll, WaitMinibatch
+from empirical.algorithms import Drawn, FedAvg, FedNormSGDA, GeneralizedFedAvg, LocalSGDA, WaitForAll, WaitMinibatch
 from empirical.participation import Bernoulli, Process, Recorded, Round, WithoutReplacement
 from empirical.problems import Quadratic, random_quadratic, random_quadratic_minimax
 from empirical.simulate import simulate
@@ -35,11 +35,32 @@ def test_metrics_are_recorded_at_the_rounds_asked_for_and_at_the_last():
     assert run(record_every=99).round.tolist() == [0, 10]
 
 
-def test_a_minimax_problem_is_not_minimised_by_mistake():
-    with pytest.raises(
-        FedboundsError, match="QuadraticMinimax has a player that ascends: simulate it with simulate_minimax"
+def test_a_minimax_problem_is_not_minimised_by_mistake_nor_the_other_way_round():
+    game, plays = random_quadratic_minimax(CLIENTS, 2, 1), FedNormSGDA(0.1, 0.1, 0.1, 0.1, 2)
+    for algorithm, problem, says in (
+        (AMPLIFIED, game, "generalized-fedavg would descend in both blocks of a minimax problem; use"),
+        (plays, PROBLEM, "fed-norm-sgda is for minimax problems, and this problem has no player that ascends"),
     ):
-        run(problem=random_quadratic_minimax(CLIENTS, 2, 1))
+        for call in ({"algorithm": algorithm}, {"algorithm": None, "phases": [(algorithm, 10)]}):
+            with pytest.raises(FedboundsError, match=says) as caught:
+                run(problem=problem, **call)
+            assert "\n" not in str(caught.value)
+
+
+def test_phases_of_minimax_algorithms_continue_and_renew_their_snapshots():
+    """Two phases of 4 and 6 rounds are one of 10 if snapshots are renewed where each begins."""
+    game = random_quadratic_minimax(CLIENTS, 2, 1, noise=0.2)
+    for plays in (
+        FedNormSGDA(0.1, 0.1, 0.1, 0.1, Drawn(1, 3), snapshot_period=2),
+        LocalSGDA(0.1, 0.1, 2, momentum=0.5),
+    ):
+        once = run(plays, game, record_models=True, record_participation=True)
+        halves = run(None, game, rounds=None, phases=[(plays, 4), (plays, 6)], record_models=True)
+        assert (once.model == halves.model).all()
+        q = once.participation(0)
+        assert (q.sum(1) == 1).all() and ((q > 0).sum(1) == 2).all()
+    with pytest.raises(FedboundsError, match="snapshot_period = 2 must divide rounds = 3"):
+        run(None, game, rounds=None, phases=[(FedNormSGDA(0.1, 0.1, 0.1, 0.1, 1, snapshot_period=2), 3)])
 
 
 def test_participants_are_the_clients_that_computed_since_the_record_before():

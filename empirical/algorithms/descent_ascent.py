@@ -1,0 +1,211 @@
+r"""The rounds of a minimax algorithm on its problem: what the server sends, what clients compute, what it makes of it.
+
+All minimax algorithms here are one rule, `FedNormSGDA`, with numbers of their own. The model is one flat vector
+$z=(x,y)$: the server descends in x and ascends in y.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bounds.constants import SUM_TOLERANCE
+from bounds.errors import FedboundsError
+from empirical.algorithms.algorithm import Algorithm, Fits, Report
+from empirical.algorithms.cohort import Cohort
+from empirical.algorithms.local_optimiser import LocalOptimiser
+from empirical.algorithms.workload import Workload
+from empirical.problems.minimax import Minimax
+from empirical.problems.problem import Problem
+from empirical.streams import Streams
+
+if TYPE_CHECKING:
+    from empirical.algorithms.fed_norm_sgda import FedNormSGDA
+
+
+@dataclass(frozen=True)
+class LocalDescentAscent:
+    r"""What the clients of a minimax algorithm compute from (x, y), and from $\hat x$ if there are snapshots.
+
+    $$x_k = x - \eta_xu^x_k, \quad y_k = y + \eta_yu^y_k, \qquad \text{returned: } u_\tau = \sum_{k<\tau}a^{(k)}G_k$$
+
+    with u as in `LocalOptimiser`; if there are snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of
+    $G^x_k$. Where y is constrained, $y_{k+1}$ is the projection of $y_k+\eta_y(u^y_{k+1}-u^y_k)$, and u is returned as
+    it is.
+
+    Attributes:
+        step_size: $\eta_x\ge0$, units x^2/f.
+        ascent_step_size: $\eta_y\ge0$, units y^2/f.
+        optimisers: one for all clients, or one for each.
+        at_snapshot: whether gradients in y are taken at the snapshot of x.
+
+    Source: Sharma et al. 2023, eq. (12). The paper does not say how clients keep y feasible; the projection is ours.
+    """
+
+    step_size: float
+    ascent_step_size: float
+    optimisers: tuple[LocalOptimiser, ...]
+    at_snapshot: bool = False
+
+
+class MinimaxAlgorithm(Algorithm):
+    """An algorithm for problems with a player that ascends: `FedNormSGDA` with numbers of its own."""
+
+    ascends = True
+
+    @abstractmethod
+    def rule(self, clients: int) -> FedNormSGDA:
+        """The same algorithm as a `FedNormSGDA` for n clients."""
+
+    def check(self, problem: Fits, rounds: int) -> None:
+        super().check(problem, rounds)
+        self.rule(problem.clients).check_rule(problem, rounds)
+
+    def on(self, problem: Problem) -> DescentAscent:
+        if not isinstance(problem, Minimax):
+            raise self._homeless()
+        return DescentAscent(self.rule(problem.clients), problem)
+
+    @property
+    def local(self) -> LocalDescentAscent:
+        raise self._homeless()
+
+    def init(self, x0: Tensor, clients: int) -> Playing:
+        raise self._homeless()
+
+    def server_update(self, state: Playing, t: int, report: Report) -> Playing:
+        raise self._homeless()
+
+    def _homeless(self) -> FedboundsError:
+        return FedboundsError(f"{self.kind} has rounds only on a minimax problem: ask for on(problem)")
+
+
+class Playing(NamedTuple):
+    r"""The state of a minimax algorithm.
+
+    Attributes:
+        model: z, (seeds, d).
+        snapshot: $\hat x$, (seeds, d_x); (seeds, 0) without snapshots.
+        steps: $\tau_i$ of the round, (seeds, n), on the CPU; (seeds, 0) if they are the same for all seeds.
+    """
+
+    model: Tensor
+    snapshot: Tensor
+    steps: Tensor
+
+
+class _Work(NamedTuple):
+    r"""Of every client in a round: $\tau_i$, $n\tau_{\rm eff}w_i/\|a_i\|_1$ and $nw_i$, each (n,), or (seeds, n) where
+    they differ; and whether all $w_i$ are equal."""
+
+    steps: np.ndarray
+    scales: np.ndarray
+    weights: np.ndarray
+    even: bool
+
+    def place(self, drawn: Cohort) -> tuple[np.ndarray, ...]:
+        """Where the pairs of a cohort are found."""
+        return (drawn.clients,) if self.steps.ndim == 1 else (drawn.seeds, drawn.clients)
+
+
+@dataclass(frozen=True, eq=False)
+class DescentAscent(Algorithm):
+    r"""`FedNormSGDA` on a problem: with its weights, its blocks, its epochs and its feasible set.
+
+    The server projects y after its step, where it is constrained.
+
+    Args:
+        parameters: the algorithm.
+        problem: the problem.
+    """
+
+    kind = "descent-ascent"
+    ascends = True
+    parameters: FedNormSGDA
+    problem: Minimax
+
+    @property
+    def local(self) -> LocalDescentAscent:
+        given, optimiser = self.parameters, self.parameters.optimiser
+        optimisers = (optimiser,) if isinstance(optimiser, LocalOptimiser) else optimiser
+        snapshots = given.snapshot_period is not None
+        return LocalDescentAscent(given.local_step_size, given.local_ascent_step_size, optimisers, snapshots)
+
+    def init(self, x0: Tensor, clients: int) -> Playing:
+        nothing = x0.new_zeros(len(x0), 0)
+        return Playing(x0, nothing, torch.zeros(len(x0), 0, dtype=torch.int64))
+
+    def begin_round(self, state: Playing, t: int, overall: int, streams: Sequence[Streams]) -> Playing:
+        """A new snapshot in every S-th round; the local steps of this round, if they are drawn."""
+        period = self.parameters.snapshot_period
+        if period is not None and t % period == 0:
+            state = state._replace(snapshot=self.problem.split(state.model)[0])
+        if self.workload.drawn:
+            steps = self.workload.steps(t, overall, streams)
+            state = state._replace(steps=torch.from_numpy(steps))
+        return state
+
+    def sent(self, state: Playing) -> Tensor:
+        r"""$(x, y)$, or $(x, y, \hat x)$ if there are snapshots: (seeds, d) or (seeds, d + d_x)."""
+        if self.parameters.snapshot_period is None:
+            return state.model
+        return torch.cat([state.model, state.snapshot], 1)
+
+    def cohort(self, state: Playing, t: int, drawn: Cohort, clients: int) -> Cohort:
+        r"""The drawn, with the weights of their sums, $nq_iw_i\tau_{\rm eff}/\|a_i\|_1$, and their local steps."""
+        work = self._work(state, t)
+        place = work.place(drawn)
+        return Cohort(drawn.counts, drawn.clients, drawn.weights * work.scales[place], work.steps[place])
+
+    def nominal(self, state: Playing, t: int, drawn: Cohort) -> Cohort:
+        """The drawn, with the weights $nq_iw_i$ that the theory takes to sum to one."""
+        work = self._work(state, t)
+        return drawn if work.even else drawn.reweighed(drawn.weights * work.weights[work.place(drawn)])
+
+    def server_update(self, state: Playing, t: int, report: Report) -> Playing:
+        model = torch.addcmul(state.model, report.weighted_sum, self._server_step)
+        if self.problem.constrained:
+            x, y = self.problem.split(model)
+            model = self.problem.join(x, self.problem.project(y))
+        return state._replace(model=model)
+
+    @cached_property
+    def workload(self) -> Workload:
+        """The local steps of every client."""
+        return self.parameters.workload(self.problem)
+
+    def _work(self, state: Playing, t: int) -> _Work:
+        """What every client does in round t, and what it counts."""
+        if self.workload.constant:
+            return self._constant_work
+        return self._weighed(state.steps.numpy() if self.workload.drawn else self.workload.steps(t, t, ()))
+
+    @cached_property
+    def _constant_work(self) -> _Work:
+        return self._weighed(self.workload.steps(0, 0, ()))
+
+    def _weighed(self, steps: np.ndarray) -> _Work:
+        p, clients = self.problem.weights.cpu().double().numpy(), self.problem.clients
+        scales, weights = self.parameters.scales(steps, p), self.parameters.effective_weights(steps, p)
+        even = bool(np.ptp(weights) <= SUM_TOLERANCE / clients)
+        return _Work(steps, clients * scales, clients * weights, even)
+
+    @cached_property
+    def _server_step(self) -> Tensor:
+        given = self.parameters
+        return blocks(self.problem, -given.server_step_size, given.server_ascent_step_size)
+
+
+def blocks(problem: Minimax, descent: float, ascent: float) -> Tensor:
+    """One number for each coordinate of x, another for each of y, (d,)."""
+    sizes = problem.descent_dimension, problem.ascent_dimension
+    numbers = zip(sizes, (descent, ascent), strict=True)
+    parts = [torch.full((size,), number, dtype=torch.float64) for size, number in numbers]
+    return torch.cat(parts).to(problem.device, problem.dtype)

@@ -1,0 +1,185 @@
+r"""How much each client computes in a round: so many local steps or epochs, always, as listed, or as drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from bounds.checks import check_count, check_flag, quote
+from bounds.errors import FedboundsError, unknown_name
+from empirical.streams import Streams
+
+
+@dataclass(frozen=True)
+class Drawn:
+    r"""Amounts of work that are drawn for each client alone, $\tau_i\sim\mathrm{Unif}\{\text{low},\dots,\text{high}\}$.
+
+    The numbers of a round are a function of the run-seed and the round, in a stream of their own (`work`): all
+    algorithms that are run under a seed meet the same ones, whoever takes part, and the stream can be held fixed.
+
+    Args:
+        low: the least amount, $\ge1$.
+        high: the largest amount, $\ge$ low.
+        redraw: anew in every round; if not, those of round 0 stay. Sharma et al. 2023 do not say which they mean.
+
+    Raises:
+        FedboundsError: a number outside its range.
+
+    Example:
+        >>> once = Drawn(2, 5, redraw=False)
+        >>> (once.numbers(3, 9, Streams(1)) == Drawn(2, 5).numbers(3, 0, Streams(1))).all()
+        np.True_
+
+    Source: Sharma et al. 2023, Section 6: clients draw between 2 and E epochs.
+    """
+
+    low: int
+    high: int
+    redraw: bool = True
+
+    def __post_init__(self) -> None:
+        low = check_count("low", self.low)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", check_count("high", self.high, low=low, why="at least low"))
+        object.__setattr__(self, "redraw", check_flag("redraw", self.redraw))
+
+    def numbers(self, clients: int, t: int, streams: Streams) -> np.ndarray:
+        r"""$\tau_i$ of all clients in round t of a run, (clients,)."""
+        rng = streams.generator("work", t if self.redraw else 0)
+        return rng.integers(self.low, self.high, clients, endpoint=True)
+
+
+Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | Drawn
+
+
+def check_amount(name: str, value: object) -> Amount:
+    """One amount of work for all clients, one for each (n,), one for each round and client (T, n), or how it is drawn.
+
+    Args:
+        name: what the user calls it.
+        value: integers >= 1 in lists of equal length, or a `Drawn`, or a table of its numbers.
+
+    Raises:
+        FedboundsError: quotes the entry that is no integer >= 1, or the row that is too short or too long.
+
+    Example:
+        >>> check_amount("local_steps", [2, 5]), check_amount("local_epochs", {"low": 2, "high": 5})
+        ((2, 5), Drawn(low=2, high=5, redraw=True))
+    """
+    if isinstance(value, Drawn):
+        return value
+    if isinstance(value, Mapping):
+        return _drawn(name, value)
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        return check_count(name, value)
+    if not len(value):
+        raise FedboundsError(f"{name} is empty; give one number, one for each client, or one for each round too")
+    if not any(isinstance(row, Sequence | np.ndarray) for row in value):
+        return tuple(check_count(f"{name}[{i}]", amount) for i, amount in enumerate(value))
+    rows = []
+    for t, row in enumerate(value):
+        listed = isinstance(row, Sequence | np.ndarray) and not isinstance(row, str | bytes)
+        if not listed or len(row) != len(value[0]) or not len(row):
+            raise FedboundsError(f"{name}[{t}] = {quote(row)} must be as many integers >= 1 as there are clients")
+        rows.append(tuple(check_count(f"{name}[{t}, {i}]", amount) for i, amount in enumerate(row)))
+    return tuple(rows)
+
+
+def check_work(local_steps: object, local_epochs: object) -> tuple[Amount | None, Amount | None]:
+    """Local steps or epochs, one of the two.
+
+    Raises:
+        FedboundsError: both, neither, or as `check_amount`.
+    """
+    if (local_steps is None) == (local_epochs is None):
+        raise FedboundsError("give either local_steps or local_epochs: how much every client computes in a round")
+    if local_steps is None:
+        return None, check_amount("local_epochs", local_epochs)
+    return check_amount("local_steps", local_steps), None
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    r"""The local steps $\tau_i$ of every client of a problem, in every round.
+
+    Args:
+        name: what the user calls it.
+        amount: in local steps, or in epochs.
+        unit: local steps of one unit of work of each client, (n,).
+
+    Example:
+        >>> Workload("local_epochs", (1, 2), np.array([10, 4])).steps(0, 0, [])
+        array([10,  8])
+    """
+
+    name: str
+    amount: Amount
+    unit: np.ndarray
+
+    def check(self, rounds: int) -> None:
+        """Whether it is of this many clients and suffices for T rounds.
+
+        Raises:
+            FedboundsError: lists of another number of clients, or of too few rounds.
+        """
+        if isinstance(self.amount, Drawn):
+            return
+        table, clients = self._table, len(self.unit)
+        if table.ndim and table.shape[-1] != clients:
+            raise FedboundsError(f"{self.name} are of {table.shape[-1]} clients, the problem has {clients}")
+        if table.ndim == 2 and len(table) < rounds:
+            raise FedboundsError(f"{self.name} are given for {len(table)} rounds, {rounds} were asked for")
+
+    @property
+    def constant(self) -> bool:
+        """Whether every round is alike, in every run."""
+        return not isinstance(self.amount, Drawn) and self._table.ndim < 2
+
+    @property
+    def drawn(self) -> bool:
+        """Whether it differs from run to run."""
+        return isinstance(self.amount, Drawn)
+
+    @cached_property
+    def most(self) -> np.ndarray:
+        """The most local steps that each client ever takes, (n,)."""
+        amount = self.amount.high if isinstance(self.amount, Drawn) else self._table
+        return (np.max(amount, axis=0) if np.ndim(amount) == 2 else np.asarray(amount)) * self.unit
+
+    def steps(self, t: int, overall: int, streams: Sequence[Streams]) -> np.ndarray:
+        r"""$\tau_i$ in a round, (n,), or, where it is drawn, of each run, (seeds, n).
+
+        Args:
+            t: the round, of which a list has a row.
+            overall: the round counted over all phases; the place of what is drawn in its stream.
+            streams: of each run.
+        """
+        if isinstance(self.amount, Drawn):
+            return np.stack([self.amount.numbers(len(self.unit), overall, own) for own in streams]) * self.unit
+        table = self._table
+        return (table[t] if table.ndim == 2 else table) * self.unit
+
+    @cached_property
+    def _table(self) -> np.ndarray:
+        return np.asarray(self.amount)
+
+
+def _drawn(name: str, table: Mapping[object, object]) -> Drawn:
+    fields = dataclasses.fields(Drawn)
+    names = [field.name for field in fields]
+    for key in table:
+        if key not in names:
+            raise unknown_name(f"key of {name}", str(key), names)
+    lacking = [field.name for field in fields if field.default is dataclasses.MISSING and field.name not in table]
+    if lacking:
+        raise FedboundsError(f"{name} lacks {', '.join(lacking)}; give numbers, or a table like {{low: 2, high: 5}}")
+    try:
+        return Drawn(**{str(key): value for key, value in table.items()})  # type: ignore[arg-type]
+    except FedboundsError as error:
+        raise FedboundsError(f"{name}.{error}") from None
