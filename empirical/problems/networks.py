@@ -26,15 +26,32 @@ class Layers(NamedTuple):
     units: tuple[int, ...]
     kernel: int = 5
     dropout: float = 0.0
+    unpooled: tuple[int, ...] = ()  # convolutions without pooling; such a network also leaves out what images forbid
+
+
+class Backward(NamedTuple):
+    r"""What one pass through a network found, for each of b parameter vectors; None where it was not asked for.
+
+    Attributes:
+        losses: $\ell(x; \xi_j)$, `(b, B)`.
+        parameters: the gradient of $\sum_j w_j\ell(x; \xi_j)$ in the parameters, `(b, d)`.
+        pixels: the same in the images, `(b, B, channels, height, width)`.
+    """
+
+    losses: Tensor | None = None
+    parameters: Tensor | None = None
+    pixels: Tensor | None = None
 
 
 _LAYERS: Mapping[str, Layers] = {
     "cnn": Layers((32, 32), (128,)),
+    "cnn-small": Layers((8, 16), (32,), kernel=3),
     "cnn-cifar": Layers((32, 64), (512, 128)),
     "fedau-svhn": Layers((32, 32), (128,), kernel=3),
     "fedau-cifar-10": Layers((32, 32), (256, 64), kernel=3),
     "fedau-cifar-100": Layers((32, 32), (512, 256), kernel=3, dropout=0.2),
     "fedau-cinic-10": Layers((32, 32), (512, 256), kernel=3, dropout=0.2),
+    "vgg-11": Layers((64, 128, 256, 256, 512, 512, 512, 512), (), kernel=3, unpooled=(3, 5, 7)),
     "mlp": Layers((), (32,)),
     "linear": Layers((), ()),
 }
@@ -42,8 +59,8 @@ _LAYERS: Mapping[str, Layers] = {
 
 @dataclass(frozen=True)
 class Network:
-    r"""Convolutions, padded to keep the size, each with ReLU and 2x2 max-pooling, then dense layers with ReLU but the
-    last; while training, some have dropout before every dense layer.
+    r"""Convolutions, padded to keep the size, with ReLU and, in most networks each of them, 2x2 max-pooling, then dense
+    layers with ReLU but the last; while training, some have dropout before every dense layer.
 
     The parameters of a network are one flat vector $x \in \mathbb R^d$: weight and bias of each layer in turn. All
     functions take a batch of such vectors, `(b, d)`, each with images of its own, `(b, B, channels, height, width)`.
@@ -52,8 +69,12 @@ class Network:
         name: which one; the first dense layer takes the size that the image leaves, 8x8x32 at 32x32, 2x2x32 at 8x8.
             `"cnn"` and `"cnn-cifar"` (5x5 kernels) are the two networks of Wang & Ji 2022, Table D.2 (with ReLU);
             `"fedau-svhn"`, `"fedau-cifar-10"`, `"fedau-cifar-100"` and `"fedau-cinic-10"` (3x3 kernels, the last two
-            with dropout 0.2) those of Wang & Ji 2024, Appendix C.3; `"mlp"` has one hidden layer of 32 units;
-            `"linear"` is multinomial logistic regression.
+            with dropout 0.2) those of Wang & Ji 2024, Appendix C.3; `"vgg-11"` (3x3 kernels) has the convolutions
+            64-M-128-M-256-256-M-512-512-M-512-512-M, M for pooling, and a linear classifier, as VGG-11 is used on
+            images of 32x32, which Sharma et al. 2023 name without its layers: without batch normalisation, as one
+            flat vector has no running statistics, and without those poolings that smaller images do not allow;
+            `"cnn-small"` has two convolutions 3x3 of 8 and 16 filters and a hidden layer of 32 units, for two cores;
+            `"mlp"` has one hidden layer of 32 units; `"linear"` is multinomial logistic regression.
         image: (channels, height, width).
         classes: number of outputs.
 
@@ -65,6 +86,8 @@ class Network:
         (228586, 2218314)
         >>> Network("fedau-svhn", (3, 32, 32), 10).size, Network("fedau-cifar-10", (3, 32, 32), 10).size
         (273706, 551786)
+        >>> Network("vgg-11", (3, 32, 32), 10).size, Network("cnn-small", (1, 8, 8), 10).size
+        (9225610, 3658)
     """
 
     name: str
@@ -74,7 +97,7 @@ class Network:
     def __post_init__(self) -> None:
         if self.name not in _LAYERS:
             raise unknown_name("network", self.name, _LAYERS)
-        smallest = 2 ** len(self._layers.filters)
+        smallest = 1 if self._layers.unpooled else 2 ** len(self._layers.filters)
         if min(self.image[1:]) < smallest:
             raise FedboundsError(
                 f"network {self.name!r} pools images of {self.image[1]}x{self.image[2]} pixels to nothing; "
@@ -90,6 +113,15 @@ class Network:
         """Whether there are convolutions."""
         return bool(self._layers.filters)
 
+    @cached_property
+    def _pooled(self) -> list[bool]:
+        """Whether pooling follows each convolution: never where an image is one pixel high or wide."""
+        side, pooled = min(self.image[1:]), []
+        for i in range(1, len(self._layers.filters) + 1):
+            pooled.append(i not in self._layers.unpooled and side > 1)
+            side //= 1 + pooled[-1]
+        return pooled
+
     @property
     def dropout(self) -> float:
         """The share of its inputs that every dense layer loses while training."""
@@ -104,7 +136,8 @@ class Network:
         for i, filters in enumerate(self._layers.filters, start=1):
             shapes[f"convolution{i}.weight"] = (filters, channels, kernel, kernel)
             shapes[f"convolution{i}.bias"] = (filters,)
-            channels, height, width = filters, height // 2, width // 2
+            halved = 1 + self._pooled[i - 1]
+            channels, height, width = filters, height // halved, width // halved
         inputs = channels * height * width
         for i, outputs in enumerate((*self._layers.units, self.classes), start=1):
             shapes[f"dense{i}.weight"] = (outputs, inputs)
@@ -173,18 +206,49 @@ class Network:
         Returns:
             `(b, d)`.
         """
+        found = self.backward(x, images, labels, weights, words).parameters
+        assert found is not None
+        return found
+
+    def backward(
+        self,
+        x: Tensor,
+        images: Tensor,
+        labels: Tensor,
+        weights: Tensor | None = None,
+        words: Tensor | None = None,
+        *,
+        losses: bool = False,
+        parameters: bool = True,
+        pixels: bool = False,
+    ) -> Backward:
+        """The losses and the gradients that are asked for, in one pass.
+
+        Args:
+            x, images, labels, weights, words: as for `gradient`.
+            losses: whether the losses are wanted.
+            parameters: whether the gradient in the parameters is.
+            pixels: whether the gradient in the images is.
+        """
         views = [view.detach() for view in self.unflatten(x).values()]
         if not self.convolutional:
             activations = self._dense(views, images.flatten(2), [])
-            return self._dense_gradient(views, activations, labels, weights)
+            each = _cross_entropy(activations[-1], labels) if losses else None
+            gradient, in_images = self._dense_gradient(views, activations, labels, weights, parameters, pixels)
+            return Backward(each, gradient, None if in_images is None else in_images.view(images.shape))
         masks = [] if words is None else self.masks(words, x.dtype)
         # torch.split has one backward step for all layers, but gradients with respect to the views need none at all
-        leaves = [view.requires_grad_() for view in views]
-        with torch.enable_grad():
-            logits = self._dense(leaves, self._convolve(leaves, images), masks)[-1]
-            losses = F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)
-            total = losses.mean(1).sum() if weights is None else (losses * weights).sum()
-        return torch.cat([part.flatten(1) for part in torch.autograd.grad(total, leaves)], dim=1)
+        leaves = [view.requires_grad_() for view in views] if parameters else []
+        seen = images.detach().requires_grad_() if pixels else images
+        with torch.set_grad_enabled(parameters or pixels):
+            logits = self._dense(views, self._convolve(views, seen), masks)[-1]
+            each = _cross_entropy(logits, labels)
+            total = each.mean(1).sum() if weights is None else (each * weights).sum()
+        wanted = [*leaves, *([seen] if pixels else [])]
+        slopes = list(torch.autograd.grad(total, wanted)) if wanted else []
+        in_images = slopes.pop() if pixels else None
+        gradient = torch.cat([part.flatten(1) for part in slopes], dim=1) if parameters else None
+        return Backward(each.detach() if losses else None, gradient, in_images)
 
     def masks(self, words: Tensor, dtype: torch.dtype) -> list[Tensor]:
         r"""What dropout multiplies the inputs of each dense layer with: 0, or $1/(1-\text{dropout})$.
@@ -211,7 +275,8 @@ class Network:
         for i in range(len(self._layers.filters)):
             weight, bias = views[2 * i], views[2 * i + 1]
             hidden = F.conv2d(hidden, weight.flatten(0, 1), bias.flatten(), padding="same", groups=b)
-            hidden = F.relu(F.max_pool2d(hidden, 2))  # ReLU and max commute; this order is the cheaper one
+            pooled = F.max_pool2d(hidden, 2) if self._pooled[i] else hidden
+            hidden = F.relu(pooled)  # ReLU and max commute; this order is the cheaper one
         return hidden.view(batch, b, -1).transpose(0, 1)
 
     def _dense(self, views: list[Tensor], features: Tensor, masks: list[Tensor]) -> list[Tensor]:
@@ -225,16 +290,29 @@ class Network:
         return activations
 
     def _dense_gradient(
-        self, views: list[Tensor], activations: list[Tensor], labels: Tensor, weights: Tensor | None
-    ) -> Tensor:
+        self,
+        views: list[Tensor],
+        activations: list[Tensor],
+        labels: Tensor,
+        weights: Tensor | None,
+        parameters: bool,
+        pixels: bool,
+    ) -> tuple[Tensor | None, Tensor | None]:
         """Backpropagation written out: for small layers it costs a fraction of what recording them would."""
         *inputs, logits = activations
         error = logits.softmax(2)
         error.scatter_add_(2, labels.unsqueeze(2), error.new_full((1, 1, 1), -1.0).expand(*labels.shape, 1))
         error = error / labels.shape[1] if weights is None else error * weights.unsqueeze(2)
         parts: list[Tensor] = []
-        for layer in reversed(range(len(inputs))):
-            parts += [error.sum(1), torch.bmm(error.mT, inputs[layer]).flatten(1)]
+        for layer in reversed(range(len(inputs) if parameters or pixels else 0)):
+            if parameters:
+                parts += [error.sum(1), torch.bmm(error.mT, inputs[layer]).flatten(1)]
             if layer:
                 error = torch.bmm(error, views[2 * layer]) * (inputs[layer] > 0)
-        return torch.cat(parts[::-1], dim=1)
+        gradient = torch.cat(parts[::-1], dim=1) if parameters else None
+        return gradient, torch.bmm(error, views[0]) if pixels else None
+
+
+def _cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Of every sample: `(b, B, classes)`, `(b, B)` -> `(b, B)`."""
+    return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="none").view(labels.shape)

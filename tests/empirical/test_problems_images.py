@@ -20,7 +20,8 @@ from empirical.problems import ImageClassification, Network
 from empirical.simulate import simulate
 from empirical.words import uniforms
 
-NETWORKS = ["cnn", "cnn-cifar", "fedau-svhn", "fedau-cifar-10", "mlp", "linear"]
+NETWORKS = ["cnn", "cnn-cifar", "cnn-small", "fedau-svhn", "fedau-cifar-10", "mlp", "linear"]
+VGG_11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")  # Simonyan & Zisserman, configuration A
 DIGITS = load_dataset("digits")
 PARTITION = majority_class_partition(DIGITS.train_labels, 60, np.random.default_rng(0))
 
@@ -57,6 +58,8 @@ def _module(network, image=(1, 8, 8), classes=10):
         "cnn-cifar": lambda: [*convolution(channels, 32), *convolution(32, 64), nn.Flatten(),
                               nn.Linear(64 * left, 512), nn.ReLU(), nn.Linear(512, 128), nn.ReLU(),
                               nn.Linear(128, classes)],
+        "cnn-small": lambda: [*convolution(channels, 8, 3), *convolution(8, 16, 3), nn.Flatten(),
+                              *dense(16 * left, 32, classes)],
         "fedau-svhn": lambda: [*small, *dense(32 * left, 128, classes)],
         "fedau-cifar-10": lambda: [*small, *dense(32 * left, 256, 64, classes)],
         "fedau-cifar-100": lambda: [*small, *dense(32 * left, 512, 256, classes, drop=Mask)],
@@ -93,6 +96,59 @@ def test_parameter_counts_are_those_of_the_papers_networks():
     assert Network("fedau-cifar-10", (3, 32, 32), 10).size == 10_144 + 524_544 + 16_448 + 650
     assert Network("fedau-cifar-100", (3, 32, 32), 100).size == 10_144 + 1_049_088 + 131_328 + 25_700
     assert Network("fedau-cinic-10", (3, 32, 32), 10).size == 10_144 + 1_049_088 + 131_328 + 2_570
+    # eight convolutions of VGG-11 on three channels, then 512 inputs to 10 classes
+    assert Network("vgg-11", (3, 32, 32), 10).size == 9_220_480 + 5_130
+
+
+def _vgg(image, classes=10):
+    """VGG-11 without batch normalisation, poolings left out where nothing would be left."""
+    (channels, height, width), layers = image, []
+    for filters in VGG_11:
+        if filters == "M":
+            if min(height, width) > 1:
+                layers, height, width = [*layers, nn.MaxPool2d(2, 2)], height // 2, width // 2
+        else:
+            layers += [nn.Conv2d(channels, filters, 3, padding=1), nn.ReLU()]
+            channels = filters
+    return nn.Sequential(*layers, nn.Flatten(), nn.LazyLinear(classes))
+
+
+@pytest.mark.parametrize("image", [(3, 32, 32), (1, 8, 8)])
+def test_vgg_11_is_the_torch_module_with_fewer_poolings_on_small_images(image):
+    network, module = Network("vgg-11", image, 10), _vgg(image)
+    images = torch.from_numpy(np.random.default_rng(1).standard_normal((2, *image))).float()
+    module(images)
+    assert [tuple(p.shape) for p in module.parameters()] == list(network.shapes.values())
+    x = torch.from_numpy(network.initial(np.random.default_rng(0))).float()
+    nn.utils.vector_to_parameters(x, module.parameters())
+    torch.testing.assert_close(network.logits(x[None], images[None])[0], module(images), rtol=1e-4, atol=1e-5)
+    labels = torch.tensor([3, 7])
+    loss = F.cross_entropy(module(images), labels)
+    expected = torch.cat([g.reshape(-1) for g in torch.autograd.grad(loss, list(module.parameters()))])
+    got = network.gradient(x[None], images[None], labels[None])[0]
+    assert float((got - expected).norm() / expected.norm()) < 1e-5
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_losses_and_gradients_in_the_images_are_those_of_the_torch_module(name):
+    problem = _problem(name)
+    x, rng = _points(problem, 3), np.random.default_rng(2)
+    places = torch.from_numpy(rng.integers(0, 1442, (3, 5)))
+    weights = torch.from_numpy(rng.random((3, 5)))
+    images, labels = (data[places] for data in _raw())
+    found = problem.network.backward(x, images, labels, weights, losses=True, pixels=True)
+    torch.testing.assert_close(found.parameters, problem.network.gradient(x, images, labels, weights))
+    for b in range(3):
+        module = _module(name).double()
+        nn.utils.vector_to_parameters(x[b].clone(), module.parameters())
+        seen = images[b].clone().requires_grad_()
+        losses = F.cross_entropy(module(seen), labels[b], reduction="none")
+        torch.testing.assert_close(found.losses[b], losses.detach(), rtol=1e-10, atol=1e-12)
+        (expected,) = torch.autograd.grad(losses @ weights[b], seen)
+        torch.testing.assert_close(found.pixels[b], expected, rtol=1e-10, atol=1e-13)
+    only = problem.network.backward(x, images, labels, losses=True, parameters=False)
+    assert only.parameters is None and only.pixels is None
+    assert torch.equal(only.losses, found.losses)
 
 
 @pytest.mark.parametrize("name", NETWORKS)
