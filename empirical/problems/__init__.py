@@ -1,9 +1,11 @@
 """Federated problems: local gradients, exact or stochastic, with the constants of the theory and their kind."""
 
 from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
+from empirical.problems.fair_images import FairImages
 from empirical.problems.images import ImageClassification
 from empirical.problems.minimax import ExactEnvelope, Minimax
 from empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
+from empirical.problems.minimax_images import MinimaxImages, RobustImages
 from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
 from empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
 from empirical.problems.networks import Network
@@ -19,14 +21,17 @@ __all__ = [
     "BoundedMinimax",
     "CosineQuadratic",
     "ExactEnvelope",
+    "FairImages",
     "ImageClassification",
     "Minimax",
+    "MinimaxImages",
     "Network",
     "OnePointMinimax",
     "Problem",
     "Prox",
     "Quadratic",
     "QuadraticMinimax",
+    "RobustImages",
     "ScaledMinimax",
     "Sloped",
     "Synthetic",

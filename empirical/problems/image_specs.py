@@ -8,10 +8,12 @@ import numpy as np
 
 from bounds.checks import check_count, quote
 from bounds.errors import FedboundsError, unknown_name
-from empirical.datasets import load_dataset
+from empirical.datasets import Dataset, load_dataset
 from empirical.partition import Partition, class_mix_partition, dirichlet_partition, majority_class_partition
 from empirical.problems.border import real
+from empirical.problems.fair_images import FairImages
 from empirical.problems.images import ImageClassification
+from empirical.problems.minimax_images import RobustImages
 
 
 def image_classification(
@@ -29,6 +31,59 @@ def image_classification(
     gradient_norm: bool = False,
 ) -> ImageClassification:
     """`ImageClassification` of a data set by name, split over clients by a rule by name."""
+    split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
+    return ImageClassification(*split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm)
+
+
+def robust_images(
+    *,
+    dataset: str = "digits",
+    data: str | None = None,
+    clients: int = 15,
+    network: str = "cnn-small",
+    partition: str = "dirichlet",
+    similarity: float = 0.05,
+    alpha: float = 0.1,
+    partition_seed: int = 0,
+    batch: int = 32,
+    radius: float = 1.0,
+    attack_steps: int = 10,
+) -> RobustImages:
+    """`RobustImages` of a data set by name, split over clients by a rule by name."""
+    split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
+    return RobustImages(*split, network, batch, radius=radius, attack_steps=attack_steps)
+
+
+def fair_images(
+    *,
+    dataset: str = "digits",
+    data: str | None = None,
+    clients: int = 15,
+    network: str = "cnn-small",
+    partition: str = "dirichlet",
+    similarity: float = 0.05,
+    alpha: float = 0.1,
+    partition_seed: int = 0,
+    batch: int = 32,
+    regularisation: float = 0.1,
+    gradient_norm: bool = False,
+) -> FairImages:
+    """`FairImages` of a data set by name, split over clients by a rule by name."""
+    split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
+    return FairImages(*split, network, batch, regularisation=regularisation, gradient_norm=gradient_norm)
+
+
+def _split(
+    dataset: str,
+    data: str | None,
+    clients: int,
+    network: str,
+    partition: str,
+    similarity: float,
+    alpha: float,
+    partition_seed: int,
+) -> tuple[Dataset, Partition]:
+    """A data set and its split; the network's name is only checked to be one."""
     names = {"dataset": dataset, "network": network, "partition": partition, "data": "" if data is None else data}
     for name, value in names.items():
         if not isinstance(value, str):
@@ -37,13 +92,10 @@ def image_classification(
     loaded = load_dataset(dataset, data)
     rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
     number = check_count("clients", clients)
-    split: Partition
     if partition == "majority-class":
-        split = majority_class_partition(loaded.train_labels, number, rng, similarity)
-    elif partition == "dirichlet":
-        split = dirichlet_partition(loaded.train_labels, number, rng, alpha)
-    elif partition == "class-mix":
-        split = class_mix_partition(loaded.train_labels, number, rng, alpha)
-    else:
-        raise unknown_name("partition", partition, ["majority-class", "dirichlet", "class-mix"])
-    return ImageClassification(loaded, split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm)
+        return loaded, majority_class_partition(loaded.train_labels, number, rng, similarity)
+    if partition == "dirichlet":
+        return loaded, dirichlet_partition(loaded.train_labels, number, rng, alpha)
+    if partition == "class-mix":
+        return loaded, class_mix_partition(loaded.train_labels, number, rng, alpha)
+    raise unknown_name("partition", partition, ["majority-class", "dirichlet", "class-mix"])

@@ -1,30 +1,22 @@
-"""Image classification: a network, its data spread over clients, and minibatches."""
+"""Image classification: the mean cross entropy of a network over clients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bounds.checks import check_count, check_flag
-from bounds.errors import FedboundsError
+from bounds.checks import check_flag
 from bounds.symbols import Constant, NoConstant
-from empirical.augmentation import Augmentation
-from empirical.datasets import Dataset, checksum
+from empirical.datasets import Dataset
 from empirical.partition import Partition, class_counts
-from empirical.problems.networks import Network
-from empirical.problems.problem import Problem
-from empirical.words import words_of
-
-_CHUNK = 1024  # samples that are evaluated at once
-_SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one per client on a processor (measured)
+from empirical.problems.image_problem import ImageProblem, Samples
 
 
-class ImageClassification(Problem):
+class ImageClassification(ImageProblem):
     r"""Cross entropy of a network on images, $F_n$ the mean over the samples of client n.
 
     $$f(x) = \frac1N\sum_{n=1}^N F_n(x),\qquad F_n(x) = \frac1{m_n}\sum_{j=1}^{m_n} \ell(x; \xi_{n,j}),$$
@@ -78,110 +70,22 @@ class ImageClassification(Problem):
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
-        if len(partition.assignment) != len(dataset.train_labels):
-            raise FedboundsError(
-                f"the partition deals {len(partition.assignment)} samples, "
-                f"data set {dataset.name} has {len(dataset.train_labels)}"
-            )
-        self.network = Network(network, dataset.image, dataset.classes)
-        self.batch = check_count("batch", batch)
-        self.augmentation = Augmentation(augmentation)  # type: ignore[arg-type]
-        self.augmentation.check_image(dataset.image)
+        super().__init__(dataset, partition, network, batch, augmentation, dtype, device)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
-        self.dataset, self.partition = dataset, partition
-        self.clients, self.dimension = partition.clients, self.network.size
-        self.dtype, self.device = dtype, torch.device(device)
-        small = dataset.image[1] * dataset.image[2] <= _SMALL_IMAGE
-        self.prefers_batched = not self.network.convolutional or small or self.device.type != "cpu"
-        self.data_checksum = checksum(dataset)
-
-        train, test = dataset.standardised()
-        self._images = torch.from_numpy(train).to(self.device, dtype)
-        self._labels = torch.from_numpy(dataset.train_labels).to(self.device)
-        self._test_images = torch.from_numpy(test).to(self.device, dtype)
-        self._test_labels = torch.from_numpy(dataset.test_labels).to(self.device)
+        self.dimension = self.network.size
         weights = 1.0 / (self.clients * partition.sizes[partition.assignment])
         self._weights = torch.from_numpy(weights).to(self.device, dtype)
-        self._padded = int(partition.sizes.min()) < self.batch
-        self._worded = bool(self.augmentation.operations) or self.network.dropout > 0
-        if self.augmentation.operations:
-            self._raw = torch.from_numpy(dataset.train_images).to(self.device)
-            shift, scale = dataset.standardisation
-            self._shift, self._scale = (torch.from_numpy(part).to(self.device, dtype) for part in (shift, scale))
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         return torch.from_numpy(self.network.initial(rng)).to(self.device, self.dtype)
 
-    def draw(self, rng: np.random.Generator, client: int) -> np.ndarray:
-        """Indices of training samples, `(batch,)`; -1 in the places that a small client cannot fill.
-
-        With dropout or augmentation `(2, batch)`: the indices, and a word of randomness for each.
-        """
-        return self.draws(rng, client, 1)[0]
-
-    def draws(self, rng: np.random.Generator, client: int, steps: int) -> np.ndarray:
-        own = self.partition.samples[client]
-        small, words = len(own) <= self.batch, self.batch if self._worded else 0
-        drawn = rng.random((steps, (0 if small else len(own)) + words)) if words or not small else np.empty((steps, 0))
-        if small:
-            indices = np.full((steps, self.batch), -1, dtype=np.int64)
-            indices[:, : len(own)] = own
-        else:
-            indices = own[drawn[:, : len(own)].argpartition(self.batch - 1, axis=1)[:, : self.batch]]
-        return np.stack([indices, words_of(drawn[:, -words:])], axis=1) if words else indices
-
-    def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
-        if randomness is None:
-            raise FedboundsError("a stochastic gradient of images needs the indices that `draw` returns")
-        indices, words = randomness.reshape(-1, *randomness.shape[2:]), None
-        if self._worded:
-            indices, words = indices.unbind(1)
-        return self._sampled(x.reshape(-1, self.dimension), indices, self._padded, words).view(x.shape)
-
-    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
-        rows, names = x.reshape(-1, self.dimension), clients.reshape(-1).tolist()
-        own = [torch.from_numpy(self.partition.samples[client]) for client in names]
-        longest = max((len(samples) for samples in own), default=0)
-        at_once = max(1, _CHUNK * 16 // max(longest, 1)) if self.prefers_batched else 1
-        parts = []
-        for start in range(0, len(own), at_once):
-            some = own[start : start + at_once]
-            indices = torch.nn.utils.rnn.pad_sequence(some, batch_first=True, padding_value=-1).to(self.device)
-            parts.append(self._sampled(rows[start : start + at_once], indices, True))
-        return torch.cat(parts).view(x.shape) if parts else torch.empty_like(x)
-
-    def _sampled(self, x: Tensor, indices: Tensor, padded: bool, words: Tensor | None = None) -> Tensor:
-        """Mean gradients over the samples `indices` (b, B) at `x` (b, d); -1 stands for no sample, if `padded`."""
-        if len(x) > 1 and not self.prefers_batched:
-            own = [None] * len(x) if words is None else words.split(1)
-            rows = zip(x.split(1), indices.split(1), own, strict=True)
-            return torch.cat([self._sampled(row, some, padded, word) for row, some, word in rows])
-        weights = None
-        if padded:
-            present = indices >= 0
-            weights = present.to(self.dtype) / present.sum(1, keepdim=True)
-            indices = indices.clamp(min=0)
-        flat = indices.flatten()
-        if words is not None and self.augmentation.operations:
-            changed = self.augmentation.apply(self._raw.index_select(0, flat), words.flatten())
-            images = (changed.to(self.dtype) - self._shift) / self._scale
-        else:
-            images = self._images.index_select(0, flat)
-        images = images.view(*indices.shape, *self.network.image)
-        labels = self._labels.index_select(0, flat).view(indices.shape)
-        return self.network.gradient(x, images, labels, weights, words)
+    def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
+        return self.network.gradient(x, *samples)
 
     def objective(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
         values = [self._evaluate(row, self._images, self._labels, self._weights)[0] for row in rows]
         return torch.stack(values).view(x.shape[:-1])
-
-    def objective_gradient(self, x: Tensor) -> Tensor:
-        out = torch.zeros_like(x).view(-1, self.dimension)
-        for row, total in zip(x.reshape(-1, 1, self.dimension), out, strict=True):
-            for images, labels, weights in self._chunks(self._images, self._labels, self._weights):
-                total += self.network.gradient(row, images[None], labels[None], weights[None])[0]
-        return out.view(x.shape)
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         each = torch.full_like(self._test_labels, 1.0 / len(self._test_labels), dtype=self.dtype)
@@ -217,14 +121,6 @@ class ImageClassification(Problem):
         return {name: np.stack(values) for name, values in found.items()}
 
     @torch.no_grad()
-    def _answers(self, x: Tensor, images: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
-        """The loss of every sample at one point `(d,)`, and whether its class was found, as 0 or 1."""
-        parts = [self.network.logits(x[None], some[None])[0] for (some,) in self._chunks(images)]
-        logits = torch.cat(parts)
-        losses = F.cross_entropy(logits, labels, reduction="none")
-        return losses.double().cpu().numpy(), (logits.argmax(1) == labels).double().cpu().numpy()
-
-    @torch.no_grad()
     def _evaluate(self, x: Tensor, images: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
         """The weighted loss and the weighted share of correct answers at one point `(d,)`."""
         loss, correct = x.new_zeros(()), x.new_zeros(())
@@ -233,10 +129,6 @@ class ImageClassification(Problem):
             loss += F.cross_entropy(logits, truth, reduction="none") @ weight
             correct += (logits.argmax(1) == truth).to(self.dtype) @ weight
         return loss, correct
-
-    @staticmethod
-    def _chunks(*tensors: Tensor) -> Any:
-        return zip(*(tensor.split(_CHUNK) for tensor in tensors), strict=True)
 
     def constants(self) -> dict[str, Constant | NoConstant]:
         r"""What is known for every x: nothing for ReLU networks; upper bounds for `linear`.

@@ -8,7 +8,7 @@ from typing import Any
 
 from bounds.errors import FedboundsError, unknown_name
 from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
-from empirical.problems.image_specs import image_classification
+from empirical.problems.image_specs import fair_images, image_classification, robust_images
 from empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
 from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
 from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
@@ -29,6 +29,10 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
     - `images`: `dataset` (digits), `data` (folder), `clients` (50), `network` (cnn), `partition` (majority-class, with
       `similarity`; or dirichlet or class-mix, with `alpha`), `partition_seed` (0), `batch` (16), `augmentation` (none),
       `gradient_norm` (false); see `ImageClassification`.
+    - `robust-images` and `fair-images`: `dataset data clients partition similarity alpha partition_seed network batch`
+      as for `images`, but with 15 clients, the network cnn-small, batches of 32 and a Dirichlet split with alpha = 0.1
+      if nothing is said; the first with `radius` (1) and `attack_steps` (10), see `RobustImages`, the second with
+      `regularisation` (0.1) and `gradient_norm` (false), see `FairImages`.
     - `minimax-quadratic`: `descent_hessian coupling concavity slopes ascent_slopes ripple weights noise growth x0 y0`,
       or a random instance from `clients descent_dimension ascent_dimension heterogeneity condition ripple noise growth
       spread seed`; see `QuadraticMinimax` and `random_quadratic_minimax`.
@@ -94,6 +98,8 @@ _MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
     "bounded-gradient": (BoundedGradient, random_bounded_gradient),
     "toy": (toy_example,),
     "images": (image_classification,),
+    "robust-images": (robust_images,),
+    "fair-images": (fair_images,),
     "minimax-quadratic": (QuadraticMinimax, random_quadratic_minimax),
     "minimax-scaled": (ScaledMinimax,),
     "minimax-bounded": (BoundedMinimax,),

@@ -1,0 +1,195 @@
+"""What problems on images have in common: a network, its data spread over clients, minibatches, whole passes."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from bounds.checks import check_count
+from bounds.errors import FedboundsError
+from empirical.augmentation import Augmentation
+from empirical.datasets import Dataset, checksum
+from empirical.partition import Partition
+from empirical.problems.networks import Network
+from empirical.problems.problem import Problem
+from empirical.words import words_of
+
+_CHUNK = 1024  # samples that are evaluated at once
+_SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one per client on a processor (measured)
+
+
+class Samples(NamedTuple):
+    """Samples of b parameter vectors.
+
+    Attributes:
+        images: as the network sees them, `(b, B, channels, height, width)`.
+        labels: `(b, B)`.
+        weights: `(b, B)`; each 1/B if None.
+        words: of randomness, `(b, B)`, of which dropout is made; None without.
+    """
+
+    images: Tensor
+    labels: Tensor
+    weights: Tensor | None = None
+    words: Tensor | None = None
+
+
+class ImageProblem(Problem):
+    r"""A problem whose functions are weighted sums over image samples, client i's the mean over its own.
+
+    The images are standardised per channel. A stochastic gradient averages over `batch` samples of the client, drawn
+    without replacement and afresh each time; a client that holds no more than `batch` takes all of them, and its
+    stochastic gradient is then its exact one. An epoch is as many local steps as it takes to compute one gradient for
+    each of a client's samples, so not a pass over them.
+
+    Args:
+        dataset: images and labels.
+        partition: which client holds which training sample.
+        network: a name, see `Network`.
+        batch: samples of a stochastic gradient.
+        augmentation: what is done to the samples of stochastic gradients, in this order; see `Augmentation`.
+        dtype: float32, or float64 for checks.
+        device: where the tensors live.
+
+    Raises:
+        FedboundsError: a partition of other data, a value outside its range, an unknown network or operation.
+    """
+
+    _weights: Tensor  # of every training sample in the objective, (samples,)
+
+    def __init__(
+        self,
+        dataset: Dataset,
+        partition: Partition,
+        network: str,
+        batch: int,
+        augmentation: Sequence[str],
+        dtype: torch.dtype,
+        device: torch.device | str,
+    ) -> None:
+        if len(partition.assignment) != len(dataset.train_labels):
+            raise FedboundsError(
+                f"the partition deals {len(partition.assignment)} samples, "
+                f"data set {dataset.name} has {len(dataset.train_labels)}"
+            )
+        self.network = Network(network, dataset.image, dataset.classes)
+        self.batch = check_count("batch", batch)
+        self.augmentation = Augmentation(augmentation)  # type: ignore[arg-type]
+        self.augmentation.check_image(dataset.image)
+        self.dataset, self.partition, self.clients = dataset, partition, partition.clients
+        self.dtype, self.device = dtype, torch.device(device)
+        self.steps_per_epoch = -(-partition.sizes // self.batch)
+        small = dataset.image[1] * dataset.image[2] <= _SMALL_IMAGE
+        self.prefers_batched = not self.network.convolutional or small or self.device.type != "cpu"
+        self.data_checksum = checksum(dataset)
+
+        train, test = dataset.standardised()
+        self._images = torch.from_numpy(train).to(self.device, dtype)
+        self._labels = torch.from_numpy(dataset.train_labels).to(self.device)
+        self._test_images = torch.from_numpy(test).to(self.device, dtype)
+        self._test_labels = torch.from_numpy(dataset.test_labels).to(self.device)
+        self._padded = int(partition.sizes.min()) < self.batch
+        self._worded = bool(self.augmentation.operations) or self.network.dropout > 0
+        if self.augmentation.operations:
+            self._raw = torch.from_numpy(dataset.train_images).to(self.device)
+            shift, scale = dataset.standardisation
+            self._shift, self._scale = (torch.from_numpy(part).to(self.device, dtype) for part in (shift, scale))
+
+    @abstractmethod
+    def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
+        """The gradient of the weighted sum over samples of what is minimised, at b points: `(b, d)` -> `(b, d)`."""
+
+    def draw(self, rng: np.random.Generator, client: int) -> np.ndarray:
+        """Indices of training samples, `(batch,)`; -1 in the places that a small client cannot fill.
+
+        With dropout or augmentation `(2, batch)`: the indices, and a word of randomness for each.
+        """
+        return self.draws(rng, client, 1)[0]
+
+    def draws(self, rng: np.random.Generator, client: int, steps: int) -> np.ndarray:
+        own = self.partition.samples[client]
+        small, words = len(own) <= self.batch, self.batch if self._worded else 0
+        drawn = rng.random((steps, (0 if small else len(own)) + words)) if words or not small else np.empty((steps, 0))
+        if small:
+            indices = np.full((steps, self.batch), -1, dtype=np.int64)
+            indices[:, : len(own)] = own
+        else:
+            indices = own[drawn[:, : len(own)].argpartition(self.batch - 1, axis=1)[:, : self.batch]]
+        return np.stack([indices, words_of(drawn[:, -words:])], axis=1) if words else indices
+
+    def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
+        return self._stochastic(x, randomness, self.sample_gradient).view(x.shape)
+
+    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
+        rows, names = x.reshape(-1, self.dimension), clients.reshape(-1).tolist()
+        own = [torch.from_numpy(self.partition.samples[client]) for client in names]
+        longest = max((len(samples) for samples in own), default=0)
+        at_once = max(1, _CHUNK * 16 // max(longest, 1)) if self.prefers_batched else 1
+        parts = []
+        for start in range(0, len(own), at_once):
+            some = own[start : start + at_once]
+            indices = torch.nn.utils.rnn.pad_sequence(some, batch_first=True, padding_value=-1).to(self.device)
+            parts.append(self._sampled(rows[start : start + at_once], indices, True, None, self.sample_gradient))
+        return torch.cat(parts).view(x.shape) if parts else torch.empty_like(x)
+
+    def objective_gradient(self, x: Tensor) -> Tensor:
+        out = torch.zeros_like(x).view(-1, self.dimension)
+        for row, total in zip(x.reshape(-1, 1, self.dimension), out, strict=True):
+            for images, labels, weights in self._chunks(self._images, self._labels, self._weights):
+                total += self.sample_gradient(row, Samples(images[None], labels[None], weights[None]))[0]
+        return out.view(x.shape)
+
+    def _stochastic(self, x: Tensor, randomness: Tensor | None, compute: Callable[[Tensor, Samples], Tensor]) -> Tensor:
+        """What is computed at `x` (seeds, cohort, ...) from the samples that were drawn: `(pairs, ...)`."""
+        if randomness is None:
+            raise FedboundsError("a stochastic gradient of images needs the indices that `draw` returns")
+        indices, words = randomness.reshape(-1, *randomness.shape[2:]), None
+        if self._worded:
+            indices, words = indices.unbind(1)
+        return self._sampled(x.reshape(len(indices), -1), indices, self._padded, words, compute)
+
+    def _sampled(
+        self,
+        x: Tensor,
+        indices: Tensor,
+        padded: bool,
+        words: Tensor | None,
+        compute: Callable[[Tensor, Samples], Tensor],
+    ) -> Tensor:
+        """What is computed at `x` (b, ...) from the samples `indices` (b, B); -1 stands for no sample, if `padded`."""
+        if len(x) > 1 and not self.prefers_batched:
+            own = [None] * len(x) if words is None else words.split(1)
+            rows = zip(x.split(1), indices.split(1), own, strict=True)
+            return torch.cat([self._sampled(row, some, padded, word, compute) for row, some, word in rows])
+        weights = None
+        if padded:
+            present = indices >= 0
+            weights = present.to(self.dtype) / present.sum(1, keepdim=True)
+            indices = indices.clamp(min=0)
+        flat = indices.flatten()
+        if words is not None and self.augmentation.operations:
+            changed = self.augmentation.apply(self._raw.index_select(0, flat), words.flatten())
+            images = (changed.to(self.dtype) - self._shift) / self._scale
+        else:
+            images = self._images.index_select(0, flat)
+        images = images.view(*indices.shape, *self.network.image)
+        labels = self._labels.index_select(0, flat).view(indices.shape)
+        return compute(x, Samples(images, labels, weights, words))
+
+    @torch.no_grad()
+    def _answers(self, x: Tensor, images: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """The loss of every sample at one point `(d,)`, and whether its class was found, as 0 or 1."""
+        parts = [self.network.logits(x[None], some[None])[0] for (some,) in self._chunks(images)]
+        logits = torch.cat(parts)
+        losses = F.cross_entropy(logits, labels, reduction="none")
+        return losses.double().cpu().numpy(), (logits.argmax(1) == labels).double().cpu().numpy()
+
+    @staticmethod
+    def _chunks(*tensors: Tensor) -> Any:
+        return zip(*(tensor.split(_CHUNK) for tensor in tensors), strict=True)
