@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from bounds.errors import FedboundsError, unknown_name
-from empirical.algorithms import Algorithm, Cohort, LocalDescentAscent
+from empirical.algorithms import Algorithm, Cohort
 from empirical.engines.batched import Batched
 from empirical.engines.closed_form import ClosedForm
 from empirical.engines.engine import Engine
@@ -33,19 +33,31 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
     Raises:
         FedboundsError: an unknown name, or an engine that cannot run the problem or the algorithm.
     """
-    plain = name.replace("-", " ") if isinstance(name, str) else name
-    minimax = isinstance(algorithm.local, LocalDescentAscent)
+    plain = check_engine(name, algorithm)
     if plain == "auto":
-        closed, batch = isinstance(problem, Quadratic), "masked batch" if minimax else "batched"
+        closed, batch = isinstance(problem, Quadratic), "masked batch" if algorithm.ascends else "batched"
         plain = "closed form" if closed else batch if problem.prefers_batched else "in turn"
-    if not isinstance(plain, str) or plain not in ENGINES:
+    return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
+
+
+def check_engine(name: str, algorithm: Algorithm) -> str:
+    """The name of an engine that can run an algorithm, or "auto", with spaces for hyphens.
+
+    Raises:
+        FedboundsError: an unknown name, or an engine that is not for algorithms of its kind.
+    """
+    plain = name.replace("-", " ") if isinstance(name, str) else name
+    if not isinstance(plain, str) or plain not in ("auto", *ENGINES):
         raise unknown_name("engine", str(name), ["auto", *ENGINES])
-    fit = MINIMAX if minimax else MINIMISING
-    if plain not in fit:
-        what = "minimax algorithms" if minimax else "algorithms that minimise"
-        legal = ", ".join(repr(one) for one in fit)
-        raise FedboundsError(f"engine {plain!r} is not for {what}; use {legal} or 'auto'")
-    return fit[plain](problem, algorithm.local, algorithm.needs_updates)
+    fit = _fit(algorithm)
+    if plain not in ("auto", *fit):
+        what = "minimax algorithms" if algorithm.ascends else "algorithms that minimise"
+        raise FedboundsError(f"engine {plain!r} is not for {what}; use {', '.join(map(repr, fit))} or 'auto'")
+    return plain
+
+
+def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
+    return MINIMAX if algorithm.ascends else MINIMISING
 
 
 __all__ = [
@@ -57,5 +69,6 @@ __all__ = [
     "InTurn",
     "MaskedBatch",
     "MaskedInTurn",
+    "check_engine",
     "choose_engine",
 ]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bounds.errors import FedboundsError, unknown_name
+from bounds.errors import FedboundsError
 from empirical.sweep.keys import canonical_json, run_key, source_digest
 from empirical.sweep.spec import COMPONENTS, Sweep, Task
 
@@ -90,12 +90,8 @@ class Preparation:
         Raises:
             FedboundsError: names the file, the table, the axes that set it, the nearest legal name.
         """
-        from empirical.engines import ENGINES
         from empirical.streams import Streams
 
-        with _located(f"{sweep.source}: engine"):
-            if task["engine"].replace("-", " ") not in ("auto", *ENGINES):
-                raise unknown_name("engine", task["engine"], ["auto", *ENGINES])
         with _located(f"{sweep.source}: [streams]"):
             Streams(0, task["streams"])
         task = {**task, "engine": task["engine"].replace("-", " ")}
@@ -122,8 +118,12 @@ class Preparation:
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
     ) -> Mapping[str, Any]:
         """The completed table of an algorithm that can run on a problem for so many rounds."""
+        from empirical.engines import check_engine
+
         built = self._component(sweep, task, "algorithm", table, suffix)
         assert built.algorithm is not None
+        with _located(f"{sweep.source}: engine"):
+            check_engine(task["engine"], built.algorithm)
         with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
             built.algorithm.check(problem, rounds)
         return built.table

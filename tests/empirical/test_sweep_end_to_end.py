@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from empirical.algorithms import GeneralizedFedAvg
-from empirical.participation import Permutation
-from empirical.problems import random_quadratic
+from empirical.algorithms import Drawn, FedNormSGDA, GeneralizedFedAvg, heavy_ball
+from empirical.participation import Permutation, WithoutReplacement
+from empirical.problems import random_quadratic, random_quadratic_minimax
 from empirical.simulate import simulate
 from empirical.sweep import Store, execute, plan, read_sweep, resolve, tabulate
 
@@ -87,6 +87,65 @@ def test_a_run_is_the_simulation_that_its_tables_describe(tmp_path: Path) -> Non
     trace = Store(tmp_path).load(run.key)
     assert list(trace.round) == [0, 2, 4, 6, 8] and trace.engine == expected.engine
     np.testing.assert_allclose(trace.objective_gap, expected.objective_gap, rtol=1e-12)
+
+
+GAMES = """
+rounds = 4
+seeds = 2
+streams = { work = 3 }
+[problems.quadratic]
+kind = "minimax-quadratic"
+clients = 4
+descent_dimension = 2
+ascent_dimension = 2
+[problems.fair]
+kind = "fair-images"
+clients = 4
+network = "mlp"
+[participation]
+kind = "without-replacement"
+clients = 4
+participants = 2
+[algorithms.normalised]
+kind = "fed-norm-sgda"
+local_step_size = 0.05
+local_ascent_step_size = 0.05
+server_step_size = 0.05
+server_ascent_step_size = 0.05
+local_steps = { low = 1, high = 3 }
+optimiser = { momentum = 0.5 }
+[algorithms.naive]
+kind = "local-sgda"
+step_size = 0.05
+ascent_step_size = 0.05
+local_steps = { low = 1, high = 3 }
+snapshot_period = 2
+[vary]
+"algorithms.normalised.local_steps.high" = [3, 5]
+"""
+
+
+def test_minimax_algorithms_and_problems_stand_in_a_sweep_like_all_others(tmp_path: Path) -> None:
+    runs, store = plan(resolve(tomllib.loads(GAMES))), Store(tmp_path)
+    assert len({run.key for run in runs}) == len(runs) == 6
+    assert {outcome.status for outcome in execute(runs, store, workers=2)} == {"done"}
+    rows = {row.run.title.partition(" seeds")[0]: row.metrics for row in tabulate(runs, store)}
+    assert list(rows["problem=quadratic algorithm=naive"]) == [
+        "envelope_gradient_norm_squared", "moreau_gradient_norm_squared", "envelope", "dual_gap", "ascent_norm_squared",
+    ]  # fmt: skip
+    fair = rows["problem=fair algorithm=normalised algorithm.local_steps.high=5"]
+    assert fair["worst_class_test_accuracy"].best >= fair["worst_class_test_accuracy"].final
+    trace = store.load(runs[0].key)
+    expected = simulate(
+        FedNormSGDA(*[0.05] * 4, local_steps=Drawn(1, 3), optimiser=heavy_ball(0.5)),
+        random_quadratic_minimax(4, 2, 2),
+        WithoutReplacement(4, 2),
+        4,
+        seeds=(0, 1),
+        streams={"work": 3},
+    )
+    np.testing.assert_allclose(trace.dual_gap, expected.dual_gap, rtol=1e-12)
+    assert trace.engine == expected.engine == "masked batch"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.toml")), ids=lambda path: path.stem)

@@ -19,6 +19,16 @@ kind = "fedavg"
 local_step_size = 0.1
 local_steps = 2
 """
+GAME = """
+rounds = 2
+problem = { kind = "minimax-quadratic", clients = 3, descent_dimension = 2, ascent_dimension = 1 }
+participation = { kind = "full", clients = 3 }
+[algorithms.plain]
+kind = "local-sgda"
+step_size = 0.1
+ascent_step_size = 0.1
+local_steps = 2
+"""
 PHASES = '[[algorithms.two.phases]]\nalgorithm = { kind = "fedavg", local_step_size = 0.1, local_stps = 1 }'
 
 
@@ -53,6 +63,42 @@ MISTAKES = {
         r"with algorithm.step = 1 from \[vary\]: unknown",
     ),
     "an engine": ('engine = "batch"' + BASE, "engine: unknown engine 'batch'; did you mean batched"),
+    "an engine for other algorithms": (
+        'engine = "masked-batch"' + BASE,
+        "engine: engine 'masked batch' is not for algorithms that minimise; use 'in turn', 'batched', 'closed form'",
+    ),
+    "a player that ascends": (
+        BASE.replace('"toy"', '"minimax-quadratic", clients = 3, descent_dimension = 2, ascent_dimension = 1'),
+        r"\[algorithms.plain\]: fedavg would descend in both blocks of a minimax problem",
+    ),
+    "no player that ascends": (
+        BASE.replace('"fedavg"', '"local-sgda"').replace("local_step_size", "ascent_step_size = 0.1\nstep_size"),
+        r"\[algorithms.plain\]: local-sgda is for minimax problems",
+    ),
+    "a snapshot period that does not divide the rounds": (
+        GAME + "snapshot_period = 3",
+        r"\[algorithms.plain\]: snapshot_period = 3 must divide rounds = 2",
+    ),
+    "a snapshot period that does not divide a phase's rounds": (
+        GAME.replace(
+            "[algorithms.plain]", "[[algorithms.plain.phases]]\nrounds = 1\n[algorithms.plain.phases.algorithm]"
+        )
+        + "snapshot_period = 2\n"
+        + '[[algorithms.plain.phases]]\nalgorithm = { kind = "synchronous-sgda", step_size = 1, ascent_step_size = 1 }',
+        r"\[algorithms.plain\], phase 0: snapshot_period = 2 must divide rounds = 1",
+    ),
+    "epochs without samples": (
+        GAME.replace("local_steps = 2", "local_epochs = 2"),
+        r"\[algorithms.plain\]: local_epochs need clients who hold samples",
+    ),
+    "local steps of other clients": (
+        GAME.replace("local_steps = 2", "local_steps = [2, 3]"),
+        r"\[algorithms.plain\]: local_steps are of 2 clients, the problem has 3",
+    ),
+    "an amount of work": (
+        GAME.replace("local_steps = 2", "local_steps = { low = 2, hihg = 3 }"),
+        r"\[algorithms.plain\]: unknown key of local_steps 'hihg'; did you mean high",
+    ),
     "a stream": ("streams = { noize = 1 }" + BASE, r"\[streams\]: unknown stream 'noize'; did you mean noise"),
     "two numbers of clients": (
         BASE.replace("clients = 3", "clients = 4"),
@@ -77,16 +123,23 @@ DEFAULTS = {
         '"generalized-fedavg", local_step_size = 0.1, local_steps = 2',
         "server_multiplier = 1, interval = 1",
     ),
+    "game": (
+        '"minimax-quadratic", clients = 3, descent_dimension = 2, ascent_dimension = 1',
+        "condition = 4, heterogeneity = 1.0",
+    ),
 }
 
 
 def with_component(component: str, table: str) -> str:
     clients = 10 if component == "images" else 3
+    steps = "step_size = 0.1, ascent_step_size = 0.1, local_steps = { low = 1, high = 2 }"
     tables = {
         "problem": f'"quadratic", clients = {clients}, dimension = 2',
         "participation": f'"full", clients = {clients}',
-        "algorithm": '"fedavg", local_step_size = 0.1, local_steps = 2',
-    } | {"problem" if component == "images" else component: table}
+        "algorithm": f'"local-sgda", {steps}'
+        if component == "game"
+        else '"fedavg", local_step_size = 0.1, local_steps = 2',
+    } | {"problem" if component in ("images", "game") else component: table}
     return "rounds = 2\n" + "\n".join(f"{name} = {{ kind = {kind} }}" for name, kind in tables.items())
 
 
@@ -96,7 +149,7 @@ def test_a_default_written_out_and_a_default_left_out_are_the_same_run(component
     (left_out,) = plan(resolve(tomllib.loads(with_component(component, short))))
     (written,) = plan(resolve(tomllib.loads(with_component(component, f"{short}, {defaults}"))))
     assert left_out.key == written.key
-    name = "problem" if component == "images" else component
+    name = "problem" if component in ("images", "game") else component
     assert tomllib.loads(f"x = {{ {defaults} }}")["x"].items() <= left_out.task[name].items()
 
 
