@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -175,6 +175,9 @@ class DescentAscent(Algorithm):
             x, y = self.problem.split(model)
             model = self.problem.join(x, self.problem.project(y))
         return state._replace(model=model)
+
+    def spec(self) -> dict[str, Any]:
+        return self.parameters.spec()
 
     @cached_property
     def workload(self) -> Workload:

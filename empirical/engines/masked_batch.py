@@ -80,8 +80,8 @@ class MaskedBatch(Engine):
         Returns:
             (pairs, d).
         """
-        game, who = self.game, torch.from_numpy(clients).to(received.device)
-        z, snapshot = received[:, : game.dimension], received[:, game.dimension :]
+        game, who = self.game, torch.from_numpy(clients).to(received.device)[None]  # the axis of seeds has length one
+        z, snapshot = received[None, :, : game.dimension], received[None, :, game.dimension :]
         momentum, contraction = (None if c is None else c[who] for c in (self.momentum, self.contraction))
         u = torch.zeros_like(z)
         buffer = u if momentum is None else torch.zeros_like(z)
@@ -89,29 +89,28 @@ class MaskedBatch(Engine):
         randomness = self._randomness(clients, steps, t, streams)
         still = len(steps) - np.searchsorted(steps[::-1], np.arange(steps[0]), side="right")
         for k, m in enumerate(still.tolist()):  # the first m pairs have more than k steps
-            so_far, mine = u[:m], who[None, :m]
-            now = torch.addcmul(z[:m], so_far, self.step)
+            so_far, mine, drawn = u[:, :m], who[:, :m], next(randomness)
+            now = torch.addcmul(z[:, :m], so_far, self.step)
             if y is not None:
-                now = game.join(game.split(now)[0], y[:m])
-            drawn = next(randomness)
+                now = game.join(game.split(now)[0], y[:, :m])
             xi = None if drawn is None else drawn[:, :m]
             if self.local.at_snapshot:
-                gradient = game.snapshot_gradient(now[None], snapshot[None, :m], mine, xi)[0]
+                gradient = game.snapshot_gradient(now, snapshot[:, :m], mine, xi)
             else:
-                gradient = game.stochastic_gradient(now[None], mine, xi)[0]
+                gradient = game.stochastic_gradient(now, mine, xi)
             if self.rates is not None:
                 rates = [1.0 if (v := self.rates[i]) is None else v[k] for i in clients[:m].tolist()]
                 gradient = gradient * torch.tensor(rates, dtype=z.dtype, device=z.device)[:, None]
             if momentum is not None:
-                gradient = buffer[:m].mul_(momentum[:m]).add_(gradient)
+                gradient = buffer[:, :m].mul_(momentum[:, :m]).add_(gradient)
             before = so_far.clone() if game.constrained else so_far
             if contraction is not None:
-                so_far.mul_(contraction[:m])
+                so_far.mul_(contraction[:, :m])
             so_far.add_(gradient)
             if y is not None:
                 move = game.split(so_far - before)[1]
-                y[:m] = game.project(y[:m].add(move, alpha=self.local.ascent_step_size))
-        return u
+                y[:, :m] = game.project(y[:, :m].add(move, alpha=self.local.ascent_step_size))
+        return u[0]
 
     def _randomness(
         self, clients: np.ndarray, steps: np.ndarray, t: int, streams: Sequence[Streams]

@@ -283,7 +283,7 @@ def fsgda(
 
 
 def local_work(problem: Minimax, local_steps: object, local_epochs: object, rounds: int, streams: Streams) -> Steps:
-    """tau[t][i]: numbers, or draws from {low, ..., high} at the place (round) of the stream `work`; epochs in steps."""
+    """`tau[t][i]`: numbers, or draws from low, ..., high at the place (round) of the stream `work`; epochs in steps."""
     amount = local_epochs if local_steps is None else local_steps
     per_epoch = [1] * problem.clients if problem.steps_per_epoch is None else problem.steps_per_epoch.tolist()
     tau = []

@@ -216,6 +216,13 @@ def test_clients_who_do_equal_work_need_no_normalisation(optimiser):
     assert gap(models(naive, quadratic()), models(dataclasses.replace(naive, normalised=True), quadratic())) < EXACT
 
 
+def test_local_sgda_with_equal_steps_is_fed_norm_sgda_with_the_clients_rates_at_the_server():
+    for more in ({}, {"weights": W}, {"snapshot_period": 2}):
+        local = LocalSGDA(0.05, 0.08, 3, **more)
+        normalised = FedNormSGDA(0.05, 0.08, 0.05, 0.08, 3, **more)
+        assert gap(*(models(one, quadratic(), participants=2) for one in (local, normalised))) < EXACT
+
+
 def test_unequal_work_makes_naive_averaging_another_algorithm():
     naive = FedNormSGDA(*RATES, TAU, weights=W, normalised=False)
     assert gap(models(naive, quadratic()), models(dataclasses.replace(naive, normalised=True), quadratic())) > 1e-3
@@ -320,6 +327,22 @@ def test_larger_coefficients_with_smaller_client_steps_change_nothing():
     plain = FedNormSGDA(*RATES, TAU, effective_local_steps=3.0)
     scaled = FedNormSGDA(0.01, 0.016, *RATES[2:], TAU, optimiser=variable_rates([5] * 5), effective_local_steps=3.0)
     assert gap(models(plain, quadratic()), models(scaled, quadratic())) < EXACT
+
+
+def test_a_problem_without_constraints_is_never_projected():
+    class Strict(QuadraticMinimax):
+        def project(self, y):
+            raise AssertionError
+
+    class Idle(QuadraticMinimax):
+        constrained = True
+
+    algorithm = FedNormSGDA(*RATES, TAU, optimiser=EVERY_KIND, snapshot_period=2)
+    free = quadratic()
+    for made, within in ((Strict, 0), (Idle, EXACT)):
+        other = made.__new__(made)
+        other.__dict__.update(free.__dict__)
+        assert gap(models(algorithm, other), models(algorithm, free)) <= within
 
 
 # --- coefficients -----------------------------------------------------------------------------------------------------
