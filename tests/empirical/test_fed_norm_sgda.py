@@ -16,7 +16,6 @@ from empirical.algorithms import (
     Drawn,
     FedAvg,
     FedNormSGDA,
-    LocalOptimiser,
     LocalSGDA,
     SynchronousSGDA,
     heavy_ball,
@@ -343,36 +342,6 @@ def test_a_problem_without_constraints_is_never_projected():
         other = made.__new__(made)
         other.__dict__.update(free.__dict__)
         assert gap(models(algorithm, other), models(algorithm, free)) <= within
-
-
-# --- coefficients -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("steps", [1, 2, 7])
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_the_coefficients_of_momentum_are_those_of_the_appendix(rho, steps):
-    a = heavy_ball(rho).coefficients(steps)
-    assert gap(a, [(1 - rho ** (steps - j)) / (1 - rho) for j in range(steps)]) < EXACT
-    norm = (steps - rho * (1 - rho**steps) / (1 - rho)) / (1 - rho)
-    assert heavy_ball(rho).masses(9)[steps] == pytest.approx(norm, rel=1e-13)
-
-
-@pytest.mark.parametrize("optimiser", [*EVERY_KIND, LocalOptimiser(0.6, (1, 2, 0.5, 0.7, 1.1), 0.9)])
-def test_the_coefficients_are_those_of_the_unrolled_recursion(optimiser):
-    a = pseudo_code.any_optimiser(optimiser.momentum, optimiser.rates, optimiser.contraction)
-    for steps in range(1, 6):
-        assert gap(optimiser.coefficients(steps), [a(j, steps) for j in range(steps)]) < EXACT
-        assert optimiser.masses(5)[steps] == pytest.approx(optimiser.coefficients(steps).sum(), rel=1e-13)
-
-
-@pytest.mark.parametrize("optimiser", EVERY_KIND)
-def test_only_the_proximal_solver_has_coefficients_that_decrease(optimiser):
-    a = pseudo_code.any_optimiser(optimiser.momentum, optimiser.rates, optimiser.contraction)
-    grows = all(a(j, k) <= a(j, 5) for k in range(1, 6) for j in range(k))
-    assert grows == optimiser.in_theory == (optimiser.contraction == 1)
-    assert FedNormSGDA(*RATES, TAU, optimiser=(SGDA, SGDA, SGDA, optimiser)).in_theory == grows
-    assert not FedNormSGDA(*RATES, EACH_ROUND).in_theory
-    assert [FedNormSGDA(*RATES, Drawn(1, 3, redraw)).in_theory for redraw in (True, False)] == [False, True]
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------------

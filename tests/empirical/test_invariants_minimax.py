@@ -224,23 +224,6 @@ def test_a_seed_meets_the_same_work_and_noise_whatever_else_is_computed(kind, da
     close(together.model[1], models(algorithm, problem, q, seed=2)[::2], within=1e-13)
 
 
-@given(st.integers(1, 3), st.integers(0, 3), st.booleans(), st.integers(0, 99))
-def test_drawn_work_is_a_function_of_the_seed_and_the_round_alone(low, more, redraw, seed):
-    drawn, streams = Drawn(low, low + more, redraw), Streams(seed)
-    rows = [drawn.numbers(40, t, streams) for t in range(30)]
-    assert {int(value) for row in rows for value in row} <= set(range(low, low + more + 1))
-    assert all((row == rows[0]).all() for row in rows) == (not redraw or not more)
-    assert (Drawn(low, low + more, not redraw).numbers(40, 0, streams) == rows[0]).all()
-    held = [Streams(other, {"work": 7}) for other in (seed, seed + 1)]
-    assert (drawn.numbers(40, 3, held[0]) == drawn.numbers(40, 3, held[1])).all()
-
-
-def test_every_amount_of_work_is_drawn_equally_often():
-    numbers = np.concatenate([Drawn(2, 5).numbers(50, t, Streams(1)) for t in range(400)])
-    shares = np.bincount(numbers)[2:] / len(numbers)
-    assert (np.abs(shares - 0.25) < 5 * (0.25 * 0.75 / len(numbers)) ** 0.5).all()
-
-
 def test_algorithms_compared_under_a_seed_meet_the_same_work():
     """With weights that single out one client, the first round's move is its number of local steps."""
     flat = QuadraticMinimax([[0.0]], [[0.0]], 1e-9, [[1.0], [1.0]], [[0.0], [0.0]])
