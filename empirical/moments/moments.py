@@ -138,14 +138,15 @@ def moments(
     process = participation if isinstance(participation, Process) else Recorded(participation)
     if rounds is None and isinstance(process, Recorded):
         rounds = process.rounds
+    T = check_count("rounds", rounds)
     if isinstance(algorithm, MinimaxAlgorithm):
         if noise == "common":
             raise FedboundsError("noise = 'common' is not for minimax algorithms: their clients' noise is independent")
-        return minimax_moments(algorithm, problem, process, check_count("rounds", rounds))
+        return minimax_moments(algorithm, problem, process, T)
+    algorithm.check(problem, T)
     quadratic = require_quadratic(problem)
     if process.clients != quadratic.clients:
         raise FedboundsError(f"participation is of {process.clients} clients, the problem has {quadratic.clients}")
-    T = check_count("rounds", rounds)
     algorithm = algorithm.informed(process)
     coordinates = Coordinates.of(quadratic)
     if noise == "common" and not quadratic.shared:

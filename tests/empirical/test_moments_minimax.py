@@ -258,7 +258,7 @@ def test_participation_whose_moments_are_not_known_is_refused_with_the_reason(pa
 
 
 def test_a_player_that_ascends_is_not_taken_for_a_minimiser():
-    with pytest.raises(FedboundsError, match="exact moments need a Quadratic, the problem is QuadraticMinimax"):
+    with pytest.raises(FedboundsError, match="fedavg would descend in both blocks of a minimax problem"):
         moments(FedAvg(0.1, 2), TWO, Full(2), 2)
 
 
