@@ -27,7 +27,7 @@ PRINTED_CONDITIONS = tuple(condition.text for condition in PRINTED.conditions)
 
 def one_step_constants(**given: Fraction | int) -> dict[str, Fraction]:
     """Two clients f = x y - y^2/2 who take one local step, without noise."""
-    return alike(2, Lf=SMOOTHNESS, mu=1, etax=HALF, etay=HALF, **given)
+    return alike(2, 1, Lf=SMOOTHNESS, mu=1, etax=HALF, etay=HALF, **given)
 
 
 def coupled_checks(values: Mapping[str, Fraction], clients: int = 2) -> tuple[Check, ...]:
