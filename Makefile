@@ -47,6 +47,7 @@ audit: $(STAMP) ## every claim on trial, compared with the committed ledger
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and which court of the audit notices each
 	$(ONE_THREAD) $(PY) -m bounds.audit.mutations arbitrary-participation
 	$(ONE_THREAD) $(PY) -m bounds.audit.mutations fedau
+	$(ONE_THREAD) $(PY) -m bounds.audit.mutations fed-norm-sgda
 
 demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes
 	$(BIN)/fedbounds demo --out $(OUT)

@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from importlib import import_module
 
 import sympy as sp
@@ -26,7 +27,7 @@ from bounds.audit.steps import Premise, Proof, Step, StepOf
 from bounds.audit.units import units_claim
 from bounds.audit.vectors import Atom
 from bounds.audit.verdict import Verdict
-from bounds.errors import FedboundsError
+from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import PAPERS
 from bounds.result import Condition, Form, Term
 
@@ -202,11 +203,15 @@ def _limits_about(claims: Claims, old: tuple[Term, ...], new: tuple[Term, ...]) 
 
 
 def on_term(name: str, change: Callable[[sp.Expr], sp.Expr]) -> Callable[[Form], Form]:
-    """A change of one term."""
-    return lambda form: replace(
-        form,
-        terms=tuple(replace(t, expression=change(t.expression)) if t.name == name else t for t in form.terms),
-    )
+    """A change of one term, which must be there."""
+
+    def changed(form: Form) -> Form:
+        if name not in [t.name for t in form.terms]:
+            raise unknown_name("term", name, [t.name for t in form.terms])
+        terms = (replace(t, expression=change(t.expression)) if t.name == name else t for t in form.terms)
+        return replace(form, terms=tuple(terms))
+
+    return changed
 
 
 def without_term(name: str) -> Callable[[Form], Form]:
@@ -390,6 +395,16 @@ def in_limit(name: str, kind: str, what: str, change: Callable[[Limit], Limit]) 
     return Mutation(f"limit/{name}: {what}", kind, plants)
 
 
+def on_right(limit: Limit) -> Limit:
+    """The right-hand side of a limit less by 10 percent."""
+    return replace(limit, right=tuple(replace(t, expression=TENTH(t.expression)) for t in limit.right))
+
+
+def sides_exchanged(limit: Limit) -> Limit:
+    """The opposite inequality."""
+    return replace(limit, left=limit.right, right=limit.left)
+
+
 def in_replay(name: str, kind: str, what: str, change: Callable[[Replay], Replay]) -> Mutation:
     """A change of a counterexample's recomputation."""
 
@@ -401,6 +416,28 @@ def in_replay(name: str, kind: str, what: str, change: Callable[[Replay], Replay
         return {claim.id: claim}, (claim.id,)
 
     return Mutation(f"erratum/{name}: {what}", kind, plants)
+
+
+def smaller_truth(replay: Replay) -> Replay:
+    """The measured side a tenth of what it is."""
+    return replace(replay, true=Fraction(replay.claimed) * Fraction(9, 10))
+
+
+def with_larger_claim(replay: Replay) -> Replay:
+    """The claimed side above the measured one."""
+    return replace(replay, claimed=Fraction(replay.true) * Fraction(11, 10))
+
+
+def unchecked(replay: Replay) -> Replay:
+    """One hypothesis not checked."""
+    first = replay.hypotheses[0].of
+    return replace(replay, hypotheses=tuple(c for c in replay.hypotheses if c.of != first))
+
+
+def broken(replay: Replay) -> Replay:
+    """One hypothesis that the instance breaks."""
+    first, *others = replay.hypotheses
+    return replace(replay, hypotheses=(replace(first, left=1, op="==", right=2), *others))
 
 
 # --- The report -------------------------------------------------------------------------------------------------------

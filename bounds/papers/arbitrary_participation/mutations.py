@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 
 import sympy as sp
 
-from bounds.audit.counterexample import Replay
-from bounds.audit.limits import Limit
 from bounds.audit.mutations import (
     CONDITION,
     CONSTANT,
@@ -22,6 +19,7 @@ from bounds.audit.mutations import (
     SYMBOL,
     TENTH,
     TERM,
+    broken,
     concluding,
     dropped_assumption,
     dropped_condition,
@@ -34,16 +32,21 @@ from bounds.audit.mutations import (
     instead,
     loosened,
     on_condition,
+    on_right,
     on_term,
     premised,
     prescribing,
     ruled,
+    sides_exchanged,
     smaller,
     smaller_step,
+    smaller_truth,
     times,
     turned,
     unassumed_step,
+    unchecked,
     unconditional,
+    with_larger_claim,
     without_term,
 )
 from bounds.audit.rules import power_sum
@@ -54,11 +57,6 @@ WEIGHT, SIDE = "weight of a limit", "side of a counterexample"
 EXPLICIT, ANY_P, SHARP = "theorem-3.1[explicit]", "theorem-3.1[explicit:any-P]", "theorem-3.1[sharp]"
 GAP, COHORT, PARTICIPATION = "initial gap", "cohort divergence", "participation divergence"
 DRIFT_NOISE, UPDATE = "drift noise", "update noise"
-
-
-def on_right(limit: Limit) -> Limit:
-    """The right-hand side of a limit less by 10 percent."""
-    return replace(limit, right=tuple(replace(t, expression=TENTH(t.expression)) for t in limit.right))
 
 
 FORMS = (
@@ -245,36 +243,12 @@ STEPS = (
 )
 
 
-def smaller_truth(replay: Replay) -> Replay:
-    """The measured side a tenth of what it is."""
-    return replace(replay, true=Fraction(replay.claimed) * Fraction(9, 10))
-
-
-def with_larger_claim(replay: Replay) -> Replay:
-    """The claimed side above the measured one."""
-    return replace(replay, claimed=Fraction(replay.true) * Fraction(11, 10))
-
-
-def unchecked(replay: Replay) -> Replay:
-    """One hypothesis not checked."""
-    first = replay.hypotheses[0].of
-    return replace(replay, hypotheses=tuple(c for c in replay.hypotheses if c.of != first))
-
-
-def broken(replay: Replay) -> Replay:
-    """One hypothesis that the instance breaks."""
-    first, *others = replay.hypotheses
-    return replace(replay, hypotheses=(replace(first, left=1, op="==", right=2), *others))
-
-
 SPECIAL = (
     in_limit("theorem-3.1-whole-windows", WEIGHT, "right side less by 10 percent", on_right),
     in_limit("theorem-3.1-identical-clients", WEIGHT, "right side less by 10 percent", on_right),
     in_limit("theorem-3.1-telescoping", WEIGHT, "right side less by 10 percent", on_right),
     in_limit("corollary-3.3-theorem", WEIGHT, "right side less by 10 percent", on_right),
-    in_limit(
-        "sharp-below-explicit", FLIP, "the sides exchanged", lambda lim: replace(lim, left=lim.right, right=lim.left)
-    ),
+    in_limit("sharp-below-explicit", FLIP, "the sides exchanged", sides_exchanged),
     in_limit("theorem-3.1-no-repeats", WEIGHT, "S_t = 1 for S_t = 0", lambda lim: replace(lim, at={n.sumsq: sp.S.One})),
     in_replay("shared-noise", SIDE, "the measured side less than the bound", smaller_truth),
     in_replay("noise-with-memory", SIDE, "the bound above the measured side", with_larger_claim),

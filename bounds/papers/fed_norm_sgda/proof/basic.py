@@ -34,7 +34,7 @@ ONE_FUNCTION = Setting(
     },
 )
 EXCESS, BREGMAN = Symbol("[g(x) - g*]", nonnegative=True), Symbol("[g(y) above its tangent at x]", nonnegative=True)
-AFTER = Symbol("[g after one step of 1/Lf, less g*]", nonnegative=True)
+AFTER = Symbol("[g after one step of 1/Lf, less its least value]", real=True)
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,16 @@ class OneStep(Schema):
         return Relation(AFTER, self.excess + fall)
 
 
-def smooth(result: Result, excess: sp.Symbol, letter: sp.Symbol, assumption: Assumption) -> Proof:
+def smooth(result: Result, excess: sp.Symbol, letter: sp.Symbol, assumption: Assumption, least_value: str) -> Proof:
     """Lemmas A.6 and A.7: after one step the function is not below its minimum."""
     after = Relation(AFTER, excess - square(gradient) / (2 * n.Lf))
+    least = Relation(sp.S.Zero, AFTER)
     bound = Relation(square(gradient), 2 * n.Lf * excess)
+    not_below = Assumed(sp.S.Zero, AFTER, (assumption.name,), "no value is below the least one")
     steps = (
         Step("step", "one gradient step", after, OneStep(excess), (facts.SMOOTH,)),
-        Step("fact", result.title, bound, Combine((2 * n.Lf,)), ("step", assumption)),
+        Step("least", least_value, least, not_below, (assumption,)),
+        Step("fact", result.title, bound, Combine((2 * n.Lf, 2 * n.Lf)), ("step", "least")),
     )
     return Proof(result.key, ONE_FUNCTION, steps, result, {"printed": "fact"}, square(gradient), {excess: letter})
 
@@ -192,6 +195,6 @@ BASIC_PROOFS = (
     SUM,
     GROWTH,
     FROM_BELOW,
-    smooth(facts.LEMMA_A_6, BREGMAN, n.bregman, facts.CONVEX),
-    smooth(facts.LEMMA_A_7, EXCESS, n.excess, facts.BELOW),
+    smooth(facts.LEMMA_A_6, BREGMAN, n.bregman, facts.CONVEX, "a convex function above its tangent is least there, 0"),
+    smooth(facts.LEMMA_A_7, EXCESS, n.excess, facts.BELOW, "no value is below the infimum"),
 )
