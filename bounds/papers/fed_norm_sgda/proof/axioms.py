@@ -65,6 +65,8 @@ class BlockSmooth(Schema):
             raise Unfit("these are not gradients of one function in different blocks")
         if len({points(a) for a in firsts}) != 1 or len({points(b) for b in seconds}) != 1:
             raise Unfit("the blocks are not taken at the same two points")
+        if len(points(firsts[0])) != len(points(seconds[0])):
+            raise Unfit("one of the two points lacks a block")
         if functions[0] == "F~":
             weights_are_a_mean(premises)
         left = sum(square(Vec.atom(a) - Vec.atom(b)) for a, b in self.pairs)
@@ -271,6 +273,8 @@ class NoiseOverSteps(Schema):
             raise Unfit(f"{self.total} is not the noise of all local steps")
         if len(premises) != 1 or not same(premises[0].left, square(Vec.atom(each))):
             raise Unfit(f"the premise does not bound |{each}|^2")
+        if setting.atoms[self.gradient].kind != "gradient":
+            raise Unfit(f"{self.gradient} is no gradient")
         own = square(Vec.atom(self.gradient))
         growth = sp.diff(premises[0].right, own)
         level = sp.expand(premises[0].right - growth * own)
@@ -326,6 +330,8 @@ class SmoothFall(Schema):
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """Of F~ the weights must be a mean; of Phi~ a premise must say how smooth it is."""
         atom = setting.atoms[self.gradient]
+        if atom.kind != "gradient" or atom.per_client:
+            raise Unfit(f"{self.gradient} is not a gradient of what all clients share")
         weights_are_a_mean(premises)
         if self.fall.is_nonnegative is not None:
             raise Unfit(f"the symbol {self.fall} has a sign, but the function may move either way")
