@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from bounds.audit.claim import Relation
 from bounds.audit.nonnegative import counterexample, never_zero, prove, same, satisfiable
+from bounds.clients import SumOverClients as OverAll
 
 x, y, z = sp.symbols("x y z", positive=True)
 a, b, c, d = sp.symbols("a b c d", nonnegative=True)
@@ -41,6 +42,13 @@ TRUE = {
     "an equality as a fact": (x - 2, [Relation(x, sp.Integer(3), "==")]),
     "a chain of caps": (half - x * z, [Relation(x, y), Relation(y, 1 / (2 * z))]),
     "a cap that may be zero": (b - a * c, [Relation(c, sp.S.One), Relation(a, b)]),
+    "a largest is above both": (2 * sp.Max(x, y) - x - y, []),
+    "a least is below both": (x + y - 2 * sp.Min(x, y), []),
+    "a largest is one of the two": (x + y - sp.Max(x, y), []),
+    "products of largest and least": (sp.Max(x, y) * sp.Min(x, y) - x * y, []),
+    "a cap on the largest caps both": (2 - x - y, [Relation(sp.Max(x, y), sp.S.One)]),
+    "one largest in another": (sp.Max(x, sp.Max(y, z) ** 2) - y**2, []),
+    "a sum over clients of what is not negative": (sp.Max(1, OverAll(x * y)) - OverAll(x * y), []),
 }
 FALSE = {
     "a constant short by 10 percent": (x**2 + y**2 - sp.Rational(11, 5) * x * y, []),
@@ -48,6 +56,10 @@ FALSE = {
     "a wrong sign": (2 * x * y - x**2 - y**2, []),
     "a premise that is missing": (1 - x * y, []),
     "whole numbers are not at least 2": (k - 2, []),
+    "a largest is not below its parts": (x - sp.Max(x, y), []),
+    "a least is not above its parts": (sp.Min(x, y) - x, []),
+    "a cap on the least caps neither": (1 - x, [Relation(sp.Min(x, y), sp.S.One)]),
+    "the product of both with one of them squared": (x * y - sp.Max(x, y) ** 2, []),
     "a number below its root": (x - sp.sqrt(x), []),
     "a floor is not its number": (sp.floor(x) - x, []),
     "a floor may be zero": (sp.floor(x) - half, []),

@@ -22,7 +22,17 @@ from bounds.audit.axioms import (
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import AtMinimum, InExpectation, Leading, Lemma, Markov, Prescribed, Specialise
 from bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivided
-from bounds.audit.rules import Combine, Everywhere, Gram, SumOverClients, Telescope, Unroll, power_sum
+from bounds.audit.rules import (
+    Abbreviated,
+    Combine,
+    Everywhere,
+    Gram,
+    Stated,
+    SumOverClients,
+    Telescope,
+    Unroll,
+    power_sum,
+)
 from bounds.audit.steps import Setting
 from bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
 
@@ -380,3 +390,44 @@ def test_the_order_for_large_t_is_that_of_the_slowest_term():
     assert not accepts(rule, Relation(LEAST, 2 * F / sp.sqrt(T)), (bound,))
     assert not accepts(replace(rule, rate=1 / T), Relation(LEAST, 3 * F / sp.sqrt(T)), (bound,))
     assert not accepts(replace(rule, hidden=()), Relation(LEAST, 3 * F / sp.sqrt(T)), (bound,))
+
+
+# --- Conditions as they stand, and letters for what they stand for ---------------------------------------------------
+
+
+def test_a_condition_is_stated_as_it_is_and_not_otherwise():
+    given = [Relation(x, 2 * y), Relation(z, ONE, "==")]
+    assert accepts(Stated(), Relation(x, y + y), facts=given)
+    assert accepts(Stated(), Relation(z, ONE, "=="), facts=given)
+    for other in (Relation(x, y), Relation(2 * y, x), Relation(z, ONE), Relation(x, 2 * y, "==")):
+        assert not accepts(Stated(), other, facts=given)
+
+
+def test_letters_may_stand_for_what_they_are_and_their_signs_are_proved():
+    A, B, C = sp.Symbol("A", nonnegative=True), sp.Symbol("B", nonnegative=True), sp.Symbol("C", positive=True)
+    setting = replace(SETTING, letters={A: x - y, B: A**2 + z, C: 1 + B})
+    long, short = Relation(r, (x - y) ** 2 + z), Relation(r, B)
+    below = Relation(y, x)
+    rule = Abbreviated()
+    assert finding(rule, short, (long,), [below], setting).holds
+    assert finding(rule, long, (short,), [below], setting).holds
+    assert finding(rule, Relation(r, C - 1), (long,), [below], setting).holds
+    signless = finding(rule, Relation(r, A), (Relation(r, x - y),), (), setting)
+    assert not signless.holds and "A is not negative, x - y may be" in signless.evidence
+    for other in (Relation(r, B + z), Relation(B, r), Relation(r, B, "==")):
+        assert not finding(rule, other, (long,), [below], setting).holds
+    assert not finding(rule, short, (), [below], setting).holds
+
+
+def test_a_letter_that_is_positive_must_stand_for_what_is_never_zero():
+    A = sp.Symbol("A", positive=True)
+    for value, facts, holds in ((x * y, (), True), (a, (), False), (a, [Relation(ONE, a)], True)):
+        setting = replace(SETTING, letters={A: value})
+        assert finding(Abbreviated(), Relation(r, A), (Relation(r, value),), facts, setting).holds is holds
+
+
+def test_a_common_factor_that_may_vanish_does_not_stop_a_square():
+    u, v = Vec.atom("fm"), Vec.atom("m")
+    assert accepts(Gram(), Relation(2 * a * inner(u, v), sp.expand(a * square(u) + a * square(v))))
+    assert not accepts(Gram(), Relation(2 * a * inner(u, v), sp.expand(TENTH * a * square(u) + a * square(v))))
+    assert not accepts(Gram(), Relation(2 * r * inner(u, v), sp.expand(r * square(u) + r * square(v))))

@@ -58,7 +58,7 @@ class BlockSmooth(Schema):
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """Functions and points come from the atoms; of F~ the weights must be a mean."""
         firsts, seconds = ([setting.atoms[pair[k]] for pair in self.pairs] for k in (0, 1))
-        if any(a.of != b.of or a.kind != "gradient" for a, b in zip(firsts, seconds, strict=True)):
+        if any(a.of != b.of or {a.kind, b.kind} != {"gradient"} for a, b in zip(firsts, seconds, strict=True)):
             raise Unfit("these are not gradients of one function in one block each")
         functions, blocks = zip(*(a.of.split("/") for a in firsts), strict=True)
         if len(set(functions)) != 1 or len(set(blocks)) != len(blocks) or functions[0] not in ("f", "f_i", "F~"):

@@ -118,7 +118,8 @@ PL_THEOREM_PROOF = Proof(
 
 EACH, MEAN = Symbol("[|noise of client i|^2]", nonnegative=True), Symbol("[mean of |grad f_i|^2]", nonnegative=True)
 OWN = Symbol("[|grad f_i|^2]", nonnegative=True)
-OF_MEAN = measure_symbol(REMARK_6.measure)
+OF_CLIENTS, OF_SAMPLES = (measure_symbol(form.measure or REMARK_6.measure) for form in REMARK_6.forms)
+MEANS = {OF_CLIENTS: MEAN, OF_SAMPLES: n.gradxsq}  # whose squared gradients the noise of each mean grows with
 LEVEL = n.sigmaL**2 + n.betaL**2 * OWN
 
 
@@ -128,10 +129,10 @@ class MeanOfNoise(Schema):
     $\mathbb E\|\zeta_i\|^2\le s+b\|u_i\|^2$; of n samples at one client, $u_i=u$.
 
     Args:
-        mean: what the mean of the squares is called.
+        noise: what is bounded: of n clients, or of n samples at one.
     """
 
-    mean: sp.Symbol
+    noise: sp.Symbol
     axiom: str = "noise of different clients, and of different samples, is uncorrelated"
     needs: tuple[str, ...] = (*NOISE, INDEPENDENT_CLIENTS.name)
 
@@ -139,22 +140,24 @@ class MeanOfNoise(Schema):
         """The bound comes from the premise."""
         if len(premises) != 1 or premises[0].left != EACH:
             raise Unfit("the premise does not bound the noise of one client")
-        return Relation(OF_MEAN, sp.expand(premises[0].right.xreplace({OWN: self.mean}) / n.n))
+        if self.noise not in MEANS:
+            raise Unfit(f"{self.noise} is not the noise of a mean")
+        return Relation(self.noise, sp.expand(premises[0].right.xreplace({OWN: MEANS[self.noise]}) / n.n))
 
 
 def noise_steps() -> Iterator[Step]:
     """n clients, and n samples of one."""
     noise: tuple[Premise, ...] = (BLOCK_NOISE, MARTINGALE, INDEPENDENT_CLIENTS)
     yield Step("each", "Assumption 2", Relation(EACH, LEVEL), assumed(EACH, LEVEL, BLOCK_NOISE), (BLOCK_NOISE,))
-    for name, mean in (("clients", MEAN), ("samples", n.gradxsq)):
-        bound = sp.expand(LEVEL.xreplace({OWN: mean}) / n.n)
-        yield Step(name, f"the mean of n {name}", Relation(OF_MEAN, bound), MeanOfNoise(mean), ("each", *noise))
+    for name, of_mean in (("clients", OF_CLIENTS), ("samples", OF_SAMPLES)):
+        bound = sp.expand(LEVEL.xreplace({OWN: MEANS[of_mean]}) / n.n)
+        yield Step(name, f"the mean of n {name}", Relation(of_mean, bound), MeanOfNoise(of_mean), ("each", *noise))
     spread = n.betaG**2 * n.gradxsq + n.sigmaG**2
     rule = assumed(MEAN, spread, HETEROGENEITY)
     yield Step("spread", "Assumption 3", Relation(MEAN, spread), rule, (HETEROGENEITY,))
     end = n.sigmaL**2 / n.n + n.betaL**2 / n.n * spread
     yield Step(
-        "6", "Remark 6", Relation(OF_MEAN, sp.expand(end)), Combine((1, n.betaL**2 / n.n)), ("clients", "spread")
+        "6", "Remark 6", Relation(OF_CLIENTS, sp.expand(end)), Combine((1, n.betaL**2 / n.n)), ("clients", "spread")
     )
 
 
