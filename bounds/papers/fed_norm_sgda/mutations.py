@@ -235,7 +235,9 @@ OF_OTHERS = (
     in_limit("theorem-1-gauge-of-the-clients", CONSTANT, "right side less by 10 percent", on_right),
     in_limit("theorem-1-increases-with-kappa", FLIP, "the sides exchanged", sides_exchanged),
     in_limit("theorem-4-sharp-below-repaired", FLIP, "the sides exchanged", sides_exchanged),
-    in_limit("one-client", INDEX, "any number of clients", lambda limit: replace(limit, at={})),
+    in_limit(
+        "theorem-4-snapshot-in-every-round", INDEX, "S = 2", lambda limit: replace(limit, at={n.S: sp.Integer(2)})
+    ),
     in_replay("cross-term-of-local-noise", CONSTANT, "the measured side less than the bound", smaller_truth),
     in_replay("lost-initial-dual-gap", CONSTANT, "the bound above the measured side", with_larger_claim),
     in_replay("radius-of-the-iterates-only", ASSUMPTION, "a hypothesis not checked", unchecked),
