@@ -16,10 +16,12 @@ import sympy as sp
 from bounds.audit.claim import Claim, Relation, Relator
 from bounds.audit.court import Court
 from bounds.audit.docket import Docket
+from bounds.audit.gauges import FOR_TWO_CLIENTS
 from bounds.audit.nonnegative import bearing, counterexample, prove, same
 from bounds.audit.spreads import Spread, limit_claim, try_spread
 from bounds.audit.verdict import Verdict
 from bounds.audit.written import written
+from bounds.clients import OverClients
 from bounds.result import Condition, Term
 
 POINTS, DIGITS = 12, 30
@@ -98,17 +100,25 @@ def _total(terms: Sequence[Term]) -> sp.Expr:
 
 def _equality(limit: Limit) -> Verdict:
     left, right = (_total(side) for side in limit.sides())
-    difference = left - right
-    for point in _points(difference):
-        value = sp.N(difference.xreplace(point), DIGITS)
-        if abs(value) > sp.Rational(1, 10**20):
-            both = f"{sp.N(left.xreplace(point), 8)} against {sp.N(right.xreplace(point), 8)}"
+    for point in _points(left - right):
+        values = [sp.N(two_alike(cast(sp.Expr, side.xreplace(point))), DIGITS) for side in (left, right)]
+        if abs(values[0] - values[1]) > sp.Rational(1, 10**20):
+            both = " against ".join(str(sp.N(value, 8)) for value in values)
             where = ", ".join(f"{s} = {v}" for s, v in point.items())
             return Verdict("refuted", "limits", "exact rationals", f"{both} at {where}")
     if same(left, right):
         evidence = f"the difference is 0, also at {POINTS} random exact rationals"
         return Verdict("proved", "limits", "algebraic identity", evidence, limit.axioms)
     return Verdict("survived", "limits", f"{POINTS} random exact rationals", "no difference beyond 1e-20")
+
+
+def two_alike(expression: sp.Expr) -> sp.Expr:
+    """The same with its reductions over clients as they are for two clients with the same numbers."""
+
+    def reduced(node: sp.Expr) -> sp.Expr:
+        return FOR_TWO_CLIENTS[type(node)](node.args[0], node.args[0])
+
+    return cast(sp.Expr, expression.replace(lambda node: isinstance(node, OverClients), reduced))
 
 
 def _points(expression: sp.Expr) -> Iterator[dict[sp.Basic, sp.Expr]]:

@@ -13,9 +13,11 @@ from bounds.audit.claim import Relation
 from bounds.audit.docket import Docket
 from bounds.audit.limits import COURT, Limit, _slack, tries
 from bounds.audit.spreads import MEAN_SQUARE, SQUARED_MEAN, VARIANCE, Group, mean_identity, norm2, records, weighted
+from bounds.clients import MaxOverClients, SumOverClients
 from bounds.papers.arbitrary_participation.limits import LIMITS
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.results import HALF
+from bounds.papers.fed_norm_sgda.notation import NOTATION as FIFTH
 from bounds.result import Term
 
 PAPER = "arbitrary-participation"
@@ -26,6 +28,17 @@ def verdict(limit):
     claim = limit.claim(PAPER)
     assert COURT.hears(claim)
     return tries(claim, Docket(PAPER, {claim.id: claim}, (COURT,)))
+
+
+def test_sums_over_clients_that_differ_are_refuted_with_numbers():
+    w = FIFTH.w
+    for left, right, outcome in (
+        (SumOverClients(2 * w), 2 * SumOverClients(w), "survived"),
+        (SumOverClients(w**2), SumOverClients(w) ** 2, "refuted"),
+        (MaxOverClients(w), SumOverClients(w), "refuted"),
+    ):
+        found = verdict(Limit("sums", "two sums", (Term("left", left),), (Term("right", right),)))
+        assert found.outcome == outcome, found
 
 
 def test_no_two_limits_share_a_name():
