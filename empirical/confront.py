@@ -14,7 +14,7 @@ from bounds.measures import Measure
 from bounds.result import Form, Result
 from bounds.symbols import Constant
 from empirical.algorithms import Algorithm
-from empirical.moments import Moments, moments
+from empirical.moments import MinimaxMoments, Moments, moments
 from empirical.papers import Ahead, paper_of
 from empirical.participation import Process, Recorded
 from empirical.problems import Problem
@@ -89,7 +89,7 @@ class Comparison:
 
 
 def confront(
-    run: Moments | Trace,
+    run: Moments | MinimaxMoments | Trace,
     result: Result,
     form: str | None = None,
     *,
@@ -132,7 +132,7 @@ def confront(
 
     Source: Wang & Ji 2022, Theorem 3.1 and its corollaries.
     """
-    setting = of_moments(run) if isinstance(run, Moments) else of_trace(run, problem, participation)
+    setting = of_moments(run) if isinstance(run, Moments | MinimaxMoments) else of_trace(run, problem, participation)
     chosen, paper = result.form(form), paper_of(result)
     measure = _measure(chosen.measure or result.measure, setting)
     steps = paper.steps(setting, interval)
@@ -151,7 +151,7 @@ def confront(
     everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=known.found)
     at_the_end = evaluate(
         result,
-        {n: _last(c, len(horizons)) for n, c in constants.items()},
+        {n: c if result.notation[n].shape else _last(c, len(horizons)) for n, c in constants.items()},
         form=chosen.name,
         assume=assume,
         checked=known.found,
@@ -185,7 +185,7 @@ def confront_family(
     form: str | None = None,
     given: Mapping[str, Value] | None = None,
     assume: Iterable[str] = (),
-    run: Callable[[Algorithm, int], Moments | Trace] | None = None,
+    run: Callable[[Algorithm, int], Moments | MinimaxMoments | Trace] | None = None,
 ) -> Comparison:
     r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
 
@@ -274,7 +274,7 @@ def _measure(measure: Measure, setting: Setting) -> Measure:
         FedboundsError: the run does not measure it.
     """
     if measure.aggregate not in ("minimum", "average", "last"):
-        raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {measure}")
+        raise FedboundsError(f"a run is measured over its rounds, the result bounds: {measure}")
     if measure.over not in ("rounds", "window starts"):
         raise FedboundsError(f"the run is measured over rounds or window starts, the result bounds: {measure}")
     if setting.q is None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from bounds.errors import FedboundsError
 from empirical.algorithms import Algorithm, algorithm_from_spec
-from empirical.moments import Moments
+from empirical.moments import MinimaxMoments, Moments
 from empirical.participation import Process, Recorded
 from empirical.problems import Problem
 from empirical.streams import Streams
@@ -17,7 +17,7 @@ from empirical.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """A run taken apart: who ran what, and the squared gradient norms that were recorded."""
+    """A run taken apart: who ran what, and the squared gradient norms that were recorded, of f or of an envelope."""
 
     algorithm: Algorithm
     problem: Problem
@@ -30,7 +30,7 @@ class Setting:
     samples: np.ndarray | None  # (seeds, R), whose means the values are; None where they are exact
     common_noise: bool
     notes: tuple[str, ...]
-    run: Moments | Trace | None  # None for a run that is not made yet
+    run: Moments | MinimaxMoments | Trace | None  # None for a run that is not made yet
 
     @staticmethod
     def ahead(algorithm: Algorithm, problem: Problem, process: Process, q: np.ndarray | None, rounds: int) -> Setting:
@@ -38,9 +38,29 @@ class Setting:
         nothing = np.zeros(0)
         return Setting(algorithm, problem, process, q, "", rounds, nothing, nothing, None, False, (), None)
 
+    def recorded(self, name: str, what: str) -> np.ndarray:
+        """An array of the simulation, (seeds, R, ...).
 
-def of_moments(run: Moments) -> Setting:
+        Args:
+            name: of the array.
+            what: it is, and how it is had.
+
+        Raises:
+            FedboundsError: it was not recorded.
+        """
+        if not isinstance(self.run, Trace) or name not in self.run.dims:
+            raise FedboundsError(f"the run did not record {what}")
+        return self.run.arrays[name]
+
+
+def stationarity(algorithm: Algorithm) -> str:
+    """The metric that the theorems about an algorithm bound."""
+    return "envelope_gradient_norm_squared" if algorithm.ascends else "gradient_norm_squared"
+
+
+def of_moments(run: Moments | MinimaxMoments) -> Setting:
     """Exact moments taken apart."""
+    norms = run.gradient_norm_squared if isinstance(run, Moments) else run.envelope_gradient_norm_squared()
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
     return Setting(
@@ -51,9 +71,9 @@ def of_moments(run: Moments) -> Setting:
         label=run.label,
         total=run.rounds,
         at=np.arange(run.rounds + 1),
-        values=run.gradient_norm_squared,
+        values=norms,
         samples=None,
-        common_noise=run.noise == "common",
+        common_noise=isinstance(run, Moments) and run.noise == "common",
         notes=(),
         run=run,
     )
@@ -71,14 +91,16 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
         )
     if "algorithm" not in run.spec:
         raise FedboundsError("the run has phases: a result is about one algorithm, so confront a run of it alone")
-    if "gradient_norm_squared" not in run.dims:
-        raise FedboundsError(f"the run did not record gradient_norm_squared; it has {', '.join(run.metrics)}")
+    algorithm = algorithm_from_spec(run.spec["algorithm"])
+    metric = stationarity(algorithm)
+    if metric not in run.dims:
+        raise FedboundsError(f"the run did not record {metric}; it has {', '.join(run.metrics)}")
     process = participation if isinstance(participation, Process) else Recorded(participation)
     total, streams = int(run.spec["rounds"]), run.spec.get("streams", {})
     q = None
     if isinstance(process, Recorded) or "participation" in streams:
         q = process.matrix(total, Streams(0, streams).generator("participation"))
-    norms = np.where(np.isnan(run.gradient_norm_squared), np.inf, run.gradient_norm_squared)
+    norms = np.where(np.isnan(run.arrays[metric]), np.inf, run.arrays[metric])
     seeds = len(norms)
     every = int(run.spec.get("record_every", 1))
     notes = (
@@ -87,7 +109,7 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
     if "diverged" in run.statuses:
         notes += (f"{run.statuses.count('diverged')} of {seeds} seeds diverged and count as infinite",)
     return Setting(
-        algorithm=algorithm_from_spec(run.spec["algorithm"]),
+        algorithm=algorithm,
         problem=problem,
         process=process,
         q=q,

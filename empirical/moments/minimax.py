@@ -2,10 +2,13 @@ r"""The exact mean and covariance of the models of Fed-Norm-SGDA on quadratics w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from bounds.checks import check_count, check_memory
 from bounds.errors import FedboundsError
@@ -48,12 +51,28 @@ class MinimaxMoments:
         """T."""
         return len(self.mean) - 1
 
+    @property
+    def label(self) -> str:
+        """That nothing is sampled."""
+        return "exact"
+
     def envelope_gradient_norm_squared(self, weights: np.ndarray | None = None) -> np.ndarray:
         r"""$\mathbb E\|\nabla\Phi(x_t)\|^2$, (T+1,); with weights, of the envelope of $\sum_iw_if_i$."""
-        problem = self._weighed(weights)
-        at_mean, (linear, _) = problem.envelope_slope.numpy(), self._blocks()
-        linear = problem.envelope_matrix.numpy() @ linear
-        return self._square(linear, at_mean)
+        return self.mean_square(self._weighed(weights).envelope_gradient)
+
+    def moreau_gradient_norm_squared(self, weights: np.ndarray | None = None) -> np.ndarray:
+        r"""$\mathbb E\|\nabla\Phi_{1/2L_f}(x_t)\|^2$, (T+1,); with weights, of the envelope of $\sum_iw_if_i$."""
+        return self.mean_square(self._weighed(weights).moreau_gradient)
+
+    def mean_square(self, affine: Callable[[Tensor], Tensor]) -> np.ndarray:
+        r"""$\mathbb E\|Mx_t+c\|^2$, (T+1,).
+
+        Args:
+            affine: x, (k, d_x), to $Mx+c$, (k, m).
+        """
+        in_x, _ = self._blocks()
+        constant, *columns = affine(torch.from_numpy(np.vstack([np.zeros(len(in_x)), np.eye(len(in_x))]))).numpy()
+        return self._square(np.stack([column - constant for column in columns], axis=1) @ in_x, constant)
 
     def dual_gap(self, weights: np.ndarray | None = None) -> np.ndarray:
         r"""$\mathbb E[\Phi(x_t) - F(x_t, y_t)]$, (T+1,); with weights, the same of $\sum_iw_if_i$."""

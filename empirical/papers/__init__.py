@@ -6,10 +6,15 @@ from collections.abc import Mapping
 
 from bounds.result import Result
 from empirical.papers.arbitrary_participation import ArbitraryParticipation
+from empirical.papers.fed_norm_sgda import FedNormSGDAPaper
 from empirical.papers.fedau import FedAUPaper
 from empirical.papers.paper import Ahead, Paper
 
-PAPERS: Mapping[str, Paper] = {"arbitrary-participation": ArbitraryParticipation(), "fedau": FedAUPaper()}
+PAPERS: Mapping[str, Paper] = {
+    "arbitrary-participation": ArbitraryParticipation(),
+    "fedau": FedAUPaper(),
+    "fed-norm-sgda": FedNormSGDAPaper(),
+}
 
 
 def paper_of(result: Result) -> Paper:

@@ -172,26 +172,15 @@ class FedAUPaper(Paper):
         objective = weighted_objective(setting.problem, objective_weights(setting.algorithm, setting.process))
         if isinstance(setting.run, Moments):
             return _exact_gradient(setting.run, objective.objective_gradient), None
-        models = _recorded(setting, "model", "its models, and so not grad h: simulate with record_models=True")
+        models = setting.recorded("model", "its models, and so not grad h: simulate with record_models=True")
         norms = objective.objective_gradient(torch.from_numpy(models)).square().sum(-1).numpy()
         norms = np.where(np.isnan(norms), np.inf, norms)
         return norms.mean(axis=0), norms
 
 
-def _recorded(setting: Setting, name: str, what: str) -> np.ndarray:
-    """An array of the simulation.
-
-    Raises:
-        FedboundsError: it was not recorded.
-    """
-    if not isinstance(setting.run, Trace) or name not in setting.run.dims:
-        raise FedboundsError(f"the run did not record {what}")
-    return setting.run.arrays[name]
-
-
 def _weight_errors(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     """The mean over clients of (p_n omega_t^n - 1)^2 at the recorded rounds, from who took part in each seed."""
-    _recorded(setting, "participation_weight", "who took part: simulate with record_participation=True")
+    setting.recorded("participation_weight", "who took part: simulate with record_participation=True")
     algorithm: Any = setting.algorithm
     assert isinstance(setting.run, Trace)
     errors = []
