@@ -9,8 +9,9 @@ import sympy as sp
 
 from bounds.commands.options import emit, form_option, json_option, key_argument
 from bounds.errors import FedboundsError
+from bounds.partial import reachable
 from bounds.registry import load, paper, papers
-from bounds.result import Form, Result
+from bounds.result import Derived, Form, Result
 
 
 @click.command("list")
@@ -119,11 +120,22 @@ def letters(result: Result, forms: list[Form]) -> list[sp.Symbol]:
     """The symbols these forms need or can be given instead, in the paper's order."""
     used = set().union(*(f.symbols for f in forms))
     used |= {s for f in forms for e in f.prescribes.values() for s in e.free_symbols}
-    used |= {result.notation[i].symbol for f in forms for rule in f.derived for i in rule.inputs}
+    used |= {result.notation[i].symbol for rule in replacements(forms) for i in rule.inputs}
     unknown = {s.name for s in used} - set(result.notation)
     if unknown:
         raise FedboundsError(f"{result.key} uses letters without notation: {', '.join(sorted(unknown))}")
     return [q.symbol for q in result.notation.values() if q.symbol in used]
+
+
+def replacements(forms: list[Form]) -> dict[Derived, list[str]]:
+    """The derivations that a form has a use for, and the names of these forms."""
+    found: dict[Derived, list[str]] = {}
+    for form in forms:
+        needed = reachable(form)
+        for rule in form.derived:
+            if rule.name in needed:
+                found.setdefault(rule, []).append(form.name)
+    return found
 
 
 def describe(result: Result, forms: list[Form]) -> str:
@@ -142,12 +154,16 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  + {t.name:<{width}}  {t.expression}" for t in form.terms]
         lines += [f"  if {c.text}   ({c.why})" for c in form.conditions]
         lines += [f"  with {name} = {step}" for name, step in form.prescribes.items()]
-        lines += [f"  {rule.name} may be left out, given {', '.join(rule.inputs)}: {rule.why}" for rule in form.derived]
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]
     for s in letters(result, forms):
         q = result.notation[s.name]
         lines.append(f"  {q.name:<10} {q.meaning}; {q.domain}; unit {q.dimension}; concept {q.concept}")
+    replaced = replacements(forms)
+    lines += ["", "Letters that may be left out"] if replaced else []
+    for rule, of in replaced.items():
+        where = "" if len(of) == len(forms) else f"   [{', '.join(of)}]"
+        lines.append(f"  {rule.name:<10} given {', '.join(rule.inputs)}: {rule.why}{where}")
     lines += ["", "Assumptions"]
     seen = {a.name: a for f in forms for a in f.assumptions}
     lines += [f"  {a.name:<24} {a.statement}   [{a.label}]" for a in seen.values()]

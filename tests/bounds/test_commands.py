@@ -287,7 +287,7 @@ def test_a_file_of_constants_is_overridden_by_the_command_line():
 
 def test_show_names_the_constants_that_can_stand_in_for_a_letter():
     found = run("show", "arbitrary-participation/proposition-4.7", "--form", "printed")[1]
-    assert "  upsilon may be left out, given N, S: S of N uniformly without replacement" in found
+    assert "  upsilon    given N, S: S of N uniformly without replacement" in found
     assert "  S          participants per round" in found
     assert run("eval", "arbitrary-participation/proposition-4.7", "N=20", "S=5", "P=3", "d=1")[0] == 0
 
