@@ -1,0 +1,298 @@
+"""Steps of the proofs about one round, read as they stand, at the exact inner products of every instance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+
+import numpy as np
+
+from bounds.audit.claim import Claim
+from bounds.audit.steps import StepOf
+from bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent, envelope, local_steps, moreau, printed, restart
+from bounds.papers.fed_norm_sgda.proof.letters import A_DRIFT, DELTA, W_DRIFT, X
+from bounds.papers.fed_norm_sgda.proof.snapshot import STALE
+from bounds.papers.fed_norm_sgda.proof.theorem_4 import LAG, LENGTH
+from bounds.result import Condition
+from empirical.instances.fed_norm_sgda.drawing import RoundInstances, lift
+from empirical.instances.fed_norm_sgda.rounds import Vectors, run_clients, vectors
+from empirical.instances.readable import Basis, Readable, hypotheses, not_measured, readable, within
+from empirical.instances.sides import Sides
+
+Array = np.ndarray
+CANCELLED = 1e-12  # error of both sides relative to the sizes of what they are summed from
+OF_CLIENTS = frozenset({"w", "tau", "a1", "a2", "amax", "alast"})
+# what every instance meets by construction
+ALWAYS = frozenset({
+    "smooth", "unbiased-block-noise", "bounded-heterogeneity", "uniform-sampling", "local-coefficients",
+    "growing-coefficients", "independent-clients", "martingale-noise", "bounded-ascent", "bounded-maximiser",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Numbers for the symbols of one kind of proof, on one population.
+
+    Attributes:
+        letters: by name.
+        knows: whether there is a vector of this name.
+        product: of two vectors, (B, X).
+        sizes: of letters that are differences of larger numbers.
+        floor: how large a vector's own summands are, (B, 1), where these cancel.
+    """
+
+    letters: dict[str, Array]
+    knows: Callable[[str], bool]
+    product: Callable[[str, str], Array]
+    sizes: dict[str, Array]
+    floor: Callable[[str], Array | float]
+    _known: dict[str, Array] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        """Whether the symbol has a value."""
+        return all(map(self.knows, _pair(name))) if name.startswith("<") else name in self.letters
+
+    def value(self, name: str) -> Array:
+        """Of a product or a letter."""
+        if not name.startswith("<"):
+            return self.letters[name]
+        if name not in self._known:
+            self._known[name] = self.product(*_pair(name))
+        return self._known[name]
+
+    def size(self, name: str) -> Array:
+        """At most how large what a symbol is summed from is: for products the lengths of the vectors multiplied."""
+        if not name.startswith("<"):
+            return self.sizes.get(name, np.abs(self.letters[name]))
+        first, second = (np.sqrt(np.abs(self.value(f"<{v},{v}>"))) + self.floor(v) for v in _pair(name))
+        return first * second
+
+
+def _pair(name: str) -> tuple[str, str]:
+    a, _, b = name[1:-1].partition(",")
+    return a, b
+
+
+# --- what the symbols stand for --------------------------------------------------------------------------------------
+
+
+def of_round(z: RoundInstances, stale: bool) -> Measured:
+    """One round of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ if `stale`."""
+    v = vectors(z, stale)
+    letters, sizes = _drifts(z, v), {}
+    x, y = (p[:, None, None] for p in (z.x, z.y))
+    here, best = z.objective(x, y), z.envelope(x)
+    after_x = x + v.shared["x1"]
+    waiting = np.broadcast_to(y, (*after_x.shape[:3], y.shape[3]))
+    moved = z.envelope(after_x)
+    found = {DELTA.name: best - here}
+    if stale:
+        found |= _of_snapshot(z, v)
+        letters |= _of_clients(z, v)
+    else:
+        between, end = z.objective(after_x, waiting), z.objective(after_x, waiting + v.shared["y1"])
+        found |= {
+            descent.DECREASE.name: best - moved,
+            ascent.FALL_X.name: here - between,
+            ascent.FALL_Y.name: between - end,
+            ascent.GAP_DECREASE.name: best - here - moved + end,
+            printed.LATER.name: moved - between,
+        }
+    large = Vectors.mean(np.abs(here) + np.abs(best) + np.abs(moved))
+    for name, values in found.items():
+        letters[name] = Vectors.mean(values)
+        sizes[name] = large + np.abs(letters[name])
+    return Measured(z.constants | letters, v.knows, v.product, sizes, lambda name: _floor(z, v, name))
+
+
+def _floor(z: RoundInstances, v: Vectors, name: str) -> Array | float:
+    """Points are differences of coordinates, and gradients are sums of products with these and of slopes."""
+    prefix, _, base = name.rpartition(":")
+    if base[0] in "zn" or base.startswith("xi"):
+        return 0.0
+    unit = 1 / z.smoothness if base[0] in "xyXY" else 1.0
+    return (unit * z.gradient_size)[:, None] * np.sqrt(v.scales[prefix].max(axis=(1, 2)))[:, None]
+
+
+def _drifts(z: RoundInstances, v: Vectors) -> dict[str, Array]:
+    moved = (v.local["X"] ** 2).sum(axis=-1) + (v.local["Y"] ** 2).sum(axis=-1)
+    L = z.smoothness[:, None] ** 2
+    return {name: L * v.bracket(moved, prefix) for name, prefix in ((X.name, ""), (W_DRIFT.name, "w"), (A_DRIFT.name, "a"))}
+
+
+def _of_snapshot(z: RoundInstances, v: Vectors) -> dict[str, Array]:
+    """Letters of Fed-Norm-SGDA+ for values of the objective, (B, ways, samples)."""
+    x, y, old = (p[:, None, None] for p in (z.x, z.y, z.snapshot))
+    near, after = x + v.shared["xb"], x + v.shared["x1"]
+    L = z.smoothness[:, None, None]
+
+    def smoothed(at: Array, proximal: Array) -> Array:
+        return z.envelope(proximal) + L * ((at - proximal) ** 2).sum(axis=-1)
+
+    return {
+        STALE.name: z.envelope(old) - z.objective(old, y),
+        moreau.FALL.name: z.objective(x, y) - z.objective(near, y),
+        moreau.ENVELOPE_DECREASE.name: smoothed(x, near) - smoothed(after, z.proximal(after)),
+        moreau.TO_PROX.name: z.envelope(x) - z.envelope(near),
+        moreau.AT_PROX.name: z.envelope(near) - z.objective(near, y),
+    }
+
+
+def _of_clients(z: RoundInstances, v: Vectors) -> dict[str, Array]:
+    """The other letters of Fed-Norm-SGDA+."""
+    y, old, best = z.y, z.snapshot, z.y + v.shared["yb"][:, 0, 0]
+
+    def at(points: Array) -> Array:
+        return np.broadcast_to(z.values(np.broadcast_to(_spread(old), (*points.shape[:4], old.shape[1])), points), shape)
+
+    def _spread(p: Array) -> Array:
+        return np.broadcast_to(p[:, None, None, None], (len(z), z.w.shape[1], 1, 1, p.shape[1]))
+
+    shape = v.local["Y"].shape[:4]
+    local, start, top = at(_spread(y) + v.local["Y"]), at(_spread(y)), at(_spread(best))
+    g, ahead = v.shared["sx"] + v.shared["nx"], v.shared["yb"]
+    first = (ahead**2).sum(axis=-1)
+    lengths = {"y": (y**2).sum(axis=1)[:, None], "yb": (best**2).sum(axis=1)[:, None]}
+    return {
+        restart.ABOVE.name: v.bracket(local - top),
+        restart.BELOW.name: v.bracket(start - local),
+        restart.FIRST.name: Vectors.mean(first),
+        restart.APPROACH.name: Vectors.mean(first - ((ahead - v.shared["y1"]) ** 2).sum(axis=-1)),
+        moreau.GRADIENT.name: 4 * z.smoothness[:, None] ** 2 * (v.shared["xb"][:, 0] ** 2).sum(axis=-1),
+        LENGTH.name: Vectors.mean(np.linalg.norm(g, axis=-1)),
+        LAG.name: np.linalg.norm(z.x - old, axis=1)[:, None],
+        "R": np.maximum(lengths["y"], lengths["yb"]),
+    }
+
+
+def of_local_steps(z: RoundInstances) -> Measured:
+    """Every client's local models before its steps k = 1, ..., tau_i, and after the last, in both blocks, (B, 2 n steps)."""
+    paths, a, steps = run_clients(z, stale=False), z.coefficients, z.coefficients.shape[3]
+    rows: dict[str, list[Array]] = {}
+    for b, eta in (("x", z.etax), ("y", z.etay)):
+        G, xi = getattr(paths, f"G{b}"), getattr(paths, f"xi{b}")
+        squares = (G**2).sum(axis=4).mean(axis=2)  # (B, n, steps)
+        for k in range(1, steps + 1):
+            weights = a[:, :, k]
+            e, zeta = ((weights[:, :, None, :, None] * part).sum(axis=3) for part in (G, xi))
+            u = -eta[:, None, None, None] * (e + zeta)
+            vectors_ = {"e": e, "zeta": zeta, "u": u, "G": G[:, :, :, k - 1], "xi": xi[:, :, :, k - 1]}
+            for p, q in (("u", "u"), ("e", "e"), ("e", "zeta"), ("zeta", "zeta"), ("G", "G"), ("xi", "xi")):
+                rows.setdefault(f"<{p},{q}>", []).append((vectors_[p] * vectors_[q]).sum(axis=3).mean(axis=2))
+            for letter, value in (
+                (local_steps.STEP, np.broadcast_to(eta[:, None], z.w.shape)),
+                (local_steps.SUM, weights.sum(axis=2)),
+                (local_steps.SQUARES, (weights**2).sum(axis=2)),
+                (local_steps.OF_GRADIENTS, (weights * squares).sum(axis=2)),
+                (local_steps.SQUARES_OF_GRADIENTS, (weights**2 * squares).sum(axis=2)),
+            ):
+                rows.setdefault(letter.name, []).append(value)
+    found = {name: np.concatenate(parts, axis=1) for name, parts in rows.items()}
+    names = {"e", "zeta", "u", "G", "xi"}
+    return Measured(z.constants | found, names.__contains__, lambda p, q: found[f"<{p},{q}>"], {}, lambda _: 0.0)
+
+
+def of_two_points(z: RoundInstances) -> Measured:
+    """x_t and the snapshot, with the maximiser of F~ at each."""
+    x, u = z.x[:, None], z.snapshot[:, None]
+    yx, yu = z.maximiser(x), z.maximiser(u)
+    known = {"x": 0 * x, "u": u - x, "yx": 0 * yx, "yu": yu - yx, "e": z.mean_gradients(u, yx)[1]}
+    known |= {"px": z.mean_gradients(x, yx)[0], "pu": z.mean_gradients(u, yu)[0]}
+    letters = {envelope.SMOOTHNESS_OF_ENVELOPE.name: z.envelope_smoothness[:, None]}
+    size = z.gradient_size[:, None]
+    return Measured(
+        z.constants | letters,
+        known.__contains__,
+        lambda p, q: (known[p] * known[q]).sum(axis=-1),
+        {},
+        lambda name: size / z.smoothness[:, None] if name[0] in "uxy" else size,
+    )
+
+
+KINDS: dict[str, Callable[[RoundInstances], Measured]] = {  # by a vector that only this kind of proof has
+    "zeta": of_local_steps,
+    "yx": of_two_points,
+    "xs": lambda z: of_round(z, stale=True),
+    "ys": lambda z: of_round(z, stale=False),
+}
+
+
+@lru_cache(maxsize=256)
+def measured(z: RoundInstances, kind: str) -> Measured:
+    """All that proofs of one kind speak of, on one population."""
+    return KINDS[kind](z)
+
+
+# --- a step's two sides ----------------------------------------------------------------------------------------------
+
+
+def kind_of(subject: StepOf) -> str | None:
+    """By the vectors of the proof; None for another setting."""
+    return next((kind for kind in KINDS if kind in subject.proof.setting.atoms), None)
+
+
+@cache
+def _basis(names: tuple[str, ...]) -> Basis:
+    return tuple((name, (name,)) for name in names)
+
+
+def reading(subject: StepOf) -> Readable:
+    """The step's relation as a function of numbers."""
+    return readable(subject.step.conclusion, _basis(tuple(subject.proof.setting.atoms)))
+
+
+@lru_cache(maxsize=256)
+def _constants(z: RoundInstances) -> dict[str, Array]:
+    return {name: before_clients(name, value) for name, value in z.constants.items()}
+
+
+@lru_cache(maxsize=4096)
+def _within(conditions: tuple[Condition, ...], z: RoundInstances) -> Array:
+    known = _constants(z)
+    return within(conditions, known)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
+
+
+def covers(claim: Claim, subject: StepOf, z: RoundInstances) -> tuple[Array, str]:
+    """Where what a step and its premises assume holds, (B, 1), and what no instance is known to meet."""
+    assumptions, conditions = hypotheses(subject, PROOFS)
+    met = dict.fromkeys(ALWAYS, True) | z.met()
+    names = {a.name for a in (*claim.assumptions, *assumptions)}
+    held = np.ones((len(z), 1), dtype=bool)
+    for name in names:
+        held = held & np.reshape(met.get(name, False), (-1, 1))
+    unknown = sorted(names - set(met))
+    return held & _within(conditions, z), f"not met here: {', '.join(unknown)}" if unknown else ""
+
+
+def before_clients(name: str, value: Array) -> Array:
+    """Letters of clients have these last; all others get an axis of length 1 for them."""
+    return value if name in OF_CLIENTS else value[..., None]
+
+
+def evaluated(relation: Readable, number: Callable[[str], Array], instances: int) -> list[Array]:
+    """The left side, the size of its summands, and the right side's summands, each (B, X)."""
+    with np.errstate(all="ignore"):
+        found = relation.function(*(before_clients(name, number(name)) for name in relation.names))
+    shape = np.broadcast_shapes(*map(np.shape, found), (instances, 1, 1))
+    return [np.broadcast_to(np.asarray(v, dtype=float), shape)[..., 0] for v in found]
+
+
+def relation_sides(claim: Claim, z: RoundInstances) -> Sides:
+    """A step's relation, exactly."""
+    subject = claim.subject
+    assert isinstance(subject, StepOf)
+    kind, relation = kind_of(subject), reading(subject)
+    assert kind is not None
+    numbers = measured(z, kind)
+    if missing := {name for name in relation.names if not numbers.has(name)}:
+        return not_measured(missing, len(z))
+    left, _, *summands = evaluated(relation, numbers.value, len(z))
+    rounding = CANCELLED * sum(np.abs(part) for part in evaluated(relation, numbers.size, len(z))[1:])
+    covered, unmet = covers(claim, subject, z)
+    if subject.step.conclusion.op == "==":
+        total = sum(summands, start=np.zeros(left.shape))
+        return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)
+    moved = sum((np.minimum(s, 0) for s in summands), start=np.zeros(left.shape))  # negative summands change sides
+    terms = {name: np.maximum(s, 0) for name, s in zip(relation.terms, summands, strict=True)}
+    return Sides(left - moved, terms, covered, rounding, unmet, z.describe)
