@@ -168,6 +168,13 @@ def squares(maps: np.ndarray) -> np.ndarray:
     return np.einsum("bmij,bmil->bjl", maps, maps)
 
 
+def combined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum over clients of maps of v, (B, ..., 1 + d); its constant is zero where only rounding is left of it."""
+    total, size = np.sum(parts, axis=0), np.sum(np.abs(parts), axis=0)
+    total[..., 0] = np.where(np.abs(total[..., 0]) < 1e-13 * size[..., 0], 0.0, total[..., 0])
+    return total
+
+
 def padded(maps: np.ndarray, modes: int) -> np.ndarray:
     """With zeros for the modes that came later."""
     more = np.zeros((maps.shape[0], modes - maps.shape[1], *maps.shape[2:]))
@@ -317,9 +324,9 @@ class QuadraticRuns(Workers):
         )  # fmt: skip
         mean, second = np.zeros((B, q, q)), np.zeros((B, q, q, q, q))
         both = self.sampled * (1 - self.rest)  # c
-        for i, client in enumerate(self.returned):
-            moved = w[:, i, None, None, None] * server[:, None, :, None] * client.update
-            mean[:, 1:] += moved[:, 0]
+        moves = [w[:, i, None, None, None] * server[:, None, :, None] * c.update for i, c in enumerate(self.returned)]
+        mean[:, 1:] = combined([moved[:, 0] for moved in moves])
+        for moved in moves:
             second[:, 1:, 1:] += self.sampled * np.einsum("bmik,bmjl->bijkl", moved, moved)
             second[:, 1:, 1:] -= both * np.einsum("bik,bjl->bijkl", moved[:, 0], moved[:, 0])
         unit = np.broadcast_to(np.eye(q), (B, q, q))
@@ -370,13 +377,13 @@ class QuadraticRuns(Workers):
     def _direction(self, block: slice) -> np.ndarray:
         """E|sum_i w_i h_i|^2 in one block."""
         parts = [self.weights[:, i, None, None, None] * c.exact[:, :, block] for i, c in enumerate(self.returned)]
-        mean = sum((part[:, :1] for part in parts), start=np.zeros(1))
+        mean = combined([part[:, :1] for part in parts])
         return squares(mean) + sum((squares(part[:, 1:]) for part in parts), start=np.zeros(1))
 
     def _update(self, block: slice) -> np.ndarray:
         """E|g|^2 of the server's direction in one block."""
         parts = [self.weights[:, i, None, None, None] * c.update[:, :, block] for i, c in enumerate(self.returned)]
-        mean, both = sum((part[:, :1] for part in parts), start=np.zeros(1)), self.sampled * (1 - self.rest)
+        mean, both = combined([part[:, :1] for part in parts]), self.sampled * (1 - self.rest)
         own = sum((self.sampled * squares(part) - both * squares(part[:, :1]) for part in parts), start=np.zeros(1))
         return own + both * squares(mean)
 
@@ -447,7 +454,9 @@ class QuadraticRuns(Workers):
         off = s - (w * s).sum(axis=1, keepdims=True)
         size = (w * off**2).sum(axis=1, keepdims=True)
         along = (w * off * slopes).sum(axis=1, keepdims=True) / np.where(size > 0, size, 1)
-        made = replace(self, slopes=slopes - along * off)
+        slopes = slopes - along * off
+        least = 1e-12 * np.abs(self.slopes).max(axis=(1, 2), keepdims=True)
+        made = replace(self, slopes=np.where(np.abs(slopes).max(axis=(1, 2), keepdims=True) < least, 0.0, slopes))
         if self.free:
             return made
         least = np.linalg.eigvalsh(made.envelope)[:, 0] / made.mean_scale
