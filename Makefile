@@ -56,7 +56,7 @@ bench: $(STAMP) ## the benchmarks, as ratios on this machine
 	set -e; for race in benchmarks/*.py; do $(PY) $$race; done
 
 figures: $(STAMP) ## the papers' figures, redrawn from our own runs
-	set -e; for paper in arbitrary-participation fedau; do \
+	set -e; for paper in arbitrary-participation fedau fed-norm-sgda; do \
 	$(BIN)/fedbounds figure $$paper --out docs/gallery/$$paper --workers $(WORKERS); done
 
 lint: $(STAMP) ## ruff (lint, format) and pyright

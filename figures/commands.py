@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from figures.picture import Picture
 
 # paper -> the package of its figures: `drawing` with Room, FIGURES and draw, `claims` with all_claims
-PAPERS = {"arbitrary-participation": "figures.arbitrary_participation", "fedau": "figures.fedau"}
+PAPERS = {
+    "arbitrary-participation": "figures.arbitrary_participation",
+    "fedau": "figures.fedau",
+    "fed-norm-sgda": "figures.fed_norm_sgda",
+}
 workers_option = click.option(
     "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
 )

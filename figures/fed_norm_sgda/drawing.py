@@ -1,0 +1,208 @@
+"""One function per figure of the paper: make the runs that are missing, then draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from empirical.trace import Trace
+from figures import room
+from figures.curves import panels, seed_curve
+from figures.fed_norm_sgda import bounds as theorems
+from figures.fed_norm_sgda import experiments as ex
+from figures.fed_norm_sgda import surrogate
+from figures.picture import Curve, Picture
+from figures.room import Traces, draw_by_name, series
+
+AXIS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "accuracy in the worst class"}
+ATTACKED = (
+    "Robust accuracy is on test images with the one perturbation, of norm at most 1, of the largest training loss that "
+    "ten ascent steps meet."
+)
+WORST = "The accuracy is that within the class where it is least, on test images."
+MEASURED = {ex.ROBUST: ATTACKED, ex.FAIR: WORST}
+
+
+class Room(room.Room[ex.Scale]):
+    """The figures of this paper at one scale, from runs kept in one directory of results.
+
+    Args:
+        results: where runs are kept, one directory per experiment.
+        dataset: digits (default), or cifar-10 from local files.
+        data: the directory of the local files.
+        network: cnn-small (default on digits), the paper's (vgg-11), or another.
+        workers: local processes.
+        scale: another scale than the data set's own.
+        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        full: longer runs of more seeds, with the paper's network on its data.
+    """
+
+    scale_of = staticmethod(ex.scale_of)
+
+    def runs_of(self, problem: str, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
+        """The runs of some methods; several figures share some, so there is one place for all."""
+        name = f"fed-norm-sgda-{self.scale.dataset}-{self.scale.network}"
+        return self.run(ex.training_sweep(name, self.scale, problem, methods, data=self.data, **more))
+
+    def own(self, problem: str, **more: Any) -> list[Trace]:
+        """The paper's method with E = 5."""
+        return self.runs_of(problem, {ex.NORMALISED: ex.method(self.scale, problem, ex.NORMALISED)}, **more)[
+            ex.NORMALISED
+        ]
+
+    def by_method(self, problem: str) -> dict[int, dict[str, list[Trace]]]:
+        """Figure 3's runs, or Figure 5's: E to method to runs."""
+        return {
+            epochs: self.runs_of(problem, {m: ex.method(self.scale, problem, m, epochs) for m in ex.METHODS})
+            for epochs in ex.EPOCHS
+        }
+
+    @cached_property
+    def robust_methods(self) -> dict[int, dict[str, list[Trace]]]:
+        """Figure 3's runs."""
+        return self.by_method(ex.ROBUST)
+
+    @cached_property
+    def fair_methods(self) -> dict[int, dict[str, list[Trace]]]:
+        """Figure 5's runs."""
+        return self.by_method(ex.FAIR)
+
+    @cached_property
+    def robust_participants(self) -> dict[float, dict[int, list[Trace]]]:
+        """Figure 4's runs: alpha to P to runs."""
+        return {
+            alpha: {P: self.own(ex.ROBUST, alpha=alpha, participants=P) for P in self.scale.participants}
+            for alpha in (ex.ALPHA, 1.0)
+        }
+
+    @cached_property
+    def fair_participants(self) -> dict[int, list[Trace]]:
+        """Figure 8's runs: P to runs."""
+        return {P: self.own(ex.FAIR, participants=P) for P in self.scale.participants}
+
+    @cached_property
+    def by_alpha(self) -> dict[float, list[Trace]]:
+        """Figure 6's runs."""
+        return {alpha: self.own(ex.ROBUST, alpha=alpha) for alpha in self.scale.alphas}
+
+    @cached_property
+    def by_number(self) -> dict[int, list[Trace]]:
+        """Figure 7's runs: n to runs, everyone taking part."""
+        return {n: self.own(ex.ROBUST, clients=n) for n in self.scale.numbers}
+
+    def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
+        """The accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
+        rounds, values = series(traces, metric)
+        last = values[:, rounds > rounds[-1] - self.scale.last]
+        chance = 0.1 if metric == ex.ACCURACY[ex.ROBUST] else 0.0
+        return 100 * np.where(np.isfinite(last), last, chance).mean(axis=1)
+
+    def rounds_to_target(self, traces: Sequence[Trace]) -> np.ndarray:
+        """The first recorded round at which test images as they are reach the target, (seeds,); infinite if never."""
+        rounds, values = series(traces, "test_accuracy")
+        reached = values >= self.scale.target
+        return np.where(reached.any(axis=1), rounds[reached.argmax(axis=1)], np.inf)
+
+    def figure_3(self) -> Picture:
+        """Robust training by three methods."""
+        return self._methods("Figure 3: robust training by three methods", ex.ROBUST, self.robust_methods)
+
+    def figure_5(self) -> Picture:
+        """Fair classification by three methods."""
+        return self._methods("Figure 5: fair classification by three methods", ex.FAIR, self.fair_methods)
+
+    def _methods(self, title: str, problem: str, runs: Mapping[int, Traces]) -> Picture:
+        plus = "+" if problem == ex.ROBUST else ""
+        groups = {f"$E = {epochs}$": self._curves(problem, traces) for epochs, traces in runs.items()}
+        steps = ", ".join(f"{label} {size:g}" for label, size in self.scale.steps[problem].items())
+        note = (
+            f"n = {self.scale.clients}, all taking part, alpha = {ex.ALPHA:g}, tau_i ~ Unif[2, E] epochs drawn in "
+            f"every round{', all methods with snapshots (the paper writes them with a +)' if plus else ''}. Step "
+            f"sizes, the best of a grid for each method: {steps}."
+        )
+        return self._accuracies(title, problem, groups, note)
+
+    def figure_4(self) -> Picture:
+        """Robust training with fewer participants."""
+        groups = {
+            f"$\\alpha = {alpha:g}$": self._curves(ex.ROBUST, {f"$P = {P}$": traces for P, traces in by_P.items()})
+            for alpha, by_P in self.robust_participants.items()
+        }
+        title = "Figure 4: Fed-Norm-SGDA+ with P of n clients"
+        return self._accuracies(title, ex.ROBUST, groups, self._own_note())
+
+    def figure_6(self) -> Picture:
+        """Robust training on data more or less alike."""
+        curves = self._curves(ex.ROBUST, {f"$\\alpha = {a:g}$": traces for a, traces in self.by_alpha.items()})
+        title = "Figure 6: Fed-Norm-SGDA+ and the heterogeneity of the data"
+        return self._accuracies(title, ex.ROBUST, {"": curves}, self._own_note())
+
+    def figure_8(self) -> Picture:
+        """Fair classification with fewer participants."""
+        curves = self._curves(ex.FAIR, {f"$P = {P}$": traces for P, traces in self.fair_participants.items()})
+        title = "Figure 8: Fed-Norm-SGDA with P of n clients"
+        return self._accuracies(title, ex.FAIR, {"": curves}, self._own_note())
+
+    def figure_7(self) -> Picture:
+        """Test accuracy for several numbers of clients, and the rounds that they take."""
+        curves = [seed_curve(f"$n = {n}$", *series(traces, "test_accuracy")) for n, traces in self.by_number.items()]
+        title = "Figure 7: Fed-Norm-SGDA+ and the number of clients"
+        needed = {n: self.rounds_to_target(traces) for n, traces in self.by_number.items()}
+        words = "; ".join(f"n = {n}: {', '.join(f'{v:g}' for v in found)}" for n, found in needed.items())
+        target = Curve(f"target {self.scale.target:.0%}", curves[0].x, np.full(len(curves[0].x), self.scale.target))
+        return panels(
+            {"": [*curves, target]},
+            x_label="round $t$",
+            y_labels=["test accuracy"],
+            title=title,
+            caption=f"{title}. Everyone takes part, alpha = {ex.ALPHA:g}, the same images dealt to n clients; the "
+            f"paper's target is 70 %. First recorded round at {self.scale.target:.0%} on test images as they are, by "
+            f"seed: {words}. {self.scale.words}. Mean and standard deviation over seeds.",
+            alternative=f"Test accuracy against rounds for n = {', '.join(map(str, needed))}.",
+            provenance=self._provenance(),
+        )
+
+    def _own_note(self) -> str:
+        return f"n = {self.scale.clients}, tau_i ~ Unif[2, 5] epochs drawn in every round."
+
+    def _curves(self, problem: str, runs: Traces) -> list[Curve]:
+        return [seed_curve(label, *series(traces, ex.ACCURACY[problem])) for label, traces in runs.items()]
+
+    def _accuracies(self, title: str, problem: str, groups: Mapping[str, Sequence[Curve]], note: str) -> Picture:
+        labels = [curve.label for curve in next(iter(groups.values()))]
+        return panels(
+            groups,
+            x_label="round $t$",
+            y_labels=[AXIS[problem]] * len(groups),
+            title=title,
+            caption=f"{title}. {note} {MEASURED[problem]} {self.scale.words}. Mean and standard deviation over seeds.",
+            alternative=f"{AXIS[problem].capitalize()} against rounds for {', '.join(labels).replace('$', '')}.",
+            provenance=self._provenance(),
+        )
+
+    def _provenance(self) -> dict[str, Any]:
+        return {"scale": self.scale.words, "steps": self.scale.steps}
+
+
+FIGURES: Mapping[str, Callable[[Room], Picture]] = {
+    "figure-1": lambda room: surrogate.figure_1(),
+    "figure-3": Room.figure_3,
+    "figure-4": Room.figure_4,
+    "figure-5": Room.figure_5,
+    "figure-6": Room.figure_6,
+    "figure-7": Room.figure_7,
+    "figure-8": Room.figure_8,
+    "surrogate": lambda room: surrogate.surrogate(),
+    "corollary-1.1": lambda room: surrogate.corollary_1_1(),
+    "theorem-1": lambda room: theorems.theorem_1(),
+    "theorem-4": lambda room: theorems.theorem_4(),
+    "rounds": lambda room: theorems.headline(),
+}
+
+
+def draw(room: Room, name: str) -> Picture:
+    """One figure of the paper by name."""
+    return draw_by_name("fed-norm-sgda", FIGURES, room, name)
