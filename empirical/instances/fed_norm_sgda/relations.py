@@ -15,7 +15,7 @@ from bounds.papers.fed_norm_sgda.proof.letters import A_DRIFT, DELTA, W_DRIFT, X
 from bounds.papers.fed_norm_sgda.proof.snapshot import STALE
 from bounds.papers.fed_norm_sgda.proof.theorem_4 import LAG, LENGTH
 from bounds.result import Condition
-from empirical.instances.fed_norm_sgda.drawing import RoundInstances, lift
+from empirical.instances.fed_norm_sgda.problems import RoundInstances
 from empirical.instances.fed_norm_sgda.rounds import Vectors, run_clients, vectors
 from empirical.instances.readable import Basis, Readable, hypotheses, not_measured, readable, within
 from empirical.instances.sides import Sides
@@ -80,7 +80,8 @@ def _pair(name: str) -> tuple[str, str]:
 def of_round(z: RoundInstances, stale: bool) -> Measured:
     """One round of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ if `stale`."""
     v = vectors(z, stale)
-    letters, sizes = _drifts(z, v), {}
+    letters: dict[str, Array] = _drifts(z, v)
+    sizes: dict[str, Array] = {}
     x, y = (p[:, None, None] for p in (z.x, z.y))
     here, best = z.objective(x, y), z.envelope(x)
     after_x = x + v.shared["x1"]
@@ -89,7 +90,8 @@ def of_round(z: RoundInstances, stale: bool) -> Measured:
     found = {DELTA.name: best - here}
     if stale:
         found |= _of_snapshot(z, v)
-        letters |= _of_clients(z, v)
+        of_clients, of_clients_sizes = _of_clients(z, v)
+        letters, sizes = letters | of_clients, of_clients_sizes
     else:
         between, end = z.objective(after_x, waiting), z.objective(after_x, waiting + v.shared["y1"])
         found |= {
@@ -118,7 +120,9 @@ def _floor(z: RoundInstances, v: Vectors, name: str) -> Array | float:
 def _drifts(z: RoundInstances, v: Vectors) -> dict[str, Array]:
     moved = (v.local["X"] ** 2).sum(axis=-1) + (v.local["Y"] ** 2).sum(axis=-1)
     L = z.smoothness[:, None] ** 2
-    return {name: L * v.bracket(moved, prefix) for name, prefix in ((X.name, ""), (W_DRIFT.name, "w"), (A_DRIFT.name, "a"))}
+    return {
+        name: L * v.bracket(moved, prefix) for name, prefix in ((X.name, ""), (W_DRIFT.name, "w"), (A_DRIFT.name, "a"))
+    }
 
 
 def _of_snapshot(z: RoundInstances, v: Vectors) -> dict[str, Array]:
@@ -139,38 +143,41 @@ def _of_snapshot(z: RoundInstances, v: Vectors) -> dict[str, Array]:
     }
 
 
-def _of_clients(z: RoundInstances, v: Vectors) -> dict[str, Array]:
-    """The other letters of Fed-Norm-SGDA+."""
-    y, old, best = z.y, z.snapshot, z.y + v.shared["yb"][:, 0, 0]
+def _of_clients(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The other letters of Fed-Norm-SGDA+, and the sizes of those that are differences."""
 
-    def at(points: Array) -> Array:
-        return np.broadcast_to(z.values(np.broadcast_to(_spread(old), (*points.shape[:4], old.shape[1])), points), shape)
+    def values(points: Array) -> Array:
+        """f_i at the snapshot and these y, (B, n, paths, steps)."""
+        points = z.y[:, None, None, None] + np.broadcast_to(points, v.local["Y"].shape)
+        return z.values(
+            np.broadcast_to(z.snapshot[:, None, None, None], (*points.shape[:4], z.snapshot.shape[1])), points
+        )
 
-    def _spread(p: Array) -> Array:
-        return np.broadcast_to(p[:, None, None, None], (len(z), z.w.shape[1], 1, 1, p.shape[1]))
-
-    shape = v.local["Y"].shape[:4]
-    local, start, top = at(_spread(y) + v.local["Y"]), at(_spread(y)), at(_spread(best))
-    g, ahead = v.shared["sx"] + v.shared["nx"], v.shared["yb"]
+    ahead, g = v.shared["yb"], v.shared["sx"] + v.shared["nx"]
+    local, start, top = (values(v.local[name]) for name in ("Y", "y0", "yb"))
     first = (ahead**2).sum(axis=-1)
-    lengths = {"y": (y**2).sum(axis=1)[:, None], "yb": (best**2).sum(axis=1)[:, None]}
-    return {
+    last = ((ahead - v.shared["y1"]) ** 2).sum(axis=-1)
+    radii = ((z.y**2).sum(axis=1), ((z.y + ahead[:, 0, 0]) ** 2).sum(axis=1))
+    of_values = v.bracket(np.abs(local) + np.abs(start) + np.abs(top))
+    letters = {
         restart.ABOVE.name: v.bracket(local - top),
         restart.BELOW.name: v.bracket(start - local),
         restart.FIRST.name: Vectors.mean(first),
-        restart.APPROACH.name: Vectors.mean(first - ((ahead - v.shared["y1"]) ** 2).sum(axis=-1)),
+        restart.APPROACH.name: Vectors.mean(first - last),
         moreau.GRADIENT.name: 4 * z.smoothness[:, None] ** 2 * (v.shared["xb"][:, 0] ** 2).sum(axis=-1),
         LENGTH.name: Vectors.mean(np.linalg.norm(g, axis=-1)),
-        LAG.name: np.linalg.norm(z.x - old, axis=1)[:, None],
-        "R": np.maximum(lengths["y"], lengths["yb"]),
+        LAG.name: np.linalg.norm(z.x - z.snapshot, axis=1)[:, None],
+        "R": np.maximum(*radii)[:, None],
     }
+    coordinates = (np.linalg.norm(z.y, axis=1)[:, None] + np.sqrt(Vectors.mean(first + last))) ** 2
+    return letters, {restart.APPROACH.name: coordinates, restart.ABOVE.name: of_values, restart.BELOW.name: of_values}
 
 
 def of_local_steps(z: RoundInstances) -> Measured:
-    """Every client's local models before its steps k = 1, ..., tau_i, and after the last, in both blocks, (B, 2 n steps)."""
+    """Every client's local models after k = 1, ..., tau_i steps, in both blocks, (B, 2 n steps)."""
     paths, a, steps = run_clients(z, stale=False), z.coefficients, z.coefficients.shape[3]
     rows: dict[str, list[Array]] = {}
-    for b, eta in (("x", z.etax), ("y", z.etay)):
+    for b, eta in (("x", z.steps["etax"]), ("y", z.steps["etay"])):
         G, xi = getattr(paths, f"G{b}"), getattr(paths, f"xi{b}")
         squares = (G**2).sum(axis=4).mean(axis=2)  # (B, n, steps)
         for k in range(1, steps + 1):
@@ -293,6 +300,8 @@ def relation_sides(claim: Claim, z: RoundInstances) -> Sides:
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(left.shape))
         return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)
-    moved = sum((np.minimum(s, 0) for s in summands), start=np.zeros(left.shape))  # negative summands change sides
+    moved = -sum((np.minimum(s, 0) for s in summands), start=np.zeros(left.shape))  # negative summands change sides
     terms = {name: np.maximum(s, 0) for name, s in zip(relation.terms, summands, strict=True)}
-    return Sides(left - moved, terms, covered, rounding, unmet, z.describe)
+    if not any(term.any() for term in terms.values()):  # and so does the left side where nothing else is positive
+        return Sides(moved, {"left side": -left}, covered, rounding, unmet, z.describe)
+    return Sides(left + moved, terms, covered, rounding, unmet, z.describe)

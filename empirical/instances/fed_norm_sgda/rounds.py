@@ -12,7 +12,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from empirical.instances.fed_norm_sgda.drawing import RoundInstances, lift
+from empirical.instances.fed_norm_sgda.problems import RoundInstances, lift
 
 Array = np.ndarray
 
@@ -50,7 +50,7 @@ def run_clients(z: RoundInstances, stale: bool) -> Paths:
     signs = every_path(z.coefficients.shape[3])
     start = tuple(v[:, None, None] for v in (z.x, z.y))
     directions = tuple(v[:, :, None] for v in (z.noise_x, z.noise_y))
-    eta = tuple(v[:, None, None, None] for v in (-z.etax, z.etay))
+    eta = tuple(v[:, None, None, None] for v in (-z.steps["etax"], z.steps["etay"]))
     snapshot = z.snapshot[:, None, None]
     moved: tuple[list[Array], list[Array]] = ([], [])
     exact: tuple[list[Array], list[Array]] = ([], [])
@@ -152,8 +152,8 @@ def vectors(z: RoundInstances, stale: bool) -> Vectors:
             shared[total + b] = np.einsum("bwnd,cn->bwcd", weighed * (n / P), samples)
             if mean == "h":
                 shared[f"H{b}"] = weighed.sum(axis=2)[:, :, None]
-    shared["x1"] = -lift(z.Gammax[:, None], shared["sx"]) * (shared["sx"] + shared["nx"])
-    shared["y1"] = lift(z.Gammay[:, None], shared["sy"]) * (shared["sy"] + shared["ny"])
+    shared["x1"] = -lift(z.steps["Gammax"][:, None], shared["sx"]) * (shared["sx"] + shared["nx"])
+    shared["y1"] = lift(z.steps["Gammay"][:, None], shared["sy"]) * (shared["sy"] + shared["ny"])
     there = x + shared["x1"]
     shared["Fy1"] = z.mean_gradients(there, np.broadcast_to(y, (*there.shape[:3], y.shape[3])))[1]
     one = np.ones((1, 1, 1))

@@ -8,7 +8,8 @@ import numpy as np
 
 from bounds.audit.claim import Claim
 from bounds.audit.steps import StepOf
-from empirical.instances.fed_norm_sgda.drawing import RoundInstances, Shape, draw_bounded, draw_coupled
+from empirical.instances.fed_norm_sgda.drawing import Shape, draw_bounded, draw_coupled
+from empirical.instances.fed_norm_sgda.problems import RoundInstances
 from empirical.instances.fed_norm_sgda.relations import kind_of, measured, reading, relation_sides
 from empirical.instances.sides import Trial
 
