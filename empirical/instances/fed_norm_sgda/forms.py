@@ -14,7 +14,7 @@ from bounds.compilation import compile_form
 from bounds.papers.fed_norm_sgda.notation import NOTATION
 from bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_ITS_STEPS
 from bounds.result import Form
-from empirical.instances.fed_norm_sgda.runs import QuadraticRuns, draw_quadratics
+from empirical.instances.fed_norm_sgda.runs import QuadraticRuns, draw_at_rest, draw_quadratics
 from empirical.instances.sides import Sides, Trial
 
 PAPER = "fed-norm-sgda"
@@ -142,6 +142,8 @@ def quadratics(cells: int, wide: bool, even: bool) -> tuple[QuadraticRuns, ...]:
         free = wide and cell % 4 < 2
         shape = dx, dy, tau, P
         found.append(draw_quadratics(rng, 40, shape, wide=wide, free=free, growing=growing, even=even))
+    if wide:
+        found += [draw_at_rest(rng, 40, (2 + cell % 7,) * (1 + cell % 2)) for cell in range(0, cells, 6)]
     return tuple(found)
 
 

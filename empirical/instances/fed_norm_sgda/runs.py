@@ -268,7 +268,9 @@ class QuadraticRuns(Workers):
     def spread(self) -> tuple[np.ndarray, np.ndarray]:
         """sigma_G and beta_G, each (B,)."""
         w, dx = self.weights[:, :, None], self.descent
-        squared = np.maximum(*((w * part**2).sum(axis=(1, 2)) for part in (self.slopes[:, :, :dx], self.slopes[:, :, dx:])))
+        squared = np.maximum(
+            *((w * part**2).sum(axis=(1, 2)) for part in (self.slopes[:, :, :dx], self.slopes[:, :, dx:]))
+        )
         growth = (self.weights * self.scales**2).sum(axis=1) / self.mean_scale**2
         return np.sqrt(squared), np.sqrt(np.maximum(growth, 1))
 
@@ -465,7 +467,7 @@ class QuadraticRuns(Workers):
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other problems, starts, noise, clients, rounds and steps; these stay within the caps."""
-        limit = 3.0 if self.wide else 1.0
+        limit = 10.0 if self.wide else 1.0
         shares = [np.minimum(stirred(share, rng), limit if k > 1 else 1.0) for k, share in enumerate(self.shares())]
         bend = shaken(self.bend, rng)
         single = np.ptp(self.scales, axis=1, keepdims=True) == 0
@@ -558,7 +560,7 @@ def draw_quadratics(
         **draw_workers(rng, B, tau, P, growing=growing, even=even),  # type: ignore[arg-type]
         bend=sizes(0.0, 0.1, 1.0, 1.0)[:, None, None] * (bend + bend.transpose(0, 2, 1)) / 2,
         coupling=sizes(0.0, 0.3, 1.0, 1.0)[:, None, None] * rng.normal(size=(B, dx, dy)),
-        concavity=10 ** rng.uniform(-2.5, 0.5, B),
+        concavity=10 ** rng.uniform(-3.5, 0.5, B),
         scales=scales,
         slopes=slopes,
         start=start,
@@ -571,5 +573,33 @@ def draw_quadratics(
     ).settled()
     shares = (sizes(1.0, 0.3, 1e-2), sizes(1.0, 1.0, 0.3), sizes(1.0, 0.3, 0.0), sizes(1.0, 0.3, 0.0))
     if wide:
-        shares = (sizes(1.0, 0.1, 1e-2, 1e-3), shares[1], sizes(1.0, 0.5, 0.1), sizes(1.0, 0.5, 0.1))
+        shares = (sizes(1.0, 0.1, 1e-2, 1e-3), shares[1], sizes(5.0, 1.0, 0.5, 0.1), sizes(5.0, 1.0, 0.5, 0.1))
     return z.at(*shares)
+
+
+def draw_at_rest(rng: np.random.Generator, B: int, tau: tuple[int, ...]) -> QuadraticRuns:
+    r"""One round from the saddle of $bxy-\frac\mu2y^2$: its envelope is as curved as it may be, up to $1+1/\kappa$.
+
+    The noise in y goes with that in x, and comes back to x through b in the next local steps.
+
+    Args:
+        rng: the source of randomness.
+        B: how many.
+        tau: local steps of every client; all take part.
+    """
+    z = draw_quadratics(rng, B, (1, 1, tau, len(tau)), wide=True)
+    coupling, ratio = rng.choice([-1.0, 1.0], B), rng.uniform(0.0, 0.7, B)
+    noise = np.zeros((B, 2, LEAST_NOISE))
+    noise[:, :, 0] = np.stack([np.ones(B), coupling * ratio], axis=1) * rng.choice([-1.0, 1.0], (B, 1))
+    still = replace(
+        z,
+        bend=0 * z.bend,
+        coupling=coupling[:, None, None],
+        concavity=10 ** -rng.uniform(1, 4, B),
+        scales=np.ones_like(z.scales),
+        slopes=0 * z.slopes,
+        start=0 * z.start,
+        noise=noise,
+    )
+    shares = (rng.choice(values, B) for values in ((1.0, 0.1, 0.01), (1.0, 0.3), (1.0, 0.5, 0.1), (5.0, 3.0, 1.0)))
+    return still.settled().at(*shares)
