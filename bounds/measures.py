@@ -47,6 +47,25 @@ class Measure:
     given: str = ""
     signed: bool = False
 
+    @property
+    def unsquared(self) -> str:
+        """What is squared on the left-hand side, in words; "" if nothing is.
+
+        Example:
+            >>> Measure("average", "rounds", "squared gradient norm of f", "", GRADIENT**2).unsquared
+            'gradient norm of f'
+        """
+        return self.of.removeprefix("squared ") if self.of.startswith("squared ") else ""
+
+    def in_the_norm(self, value: float) -> str:
+        """A value of the left-hand side as one of the norm, in words; "" if nothing is squared.
+
+        Example:
+            >>> Measure("average", "rounds", "squared gradient norm of f", "", GRADIENT**2).in_the_norm(0.01)
+            'gradient norm of f: 0.1'
+        """
+        return f"{self.unsquared}: {value**0.5:.6g}" if self.unsquared and value >= 0 else ""
+
     def averaged(self) -> Measure:
         """The same quantity averaged instead of minimised over the same index set."""
         return replace(self, aggregate="average", latex=self.latex.replace(r"\min_t", r"\operatorname{avg}_t"))

@@ -3,21 +3,22 @@ r"""How many rounds until a bound is below epsilon, what they cost, and the inve
 With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval
 arithmetic (`bounds.first_hit`), so nothing is assumed about monotonicity: step sizes may depend on T, and
 $T/\lfloor T/P\rfloor$ may jump. Where the step sizes are optimised anew for every T, the best value falls with T if
-every term does and no condition tightens; that is checked on the exponents, and then bisection is exact. Otherwise T
-is scanned.
+every term does and no condition tightens; that is checked on the exponents, and then bisection is exact. Where T must
+be a multiple of a whole number S that is optimised too, the smallest T is found for each S as a geometric program, and
+S is scanned. Otherwise T is scanned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
 import sympy as sp
 
 from bounds.checks import check_number
-from bounds.compilation import holds
+from bounds.compilation import ROUNDING, holds
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, Value, evaluate
 from bounds.expressions import parts, symbol_names
@@ -26,8 +27,10 @@ from bounds.geometric import NotGeometric, at_most, sum_of_products
 from bounds.intervals import CannotEnclose, fixed_value
 from bounds.optimise import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, optimise
 from bounds.partial import Partial, leave_free, quantity_named
-from bounds.result import Form, Result
+from bounds.result import Condition, Form, Result, Term
+from bounds.step_sizes import Point, Problem
 from bounds.symbols import Quantity
+from bounds.whole_numbers import divided, refined
 
 DENSE, RATIO = 64, 1.02  # where T must be scanned: every one up to DENSE, then in steps of this ratio
 
@@ -320,6 +323,13 @@ def _rounds_optimised(
             return answer.infimum < epsilon
         return isinstance(answer, Minimum) and bool(holds(np.asarray(answer.value), "<=", np.asarray(epsilon)))
 
+    if period := next((S for T, S in _divisions(form) if counter.name == T and S in names), None):
+        try:
+            return _rounds_in_blocks(
+                result, form, (counter, period), epsilon, constants, names, within, best, dimension
+            )
+        except NotGeometric:
+            pass
     given = [quantity_named(result, form, name).name for name in functions]
     falls = _falls_with(result, form, counter, constants, [*names, *given])
     last = best(float(LARGEST_COUNT))
@@ -340,6 +350,51 @@ def _rounds_optimised(
         method += f"; the infimum is not attained ({answer.direction})"
     evaluation = answer.evaluation if isinstance(answer, Minimum) else None
     return Reached(int(count), epsilon, cost(result, known, int(count), dimension), evaluation, at, falls, method)
+
+
+def _divisions(form: Form) -> list[tuple[str, str]]:
+    """The letters (T, S) of every condition that S divides T."""
+    return [pair for c in form.conditions if (pair := divided(c)) is not None]
+
+
+def _rounds_in_blocks(
+    result: Result,
+    form: Form,
+    letters: tuple[Quantity, str],
+    epsilon: float,
+    constants: Mapping[str, Value],
+    names: Sequence[str],
+    within: Ranges,
+    best: Callable[[float], Answer],
+    dimension: int | None,
+) -> Reached | Never:
+    """Where the rounds T must be a multiple of S, which is chosen too: for each S the least T, rounded up."""
+    counter, period = letters
+    target = Condition(form.bound, "<=", sp.Float(epsilon), "the target")
+    kept = tuple(c for c in form.conditions if divided(c) is None)
+    least = replace(form, terms=(Term("rounds", counter.symbol),), conditions=(*kept, target))
+    inverse = replace(result, forms=(least,), default=form.name)
+    others = [quantity_named(result, form, name) for name in names if name != period]
+    ranges = {quantity_named(result, form, n).name: ends for n, ends in within.items()}
+
+    def multiple(S: int) -> float:
+        """The smallest multiple of S that reaches epsilon; inf if there is none."""
+        known = {**constants, period: S}
+        found = Problem(inverse, least, known, ranges, {}, tuple(others)).relaxed(counter)
+        return S * float(np.ceil(found.at[counter.name] / S * (1 - ROUNDING))) if isinstance(found, Point) else np.inf
+
+    low, high = ranges.pop(period, (1, LARGEST_COUNT))
+    S, count = refined(range(int(np.ceil(low)), int(high) + 1), multiple)
+    if not count < LARGEST_COUNT:
+        return _never_optimised(counter, epsilon, best(float(LARGEST_COUNT)))
+    known = {**constants, period: S, counter.name: count}
+    answer = optimise(result, known, [q.name for q in others], within=ranges, form=form.name)
+    if not isinstance(answer, Minimum):
+        return _never_optimised(counter, epsilon, answer)
+    at = {name: {period: float(S), **answer.at}[name] for name in names}
+    method = f"{period} scanned, refined around its best; for each the least multiple, a geometric program"
+    spent = cost(result, {**known, **at}, int(count), dimension)
+    return Reached(int(count), epsilon, spent, answer.evaluation, at, False, method)
 
 
 def _never_optimised(counter: Quantity, epsilon: float, last: Answer) -> Never:

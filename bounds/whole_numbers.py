@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import sympy as sp
 
 from bounds.evaluation import evaluate
 from bounds.geometric import NotGeometric
 from bounds.optimum import Answer, Infeasible, Minimum, NotAttained
-from bounds.step_sizes import Point, Problem, Ranges, range_advice
+from bounds.result import Condition
+from bounds.step_sizes import Point, Problem, range_advice
 from bounds.symbols import Quantity
 
 MOST = 10**6  # where the scan of a whole number stops that has no upper end
@@ -21,39 +23,41 @@ COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, without
 def scan(problem: Problem, whole: Sequence[Quantity]) -> Answer:
     """Whole numbers: next to the real minimiser where one of them is all there is and the problem is convex; else all
     of them, or a geometric grid that is refined around its best point."""
-    if len(whole) == 1 and not problem.rules:
+    able = [_candidates(q, problem) for q in whole]
+    if empty := [q.name for q, numbers in zip(whole, able, strict=True) if not numbers]:
+        return Infeasible(f"no {empty[0]} in its range meets the condition that it divides another number")
+    if len(whole) == 1 and not problem.rules and isinstance(able[0], range):
         try:
             return _neighbours(problem, whole[0])
         except NotGeometric:
             pass
     budget = COMPLETE_INNER if problem.reals else COMPLETE
-    ends = [_whole_ends(q, problem.ranges) for q in whole]
-    grids = [_grid(low, high, max(4, round(budget ** (1 / len(whole))))) for low, high in ends]
-    complete = all(len(grid) == high - low + 1 for grid, (low, high) in zip(grids, ends, strict=True))
+    grids = [_grid(numbers, max(4, round(budget ** (1 / len(whole))))) for numbers in able]
+    complete = all(len(grid) == len(numbers) for grid, numbers in zip(grids, able, strict=True))
     names = [q.name for q in whole]
     first = best = _best(problem, names, grids)
-    while best is not None and not all(_gapless(grid) for grid in grids):
+    while best is not None and not all(_gapless(grid, numbers) for grid, numbers in zip(grids, able, strict=True)):
         around = []
-        for name, grid in zip(names, grids, strict=True):
+        for name, grid, numbers in zip(names, grids, able, strict=True):
             place = grid.index(int(best[1][name]))
             low, high = grid[max(0, place - 1)], grid[min(len(grid) - 1, place + 1)]
-            around.append(_grid(low, high, 16, even=True))
+            around.append(_grid(numbers[numbers.index(low) : numbers.index(high) + 1], 16, even=True))
         grids, closer = around, _best(problem, names, around)
         best = closer if closer is not None and closer[0] <= best[0] else best
         grids = [sorted({*grid, int(best[1][name])}) for name, grid in zip(names, grids, strict=True)]
     if first is None or best is None:
         return problem.minimise({name: float(grid[0]) for name, grid in zip(names, grids, strict=True)})
     answer = problem.minimise(best[1])
-    for q, (_, high) in zip(whole, ends, strict=True):
-        if best[1][q.name] == high == MOST and q.name not in problem.ranges:
+    for q, numbers in zip(whole, able, strict=True):
+        if best[1][q.name] == MOST and q.name not in problem.ranges and isinstance(numbers, range):
             return NotAttained(best[0], f"{q.name} -> infinity (scanned up to {MOST})", {}, range_advice(q, 1))
     if isinstance(answer, Minimum):
         how = "all tried" if complete else "geometric grid, refined around its best"
         method = f"{', '.join(names)}: {how}" + (f"; {answer.method}" if problem.reals else "")
         at_ends = tuple(
-            f"{q.name} {'>=' if value == low else '<='} {value:g}"
-            for q, (low, high) in zip(whole, ends, strict=True)
-            if (value := best[1][q.name]) in (low, high)
+            f"{q.name} {'>=' if value == numbers[0] else '<='} {value:g}"
+            for q, numbers in zip(whole, able, strict=True)
+            if (value := best[1][q.name]) in (numbers[0], numbers[-1])
         )
         return Minimum(answer.value, answer.at, answer.active + at_ends, answer.evaluation, method, answer.note)
     return answer
@@ -81,21 +85,50 @@ def _neighbours(problem: Problem, whole: Quantity) -> Answer:
     return replace(best, active=best.active + at_ends, method=method)
 
 
-def _whole_ends(quantity: Quantity, ranges: Ranges) -> tuple[int, int]:
-    low, high = ranges.get(quantity.name, (quantity.domain.low, quantity.domain.high))
-    return int(np.ceil(low)), int(min(high, MOST if quantity.name not in ranges else 2**53))
+def refined(numbers: range, value: Callable[[int], float]) -> tuple[int, float]:
+    """The best of a geometric grid of whole numbers that closes in around its best point, and its value."""
+    grid = _grid(numbers, COMPLETE_INNER)
+    found = {number: value(number) for number in grid}
+    while True:
+        best = min(found, key=lambda number: (found[number], number))
+        place, tried = grid.index(best), len(found)
+        low, high = grid[max(0, place - 1)], grid[min(len(grid) - 1, place + 1)]
+        grid = sorted({*_grid(range(low, high + 1), 16, even=True), best})
+        found |= {number: value(number) for number in grid if number not in found}
+        if len(found) == tried:
+            return best, found[best]
 
 
-def _grid(low: int, high: int, size: int, even: bool = False) -> list[int]:
-    """All whole numbers from low to high if they are few, else a grid with both ends."""
-    if high - low + 1 <= size:
-        return list(range(low, high + 1))
-    spaced = np.linspace(low, high, size) if even else low - 1 + np.geomspace(1, high - low + 1, size)
-    return sorted({low, high, *np.round(spaced).astype(int).tolist()})
+def divided(condition: Condition) -> tuple[str, str] | None:
+    """The letters (T, S) of a condition T/S == floor(T/S): S divides T; None for another condition."""
+    T, S = sp.fraction(condition.left)
+    if condition.op == "==" and condition.right == sp.floor(condition.left) and T.is_Symbol and S.is_Symbol:
+        return T.name, S.name
+    return None
 
 
-def _gapless(grid: Sequence[int]) -> bool:
-    return grid[-1] - grid[0] + 1 == len(grid)
+def _candidates(quantity: Quantity, problem: Problem) -> Sequence[int]:
+    """The whole numbers to scan: those in its range, or the divisors of a given number that it must divide."""
+    low, high = problem.ranges.get(quantity.name, (quantity.domain.low, quantity.domain.high))
+    given = {q.name: v for n, v in problem.constants.items() if (q := problem.result.notation.resolve(n)) is not None}
+    for T, S in filter(None, map(divided, problem.form.conditions)):
+        if quantity.name == S and T in given:
+            whole = int(np.asarray(getattr(given[T], "value", given[T])))
+            return [d for d in sp.divisors(whole) if low <= d <= high]
+    return range(int(np.ceil(low)), int(min(high, MOST if quantity.name not in problem.ranges else 2**53)) + 1)
+
+
+def _grid(numbers: Sequence[int], size: int, even: bool = False) -> list[int]:
+    """All of these numbers if they are few, else a grid of them with both ends; divisors lie far apart already."""
+    if len(numbers) <= size:
+        return list(numbers)
+    even = even or not isinstance(numbers, range)
+    spaced = np.linspace(1, len(numbers), size) if even else np.geomspace(1, len(numbers), size)
+    return [numbers[place] for place in sorted({0, len(numbers) - 1, *(np.round(spaced).astype(int) - 1).tolist()})]
+
+
+def _gapless(grid: Sequence[int], numbers: Sequence[int]) -> bool:
+    return numbers.index(grid[-1]) - numbers.index(grid[0]) + 1 == len(grid)
 
 
 def _best(

@@ -54,8 +54,12 @@ def optimize(
     if as_json:
         emit("optimize", {"key": key, "form": result.form(form).name, **answer.to_dict()})
     elif isinstance(answer, Minimum):
-        click.echo(f"{key} [{result.form(form).name}]")
+        chosen = result.form(form)
+        norm = (chosen.measure or result.measure).in_the_norm(answer.value)
+        click.echo(f"{key} [{chosen.name}]")
         click.echo(f"  <= {number(answer.value)} at " + ", ".join(f"{n} = {number(v)}" for n, v in answer.at.items()))
+        if norm:
+            click.echo(f"  {norm}")
         click.echo(f"  active: {'; '.join(answer.active) or 'nothing'}")
         click.echo(f"  largest term: {answer.evaluation.dominant}   ({answer.method})")
         if answer.note:

@@ -27,7 +27,7 @@ from bounds.rounds import rounds as count_rounds
 @key_argument
 @click.option("--epsilon", required=True, metavar="E", help="The target for the measure (a squared norm).")
 @click.option("--solve", metavar="NAME", help="Give the rounds; find the largest NAME that still reaches epsilon.")
-@click.option("--optimize", "over", metavar="NAMES", default="", help="Constants chosen anew for every T.")
+@click.option("--optimize", "--over", "over", metavar="NAMES", default="", help="Constants chosen anew for every T.")
 @click.option("--dimension", type=click.IntRange(1), metavar="D", help="Of the model, to count the bits sent.")
 @within_option
 @form_option
@@ -73,7 +73,9 @@ def rounds(
     if as_json:
         emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict()})
         return
-    click.echo(f"{key} [{result.form(form).name}], epsilon = {number(answer.epsilon)}")
+    chosen = result.form(form)
+    norm = (chosen.measure or result.measure).in_the_norm(answer.epsilon)
+    click.echo(f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else ""))
     if isinstance(answer, Never):
         click.echo(f"  never: {answer.why}")
     elif isinstance(answer, Largest):

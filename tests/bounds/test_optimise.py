@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sympy import divisors
 
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
@@ -288,3 +289,29 @@ def test_step_sizes_are_best_where_some_constants_are_vectors_over_clients():
     best = min(float(e.value) for e in grid.values() if e.valid)
     assert answer.value <= best * (1 + 1e-9)
     assert "eta <= 20" in answer.active and answer.at["eta"] == 20
+
+
+# --- A whole number that must divide another ----------------------------------------------------------------------
+
+SNAPSHOTS = dict(
+    Lf=4, sigmaL=0.5, betaL=0.1, sigmaG=1, betaG=1.2, P=2, tau=(2, 3, 4), w=(0.5, 0.25, 0.25), Deltabar=1, rho=0,
+    Gx=2, R=4, etax=1e-6, etay=1e-6,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("T", [360, 30030, 10007])
+def test_a_period_is_sought_among_the_divisors_of_the_rounds(T: int):
+    theorem = load("fed-norm-sgda/theorem-4")
+    found = optimise(theorem, {**SNAPSHOTS, "T": T}, ("Gammax", "Gammay", "S"))
+    each = {S: optimise(theorem, {**SNAPSHOTS, "T": T, "S": S}, ("Gammax", "Gammay")) for S in divisors(T)}
+    best = min(each, key=lambda S: each[S].value if isinstance(each[S], Minimum) else np.inf)
+    assert isinstance(found, Minimum) and found.at["S"] == best and found.value == pytest.approx(each[best].value)
+    within = optimise(theorem, {**SNAPSHOTS, "rounds": T}, ("Gammax", "Gammay", "S"), within={"S": (1, best - 1)})
+    assert isinstance(within, Minimum) and within.value > found.value and T % within.at["S"] == 0
+
+
+def test_no_divisor_in_the_range_of_a_period_is_said():
+    found = optimise(
+        load("fed-norm-sgda/theorem-4"), {**SNAPSHOTS, "T": 10007}, ("Gammax", "S", "Gammay"), within={"S": (2, 99)}
+    )
+    assert isinstance(found, Infeasible) and "no S in its range" in found.why

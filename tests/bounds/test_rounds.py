@@ -9,7 +9,7 @@ import sympy as sp
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.measures import LEAST_GRADIENT
-from bounds.optimise import optimise
+from bounds.optimise import Minimum, optimise
 from bounds.papers.arbitrary_participation.notation import NOTATION
 from bounds.registry import load
 from bounds.result import Condition, Form, Result, Source, Term
@@ -275,3 +275,20 @@ def test_weights_that_are_known_only_by_value_are_scanned():
     assert isinstance(answer, Reached) and answer.rounds == scan(averaged, dict(FEDAU, K=20), None, 700, 50)
     with pytest.raises(FedboundsError, match="only known by value"):
         rounds(averaged, 700, dict(FEDAU, T=100), solve="K")
+
+
+def test_rounds_in_whole_blocks_are_the_fewest():
+    theorem = load("fed-norm-sgda/theorem-4")
+    known = dict(
+        Lf=4, sigmaL=0.5, betaL=0.1, sigmaG=1, betaG=1.2, P=2, tau=(2, 3, 4), w=(0.5, 0.25, 0.25), Deltabar=1, rho=0,
+        Gx=2, R=4, etax=1e-6, etay=1e-6,
+    )  # fmt: skip
+    free = ("Gammax", "Gammay", "S")
+    found = rounds(theorem, 7000, known, optimize_over=free)
+    assert isinstance(found, Reached) and found.rounds > 10 and found.rounds % found.at["S"] == 0
+    assert found.evaluation is not None and found.evaluation.valid and found.evaluation.value <= 7000
+    for T in range(1, found.rounds):
+        fewer = optimise(theorem, {**known, "T": T}, free)
+        assert isinstance(fewer, Minimum) and fewer.value > 7000
+    narrow = rounds(theorem, 1e4, known, optimize_over=free, within={"S": (1, 2)})
+    assert isinstance(narrow, Never) and "ascent from the snapshot" in narrow.why
