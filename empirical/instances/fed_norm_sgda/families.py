@@ -145,7 +145,7 @@ class BoundedInstances(RoundInstances):
         )
         room = 0.95 * moved.height * moved.mean_scale
         lean = np.maximum(np.abs(moved.mean_slopes[1]).max(axis=1), 1e-300)
-        return replace(moved, slope_y=moved.slope_y * np.minimum(1, room / lean)[:, None, None])
+        return replace(moved, slope_y=moved.slope_y * (np.minimum(lean, room) / lean)[:, None, None])
 
     def _pieces(self, x: Array, y: Array) -> tuple[Array, ...]:
         """rho, q, s, whether concave, and u, for points."""

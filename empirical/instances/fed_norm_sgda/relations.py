@@ -30,6 +30,11 @@ ALWAYS = frozenset({
 })  # fmt: skip
 
 
+def before_clients(name: str, value: Array) -> Array:
+    """Letters of clients have these last; all others get an axis of length 1 for them."""
+    return value if name in OF_CLIENTS else value[..., None]
+
+
 @dataclass(frozen=True, eq=False)
 class Measured:
     """Numbers for the symbols of one kind of proof, on one population.
@@ -48,6 +53,7 @@ class Measured:
     sizes: dict[str, Array]
     floor: Callable[[str], Array | float]
     _known: dict[str, Array] = field(default_factory=dict)
+    _held: dict[tuple[Condition, ...], Array] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
         """Whether the symbol has a value."""
@@ -60,6 +66,13 @@ class Measured:
         if name not in self._known:
             self._known[name] = self.product(*_pair(name))
         return self._known[name]
+
+    def within(self, conditions: tuple[Condition, ...]) -> Array:
+        """Whether the conditions hold, (B, 1)."""
+        if conditions not in self._held:
+            letters = {name: before_clients(name, value) for name, value in self.letters.items()}
+            self._held[conditions] = within(conditions, letters)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
+        return self._held[conditions]
 
     def size(self, name: str) -> Array:
         """At most how large what a symbol is summed from is: for products the lengths of the vectors multiplied."""
@@ -249,18 +262,7 @@ def reading(subject: StepOf) -> Readable:
     return readable(subject.step.conclusion, _basis(tuple(subject.proof.setting.atoms)))
 
 
-@lru_cache(maxsize=256)
-def _constants(z: RoundInstances) -> dict[str, Array]:
-    return {name: before_clients(name, value) for name, value in z.constants.items()}
-
-
-@lru_cache(maxsize=4096)
-def _within(conditions: tuple[Condition, ...], z: RoundInstances) -> Array:
-    known = _constants(z)
-    return within(conditions, known)[..., 0] if conditions else np.ones((1, 1), dtype=bool)
-
-
-def covers(claim: Claim, subject: StepOf, z: RoundInstances) -> tuple[Array, str]:
+def covers(claim: Claim, subject: StepOf, z: RoundInstances, numbers: Measured) -> tuple[Array, str]:
     """Where what a step and its premises assume holds, (B, 1), and what no instance is known to meet."""
     assumptions, conditions = hypotheses(subject, PROOFS)
     met = dict.fromkeys(ALWAYS, True) | z.met()
@@ -269,12 +271,7 @@ def covers(claim: Claim, subject: StepOf, z: RoundInstances) -> tuple[Array, str
     for name in names:
         held = held & np.reshape(met.get(name, False), (-1, 1))
     unknown = sorted(names - set(met))
-    return held & _within(conditions, z), f"not met here: {', '.join(unknown)}" if unknown else ""
-
-
-def before_clients(name: str, value: Array) -> Array:
-    """Letters of clients have these last; all others get an axis of length 1 for them."""
-    return value if name in OF_CLIENTS else value[..., None]
+    return held & numbers.within(conditions), f"not met here: {', '.join(unknown)}" if unknown else ""
 
 
 def evaluated(relation: Readable, number: Callable[[str], Array], instances: int) -> list[Array]:
@@ -286,17 +283,32 @@ def evaluated(relation: Readable, number: Callable[[str], Array], instances: int
 
 
 def relation_sides(claim: Claim, z: RoundInstances) -> Sides:
+    """A step's relation on instances that other steps are tried on too."""
+    return sides_of(claim, z, measured(z, _kind(claim)))
+
+
+def fresh_sides(claim: Claim, z: RoundInstances) -> Sides:
+    """The same on instances that are soon forgotten."""
+    return sides_of(claim, z, KINDS[_kind(claim)](z))
+
+
+def _kind(claim: Claim) -> str:
+    assert isinstance(claim.subject, StepOf)
+    kind = kind_of(claim.subject)
+    assert kind is not None
+    return kind
+
+
+def sides_of(claim: Claim, z: RoundInstances, numbers: Measured) -> Sides:
     """A step's relation, exactly."""
     subject = claim.subject
     assert isinstance(subject, StepOf)
-    kind, relation = kind_of(subject), reading(subject)
-    assert kind is not None
-    numbers = measured(z, kind)
+    relation = reading(subject)
     if missing := {name for name in relation.names if not numbers.has(name)}:
         return not_measured(missing, len(z))
     left, _, *summands = evaluated(relation, numbers.value, len(z))
     rounding = CANCELLED * sum(np.abs(part) for part in evaluated(relation, numbers.size, len(z))[1:])
-    covered, unmet = covers(claim, subject, z)
+    covered, unmet = covers(claim, subject, z, numbers)
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(left.shape))
         return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)

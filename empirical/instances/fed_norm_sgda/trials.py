@@ -2,19 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from math import comb
 
 import numpy as np
 
 from bounds.audit.claim import Claim
 from bounds.audit.steps import StepOf
+from bounds.papers.fed_norm_sgda.proof import PROOFS
 from empirical.instances.fed_norm_sgda.drawing import Shape, draw_bounded, draw_coupled
 from empirical.instances.fed_norm_sgda.problems import RoundInstances
-from empirical.instances.fed_norm_sgda.relations import kind_of, measured, reading, relation_sides
+from empirical.instances.fed_norm_sgda.relations import fresh_sides, kind_of, measured, reading, relation_sides
 from empirical.instances.sides import Trial
 
 PAPER = "fed-norm-sgda"
-OUTCOMES = 700  # of one round, at most
+OUTCOMES = 1600  # of one round, at most
+
+# --- populations -------------------------------------------------------------------------------------------------
+
+Draw = Callable[[np.random.Generator, int, Shape], RoundInstances]
+ALONE, TWO = Shape(1, 1, 3, 1, 1), Shape(2, 1, 2, 1, 1)
+# steps that the adversary climbs from random instances of one shape; where it ends, all steps are tried
+GOALS: tuple[tuple[str, Draw, Shape], ...] = (
+    ("lemma-b.2/(37)-printed", draw_coupled, ALONE),
+    ("lemma-b.4/25x-printed", draw_coupled, ALONE),
+    ("lemma-b.4/25y-printed", draw_coupled, ALONE),
+    ("lemma-b.4/B.4-printed", draw_coupled, ALONE),
+    ("lemma-b.3/15-printed", draw_coupled, ALONE),
+    ("lemma-b.3/15", draw_coupled, ALONE),
+    ("lemma-b.5/43-sharp", draw_coupled, ALONE),
+    ("lemma-b.5-printed/43", draw_coupled, TWO),
+    ("lemma-b.7/Lemma B.7", draw_coupled, TWO),
+    ("theorem-1/41-sharp", draw_coupled, TWO),
+)
+SNAPSHOT_GOALS: tuple[tuple[str, Draw, Shape], ...] = (
+    ("lemma-c.2/(37)-printed", draw_coupled, ALONE),
+    ("lemma-c.2/63-printed", draw_bounded, ALONE),
+    ("lemma-c.2/67x-printed", draw_bounded, ALONE),
+    ("lemma-c.2/C.2-sharp-printed", draw_bounded, ALONE),
+    ("lemma-c.1/64", draw_coupled, ALONE),
+    ("lemma-c.1/C.1", draw_bounded, ALONE),
+    ("theorem-4/49-round", draw_bounded, ALONE),
+)
 
 
 def draw_shape(rng: np.random.Generator) -> Shape:
@@ -22,19 +52,41 @@ def draw_shape(rng: np.random.Generator) -> Shape:
     while True:
         n, T = int(rng.integers(1, 5)), int(rng.integers(1, 4))
         P = int(rng.integers(1, n + 1))
-        d = int(rng.integers(1, 3))
-        if 2 ** (n * T) * n <= OUTCOMES:
-            return Shape(n, P, T, d, int(rng.integers(1, 3)))
+        if 2 ** (n * T) * comb(n, P) <= OUTCOMES:
+            return Shape(n, P, T, int(rng.integers(1, 3)), int(rng.integers(1, 3)))
+
+
+def climbed(claim: Claim, z: RoundInstances, generations: int, rng: np.random.Generator) -> RoundInstances:
+    """Each instance moved to neighbours whose left side is a larger part of the right."""
+
+    def score(y: RoundInstances) -> np.ndarray:
+        with np.errstate(all="ignore"):
+            return fresh_sides(claim, y).ratios().max(axis=1)
+
+    best = score(z)
+    for _ in range(generations):
+        there = z.neighbour(rng)
+        found = score(there)
+        z, best = z.replaced_where(found > best, there), np.maximum(best, found)
+    return z
 
 
 @lru_cache(maxsize=8)
 def pool(cells: int, snapshot: bool) -> tuple[RoundInstances, ...]:
-    """Instances that are strongly concave in y, and for Fed-Norm-SGDA+ others; remembered for all steps."""
+    """Random instances and where the adversary ends; remembered, as every step is tried on them.
+
+    Args:
+        cells: how many populations, and half the generations of the adversary.
+        snapshot: whether also of Fed-Norm-SGDA+, whose functions need not be strongly concave.
+    """
     rng = np.random.default_rng(131)
     found: list[RoundInstances] = [draw_coupled(rng, 40, draw_shape(rng)) for _ in range(cells // 2)]
     if snapshot:
         shapes = (draw_shape(rng) for _ in range(cells // 2))
         found += [draw_bounded(rng, 40, shape._replace(in_y=shape.in_x)) for shape in shapes]
+    claims = {claim.id.removeprefix(f"{PAPER}/"): claim for proof in PROOFS for claim in proof.claims()}
+    for name, draw, shape in SNAPSHOT_GOALS if snapshot else GOALS:
+        found.append(climbed(claims[name], draw(rng, 40, shape), 2 * cells, rng))
     return tuple(found)
 
 
