@@ -102,9 +102,9 @@ def refined(numbers: range, value: Callable[[int], float]) -> tuple[int, float]:
 def divided(condition: Condition) -> tuple[str, str] | None:
     """The letters (T, S) of a condition T/S == floor(T/S): S divides T; None for another condition."""
     T, S = sp.fraction(condition.left)
-    if condition.op == "==" and condition.right == sp.floor(condition.left) and T.is_Symbol and S.is_Symbol:
-        return T.name, S.name
-    return None
+    if not isinstance(T, sp.Symbol) or not isinstance(S, sp.Symbol) or condition.op != "==":
+        return None
+    return (T.name, S.name) if condition.right == sp.floor(condition.left) else None
 
 
 def _candidates(quantity: Quantity, problem: Problem) -> Sequence[int]:

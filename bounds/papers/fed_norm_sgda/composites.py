@@ -151,6 +151,7 @@ DERIVED = (
     Derived("taubar", ("tau",), MeanOverClients(tau), "its definition"),
     Derived("chi2", ("p", "w"), weight_mismatch, "its definition"),
 )
+WITHOUT_CURVATURE = tuple(rule for rule in DERIVED if rule not in CURVATURES)  # where f_i need not be strongly concave
 
 SIMPLEX = Condition(SumOverClients(w), "==", Integer(1), "the weights are on the simplex")
 SAMPLED = Condition(P, "<=", n, "P of n clients are drawn without replacement", P)

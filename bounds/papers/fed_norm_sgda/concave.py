@@ -20,12 +20,12 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     ONE_POINT_USED,
 )
 from bounds.papers.fed_norm_sgda.composites import (
-    DERIVED,
     LEGAL,
     S_1,
     SAMPLED,
     SIMPLEX,
     WHOLE_BLOCKS,
+    WITHOUT_CURVATURE,
     K,
     Q,
     W,
@@ -149,7 +149,7 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             printed,
             order_only=True,
             hides="one numerical constant for each term",
-            derived=DERIVED,
+            derived=WITHOUT_CURVATURE,
             note="eq. (48) as printed; every hidden constant is 1, and S need not divide T",
         ),
         Form(
@@ -157,7 +157,7 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             concave_terms(*map(Integer, (8, 8, 32, 72, 18, 104, 2))),
             (*LEGAL, *ascent_conditions(Integer(1)), recursion_cap(Integer(1)), WHOLE_BLOCKS),
             used,
-            derived=DERIVED,
+            derived=WITHOUT_CURVATURE,
             refuted_by=CROSS_TERM,
             note="the paper's chain with its constants, 72 = 18 * 4 and 104 = 32 + 18 * 4; (63) and (65) drop the "
             "product of noise and later gradients",
@@ -167,7 +167,7 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             concave_terms(Integer(8), 8 * nu, 16 * sqrt(nu), Integer(72), 18 * nu, 82 * nu, Integer(2)),
             (*LEGAL, *ascent_conditions(nu), recursion_cap(nu), WHOLE_BLOCKS),
             used,
-            derived=DERIVED,
+            derived=WITHOUT_CURVATURE,
             note="noise and drift separated at the price nu = 2; the snapshot lags (S - 1)/2 rounds on average, and "
             "82 = 32 + 18 * 11/4 rounded up",
         ),
@@ -176,7 +176,7 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             concave_terms(Integer(8), 8 * nu, 16 * sqrt(nu), 72 / KEPT, 18 * nu / KEPT, TIGHT_DRIFT * nu, Integer(2)),
             (*LEGAL, *ascent_conditions(nu), recursion_cap(nu), WHOLE_BLOCKS),
             used,
-            derived=DERIVED,
+            derived=WITHOUT_CURVATURE,
             note="the same chain, the gap at the snapshot keeping 69/64 of its factor",
         ),
         Form(
@@ -186,7 +186,7 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             ),
             (*LEGAL, *ascent_conditions(nu), recursion_cap(nu)),
             used,
-            derived=DERIVED,
+            derived=WITHOUT_CURVATURE,
             note="where S need not divide T: the last block, which may be shorter, costs one more restart",
         ),
     )
@@ -304,7 +304,7 @@ THEOREM_2 = Result(
             order_only=True,
             hides="a factor for each term, with R, G_x, sigma_L and sigma_G",
             prescribes=PRINTED_STEPS,
-            derived=DERIVED,
+            derived=WITHOUT_CURVATURE,
             note="eq. (7) as printed, with L_f times the gap for the unit; the cap on the step in y, which it leaves "
             "out, is the condition here",
         ),
@@ -320,7 +320,7 @@ THEOREM_2 = Result(
             LEGAL,
             CONCAVE_USED,
             prescribes=ADMISSIBLE_STEPS,
-            derived=DERIVED,
+            derived=WITHOUT_CURVATURE,
             note="the certified Theorem 4 at admissible steps, each term at its own step in x; the last block of S "
             "rounds may be shorter, which costs at most one more restart; without a gap the steps vanish",
         ),

@@ -20,7 +20,22 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     STRONGLY_CONCAVE,
     USED,
 )
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LEGAL, S_2, SIMPLEX, K, Q, W, Z, a_m, c, d, r
+from bounds.papers.fed_norm_sgda.composites import (
+    CURVATURE,
+    DERIVED,
+    LEGAL,
+    S_2,
+    SIMPLEX,
+    WITHOUT_CURVATURE,
+    K,
+    Q,
+    W,
+    Z,
+    a_m,
+    c,
+    d,
+    r,
+)
 from bounds.papers.fed_norm_sgda.concave import NOISE
 from bounds.papers.fed_norm_sgda.notation import NOTATION
 from bounds.papers.fed_norm_sgda.results import (
@@ -90,7 +105,7 @@ def lemma(
         notation=NOTATION,
         default=forms[-1].name,
         statement=statement,
-        forms=tuple(replace(form, derived=DERIVED) for form in forms),
+        forms=tuple(replace(form, derived=DERIVED if kappa in form.symbols else WITHOUT_CURVATURE) for form in forms),
     )
 
 
