@@ -11,9 +11,21 @@ import numpy as np
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.compilation import compile_form
+from bounds.papers.fed_norm_sgda.concave import ADMISSIBLE_STEPS
 from bounds.papers.fed_norm_sgda.notation import NOTATION
 from bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_ITS_STEPS
 from bounds.result import Form
+from empirical.instances.fed_norm_sgda.points import (
+    BoundedRuns,
+    Facts,
+    MeantRuns,
+    TwoEnvelopes,
+    affordable,
+    draw_bounded,
+    draw_envelopes,
+    draw_facts,
+    draw_meant,
+)
 from empirical.instances.fed_norm_sgda.runs import QuadraticRuns, draw_at_rest, draw_quadratics
 from empirical.instances.sides import Sides, Trial
 
@@ -21,6 +33,7 @@ PAPER = "fed-norm-sgda"
 VECTORS = frozenset({"w", "p", "tau", "a1", "a2", "alast", "amax", "squares"})
 CANCELLED = 1e-12  # error of a left side relative to the sizes of its summands
 LONGEST = 1e12  # rounds
+FIELDS = {"gammax": "Gammax", "gammay": "Gammay", "S": "period"}  # of the instances
 Values = dict[str, np.ndarray]
 
 # What holds by construction: noise is drawn anew in every local step, clients in every round.
@@ -47,10 +60,43 @@ class Measured(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What a form asks of an instance besides its left side: its name, and whether sigma_L is of the whole gradient."""
+    """What a form asks of an instance.
+
+    Attributes:
+        form: its name.
+        whole: whether sigma_L is of the gradient as a whole.
+        maximiser: whether R bounds the maximisers too.
+        radius: whether R is given before the run, because the steps depend on it.
+    """
 
     form: str
-    whole: bool
+    whole: bool = False
+    maximiser: bool = True
+    radius: bool = False
+
+
+# --- steps that a form sets ----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def prescribing(names: tuple[str, ...], expressions: tuple[Any, ...]) -> Form:
+    """A form that sets steps and nothing else."""
+    return Form("explicit", (), (), prescribes=dict(zip(names, expressions, strict=True)))
+
+
+def at_steps(z: Any, steps: Mapping[str, Any], asked: Asked) -> tuple[Any, np.ndarray]:
+    """The instances at these steps, and where they are positive and a period among them is a whole number."""
+    form, found = prescribing(tuple(steps), tuple(steps.values())), {}
+    legal = np.ones(len(z), dtype=bool)
+    for name, value in zip(steps, compile_form(form, VECTORS).parts(z.letters(asked.whole)).prescribed, strict=True):
+        here = np.broadcast_to(value, (len(z), 1))[:, 0] * (z.taueff if name.startswith("gamma") else 1)
+        possible = np.isfinite(here) & (here > 0)
+        here = np.where(possible, here, 1e-9)
+        if name == "S":
+            nearest = np.maximum(np.rint(here), 1)
+            possible, here = possible & (np.abs(here - nearest) <= 1e-9 * nearest), nearest
+        legal, found[FIELDS.get(name, name)] = legal & possible, here
+    return replace(z, **found), legal
 
 
 # --- quadratics ----------------------------------------------------------------------------------------------------
@@ -94,37 +140,6 @@ def rounds_needed(z: QuadraticRuns, asked: Asked) -> Measured:
         below, above = np.where(good, below, middle), np.where(good, middle, above)
     values = z.letters(asked.whole) | {"eps": np.sqrt(target)[:, None]}
     return Measured(above[:, None], values, of_quadratics(z))
-
-
-def steps_of(steps: Mapping[str, Any]) -> Form:
-    """A form that only prescribes steps."""
-    return Form("explicit", (), (), prescribes=steps)
-
-
-@lru_cache(maxsize=64)
-def prescribing(names: tuple[str, ...], expressions: tuple[Any, ...]) -> Form:
-    """The same, remembered."""
-    return steps_of(dict(zip(names, expressions, strict=True)))
-
-
-def at_steps(z: Any, steps: Mapping[str, Any], asked: Asked) -> tuple[Any, np.ndarray | bool]:
-    """The instances at the steps that a form sets, and where a period among them is a whole number."""
-    form = prescribing(tuple(steps), tuple(steps.values()))
-    values = compile_form(form, VECTORS).parts(z.letters(asked.whole)).prescribed
-    found: Values = {}
-    whole: np.ndarray | bool = True
-    for name, value in zip(steps, values, strict=True):
-        here = np.broadcast_to(value, (len(z), 1))[:, 0]
-        field = {"gammax": "Gammax", "gammay": "Gammay", "S": "period"}.get(name, name)
-        here = here * z.taueff if name.startswith("gamma") else here
-        positive = np.isfinite(here) & (here > 0)
-        whole = whole & positive
-        here = np.where(positive, here, 1e-9)
-        if name == "S":
-            nearest = np.maximum(np.rint(here), 1)
-            whole, here = whole & (np.abs(here - nearest) <= 1e-9 * nearest), nearest
-        found[field] = here
-    return replace(z, **found), whole
 
 
 @lru_cache(maxsize=64)
@@ -182,6 +197,229 @@ def long_even_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
     return [lengthened(z) for z in even_runs(claim, cells)]
 
 
+# --- nonconvex-concave problems -------------------------------------------------------------------------------------
+
+
+def of_bounded(z: BoundedRuns, asked: Asked) -> tuple[Values, dict[str, np.ndarray | bool]]:
+    """The letters of a run with R, and the assumptions it meets."""
+    seen, values = z.visited, z.letters(asked.whole)
+    least = np.maximum(seen.ascent, seen.maximiser) if asked.maximiser else seen.ascent
+    if not asked.radius:
+        values["R"] = np.maximum(least, 1e-12)[:, None]
+    met: dict[str, np.ndarray | bool] = dict.fromkeys((*ALWAYS, "lipschitz-in-x", "bounded-below"), True)
+    within = values["R"][:, 0] * (1 + 1e-12)
+    met |= {"bounded-ascent": seen.ascent <= within, "bounded-maximiser": seen.maximiser <= within}
+    return values, met | {"concave": not z.one_point, "one-point-concave": z.one_point | z.common_maximiser}
+
+
+def stationarity(z: BoundedRuns, asked: Asked) -> Measured:
+    """Theorems 2, 3 and 4."""
+    return Measured(z.visited.gradsq.mean(axis=1, keepdims=True), *of_bounded(z, asked))
+
+
+def moreau_descent(z: BoundedRuns, asked: Asked) -> Measured:
+    """Lemma C.1, in every round."""
+    values, met = of_bounded(z, asked)
+    seen = z.visited
+    values |= {"gradsq": seen.gradsq, "gap": seen.gap, "drift": seen.drift}
+    before, after = seen.envelope[:, :-1], seen.envelope[:, 1:]
+    height = (z.ripple + np.abs(z.bend) * np.abs(z.lift).sum(axis=1))[:, None]
+    return Measured(after - before, values, met, CANCELLED * (before + after + height))
+
+
+def snapshot_drift(z: BoundedRuns, asked: Asked) -> Measured:
+    """Lemma C.2, in every round."""
+    values, met = of_bounded(z, asked)
+    return Measured(z.visited.drift, values | {"staledual": z.visited.stale}, met)
+
+
+def block_gap(z: BoundedRuns, asked: Asked) -> Measured:
+    """Lemmas C.3 and C.5: the first, second, ... whole block of S rounds."""
+    values, met = of_bounded(z, asked)
+    T, sums = z.rounds, np.cumsum(np.pad(z.visited.stale, ((0, 0), (1, 0))), axis=1)
+    ends = (np.arange(1, T + 1) * z.period[:, None]).astype(int)
+    there, before = (
+        np.take_along_axis(sums, np.minimum(at, T), axis=1) for at in (ends, ends - z.period[:, None].astype(int))
+    )
+    left = np.where(ends <= T, there - before, np.nan) / z.period[:, None]
+    size = np.abs(z.lift * z.start[:, 1]).sum(axis=1) + z.depth
+    return Measured(left, values, met, np.broadcast_to(CANCELLED * size[:, None], left.shape))
+
+
+def live_gap(z: BoundedRuns, asked: Asked) -> Measured:
+    """Lemma C.4."""
+    values, met = of_bounded(z, asked)
+    gap, stale = (v.mean(axis=1, keepdims=True) for v in (z.visited.gap, z.visited.stale))
+    return Measured(gap, values | {"staledual": stale}, met)
+
+
+def rounds_needed_for_concave(z: BoundedRuns, asked: Asked) -> Measured:
+    r"""Corollary 2.2: one more than the largest power of two at whose steps the average is above that of T rounds."""
+    counts = [2**k for k in range(z.rounds.bit_length())]
+    averages = []
+    for rounds in (*counts, z.rounds):
+        there, legal = at_steps(replace(z, rounds=rounds), ADMISSIBLE_STEPS, asked)
+        averages.append(np.where(legal, there.visited.gradsq.mean(axis=1), np.nan))
+    *early, target = averages
+    late = np.max([np.where(found > target, rounds, 0) for rounds, found in zip(counts, early, strict=True)], axis=0)
+    values, met = of_bounded(z, asked)
+    return Measured(
+        np.where(np.isfinite(target), late + 1.0, np.nan)[:, None], values | {"eps": np.sqrt(target)[:, None]}, met
+    )
+
+
+@lru_cache(maxsize=64)
+def bounded(cells: int, one_point: bool, even: bool) -> tuple[BoundedRuns, ...]:
+    """Populations of problems with bounded gradients in x: over all samples or all signs of the noise, or without."""
+    rng, found = np.random.default_rng(307 + 2 * one_point + even), []
+    for cell in range(cells // 2):
+        noisy = cell % 3 == 2
+        n = int(rng.integers(1, 3 if noisy else 4))
+        tau = tuple(map(int, rng.integers(1, 3 if noisy else 5, n)))
+        if even:
+            tau = (max(tau),) * n
+        P = n if even or cell % 3 == 0 else int(rng.integers(1, n + 1))
+        T = int(rng.choice(list(affordable(tau, P, noisy))))
+        found.append(draw_bounded(rng, 40, (1 + cell % 2, tau, P, T), noisy=noisy, one_point=one_point, even=even))
+    return tuple(found)
+
+
+def concave_runs(claim: Claim, cells: int) -> Iterable[BoundedRuns]:
+    """Concave problems, or one-point concave ones where the claim is about these."""
+    return bounded(cells, any(a.name == "one-point-concave" for a in claim.assumptions), False)
+
+
+def even_concave_runs(claim: Claim, cells: int) -> Iterable[BoundedRuns]:
+    """Concave problems whose clients are alike and all take part."""
+    return bounded(cells, False, True)
+
+
+@lru_cache(maxsize=64)
+def with_whole_periods(z: BoundedRuns) -> BoundedRuns:
+    r"""The same where the $\sqrt{T/(	au_{
+    m eff}P)}$ of Theorem 2 is a whole number, and its step in y within its cap."""
+    least = np.ceil((16 * np.sqrt(z.rounds)) ** (2 / 3))
+    period = np.minimum(least + np.floor(z.radius * 7) % 3, max(z.rounds, least))
+    return replace(z, taueff=z.rounds / (z.participants * period**2), period=period)
+
+
+def concave_runs_at_steps(claim: Claim, cells: int) -> Iterable[BoundedRuns]:
+    """For Theorem 2 as printed those where its steps are possible."""
+    found = concave_runs(claim, cells)
+    return [with_whole_periods(z) for z in found] if claim.id.endswith("[printed]") else found
+
+
+# --- single points --------------------------------------------------------------------------------------------------
+
+
+def squared(x: np.ndarray) -> np.ndarray:
+    """Squared length, (B, 1) of (B, d)."""
+    return (x**2).sum(axis=1, keepdims=True)
+
+
+def fact(number: str) -> Callable[[Facts, Asked], Measured]:
+    """One of the standard facts of Appendix A, and Remark 6."""
+
+    def measured(z: Facts, asked: Asked) -> Measured:
+        x, other, n = z.vectors[:, 0], z.vectors[:, 1], z.vectors.shape[1]
+        at_x, at_other = z.slope(x), z.slope(other)
+        least, most = z.curvature.min(axis=1)[:, None], z.curvature.max(axis=1)[:, None]
+        mean, squares = z.vectors.mean(axis=1), (z.vectors**2).sum(axis=2)
+        along = (at_other * (x - other)).sum(axis=1, keepdims=True)
+        values = {
+            "usq": squared(at_x if number == "a.5-gradient" else x),
+            "vsq": squared(other),
+            "young": z.levels[:, :1],
+            "mu": least,
+            "Lf": most,
+            "n": np.full((len(z), 1), float(n)),
+            "distsq": squared(x - other),
+            "slope": -along,  # of the concave function, which is this one's negative
+            "bregman": z.value(x) - z.value(other) - along,
+            "excess": z.value(x),
+            "squares": squares[:, None],
+            "w": (np.full_like(z.weights, 1 / n) if number.startswith("remark") else z.weights)[:, None],
+            "sigmaL": z.levels[:, :1],
+            "betaL": z.levels[:, 1:],
+            "betaG": np.ones((len(z), 1)),
+            "sigmaG": np.sqrt(((z.vectors - mean[:, None]) ** 2).sum(axis=2).mean(axis=1, keepdims=True)),
+            "gradxsq": squared(x if asked.form.endswith("one-node") else mean),
+            "E_w": np.ones((len(z), 1)),
+        }
+        noise = squares[:, 0] if asked.form.endswith("one-node") else squares.mean(axis=1)
+        left = {
+            "a.1": (x * other).sum(axis=1, keepdims=True),
+            "a.2": z.value(other) - z.value(x),
+            "a.3": squared((z.weights[:, :, None] * z.vectors).sum(axis=1)),
+            "a.4": squared(z.vectors.sum(axis=1)),
+            "a.5": squared(x),
+            "a.5-gradient": z.value(x),
+            "a.6": squared(at_x - at_other),
+            "a.7": squared(at_x),
+            "remark-6": (z.levels[:, :1] ** 2 + z.levels[:, 1:] ** 2 * noise[:, None]) / n,
+        }[number]
+        strong = z.kind == 0
+        met: dict[str, np.ndarray | bool] = dict.fromkeys(("strongly-convex", "strongly-concave"), strong)
+        met |= dict.fromkeys((*ALWAYS, "bounded-below"), True) | {"convex": z.kind < 2}
+        size = z.value(x) + z.value(other) + np.abs(along) + squared(x) + squared(other)
+        return Measured(left, values, met, 10 * CANCELLED * size * np.maximum(most, 1) ** (2 if number == "a.6" else 1))
+
+    return measured
+
+
+def curvature(z: QuadraticRuns, asked: Asked) -> Measured:
+    """Lemma B.1: that of the envelope."""
+    left = np.abs(np.linalg.eigvalsh(z.envelope)).max(axis=1)[:, None]
+    return Measured(left, z.letters(asked.whole), of_quadratics(z), 1e-9 * left)
+
+
+def meant(z: MeantRuns, asked: Asked) -> Measured:
+    """Corollary 1.1, on a path."""
+    surrogate, true, apart = z.meant
+    values = z.letters(asked.whole) | {"p": z.p[:, None]}
+    values |= {"epsopt": surrogate.mean(axis=1, keepdims=True), "lag": apart.mean(axis=1, keepdims=True)}
+    values["chi2"] = ((z.p - z.weights) ** 2 / z.weights).sum(axis=1)[:, None]
+    return Measured(true.min(axis=1, keepdims=True), values, of_quadratics(z))
+
+
+def meant_moreau(z: TwoEnvelopes, asked: Asked) -> Measured:
+    """Corollary 2.1, on a path; far out the functions go on with the slope that they have there."""
+    apart = ((z.proximal(0) - z.proximal(1)) ** 2).sum(axis=2)
+    values = {
+        "Lf": z.smoothness[:, None],
+        "epsbar": z.gradsq(0).mean(axis=1, keepdims=True),
+        "proxlag": apart.mean(axis=1, keepdims=True),
+    }
+    met: dict[str, np.ndarray | bool] = dict.fromkeys(("smooth", "concave", "lipschitz-in-x"), True)
+    return Measured(z.gradsq(1).min(axis=1, keepdims=True), values, met)
+
+
+@lru_cache(maxsize=8)
+def facts(cells: int) -> tuple[Facts, ...]:
+    """Vectors and functions."""
+    rng = np.random.default_rng(401)
+    return tuple(draw_facts(rng, 40, int(rng.integers(2, 5)), int(rng.integers(1, 4))) for _ in range(cells))
+
+
+def points(claim: Claim, cells: int) -> Iterable[Facts]:
+    """Single points, for the facts."""
+    return facts(cells)
+
+
+@lru_cache(maxsize=8)
+def two_weights(cells: int) -> tuple[MeantRuns, ...]:
+    """Quadratics with weights of two kinds."""
+    rng = np.random.default_rng(409)
+    return tuple(draw_meant(rng, z, 1 + k % 2) for k, z in enumerate(quadratics(cells, True, False)))
+
+
+@lru_cache(maxsize=8)
+def two_envelopes(cells: int) -> tuple[TwoEnvelopes, ...]:
+    """Functions of x alone."""
+    rng = np.random.default_rng(419)
+    return tuple(draw_envelopes(rng, 40, 1 + k % 3, 1 + k % 2) for k in range(cells))
+
+
 # --- the court -----------------------------------------------------------------------------------------------------
 
 
@@ -199,13 +437,14 @@ class Heard(NamedTuple):
     steps: Mapping[str, Any] = {}
 
 
+APPENDIX_A = ("a.1", "a.2", "a.3", "a.4", "a.5", "a.5-gradient", "a.6", "a.7")
 average = expected("gradsq", 2)
 RESULTS: Mapping[str, Heard] = {
     "theorem-1": Heard(runs, average),
     "theorem-1-at-its-steps": Heard(long_runs, average),
     "remark-1": Heard(long_even_runs, average, STEPS),
     "remark-3": Heard(runs, average),
-    "corollary-1.2": Heard(even_runs, rounds_needed),
+    "corollary-1.2": Heard(lambda claim, cells: quadratics(cells // 5, False, True), rounds_needed),
     "lemma-b.2": Heard(rounds, expected("update", 0)),
     "lemma-b.3": Heard(rounds, descent),
     "lemma-b.4": Heard(rounds, expected("drift", 0)),
@@ -214,7 +453,20 @@ RESULTS: Mapping[str, Heard] = {
     "lemma-b.7": Heard(rounds, expected("noisysq", 0)),
     "lemma-b.8": Heard(rounds, expected("noisysq_y", 0)),
     "lemma-b.9": Heard(rounds, expected("drift", 0)),
-}
+    "theorem-2": Heard(concave_runs_at_steps, stationarity),
+    "theorem-3": Heard(concave_runs, stationarity),
+    "theorem-4": Heard(concave_runs, stationarity),
+    "corollary-2.2": Heard(even_concave_runs, rounds_needed_for_concave),
+    "lemma-c.1": Heard(concave_runs, moreau_descent),
+    "lemma-c.2": Heard(concave_runs, snapshot_drift),
+    "lemma-c.3": Heard(concave_runs, block_gap),
+    "lemma-c.4": Heard(concave_runs, live_gap),
+    "lemma-c.5": Heard(concave_runs, block_gap),
+    "lemma-b.1": Heard(rounds, curvature),
+    "corollary-1.1": Heard(lambda claim, cells: two_weights(cells), meant),
+    "corollary-2.1": Heard(lambda claim, cells: two_envelopes(cells), meant_moreau),
+    "remark-6": Heard(points, fact("remark-6")),
+} | {f"lemma-{number}": Heard(points, fact(number)) for number in APPENDIX_A}
 
 
 def form_sides(claim: Claim, instances: Any) -> Sides:
@@ -222,13 +474,14 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     form, heard = subject.form, RESULTS[subject.result.key.partition("/")[2]]
-    asked = Asked(form.name, any(a.name == "unbiased-noise" for a in claim.assumptions))
+    steps, assumed = form.prescribes or heard.steps, {a.name for a in claim.assumptions}
+    asked = Asked(form.name, "unbiased-noise" in assumed, "bounded-maximiser" in assumed, "S" in steps)
     z, whole = instances, np.ones((len(instances), 1), dtype=bool)
-    if steps := form.prescribes or heard.steps:
-        z, found = at_steps(z, steps, asked)
-        whole = whole & np.reshape(found, (-1, 1))
+    if steps:
+        z, legal = at_steps(z, steps, asked)
+        whole = legal[:, None]
     left, values, met, rounding = heard.measure(z, asked)
-    held, unknown = whole, sorted({a.name for a in claim.assumptions} - set(met))
+    held, unknown = whole, sorted(assumed - set(met))
     for assumption in claim.assumptions:
         held = held & np.reshape(met.get(assumption.name, False), (-1, 1))
     parts = compile_form(form, VECTORS).parts(values)

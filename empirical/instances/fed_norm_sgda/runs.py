@@ -1,6 +1,6 @@
 r"""Whole runs of Fed-Norm-SGDA on quadratics, whose second moments are exact: instances of Sharma et al. (2023).
 
-Client i has $f_i=\frac{s_i}2z^\top Hz+c_i^\top z$ with $z=(x,y)$, $H=\begin{pmatrix}A&B\\B^\top&-\mu_0\end{pmatrix}$ and
+Client i has $f_i=\frac{s_i}2z^\top Hz+c_i^\top z$, $z=(x,y)$, $z^\top Hz=x^\top Ax+2x^\top By-\mu_0\|y\|^2$, and
 $\sum_iw_ic_i=\sum_iw_is_ic_i=0$, so that the saddle of $\tilde F$ is at 0 and Assumption 3 holds with equality for
 $\beta_G^2=\sum_iw_is_i^2/(\sum_iw_is_i)^2$ and $\sigma_G^2=\max_b\sum_iw_i\|c_{i,b}\|^2$. Noise is
 $\beta_L\varepsilon_kG_k+R\xi_k$ with independent unit $\varepsilon_k,\xi_k$. What a client returns is
@@ -168,6 +168,13 @@ def squares(maps: np.ndarray) -> np.ndarray:
     return np.einsum("bmij,bmil->bjl", maps, maps)
 
 
+def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """The weighted sum over clients, (B, n) and (B, n, d) to (B, d); zero where only rounding is left of it."""
+    parts = weights[:, :, None] * vectors
+    total = parts.sum(axis=1)
+    return np.where(np.abs(total) < 1e-13 * np.abs(parts).sum(axis=1), 0.0, total)
+
+
 def combined(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The sum over clients of maps of v, (B, ..., 1 + d); its constant is zero where only rounding is left of it."""
     total, size = np.sum(parts, axis=0), np.sum(np.abs(parts), axis=0)
@@ -282,11 +289,15 @@ class QuadraticRuns(Workers):
 
     # --- one round -----------------------------------------------------------------------------------------------
 
+    def _blocks(self, in_x: np.ndarray, in_y: np.ndarray) -> np.ndarray:
+        """One number for the coordinates of x and one for those of y, (B, d)."""
+        return np.where(np.arange(self.dimension) < self.descent, in_x[:, None], in_y[:, None])
+
     def _returned(self, i: int) -> Returned:
         B, d, dx = len(self), self.dimension, self.descent
         H = (self.scales[:, i, None, None] * self.hessian)[:, None]
         received = np.concatenate([self.slopes[:, i, :, None], H[:, 0]], axis=2)
-        steps = np.concatenate([np.repeat(-self.etax[:, None], dx, 1), np.repeat(self.etay[:, None], d - dx, 1)], 1)
+        steps = self._blocks(-self.etax, self.etay)
         fresh = np.zeros((B, LEAST_NOISE, d, 1 + d))
         fresh[:, :, :, 0] = self.noise.transpose(0, 2, 1)
         iterate, buffer, exact = (np.zeros((B, 1, d, 1 + d)) for _ in range(3))
@@ -320,10 +331,7 @@ class QuadraticRuns(Workers):
     def transition(self) -> np.ndarray:
         r"""The matrix that takes $\mathbb Ev_tv_t^\top$ to that of the next round, (B, (1+d)^2, (1+d)^2)."""
         B, q, w = len(self), 1 + self.dimension, self.weights
-        server = np.concatenate(
-            [np.repeat(-self.Gammax[:, None], self.descent, 1), np.repeat(self.Gammay[:, None], q - 1 - self.descent, 1)],
-            axis=1,
-        )  # fmt: skip
+        server = self._blocks(-self.Gammax, self.Gammay)
         mean, second = np.zeros((B, q, q)), np.zeros((B, q, q, q, q))
         both = self.sampled * (1 - self.rest)  # c
         moves = [w[:, i, None, None, None] * server[:, None, :, None] * c.update for i, c in enumerate(self.returned)]
@@ -339,7 +347,7 @@ class QuadraticRuns(Workers):
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        r"""$\mathbb Evv^\top$ at the start, after the first round, and its mean over the T rounds, each (B, (1+d)^2)."""
+        r"""$\mathbb Evv^\top$ at the start, after a round, and its mean over the T rounds, each (B, (1+d)^2)."""
         first = np.concatenate([np.ones((len(self), 1)), self.start], axis=1)
         at = np.einsum("bi,bj->bij", first, first).reshape(len(self), -1)
         with np.errstate(all="ignore"):
