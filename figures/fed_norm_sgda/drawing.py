@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from empirical.sweep import Sweep
 from empirical.trace import Trace
 from figures import room
 from figures.curves import panels, seed_curve
@@ -24,6 +25,7 @@ ATTACKED = (
 )
 WORST = "The accuracy is that within the class where it is least, on test images."
 MEASURED = {ex.ROBUST: ATTACKED, ex.FAIR: WORST}
+SettingT = TypeVar("SettingT", bound=Hashable)
 
 
 class Room(room.Room[ex.Scale]):
@@ -42,23 +44,30 @@ class Room(room.Room[ex.Scale]):
 
     scale_of = staticmethod(ex.scale_of)
 
-    def runs_of(self, problem: str, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
-        """The runs of some methods; several figures share some, so there is one place for all."""
-        name = f"fed-norm-sgda-{self.scale.dataset}-{self.scale.network}"
-        return self.run(ex.training_sweep(name, self.scale, problem, methods, data=self.data, **more))
-
-    def own(self, problem: str, **more: Any) -> list[Trace]:
-        """The paper's method with E = 5."""
-        return self.runs_of(problem, {ex.NORMALISED: ex.method(self.scale, problem, ex.NORMALISED)}, **more)[
-            ex.NORMALISED
-        ]
+    def runs_of(self, problem: str, settings: Mapping[SettingT, Mapping[str, Any]]) -> dict[SettingT, list[Trace]]:
+        """The runs of several settings: each says what its algorithm, data and participation have of their own, as in
+        `experiments.training_sweep`. Figures share some, so there is one place for all."""
+        name, tasks = f"fed-norm-sgda-{self.scale.dataset}-{self.scale.network}", []
+        for setting, own in settings.items():
+            rest = dict(own)
+            algorithm = rest.pop("method", None) or ex.method(self.scale, problem, ex.NORMALISED)
+            tasks += ex.training_sweep(
+                name, self.scale, problem, {str(setting): algorithm}, data=self.data, **rest
+            ).tasks
+        found = self.run(Sweep(name, tuple(tasks), name))
+        return {setting: found[str(setting)] for setting in settings}
 
     def by_method(self, problem: str) -> dict[int, dict[str, list[Trace]]]:
         """Figure 3's runs, or Figure 5's: E to method to runs."""
-        return {
-            epochs: self.runs_of(problem, {m: ex.method(self.scale, problem, m, epochs) for m in ex.METHODS})
-            for epochs in ex.EPOCHS
-        }
+        found = self.runs_of(
+            problem,
+            {
+                (E, label): {"method": ex.method(self.scale, problem, label, E)}
+                for E in ex.EPOCHS
+                for label in ex.METHODS
+            },
+        )
+        return {E: {label: found[E, label] for label in ex.METHODS} for E in ex.EPOCHS}
 
     @cached_property
     def robust_methods(self) -> dict[int, dict[str, list[Trace]]]:
@@ -73,25 +82,26 @@ class Room(room.Room[ex.Scale]):
     @cached_property
     def robust_participants(self) -> dict[float, dict[int, list[Trace]]]:
         """Figure 4's runs: alpha to P to runs."""
-        return {
-            alpha: {P: self.own(ex.ROBUST, alpha=alpha, participants=P) for P in self.scale.participants}
-            for alpha in (ex.ALPHA, 1.0)
-        }
+        alphas, sizes = (ex.ALPHA, 1.0), self.scale.participants
+        found = self.runs_of(
+            ex.ROBUST, {(alpha, P): {"alpha": alpha, "participants": P} for alpha in alphas for P in sizes}
+        )
+        return {alpha: {P: found[alpha, P] for P in sizes} for alpha in alphas}
 
     @cached_property
     def fair_participants(self) -> dict[int, list[Trace]]:
         """Figure 8's runs: P to runs."""
-        return {P: self.own(ex.FAIR, participants=P) for P in self.scale.participants}
+        return self.runs_of(ex.FAIR, {P: {"participants": P} for P in self.scale.participants})
 
     @cached_property
     def by_alpha(self) -> dict[float, list[Trace]]:
         """Figure 6's runs."""
-        return {alpha: self.own(ex.ROBUST, alpha=alpha) for alpha in self.scale.alphas}
+        return self.runs_of(ex.ROBUST, {alpha: {"alpha": alpha} for alpha in self.scale.alphas})
 
     @cached_property
     def by_number(self) -> dict[int, list[Trace]]:
         """Figure 7's runs: n to runs, everyone taking part."""
-        return {n: self.own(ex.ROBUST, clients=n) for n in self.scale.numbers}
+        return self.runs_of(ex.ROBUST, {n: {"clients": n} for n in self.scale.numbers})
 
     def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
         """The accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
