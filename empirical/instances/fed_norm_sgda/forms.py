@@ -291,7 +291,7 @@ def concave_runs(claim: Claim, cells: int) -> Iterable[BoundedRuns]:
 
 def even_concave_runs(claim: Claim, cells: int) -> Iterable[BoundedRuns]:
     """Concave problems whose clients are alike and all take part."""
-    return bounded(cells, False, True)
+    return bounded(cells // 2, False, True)
 
 
 @lru_cache(maxsize=64)
@@ -305,7 +305,7 @@ def with_whole_periods(z: BoundedRuns) -> BoundedRuns:
 
 def concave_runs_at_steps(claim: Claim, cells: int) -> Iterable[BoundedRuns]:
     """For Theorem 2 as printed those where its steps are possible."""
-    found = concave_runs(claim, cells)
+    found = concave_runs(claim, cells // 2)
     return [with_whole_periods(z) for z in found] if claim.id.endswith("[printed]") else found
 
 

@@ -22,7 +22,7 @@ from empirical.instances.fed_norm_sgda.runs import QuadraticRuns, Values, Worker
 from empirical.instances.population import Population, shaken, stirred
 
 STEEPEST = 1 + np.exp(-2)  # of |u| (1 - exp(-|u|)), at |u| = 2
-OUTCOMES = 256  # of a whole run
+OUTCOMES = 128  # of a whole run
 
 
 class Visited(NamedTuple):
@@ -165,7 +165,7 @@ class BoundedRuns(Workers):
     # --- a run ---------------------------------------------------------------------------------------------------
 
     def _local(self, i: int, z: np.ndarray, snapshot: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What client i returns, (B, outcomes, signs, 2, m), and its weighted drift, (B, outcomes), from (B, ..., m)."""
+        """What client i returns, (B, outcomes, signs, 2, m), and its weighted drift, (B, outcomes)."""
         z, snapshot = z[:, :, None], snapshot[:, :, None]
         signs = np.array(list(product((-1.0, 1.0) if self.noisy else (0.0,), repeat=self.tau[i])))[:, :, None, None]
         s, q, rho = (in_shape(v, snapshot) for v in (self.bend, self.depth, self.ripple))

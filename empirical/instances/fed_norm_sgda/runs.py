@@ -235,10 +235,8 @@ class QuadraticRuns(Workers):
     @cached_property
     def hessian(self) -> np.ndarray:
         """H, (B, d, d)."""
-        ascent = np.broadcast_to(np.eye(self.coupling.shape[2]), (len(self), *[self.coupling.shape[2]] * 2))
-        upper = np.concatenate([self.bend, self.coupling], axis=2)
-        lower = np.concatenate([self.coupling.transpose(0, 2, 1), -self.concavity[:, None, None] * ascent], axis=2)
-        return np.concatenate([upper, lower], axis=1)
+        below = -self.concavity[:, None, None] * np.eye(self.dimension - self.descent)
+        return np.block([[self.bend, self.coupling], [self.coupling.transpose(0, 2, 1), below]])
 
     @cached_property
     def smoothness(self) -> np.ndarray:
@@ -274,18 +272,18 @@ class QuadraticRuns(Workers):
     @cached_property
     def spread(self) -> tuple[np.ndarray, np.ndarray]:
         """sigma_G and beta_G, each (B,)."""
-        w, dx = self.weights[:, :, None], self.descent
-        squared = np.maximum(
-            *((w * part**2).sum(axis=(1, 2)) for part in (self.slopes[:, :, :dx], self.slopes[:, :, dx:]))
-        )
+        squared = np.maximum(*self._in_blocks((self.weights[:, :, None] * self.slopes**2).sum(axis=1)))
         growth = (self.weights * self.scales**2).sum(axis=1) / self.mean_scale**2
         return np.sqrt(squared), np.sqrt(np.maximum(growth, 1))
 
     def noise_level(self, whole: bool) -> np.ndarray:
         """sigma_L of the gradient as a whole, or of the noisier block, (B,)."""
-        parts = (self.noise**2).sum(axis=2)
-        blocks = parts[:, : self.descent].sum(axis=1), parts[:, self.descent :].sum(axis=1)
-        return np.sqrt(sum(blocks) if whole else np.maximum(*blocks))
+        in_x, in_y = self._in_blocks((self.noise**2).sum(axis=2))
+        return np.sqrt(in_x + in_y if whole else np.maximum(in_x, in_y))
+
+    def _in_blocks(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums over the coordinates of x and of y, each (B,), of (B, d)."""
+        return values[:, : self.descent].sum(axis=1), values[:, self.descent :].sum(axis=1)
 
     # --- one round -----------------------------------------------------------------------------------------------
 
@@ -309,10 +307,7 @@ class QuadraticRuns(Workers):
             gradient[:, 0] += received
             away, a = squares(moved), share[:, k]
             drift, fine = drift + a * away, fine + a**2 * away
-            in_x, in_y = (
-                total + a**2 * squares(block)
-                for total, block in ((in_x, gradient[:, :, :dx]), (in_y, gradient[:, :, dx:]))
-            )
+            in_x, in_y = in_x + a**2 * squares(gradient[:, :, :dx]), in_y + a**2 * squares(gradient[:, :, dx:])
             exact = padded(exact, gradient.shape[1]) + a[:, None] * gradient
             shaken_ = [self.growth[:, None, None, None] * gradient] if self.growing else []
             noisy = np.concatenate([gradient, *shaken_, fresh], axis=1)
@@ -540,14 +535,10 @@ def draw_quadratics(
     growing: bool = False,
     even: bool = False,
 ) -> QuadraticRuns:
-    r"""B random instances of one shape.
+    r"""B random instances of one shape: the dimensions of x and y, local steps of every client, P.
 
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        shape: dimensions of x and y, local steps of every client, P.
-        wide, free, growing: as in `QuadraticRuns`.
-        even: whether all clients have the same weight and plain steps, and $\tau_{\rm eff}=\bar\tau$.
+    If `even`, all clients have the same weight and plain steps, and $\tau_{\rm eff}=\bar\tau$; the other choices are
+    those of `QuadraticRuns`.
     """
     dx, dy, tau, P = shape
     n, d = len(tau), dx + dy
@@ -573,7 +564,7 @@ def draw_quadratics(
         slopes=slopes,
         start=start,
         noise=sizes(0.0, 0.1, 1.0, 10.0)[:, None, None] * noise,
-        rounds=np.ones(B) if wide else np.floor(10 ** rng.uniform(0, 4, B)),
+        rounds=np.ones(B) if wide else np.floor(10 ** rng.uniform(0, 7, B)),
         price=np.where(rng.random(B) < 0.5, 1.0, min(2.0, max(tau))),
         wide=wide,
         free=free,
@@ -588,12 +579,7 @@ def draw_quadratics(
 def draw_at_rest(rng: np.random.Generator, B: int, tau: tuple[int, ...]) -> QuadraticRuns:
     r"""One round from the saddle of $bxy-\frac\mu2y^2$: its envelope is as curved as it may be, up to $1+1/\kappa$.
 
-    The noise in y goes with that in x, and comes back to x through b in the next local steps.
-
-    Args:
-        rng: the source of randomness.
-        B: how many.
-        tau: local steps of every client; all take part.
+    The noise in y goes with that in x, and comes back to x through b in the next local steps; all clients take part.
     """
     z = draw_quadratics(rng, B, (1, 1, tau, len(tau)), wide=True)
     coupling, ratio = rng.choice([-1.0, 1.0], B), rng.uniform(0.0, 0.7, B)
