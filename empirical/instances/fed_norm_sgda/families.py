@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -19,6 +20,16 @@ FLATTEST = 1 + np.exp(-2.0)  # the largest slope of |u|(1 - e^{-|u|})
 def shared_maximiser(z: RoundInstances) -> Array:
     """Where all clients have one maximiser in y, (B,)."""
     return np.asarray(~z.slope_y.any(axis=(1, 2)))
+
+
+def iterated(contraction: Callable[[Array], Array], start: Array) -> Array:
+    """The fixed point of a map that halves distances at least."""
+    here = start
+    for _ in range(60):
+        before, here = here, contraction(here)
+        if np.abs(here - before).max() <= 1e-16 * np.abs(here).max():
+            break
+    return here
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +91,8 @@ class CoupledInstances(RoundInstances):
         fixed = self.mean_slopes[0] + times(self.coupling, self.mean_slopes[1] / self.down)
         inverse = np.linalg.inv(s[:, None] * self._smooth() + 2 * L[:, None] * np.eye(d))
         target, size = 2 * lift(L, x) * x - lift(fixed, x), self._lift(self.ripple / self.frequency, x) * lift(s, x)
-        u = times(inverse, target)
-        for _ in range(55 if self.ripple.any() else 1):
-            u = times(inverse, target + size * np.sin(self._lift(self.frequency, x) * u))
-        return u
+        frequency = self._lift(self.frequency, x)
+        return iterated(lambda u: times(inverse, target + size * np.sin(frequency * u)), times(inverse, target))
 
     def _largest(self, block: Array) -> Array:
         """The largest norm of a matrix whose first entries on the diagonal have the ripple's curvature on top."""
@@ -177,10 +186,8 @@ class BoundedInstances(RoundInstances):
 
     def proximal(self, x: Array) -> Array:
         """By iteration: Phi~ is Lf-smooth, so that a step of 1/(2 Lf) contracts by two at least."""
-        u, L = x, lift(self.smoothness[:, None], x)
-        for _ in range(55):
-            u = x - self.mean_gradients(u, self.maximiser(u))[0] / (2 * L)
-        return u
+        L = lift(self.smoothness[:, None], x)
+        return iterated(lambda u: x - self.mean_gradients(u, self.maximiser(u))[0] / (2 * L), x)
 
     def _slopes(self) -> tuple[Array, Array]:
         """The largest slopes of psi, and of that slope, (B,)."""

@@ -314,6 +314,6 @@ def sides_of(claim: Claim, z: RoundInstances, numbers: Measured) -> Sides:
         return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)
     moved = -sum((np.minimum(s, 0) for s in summands), start=np.zeros(left.shape))  # negative summands change sides
     terms = {name: np.maximum(s, 0) for name, s in zip(relation.terms, summands, strict=True)}
-    if not any(term.any() for term in terms.values()):  # and so does the left side where nothing else is positive
+    if (left <= 0).all() and not any(term.any() for term in terms.values()):  # and the left side, if it is negative
         return Sides(moved, {"left side": -left}, covered, rounding, unmet, z.describe)
     return Sides(left + moved, terms, covered, rounding, unmet, z.describe)
