@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bounds.errors import FedboundsError, unknown_name
-from bounds.evaluation import Value, evaluate
+from bounds.evaluation import Value, evaluated
 from bounds.grammar import parse_assignments, split_list
 from bounds.optimise import Functions, Infeasible, Minimum, Ranges, optimise
 from bounds.partial import reachable
@@ -219,7 +219,7 @@ def _is_free(result: Result, form: Form, name: str) -> bool:
 
 
 def _evaluated(result: Result, form: Form, label: str, known: Mapping[str, Value], count: int) -> Row:
-    evaluation = evaluate(result, known, form=form.name)
+    evaluation = evaluated(result, known, form=form.name)
     terms = np.array([np.broadcast_to(v, count) for v in evaluation.terms.values()])
     names = list(evaluation.terms)
     with np.errstate(invalid="ignore"):

@@ -164,7 +164,8 @@ def evaluate(
         a form that divides by what they keep positive says nothing there.
 
     Raises:
-        FedboundsError: an unknown or missing constant, a value outside its domain, contradictory constants.
+        FedboundsError: an unknown or missing constant, a value outside its domain, contradictory constants, constants
+            that together mean nothing, as four of three clients (for arrays: at every point).
 
     Example:
         >>> from bounds.registry import load
@@ -174,6 +175,25 @@ def evaluate(
         >>> round(float(evaluation.value), 10), bool(evaluation.valid), evaluation.dominant
         (2.4, True, 'initial gap')
     """
+    evaluation = evaluated(result, constants, form=form, assume=assume, checked=checked)
+    for c in evaluation.conditions:
+        if c.condition.legal and not np.any(c.holds):
+            left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
+            without = [f.name for f in result.forms if all(other.text != c.text for other in f.conditions)]
+            hint = f"; these forms do without: {', '.join(without)}" if without else ""
+            raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
+    return evaluation
+
+
+def evaluated(
+    result: Result,
+    constants: Mapping[str, Value],
+    *,
+    form: str | None = None,
+    assume: Iterable[str] = (),
+    checked: Mapping[str, bool] | None = None,
+) -> Evaluation:
+    """As `evaluate`, but where the constants together mean nothing it is a condition that fails, not an error."""
     chosen = result.form(form)
     known = resolve_constants(result, chosen, constants)
     vectors = frozenset(q.name for q in result.notation.values() if q.shape)
@@ -344,8 +364,10 @@ def _validated(quantity: Quantity, value: Value) -> Constant:
     except (TypeError, ValueError):
         raise FedboundsError(f"{quantity.name} = {constant.value!r} is not a number: {quantity.meaning}") from None
     if quantity.shape and array.ndim == 0:
+        number = f"{float(array):.12g}"
         raise FedboundsError(
-            f"{quantity.name} = {float(array):.12g} is one number; it needs one per client: {quantity.meaning}"
+            f"{quantity.name} = {number} is one number; it needs one per client: {quantity.meaning} "
+            f"(for a single client: {quantity.name}={number}, with the comma, or [{number}])"
         )
     if array.size == 0:
         raise FedboundsError(f"{quantity.name} is empty: {quantity.meaning}")

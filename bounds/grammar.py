@@ -219,6 +219,8 @@ def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np
     Example:
         >>> parse_assignments({"L": "2", "gamma": "1/(12*L)", "p": "0.1, 0.35, 0.8"})
         {'L': 2.0, 'gamma': 0.041666666666666664, 'p': array([0.1 , 0.35, 0.8 ])}
+        >>> parse_assignments({"tau": "3,"})
+        {'tau': array([3.])}
     """
     done: dict[str, float | np.ndarray] = {}
     pending: list[str] = []
@@ -249,8 +251,10 @@ def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np
             done[name] = read_numbers(raw.strip()[1:], name)
         else:
             parts = raw if isinstance(raw, list) else split_list(raw) if isinstance(raw, str) else [raw]
+            vector = isinstance(raw, list) or len(parts) > 1
+            parts = parts[:-1] if vector and parts[-1] == "" else parts
             numbers = [number(part, name) for part in parts]
-            done[name] = np.array(numbers) if isinstance(raw, list) or len(numbers) > 1 else numbers[0]
+            done[name] = np.array(numbers) if vector else numbers[0]
         pending.pop()
         return done[name]
 

@@ -45,6 +45,8 @@ class Condition:
         left, op, right: the relation, e.g. gamma <= 1/(12 L I P).
         why: where the proof uses it.
         limits: the constant it caps or floors; the extreme admissible value of that constant is reported.
+        legal: whether it says what the letters mean (P of n clients, weights that sum to one) rather than what the
+            result needs; where it fails, the result is not evaluated.
 
     Example:
         >>> gamma, eta, L = sp.symbols("gamma eta L", positive=True)
@@ -57,6 +59,7 @@ class Condition:
     right: sp.Expr
     why: str
     limits: sp.Symbol | None = None
+    legal: bool = False
 
     @property
     def extreme(self) -> sp.Expr | None:

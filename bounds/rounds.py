@@ -20,7 +20,7 @@ import sympy as sp
 from bounds.checks import check_number
 from bounds.compilation import ROUNDING, holds
 from bounds.errors import FedboundsError
-from bounds.evaluation import Evaluation, Value, evaluate
+from bounds.evaluation import Evaluation, Value, evaluated
 from bounds.expressions import parts, symbol_names
 from bounds.first_hit import LARGEST_COUNT, first_hit
 from bounds.geometric import NotGeometric, at_most, sum_of_products
@@ -210,7 +210,7 @@ def rounds(
         return Never(epsilon, broken, float("nan"))
 
     def reaches(count: float) -> bool:
-        evaluation = evaluate(result, {**constants, counter.name: count}, form=chosen.name)
+        evaluation = evaluated(result, {**constants, counter.name: count}, form=chosen.name)
         return bool(evaluation.valid) and bool(holds(evaluation.value, "<=", np.asarray(epsilon)))
 
     try:
@@ -219,7 +219,7 @@ def rounds(
     except CannotEnclose:
         count, proved, method = _scan(reaches), False, "scanned: the bound holds functions that are only known by value"
     known = {**constants, counter.name: LARGEST_COUNT if count is None else count}
-    evaluation = evaluate(result, known, form=chosen.name)
+    evaluation = evaluated(result, known, form=chosen.name)
     if count is None:
         return _never(evaluation, counter.name, epsilon, proved)
     return Reached(int(count), epsilon, cost(result, known, int(count), dimension), evaluation, {}, proved, method)
@@ -483,7 +483,7 @@ def _largest(result: Result, form: Form, epsilon: float, constants: Mapping[str,
         return Largest(quantity.name, epsilon, None, None, broken.replace("whatever T is", "whatever it is"))
 
     def at(value: float) -> Evaluation:
-        return evaluate(result, {**constants, quantity.name: value}, form=form.name)
+        return evaluated(result, {**constants, quantity.name: value}, form=form.name)
 
     def reaches(value: float) -> bool:
         if not bool(quantity.domain.contains(value)):

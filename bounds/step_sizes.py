@@ -11,7 +11,7 @@ import numpy as np
 from bounds.compilation import holds
 from bounds.convex import is_unique, log_sum, solve
 from bounds.errors import FedboundsError
-from bounds.evaluation import Value, evaluate
+from bounds.evaluation import Value, evaluated
 from bounds.geometric import (
     NotGeometric,
     Product,
@@ -135,7 +135,7 @@ class Problem:
 
         def values_and_violations(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             settings = dict(zip([q.name for q in free], np.exp(points).T, strict=True))
-            evaluation = evaluate(self.result, {**constants, **chosen, **settings}, form=self.form.name)
+            evaluation = evaluated(self.result, {**constants, **chosen, **settings}, form=self.form.name)
             worst = np.zeros(len(points))
             for c in evaluation.conditions:
                 scale = np.maximum(np.maximum(np.abs(c.left), np.abs(c.right)), 1e-300)
@@ -175,7 +175,7 @@ class Problem:
     ) -> Answer:
         """The answer at this point, with what is active there."""
         every = {**chosen, **at}
-        evaluation = evaluate(self.result, {**constants, **every}, form=self.form.name)
+        evaluation = evaluated(self.result, {**constants, **every}, form=self.form.name)
         active: list[str] = []
         moving = leave_free(self.result, self.form, constants, at).conditions if at else ()
         texts = {(c.op, c.why) for c in moving}

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import sympy as sp
 
-from bounds.evaluation import evaluate
+from bounds.evaluation import evaluated
 from bounds.geometric import NotGeometric
 from bounds.optimum import Answer, Infeasible, Minimum, NotAttained
 from bounds.result import Condition
@@ -138,7 +138,7 @@ def _best(
     if not problem.reals:
         points = np.array(list(product(*grids)), dtype=float)
         settings = problem.known(dict(zip(names, points.T, strict=True)))
-        evaluation = evaluate(problem.result, settings, form=problem.form.name)
+        evaluation = evaluated(problem.result, settings, form=problem.form.name)
         valid = np.broadcast_to(evaluation.valid, len(points))
         values = np.where(valid, np.broadcast_to(evaluation.value, len(points)), np.inf)
         at = int(np.argmin(values))

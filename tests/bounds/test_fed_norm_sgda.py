@@ -232,7 +232,7 @@ def test_scaling_the_coefficients_up_and_the_local_steps_down_changes_nothing():
     assert float(after.value) == pytest.approx(float(before.value), rel=1e-12)
     for one, other in zip(before.conditions, after.conditions, strict=True):
         assert float(one.left) / float(one.right) == pytest.approx(float(other.left) / float(other.right), rel=1e-12)
-    impossible = evaluate(THEOREM, c | dict(a2=2 * vectors["a1"] * vectors["amax"]))
+    impossible = evaluated(THEOREM, c | dict(a2=2 * vectors["a1"] * vectors["amax"]))
     assert not impossible.valid and "amax is the largest" in next(x.why for x in impossible.conditions if not x.holds)
 
 
@@ -348,7 +348,7 @@ def test_the_effective_steps_default_to_naive_averaging_and_may_be_anything():
     ],
 )  # fmt: skip
 def test_a_broken_condition_is_named(change, broken):
-    evaluation = evaluate(THEOREM, GOLDEN | change)
+    evaluation = evaluated(THEOREM, GOLDEN | change)
     assert not evaluation.valid and broken in [c.text for c in evaluation.conditions if not c.holds]
 
 
@@ -366,3 +366,48 @@ def test_a_broken_condition_is_named(change, broken):
 def test_bad_clients_are_refused_in_one_line(change, text):
     with pytest.raises(FedboundsError, match=text):
         evaluate(THEOREM, GOLDEN | change)
+
+
+# --- Constants that mean nothing -----------------------------------------------------------------------------------
+
+SMALL = dict(
+    Lf=4, mu=1, sigmaL=0.5, betaL=0.1, sigmaG=1, betaG=1.2, P=2, T=200, tau=(2, 3, 4), w=(0.5, 0.25, 0.25), rho=0,
+    etax=1e-6, etay=1e-6, gammax=1e-7, gammay=1e-4, Delta=1, delta0=1,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (dict(P=5), "P of n clients are drawn without replacement: P <= n fails, 5 against 3"),
+        (dict(P=0), "P = 0 is outside its domain"),
+        (dict(tau=(2, 0, 4)), r"tau\[1\] = 0 is outside its domain"),
+        (dict(mu=0), "mu = 0 is outside its domain"),
+        (dict(mu=5), "mu is at most Lf: kappa >= 1 fails"),
+        (dict(w=(0.5, 0.4, 0.3)), "the weights are on the simplex: .* fails, 1.2 against 1"),
+        (dict(w=(0.5, 0.5)), "differ in length"),
+        (dict(kappa=5), "kappa = 5 contradicts 4, which follows from Lf, mu"),
+        (dict(amax=(0.5, 1, 1)), "amax is the largest of the coefficients"),
+    ],
+)
+def test_constants_that_mean_nothing_are_refused(changed, said):
+    assert np.isfinite(evaluate(THEOREM, SMALL).value)
+    with pytest.raises(FedboundsError, match=said):
+        evaluate(THEOREM, SMALL | changed)
+
+
+def test_a_period_that_does_not_divide_the_rounds_is_refused_where_it_must():
+    theorem = load("fed-norm-sgda/theorem-4")
+    known = {k: v for k, v in SMALL.items() if k not in ("mu", "Delta", "delta0")} | dict(S=7, Deltabar=1, Gx=1, R=1)
+    with pytest.raises(FedboundsError, match=r"whole number of blocks .* these forms do without: printed, sharp:any-T"):
+        evaluate(theorem, known)
+    without = evaluate(theorem, known, form="sharp:any-T")
+    assert without.value < evaluate(theorem, known | dict(S=5), form="sharp:any-T").value
+    assert all("floor" not in c.text for c in without.conditions)
+    mixed = evaluate(theorem, known | dict(S=np.array([7, 8])))
+    assert next(c for c in mixed.conditions if "floor" in c.text).holds.tolist() == [False, True]
+
+
+def test_one_client_has_no_spread_of_sampling():
+    one = evaluate(THEOREM, SMALL | dict(P=1, tau=(3,), w=(1,)))
+    assert np.isfinite(one.value) and one.terms["partial participation"] == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
+from bounds.evaluation import evaluated
 from bounds.papers.fed_norm_sgda.headline import least_bound, least_bounds
 from bounds.registry import load
 
@@ -67,7 +67,7 @@ def test_each_form_of_theorem_4_equals_its_twin_and_so_do_its_conditions(form):
     rng, valid = np.random.default_rng(40), 0
     for _ in range(60):
         c = random_setting(rng) | dict(T=int(rng.integers(1, 500)))
-        evaluation = evaluate(THEOREM_4, c, form=form)
+        evaluation = evaluated(THEOREM_4, c, form=form)
         value, sides = twin(form, c)
         assert float(evaluation.value) == pytest.approx(value, rel=1e-11)
         for condition, (left, right) in zip(evaluation.conditions[3:], sides, strict=True):
@@ -79,8 +79,8 @@ def test_each_form_of_theorem_4_equals_its_twin_and_so_do_its_conditions(form):
 
 
 def test_the_golden_setting_has_the_golden_bounds():
-    assert float(evaluate(THEOREM_4, GOLDEN, form="explicit").value) == pytest.approx(4282.868642595519, rel=1e-13)
-    assert float(evaluate(THEOREM_4, GOLDEN, form="repaired").value) == pytest.approx(4282.953812226969, rel=1e-13)
+    assert float(evaluated(THEOREM_4, GOLDEN, form="explicit").value) == pytest.approx(4282.868642595519, rel=1e-13)
+    assert float(evaluated(THEOREM_4, GOLDEN, form="repaired").value) == pytest.approx(4282.953812226969, rel=1e-13)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_golden_setting_has_the_golden_bounds():
 )  # fmt: skip
 def test_each_term_of_the_repaired_form_carries_its_own_constant(term, alone, value):
     quiet = GOLDEN | dict(sigmaL=0, sigmaG=0, Deltabar=0, Gx=1e-9, R=1e-9) | alone
-    assert float(evaluate(THEOREM_4, quiet, form="repaired").terms[term]) == pytest.approx(value, rel=1e-9)
+    assert float(evaluated(THEOREM_4, quiet, form="repaired").terms[term]) == pytest.approx(value, rel=1e-9)
 
 
 def test_the_special_cases_of_the_paper():
@@ -110,7 +110,7 @@ def test_the_special_cases_of_the_paper():
 
     def parts(**change):
         c = GOLDEN | dict(sigmaG=0.0) | change
-        terms = evaluate(THEOREM_4, c, form="printed").terms
+        terms = evaluated(THEOREM_4, c, form="printed").terms
         scale = c["Lf"] * c["Gammax"], c["Lf"] * c["Gammay"]
         noise = float(terms["full synchronisation"]) + float(terms["partial participation"])
         return float(terms["descent noise"]) / scale[0], noise / scale[1]
@@ -124,17 +124,17 @@ def test_the_special_cases_of_the_paper():
 
 
 def test_limits_remove_their_terms():
-    assert float(evaluate(THEOREM_4, GOLDEN | dict(P=10)).terms["partial participation"]) == 0
-    assert float(evaluate(THEOREM_4, GOLDEN | dict(tau=[1] * 10)).terms["local updates"]) == 0
-    assert float(evaluate(THEOREM_4, GOLDEN | dict(S=1)).terms["stale snapshot"]) == 0
-    broken = evaluate(THEOREM_4, GOLDEN)  # 7 does not divide 10000
+    assert float(evaluated(THEOREM_4, GOLDEN | dict(P=10)).terms["partial participation"]) == 0
+    assert float(evaluated(THEOREM_4, GOLDEN | dict(tau=[1] * 10)).terms["local updates"]) == 0
+    assert float(evaluated(THEOREM_4, GOLDEN | dict(S=1)).terms["stale snapshot"]) == 0
+    broken = evaluated(THEOREM_4, GOLDEN)  # 7 does not divide 10000
     assert [c.why for c in broken.conditions if not c.holds] == ["T is a whole number of blocks of S rounds"]
-    assert evaluate(THEOREM_4, GOLDEN | dict(S=8)).valid
+    assert evaluated(THEOREM_4, GOLDEN | dict(S=8)).valid
 
 
 def test_theorem_3_is_theorem_4_under_one_point_concavity():
     for form in ("printed", "explicit", "repaired", "sharp", "sharp:any-T"):
-        three, four = evaluate(THEOREM_3, GOLDEN, form=form), evaluate(THEOREM_4, GOLDEN, form=form)
+        three, four = evaluated(THEOREM_3, GOLDEN, form=form), evaluated(THEOREM_4, GOLDEN, form=form)
         assert float(three.value) == float(four.value)
         assert set(three.assumptions) ^ set(four.assumptions) == {"concave", "one-point-concave"}
 
@@ -143,7 +143,7 @@ def test_no_admissible_ascent_exceeds_an_eighth_of_the_inverse_smoothness():
     rng = np.random.default_rng(41)
     for _ in range(200):
         c = random_setting(rng)
-        caps = [c_.admissible for c_ in evaluate(THEOREM_4, c, form="printed").conditions if c_.limits == "Gammay"]
+        caps = [c_.admissible for c_ in evaluated(THEOREM_4, c, form="printed").conditions if c_.limits == "Gammay"]
         assert float(min(caps)) <= 1 / (8 * c["Lf"]) * (1 + 1e-12)
 
 
@@ -152,8 +152,8 @@ def test_theorem_2_covers_theorem_4_at_its_own_admissible_steps():
     for _ in range(80):
         c = {k: v for k, v in random_setting(rng).items() if k not in STEPS} | dict(T=int(10 ** rng.uniform(0, 12)))
         c |= dict(sigmaL=c["sigmaL"] * 10 ** rng.uniform(-4, 1), sigmaG=c["sigmaG"] * 10 ** rng.uniform(-4, 1))
-        here = evaluate(THEOREM_2, c)
-        there = evaluate(THEOREM_4, c | dict(here.prescribed))
+        here = evaluated(THEOREM_2, c)
+        there = evaluated(THEOREM_4, c | dict(here.prescribed))
         assert all(x.holds for x in there.conditions[:-1])
         S = float(here.prescribed["S"])
         blocks = math.ceil(c["T"] / S) * S / c["T"]  # the last block may be shorter
@@ -168,9 +168,9 @@ def test_theorem_2_covers_theorem_4_at_its_own_admissible_steps():
 def test_the_printed_steps_break_the_theorem_s_own_cap_until_there_are_rounds_enough():
     c = {k: v for k, v in GOLDEN.items() if k not in STEPS} | dict(betaL=0, P=10, taueff=4)
     smallest = (16 * (4 * 10) ** 0.75) ** 4  # Gammay Lf = (taueff P)^(3/4)/T^(1/4) <= 1/16
-    assert not evaluate(THEOREM_2, c | dict(T=math.floor(0.999 * smallest)), form="printed").valid
-    assert evaluate(THEOREM_2, c | dict(T=math.ceil(1.001 * smallest)), form="printed").valid
-    steps = evaluate(THEOREM_2, c | dict(T=10**6), form="printed").prescribed
+    assert not evaluated(THEOREM_2, c | dict(T=math.floor(0.999 * smallest)), form="printed").valid
+    assert evaluated(THEOREM_2, c | dict(T=math.ceil(1.001 * smallest)), form="printed").valid
+    steps = evaluated(THEOREM_2, c | dict(T=10**6), form="printed").prescribed
     assert float(steps["gammay"]) * 4 * 2 == pytest.approx((4 * 10) ** 0.75 / 10**1.5)
 
 
@@ -179,9 +179,9 @@ def test_the_rounds_of_corollary_2_2_suffice():
     for _ in range(40):
         c = {k: v for k, v in random_setting(rng).items() if k not in (*STEPS, "T")}
         eps = 10 ** rng.uniform(-1, 1)
-        T = float(evaluate(corollary, c | dict(eps=eps)).value)
-        assert float(evaluate(THEOREM_2, c | dict(T=T)).value) <= eps**2 * (1 + 1e-9)
-        few = evaluate(THEOREM_2, c | dict(T=max(1, math.floor(T / 5**4.1))))
+        T = float(evaluated(corollary, c | dict(eps=eps)).value)
+        assert float(evaluated(THEOREM_2, c | dict(T=T)).value) <= eps**2 * (1 + 1e-9)
+        few = evaluated(THEOREM_2, c | dict(T=max(1, math.floor(T / 5**4.1))))
         assert T < 5**4.1 or float(few.value) > eps**2  # a fifth each, to the fourth at most
 
 
@@ -208,12 +208,12 @@ def test_no_steps_beat_the_least_bound(capped):
         c = {k: v for k, v in random_setting(rng).items() if k not in STEPS} | dict(T=5040)
         best = least_bound(c, capped=capped)
         at = dict(Gammax=best.Gammax, Gammay=best.Gammay, S=best.S, etax=0, etay=0)
-        reached = evaluate(THEOREM_4, c | at)
+        reached = evaluated(THEOREM_4, c | at)
         assert float(reached.value) == pytest.approx(best.value, rel=1e-12)
         assert not capped or all(x.holds for x in reached.conditions[:-1])
         x, y = (best_step * np.exp(rng.normal(0, 1, 4000)) for best_step in (best.Gammax, best.Gammay))
         S = np.clip(np.round(best.S * np.exp(rng.normal(0, 1, 4000))), 1, 5040)
-        others = evaluate(THEOREM_4, c | dict(Gammax=x, Gammay=y, S=S, etax=0, etay=0))
+        others = evaluated(THEOREM_4, c | dict(Gammax=x, Gammay=y, S=S, etax=0, etay=0))
         cap = np.all([x.holds for x in others.conditions[4:6]], axis=0) if capped else True
         assert np.all((others.value >= best.value * (1 - 1e-12)) | ~np.broadcast_to(cap, y.shape))
         assert others.value.min() < 1.1 * best.value
@@ -250,7 +250,7 @@ def test_quadratics_stay_below_corollary_1_1_for_any_weights_and_points():
         spread = max(float(w @ np.sum((v - w @ v) ** 2, axis=1)) for v in (C, D))
         c = dict(Lf=np.linalg.norm(H, 2), p=p, w=w, sigmaG=math.sqrt(spread), betaG=1)
         c |= dict(epsopt=np.mean(np.sum(weighted**2, 1)), lag=np.mean(np.sum((y - tilde) ** 2, 1)))
-        sharp, printed = (float(evaluate(corollary, c, form=f).value) for f in ("sharp", "printed"))
+        sharp, printed = (float(evaluated(corollary, c, form=f).value) for f in ("sharp", "printed"))
         worst = max(worst, np.mean(np.sum(true**2, 1)) / sharp)
         assert sharp <= printed
     assert 0.3 < worst <= 1
@@ -259,13 +259,13 @@ def test_quadratics_stay_below_corollary_1_1_for_any_weights_and_points():
 def test_equal_weights_leave_no_mismatch_and_a_client_without_weight_an_infinite_one():
     corollary = load("fed-norm-sgda/corollary-1.1")
     c = dict(Lf=2, epsopt=0.3, lag=0, sigmaG=1, betaG=1.5, p=[0.2, 0.8], w=[0.2, 0.8])
-    assert float(evaluate(corollary, c).value) == pytest.approx(0.3)
-    assert float(evaluate(corollary, c, form="printed").value) == pytest.approx(0.6)
-    silent = evaluate(corollary, c | dict(w=[0.0, 1.0], sigmaG=0))
+    assert float(evaluated(corollary, c).value) == pytest.approx(0.3)
+    assert float(evaluated(corollary, c, form="printed").value) == pytest.approx(0.6)
+    silent = evaluated(corollary, c | dict(w=[0.0, 1.0], sigmaG=0))
     assert float(silent.constants["chi2"].value) == float(silent.value) == math.inf
-    unequal = evaluate(corollary, c | dict(w=[0.5, 0.5]), form="printed")  # chi^2 = 0.36
+    unequal = evaluated(corollary, c | dict(w=[0.5, 0.5]), form="printed")  # chi^2 = 0.36
     assert float(unequal.terms["weight mismatch"]) == pytest.approx(4 * 0.36 * (2.25 * 0.3 + 1))
-    assert not evaluate(corollary, c | dict(p=[0.2, 0.7])).valid
+    assert not evaluated(corollary, c | dict(p=[0.2, 0.7])).valid
 
 
 def test_two_moreau_envelopes_differ_by_what_corollary_2_1_says_and_not_by_what_its_main_text_says():
@@ -281,10 +281,10 @@ def test_two_moreau_envelopes_differ_by_what_corollary_2_1_says_and_not_by_what_
         (surrogate, one), (left, other) = at(a), at(b)
         c = dict(Lf=L, epsbar=surrogate, proxlag=(one - other) ** 2)
         if b > a:
-            assert left == pytest.approx(float(evaluate(corollary, c).value))  # in one dimension it is attained
-        assert left <= float(evaluate(corollary, c).value) * (1 + 1e-12)
-        assert left <= float(evaluate(corollary, c, form="explicit").value)
+            assert left == pytest.approx(float(evaluated(corollary, c).value))  # in one dimension it is attained
+        assert left <= float(evaluated(corollary, c).value) * (1 + 1e-12)
+        assert left <= float(evaluated(corollary, c, form="explicit").value)
     (surrogate, one), (left, other) = at(1.0), at(1.2)
     c = dict(Lf=L, epsbar=surrogate, proxlag=(one - other) ** 2)
-    main, appendix = (float(evaluate(corollary, c, form=f).value) for f in ("printed", "explicit"))
+    main, appendix = (float(evaluated(corollary, c, form=f).value) for f in ("printed", "explicit"))
     assert (left, main, appendix) == pytest.approx((1.2816, 0.9716, 1.8786), abs=1e-4)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bounds.dimensions import dimension_of
-from bounds.evaluation import evaluate
+from bounds.evaluation import evaluated
 from bounds.registry import load, paper
 
 ROOMS = ("fedau", "fedmrn", "tdcd", "fed-norm-sgda")
@@ -393,7 +393,7 @@ def test_changing_the_units_of_objective_and_parameters_changes_only_the_unit_of
         powers = dict((form.measure or result.measure).dimension.exponents)
         for f, x in ((3.0, 1.0), (1.0, 0.2), (0.7, 5.0)):
             c = SETTINGS[result.key](rng)
-            before, after = (evaluate(result, one, form=form.name) for one in (c, rescaled(result, c, f, x)))
+            before, after = (evaluated(result, one, form=form.name) for one in (c, rescaled(result, c, f, x)))
             unit = f ** float(powers.get("f", 0)) * x ** float(powers.get("x", 0))
             for name, value in before.terms.items():
                 there = float(value) * (apparent(form, name, result.notation, f, x) if form.hidden else unit)
@@ -409,11 +409,11 @@ def test_the_default_form_is_valid_at_admissible_settings_and_no_larger_than_any
     others = [f for f in others if f.measure is None and not f.asymptotic]
     for _ in range(60):
         c = SETTINGS[result.key](rng)
-        ours = evaluate(result, c)
+        ours = evaluated(result, c)
         assert ours.valid, ours.why_not
         assert float(ours.value) == pytest.approx(sum(map(float, ours.terms.values())), rel=1e-12)
         for form in others:
-            theirs = evaluate(result, c, form=form.name)
+            theirs = evaluated(result, c, form=form.name)
             slack = 1e-12 * abs(float(theirs.value))
             assert not theirs.valid or float(ours.value) <= float(theirs.value) + slack, (form.name, c)
             strictly += float(ours.value) < float(theirs.value) - 1e-3 * abs(float(theirs.value))
@@ -426,14 +426,14 @@ def test_every_form_grows_with_gap_noise_and_divergence_and_falls_with_the_round
     for form in result.forms:
         for _ in range(5):
             c = SETTINGS[result.key](rng)
-            before = float(evaluate(result, c, form=form.name).value)
+            before = float(evaluated(result, c, form=form.name).value)
             for name in GROWS[result.key].split():
                 more = c[name] + 1 if isinstance(c[name], int) else 1.01 * c[name]
-                after = float(evaluate(result, c | {name: more}, form=form.name).value)
+                after = float(evaluated(result, c | {name: more}, form=form.name).value)
                 assert after >= before - 1e-12 * abs(before), (form.name, name)
             counters = {q.name for q in result.notation.values() if q.concept in ("rounds", "iterations")}
             for rounds in counters & {s.name for s in form.symbols} & set(c):
-                after = float(evaluate(result, c | {rounds: 2 * c[rounds] + 1}, form=form.name).value)
+                after = float(evaluated(result, c | {rounds: 2 * c[rounds] + 1}, form=form.name).value)
                 if form.name != "printed" or result.key != "fedau/theorem-3" or c["T"] > 3:  # log T/T rises up to e
                     jumps = form.name == "sharp" and "K" in form.prescribes  # with the whole K
                     assert jumps or after <= before * (1 + 1e-12), form.name
@@ -443,10 +443,10 @@ def test_every_form_grows_with_gap_noise_and_divergence_and_falls_with_the_round
 def test_a_guarantee_needs_a_form_that_is_not_refuted_every_condition_and_every_assumption(result):
     c = SETTINGS[result.key](np.random.default_rng(23))
     for form in result.forms:
-        evaluation = evaluate(result, c, form=form.name, assume=["all"])
+        evaluation = evaluated(result, c, form=form.name, assume=["all"])
         expected = not (form.order_only or form.refuted_by or form.asymptotic or not evaluation.valid)
         assert evaluation.guarantee == expected, evaluation.why_not
-        assert evaluate(result, c, form=form.name).guarantee == (result.key in OF_VECTORS)
+        assert evaluated(result, c, form=form.name).guarantee == (result.key in OF_VECTORS)
         assert (evaluation.verdict == "refuted") == bool(form.refuted_by)
 
 
@@ -460,16 +460,16 @@ def test_arrays_of_settings_broadcast_with_vectors_over_clients(result):
     if values is None:  # nothing but vectors
         values = np.exp(rng.normal(size=(3, len(c[name]))))
         vectors -= {name}
-    table = evaluate(result, c | {name: values})
+    table = evaluated(result, c | {name: values})
     assert table.value.shape == (3,)
     for i, value in enumerate(values):
-        one = evaluate(result, c | {name: value})
+        one = evaluated(result, c | {name: value})
         assert table.value[i] == pytest.approx(float(one.value), rel=1e-12)
     for vector in vectors - {"tau", "w", "varphi"}:  # one vector per setting
         stacked = np.stack([c[vector], c[vector] * 0.9, c[vector] * 0.5])
-        both = evaluate(result, c | {name: values, vector: stacked})
+        both = evaluated(result, c | {name: values, vector: stacked})
         for i, value in enumerate(values):
-            one = evaluate(result, c | {name: value, vector: stacked[i]})
+            one = evaluated(result, c | {name: value, vector: stacked[i]})
             assert both.value[i] == pytest.approx(float(one.value), rel=1e-12)
 
 
@@ -478,10 +478,10 @@ def test_a_hundred_thousand_settings_of_a_vector_form_equal_one_evaluation_each(
     rng = np.random.default_rng(25)
     c = fed_norm_sgda(rng)
     many = rng.uniform(0.1, 1, 100_000) * c["gammay"]
-    table = evaluate(result, c | {"gammay": many})
+    table = evaluated(result, c | {"gammay": many})
     assert table.value.shape == table.valid.shape == (100_000,)
     for i in rng.integers(0, 100_000, 5):
-        one = evaluate(result, c | {"gammay": many[i]})
+        one = evaluated(result, c | {"gammay": many[i]})
         assert table.value[i] == pytest.approx(float(one.value), rel=1e-13) and table.valid[i] == one.valid
 
 
@@ -508,5 +508,5 @@ def test_each_room_has_its_reference_and_no_two_letters_share_a_concept(room):
 def test_constants_may_be_given_by_concept():
     result = load("tdcd/theorem-1")
     c = dict(smoothness=2, block_smoothness=1, initial_gap=1, block_gradient_noise=0.5, local_steps=5, rounds=100)
-    got = evaluate(result, c | dict(local_step_size=0.01), form="repaired")
+    got = evaluated(result, c | dict(local_step_size=0.01), form="repaired")
     assert float(got.value) == pytest.approx(1.024, rel=1e-14)

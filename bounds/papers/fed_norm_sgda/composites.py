@@ -153,14 +153,17 @@ DERIVED = (
 )
 WITHOUT_CURVATURE = tuple(rule for rule in DERIVED if rule not in CURVATURES)  # where f_i need not be strongly concave
 
-SIMPLEX = Condition(SumOverClients(w), "==", Integer(1), "the weights are on the simplex")
-SAMPLED = Condition(P, "<=", n, "P of n clients are drawn without replacement", P)
-CURVATURE = Condition(kappa, ">=", Integer(1), "mu is at most Lf", kappa)
+SIMPLEX = Condition(SumOverClients(w), "==", Integer(1), "the weights are on the simplex", legal=True)
+SAMPLED = Condition(P, "<=", n, "P of n clients are drawn without replacement", P, legal=True)
+CURVATURE = Condition(kappa, ">=", Integer(1), "mu is at most Lf", kappa, legal=True)
 LARGEST = Condition(
     MaxOverClients(Max(a2 / (amax * a1), a1 / (tau * amax), alast / amax, alast**2 / a2)),
     "<=",
     Integer(1),
     "amax is the largest of the coefficients with these norms",
+    legal=True,
 )
 LEGAL = (SIMPLEX, SAMPLED, LARGEST)
-WHOLE_BLOCKS = Condition(T / notation.S, "==", floor(T / notation.S), "T is a whole number of blocks of S rounds")
+WHOLE_BLOCKS = Condition(
+    T / notation.S, "==", floor(T / notation.S), "T is a whole number of blocks of S rounds", legal=True
+)

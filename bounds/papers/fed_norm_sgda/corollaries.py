@@ -70,7 +70,7 @@ n, P, T, nu, taubar, Delta, Deltabar = (
     notation.Deltabar,
 )
 
-MEANT = Condition(SumOverClients(notation.p), "==", Integer(1), "the weights of F are on the simplex")
+MEANT = Condition(SumOverClients(notation.p), "==", Integer(1), "the weights of F are on the simplex", legal=True)
 TRUE_ENVELOPE = Measure(
     "minimum",
     "rounds",
