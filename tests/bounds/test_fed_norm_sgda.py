@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
+from bounds.evaluation import evaluate, evaluated
 from bounds.registry import load
 
 THEOREM = load("fed-norm-sgda/theorem-1")
