@@ -10,12 +10,13 @@ from bounds.audit.docket import Docket
 from bounds.audit.verdict import Verdict
 from empirical import adversary  # which needs this package: the module, not its names
 from empirical.instances.arbitrary_participation import trials as arbitrary_participation
+from empirical.instances.fed_norm_sgda import trials as fed_norm_sgda
 from empirical.instances.fedau import trials as fedau
 from empirical.instances.sides import Finding, Trial
 
 NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"
-ROOMS = (fedau.trial, arbitrary_participation.trial)
+ROOMS = (fedau.trial, arbitrary_participation.trial, fed_norm_sgda.trial)
 
 
 def trial(claim: Claim) -> Trial | None:

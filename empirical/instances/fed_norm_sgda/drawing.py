@@ -87,7 +87,7 @@ def draw_shared(rng: np.random.Generator, B: int, shape: Shape, sizes: Array, ev
         "scale": np.where(even[:, None], 1.0, rng.uniform(0.2, 2, (B, n))),
         "slope_x": sizes[:, None, None] * rng.normal(size=(B, n, dx)),
         "slope_y": sizes[:, None, None] * rng.normal(size=(B, n, dy)),
-        "w": w, "tau": tau, "coefficients": draw_coefficients(rng, tau, T),
+        "w": w, "p": rng.dirichlet(np.full(n, 1.0), size=B), "tau": tau, "coefficients": draw_coefficients(rng, tau, T),
         "sigma": pick(0.0, 0.1, 1.0, 10.0)[:, None] * less, "beta": pick(0.0, 0.0, 0.5, 2.0)[:, None] * less,
         "noise_x": unit(rng, B, n, dx), "noise_y": unit(rng, B, n, dy), "theta": pick(0.1, 1.0),
         **draw_steps(rng, B, tau),

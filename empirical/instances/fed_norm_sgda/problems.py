@@ -42,7 +42,7 @@ class RoundInstances(Population):
         snapshot: the x at which Fed-Norm-SGDA+ takes gradients in y, (B, d_x).
         scale: $s_i$, positive, (B, n).
         slope_x, slope_y: $b_{x,i}$ and $b_{y,i}$, (B, n, d_x) and (B, n, d_y).
-        w: weights of the clients, (B, n).
+        w, p: weights of the clients at the server, and in the objective that is meant, (B, n).
         tau: local steps, (B, n).
         coefficients: $a_i^{(j)}(k)$ at [k, j], zero from j = k on and from k > tau_i on, (B, n, steps + 1, steps).
         sigma, beta: of a client's noise, (B, n).
@@ -61,6 +61,7 @@ class RoundInstances(Population):
     slope_x: Array
     slope_y: Array
     w: Array
+    p: Array
     tau: Array
     coefficients: Array
     sigma: Array
@@ -220,7 +221,7 @@ class RoundInstances(Population):
             "D": (one_before**2 + betaL[:, None] ** 2 * squares_before).max(axis=1), "L_Phi": (1 + kappa) * L,
             "a_m": (one * (one_before + (betaL**2 * alpha)[:, None])).max(axis=1), "S_1": d * W + betaL**2 * Q,
             "S_2": d * W + betaL**2 * K, "taueff": (w * one).sum(axis=1), "taubar": self.tau.mean(axis=1),
-            "sum w_i^2": (w**2).sum(axis=1),
+            "sum w_i^2": (w**2).sum(axis=1), "chi2": ((self.p - w) ** 2 / w).sum(axis=1),
         }  # fmt: skip
         return {name: np.broadcast_to(value, len(self)).astype(float) for name, value in found.items()}
 
@@ -249,7 +250,14 @@ class RoundInstances(Population):
             "theta_delta": 8 * L * D * drift * (2 * v["kappa"] * s["etax"] ** 2 + s["etay"] ** 2),
             "I_1^2": v["r"] * v["Z"] * (noise + grows) + v["Gx"] ** 2 * (v["c"] + v["r"] * v["d"] * v["sum w_i^2"]),
         }  # fmt: skip
-        by_client = {"w": w, "tau": self.tau, "a1": a.sum(axis=2), "a2": (a**2).sum(axis=2), "amax": a.max(axis=2)}
+        by_client = {
+            "w": w,
+            "p": self.p,
+            "tau": self.tau,
+            "a1": a.sum(axis=2),
+            "a2": (a**2).sum(axis=2),
+            "amax": a.max(axis=2),
+        }
         by_client["alast"] = np.where(self.last, a, 0.0).sum(axis=2)
         whole = {name: value[:, None] for name, value in found.items()}
         return whole | {name: value.astype(float)[:, None] for name, value in by_client.items()}
@@ -260,7 +268,7 @@ class RoundInstances(Population):
 
     def neighbour(self, rng: np.random.Generator) -> Self:
         """Everything moved a little but the numbers of local steps; the step sizes keep their caps."""
-        w = stirred(self.w, rng)
+        weights = {name: stirred(getattr(self, name), rng) for name in ("w", "p")}
         turned = {name: shaken(getattr(self, name), rng) for name in ("noise_x", "noise_y")}
         columns = stirred(np.ones((len(self), 1, 1, self.coefficients.shape[3])), rng)
         shares = stirred(self.shares, rng)
@@ -270,7 +278,7 @@ class RoundInstances(Population):
             **{name: stirred(getattr(self, name), rng) for name in ("scale", "sigma", "beta", "theta")},
             **{name: v / np.linalg.norm(v, axis=2, keepdims=True) for name, v in turned.items()},
             slope_x=shaken(self.slope_x, rng),
-            w=w / w.sum(axis=1, keepdims=True),
+            **{name: v / v.sum(axis=1, keepdims=True) for name, v in weights.items()},
             coefficients=self.coefficients * columns,
             shares=np.where(self.regime[:, None] == 0, shares, np.minimum(shares, 1.0)),
         )

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 
 import numpy as np
 
 from bounds.audit.claim import Claim
 from bounds.audit.steps import StepOf
-from bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent, envelope, local_steps, moreau, printed, restart
+from bounds.papers.fed_norm_sgda.proof import (
+    PROOFS,
+    ascent,
+    corollaries,
+    descent,
+    envelope,
+    local_steps,
+    moreau,
+    printed,
+    restart,
+)
 from bounds.papers.fed_norm_sgda.proof.letters import A_DRIFT, DELTA, W_DRIFT, X
 from bounds.papers.fed_norm_sgda.proof.snapshot import STALE
 from bounds.papers.fed_norm_sgda.proof.theorem_4 import LAG, LENGTH
@@ -22,7 +32,7 @@ from empirical.instances.sides import Sides
 
 Array = np.ndarray
 CANCELLED = 1e-12  # error of both sides relative to the sizes of what they are summed from
-OF_CLIENTS = frozenset({"w", "tau", "a1", "a2", "amax", "alast"})
+OF_CLIENTS = frozenset({"w", "p", "tau", "a1", "a2", "amax", "alast"})
 # what every instance meets by construction
 ALWAYS = frozenset({
     "smooth", "unbiased-block-noise", "bounded-heterogeneity", "uniform-sampling", "local-coefficients",
@@ -230,9 +240,42 @@ def of_two_points(z: RoundInstances) -> Measured:
     )
 
 
+def of_meant_objective(z: RoundInstances) -> Measured:
+    """x_t as the only round of a run, the envelope of sum_i w_i f_i and that of sum_i p_i f_i."""
+    x, meant = z.x[:, None], replace(z, w=z.p)
+    yw, yp = z.maximiser(x), meant.maximiser(x)
+    each = np.repeat(x, z.w.shape[1], axis=1), np.repeat(yw, z.w.shape[1], axis=1)
+    known = {"yw": 0 * yw, "yp": yp - yw, "xt": 0 * x, "xw": z.proximal(x) - x, "xp": meant.proximal(x) - x}
+    known |= {"Phi": z.mean_gradients(x, yw)[0], "Fp": meant.mean_gradients(x, yw)[0]}
+    known |= {"Phip": meant.mean_gradients(x, yp)[0], "g": z.gradients(*each)[0]}
+
+    def product(p: str, q: str) -> Array:
+        values = (known[p] * known[q]).sum(axis=-1)
+        return (z.w * values).sum(axis=1, keepdims=True) if "g" in (p, q) else values
+
+    v, moreau_scale = z.constants, 4 * z.smoothness[:, None] ** 2
+    gradient, far = product("Phi", "Phi"), known["xw"] - known["xp"]
+    letters = {
+        corollaries.MEAN.name: gradient,
+        corollaries.LAG.name: product("yp", "yp"),
+        corollaries.MISMATCH.name: v["chi2"] * (v["betaG"] ** 2 * gradient + v["sigmaG"] ** 2),
+        corollaries.LEAST.name: product("Phip", "Phip"),
+        corollaries.MOREAU_MEAN.name: moreau_scale * product("xw", "xw"),
+        corollaries.PROX_LAG.name: (far**2).sum(axis=-1),
+        corollaries.LEAST_MOREAU.name: moreau_scale * product("xp", "xp"),
+    }
+    size = z.gradient_size[:, None]
+    gradients = (corollaries.MEAN.name, corollaries.LEAST.name)
+    sizes = {name: (np.sqrt(letters[name]) + size) ** 2 for name in gradients}
+    floors = {True: size / z.smoothness[:, None], False: size}
+    return Measured(v | letters, known.__contains__, product, sizes, lambda name: floors[name[0] in "xy"])
+
+
 KINDS: dict[str, Callable[[RoundInstances], Measured]] = {  # by a vector that only this kind of proof has
     "zeta": of_local_steps,
     "yx": of_two_points,
+    "Fp": of_meant_objective,
+    "xp": of_meant_objective,
     "xs": lambda z: of_round(z, stale=True),
     "ys": lambda z: of_round(z, stale=False),
 }

@@ -10,6 +10,7 @@ import numpy as np
 from bounds.audit.claim import Claim
 from bounds.audit.steps import StepOf
 from bounds.papers.fed_norm_sgda.proof import PROOFS
+from empirical.instances.fed_norm_sgda import forms
 from empirical.instances.fed_norm_sgda.drawing import Shape, draw_bounded, draw_coupled
 from empirical.instances.fed_norm_sgda.problems import RoundInstances
 from empirical.instances.fed_norm_sgda.relations import fresh_sides, kind_of, measured, reading, relation_sides
@@ -111,4 +112,4 @@ def trial(claim: Claim) -> Trial | None:
         return None
     if isinstance(claim.subject, StepOf):
         return Trial(one_round, relation_sides) if heard(claim.subject) else None
-    return None
+    return forms.trial(claim)
