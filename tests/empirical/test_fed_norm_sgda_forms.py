@@ -20,7 +20,7 @@ from bounds.symbols import Constant
 from empirical.adversary import LIGHT, searched
 from empirical.algorithms import FedNormSGDA, LocalOptimiser
 from empirical.instances.fed_norm_sgda.forms import RESULTS, VECTORS, form_sides, trial
-from empirical.instances.fed_norm_sgda.points import BoundedRuns, draw_bounded, draw_envelopes, draw_facts
+from empirical.instances.fed_norm_sgda.points import BoundedRuns, draw_bounded, draw_crossed, draw_envelopes, draw_facts
 from empirical.instances.fed_norm_sgda.runs import QuadraticRuns, draw_at_rest, draw_quadratics, summed
 from empirical.instances.sides import examined
 from empirical.moments.minimax import MinimaxMoments, minimax_moments
@@ -30,7 +30,8 @@ from empirical.reference.fed_norm_sgda import Gradients, any_optimiser, fed_norm
 from empirical.streams import Streams
 
 FALSE = (  # as printed
-    "lemma-a.2", "lemma-b.1", "lemma-b.2", "lemma-b.3", "lemma-c.3", "lemma-c.5", "corollary-2.1",
+    "lemma-a.2", "lemma-b.1", "lemma-b.2", "lemma-b.3", "lemma-c.1", "lemma-c.2", "lemma-c.3", "lemma-c.5",
+    "corollary-2.1",
 )  # fmt: skip
 FORMS = [(key, form) for key in RESULTS for form in load(f"fed-norm-sgda/{key}").forms if not form.order_only]
 HOLD = [(key, form.name) for key, form in FORMS if key not in FALSE or form.name != "printed"]
@@ -267,6 +268,27 @@ def test_the_printed_lemma_of_descent_fails_when_replayed() -> None:
         + Gamma * smooth / 2 * noise
     )
     assert increase > 1.1 * right > 0
+
+
+def test_noise_in_x_that_grows_with_the_gradient_in_y_breaks_the_printed_lemma_c_1() -> None:
+    """One client, one step: both sides from the letters, the Moreau envelope on a grid."""
+    z = draw_crossed(np.random.default_rng(12), 40, 1)
+    ratios = form_sides(claim_of("lemma-c.1", "printed"), z).ratios()[:, 0]
+    b = int(ratios.argmax())
+    (x, y), rho, beta, Gamma = z.start[b, :, 0], z.ripple[b], z.growth[b], z.Gammax[b]
+    assert z.smoothness[b] == z.depth[b] == 1 and not z.bend[b] and not z.slopes[b].any() and not z.lifts[b].any()
+    grid = np.linspace(-15, 20, 200001)
+
+    def moreau(point: float) -> float:
+        return float((rho * np.cos(grid) + (grid - point) ** 2).min())
+
+    grown = beta * np.tanh(y)  # the size of the noise in x: beta times the gradient in y, so Assumption 2 holds
+    after = [moreau(x + Gamma * (rho * np.sin(x) + sign * grown)) for sign in (-1, 1)]
+    near = x
+    for _ in range(60):
+        near = x + rho * np.sin(near) / 2  # the proximal point
+    right = -Gamma / 8 * (2 * (x - near)) ** 2 + Gamma**2 * rho**2 * (1 + beta**2) + 2 * Gamma * np.log(np.cosh(y))
+    assert np.mean(after) - moreau(x) > 1.5 * right > 0
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from empirical.instances.fed_norm_sgda.points import (
     TwoEnvelopes,
     affordable,
     draw_bounded,
+    draw_crossed,
     draw_envelopes,
     draw_facts,
     draw_meant,
@@ -207,6 +208,7 @@ def of_bounded(z: BoundedRuns, asked: Asked) -> tuple[Values, dict[str, np.ndarr
     if not asked.radius:
         values["R"] = np.maximum(least, 1e-12)[:, None]
     met: dict[str, np.ndarray | bool] = dict.fromkeys((*ALWAYS, "lipschitz-in-x", "bounded-below"), True)
+    met["unbiased-block-noise"] = ~z.crossed
     within = values["R"][:, 0] * (1 + 1e-12)
     met |= {"bounded-ascent": seen.ascent <= within, "bounded-maximiser": seen.maximiser <= within}
     return values, met | {"concave": not z.one_point, "one-point-concave": z.one_point | z.common_maximiser}
@@ -279,8 +281,11 @@ def bounded(cells: int, one_point: bool, even: bool) -> tuple[BoundedRuns, ...]:
         if even:
             tau = (max(tau),) * n
         P = n if even or cell % 3 == 0 else int(rng.integers(1, n + 1))
-        T = int(rng.choice(list(affordable(tau, P, noisy))))
+        most = max(affordable(tau, P, noisy))
+        T = int(rng.integers(1, most + 1) if most < 10 else np.floor(10 ** rng.uniform(0.3, np.log10(most))))
         found.append(draw_bounded(rng, 40, (1 + cell % 2, tau, P, T), noisy=noisy, one_point=one_point, even=even))
+    if not one_point and not even:
+        found += [draw_crossed(rng, 40, tau) for tau in (1, 2)]
     return tuple(found)
 
 

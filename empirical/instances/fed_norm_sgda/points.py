@@ -23,6 +23,7 @@ from empirical.instances.population import Population, shaken, stirred
 
 STEEPEST = 1 + np.exp(-2)  # of |u| (1 - exp(-|u|)), at |u| = 2
 OUTCOMES = 128  # of a whole run
+LONGEST = 150  # rounds
 
 
 class Visited(NamedTuple):
@@ -63,6 +64,7 @@ class BoundedRuns(Workers):
         noise: size of the additive noise in x and in y, whose sign they share, (B, 2); zero where $\beta_L>0$.
         radius: R where it is given before the run, (B,).
         period: S, (B,).
+        crossed: whether the noise that grows falls on x and grows with the gradient in y, (B,).
         price: of mixing noise and drift in the caps that the steps are shares of, (B,).
         rounds: T.
         one_point: whether $\psi$ is the one that is not convex.
@@ -78,6 +80,7 @@ class BoundedRuns(Workers):
     noise: np.ndarray
     radius: np.ndarray
     period: np.ndarray
+    crossed: np.ndarray
     price: np.ndarray
     rounds: int
     one_point: bool
@@ -179,7 +182,11 @@ class BoundedRuns(Workers):
             drift = drift + share[:, None] * ((steps * moved) ** 2).sum(axis=(-1, -2)).mean(axis=-1)
             in_x = s * q * np.cos(x) * self.pull(y - s * np.sin(x)) - rho * np.sin(x)
             gradient = own + np.stack([in_x, -q * self.pull(y - s * np.sin(snapshot))], axis=-2)
-            noisy = gradient * (1 + beta * signs[:, k]) + size * signs[:, k]
+            grown = gradient
+            if self.crossed.any():
+                across = own[..., 1, :] - q * self.pull(y - s * np.sin(x))
+                grown = np.where(in_shape(self.crossed, z), np.stack([across, 0 * across], axis=-2), gradient)
+            noisy = gradient + (beta * grown + size) * signs[:, k]
             buffer = in_shape(self.momentum[:, i], z) * buffer + in_shape(self.rates[:, i, k], z) * noisy
             moved = moved + buffer
         return moved / in_shape(self.norms["a1"][:, i], z), drift
@@ -297,7 +304,7 @@ def affordable(tau: tuple[int, ...], participants: int, noisy: bool) -> Iterator
     samples = list(combinations(range(len(tau)), participants))
     ways = sum(2 ** sum(tau[i] for i in sample) for sample in samples) if noisy else len(samples)
     rounds = 1
-    while ways**rounds <= OUTCOMES and rounds <= 40:
+    while ways**rounds <= OUTCOMES and rounds <= LONGEST:
         yield rounds
         rounds += 1
 
@@ -341,6 +348,7 @@ def draw_bounded(
         noise=sizes(0.1, 1.0, 10.0)[:, None] * balance,
         radius=np.ones(B),
         period=rng.integers(1, T + 1, B).astype(float),
+        crossed=np.zeros(B, dtype=bool),
         price=np.where(rng.random(B) < 0.5, 1.0, min(2.0, max(tau))),
         rounds=T,
         one_point=one_point,
@@ -355,6 +363,29 @@ def draw_bounded(
     )
     far, near = sizes(1.0, 0.1, 0.01, 1e-4), sizes(1.0, 1.0, 0.3, 0.03)
     return z.at(far, near, sizes(1.0, 0.1, 0.01, 0.0), sizes(1.0, 0.5, 0.1, 0.0))
+
+
+def draw_crossed(rng: np.random.Generator, B: int, tau: int) -> BoundedRuns:
+    """One client whose noise in x grows with its gradient in y, near the minimum of a shallow ripple.
+
+    Assumption 2 allows it as it is printed, and where the gradient in x is small no bound of the paper sees it.
+    """
+    z = draw_bounded(rng, B, (1, (tau,), 1, 1), noisy=True)
+    gap, flat = rng.uniform(0.1, 0.4, B), np.zeros(B)
+    ripple = gap**2 * rng.uniform(0.05, 0.1, B)
+    step = ripple / gap**2 * rng.uniform(0.1, 0.3, B)
+    z = replace(
+        z,
+        growth=rng.uniform(1.5, 3, B) / (step * gap),
+        slopes=0 * z.slopes,
+        lifts=0 * z.lifts,
+        ripple=ripple,
+        depth=np.ones(B),
+        bend=flat,
+        start=np.stack([np.pi + rng.uniform(-1, 1, B), gap], axis=1)[:, :, None],
+        crossed=np.ones(B, dtype=bool),
+    ).settled()
+    return z.at(step, rng.choice([1.0, 0.1], B), rng.choice([1.0, 0.1], B), rng.choice([0.1, 0.01], B))
 
 
 # --- single points -----------------------------------------------------------------------------------------------
