@@ -222,6 +222,28 @@ def test_a_round_is_algorithm_1_on_every_outcome_of_noise_and_sampling(draw: Any
                 assert numbers.value(name)[b, 0] == pytest.approx(value, rel=1e-9, abs=1e-11 * size), (name, b)
 
 
+def test_local_models_are_those_of_the_local_map_on_every_path() -> None:
+    z = draw_coupled(np.random.default_rng(14), 4, Shape(2, 1, 3, 1, 1))
+    numbers = KINDS["zeta"](z)
+    for b, i, k in product(range(4), range(2), range(1, 3)):
+        if k < z.tau[b, i]:
+            g, column = numbers_of(z, b), (k - 1) * 2 + i
+            paths = [one_client(g, i, signs, stale=False).met for signs in product((-1.0, 1.0), repeat=3)]
+            sums = [[sum(g.a[i, k, j] * getattr(met[j], v)[0] for j in range(k)) for met in paths] for v in ("G", "xi")]
+            expected = {
+                "<u,u>": np.mean([(met[k].x - g.x) ** 2 for met in paths]),
+                "<e,zeta>": np.mean(np.prod(sums, axis=0)),
+                "[sum_j a^(j)(k)^2]": (g.a[i, k] ** 2).sum(),
+            }
+            for name, value in expected.items():
+                assert numbers.value(name)[b, column] == pytest.approx(float(value), rel=1e-9, abs=1e-12), (
+                    b,
+                    i,
+                    k,
+                    name,
+                )
+
+
 @pytest.mark.parametrize("draw", [draw_coupled, draw_bounded])
 def test_gradients_are_derivatives_and_constants_bound_them(draw: Any) -> None:
     rng = np.random.default_rng(12)
