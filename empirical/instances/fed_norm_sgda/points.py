@@ -354,14 +354,21 @@ def draw_bounded(
         one_point=one_point,
         noisy=noisy,
     ).settled()
-    calm = rng.random((B, 1)) < 0.2  # the ascent starts where it ends
-    z = replace(z, bend=np.where(calm[:, 0], 0.0, z.bend), lifts=np.where(calm[:, :, None], 0.0, z.lifts))
+    calm = rng.random((B, 1)) < 0.25  # the ascent ends where it starts: what is left is descent on a ripple
+    z = replace(
+        z,
+        bend=np.where(calm[:, 0], 0.0, z.bend),
+        lifts=np.where(calm[:, :, None], 0.0, z.lifts),
+        slopes=np.where(calm[:, :, None] & (rng.random((B, 1, 1)) < 0.5), 0.0, z.slopes),
+        ripple=np.where(calm[:, 0], z.depth * rng.choice([1.0, 10.0], B), z.ripple),
+    )
     opposite = calm | (rng.random((B, 1)) < 0.3)  # or as far from there as R allows
     z = replace(z, start=np.stack([z.start[:, 0], np.where(opposite, -z.offset, z.start[:, 1])], axis=1))
     z = replace(
         z, radius=2 * ((z.bend[:, None] + np.abs(z.offset)) ** 2 + z.start[:, 1] ** 2).sum(axis=1) + sizes(0.1, 1.0)
     )
-    far, near = sizes(1.0, 0.1, 0.01, 1e-4), sizes(1.0, 1.0, 0.3, 0.03)
+    far = np.where(calm[:, 0], 10 ** rng.uniform(-3, -0.5, B), sizes(1.0, 0.1, 0.01, 1e-4))
+    near = np.where(calm[:, 0], sizes(1e-3, 1e-2), sizes(1.0, 1.0, 0.3, 0.03))
     return z.at(far, near, sizes(1.0, 0.1, 0.01, 0.0), sizes(1.0, 0.5, 0.1, 0.0))
 
 

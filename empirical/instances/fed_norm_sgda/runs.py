@@ -172,13 +172,13 @@ def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """The weighted sum over clients, (B, n) and (B, n, d) to (B, d); zero where only rounding is left of it."""
     parts = weights[:, :, None] * vectors
     total = parts.sum(axis=1)
-    return np.where(np.abs(total) < 1e-13 * np.abs(parts).sum(axis=1), 0.0, total)
+    return np.where(np.abs(total) < 1e-12 * np.abs(parts).sum(axis=1), 0.0, total)
 
 
 def combined(parts: Sequence[np.ndarray]) -> np.ndarray:
     """The sum over clients of maps of v, (B, ..., 1 + d); its constant is zero where only rounding is left of it."""
     total, size = np.sum(parts, axis=0), np.sum(np.abs(parts), axis=0)
-    total[..., 0] = np.where(np.abs(total[..., 0]) < 1e-13 * size[..., 0], 0.0, total[..., 0])
+    total[..., 0] = np.where(np.abs(total[..., 0]) < 1e-12 * size[..., 0], 0.0, total[..., 0])
     return total
 
 
@@ -455,11 +455,11 @@ class QuadraticRuns(Workers):
     def settled(self) -> Self:
         """The same with slopes that keep the saddle at 0, and the envelope bounded below unless it may be free."""
         w, s = self.weights[:, :, None], self.scales[:, :, None]
-        slopes = self.slopes - (w * self.slopes).sum(axis=1, keepdims=True)
         off = s - (w * s).sum(axis=1, keepdims=True)
-        size = (w * off**2).sum(axis=1, keepdims=True)
-        along = (w * off * slopes).sum(axis=1, keepdims=True) / np.where(size > 0, size, 1)
-        slopes = slopes - along * off
+        size, slopes = (w * off**2).sum(axis=1, keepdims=True), self.slopes
+        for _ in range(2):  # the second time against rounding
+            slopes = slopes - (w * off * slopes).sum(axis=1, keepdims=True) / np.where(size > 0, size, 1) * off
+            slopes = slopes - (w * slopes).sum(axis=1, keepdims=True)
         least = 1e-12 * np.abs(self.slopes).max(axis=(1, 2), keepdims=True)
         made = replace(self, slopes=np.where(np.abs(slopes).max(axis=(1, 2), keepdims=True) < least, 0.0, slopes))
         if self.free:
