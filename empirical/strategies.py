@@ -21,6 +21,7 @@ import numpy as np
 from bounds.errors import MissingExtra
 from bounds.symbols import Constant
 from empirical.invariants.cases import Case, PlainProblem
+from empirical.invariants.minimax import Game, GameCase
 from empirical.invariants.weights import WeightCase
 from empirical.participation import (
     Bernoulli,
@@ -317,3 +318,48 @@ def weight_cases(draw: st.DrawFn) -> WeightCase:
     T, N = draw(st.integers(1, 8)), draw(st.integers(1, 2))
     present = draw(st.lists(st.booleans(), min_size=T * N, max_size=T * N))
     return WeightCase(np.reshape(present, (T, N)), draw(st.sampled_from([2, 3, 5, 1, 20, np.inf])))
+
+
+@st.composite
+def games(draw: st.DrawFn, clients: int | None = None) -> Game:
+    """Quadratic games of up to 3 clients and 2 dimensions each, of any curvature: a few rounds only.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(games(), lambda game: game.clients == 2).start.tolist()
+        [0.0, 0.0]
+    """
+    n, dx, dy = draw(_sizes(clients, 3)), draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    half = _halves(draw, n, dx + dy, dx + dy, most=1)
+    slopes, start = _halves(draw, n, dx + dy), _halves(draw, dx + dy)
+    return Game(half + half.transpose(0, 2, 1), slopes, start, dx)
+
+
+@st.composite
+def game_cases(draw: st.DrawFn) -> GameCase:
+    """Runs for `empirical.invariants.check_minimax`: up to 4 rounds in whole blocks, any local steps and cohorts.
+
+    Example:
+        >>> from hypothesis import find
+        >>> case = find(game_cases(), lambda case: case.period == 2)
+        >>> case.cohorts.tolist(), case.local_steps.tolist(), case.step_sizes
+        ([[0], [0]], [1], (0.5, 0.5))
+    """
+    game = draw(games())
+    n = game.clients
+    P, period = draw(st.integers(1, n)), draw(st.sampled_from([0, 1, 2, 3]))
+    T = max(1, period) * draw(st.integers(1, 4 // max(1, period)))
+    cohorts = [sorted(draw(st.permutations(range(n)))[:P]) for _ in range(T)]
+    parts = np.array(draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)))
+    steps = draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    sizes = st.sampled_from([0.5, 0.25, 0.125])
+    return GameCase(
+        game,
+        np.array(cohorts),
+        parts / parts.sum(),
+        np.array(steps),
+        (draw(sizes), draw(sizes)),
+        (draw(sizes), draw(sizes)),
+        draw(st.sampled_from([0.0, 0.5])),
+        period,
+    )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from empirical.invariants.cases import PlainProblem
+
+if TYPE_CHECKING:
+    from empirical.invariants.minimax import Game
 
 
 def generalized_fedavg(
@@ -85,3 +90,64 @@ def fedau_weights(participated: np.ndarray, cutoff: float) -> np.ndarray:
             else:
                 omega[t, n] = omega[t - 1, n]
     return omega
+
+
+def fed_norm_sgda(
+    game: Game,
+    cohorts: np.ndarray,
+    *,
+    weights: np.ndarray,
+    local_steps: np.ndarray,
+    local_step_sizes: tuple[float, float],
+    step_sizes: tuple[float, float],
+    momentum: float = 0.0,
+    period: int = 0,
+    seed: int = 0,
+) -> np.ndarray:
+    r"""Algorithm 1 with the local map of eq. (12): every local iterate from the coefficients of all gradients so far.
+
+    Args:
+        game: the clients.
+        cohorts: who takes part, (T, P).
+        weights: $w_i$, (n,).
+        local_steps: $\tau_i$, (n,).
+        local_step_sizes: $(\eta_x, \eta_y)$, unit x^2/f.
+        step_sizes: $(\Gamma_x, \Gamma_y)$, unit x^2/f.
+        momentum: $\rho$; the coefficients are $a^{(j)}(k) = 1 + \rho + \dots + \rho^{k-j-1}$.
+        period: S, or 0 for no snapshots.
+        seed: not used; nothing is random.
+
+    Returns:
+        $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d).
+
+    Example:
+        >>> from empirical.invariants.minimax import Game
+        >>> game = Game(np.array([[[1.0, 0.0], [0.0, -1.0]]]), np.zeros((1, 2)), np.array([1.0, 1.0]), 1)
+        >>> fed_norm_sgda(game, np.array([[0]]), weights=np.ones(1), local_steps=np.array([2]),
+        ...               local_step_sizes=(0.5, 0.0), step_sizes=(1.0, 1.0))[1]
+        array([0.25, 0.  ])
+
+    Source: Sharma et al. 2023, Algorithm 1, eqs. (3) and (12).
+    """
+    n, P = game.clients, cohorts.shape[1]
+    states, snapshot = [(game.x0, game.y0)], game.x0
+    for t, cohort in enumerate(cohorts):
+        x, y = states[t]
+        if period and t % period == 0:
+            snapshot = x
+        gx, gy = np.zeros_like(x), np.zeros_like(y)
+        for i in cohort:
+            tau = int(local_steps[i])
+            a = [[sum(momentum**m for m in range(k - j)) for j in range(k)] for k in range(tau + 1)]
+            Gx: list[np.ndarray] = []
+            Gy: list[np.ndarray] = []
+            for k in range(tau):
+                xk = x - local_step_sizes[0] * sum((c * g for c, g in zip(a[k], Gx, strict=True)), np.zeros_like(x))
+                yk = y + local_step_sizes[1] * sum((c * g for c, g in zip(a[k], Gy, strict=True)), np.zeros_like(y))
+                Gx.append(game.gradient(i, xk, yk)[0])
+                Gy.append(game.gradient(i, snapshot if period else xk, yk)[1])
+            share = weights[i] * n / P / sum(a[tau])
+            gx = gx + share * sum(c * g for c, g in zip(a[tau], Gx, strict=True))
+            gy = gy + share * sum(c * g for c, g in zip(a[tau], Gy, strict=True))
+        states.append((x - step_sizes[0] * gx, y + step_sizes[1] * gy))
+    return np.stack([np.concatenate(state) for state in states])
