@@ -27,7 +27,7 @@ def iterated(contraction: Callable[[Array], Array], start: Array) -> Array:
     here = start
     for _ in range(60):
         before, here = here, contraction(here)
-        if np.abs(here - before).max() <= 1e-16 * np.abs(here).max():
+        if (np.abs(here - before) <= 1e-15 * (np.abs(here) + np.abs(start))).all():
             break
     return here
 

@@ -111,8 +111,10 @@ def of_round(z: RoundInstances, stale: bool) -> Measured:
     waiting = np.broadcast_to(y, (*after_x.shape[:3], y.shape[3]))
     moved = z.envelope(after_x)
     found = {DELTA.name: best - here}
+    large = Vectors.mean(np.abs(here) + np.abs(best) + np.abs(moved))
     if stale:
-        found |= _of_snapshot(z, v)
+        values, far = _of_snapshot(z, v)
+        found, large = found | values, large + far
         of_clients, of_clients_sizes = _of_clients(z, v)
         letters, sizes = letters | of_clients, of_clients_sizes
     else:
@@ -124,7 +126,6 @@ def of_round(z: RoundInstances, stale: bool) -> Measured:
             ascent.GAP_DECREASE.name: best - here - moved + end,
             printed.LATER.name: moved - between,
         }
-    large = Vectors.mean(np.abs(here) + np.abs(best) + np.abs(moved))
     for name, values in found.items():
         letters[name] = Vectors.mean(values)
         sizes[name] = large + np.abs(letters[name])
@@ -148,22 +149,24 @@ def _drifts(z: RoundInstances, v: Vectors) -> dict[str, Array]:
     }
 
 
-def _of_snapshot(z: RoundInstances, v: Vectors) -> dict[str, Array]:
-    """Letters of Fed-Norm-SGDA+ for values of the objective, (B, ways, samples)."""
+def _of_snapshot(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], Array]:
+    """Letters of Fed-Norm-SGDA+ for values of the objective, (B, ways, samples), and how large these values are."""
     x, y, old = (p[:, None, None] for p in (z.x, z.y, z.snapshot))
     near, after = x + v.shared["xb"], x + v.shared["x1"]
     L = z.smoothness[:, None, None]
 
-    def smoothed(at: Array, proximal: Array) -> Array:
-        return z.envelope(proximal) + L * ((at - proximal) ** 2).sum(axis=-1)
-
-    return {
+    next_near = z.proximal(after)
+    top, bottom, top_next = z.envelope(near), z.objective(near, y), z.envelope(next_near)
+    way, next_way = (L * (step**2).sum(axis=-1) for step in (near - x, next_near - after))
+    found = {
         STALE.name: z.envelope(old) - z.objective(old, y),
-        moreau.FALL.name: z.objective(x, y) - z.objective(near, y),
-        moreau.ENVELOPE_DECREASE.name: smoothed(x, near) - smoothed(after, z.proximal(after)),
-        moreau.TO_PROX.name: z.envelope(x) - z.envelope(near),
-        moreau.AT_PROX.name: z.envelope(near) - z.objective(near, y),
+        moreau.FALL.name: z.objective(x, y) - bottom,
+        moreau.ENVELOPE_DECREASE.name: top + way - top_next - next_way,
+        moreau.TO_PROX.name: z.envelope(x) - top,
+        moreau.AT_PROX.name: top - bottom,
     }
+    parts = (top, bottom, top_next, way, next_way, z.objective(old, y))
+    return found, Vectors.mean(sum((np.abs(v) for v in parts), start=np.zeros((1, 1, 1))))
 
 
 def _of_clients(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], dict[str, Array]]:
