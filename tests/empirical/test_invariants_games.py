@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -183,3 +184,14 @@ def test_unknown_invariants_and_cases_are_refused():
     with pytest.raises(FedboundsError, match="must be a strategy"):
         check_minimax(fed_norm_sgda, cases=[1])
     assert minimax.check_minimax is check_minimax
+
+
+def test_the_page_tells_of_every_invariant_and_its_example_prints_what_it_says(capsys):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "invariants.md").read_text(encoding="utf-8")
+    section = page.split("## Minimax algorithms")[1]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert [name for cell in cells for name in re.findall(r"`([a-z ]+)`", cell)] == list(MINIMAX_INVARIANTS)
+    assert len(BUGS) == 18 and "Eighteen planted bugs" in section
+    code, printed = (re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL)[0] for kind in ("python", "text"))
+    exec(code, {})
+    assert capsys.readouterr().out == printed
