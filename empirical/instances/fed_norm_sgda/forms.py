@@ -226,7 +226,8 @@ def moreau_descent(z: BoundedRuns, asked: Asked) -> Measured:
     values |= {"gradsq": seen.gradsq, "gap": seen.gap, "drift": seen.drift}
     before, after = seen.envelope[:, :-1], seen.envelope[:, 1:]
     height = (z.ripple + np.abs(z.bend) * np.abs(z.lift).sum(axis=1))[:, None]
-    return Measured(after - before, values, met, CANCELLED * (before + after + height))
+    error = before + after + height * (1 + seen.reach[:, None])  # far out the sine is rounded
+    return Measured(after - before, values, met, CANCELLED * error)
 
 
 def snapshot_drift(z: BoundedRuns, asked: Asked) -> Measured:

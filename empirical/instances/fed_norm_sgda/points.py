@@ -36,6 +36,7 @@ class Visited(NamedTuple):
         drift: X_t, (B, T).
         ascent: the largest |y_t|^2 of all outcomes and rounds, (B,).
         maximiser: the largest |y*|^2 at a snapshot, (B,).
+        reach: the largest coordinate of x in size, (B,).
     """
 
     gradsq: np.ndarray
@@ -45,6 +46,7 @@ class Visited(NamedTuple):
     drift: np.ndarray
     ascent: np.ndarray
     maximiser: np.ndarray
+    reach: np.ndarray
 
 
 def in_shape(values: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -215,7 +217,7 @@ class BoundedRuns(Workers):
     def visited(self) -> Visited:
         """The run over all its outcomes."""
         z, chance, snapshot = self.start[:, None], np.ones(1), self.start[:, None, 0]
-        ascent, maximiser = np.zeros(len(self)), np.zeros(len(self))
+        ascent, maximiser, reach = np.zeros((3, len(self)))
         found: list[list[np.ndarray]] = [[] for _ in range(5)]
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(self.rounds):
@@ -224,6 +226,7 @@ class BoundedRuns(Workers):
                 best = in_shape(self.bend, x) * np.sin(snapshot) + self.offset[:, None]
                 ascent = np.maximum(ascent, (y**2).sum(axis=-1).max(axis=1))
                 maximiser = np.maximum(maximiser, (best**2).sum(axis=-1).max(axis=1))
+                reach = np.maximum(reach, np.abs(x).max(axis=(1, 2)))
                 now = *self.moreau(x), self.dual_gap(x, y), self.dual_gap(snapshot, y)
                 z, later, snapshot, drift = self._round(z, chance, snapshot)
                 for place, values in zip(found, (*now, drift), strict=True):
@@ -231,7 +234,10 @@ class BoundedRuns(Workers):
                 chance = later
             found[1].append(self.moreau(z[:, :, 0])[1] @ chance)
         gradsq, envelope, gap, stale, drift = (np.stack(values, axis=1) for values in found)
-        return Visited(gradsq, envelope, gap, stale, self.smoothness[:, None] ** 2 * drift, ascent, maximiser)
+        drift = self.smoothness[:, None] ** 2 * drift
+        return Visited(
+            gradsq, envelope, gap, stale, drift, ascent, maximiser, np.maximum(reach, np.abs(z).max((1, 2, 3)))
+        )
 
     def letters(self, whole: bool) -> Values:
         """The constants, exact, with R as given; sigma_L of the gradient as a whole if asked for."""
