@@ -68,7 +68,7 @@ def describe(evaluation: Evaluation) -> str:
     ]
     width = max(len(name) for name in evaluation.terms)
     for name, term in evaluation.terms.items():
-        share = float(term) / value if 0 < value < math.inf else 0.0
+        share = float(term) / value if 0 < value < math.inf else float(value == math.inf == float(term))
         bar = "#" * round(24 * share) if share == share else ""
         lines.append(f"  {name:<{width}}  {number(float(term)):>12}  {share:>6.1%}  {bar}".rstrip())
     if evaluation.conditions:

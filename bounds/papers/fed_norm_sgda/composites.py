@@ -149,7 +149,7 @@ DERIVED = (
     Derived("E_w", ("n", "w"), n * MaxOverClients(w), "its definition"),
     Derived("nu", ("tau",), Min(2, MaxOverClients(tau)), "with one step each, noise and drift do not mix"),
     Derived("taubar", ("tau",), MeanOverClients(tau), "its definition"),
-    Derived("chi2", ("p", "w"), weight_mismatch, "its definition"),
+    Derived("chi2", ("p", "w"), weight_mismatch, "sum_i (p_i - w_i)^2/w_i; infinite if a client has p_i > 0 = w_i"),
 )
 WITHOUT_CURVATURE = tuple(rule for rule in DERIVED if rule not in CURVATURES)  # where f_i need not be strongly concave
 
