@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 
@@ -361,7 +362,7 @@ def test_every_number_in_the_domain_is_evaluated_without_a_warning(numbers):
 
 
 def test_a_client_that_counts_without_weight_makes_the_mismatch_infinite_and_this_is_said():
-    words = "Lf=1 mu=1 betaG=1 sigmaG=1 epsopt=0.1 lag=0 w=1,0 p=0.5,0.5 --form printed".split()
+    words = ["Lf=1", "mu=1", "betaG=1", "sigmaG=1", "epsopt=0.1", "lag=0", "w=1,0", "p=0.5,0.5", "--form", "printed"]
     found = run("eval", "fed-norm-sgda/corollary-1.1", *words)[1]
     assert "  <= inf " in found and re.search(r"weight mismatch +inf +100.0%", found)
     assert "chi2 = inf   derived (sum_i (p_i - w_i)^2/w_i; infinite if a client has p_i > 0 = w_i)" in found
