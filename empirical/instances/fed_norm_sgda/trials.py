@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -18,8 +19,8 @@ from empirical.instances.sides import Trial
 
 PAPER = "fed-norm-sgda"
 SIZES = (  # clients, sampled and local steps: few enough for all outcomes of a round
-    (1, 1, 3), (2, 1, 2), (3, 2, 2), (2, 2, 3), (4, 1, 1), (2, 1, 3), (1, 1, 1), (3, 3, 2), (3, 1, 1), (2, 2, 2),
-    (4, 3, 1), (1, 1, 2), (3, 2, 1), (2, 1, 1), (4, 4, 1), (3, 2, 3), (4, 2, 2), (3, 1, 3),
+    (1, 1, 3), (2, 1, 2), (3, 2, 2), (2, 2, 3), (4, 1, 1), (2, 1, 3), (1, 1, 1), (3, 3, 2), (3, 2, 1), (1, 1, 2),
+    (2, 2, 2), (4, 3, 1), (3, 2, 3), (3, 1, 1), (4, 2, 2), (2, 1, 1), (3, 1, 3), (4, 4, 1),
 )  # fmt: skip
 
 # --- populations -------------------------------------------------------------------------------------------------
@@ -52,6 +53,17 @@ def shapes(rng: np.random.Generator, number: int) -> Iterator[Shape]:
         yield Shape(*SIZES[k % len(SIZES)], int(rng.integers(1, 3)), int(rng.integers(1, 3)))
 
 
+def goal(name: str) -> Claim:
+    """A step's claim by "proof/step"."""
+    return next(
+        claim
+        for proof in PROOFS
+        if f"{PAPER}/{name}".startswith(f"{proof.id}/")
+        for claim in proof.claims()
+        if claim.id == f"{PAPER}/{name}"
+    )
+
+
 def climbed(claim: Claim, z: RoundInstances, generations: int, rng: np.random.Generator) -> RoundInstances:
     """Each instance moved to neighbours whose left side is a larger part of the right."""
 
@@ -67,23 +79,29 @@ def climbed(claim: Claim, z: RoundInstances, generations: int, rng: np.random.Ge
     return z
 
 
+def joined(populations: list[RoundInstances]) -> RoundInstances:
+    """Populations of one family and shape as one."""
+    arrays = {f.name for f in fields(populations[0]) if isinstance(getattr(populations[0], f.name), np.ndarray)}
+    return replace(populations[0], **{name: np.concatenate([getattr(z, name) for z in populations]) for name in arrays})
+
+
 @lru_cache(maxsize=8)
 def pool(cells: int, snapshot: bool) -> tuple[RoundInstances, ...]:
     """Random instances and where the adversary ends; remembered, as every step is tried on them.
 
     Args:
-        cells: how many populations, and half the generations of the adversary.
+        cells: three times the shapes, and half the generations of the adversary.
         snapshot: whether also of Fed-Norm-SGDA+, whose functions need not be strongly concave.
     """
     rng = np.random.default_rng(131)
-    found: list[RoundInstances] = [draw_coupled(rng, 40, shape) for shape in shapes(rng, cells // 2)]
+    found: list[RoundInstances] = [draw_coupled(rng, 60, shape) for shape in shapes(rng, cells // 3)]
     if snapshot:
-        found += [draw_bounded(rng, 40, shape._replace(in_y=shape.in_x)) for shape in shapes(rng, cells // 2)]
-    claims = {claim.id.removeprefix(f"{PAPER}/"): claim for proof in PROOFS for claim in proof.claims()}
+        found += [draw_bounded(rng, 60, shape._replace(in_y=shape.in_x)) for shape in shapes(rng, cells // 3)]
+    ends: dict[tuple[Draw, Shape], list[RoundInstances]] = {}
     for name, draw, shape in SNAPSHOT_GOALS if snapshot else GOALS:
         rng = np.random.default_rng(1)
-        found.append(climbed(claims[name], draw(rng, 80, shape), 2 * cells, rng))
-    return tuple(found)
+        ends.setdefault((draw, shape), []).append(climbed(goal(name), draw(rng, 80, shape), 2 * cells, rng))
+    return (*found, *map(joined, ends.values()))
 
 
 def one_round(claim: Claim, cells: int) -> tuple[RoundInstances, ...]:
