@@ -287,7 +287,7 @@ def test_step_sizes_keep_the_caps_of_their_regime() -> None:
 def test_every_false_step_of_the_paper_is_refuted(name: str) -> None:
     finding = found_for(CLAIMS[name])
     assert finding.covered and finding.refuted
-    assert finding.instance["left"] > 1e-6 and finding.instance["regime"] in range(4)
+    assert finding.instance["left"] > 1e-9 and finding.instance["regime"] in range(4)
 
 
 @pytest.mark.parametrize(
