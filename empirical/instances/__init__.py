@@ -4,7 +4,7 @@ Each claim meets random instances, each first shown to meet its assumptions and 
 covered and counts for nothing. The evidence for survived is the worst ratio of the measured left side to the bound and
 the smallest planted error, term by term, that some instance would have exposed. A violation is refuted, with all
 numbers of the instance. A form that hides constants in an O(.) is measured with every constant 1: the worst ratio is
-then the smallest constant that would do here, and refutes nothing.
+then the smallest constant that would do here, and refutes nothing unless it is infinite, where the form is 0.
 """
 
 from empirical.instances.judging import COURT, judged_on_instances

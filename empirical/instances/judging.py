@@ -42,13 +42,17 @@ def judged_on_instances(claim: Claim, effort: adversary.Effort | None = None) ->
 
 
 def verdict(claim: Claim, finding: Finding) -> Verdict:
-    """Refuted by a covered instance, survived if there were any, else unknown with the reason."""
+    """Refuted by a covered instance, survived if there were any, else unknown with the reason.
+
+    A form that hides constants is refuted only where it is 0 and what it bounds is not.
+    """
     subject = claim.subject
     order = isinstance(subject, ResultForm) and subject.form.order_only
     if not finding.covered:
         return Verdict("unknown", NAME, METHOD, finding.unmet)
-    if finding.refuted and not order:
-        evidence = f"measured {finding.instance['left']:.9g} > bound {finding.instance['right']:.9g} on "
+    if finding.refuted and (not order or finding.worst == float("inf")):
+        evidence = "whatever the hidden constants are, " if order else ""
+        evidence += f"measured {finding.instance['left']:.9g} > bound {finding.instance['right']:.9g} on "
         return Verdict("refuted", NAME, METHOD, evidence + json.dumps(finding.instance, default=str))
     said = f"{finding.covered} instances, worst measured/bound {finding.worst:.3g}"
     if order:

@@ -29,6 +29,7 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     STRONGLY_CONCAVE,
 )
 from bounds.papers.fed_norm_sgda.corollaries import MOREAU_ERRATUM, ROUNDS_ERRATUM
+from bounds.papers.fed_norm_sgda.lemmas import DESCENT_ERRATUM, WHOLE_NOISE_ERRATUM
 from bounds.papers.fed_norm_sgda.lemmas_basic import STRONGLY_CONCAVE as ONE_STRONGLY_CONCAVE
 from bounds.papers.fed_norm_sgda.lemmas_concave import RADIUS_ERRATUM
 from bounds.papers.fed_norm_sgda.results import CROSS_TERM
@@ -118,6 +119,19 @@ ERRATA: Sequence[Erratum] = (
         argument=noise.doubled_squares,
     ),
     Erratum(
+        DESCENT_ERRATUM,
+        where="Lemma B.3, (15)",
+        claim="With betaL = 0 and all clients taking part, one round changes the envelope by at most (15), whatever "
+        "the steps",
+        fails="(15) rests on (14). Where noise in y moves the local y, and y the gradient in x, the product that (14) "
+        "drops is as large as what it keeps.",
+        instead="(15) with the squared direction at the price nu = 2",
+        under=(*ONE_ROUND, BLOCK_NOISE),
+        replay=noise.descent_at_the_saddle,
+        refutes=("lemma-b.3[printed]",),
+        repair=("lemma-b.3[repaired]",),
+    ),
+    Erratum(
         "shared-noise-of-descent-and-ascent",
         where="(34), in the proof of Lemma B.5",
         claim="E<grad_y F(x_(t+1), y_t), g_y> = E<grad_y F(x_(t+1), y_t), sum_i w_i h_(y,i)>, which gives (34)",
@@ -131,8 +145,8 @@ ERRATA: Sequence[Erratum] = (
         argument=noise.ascent_at_the_old_point,
     ),
     Erratum(
-        "noise-bounded-as-a-whole",
-        where="Assumption 2 and (14)",
+        WHOLE_NOISE_ERRATUM,
+        where="Assumption 2 and (14), hence Lemmas C.1 and C.2",
         claim="With noise of variance betaL^2 |grad f_i|^2 + sigmaL^2, that in x is bounded by betaL^2 |grad_x f_i|^2 "
         "+ sigmaL^2",
         fails="With betaL > 0 the noise may grow with the gradient in y and fall on x.",

@@ -20,8 +20,8 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
-from bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2
+from bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_3
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 
@@ -102,6 +102,70 @@ def cross_term(tau: int = 2, eta: Fraction = Fraction(1, 8)) -> Replay:
         "is not defined for one client",
         smaller=(Smaller("tau_i = 1", one[1] + one[2], one[0]),),
     )  # fmt: skip
+
+
+def saddle_round(
+    b: Fraction, mu: Fraction, eta: Fraction, step: Fraction, noise: tuple[Fraction, Fraction], tau: int
+) -> tuple[Fraction, Fraction, Fraction]:
+    r"""One round of two clients $f=bxy-\frac\mu2y^2$ from the saddle 0, over all paths of the noise (u, v) times +-1:
+    $\mathbb E\tilde\Phi(x_1)$, $\mathbb E|\sum_iw_ih_{x,i}|^2$ and $X_0$, with $L_f=1$, $\eta_x=0$ and plain steps.
+    """
+    paths = list(product((1, -1), repeat=tau))
+    locally = []
+    for path in paths:
+        y, noisy, exact, away = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
+        for xi in path:
+            noisy, exact, away = noisy + b * y + noise[0] * xi, exact + b * y, away + y**2
+            y += eta * (-mu * y + noise[1] * xi)
+        locally.append((noisy / tau, exact / tau, away / tau))
+    both = len(paths) ** 2
+    pairs = list(product(locally, repeat=2))
+    envelope = sum((b**2 / (2 * mu) * (step * (one[0] + two[0]) / 2) ** 2 for one, two in pairs), Fraction(0)) / both
+    direction = sum((((one[1] + two[1]) / 2) ** 2 for one, two in pairs), Fraction(0)) / both
+    return envelope, direction, sum((away for _, _, away in locally), Fraction(0)) / len(paths)
+
+
+def descent_at_the_saddle(tau: int = 2, step: Fraction = Fraction(10)) -> Replay:
+    """f_i = 9/10 xy - y^2/20 at its saddle: noise in y moves the local y, and with it the gradient in x."""
+    b, mu, eta, noise = Fraction(9, 10), Fraction(1, 10), Fraction(4), (Fraction(24, 25), Fraction(7, 25))
+    form = LEMMA_B_3.form("printed")
+
+    def sides(tau: int, step: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
+        true, direction, drift = saddle_round(b, mu, eta, step, noise, tau)
+        values = alike(2, tau, Lf=1, mu=mu, etax=0, etay=eta, gammax=step, sigmaL=1, gradsq=0, gap=0) | {
+            "direction": direction,
+            "drift": drift,
+        }
+        return as_fraction(in_fractions(form.bound, values, 2)), true, values
+
+    claimed, true, values = sides(tau, step)
+    terms = {term.name: as_fraction(in_fractions(term.expression, values, 2)) for term in form.terms}
+    return Replay(
+        instance=f"n = P = 2 identical clients f_i = {b} x y - {mu / 2} y^2, w_i = 1/2, kappa = 10, the envelope is "
+        f"81/20 x^2; noise ({noise[0]}, {noise[1]}) times +1 or -1; tau_i = {tau} plain steps with eta_x = 0, "
+        f"eta_y = {eta}, Gamma_x = {step}, from the saddle x_t = y_t = 0.",
+        hypotheses=(
+            Check(JOINTLY_SMOOTH.name, "Lf = 1: b^2 <= Lf (Lf - mu), so |f''| <= Lf", b**2, "<=", 1 - mu),
+            Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", mu, ">=", mu),
+            *sign_noise_checks(noise[0] ** 2 + noise[1] ** 2, noise[0] ** 2, noise[1] ** 2, ONE),
+            *twin_checks(),
+            *condition_checks(form, values, 2),
+        ),
+        lines=(
+            Line("E|sum_i w_i h_i|^2, the exact gradients in x", values["direction"]),
+            Line("X_t, the local drift", values["drift"]),
+            *(Line(f"(15), {name}", value) for name, value in terms.items()),
+        ),
+        claimed=claimed,
+        true=true,
+        sides=("right-hand side of (15) =", "E[Phi(x_(t+1)) - Phi(x_t)] ="),
+        minimal="fewest local steps: after one step no gradient follows the noise; n = P = 2 only because (P-1)/(n-1) "
+        "is not defined for one client",
+        smaller=(
+            Smaller("tau_i = 1", *sides(1, step)[:2]),
+            Smaller("Gamma_x = 1", *sides(tau, ONE)[:2]),
+        ),
+    )
 
 
 def doubled_squares() -> Argument:

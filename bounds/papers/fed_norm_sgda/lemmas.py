@@ -76,6 +76,8 @@ gradxsq, noisysq, sampledrift, noisydrift = (
     notation.noisydrift,
 )
 SMOOTHNESS_ERRATUM = "smoothness-of-the-envelope"
+DESCENT_ERRATUM = "descent-without-the-cross-term"
+WHOLE_NOISE_ERRATUM = "noise-bounded-as-a-whole"
 RANDOM = "gradient noise and participation"
 LOCAL_NOISE = drift_step * (sigmaL**2 * C_w + 2 * sigmaG**2 * D)  # V
 ONE = Integer(1)
@@ -222,6 +224,7 @@ LEMMA_B_3 = lemma(
         ((*LEGAL, CURVATURE, *small_descent(ONE)), (*LEGAL, CURVATURE, *small_descent(nu))),
         (PRINTED, USED),
         ("eq. (15); (19) drops the product of noise and later gradients", "the squared direction at the price nu"),
+        DESCENT_ERRATUM,
     ),
 )
 

@@ -19,7 +19,15 @@ from bounds.papers.fed_norm_sgda.assumptions import (
 )
 from bounds.papers.fed_norm_sgda.composites import LEGAL
 from bounds.papers.fed_norm_sgda.concave import DRIFT, I_1, I_1_SQUARED, NOISE, ascent_conditions, recursion_cap
-from bounds.papers.fed_norm_sgda.lemmas import DRIFT_MEASURE, ONE, RANDOM, drift_step, lemma, two_forms
+from bounds.papers.fed_norm_sgda.lemmas import (
+    DRIFT_MEASURE,
+    ONE,
+    RANDOM,
+    WHOLE_NOISE_ERRATUM,
+    drift_step,
+    lemma,
+    two_forms,
+)
 from bounds.papers.fed_norm_sgda.notation import NOTATION
 from bounds.result import Condition, Form, Term
 from bounds.symbols import OBJECTIVE
@@ -66,7 +74,11 @@ LEMMA_C_1 = lemma(
         (moreau_terms(ONE), moreau_terms(nu)),
         (LEGAL, LEGAL),
         (CONCAVE_PRINTED, CONCAVE_USED),
-        ("(63) drops the product of noise and later gradients", "E|g_x|^2 <= nu I_1^2"),
+        (
+            "(63) drops the product of noise and later gradients, and takes noise in x to grow with the gradient in x",
+            "E|g_x|^2 <= nu I_1^2",
+        ),
+        WHOLE_NOISE_ERRATUM,
     ),
 )
 
@@ -112,6 +124,7 @@ LEMMA_C_2 = lemma(
                 "the local noise in (65) is not orthogonal to the gradients after it",
                 "squares doubled where noise and gradients mix",
             ),
+            WHOLE_NOISE_ERRATUM,
         ),
         Form(
             "sharp",

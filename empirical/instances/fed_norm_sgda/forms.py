@@ -140,7 +140,8 @@ def rounds_needed(z: QuadraticRuns, asked: Asked) -> Measured:
         good = average(middle) <= target
         below, above = np.where(good, below, middle), np.where(good, middle, above)
     values = z.letters(asked.whole) | {"eps": np.sqrt(target)[:, None]}
-    return Measured(above[:, None], values, of_quadratics(z))
+    some = np.where(values["Delta"] > 0, above[:, None], np.nan)  # without a gap it asks for no round at all
+    return Measured(some, values, of_quadratics(z))
 
 
 @lru_cache(maxsize=64)
