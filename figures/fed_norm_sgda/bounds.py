@@ -80,7 +80,7 @@ def headlines(rounds: Sequence[int], clients: int = 10) -> dict[bool, Headline]:
 
 def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
     r"""The least bound of Theorem 4 with and without its own cap: slopes -1/3 and -1/2, so $\epsilon^{-6}$ rounds."""
-    T = [int(t) for t in np.geomspace(1e3, 1e12, 28).round()] if rounds is None else list(rounds)
+    T = [2 * int(t) for t in np.geomspace(500, 5e11, 28).round()] if rounds is None else list(rounds)
     found = headlines(T, clients)
     names = {True: "with the theorem's cap", False: "without it"}
     data = []
@@ -292,7 +292,7 @@ class Concave:
 
     participants: int = 2
     rounds: int = 4000
-    every: int = 20
+    every: int = 100
     seeds: int = 16
     periods: tuple[int, ...] = (1, 20, 400)
     noise: float = 0.1

@@ -23,6 +23,7 @@ ATTACKED = (
     "Robust accuracy is on test images with the one perturbation, of norm at most 1, of the largest training loss that "
     "ten ascent steps meet."
 )
+EPOCHS, STEPS = "$\\tau_i$ ~ Unif[2, 5] epochs", "the same local steps for every $n$"
 WORST = "The accuracy is that within the class where it is least, on test images."
 MEASURED = {ex.ROBUST: ATTACKED, ex.FAIR: WORST}
 SettingT = TypeVar("SettingT", bound=Hashable)
@@ -99,9 +100,18 @@ class Room(room.Room[ex.Scale]):
         return self.runs_of(ex.ROBUST, {alpha: {"alpha": alpha} for alpha in self.scale.alphas})
 
     @cached_property
-    def by_number(self) -> dict[int, list[Trace]]:
-        """Figure 7's runs: n to runs, everyone taking part."""
-        return self.runs_of(ex.ROBUST, {n: {"clients": n} for n in self.scale.numbers})
+    def by_number(self) -> dict[str, dict[int, list[Trace]]]:
+        """Figure 7's runs: how the work is counted to n to runs, everyone taking part."""
+        epochs = ex.method(self.scale, ex.ROBUST, ex.NORMALISED)
+        steps = {name: value for name, value in epochs.items() if name != "local_epochs"}
+        work = {EPOCHS: epochs, STEPS: {**steps, "local_steps": ex.EQUAL_WORK}}
+        settings = {
+            (kind, n): {"method": method, "clients": n, "record_every": 1}
+            for kind, method in work.items()
+            for n in self.scale.numbers
+        }
+        found = self.runs_of(ex.ROBUST, settings)
+        return {kind: {n: found[kind, n] for n in self.scale.numbers} for kind in work}
 
     def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
         """The accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
@@ -111,7 +121,7 @@ class Room(room.Room[ex.Scale]):
         return 100 * np.where(np.isfinite(last), last, chance).mean(axis=1)
 
     def rounds_to_target(self, traces: Sequence[Trace]) -> np.ndarray:
-        """The first recorded round at which test images as they are reach the target, (seeds,); infinite if never."""
+        """The first round at which test images as they are reach the target, (seeds,); infinite if never."""
         rounds, values = series(traces, "test_accuracy")
         reached = values >= self.scale.target
         return np.where(reached.any(axis=1), rounds[reached.argmax(axis=1)], np.inf)
@@ -125,13 +135,14 @@ class Room(room.Room[ex.Scale]):
         return self._methods("Figure 5: fair classification by three methods", ex.FAIR, self.fair_methods)
 
     def _methods(self, title: str, problem: str, runs: Mapping[int, Traces]) -> Picture:
-        plus = "+" if problem == ex.ROBUST else ""
-        groups = {f"$E = {epochs}$": self._curves(problem, traces) for epochs, traces in runs.items()}
+        groups = {
+            f"$E = {epochs}$": self._curves(problem, {ex.written(problem, m): t for m, t in traces.items()})
+            for epochs, traces in runs.items()
+        }
         steps = ", ".join(f"{label} {size:g}" for label, size in self.scale.steps[problem].items())
         note = (
             f"n = {self.scale.clients}, all taking part, alpha = {ex.ALPHA:g}, tau_i ~ Unif[2, E] epochs drawn in "
-            f"every round{', all methods with snapshots (the paper writes them with a +)' if plus else ''}. Step "
-            f"sizes, the best of a grid for each method: {steps}."
+            f"every round. Step sizes, the best of a grid for each method: {steps}."
         )
         return self._accuracies(title, problem, groups, note)
 
@@ -147,7 +158,7 @@ class Room(room.Room[ex.Scale]):
     def figure_6(self) -> Picture:
         """Robust training on data more or less alike."""
         curves = self._curves(ex.ROBUST, {f"$\\alpha = {a:g}$": traces for a, traces in self.by_alpha.items()})
-        title = "Figure 6: Fed-Norm-SGDA+ and the heterogeneity of the data"
+        title = "Figure 6: Fed-Norm-SGDA+ by heterogeneity"
         return self._accuracies(title, ex.ROBUST, {"": curves}, self._own_note())
 
     def figure_8(self) -> Picture:
@@ -158,20 +169,25 @@ class Room(room.Room[ex.Scale]):
 
     def figure_7(self) -> Picture:
         """Test accuracy for several numbers of clients, and the rounds that they take."""
-        curves = [seed_curve(f"$n = {n}$", *series(traces, "test_accuracy")) for n, traces in self.by_number.items()]
-        title = "Figure 7: Fed-Norm-SGDA+ and the number of clients"
-        needed = {n: self.rounds_to_target(traces) for n, traces in self.by_number.items()}
-        words = "; ".join(f"n = {n}: {', '.join(f'{v:g}' for v in found)}" for n, found in needed.items())
-        target = Curve(f"target {self.scale.target:.0%}", curves[0].x, np.full(len(curves[0].x), self.scale.target))
+        title, target, groups, needed = "Figure 7: Fed-Norm-SGDA+ and the number of clients", self.scale.target, {}, []
+        for kind, by_n in self.by_number.items():
+            curves = [seed_curve(f"$n = {n}$", *series(traces, "test_accuracy")) for n, traces in by_n.items()]
+            level = np.full(len(curves[0].x), target)
+            groups[kind] = [*curves, Curve(f"target {target:.0%}", curves[0].x, level)]
+            reached = {n: self.rounds_to_target(traces) for n, traces in by_n.items()}
+            words = "; ".join(f"n = {n}: {', '.join(f'{v:g}' for v in found)}" for n, found in reached.items())
+            needed.append(f"{kind}: {words}")
+        low, high = ex.EQUAL_WORK.values()
         return panels(
-            {"": [*curves, target]},
+            groups,
             x_label="round $t$",
-            y_labels=["test accuracy"],
+            y_labels=["test accuracy"] * 2,
             title=title,
-            caption=f"{title}. Everyone takes part, alpha = {ex.ALPHA:g}, the same images dealt to n clients; the "
-            f"paper's target is 70 %. First recorded round at {self.scale.target:.0%} on test images as they are, by "
-            f"seed: {words}. {self.scale.words}. Mean and standard deviation over seeds.",
-            alternative=f"Test accuracy against rounds for n = {', '.join(map(str, needed))}.",
+            caption=f"{title}. Everyone takes part, alpha = {ex.ALPHA:g}, the same images dealt to n clients, whose "
+            f"epochs are then shorter the more they are; on the right every client takes {low} to {high} local steps "
+            f"whatever n. The paper's target is 70 %. First round at {target:.0%} on test images as they are, by seed. "
+            f"{'. '.join(needed)}. {self.scale.words}. Mean and standard deviation over seeds.",
+            alternative=f"Test accuracy against rounds for n = {', '.join(map(str, self.scale.numbers))}, two panels.",
             provenance=self._provenance(),
         )
 
