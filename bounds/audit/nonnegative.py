@@ -15,6 +15,7 @@ import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import flint
 import sympy as sp
@@ -99,26 +100,62 @@ def _short(expression: sp.Expr) -> str:
     return text if len(text) <= 160 else text[:157] + "..."
 
 
+class _Extremum(sp.Function):
+    """A maximum or minimum that does not compare its arguments: sympy's does, slowly, each time that it is rebuilt."""
+
+    is_real = True
+    of_any: bool
+
+    def _among(self, signs: Iterable[bool | None]) -> bool | None:
+        return (any if self.of_any else all)(signs) or None
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        return self._among(a.is_nonnegative for a in self.args)
+
+    def _eval_is_positive(self) -> bool | None:
+        return self._among(a.is_positive for a in self.args)
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{'Max' if self.of_any else 'Min'}({', '.join(map(printer._print, self.args))})"
+
+
+class _Largest(_Extremum):
+    of_any = True
+
+
+class _Smallest(_Extremum):
+    of_any = False
+
+
+def _still(e: sp.Basic) -> sp.Expr:
+    """The expression with extrema that compare nothing, but for those inside what is over clients."""
+    if isinstance(e, OverClients) or not e.has(sp.Max, sp.Min):
+        return e
+    args = map(_still, e.args)
+    return _Largest(*args) if isinstance(e, sp.Max) else _Smallest(*args) if isinstance(e, sp.Min) else e.func(*args)
+
+
 def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, System]:
     """Roots, floors, extrema and named numbers replaced by symbols with facts, so that all is rational."""
     system = System([fact.slack for fact in facts] + [-fact.slack for fact in facts if fact.op == "=="])
-    everything = [expression, *bearing(expression, system.facts)]
+    everything = [_still(e) for e in (expression, *bearing(expression, system.facts))]
+    symbols: dict[sp.Basic, sp.Symbol] = {}
     for number in sorted({a for e in everything for a in e.atoms(NamedNumber, sp.Pow) if _constant(a)}, key=str):
         symbol = sp.Symbol(str(number), positive=True)
         value = sp.Rational(str(sp.N(number, DIGITS)))
         margin = sp.Rational(1, 10 ** (DIGITS - 3))
-        everything = [e.xreplace({number: symbol}) for e in everything]
+        symbols[number] = symbol
         everything += [symbol - (value - margin), (value + margin) - symbol]
-    for part in sorted({a for e in everything for a in e.atoms(OverClients)}, key=lambda a: (-len(str(a)), str(a))):
-        symbol = sp.Symbol(f"[{part}]", real=True, nonnegative=part.is_nonnegative)
-        everything = [e.xreplace({part: symbol}) for e in everything]
+    for part in sorted({a for e in everything for a in e.atoms(OverClients)}, key=str):
+        symbols[part] = sp.Symbol(f"[{part}]", real=True, nonnegative=part.is_nonnegative)
+    everything = [e.xreplace(symbols) for e in everything] if symbols else everything
     stands: dict[sp.Symbol, sp.Expr] = {}
-    while extrema := {a for e in everything for a in e.atoms(sp.Max, sp.Min)}:
-        part = min(extrema, key=lambda a: (len(a.atoms(sp.Max, sp.Min)), str(a)))  # inner ones first
+    while extrema := {a for e in everything for a in e.atoms(_Extremum)}:
+        part = min(extrema, key=lambda a: (len(a.atoms(_Extremum)), str(a)))  # inner ones first
         symbol = sp.Symbol(f"[{part}]", real=True, nonnegative=part.is_nonnegative, positive=part.is_positive)
         stands[symbol] = part
         everything = [e.xreplace({part: symbol}) for e in everything]
-        apart = [symbol - a if isinstance(part, sp.Max) else a - symbol for a in part.args]
+        apart = [symbol - a if isinstance(part, _Largest) else a - symbol for a in part.args]
         everything += [*apart, *([-sp.Mul(*apart)] if len(apart) == 2 else [])]  # it is one of the two
     for part in sorted({a for e in everything for a in e.atoms(sp.floor)}, key=str):
         inside = part.args[0]
@@ -241,7 +278,7 @@ def _extreme(part: sp.Expr, values: Mapping[sp.Symbol, flint.fmpq]) -> flint.fmp
     return (
         flint.fmpq(inside[0].floor())
         if isinstance(part, sp.floor)
-        else (max if isinstance(part, sp.Max) else min)(inside)
+        else (max if isinstance(part, _Largest) else min)(inside)
     )
 
 

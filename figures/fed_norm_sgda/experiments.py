@@ -69,7 +69,7 @@ _ROBUST = {NORMALISED: 0.1, NAIVE: 0.1, MOMENTUM: 0.03}
 _FAIR = {NORMALISED: 0.03, NAIVE: 0.03, MOMENTUM: 0.01}
 _STEPS = {ROBUST: _ROBUST, FAIR: _FAIR}
 SCALES = {
-    "digits": Scale("digits", "cnn-small", 15, (5, 10, 15), 60, 3, 20, 5, _STEPS),
+    "digits": Scale("digits", "cnn-small", 15, (5, 10, 15), 60, 5, 20, 5, _STEPS),
     "cifar-10": Scale("cifar-10", "cnn-cifar", 15, (5, 10, 15), 50, 2, 10, 5, _STEPS, record_every=10),
 }
 FULL_ROUNDS = {"digits": 300, "cifar-10": 1000}
@@ -90,7 +90,7 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
         raise unknown_name("data set", dataset, SCALES)
     scale = SCALES[dataset]
     if full:
-        scale = replace(scale, network=FULL_NETWORK[dataset], rounds=FULL_ROUNDS[dataset], seeds=5, last=50)
+        scale = replace(scale, network=FULL_NETWORK[dataset], rounds=FULL_ROUNDS[dataset], seeds=10, last=50)
     return scale if network is None else replace(scale, network=network)
 
 
