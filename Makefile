@@ -43,6 +43,7 @@ long: $(STAMP) ## the long searches and full figure sets, by hand before a relea
 audit: $(STAMP) ## every claim on trial, compared with the committed ledger
 	$(ONE_THREAD) $(BIN)/fedbounds audit --paper arbitrary-participation --no-cache --verdict unknown
 	$(ONE_THREAD) $(BIN)/fedbounds audit --paper fedau --no-cache --verdict unknown
+	$(ONE_THREAD) $(BIN)/fedbounds audit --paper fed-norm-sgda --no-cache --verdict unknown
 
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and which court of the audit notices each
 	$(ONE_THREAD) $(PY) -m bounds.audit.mutations arbitrary-participation
