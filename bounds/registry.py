@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 PAPERS = {
     "arbitrary-participation": "bounds.papers.arbitrary_participation",
     "fedau": "bounds.papers.fedau",
+    "fed-norm-sgda": "bounds.papers.fed_norm_sgda",
     "fedmrn": "bounds.papers.fedmrn",
     "tdcd": "bounds.papers.tdcd",
-    "fed-norm-sgda": "bounds.papers.fed_norm_sgda",
 }
 
 

@@ -89,7 +89,7 @@ def test_every_searched_error_is_an_erratum_of_the_paper(sightings: dict[str, Si
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("paper", ["arbitrary-participation", "fedau"])
+@pytest.mark.parametrize("paper", ["arbitrary-participation", "fedau", "fed-norm-sgda"])
 def test_a_deep_search_refutes_nothing_but_the_false_claims(paper: str) -> None:
     ledger = read_ledger(paper)
     for claim in room_claims(paper):
