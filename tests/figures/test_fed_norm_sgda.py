@@ -113,6 +113,7 @@ def test_claims_are_judged_by_what_was_measured():
     assert [c.agrees for c in best("here", "E = 5", better | {ex.NAIVE: seeds(80)})] == [False, True]
     assert increases("here", "", "P", {15: seeds(3), 5: seeds(1), 10: seeds(2)}).agrees
     assert not increases("here", "", "P", {5: seeds(1), 10: seeds(3), 15: seeds(3)}).agrees
+    assert not increases("here", "", "P", {5: seeds(1), 10: seeds(2), 15: np.array([-4.0, 3.0, 9.0])}).agrees
     by_P = {1.0: {5: seeds(2), 10: seeds(2)}, 0.1: {5: seeds(1), 10: np.array([1.0, 3.0, 1.0])}}
     assert [c.agrees for c in alike_is_better(by_P)] == [True, False]
 
