@@ -12,6 +12,7 @@ import sympy as sp
 from bounds.audit.claim import Relation
 from bounds.audit.nonnegative import Finding
 from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.written import written
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.papers.fed_norm_sgda.tables import (
     NONCONVEX_CONCAVE,
@@ -36,6 +37,13 @@ class ByExponents:
 
     case: Case
     count: str
+
+    def __str__(self) -> str:
+        """All that the answer depends on, the same in every process."""
+        form = self.case.result.form()
+        parts = [*(written(t.expression) for t in form.terms), *(c.text for c in form.conditions)]
+        parts += [*map(str, self.case.steps), str(self.case.capped), self.count]
+        return f"ByExponents({self.case.result.key}[{form.name}]: {'; '.join(parts)})"
 
     @property
     def axiom(self) -> str:
