@@ -7,6 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from empirical.trace import Trace
 from figures.room import series
 
 ALIKE = 0.10  # two losses within 10 % of the smaller one, or within two standard errors, count as "about equal"
+
+Found = Mapping[Any, np.ndarray]  # method or setting -> one number per seed
 
 
 @dataclass(frozen=True)
@@ -82,3 +85,20 @@ def write_claims(claims: Sequence[Claim], path: Path) -> Path:
     writer.writerows(claim.row for claim in claims)
     write_file(path, text.getvalue().encode())
     return path
+
+
+def above(better: np.ndarray, worse: np.ndarray) -> bool:
+    """Clearly larger: seed by seed, the mean difference is more than twice its standard error.
+
+    Example:
+        >>> above(np.array([3.0, 5.0]), np.array([2.0, 4.2])), above(np.array([3.0, 5.0]), np.array([2.0, 5.5]))
+        (True, False)
+    """
+    gain = better - worse
+    return bool(gain.mean() > 2 * gain.std(ddof=1) / len(gain) ** 0.5)
+
+
+def means_in_words(found: Found) -> str:
+    """Means with standard errors over seeds, best first."""
+    ranked = sorted(found.items(), key=lambda item: -item[1].mean())
+    return "; ".join(f"{label} {v.mean():.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for label, v in ranked)

@@ -253,7 +253,7 @@ class SyntheticMinimax(ExactEnvelope):
 
     def _heterogeneity_growth(self) -> float:
         r"""$\beta_G = \sqrt{\sum_ip_is_i^2}/\sum_ip_is_i$."""
-        return float((self.weights @ self.scales.square()) ** 0.5) / self.mean_scale
+        return max(1.0, float((self.weights @ self.scales.square()) ** 0.5) / self.mean_scale)  # but for rounding
 
 
 def check_weights(weights: Any, clients: int) -> Tensor:

@@ -37,7 +37,7 @@ def project_onto_simplex(y: Tensor) -> Tensor:
     $(\sum_{j\le k}y_{(j)}-1)/k$ for the largest k for which that is below $y_{(k)}$.
 
     Args:
-        y: (..., d).
+        y: (..., d); where it is not finite, nor is what is found.
 
     Example:
         >>> project_onto_simplex(torch.tensor([0.9, 0.5, -2.0]))
@@ -48,5 +48,5 @@ def project_onto_simplex(y: Tensor) -> Tensor:
     sorted_down = y.sort(dim=-1, descending=True).values
     counts = torch.arange(1, y.shape[-1] + 1, dtype=y.dtype, device=y.device)
     thresholds = (sorted_down.cumsum(-1) - 1) / counts
-    last = (thresholds < sorted_down).sum(-1, keepdim=True) - 1
+    last = ((thresholds < sorted_down).sum(-1, keepdim=True) - 1).clamp(min=0)  # below 0 where y is not finite
     return (y - thresholds.gather(-1, last)).clamp(min=0)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from empirical.algorithms import FedNormSGDA
 from empirical.moments import fixed_point, moments
 from empirical.participation import Full
-from figures.claims import Claim
+from figures.claims import Claim, Found, above, means_in_words
 from figures.fed_norm_sgda import bounds as theorems
 from figures.fed_norm_sgda import experiments as ex
 from figures.fed_norm_sgda import surrogate
 from figures.fed_norm_sgda.drawing import EPOCHS, STEPS, Room
-from figures.fedau.claims import above, in_words
 
 ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
-Found = Mapping[Any, np.ndarray]  # setting -> one number per seed
 
 
 def all_claims(room: Room) -> list[Claim]:
@@ -53,7 +50,7 @@ def all_claims(room: Room) -> list[Claim]:
 
 def best(source: str, where: str, found: Found) -> list[Claim]:
     """The paper's method, which is the first, against each of the others."""
-    measured, (own, *others) = in_words(found), found
+    measured, (own, *others) = means_in_words(found), found
     return [
         Claim(source, f"{own} is better than {other} ({where})", measured, above(found[own], found[other]))
         for other in others

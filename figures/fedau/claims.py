@@ -10,29 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from figures.claims import Claim
+from figures.claims import Claim, Found, above, means_in_words
 from figures.fedau import experiments as ex
 from figures.fedau.drawing import ACCURACIES, CLIENT_METRICS, Room
 
-Found = Mapping[str, np.ndarray]  # method -> one number per seed
 STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
-
-
-def above(better: np.ndarray, worse: np.ndarray) -> bool:
-    """Clearly larger: seed by seed, the mean difference is more than twice its standard error.
-
-    Example:
-        >>> above(np.array([3.0, 5.0]), np.array([2.0, 4.2])), above(np.array([3.0, 5.0]), np.array([2.0, 5.5]))
-        (True, False)
-    """
-    gain = better - worse
-    return bool(gain.mean() > 2 * gain.std(ddof=1) / len(gain) ** 0.5)
-
-
-def in_words(found: Found) -> str:
-    """Means with standard errors over seeds, best first."""
-    ranked = sorted(found.items(), key=lambda item: -item[1].mean())
-    return "; ".join(f"{label} {v.mean():.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for label, v in ranked)
 
 
 def all_claims(room: Room) -> list[Claim]:
@@ -58,7 +40,7 @@ def all_claims(room: Room) -> list[Claim]:
 
 def table_1(where: str, found: Found) -> list[Claim]:
     """Section 6's reading of Table 1, on one column."""
-    measured, best = in_words(found), max(found[ex.FEDAU], found[ex.FEDAU_INF], key=np.mean)
+    measured, best = means_in_words(found), max(found[ex.FEDAU], found[ex.FEDAU_INF], key=np.mean)
     return [
         Claim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
               all(above(best, found[other]) for other in (ex.PARTICIPATING, ex.ALL))),
@@ -96,7 +78,7 @@ def table_d_3_1(where: str, found: Found) -> list[Claim]:
 
 def table_d_6_1(where: str, found: Found) -> list[Claim]:
     """Appendix D.6: rare participation."""
-    measured = in_words(found)
+    measured = means_in_words(found)
     others = [values for label, values in found.items() if label not in (ex.FEDAU, ex.FEDAU_INF)]
     plain, stored = (ex.PARTICIPATING, ex.ALL), STORED
     return [
