@@ -13,7 +13,7 @@ import numpy as np
 import sympy as sp
 
 from bounds.clients import REDUCTIONS, OverClients
-from bounds.compilation import arguments, compile_expressions
+from bounds.compilation import STEP, arguments, compile_expressions
 from bounds.expressions import parts, symbol_names
 
 Interval = tuple[np.ndarray, np.ndarray]
@@ -26,8 +26,8 @@ class CannotEnclose(Exception):
 _RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {
     sp.exp: np.exp,
     sp.log: np.log,
-    sp.floor: np.floor,
-    sp.ceiling: np.ceil,
+    sp.floor: lambda x: np.floor(x + STEP * np.abs(x)),  # as compiled: 27296/853 is 32, computed or not
+    sp.ceiling: lambda x: np.ceil(x - STEP * np.abs(x)),
 }
 
 

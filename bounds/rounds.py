@@ -3,9 +3,9 @@ r"""How many rounds until a bound is below epsilon, what they cost, and the inve
 With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval
 arithmetic (`bounds.first_hit`), so nothing is assumed about monotonicity: step sizes may depend on T, and
 $T/\lfloor T/P\rfloor$ may jump. Where the step sizes are optimised anew for every T, the best value falls with T if
-every term does and no condition tightens; that is checked on the exponents, and then bisection is exact. Where T must
-be a multiple of a whole number S that is optimised too, the smallest T is found for each S as a geometric program, and
-S is scanned. Otherwise T is scanned.
+every term does and no condition tightens; that is checked on the exponents, and then bisection is exact. Where one
+whole number S is optimised too, or T must be a multiple of S, the smallest T is found for each S as a geometric
+program, and S is scanned. Otherwise T is scanned.
 """
 
 from __future__ import annotations
@@ -323,15 +323,13 @@ def _rounds_optimised(
             return answer.infimum < epsilon
         return isinstance(answer, Minimum) and bool(holds(np.asarray(answer.value), "<=", np.asarray(epsilon)))
 
-    if period := next((S for T, S in _divisions(form) if counter.name == T and S in names), None):
-        try:
-            return _rounds_in_blocks(
-                result, form, (counter, period), epsilon, constants, names, within, best, dimension
-            )
-        except NotGeometric:
-            pass
     given = [quantity_named(result, form, name).name for name in functions]
     falls = _falls_with(result, form, counter, constants, [*names, *given])
+    if not falls and not functions:
+        try:
+            return _rounds_by_whole_number(result, form, counter, epsilon, constants, names, within, best, dimension)
+        except NotGeometric:
+            pass
     last = best(float(LARGEST_COUNT))
     if falls:
         if not reaches(LARGEST_COUNT):
@@ -352,15 +350,10 @@ def _rounds_optimised(
     return Reached(int(count), epsilon, cost(result, known, int(count), dimension), evaluation, at, falls, method)
 
 
-def _divisions(form: Form) -> list[tuple[str, str]]:
-    """The letters (T, S) of every condition that S divides T."""
-    return [pair for c in form.conditions if (pair := divided(c)) is not None]
-
-
-def _rounds_in_blocks(
+def _rounds_by_whole_number(
     result: Result,
     form: Form,
-    letters: tuple[Quantity, str],
+    counter: Quantity,
     epsilon: float,
     constants: Mapping[str, Value],
     names: Sequence[str],
@@ -368,33 +361,54 @@ def _rounds_in_blocks(
     best: Callable[[float], Answer],
     dimension: int | None,
 ) -> Reached | Never:
-    """Where the rounds T must be a multiple of S, which is chosen too: for each S the least T, rounded up."""
-    counter, period = letters
+    """The least rounds T for each value of one whole number S, as a geometric program; T a multiple of S if it must be.
+
+    Raises:
+        NotGeometric: it is none, or there are several whole numbers.
+    """
+    quantities = [quantity_named(result, form, name) for name in names]
+    whole, others = ([q for q in quantities if q.domain.integer is want] for want in (True, False))
+    divisor = next((S for T, S in filter(None, map(divided, form.conditions)) if counter.name == T), "")
+    if len(whole) > 1 or not (whole or divisor) or not others:
+        raise NotGeometric
+    scanned = whole[0].name if whole else divisor
+    given = {q.name: v for n, v in constants.items() if (q := result.notation.resolve(n)) is not None}
     target = Condition(form.bound, "<=", sp.Float(epsilon), "the target")
     kept = tuple(c for c in form.conditions if divided(c) is None)
     least = replace(form, terms=(Term("rounds", counter.symbol),), conditions=(*kept, target))
     inverse = replace(result, forms=(least,), default=form.name)
-    others = [quantity_named(result, form, name) for name in names if name != period]
     ranges = {quantity_named(result, form, n).name: ends for n, ends in within.items()}
+    rest = {n: v for n, v in constants.items() if result.notation[scanned] is not result.notation.resolve(n)}
 
-    def multiple(S: int) -> float:
-        """The smallest multiple of S that reaches epsilon; inf if there is none."""
-        known = {**constants, period: S}
-        found = Problem(inverse, least, known, ranges, {}, tuple(others)).relaxed(counter)
-        return S * float(np.ceil(found.at[counter.name] / S * (1 - ROUNDING))) if isinstance(found, Point) else np.inf
+    def fewest(S: int) -> float:
+        """The smallest real T that reaches epsilon; inf if there is none."""
+        found = Problem(inverse, least, {**rest, scanned: S}, ranges, {}, tuple(others)).relaxed(counter)
+        return max(1.0, found.at[counter.name]) if isinstance(found, Point) else np.inf
 
-    low, high = ranges.pop(period, (1, LARGEST_COUNT))
-    S, count = refined(range(int(np.ceil(low)), int(high) + 1), multiple)
+    def step(S: Any) -> Any:
+        return S if divisor == scanned else int(np.asarray(given[divisor])) if divisor else 1
+
+    def rounded(S: Any, T: Any) -> Any:
+        return step(S) * np.ceil(T / step(S) * (1 - ROUNDING))
+
+    if whole:
+        low, high = ranges.pop(scanned, (1, LARGEST_COUNT))
+        numbers = range(int(np.ceil(low)), int(high) + 1)
+    else:
+        only = int(np.asarray(given[scanned]))
+        numbers = range(only, only + 1)
+    S, count = refined(numbers, fewest, rounded)
     if not count < LARGEST_COUNT:
-        return _never_optimised(counter, epsilon, best(float(LARGEST_COUNT)))
-    known = {**constants, period: S, counter.name: count}
+        return _never_optimised(counter, epsilon, best(float(LARGEST_COUNT // step(S) * step(S))))
+    known = {**rest, scanned: S, counter.name: count}
     answer = optimise(result, known, [q.name for q in others], within=ranges, form=form.name)
     if not isinstance(answer, Minimum):
         return _never_optimised(counter, epsilon, answer)
-    at = {name: {period: float(S), **answer.at}[name] for name in names}
-    method = f"{period} scanned, refined around its best; for each the least multiple, a geometric program"
+    at = {name: {scanned: float(S), **answer.at}[name] for name in names}
     spent = cost(result, {**known, **at}, int(count), dimension)
-    return Reached(int(count), epsilon, spent, answer.evaluation, at, False, method)
+    method = f"{scanned} scanned, refined around its best; for each" if whole else "as"
+    method += f" the least{' multiple of ' + divisor if divisor else ''}, a geometric program"
+    return Reached(int(count), epsilon, spent, answer.evaluation, at, not whole, method)
 
 
 def _never_optimised(counter: Quantity, epsilon: float, last: Answer) -> Never:
@@ -431,6 +445,8 @@ def _falls_with(
         for c in partial.conditions:
             left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
             if counter.name in symbol_names(left, right):
+                if c.op == "==":
+                    return False
                 sums.append(at_most(_replaced(left, floors), _replaced(right, floors), variables, partial.values))
     except NotGeometric:
         return False

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import sympy as sp
+from scipy.interpolate import PchipInterpolator
 
 from bounds.evaluation import evaluated
 from bounds.geometric import NotGeometric
@@ -17,6 +19,7 @@ from bounds.step_sizes import Point, Problem, range_advice
 from bounds.symbols import Quantity
 
 MOST = 10**6  # where the scan of a whole number stops that has no upper end
+PROMISING, PASSES = 12, 6  # how many whole numbers are tried at once for what interpolation expects of them
 COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, without and with an inner problem
 
 
@@ -85,18 +88,45 @@ def _neighbours(problem: Problem, whole: Quantity) -> Answer:
     return replace(best, active=best.active + at_ends, method=method)
 
 
-def refined(numbers: range, value: Callable[[int], float]) -> tuple[int, float]:
-    """The best of a geometric grid of whole numbers that closes in around its best point, and its value."""
-    grid = _grid(numbers, COMPLETE_INNER)
-    found = {number: value(number) for number in grid}
+def refined(numbers: range, least: Callable[[int], float], rounded: Callable[[Any, Any], Any]) -> tuple[int, float]:
+    """The whole number S at which a smooth function of S, rounded up in steps that depend on S, is smallest.
+
+    Args:
+        numbers: where S is sought: on a geometric grid that closes in around its best point.
+        least: the smooth function.
+        rounded: of S and the value of the smooth function, also of arrays.
+
+    Returns:
+        S, and what is smallest there. Between the points of the grid the smooth function is interpolated, and the most
+        promising S are tried too.
+    """
+    grid, smooth = _grid(numbers, COMPLETE_INNER), dict[int, float]()
+
+    def value(S: int) -> float:
+        if S not in smooth:
+            smooth[S] = least(S)
+        return float(rounded(S, smooth[S]))
+
     while True:
-        best = min(found, key=lambda number: (found[number], number))
-        place, tried = grid.index(best), len(found)
+        best, tried = min(grid, key=lambda S: (value(S), S)), len(smooth)
+        place = grid.index(best)
         low, high = grid[max(0, place - 1)], grid[min(len(grid) - 1, place + 1)]
         grid = sorted({*_grid(range(low, high + 1), 16, even=True), best})
-        found |= {number: value(number) for number in grid if number not in found}
-        if len(found) == tried:
-            return best, found[best]
+        if all(S in smooth for S in grid) and len(smooth) == tried:
+            break
+    for _ in range(PASSES):
+        points = sorted(S for S, T in smooth.items() if np.isfinite(T) and abs(S - best) < MOST)
+        if len(points) < 3:
+            break
+        between = PchipInterpolator(np.log(points), np.log([smooth[S] for S in points]))
+        every = np.arange(points[0], points[-1] + 1)
+        expected = rounded(every, np.exp(between(np.log(every))))
+        likely = [S for S in every[np.argsort(expected, kind="stable")[:PROMISING]].tolist() if S not in smooth]
+        for S in likely:
+            best = min(best, S, key=lambda S: (value(S), S))
+        if not likely:
+            break
+    return best, value(best)
 
 
 def divided(condition: Condition) -> tuple[str, str] | None:

@@ -80,3 +80,13 @@ def test_every_term_of_every_form_encloses_itself():
             names = tuple(sorted(term.expression.free_symbols, key=str))
             value = float(compile_expressions(names, (term.expression,))(*(float(at[s.name]) for s in names))[0])
             assert fixed_value(term.expression, at) == pytest.approx(value, rel=1e-12), (form.name, term.name)
+
+
+def test_a_quotient_of_whole_numbers_that_is_whole_is_not_one_less():
+    T, S = sp.symbols("T S", positive=True)
+    for divisor in range(1, 400):
+        for times in (1, 2, 3, 7, 31, 32, 49):
+            number = float(divisor * times)
+            assert fixed_value(sp.floor(T / S), {"T": number, "S": float(divisor)}) == times
+            assert fixed_value(sp.ceiling(T / S), {"T": number, "S": float(divisor)}) == times
+    assert fixed_value(sp.floor(T / S), {"T": 27296.0, "S": 853.0}) == 32  # 27296 times 1/853 is below 32

@@ -292,3 +292,39 @@ def test_rounds_in_whole_blocks_are_the_fewest():
         assert isinstance(fewer, Minimum) and fewer.value > 7000
     narrow = rounds(theorem, 1e4, known, optimize_over=free, within={"S": (1, 2)})
     assert isinstance(narrow, Never) and "ascent from the snapshot" in narrow.why
+
+
+PERIODIC = dict(
+    Lf=2, P=5, tau=(4,) * 10, w=(0.1,) * 10, betaL=0.5, betaG=1.2, sigmaL=0.5, sigmaG=0.8, Deltabar=1.5, R=2, Gx=1.1,
+    etax=1e-4, etay=1e-4, rho=0,
+)  # fmt: skip
+
+
+def test_rounds_for_a_given_period_are_its_multiples():
+    theorem = load("fed-norm-sgda/theorem-4")
+    known = PERIODIC | dict(S=49, Gammax=1e-4, Gammay=0.01)
+    found = rounds(theorem, 1500, known)
+    reached = [T for T in range(49, 500, 49) if evaluate(theorem, known | {"T": T}).value <= 1500]
+    assert isinstance(found, Reached) and found.proved and found.rounds == reached[0] == 147
+    free = PERIODIC | dict(S=98)
+    found = rounds(theorem, 175, free, optimize_over=("Gammax", "Gammay"))
+    assert isinstance(found, Reached) and found.rounds % 98 == 0
+    before = optimise(theorem, free | {"T": found.rounds - 98}, ("Gammax", "Gammay"))
+    assert isinstance(before, Minimum) and before.value > 175 >= float(found.evaluation.value)
+
+
+@pytest.mark.parametrize(("epsilon", "fewest", "S"), [(20, 35145, 2343), (8, 574770, 5865)])
+def test_the_best_period_is_found_between_the_points_of_the_grid(epsilon, fewest, S):
+    found = rounds(load("fed-norm-sgda/theorem-4"), epsilon, PERIODIC, optimize_over=("Gammax", "Gammay", "S"))
+    assert isinstance(found, Reached) and (found.rounds, found.at["S"]) == (fewest, S)  # by a scan of every S
+
+
+def test_rounds_with_a_period_that_need_not_divide_them():
+    theorem, free = load("fed-norm-sgda/theorem-4"), ("Gammax", "Gammay", "S")
+    found = rounds(theorem, 2000, PERIODIC, optimize_over=free, form="sharp:any-T")
+    assert isinstance(found, Reached) and found.rounds < 200
+    best = {
+        S: rounds(theorem, 2000, PERIODIC | {"S": S}, optimize_over=free[:2], form="sharp:any-T")
+        for S in range(20, 60, 3)
+    }
+    assert found.rounds == min(r.rounds for r in best.values() if isinstance(r, Reached))
