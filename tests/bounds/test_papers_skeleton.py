@@ -277,6 +277,7 @@ SETTINGS = {
     "fed-norm-sgda/table-1-nc-1pc-gradients": fed_norm_sgda_table,
     "fed-norm-sgda/table-2-nc-sc": fed_norm_sgda_rates,
     "fed-norm-sgda/table-2-nc-c": fed_norm_sgda_rates,
+    "fed-norm-sgda/table-2-nc-1pc": fed_norm_sgda_rates,
 }
 OF_VECTORS = [f"fed-norm-sgda/lemma-a.{i}" for i in (1, 3, 4)]  # which assume nothing
 OTHER_MASKS = ("repaired:R1", "repaired:R2", "sharp:R2")  # another algorithm's error, so neither above nor below
@@ -343,6 +344,7 @@ GROWS = {
     "fed-norm-sgda/table-1-nc-1pc-gradients": "",
     "fed-norm-sgda/table-2-nc-sc": "sigmaL sigmaG",
     "fed-norm-sgda/table-2-nc-c": "",
+    "fed-norm-sgda/table-2-nc-1pc": "",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bounds.assumptions import BOUNDED_BELOW, INDEPENDENT_CLIENTS, MARTINGALE, Assumption
+from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
 
 JOINTLY_SMOOTH = Assumption(
     "smooth", "|grad f_i(z) - grad f_i(z')| <= Lf |z - z'| for all z = (x, y), z' and every client i", "Assumption 1"
@@ -52,9 +52,12 @@ BOUNDED_ITERATES = Assumption("bounded-ascent", "|y_t|^2 <= R in every round t",
 BOUNDED_MAXIMISER = Assumption(
     "bounded-maximiser", "|y*(x^(s))|^2 <= R at every snapshot x^(s), for the maximiser y* of sum_i w_i f_i", "unstated"
 )
+BOUNDED_BELOW = Assumption("bounded-below", "the envelope max_y sum_i w_i f_i(., y) has a finite infimum", "unstated")
 PRINTED = (JOINTLY_SMOOTH, NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP)
 UNSTATED = (INDEPENDENT_CLIENTS, MARTINGALE, BOUNDED_BELOW, GROWING)
 USED = (JOINTLY_SMOOTH, BLOCK_NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP, *UNSTATED)
+
+NO_RUN = (STRONGLY_CONCAVE, BOUNDED_BELOW)  # what the noise of one round has no use for
 
 CONCAVE_PRINTED = (JOINTLY_SMOOTH, NOISE, HETEROGENEITY, CONCAVE, LIPSCHITZ, BOUNDED_ITERATES, SAMPLING, LOCAL_MAP)
 CONCAVE_USED = (
@@ -71,3 +74,9 @@ CONCAVE_USED = (
 )
 ONE_POINT_PRINTED = tuple(ONE_POINT_CONCAVE if a is CONCAVE else a for a in CONCAVE_PRINTED)
 ONE_POINT_USED = tuple(ONE_POINT_CONCAVE if a is CONCAVE else a for a in CONCAVE_USED)
+NO_ASCENT = (CONCAVE, BOUNDED_ITERATES, BOUNDED_MAXIMISER, BOUNDED_BELOW)  # what descent in x alone has no use for
+
+
+def without(assumptions: tuple[Assumption, ...], *dropped: Assumption) -> tuple[Assumption, ...]:
+    """These assumptions but for some."""
+    return tuple(a for a in assumptions if a not in dropped)

@@ -135,7 +135,7 @@ DERIVED = (
     Derived("n", ("w",), lambda weights: float(weights.shape[-1]), "the length of w"),
     *CURVATURES,
     *COEFFICIENTS,
-    Derived("taueff", ("w", "a1"), SumOverClients(w * a1), "sum of w_i |a_i|_1, as naive averaging", free=True),
+    Derived("taueff", ("w", "a1"), SumOverClients(w * a1), "sum of w_i |a_i|_1, unless it is given", free=True),
     *STEPS,
     Derived("A_w", ("n", "taueff", "w", "a1", "a2"), n * taueff * SumOverClients(w**2 * a2 / a1**2), "its definition"),
     Derived("B_w", ("n", "taueff", "w", "a1", "a2"), n * taueff * MaxOverClients(w * a2 / a1**2), "its definition"),

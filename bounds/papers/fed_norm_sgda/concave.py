@@ -43,6 +43,7 @@ from bounds.result import Condition, Form, Result, Source, Term
 from bounds.symbols import GRADIENT
 
 notation = NOTATION
+RADIUS_ERRATUM = "radius-of-the-iterates-only"
 Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (
     notation.Lf,
     notation.sigmaL,
@@ -124,7 +125,7 @@ def ascent_conditions(nu: sp.Expr) -> tuple[Condition, ...]:
             2 * nu * Gammay * Lf * r * Max(1 - d, betaL**2 * K),
             "<=",
             Rational(1, 8),
-            "the ascent step itself: never more than 1/(8 Lf)",
+            "the ascent step itself; with the condition before it is at most 1/(8 Lf)",
             Gammay,
         ),
     )
@@ -149,6 +150,7 @@ def forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tupl
             printed,
             order_only=True,
             hides="one numerical constant for each term",
+            refuted_by=RADIUS_ERRATUM,
             derived=WITHOUT_CURVATURE,
             note="eq. (48) as printed; every hidden constant is 1, and S need not divide T",
         ),
@@ -303,6 +305,7 @@ THEOREM_2 = Result(
             CONCAVE_PRINTED,
             order_only=True,
             hides="a factor for each term, with R, G_x, sigma_L and sigma_G",
+            refuted_by=RADIUS_ERRATUM,
             prescribes=PRINTED_STEPS,
             derived=WITHOUT_CURVATURE,
             note="eq. (7) as printed, with L_f times the gap for the unit; the cap on the step in y, which it leaves "

@@ -168,7 +168,9 @@ EQUAL_CLIENTS = (
     Condition(n * MaxOverClients(notation.w), "==", Integer(1), "equal weights"),
     Condition(MaxOverClients(notation.tau), "==", taubar, "equal local steps"),
 )
+NO_HETEROGENEITY = Condition(1 + sigmaG / eps, "==", Integer(1), "clients alike at the zeros of the mean gradient")
 EQUAL = (*EQUAL_CLIENTS, Condition(P, "==", n, "all clients take part"))
+SAMPLE_ERRATUM = "rounds-of-a-sample"
 COMPLEXITY_HIDDEN = "a factor, with sigma_L and sigma_G; L_f times the gap gives the unit"
 
 
@@ -198,6 +200,27 @@ COROLLARY_1_2 = Result(
             hides=COMPLEXITY_HIDDEN,
             derived=DERIVED,
             note="full participation; the gradients per client, T tau, are of order kappa^4/(n eps^4)",
+        ),
+        Form(
+            "printed:alike",
+            (Term("rounds", kappa**2 * Lf * Delta / eps**2),),
+            (*EQUAL_CLIENTS, NO_HETEROGENEITY, CURVATURE),
+            PRINTED,
+            order_only=True,
+            hides=COMPLEXITY_HIDDEN,
+            derived=DERIVED,
+            refuted_by=SAMPLE_ERRATUM,
+            note="partial participation with sigma_G = 0; the gradients, T tau, are of order kappa^4/(P eps^4)",
+        ),
+        Form(
+            "printed:partial",
+            (Term("rounds", (Lf * Delta) ** 2 / (P * eps**4)),),
+            (*EQUAL_CLIENTS, CURVATURE),
+            PRINTED,
+            order_only=True,
+            hides=COMPLEXITY_HIDDEN + "; the proof leaves kappa out",
+            derived=DERIVED,
+            note="partial participation, with tau of order 1; the gradients are of the same order",
         ),
         Form(
             "repaired",
@@ -241,6 +264,27 @@ COROLLARY_2_2 = Result(
             derived=WITHOUT_CURVATURE,
             refuted_by=ROUNDS_ERRATUM,
             note="full participation; the gradients per client, T tau, are of order 1/(n eps^8), which does follow",
+        ),
+        Form(
+            "printed:alike",
+            (Term("rounds", (Lf * Deltabar) ** 2 / eps**4),),
+            (*EQUAL_CLIENTS, NO_HETEROGENEITY),
+            CONCAVE_PRINTED,
+            order_only=True,
+            hides=COMPLEXITY_HIDDEN + "; G_x and R",
+            derived=WITHOUT_CURVATURE,
+            refuted_by=ROUNDS_ERRATUM,
+            note="partial participation with sigma_G = 0; the gradients, T tau, are of order 1/(P eps^8)",
+        ),
+        Form(
+            "printed:partial",
+            (Term("rounds", (Lf * Deltabar) ** 4 / (P * eps**8)),),
+            EQUAL_CLIENTS,
+            CONCAVE_PRINTED,
+            order_only=True,
+            hides=COMPLEXITY_HIDDEN + "; G_x and R",
+            derived=WITHOUT_CURVATURE,
+            note="partial participation, with tau of order 1; the gradients are of the same order",
         ),
         Form(
             "repaired",

@@ -28,10 +28,10 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
-from bounds.papers.fed_norm_sgda.corollaries import MOREAU_ERRATUM, ROUNDS_ERRATUM
+from bounds.papers.fed_norm_sgda.concave import RADIUS_ERRATUM
+from bounds.papers.fed_norm_sgda.corollaries import MOREAU_ERRATUM, ROUNDS_ERRATUM, SAMPLE_ERRATUM
 from bounds.papers.fed_norm_sgda.lemmas import DESCENT_ERRATUM, WHOLE_NOISE_ERRATUM
 from bounds.papers.fed_norm_sgda.lemmas_basic import STRONGLY_CONCAVE as ONE_STRONGLY_CONCAVE
-from bounds.papers.fed_norm_sgda.lemmas_concave import RADIUS_ERRATUM
 from bounds.papers.fed_norm_sgda.results import CROSS_TERM
 
 THEOREM_1 = (*PRINTED, *descent.PRINTED_CONDITIONS)  # as printed
@@ -204,7 +204,7 @@ ERRATA: Sequence[Erratum] = (
         argument=descent.growing_coefficients,
     ),
     Erratum(
-        "rounds-of-a-sample",
+        SAMPLE_ERRATUM,
         where="Corollary 1.2, partial participation with sigmaG = 0",
         claim="O(kappa^2/epsilon^2) rounds with O(kappa^4/(P epsilon^4)) gradients are admissible for Theorem 1",
         fails="They mean P tau of order T, and then condition (b) bounds kappa betaG^2 d/P by a constant.",

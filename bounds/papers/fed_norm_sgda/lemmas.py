@@ -16,9 +16,11 @@ from bounds.measures import Measure, single
 from bounds.papers.fed_norm_sgda.assumptions import (
     HETEROGENEITY,
     JOINTLY_SMOOTH,
+    NO_RUN,
     PRINTED,
     STRONGLY_CONCAVE,
     USED,
+    without,
 )
 from bounds.papers.fed_norm_sgda.composites import (
     CURVATURE,
@@ -140,7 +142,7 @@ LEMMA_B_1 = lemma(
             (CURVATURE,),
             (JOINTLY_SMOOTH, STRONGLY_CONCAVE),
             refuted_by=SMOOTHNESS_ERRATUM,
-            note="false for kappa > 4",
+            note="false for kappa > 2",
         ),
         Form(
             "repaired",
@@ -179,7 +181,7 @@ LEMMA_B_2 = lemma(
     two_forms(
         (direction_terms(ONE), direction_terms(nu)),
         (LEGAL, LEGAL),
-        (PRINTED, USED),
+        (without(PRINTED, *NO_RUN), without(USED, *NO_RUN)),
         ("eq. (14); (19) drops the product of noise and later gradients", "(14) at the price nu"),
     ),
 )

@@ -14,11 +14,22 @@ from bounds.measures import Measure, single
 from bounds.papers.fed_norm_sgda.assumptions import (
     CONCAVE_PRINTED,
     CONCAVE_USED,
+    HETEROGENEITY,
+    NO_ASCENT,
     ONE_POINT_PRINTED,
     ONE_POINT_USED,
+    without,
 )
 from bounds.papers.fed_norm_sgda.composites import LEGAL
-from bounds.papers.fed_norm_sgda.concave import DRIFT, I_1, I_1_SQUARED, NOISE, ascent_conditions, recursion_cap
+from bounds.papers.fed_norm_sgda.concave import (
+    DRIFT,
+    I_1,
+    I_1_SQUARED,
+    NOISE,
+    RADIUS_ERRATUM,
+    ascent_conditions,
+    recursion_cap,
+)
 from bounds.papers.fed_norm_sgda.lemmas import (
     DRIFT_MEASURE,
     ONE,
@@ -73,7 +84,7 @@ LEMMA_C_1 = lemma(
     two_forms(
         (moreau_terms(ONE), moreau_terms(nu)),
         (LEGAL, LEGAL),
-        (CONCAVE_PRINTED, CONCAVE_USED),
+        (without(CONCAVE_PRINTED, *NO_ASCENT, HETEROGENEITY), without(CONCAVE_USED, *NO_ASCENT, HETEROGENEITY)),
         (
             "(63) drops the product of noise and later gradients, and takes noise in x to grow with the gradient in x",
             "E|g_x|^2 <= nu I_1^2",
@@ -119,7 +130,7 @@ LEMMA_C_2 = lemma(
                 ),
                 (*LEGAL, recursion_cap(nu)),
             ),
-            (CONCAVE_PRINTED, CONCAVE_USED),
+            (without(CONCAVE_PRINTED, *NO_ASCENT), without(CONCAVE_USED, *NO_ASCENT)),
             (
                 "the local noise in (65) is not orthogonal to the gradients after it",
                 "squares doubled where noise and gradients mix",
@@ -130,14 +141,11 @@ LEMMA_C_2 = lemma(
             "sharp",
             SHARP_DRIFT,
             (*LEGAL, recursion_cap(nu)),
-            CONCAVE_USED,
+            without(CONCAVE_USED, *NO_ASCENT),
             note="the drift in x needs no recursion, as its gradients are bounded",
         ),
     ),
 )
-
-
-RADIUS_ERRATUM = "radius-of-the-iterates-only"
 
 
 def ascent_forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) -> tuple[Form, ...]:
@@ -214,14 +222,14 @@ LEMMA_C_4 = lemma(
             "printed",
             stale_terms(Integer(2)),
             LEGAL,
-            CONCAVE_USED,
+            without(CONCAVE_USED, *NO_ASCENT, HETEROGENEITY),
             note="true, although (63) is not: it counts a lag of S - 1 rounds, and half of that is the mean",
         ),
         Form(
             "repaired",
             stale_terms(sqrt(nu)),
             LEGAL,
-            CONCAVE_USED,
+            without(CONCAVE_USED, *NO_ASCENT, HETEROGENEITY),
             note="the snapshot is (S - 1)/2 rounds old on average",
         ),
     ),

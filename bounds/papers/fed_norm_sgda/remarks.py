@@ -9,7 +9,7 @@ from sympy import Integer, Max, Rational, sqrt
 from bounds.clients import MaxOverClients, SumOverClients
 from bounds.measures import single
 from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, PRINTED, USED
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LARGEST, SIMPLEX, W, d
+from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LARGEST, LEGAL, SIMPLEX, W, d
 from bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
 from bounds.papers.fed_norm_sgda.lemmas import with_pl
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
@@ -99,6 +99,8 @@ REMARK_3 = Result(
         replace(
             THEOREM_1.form("printed"),
             conditions=(
+                *LEGAL,
+                CURVATURE,
                 *AS_PRINTED[:1],
                 Condition(
                     n.Gammay * kappa * n.Lf * betaG**2 / P * PL_NOISE,

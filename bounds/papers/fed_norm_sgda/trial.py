@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bounds.assumptions import BOUNDED_BELOW
 from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.refutations import errata_claims
 from bounds.audit.steps import Unstated
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_MAXIMISER, GROWING
+from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, BOUNDED_MAXIMISER, GROWING
 from bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from bounds.papers.fed_norm_sgda.limits import LIMITS
 from bounds.papers.fed_norm_sgda.proof import PROOFS

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
-from bounds.assumptions import BOUNDED_BELOW, MARTINGALE
+from bounds.assumptions import MARTINGALE
 from bounds.audit.axioms import Assumed
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import AverageOverRounds
 from bounds.audit.rules import Abbreviated, Combine, Gram
 from bounds.audit.steps import Proof, Setting, Step
 from bounds.audit.vectors import inner, square
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, SAMPLING, STRONGLY_CONCAVE
+from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, SAMPLING, STRONGLY_CONCAVE
 from bounds.papers.fed_norm_sgda.composites import CURVATURE
 from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Rational
 
-from bounds.assumptions import BOUNDED_BELOW
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import AverageOverRounds
 from bounds.audit.rules import Combine
 from bounds.audit.steps import Proof, Step
+from bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW
 from bounds.papers.fed_norm_sgda.composites import CURVATURE
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.papers.fed_norm_sgda.proof import ascent

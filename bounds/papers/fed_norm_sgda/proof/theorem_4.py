@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Symbol, floor, sqrt
 
-from bounds.assumptions import BOUNDED_BELOW
 from bounds.audit.axioms import Assumed, Schema, Unfit
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import InExpectation
@@ -19,7 +18,7 @@ from bounds.audit.participation_rules import AverageOverRounds
 from bounds.audit.rules import Combine, Stated
 from bounds.audit.steps import Proof, Setting, Step, measure_symbol
 from bounds.audit.vectors import square
-from bounds.papers.fed_norm_sgda.assumptions import LIPSCHITZ
+from bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW, LIPSCHITZ
 from bounds.papers.fed_norm_sgda.composites import WHOLE_BLOCKS
 from bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4, TIGHT_DRIFT
 from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_4
