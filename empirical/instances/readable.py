@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import sympy as sp
 
 from bounds.assumptions import Assumption
-from bounds.audit.claim import Relation
+from bounds.audit.claim import Claim, Relation, ResultForm
 from bounds.audit.steps import Proof, Step, StepOf
 from bounds.audit.vectors import gram_symbols, product_symbol
-from bounds.compilation import Compiled, arguments, compile_expressions, holds
+from bounds.compilation import Compiled, arguments, compile_expressions, compile_form, holds
 from bounds.result import Condition, Form
 from empirical.instances.sides import Sides
 
@@ -126,3 +126,44 @@ def within(conditions: Iterable[Condition], constants: Mapping[str, np.ndarray])
     for (left, right, _), condition in zip(_compiled(conditions).sides(constants), conditions, strict=True):
         held = held & holds(left, condition.op, right)
     return held
+
+
+def against_form(
+    claim: Claim,
+    left: np.ndarray,
+    values: Mapping[str, np.ndarray],
+    met: Mapping[str, np.ndarray | bool],
+    covered: np.ndarray,
+    error: tuple[np.ndarray | float, float],
+    vectors: frozenset[str],
+    describe: Callable[[int], dict[str, Any]],
+) -> Sides:
+    """What was measured against a result's form, term by term; negative terms change sides.
+
+    Args:
+        claim: about the form.
+        left: measured, (B, X).
+        values: the form's letters.
+        met: assumption to whether it holds, (B,) or for all.
+        covered: where the claim speaks about the instance at all, broadcasting to (B, X).
+        error: of the left side, absolute, and relative to what cancels.
+        vectors: letters that are vectors over clients.
+        describe: all numbers of one instance.
+    """
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    held, unknown = covered, sorted({a.name for a in claim.assumptions} - set(met))
+    for assumption in claim.assumptions:
+        held = held & np.reshape(met.get(assumption.name, False), (-1, 1))
+    parts = compile_form(subject.form, vectors).parts(values)
+    for holds_ in parts.holds:
+        held = held & holds_
+    named = zip(subject.form.terms, parts.terms, strict=True)
+    terms = {t.name: np.broadcast_to(v, left.shape) for t, v in named}
+    finite = np.isfinite(left) & np.all([np.isfinite(v) for v in terms.values()], axis=0)
+    left, *found = (np.where(finite, v, 0.0) for v in (left, *terms.values()))
+    moved = sum((np.minimum(v, 0) for v in found), start=np.zeros(left.shape))
+    rounding = np.where(finite, error[0], 0.0) + error[1] * (np.abs(left) + np.abs(moved))
+    positive = {name: np.maximum(v, 0) for name, v in zip(terms, found, strict=True)}
+    unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
+    return Sides(left - moved, positive, held & finite, rounding, unmet, describe)

@@ -321,7 +321,8 @@ LEMMA_B_5 = lemma(
             ),
             (PRINTED, USED),
             (
-                "eq. (16), with the time average of the direction that is left out in print; (34) is false as well",
+                "eq. (16), with the time average of the direction that is left out in print, and (1 + kappa) Lf except "
+                "in (d), which has the printed smoothness; (34) is false as well",
                 "the ascent measured at the old x: the gap shrinks by 3/4 Gammay mu a round",
             ),
         ),

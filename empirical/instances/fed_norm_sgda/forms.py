@@ -28,6 +28,7 @@ from empirical.instances.fed_norm_sgda.points import (
     draw_meant,
 )
 from empirical.instances.fed_norm_sgda.runs import QuadraticRuns, draw_at_rest, draw_quadratics
+from empirical.instances.readable import against_form
 from empirical.instances.sides import Sides, Trial
 
 PAPER = "fed-norm-sgda"
@@ -488,20 +489,7 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
         z, legal = at_steps(z, steps, asked)
         whole = legal[:, None]
     left, values, met, rounding = heard.measure(z, asked)
-    held, unknown = whole, sorted(assumed - set(met))
-    for assumption in claim.assumptions:
-        held = held & np.reshape(met.get(assumption.name, False), (-1, 1))
-    parts = compile_form(form, VECTORS).parts(values)
-    for holds in parts.holds:
-        held = held & holds
-    terms = {t.name: np.broadcast_to(v, left.shape) for t, v in zip(form.terms, parts.terms, strict=True)}
-    finite = np.isfinite(left) & np.all([np.isfinite(v) for v in terms.values()], axis=0)
-    left, *found = (np.where(finite, v, 0.0) for v in (left, *terms.values()))
-    moved = sum((np.minimum(v, 0) for v in found), start=np.zeros(left.shape))
-    error = np.where(finite, rounding, 0.0) + CANCELLED * (np.abs(left) + np.abs(moved))
-    positive = {name: np.maximum(v, 0) for name, v in zip(terms, found, strict=True)}
-    unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
-    return Sides(left - moved, positive, held & finite, error, unmet, z.describe)
+    return against_form(claim, left, values, met, whole, (rounding, CANCELLED), VECTORS, z.describe)
 
 
 def trial(claim: Claim) -> Trial | None:

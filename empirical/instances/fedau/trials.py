@@ -31,6 +31,7 @@ from empirical.instances.fedau.records import RecordedInstances, draw_recorded
 from empirical.instances.fedau.relations import basis_of, relation_sides
 from empirical.instances.fedau.weighted import WeightedInstances, draw_weighted
 from empirical.instances.population import Population
+from empirical.instances.readable import against_form
 from empirical.instances.sides import Sides, Trial
 
 PAPER = "fedau"
@@ -159,21 +160,8 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
         set_by_form = compile_form(form, VECTORS).parts(of(z, form.name).values).prescribed
         z, whole = _prescribed(form.prescribes, set_by_form, z)
     left, values, met = of(z, form.name)
-    held, unknown = np.ones((len(z), 1), dtype=bool), sorted({a.name for a in claim.assumptions} - set(met))
-    for assumption in claim.assumptions:
-        held = held & np.reshape(met.get(assumption.name, False), (-1, 1))
-    held = held & np.reshape(whole, (-1, 1))
-    parts = compile_form(form, VECTORS).parts(values)
-    for holds in parts.holds:
-        held = held & holds
-    terms = {t.name: np.broadcast_to(v, left.shape) for t, v in zip(form.terms, parts.terms, strict=True)}
-    finite = np.isfinite(left) & np.all([np.isfinite(v) for v in terms.values()], axis=0)
-    left, *found = (np.where(finite, v, 0.0) for v in (left, *terms.values()))
-    moved = sum((np.minimum(v, 0) for v in found), start=np.zeros(left.shape))
-    rounding = CANCELLED * (np.abs(left) + np.abs(moved))
-    positive = {name: np.maximum(v, 0) for name, v in zip(terms, found, strict=True)}
-    unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
-    return Sides(left - moved, positive, held & finite, rounding, unmet, z.describe)
+    covered = np.ones((len(z), 1), dtype=bool) & np.reshape(whole, (-1, 1))
+    return against_form(claim, left, values, met, covered, (0.0, CANCELLED), VECTORS, z.describe)
 
 
 def _prescribed(
