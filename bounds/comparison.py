@@ -5,12 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
+from bounds.audit.ledger import shadow
 from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import Value, evaluated
 from bounds.grammar import parse_assignments, split_list
@@ -31,6 +32,7 @@ class Row:
         valid: whether all conditions hold there.
         dominant: the largest term there ("" where it is not known).
         at: the optimised constants, name to (settings,); nan where the infimum is not attained.
+        sure: whether nothing is hidden in an O(.) and no erratum is against it.
     """
 
     label: str
@@ -38,6 +40,7 @@ class Row:
     valid: np.ndarray
     dominant: tuple[str, ...]
     at: Mapping[str, np.ndarray] = field(default_factory=dict)
+    sure: bool = True
 
 
 @dataclass(frozen=True)
@@ -61,11 +64,13 @@ class Comparison:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """At every setting the label of the least valid bound ("" where none is valid)."""
-        table = np.array([np.where(row.valid, row.values, np.nan) for row in self.rows])
+        """At every setting the label of the least valid bound ("" where none is valid), among those that are sure if
+        there are any."""
+        rows = [row for row in self.rows if row.sure] or self.rows
+        table = np.array([np.where(row.valid, row.values, np.nan) for row in rows])
         table = np.where(np.isnan(table), np.inf, table)
         winners = table.argmin(axis=0)
-        return tuple(self.rows[w].label if np.isfinite(table[w, i]) else "" for i, w in enumerate(winners.tolist()))
+        return tuple(rows[w].label if np.isfinite(table[w, i]) else "" for i, w in enumerate(winners.tolist()))
 
     def to_csv(self) -> str:
         """The table: the setting, then for every bound its value, validity, dominant term and optimised constants."""
@@ -173,9 +178,12 @@ def compare(
             rows.append(_optimised(result, form, label, known, vary[0], settings, free, ranges, rules))
         else:
             rows.append(_evaluated(result, form, label, known, len(settings)))
-    for (_, form), label in zip(pairs, labels, strict=True):
+    for (result, form), label in zip(pairs, labels, strict=True):
         notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
-        notes += [f"{label} is refuted by erratum {form.refuted_by}"] if form.refuted_by else []
+        notes += [f"{label} {said}"] if (said := shadow(result, form)) else []
+    rows = [
+        replace(row, sure=not (form.order_only or form.refuted_by)) for row, (_, form) in zip(rows, pairs, strict=True)
+    ]
     measures = [form.measure or result.measure for result, form in pairs]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))
     return Comparison(quantity.name, quantity.meaning, settings, str(least), tuple(rows), tuple(notes))

@@ -27,6 +27,9 @@ class MissingExtra(FedboundsError):
         super().__init__(f"{needs} is not installed; run: pip install 'fedbounds[{extra}]'")
 
 
+MOST_SHOWN = 60  # of the legal names, where none is near
+
+
 def unknown_name(kind: str, name: str, choices: Iterable[str]) -> FedboundsError:
     """The error for a name that does not exist, with the nearest names that do.
 
@@ -45,5 +48,6 @@ def unknown_name(kind: str, name: str, choices: Iterable[str]) -> FedboundsError
     name = name if len(name) <= 60 else f"{name[:57]}..."
     folded = {choice.lower(): choice for choice in reversed(known)}
     near = [folded[match] for match in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.55)]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+    shown = known if len(known) <= MOST_SHOWN else [*known[:MOST_SHOWN], f"and {len(known) - MOST_SHOWN} more"]
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(shown)}"
     return FedboundsError(f"unknown {kind} {name!r}; {hint}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -294,13 +294,24 @@ def resolve_constants(
         if not _derive(result, form, name, known, ()):
             missing.append(name)
     if missing:
-        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in missing)
+        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in _roots(result, form, missing, known))
         raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}")
     for rule in form.derived:
         if rule.name in given and not rule.free and all(i in known for i in rule.inputs):
             _agree(rule, np.asarray(given[rule.name].value), np.asarray(_apply(result, rule, known)))
-    order = [n for n in result.notation if n in known and (n in needed or n in given)]
+    order = [n for n in result.notation if n in known and (n in needed or n in given or known[n].note == "default")]
     return {n: known[n] for n in order}
+
+
+def _roots(result: Result, form: Form, missing: Sequence[str], known: Mapping[str, Constant]) -> list[str]:
+    """The missing constants without those that would follow from the others."""
+    left, given = set(missing), {*known, *(q.name for q in result.notation.values() if q.default is not None)}
+    for name in missing:
+        found = left - {name} | given
+        while more := {r.name for r in form.derived if r.name not in found and found.issuperset(r.inputs)}:
+            found |= more
+        left -= {name} & found
+    return sorted(left)
 
 
 def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:

@@ -75,6 +75,9 @@ def optimise(
     names = [q.name for q in quantities]
     if not names or len(set(names)) < len(names):
         raise FedboundsError("name at least one constant to optimise over, each once, e.g. gamma,eta")
+    for name in constants:
+        if (quantity := result.notation.resolve(name)) is not None and quantity.name in names:
+            raise FedboundsError(f"{quantity.name} is given and also left free; leave it out of the constants")
     ranges = _ranges(result, quantities, within or {})
     rules = _functions(result, chosen, names, constants, functions or {})
     whole = [q for q in quantities if q.domain.integer]

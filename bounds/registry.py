@@ -105,6 +105,8 @@ def load(key: str) -> Result:
     """
     name = key.partition("/")[0]
     if name not in paper_names():
+        if near := [r.key for one in PAPERS for r in room(one).RESULTS if r.key == f"{one}/{key}"]:
+            raise FedboundsError(f"unknown paper {name!r}; a key is PAPER/RESULT: {' or '.join(near)}?")
         raise unknown_name("paper", name, paper_names())
     for result in paper(name).results:
         if result.key == key:

@@ -32,6 +32,7 @@ from bounds.step_sizes import Point, Problem
 from bounds.symbols import Quantity
 from bounds.whole_numbers import divided, refined
 
+FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 DENSE, RATIO = 64, 1.02  # where T must be scanned: every one up to DENSE, then in steps of this ratio
 
 
@@ -380,9 +381,11 @@ def _rounds_by_whole_number(
     ranges = {quantity_named(result, form, n).name: ends for n, ends in within.items()}
     rest = {n: v for n, v in constants.items() if result.notation[scanned] is not result.notation.resolve(n)}
 
+    open_ended = {q.name: FAR for q in others if q.domain.low == 0 and not np.isfinite(q.domain.high)}
+
     def fewest(S: int) -> float:
         """The smallest real T that reaches epsilon; inf if there is none."""
-        found = Problem(inverse, least, {**rest, scanned: S}, ranges, {}, tuple(others)).relaxed(counter)
+        found = Problem(inverse, least, {**rest, scanned: S}, open_ended | ranges, {}, tuple(others)).relaxed(counter)
         return max(1.0, found.at[counter.name]) if isinstance(found, Point) else np.inf
 
     def step(S: Any) -> Any:
@@ -402,12 +405,15 @@ def _rounds_by_whole_number(
         return _never_optimised(counter, epsilon, best(float(LARGEST_COUNT // step(S) * step(S))))
     known = {**rest, scanned: S, counter.name: count}
     answer = optimise(result, known, [q.name for q in others], within=ranges, form=form.name)
-    if not isinstance(answer, Minimum):
+    if isinstance(answer, Infeasible):
         return _never_optimised(counter, epsilon, answer)
-    at = {name: {scanned: float(S), **answer.at}[name] for name in names}
+    at = {name: {scanned: float(S), **answer.at}[name] for name in names} if isinstance(answer, Minimum) else {}
     spent = cost(result, {**known, **at}, int(count), dimension)
     method = f"{scanned} scanned, refined around its best; for each" if whole else "as"
     method += f" the least{' multiple of ' + divisor if divisor else ''}, a geometric program"
+    if isinstance(answer, NotAttained):
+        method += f"; the infimum is not attained ({answer.direction})"
+        return Reached(int(count), epsilon, spent, None, {scanned: float(S)} if whole else {}, not whole, method)
     return Reached(int(count), epsilon, spent, answer.evaluation, at, not whole, method)
 
 

@@ -28,7 +28,8 @@ def scan(problem: Problem, whole: Sequence[Quantity]) -> Answer:
     of them, or a geometric grid that is refined around its best point."""
     able = [_candidates(q, problem) for q in whole]
     if empty := [q.name for q, numbers in zip(whole, able, strict=True) if not numbers]:
-        return Infeasible(f"no {empty[0]} in its range meets the condition that it divides another number")
+        (T,) = {T for T, S in filter(None, map(divided, problem.form.conditions)) if empty[0] == S}
+        return Infeasible(f"no {empty[0]} in its range divides {T} = {_given(problem)[T]:g}")
     if len(whole) == 1 and not problem.rules and isinstance(able[0], range):
         try:
             return _neighbours(problem, whole[0])
@@ -146,6 +147,13 @@ def _candidates(quantity: Quantity, problem: Problem) -> Sequence[int]:
             whole = int(np.asarray(getattr(given[T], "value", given[T])))
             return [d for d in sp.divisors(whole) if low <= d <= high]
     return range(int(np.ceil(low)), int(min(high, MOST if quantity.name not in problem.ranges else 2**53)) + 1)
+
+
+def _given(problem: Problem) -> dict[str, float]:
+    """The given numbers that are one each, by letter."""
+    given = {q.name: v for n, v in problem.constants.items() if (q := problem.result.notation.resolve(n)) is not None}
+    arrays = {name: np.asarray(getattr(v, "value", v), dtype=float) for name, v in given.items()}
+    return {name: float(v) for name, v in arrays.items() if v.ndim == 0}
 
 
 def _grid(numbers: Sequence[int], size: int, even: bool = False) -> list[int]:

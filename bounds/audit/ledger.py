@@ -82,6 +82,21 @@ def committed_verdict(result: Result, form: Form) -> str:
     return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
 
 
+def shadow(result: Result, form: Form) -> str:
+    """What an erratum says against a form: it refutes it, or something that it rests on; "" if none does.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> lemma = load("fed-norm-sgda/lemma-b.4")
+        >>> shadow(lemma, lemma.form("printed")), shadow(lemma, lemma.form("repaired"))
+        ('rests on what is refuted by erratum cross-term-of-local-noise', '')
+    """
+    if not form.refuted_by:
+        return ""
+    itself = committed_verdict(result, form) == "refuted"
+    return f"{'' if itself else 'rests on what '}is refuted by erratum {form.refuted_by}"
+
+
 def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:
     """Write the entries in a stable order, to a temporary name first."""
     path = ledger_path(paper)

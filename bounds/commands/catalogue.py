@@ -7,7 +7,7 @@ from typing import Any
 import click
 import sympy as sp
 
-from bounds.audit.ledger import committed_verdict
+from bounds.audit.ledger import shadow
 from bounds.commands.options import emit, form_option, json_option, key_argument
 from bounds.errors import FedboundsError
 from bounds.partial import reachable
@@ -148,9 +148,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         mark = " (default)" if form.name == result.default else ""
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
-        itself = committed_verdict(result, form) == "refuted"
-        refuted = "refuted by erratum" if itself else "rests on what is refuted by erratum"
-        lines += [f"  {refuted} {form.refuted_by}"] if form.refuted_by else []
+        lines += [f"  {said}"] if (said := shadow(result, form)) else []
         lines += [f"  order only; hides {form.hides}"] if form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
         width = max(len(t.name) for t in form.terms)

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bounds.audit.ledger import shadow
 from bounds.errors import FedboundsError
 from bounds.grammar import LARGEST_FILE, parse_assignments
 
 if TYPE_CHECKING:
-    from bounds.result import Result
+    from bounds.result import Form, Result
 
 key_argument = click.argument("key")
 form_option = click.option("--form", metavar="F", help="A form by name or kind (printed, explicit, repaired, sharp).")
@@ -174,3 +175,10 @@ def number(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(number(v) for v in value[:8]) + (f", ... ({len(value)} values)" if len(value) > 8 else "")
     return f"{value:.6g}"
+
+
+def caveats(result: Result, form: Form) -> list[str]:
+    """Why no number of this form is a guarantee, whatever the constants; one line each."""
+    found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
+    found += [said] if (said := shadow(result, form)) else []
+    return [f"  no guarantee: [{form.name}] {reason}" for reason in found]

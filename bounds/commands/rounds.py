@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bounds.commands.options import (
+    caveats,
     constants_options,
     emit,
     form_option,
@@ -75,7 +76,8 @@ def rounds(
         return
     chosen = result.form(form)
     norm = (chosen.measure or result.measure).in_the_norm(answer.epsilon)
-    click.echo(f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else ""))
+    head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
+    click.echo("\n".join([head, *caveats(result, chosen)]))
     if isinstance(answer, Never):
         click.echo(f"  never: {answer.why}")
     elif isinstance(answer, Largest):

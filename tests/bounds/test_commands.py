@@ -366,3 +366,38 @@ def test_a_client_that_counts_without_weight_makes_the_mismatch_infinite_and_thi
     found = run("eval", "fed-norm-sgda/corollary-1.1", *words)[1]
     assert "  <= inf " in found and re.search(r"weight mismatch +inf +100.0%", found)
     assert "chi2 = inf   derived (sum_i (p_i - w_i)^2/w_i; infinite if a client has p_i > 0 = w_i)" in found
+
+
+ALIKE = [
+    "Lf=4", "mu=1", "sigmaL=0.5", "betaL=0.1", "sigmaG=1", "betaG=1.2", "P=2", "w=0.5,0.25,0.25", "Delta=1", "delta0=1",
+    "etax=1e-6", "etay=1e-6",
+]  # fmt: skip
+SHARMA = "fed-norm-sgda/theorem-1"
+
+
+def test_what_is_missing_is_named_by_its_roots():
+    said = run("eval", SHARMA, *ALIKE, "T=100", "gammax=1e-6", "gammay=1e-3")[2]
+    assert "needs tau (local steps of client i)\n" in said
+    assert "rho = 0   given (default)" in run("eval", SHARMA, *ALIKE, "T=9", "gammax=1", "gammay=1", "tau=2,3,4")[1]
+
+
+def test_forms_that_are_no_guarantee_say_so_everywhere():
+    words = [*ALIKE, "tau=2,3,4", "T=100000", "--over", "Gammax,Gammay", "--form"]
+    assert "no guarantee" not in run("optimize", SHARMA, *words, "sharp")[1]
+    assert "[printed] is refuted by erratum lost-initial-dual-gap" in run("optimize", SHARMA, *words, "printed")[1]
+    assert "[explicit] rests on what is refuted" in run("optimize", SHARMA, *words, "explicit")[1]
+    words = [*(w for w in words if w != "T=100000"), "printed", "--epsilon", "1"]
+    assert "every hidden constant is taken as 1" in run("rounds", SHARMA, *words)[1]
+
+
+def test_the_least_bound_of_a_comparison_is_one_that_can_be_relied_on():
+    words = ["--vary", "T=1e5,1e6", "--optimize", "Gammax,Gammay", *ALIKE, "tau=2,3,4"]
+    found = document("compare", f"{SHARMA}:printed", f"{SHARMA}:sharp", *words)
+    assert found["bounds"][0]["values"][0] < found["bounds"][1]["values"][0]
+    assert set(found["best"]) == {f"{SHARMA} [sharp]"} or "best" not in found
+    alone = run("compare", f"{SHARMA}:printed", f"{SHARMA}:sharp", *words)[1]
+    assert re.search(r"\d\*", alone) and "is refuted by erratum" in alone
+
+
+def test_a_result_without_its_paper_is_looked_for_in_all():
+    assert "a key is PAPER/RESULT: fedau/theorem-1 or fed-norm-sgda/theorem-1" in run("show", "theorem-1")[2]

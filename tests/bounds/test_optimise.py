@@ -315,3 +315,8 @@ def test_no_divisor_in_the_range_of_a_period_is_said():
         load("fed-norm-sgda/theorem-4"), {**SNAPSHOTS, "T": 10007}, ("Gammax", "S", "Gammay"), within={"S": (2, 99)}
     )
     assert isinstance(found, Infeasible) and "no S in its range" in found.why
+
+
+def test_a_whole_number_that_is_given_is_not_left_free():
+    with pytest.raises(FedboundsError, match="S is given and also left free"):
+        optimise(load("fed-norm-sgda/theorem-4"), {**SNAPSHOTS, "T": 360, "S": 10}, ("Gammax", "Gammay", "S"))

@@ -328,3 +328,11 @@ def test_rounds_with_a_period_that_need_not_divide_them():
         for S in range(20, 60, 3)
     }
     assert found.rounds == min(r.rounds for r in best.values() if isinstance(r, Reached))
+
+
+def test_rounds_where_local_steps_may_vanish():
+    theorem, over = load("fed-norm-sgda/theorem-4"), ("Gammax", "Gammay", "S")
+    known = {k: v for k, v in PERIODIC.items() if not k.startswith("eta")}
+    found = rounds(theorem, 50, known, optimize_over=(*over, "etax", "etay"))
+    assert isinstance(found, Reached) and "not attained" in found.method and found.at == {"S": 759.0}
+    assert found.rounds == rounds(theorem, 50, known | dict(etax=1e-9, etay=1e-9), optimize_over=over).rounds == 2277

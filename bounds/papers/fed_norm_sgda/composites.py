@@ -147,7 +147,12 @@ DERIVED = (
         "its definition",
     ),
     Derived("E_w", ("n", "w"), n * MaxOverClients(w), "its definition"),
-    Derived("nu", ("tau",), Min(2, MaxOverClients(tau)), "with one step each, noise and drift do not mix"),
+    Derived(
+        "nu",
+        ("tau",),
+        Min(2, MaxOverClients(tau)),
+        "1 if every client takes one step, where noise and drift do not mix, else 2",
+    ),
     Derived("taubar", ("tau",), MeanOverClients(tau), "its definition"),
     Derived("chi2", ("p", "w"), weight_mismatch, "sum_i (p_i - w_i)^2/w_i; infinite if a client has p_i > 0 = w_i"),
 )
