@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -34,7 +35,7 @@ workers_option = click.option(
 @click.option("--data", metavar="DIR", type=click.Path(), help="Where the data set's official files are.")
 @click.option("--network", help="mlp, linear or a CNN (default: mlp on digits, else the paper's).")
 @click.option("--full", is_flag=True, help="The paper's own numbers of clients, rounds and seeds; takes days.")
-@click.option("--metric", default="train_loss", show_default=True, help="What to draw from SPEC.toml.")
+@click.option("--metric", help="What to draw from SPEC.toml; a loss or a gradient norm if not given.")
 @workers_option
 @json_option
 def figure(
@@ -45,7 +46,7 @@ def figure(
     data: str | None,
     network: str | None,
     full: bool,
-    metric: str,
+    metric: str | None,
     workers: int,
     as_json: bool,
 ) -> None:
@@ -121,8 +122,17 @@ def _figure_path(out: str | Path) -> Path:
     return figure_path(out)
 
 
-def sweep_picture(spec: str, metric: str, results: Path, workers: int) -> Picture:
+USUAL = ("train_loss", "envelope_gradient_norm_squared", "gradient_norm_squared")  # what is drawn if nothing is named
+
+
+def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) -> Picture:
     """Mean and band over seeds of one metric for every run of a sweep.
+
+    Args:
+        spec: a TOML file.
+        metric: what to draw; the first of `USUAL` that the runs have, if not given.
+        results: where kept runs are.
+        workers: processes for missing runs.
 
     Raises:
         FedboundsError: the file is wrong, a run failed, or no run has this metric (names those there are).
@@ -145,19 +155,23 @@ def sweep_picture(spec: str, metric: str, results: Path, workers: int) -> Pictur
     curves = []
     for outcome in outcomes:
         trace = store.load(outcome.run.key)
-        if metric not in trace.arrays or trace.dims[metric] != ("seed", "round"):
-            known = [n for n in trace.arrays if trace.dims[n] == ("seed", "round")]
+        known = [n for n in trace.arrays if trace.dims[n] == ("seed", "round")]
+        metric = metric or next((name for name in (*USUAL, *known) if name in known), "")
+        if metric not in known:
             raise unknown_name(f"metric of {spec}", metric, known)
         title = outcome.run.title.rpartition(" seeds=")[0] or sweep.name
-        curves.append(seed_curve(title, trace.arrays["round"], trace.arrays[metric]))
+        label = ", ".join(re.sub("^(algorithm|participation|problem)=", "", part) for part in title.split())
+        curves.append(seed_curve(label, trace.arrays["round"], trace.arrays[metric]))
+    assert metric is not None
+    words = metric.replace("_", " ")
     positive = all((c.y > 0).all() for c in curves)
     return panels(
-        {sweep.name: curves},
+        {"": curves},
         x_label="round $t$",
-        y_labels=[metric],
-        title=f"{metric} of {sweep.name}",
-        caption=f"{metric} of the runs of {spec}: mean and standard deviation over seeds.",
-        alternative=f"{metric} against rounds for {len(curves)} runs.",
+        y_labels=[words],
+        title=sweep.name,
+        caption=f"{words} of the runs of {spec}: mean and standard deviation over seeds.",
+        alternative=f"{words} against rounds for {len(curves)} runs.",
         provenance={"spec": spec, "keys": [r.key for r in runs], "seeds": runs[0].task["seeds"]},
         y_scales=["log" if positive else "linear"],
     )

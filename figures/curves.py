@@ -85,6 +85,7 @@ def panels(
         handles, labels = axes[0].get_legend_handles_labels()
         inches = 0.08 * max(map(len, labels), default=0) + 0.6  # that one entry of the legend takes
         columns = int(np.clip(figure.get_figwidth() // inches, 1, max(1, len(labels))))
+        figure.set_figheight(3.9 + 0.2 * max(0, -(-len(labels) // columns) - 3))
         figure.legend(handles, labels, loc="outside lower center", ncols=columns)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     data = [
