@@ -30,7 +30,7 @@ from bounds.partial import Partial, leave_free, quantity_named
 from bounds.result import Condition, Form, Result, Term
 from bounds.step_sizes import Point, Problem
 from bounds.symbols import Quantity
-from bounds.whole_numbers import divided, refined
+from bounds.whole_numbers import divided, refined, single_numbers
 
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 DENSE, RATIO = 64, 1.02  # where T must be scanned: every one up to DENSE, then in steps of this ratio
@@ -373,7 +373,7 @@ def _rounds_by_whole_number(
     if len(whole) > 1 or not (whole or divisor) or not others:
         raise NotGeometric
     scanned = whole[0].name if whole else divisor
-    given = {q.name: v for n, v in constants.items() if (q := result.notation.resolve(n)) is not None}
+    given = single_numbers(result, constants)
     target = Condition(form.bound, "<=", sp.Float(epsilon), "the target")
     kept = tuple(c for c in form.conditions if divided(c) is None)
     least = replace(form, terms=(Term("rounds", counter.symbol),), conditions=(*kept, target))
@@ -389,7 +389,7 @@ def _rounds_by_whole_number(
         return max(1.0, found.at[counter.name]) if isinstance(found, Point) else np.inf
 
     def step(S: Any) -> Any:
-        return S if divisor == scanned else int(np.asarray(given[divisor])) if divisor else 1
+        return S if divisor == scanned else int(given[divisor]) if divisor else 1
 
     def rounded(S: Any, T: Any) -> Any:
         return step(S) * np.ceil(T / step(S) * (1 - ROUNDING))
@@ -398,8 +398,7 @@ def _rounds_by_whole_number(
         low, high = ranges.pop(scanned, (1, LARGEST_COUNT))
         numbers = range(int(np.ceil(low)), int(high) + 1)
     else:
-        only = int(np.asarray(given[scanned]))
-        numbers = range(only, only + 1)
+        numbers = range(int(given[scanned]), int(given[scanned]) + 1)
     S, count = refined(numbers, fewest, rounded)
     if not count < LARGEST_COUNT:
         return _never_optimised(counter, epsilon, best(float(LARGEST_COUNT // step(S) * step(S))))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -11,10 +11,10 @@ import numpy as np
 import sympy as sp
 from scipy.interpolate import PchipInterpolator
 
-from bounds.evaluation import evaluated
+from bounds.evaluation import Value, evaluated
 from bounds.geometric import NotGeometric
 from bounds.optimum import Answer, Infeasible, Minimum, NotAttained
-from bounds.result import Condition
+from bounds.result import Condition, Result
 from bounds.step_sizes import Point, Problem, range_advice
 from bounds.symbols import Quantity
 
@@ -29,7 +29,9 @@ def scan(problem: Problem, whole: Sequence[Quantity]) -> Answer:
     able = [_candidates(q, problem) for q in whole]
     if empty := [q.name for q, numbers in zip(whole, able, strict=True) if not numbers]:
         (T,) = {T for T, S in filter(None, map(divided, problem.form.conditions)) if empty[0] == S}
-        return Infeasible(f"no {empty[0]} in its range divides {T} = {_given(problem)[T]:g}")
+        return Infeasible(
+            f"no {empty[0]} in its range divides {T} = {single_numbers(problem.result, problem.constants)[T]:g}"
+        )
     if len(whole) == 1 and not problem.rules and isinstance(able[0], range):
         try:
             return _neighbours(problem, whole[0])
@@ -149,11 +151,11 @@ def _candidates(quantity: Quantity, problem: Problem) -> Sequence[int]:
     return range(int(np.ceil(low)), int(min(high, MOST if quantity.name not in problem.ranges else 2**53)) + 1)
 
 
-def _given(problem: Problem) -> dict[str, float]:
-    """The given numbers that are one each, by letter."""
-    given = {q.name: v for n, v in problem.constants.items() if (q := problem.result.notation.resolve(n)) is not None}
-    arrays = {name: np.asarray(getattr(v, "value", v), dtype=float) for name, v in given.items()}
-    return {name: float(v) for name, v in arrays.items() if v.ndim == 0}
+def single_numbers(result: Result, constants: Mapping[str, Value]) -> dict[str, float]:
+    """The given constants that are one number each, by letter."""
+    given = {q.name: v for n, v in constants.items() if (q := result.notation.resolve(n)) is not None}
+    arrays = {name: np.asarray(getattr(v, "value", v)) for name, v in given.items()}
+    return {name: float(v) for name, v in arrays.items() if v.ndim == 0 and v.dtype.kind in "iuf"}
 
 
 def _grid(numbers: Sequence[int], size: int, even: bool = False) -> list[int]:

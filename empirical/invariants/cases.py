@@ -165,19 +165,13 @@ class Case:
         numbers = {name: getattr(self, name) for name in ("step_size", "local_steps", "multiplier", "interval", "seed")}
         returned = run(self.problem, self.weights.copy(), rounds=self.rounds, **numbers)
         wanted = (self.rounds + 1, self.problem.dimension)
-        try:
-            raw = np.asarray(returned)
-            if raw.dtype.kind not in "iuf":
-                raise TypeError
-            models = raw.astype(float)
-        except (TypeError, ValueError):
-            raise FedboundsError(f"the run returned {quote(returned)}; expected models of shape {wanted}") from None
-        if models.shape != wanted:
-            raise FedboundsError(f"the run returned shape {models.shape}; expected the models x_0..x_T, {wanted}")
-        if not np.isfinite(models).all():
-            t = int(np.flatnonzero(~np.isfinite(models).all(axis=1))[0])
-            raise FedboundsError(f"the run returned x_{t} = {models[t].tolist()}, which is not finite")
-        return models
+        return as_numbers(
+            returned,
+            wanted,
+            f"the run returned {{}}; expected models of shape {wanted}",
+            f"the run returned shape {{}}; expected the models x_0..x_T, {wanted}",
+            "the run returned x_{t} = {row}, which is not finite",
+        )
 
     def update(self, t: int, n: int, x: np.ndarray) -> np.ndarray:
         r"""$\Delta_t^n$: I local steps of client n from x, minus x; (d,)."""
@@ -244,6 +238,34 @@ class Case:
                 f"run:     {numbers}, multiplier {self.multiplier:g}, seed {self.seed}",
             ]
         )
+
+
+def as_numbers(returned: ArrayLike, wanted: tuple[int, ...], none: str, misshapen: str, infinite: str) -> np.ndarray:
+    """What was returned as finite numbers of the shape that is wanted.
+
+    Args:
+        returned: by somebody's function.
+        wanted: the shape.
+        none: told where there are no numbers, with {} for what was returned.
+        misshapen: told where they have another shape, with {} for it.
+        infinite: told where they are not finite, with {t} for the first such row and {row} for what it holds.
+
+    Raises:
+        FedboundsError: as told.
+    """
+    try:
+        raw = np.asarray(returned)
+        if raw.dtype.kind not in "iuf":
+            raise TypeError
+        numbers = raw.astype(float)
+    except (TypeError, ValueError):
+        raise FedboundsError(none.format(quote(returned))) from None
+    if numbers.shape != wanted:
+        raise FedboundsError(misshapen.format(numbers.shape))
+    if not np.isfinite(numbers).all():
+        t = int(np.flatnonzero(~np.isfinite(numbers).all(axis=1))[0])
+        raise FedboundsError(infinite.format(t=t, row=numbers[t].tolist()))
+    return numbers
 
 
 def _digits(values: np.ndarray) -> str:

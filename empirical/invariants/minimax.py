@@ -33,10 +33,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.checks import quote
-from bounds.errors import FedboundsError
+from empirical.invariants.cases import as_numbers
 from empirical.invariants.properties import ROUND_OFF, Sides
-from empirical.invariants.search import Report, chosen_from, search
+from empirical.invariants.search import Report, chosen_from, search, strategy_of, try_out
 from empirical.invariants.twin import fed_norm_sgda
 
 if TYPE_CHECKING:
@@ -156,19 +155,13 @@ class GameCase:
             seed=self.seed,
         )
         wanted = (len(self.cohorts) + 1, len(self.game.start))
-        try:
-            raw = np.asarray(returned)
-            if raw.dtype.kind not in "iuf":
-                raise TypeError
-            states = raw.astype(float)
-        except (TypeError, ValueError):
-            raise FedboundsError(f"the run returned {quote(returned)}; expected states of shape {wanted}") from None
-        if states.shape != wanted:
-            raise FedboundsError(f"the run returned shape {states.shape}; expected (x_0, y_0)..(x_T, y_T), {wanted}")
-        if not np.isfinite(states).all():
-            t = int(np.flatnonzero(~np.isfinite(states).all(axis=1))[0])
-            raise FedboundsError(f"the run returned (x_{t}, y_{t}) = {states[t].tolist()}, which is not finite")
-        return states
+        return as_numbers(
+            returned,
+            wanted,
+            f"the run returned {{}}; expected states of shape {wanted}",
+            f"the run returned shape {{}}; expected (x_0, y_0)..(x_T, y_T), {wanted}",
+            "the run returned (x_{t}, y_{t}) = {row}, which is not finite",
+        )
 
     @property
     def everyone(self) -> GameCase:
@@ -421,26 +414,11 @@ def check_minimax(
 
     Source: Sharma et al. 2023, Algorithm 1.
     """
-    from empirical import strategies  # late: it needs the extra
-
-    strategy = strategies.game_cases() if cases is None else cases
-    if not isinstance(strategy, strategies.SearchStrategy):
-        raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like empirical.strategies.game_cases()")
+    strategy = strategy_of(cases, "game_cases")
     chosen = chosen_from(MINIMAX_INVARIANTS, invariants)
-    _try_out(run)
-    return search(chosen, strategy, lambda case: case.states(run), examples, seed, tolerance)
-
-
-def _try_out(run: MinimaxRun) -> None:
-    """The first run: what goes wrong here is the protocol, not an invariant."""
     hessian = np.array([[1.0, 0.5], [0.5, -1.0]])
     game = Game(np.stack([hessian] * 2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]), 1)
-    case = GameCase(game, np.array([[0], [1]]), np.full(2, 0.5), np.array([1, 2]), (0.25, 0.25), (0.25, 0.5))
-    try:
-        case.states(run)
-    except FedboundsError:
-        raise
-    except Exception as error:
-        told = "run(game, cohorts, weights=, local_steps=, momentum=, local_step_sizes=, step_sizes=, period=, seed=)"
-        line = " ".join(f"{type(error).__name__}: {error}".split())
-        raise FedboundsError(f"the run raised {line}; it is called as {told}") from error
+    first = GameCase(game, np.array([[0], [1]]), np.full(2, 0.5), np.array([1, 2]), (0.25, 0.25), (0.25, 0.5))
+    called = "run(game, cohorts, weights=, local_steps=, momentum=, local_step_sizes=, step_sizes=, period=, seed=)"
+    try_out(lambda: first.states(run), f"the run raised {{}}; it is called as {called}")
+    return search(chosen, strategy, lambda case: case.states(run), examples, seed, tolerance)

@@ -158,13 +158,12 @@ def check_invariants(
 
     Source: Wang & Ji 2022, Algorithm 1.
     """
-    from empirical import strategies  # late: it needs the extra
-
-    strategy = strategies.cases() if cases is None else cases
-    if not isinstance(strategy, strategies.SearchStrategy):
-        raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like empirical.strategies.cases()")
+    strategy = strategy_of(cases, "cases")
     chosen = chosen_from({**INVARIANTS, "reference twin": agreement_with(twin)}, invariants)
-    _try_out(run)
+    problem = PlainProblem.of(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
+    first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2)
+    called = "run(problem, weights, rounds=, step_size=, local_steps=, multiplier=, interval=, seed=)"
+    try_out(lambda: first.models(run), f"the run raised {{}}; it is called as {called}")
     return search(chosen, strategy, lambda case: case.models(run), examples, seed, tolerance)
 
 
@@ -231,20 +230,41 @@ def chosen_from(known: Mapping[str, Callable[..., Sides]], names: Sequence[str] 
     return {name: known[name] for name in names}
 
 
-def _statement(invariant: Callable[..., Sides]) -> str:
-    return (inspect.getdoc(invariant) or "").split("\n")[0]
+def strategy_of(cases: SearchStrategy[Any] | None, name: str) -> SearchStrategy[Any]:
+    """The strategy that is given, or that of this name in `empirical.strategies`.
+
+    Raises:
+        FedboundsError: what is given is none.
+        MissingExtra: hypothesis is not installed.
+    """
+    from empirical import strategies  # late: it needs the extra
+
+    strategy = getattr(strategies, name)() if cases is None else cases
+    if not isinstance(strategy, strategies.SearchStrategy):
+        raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like empirical.strategies.{name}()")
+    return strategy
 
 
-def _try_out(run: Run) -> None:
-    """The first run: what goes wrong here is the protocol, not an invariant."""
-    problem = PlainProblem.of(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
+def try_out(first: Callable[[], object], told: str) -> None:
+    """The first run: what goes wrong here is the protocol, not an invariant.
+
+    Args:
+        first: runs it.
+        told: where it raises something, with {} for that.
+
+    Raises:
+        FedboundsError: as told, or what the case itself has to say of the run.
+    """
     try:
-        Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2).models(run)
+        first()
     except FedboundsError:
         raise
     except Exception as error:
-        told = "it is called as run(problem, weights, rounds=, step_size=, local_steps=, multiplier=, interval=, seed=)"
-        raise FedboundsError(f"the run raised {_line(error)}; {told}") from error
+        raise FedboundsError(told.format(_line(error))) from error
+
+
+def _statement(invariant: Callable[..., Sides]) -> str:
+    return (inspect.getdoc(invariant) or "").split("\n")[0]
 
 
 def _counterexample(

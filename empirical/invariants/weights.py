@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.checks import quote
-from bounds.errors import FedboundsError
+from empirical.invariants.cases import as_numbers
 from empirical.invariants.properties import ROUND_OFF, Sides
-from empirical.invariants.search import Report, chosen_from, search
+from empirical.invariants.search import Report, chosen_from, search, strategy_of, try_out
 from empirical.invariants.twin import fedau_weights
 
 if TYPE_CHECKING:
@@ -56,21 +55,14 @@ class WeightCase:
             FedboundsError: it returns something else, or numbers that are not finite.
         """
         returned = run(self.participated.copy(), self.cutoff)
-        try:
-            raw = np.asarray(returned)
-            if raw.dtype.kind not in "iuf":
-                raise TypeError
-            weights = raw.astype(float)
-        except (TypeError, ValueError):
-            raise FedboundsError(f"the estimator returned {quote(returned)}; expected weights (T, N)") from None
-        if weights.shape != self.participated.shape:
-            raise FedboundsError(
-                f"the estimator returned shape {weights.shape}; expected that of the record, {self.participated.shape}"
-            )
-        if not np.isfinite(weights).all():
-            t = int(np.flatnonzero(~np.isfinite(weights).all(axis=1))[0])
-            raise FedboundsError(f"the estimator returned weights {weights[t].tolist()} in round {t}: not finite")
-        return weights
+        shape = self.participated.shape
+        return as_numbers(
+            returned,
+            shape,
+            "the estimator returned {}; expected weights (T, N)",
+            f"the estimator returned shape {{}}; expected that of the record, {shape}",
+            "the estimator returned weights {row} in round {t}: not finite",
+        )
 
     def counts(self) -> tuple[np.ndarray, np.ndarray]:
         """M and S before each round, (T, N): from the lengths of the gaps, not by counting along."""
@@ -260,17 +252,8 @@ def check_weights(
 
     Source: Wang & Ji 2024, Algorithm 2.
     """
-    from empirical import strategies  # late: it needs the extra
-
-    strategy = strategies.weight_cases() if cases is None else cases
-    if not isinstance(strategy, strategies.SearchStrategy):
-        raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like empirical.strategies.weight_cases()")
+    strategy = strategy_of(cases, "weight_cases")
     chosen = chosen_from(WEIGHT_INVARIANTS, invariants)
-    try:
-        WeightCase(np.array([[True, False], [False, False], [True, True]]), 2).weights(run)
-    except FedboundsError:
-        raise
-    except Exception as error:
-        told = " ".join(f"{type(error).__name__}: {error}".split())
-        raise FedboundsError(f"the estimator raised {told}; it is called as run(participated, cutoff)") from error
+    first = WeightCase(np.array([[True, False], [False, False], [True, True]]), 2)
+    try_out(lambda: first.weights(run), "the estimator raised {}; it is called as run(participated, cutoff)")
     return search(chosen, strategy, lambda case: case.weights(run), examples, seed, tolerance)

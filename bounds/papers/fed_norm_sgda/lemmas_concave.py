@@ -56,6 +56,7 @@ Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (
 S, nu, C_w, D = notation.S, notation.nu, notation.C_w, notation.D
 etax, etay, Gammax, Gammay = notation.etax, notation.etay, notation.Gammax, notation.Gammay
 gradsq, gap, staledual, drift = notation.gradsq, notation.gap, notation.staledual, notation.drift
+ROUND_PRINTED, ROUND_USED = (without(every, *NO_ASCENT) for every in (CONCAVE_PRINTED, CONCAVE_USED))
 CONCAVE_DRIFT = (etax**2 + etay**2) * DRIFT  # V_C
 
 
@@ -84,7 +85,7 @@ LEMMA_C_1 = lemma(
     two_forms(
         (moreau_terms(ONE), moreau_terms(nu)),
         (LEGAL, LEGAL),
-        (without(CONCAVE_PRINTED, *NO_ASCENT, HETEROGENEITY), without(CONCAVE_USED, *NO_ASCENT, HETEROGENEITY)),
+        (without(ROUND_PRINTED, HETEROGENEITY), without(ROUND_USED, HETEROGENEITY)),
         (
             "(63) drops the product of noise and later gradients, and takes noise in x to grow with the gradient in x",
             "E|g_x|^2 <= nu I_1^2",
@@ -130,7 +131,7 @@ LEMMA_C_2 = lemma(
                 ),
                 (*LEGAL, recursion_cap(nu)),
             ),
-            (without(CONCAVE_PRINTED, *NO_ASCENT), without(CONCAVE_USED, *NO_ASCENT)),
+            (ROUND_PRINTED, ROUND_USED),
             (
                 "the local noise in (65) is not orthogonal to the gradients after it",
                 "squares doubled where noise and gradients mix",
@@ -141,7 +142,7 @@ LEMMA_C_2 = lemma(
             "sharp",
             SHARP_DRIFT,
             (*LEGAL, recursion_cap(nu)),
-            without(CONCAVE_USED, *NO_ASCENT),
+            ROUND_USED,
             note="the drift in x needs no recursion, as its gradients are bounded",
         ),
     ),
@@ -222,14 +223,14 @@ LEMMA_C_4 = lemma(
             "printed",
             stale_terms(Integer(2)),
             LEGAL,
-            without(CONCAVE_USED, *NO_ASCENT, HETEROGENEITY),
+            without(ROUND_USED, HETEROGENEITY),
             note="true, although (63) is not: it counts a lag of S - 1 rounds, and half of that is the mean",
         ),
         Form(
             "repaired",
             stale_terms(sqrt(nu)),
             LEGAL,
-            without(CONCAVE_USED, *NO_ASCENT, HETEROGENEITY),
+            without(ROUND_USED, HETEROGENEITY),
             note="the snapshot is (S - 1)/2 rounds old on average",
         ),
     ),

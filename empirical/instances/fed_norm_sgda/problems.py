@@ -11,6 +11,7 @@ blocks with equal chance.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,7 +35,7 @@ def times(matrix: Array, x: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class RoundInstances(Population):
+class RoundInstances(Population, ABC):
     r"""B rounds, each with its own problem, which subclasses say.
 
     Attributes:
@@ -76,45 +77,45 @@ class RoundInstances(Population):
 
     # --- the problem -------------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def common(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Both blocks of grad f_0 at points (B, ..., d_x), (B, ..., d_y)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def common_value(self, x: Array, y: Array) -> Array:
         """f_0 at points."""
-        raise NotImplementedError
 
+    @abstractmethod
     def maximiser(self, x: Array) -> Array:
         """A maximiser of F~(x, .)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def proximal(self, x: Array) -> Array:
         """The minimiser of Phi~ + Lf |. - x|^2."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def common_smoothness(self) -> Array:
         """Of f_0, (B,)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def strong_concavity(self) -> Array:
         """mu of F~ in y, (B,); 0 if there is none."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def envelope_smoothness(self) -> Array:
         """Smoothness of Phi~, or a bound of it, (B,)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def steepest(self) -> Array:
         """Gx, (B,); 1 where there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def met(self) -> dict[str, Array]:
         """Which assumptions on the problem each instance meets."""
-        raise NotImplementedError
 
     @cached_property
     def mean_scale(self) -> Array:
