@@ -31,22 +31,22 @@ from empirical.invariants import (
     check_invariants,
     generalized_fedavg,
 )
-from empirical.problems import Problem, Quadratic, toy_example
+from empirical.problems import Quadratic, toy_example
 from empirical.reference import TWINS, run_reference
 from empirical.simulate import simulate
 from empirical.strategies import cases, cosine_quadratics, participation_matrices, quadratics, schedules, step_sizes
 from empirical.streams import Streams
+from tests.empirical.stand_in_problems import Unmeasured
 
 # --- our own algorithms: one table (algorithm x problem x invariant), for each engine -----------------------
 
 
-class AsTensors(Problem):
+class AsTensors(Unmeasured):
     """A plain problem for the engines, one gradient at a time, with the noise that the problem gives."""
 
     def __init__(self, plain: PlainProblem) -> None:
         self.plain = plain
         self.clients, self.dimension = plain.clients, plain.dimension
-        self.dtype, self.device = torch.float64, torch.device("cpu")
 
     def initial_point(self, rng):
         return torch.from_numpy(self.plain.x0)
@@ -55,30 +55,12 @@ class AsTensors(Problem):
         pairs = zip(clients.flatten().tolist(), x.reshape(-1, self.dimension).numpy(), strict=True)
         return torch.from_numpy(np.stack([self.plain.gradient(n, own) for n, own in pairs])).view(x.shape)
 
-    def draw(self, rng, client):
-        return None
-
     def draws(self, rng, client, steps):
         if self.plain.noises is None:
             return None
         _, t, n, _ = rng.bit_generator.state["state"]["counter"].tolist()  # the place of round t and client n
         assert n == client
         return self.plain.noises[t, n, :steps]
-
-    def stochastic_gradient(self, x, clients, randomness):
-        return self.gradient(x, clients) + (0 if randomness is None else randomness)
-
-    def metrics(self, x):
-        return {}
-
-    def objective(self, x):
-        return x[..., 0] * 0
-
-    def objective_gradient(self, x):
-        return x * 0
-
-    def constants(self):
-        return {}
 
 
 def tensors(plain):

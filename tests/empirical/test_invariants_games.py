@@ -19,9 +19,10 @@ from empirical.invariants import MINIMAX_INVARIANTS, Game, GameCase, check_minim
 from empirical.problems.minimax import Minimax
 from empirical.simulate import simulate
 from empirical.strategies import game_cases
+from tests.empirical.stand_in_problems import Unmeasured
 
 
-class AsTensors(Minimax):
+class AsTensors(Unmeasured, Minimax):
     """A plain game for the engines."""
 
     def __init__(self, game: Game) -> None:
@@ -29,34 +30,12 @@ class AsTensors(Minimax):
         self.clients, self.dimension = self.slopes.shape
         self.descent_dimension, self.ascent_dimension = game.descent, self.dimension - game.descent
         self.weights = torch.full((self.clients,), 1 / self.clients, dtype=torch.float64)
-        self.dtype, self.device = torch.float64, torch.device("cpu")
 
     def initial_point(self, rng):
         return self.start
 
     def gradient(self, x, clients):
         return torch.einsum("...ij,...j->...i", self.hessians[clients], x) + self.slopes[clients]
-
-    def draw(self, rng, client):
-        return None
-
-    def draws(self, rng, client, steps):
-        return None
-
-    def stochastic_gradient(self, x, clients, randomness):
-        return self.gradient(x, clients)
-
-    def metrics(self, x):
-        return {}
-
-    def objective(self, x):
-        return x[..., 0] * 0
-
-    def objective_gradient(self, x):
-        return x * 0
-
-    def constants(self):
-        return {}
 
 
 def engine_run(engine, normalised=True):
