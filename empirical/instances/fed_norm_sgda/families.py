@@ -10,11 +10,11 @@ from typing import Self
 
 import numpy as np
 
-from empirical.instances.fed_norm_sgda.problems import RoundInstances, lift, times
+from empirical.instances.fed_norm_sgda.problems import RoundInstances, lift, log_cosh, one_point, one_point_slope, times
 from empirical.instances.population import shaken, stirred
+from empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT
 
 Array = np.ndarray
-FLATTEST = 1 + np.exp(-2.0)  # the largest slope of |u|(1 - e^{-|u|})
 
 
 def shared_maximiser(z: RoundInstances) -> Array:
@@ -164,15 +164,13 @@ class BoundedInstances(RoundInstances):
     def common(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Both blocks of grad f_0."""
         ripple, q, s, concave, u = self._pieces(x, y)
-        away = np.abs(u)
-        slope = q * np.where(concave, np.tanh(u), np.sign(u) * (1 - np.exp(-away) * (1 - away)))
+        slope = q * np.where(concave, np.tanh(u), one_point_slope(u))
         return -ripple * np.sin(x) + s * np.cos(x) * slope, -slope
 
     def common_value(self, x: Array, y: Array) -> Array:
         """f_0."""
         ripple, q, _, concave, u = self._pieces(x, y)
-        away = np.abs(u)
-        hill = np.where(concave, away + np.log1p(np.exp(-2 * away)) - np.log(2), away * (1 - np.exp(-away)))
+        hill = np.where(concave, log_cosh(u), one_point(u))
         return (ripple * np.cos(x) - q * hill).sum(axis=-1)
 
     @cached_property
@@ -191,7 +189,8 @@ class BoundedInstances(RoundInstances):
 
     def _slopes(self) -> tuple[Array, Array]:
         """The largest slopes of psi, and of that slope, (B,)."""
-        return np.where(self.concave, 1.0, FLATTEST), np.where(self.concave, 1.0, 2.0)
+        first, second = ((LOG_COSH.steepest, ONE_POINT.steepest), (LOG_COSH.sharpest, ONE_POINT.sharpest))
+        return np.where(self.concave, *first), np.where(self.concave, *second)
 
     @cached_property
     def common_smoothness(self) -> Array:

@@ -18,10 +18,11 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from empirical.instances.fed_norm_sgda.problems import log_cosh, one_point, one_point_slope
 from empirical.instances.fed_norm_sgda.runs import QuadraticRuns, Values, Workers, capped, draw_workers, over_clients
 from empirical.instances.population import Population, shaken, stirred
+from empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT, Well
 
-STEEPEST = 1 + np.exp(-2)  # of |u| (1 - exp(-|u|)), at |u| = 2
 OUTCOMES = 128  # of a whole run
 LONGEST = 150  # rounds
 
@@ -95,17 +96,18 @@ class BoundedRuns(Workers):
 
     # --- the problem ---------------------------------------------------------------------------------------------
 
+    @property
+    def shape(self) -> Well:
+        r"""The largest slopes of $\psi$ and $\psi'$."""
+        return ONE_POINT if self.one_point else LOG_COSH
+
     def well(self, u: np.ndarray) -> np.ndarray:
         r"""$\psi(u)$."""
-        size = np.abs(u)
-        return -size * np.expm1(-size) if self.one_point else size + np.log1p(np.exp(-2 * size)) - np.log(2)
+        return one_point(u) if self.one_point else log_cosh(u)
 
     def pull(self, u: np.ndarray) -> np.ndarray:
         r"""$\psi'(u)$."""
-        if not self.one_point:
-            return np.tanh(u)
-        size = np.abs(u)
-        return np.sign(u) * (size * np.exp(-size) - np.expm1(-size))
+        return one_point_slope(u) if self.one_point else np.tanh(u)
 
     @cached_property
     def lift(self) -> np.ndarray:
@@ -120,12 +122,12 @@ class BoundedRuns(Workers):
     @cached_property
     def steepness(self) -> np.ndarray:
         r"""$\sup|\partial_xf_0|$ of one coordinate, (B,)."""
-        return np.hypot(self.ripple, self.depth * self.bend * (STEEPEST if self.one_point else 1.0))
+        return np.hypot(self.ripple, self.depth * self.bend * self.shape.steepest)
 
     @cached_property
     def smoothness(self) -> np.ndarray:
         """Lf, (B,)."""
-        deep = self.depth * (2.0 if self.one_point else 1.0)
+        deep = self.depth * self.shape.sharpest
         apart = np.maximum(self.ripple, deep)  # x and y do not meet
         return np.where(self.bend == 0, apart, self.steepness + deep * (1 + self.bend**2))
 

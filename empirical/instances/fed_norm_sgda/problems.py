@@ -34,6 +34,24 @@ def times(matrix: Array, x: Array) -> Array:
     return np.einsum("bij,b...j->b...i", matrix, x)
 
 
+def log_cosh(u: Array) -> Array:
+    """Convex, with slope tanh u."""
+    size = np.abs(u)
+    return size + np.log1p(np.exp(-2 * size)) - np.log(2)
+
+
+def one_point(u: Array) -> Array:
+    """|u| (1 - exp(-|u|)), which is convex about 0 only; its steepest and sharpest are those of `ONE_POINT`."""
+    size = np.abs(u)
+    return -size * np.expm1(-size)
+
+
+def one_point_slope(u: Array) -> Array:
+    """The derivative of `one_point`."""
+    size = np.abs(u)
+    return np.sign(u) * (size * np.exp(-size) - np.expm1(-size))
+
+
 @dataclass(frozen=True, eq=False)
 class RoundInstances(Population, ABC):
     r"""B rounds, each with its own problem, which subclasses say.
