@@ -140,12 +140,13 @@ def test_where_a_result_comes_from_stands_beside_it(tmp_path: Path) -> None:
 
 
 SCRIPT = """
-import sys
+import signal, sys
 from pathlib import Path
 from empirical.sweep import Store, execute
 from tests.empirical.stand_in_runs import runs_of, stand_in
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
     workers, directory, *kinds = sys.argv[1:]
     told = lambda outcome, done, total: print(outcome.run.key, flush=True)
     execute(runs_of(kinds), Store(Path(directory)), workers=int(workers), run_task=stand_in, progress=told)
