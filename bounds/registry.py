@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from bounds.errors import FedboundsError, unknown_name
 
 if TYPE_CHECKING:
     from bounds.result import Result
+    from bounds.statement import Statement
 
 PAPERS = {
     "arbitrary-participation": "bounds.papers.arbitrary_participation",
@@ -80,6 +82,25 @@ def paper(name: str) -> Paper:
                 f"the paper {name}: the result {result.key!r} must have a key that starts with {name}/"
             )
     return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS))
+
+
+@lru_cache(maxsize=64)
+def statements(name: str) -> tuple[Statement, ...]:
+    """The definitions, assumptions, equations and remarks that a room lists (`<room>.statements:STATEMENTS`).
+
+    Raises:
+        FedboundsError: no such paper, or a statement whose key is not the paper's, or a result's, or another's.
+    """
+    place = f"{room(name).__name__}.statements"
+    if not hasattr(room(name), "__path__") or find_spec(place) is None:  # a module without submodules lists none
+        return ()
+    found: tuple[Statement, ...] = tuple(importlib.import_module(place).STATEMENTS)
+    taken = {result.key for result in paper(name).results}
+    for one in found:
+        if one.paper != name or one.key in taken:
+            raise FedboundsError(f"the paper {name}: the statement {one.key!r} must have a key of its own, {name}/...")
+        taken.add(one.key)
+    return found
 
 
 def papers() -> Iterator[Paper]:

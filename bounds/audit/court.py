@@ -29,12 +29,12 @@ class Court:
 
     Args:
         name: how it is called.
-        hears: whether a claim is its business.
+        hears: whether a claim is its business, as the docket stands.
         tries: the verdict; it may ask the docket for other claims.
     """
 
     name: str
-    hears: Callable[[Claim], bool]
+    hears: Callable[[Claim, Docket], bool]
     tries: Callable[[Claim, Docket], Verdict]
 
 

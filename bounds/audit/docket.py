@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 
 from bounds.audit.claim import Claim, ResultForm
+from bounds.audit.counterexample import Erratum
 from bounds.audit.court import Court, courts
 from bounds.audit.verdict import Verdict, combined
 from bounds.errors import FedboundsError, unknown_name
@@ -93,10 +95,15 @@ class Docket:
                 raise FedboundsError(f"{claim_id} rests on itself: {' -> '.join([*self._open, claim_id])}")
             self._open.append(claim_id)
             claim = self.claims[claim_id]
-            found = [court.tries(claim, self) for court in self.courts if court.hears(claim)]
+            found = [court.tries(claim, self) for court in self.courts if court.hears(claim, self)]
             self._verdicts[claim_id] = combined(claim_id, found)
             self._open.pop()
         return self._verdicts[claim_id]
+
+    @cached_property
+    def errata(self) -> Mapping[str, Erratum]:
+        """The errata among the claims, by id."""
+        return {c.subject.id: c.subject for c in self.claims.values() if isinstance(c.subject, Erratum)}
 
     def judged(self) -> Iterator[Judged]:
         """Every claim with its verdict, in the paper's order."""

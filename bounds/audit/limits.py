@@ -184,4 +184,4 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
     return _equality(subject) if subject.op == "==" else _order(subject)
 
 
-COURT = Court("limits", lambda claim: isinstance(claim.subject, Limit | Spread), tries)
+COURT = Court("limits", lambda claim, docket: isinstance(claim.subject, Limit | Spread), tries)

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from importlib import import_module
 
 import sympy as sp
@@ -95,7 +96,7 @@ class Bench:
         caught: dict[str, str] = {}
         for place, claim_id in enumerate(concerned):
             for court in self.courts:
-                if court.name in caught or not _concerns(court, claims[claim_id], place == 0):
+                if court.name in caught or not self._concerns(court, claims[claim_id], place == 0):
                     continue
                 before = self._verdict(court, claim_id)
                 if before is None:
@@ -104,21 +105,24 @@ class Bench:
                     caught[court.name] = f"{claim_id.partition('/')[2]}: {why}"
         return Catch(mutation, caught)
 
+    @cached_property
+    def _docket(self) -> Docket:
+        return Docket(_paper(self.claims), self.claims, self.courts)
+
+    def _concerns(self, court: Court, claim: Claim, changed: bool) -> bool:
+        subject = claim.subject
+        measured = changed and not (isinstance(subject, ResultForm) and subject.result.kind not in MEASURED)
+        if court.name == INSTANCES and not measured:
+            return False
+        return court.hears(claim, self._docket)
+
     def _verdict(self, court: Court, claim_id: str) -> Verdict | None:
-        if claim_id not in self.claims or not court.hears(self.claims[claim_id]):
+        if claim_id not in self.claims or not court.hears(self.claims[claim_id], self._docket):
             return None
         key = (court.name, claim_id)
         if key not in self._found:
             self._found[key] = tried(court, self.claims, claim_id)
         return self._found[key]
-
-
-def _concerns(court: Court, claim: Claim, changed: bool) -> bool:
-    subject = claim.subject
-    measured = changed and not (isinstance(subject, ResultForm) and subject.result.kind not in MEASURED)
-    if court.name == INSTANCES and not measured:
-        return False
-    return court.hears(claim)
 
 
 def tried(court: Court, claims: Claims, claim_id: str) -> Verdict:

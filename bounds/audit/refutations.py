@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bounds.audit.docket import Docket
 
 NAME = "refutations"
-WEAKEST: dict[Outcome, int] = {"refuted": 0, "unknown": 1, "survived": 2, "proved": 3}
+WEAKEST: dict[Outcome, int] = {"refuted": 0, "unknown": 1, "argued": 2, "survived": 3, "proved": 4}
 
 
 def room_errata(paper: str) -> Sequence[Erratum]:
@@ -81,14 +81,13 @@ def _not_minimal(replay: Replay) -> str:
 
 
 def judged_argument(argument: Argument) -> Verdict:
-    """Proved if every inequality that the argument rests on holds; survived if they are examples only."""
+    """Argued, if the numbers that it mentions are right; nothing here reads its words, so it is never proved."""
+    method = "argument in words"
     wrong = [check for check in argument.checks if not check.holds]
     if wrong:
-        return Verdict("unknown", NAME, "exact argument", f"a step of the argument fails: {wrong[0]}")
+        return Verdict("unknown", NAME, method, f"a number of the argument is wrong: {wrong[0]}")
     checked = "; ".join(f"{c.text}: {shown(c.left)} {c.op} {shown(c.right)}" for c in argument.checks)
-    if argument.on_instances:
-        return Verdict("survived", NAME, "argument in words, checked on an instance", checked, argument.axioms)
-    return Verdict("proved", NAME, "exact argument", checked, argument.axioms)
+    return Verdict("argued", NAME, method, checked, argument.axioms)
 
 
 def judged_repair(repair: Repair, docket: Docket) -> Verdict:
@@ -111,9 +110,14 @@ def judged_repair(repair: Repair, docket: Docket) -> Verdict:
     return Verdict(weakest.outcome, NAME, f"the claims it names ({weakest.method})", evidence, axioms)
 
 
-def judged_step(claim: Claim) -> Verdict:
+def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:
+    """The errata of a room, registered or not, and of the docket, by id."""
+    return {e.id: e for e in room_errata(paper)} | dict(docket.errata)
+
+
+def judged_step(claim: Claim, docket: Docket) -> Verdict:
     """A step whose conclusion a counterexample refutes, so that no other proof of it exists either."""
-    direct = [e for e in room_errata(claim.paper) if claim.id in refuted_claims(e, claim.paper)]
+    direct = [e for e in known_errata(claim.paper, docket).values() if claim.id in refuted_claims(e, claim.paper)]
     return judged_replay(direct[0].replayed, hypotheses_of(claim), direct[0].id)
 
 
@@ -121,8 +125,7 @@ def judged_form(claim: Claim, docket: Docket) -> Verdict:
     """A form that a counterexample refutes as it stands, or one whose proof rests on something refuted."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
-    on_docket = (c.subject for c in docket.claims.values())
-    errata = {e.id: e for e in (*room_errata(claim.paper), *on_docket) if isinstance(e, Erratum)}
+    errata = known_errata(claim.paper, docket)
     direct = [e for e in errata.values() if claim.id in refuted_claims(e, claim.paper)]
     verdicts = [judged_replay(e.replayed, hypotheses_of(claim), e.id) for e in direct]
     for verdict in verdicts:
@@ -145,7 +148,7 @@ def refuted_claims(erratum: Erratum, paper: str) -> tuple[str, ...]:
     return tuple(f"{paper}/{name}" for name in erratum.refutes)
 
 
-def hears(claim: Claim) -> bool:
+def hears(claim: Claim, docket: Docket) -> bool:
     """Errata, repairs, supplements, and forms and steps that an erratum is about."""
     if isinstance(claim.subject, Erratum | Repair | Supplement):
         return True
@@ -153,7 +156,8 @@ def hears(claim: Claim) -> bool:
         return False
     if isinstance(claim.subject, ResultForm) and claim.subject.form.refuted_by:
         return True
-    return any(claim.id in refuted_claims(erratum, claim.paper) for erratum in room_errata(claim.paper))
+    errata = known_errata(claim.paper, docket).values()
+    return any(claim.id in refuted_claims(erratum, claim.paper) for erratum in errata)
 
 
 def tries(claim: Claim, docket: Docket) -> Verdict:
@@ -176,7 +180,7 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
             return Verdict("unknown", NAME, "none", subject.open)
         return judged_argument(subject.argument())
     if claim.kind == "step":
-        return judged_step(claim)
+        return judged_step(claim, docket)
     return judged_form(claim, docket)
 
 

@@ -532,7 +532,7 @@ Subject = StepOf | ResultForm | Unstated | Demand
 TRIALS: Mapping[type, Callable[..., Verdict]] = {StepOf: try_step, Unstated: try_unstated, Demand: try_demand}
 
 
-def _hears(claim: Claim) -> bool:
+def _hears(claim: Claim, docket: Docket) -> bool:
     return isinstance(claim.subject, StepOf | ResultForm | Unstated | Demand)
 
 

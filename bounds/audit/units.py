@@ -200,4 +200,4 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
     return Verdict("refuted", "units", method, "; ".join([*found, f"gauge: {uneven[0].says}"]))
 
 
-COURT = Court("units", lambda claim: isinstance(claim.subject, Units), tries)
+COURT = Court("units", lambda claim, docket: isinstance(claim.subject, Units), tries)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -9,17 +10,26 @@ import sympy as sp
 
 from bounds.audit.ledger import shadow
 from bounds.commands.options import emit, form_option, json_option, key_argument
+from bounds.commands.places import (
+    equation_number,
+    equation_places,
+    places_text,
+    statement,
+    statement_document,
+    statement_text,
+)
 from bounds.errors import FedboundsError
 from bounds.partial import reachable
-from bounds.registry import load, paper, papers
+from bounds.registry import load, paper, papers, statements
 from bounds.result import Derived, Form, Result
+from bounds.statement import Statement
 
 
 @click.command("list")
 @click.option("--paper", "wanted", metavar="P", help="Only this paper.")
 @json_option
 def list_results(wanted: str | None, as_json: bool) -> None:
-    """List every result: its key, its kind, its forms and its title."""
+    """List every result and every other statement: its key, its kind and its title."""
     found = [paper(wanted)] if wanted else list(papers())
     if as_json:
         rows = [
@@ -34,12 +44,14 @@ def list_results(wanted: str | None, as_json: bool) -> None:
             for one in found
             for r in one.results
         ]
-        emit("list", {"results": rows})
+        others = [statement_document(s) for one in found for s in statements(one.key)]
+        emit("list", {"results": rows, "statements": others})
         return
     for one in found:
         click.echo(f"{one.key}   {one.reference}")
-        width = max(len(r.key) for r in one.results)
-        for r in one.results:
+        listed = [*one.results, *statements(one.key)]
+        width = max(len(r.key) for r in listed)
+        for r in listed:
             click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {r.title}")
         click.echo()
 
@@ -52,9 +64,19 @@ def list_results(wanted: str | None, as_json: bool) -> None:
 @click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
 @json_option
 def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
-    """Show the result KEY: statement, forms, terms, conditions, assumptions and letters."""
+    """Show the result KEY: statement, forms, terms, conditions, assumptions and letters.
+
+    KEY may also be a definition, an assumption, an equation or a remark that `fedbounds list` shows, or the number of
+    an equation, as in fedau/B.4.4: then every result and every step of a proof that is about it.
+    """
     if style == "bibtex":
         click.echo(paper(key.partition("/")[0]).bibtex)
+        return
+    if (one := statement(key)) is not None:
+        show_statement(one, form, style, as_json)
+        return
+    if (number := equation_number(key)) and all(r.key != key for r in paper(key.partition("/")[0]).results):
+        show_equation(key.partition("/")[0], number, form, style, as_json)
         return
     result = load(key)
     chosen = [result.form(form)] if form else list(result.forms)
@@ -66,6 +88,35 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
         click.echo(str(result.form(form).bound))
     else:
         click.echo(describe(result, chosen))
+
+
+def show_statement(one: Statement, form: str | None, style: str | None, as_json: bool) -> None:
+    """Print a definition, an assumption, an equation or a remark.
+
+    Raises:
+        FedboundsError: a form, a bound or LaTeX is asked of it and it has none.
+    """
+    if form or style == "sympy" or (style == "latex" and not one.latex):
+        raise FedboundsError(f"{one.key} is a statement ({one.kind}) in words; it has no {form or style}")
+    if as_json:
+        emit("show", statement_document(one))
+    else:
+        click.echo(one.latex if style == "latex" else statement_text(one))
+
+
+def show_equation(name: str, number: str, form: str | None, style: str | None, as_json: bool) -> None:
+    """Print where an equation stands.
+
+    Raises:
+        FedboundsError: no such equation, or a form or a style is asked of it.
+    """
+    if form or style:
+        raise FedboundsError(f"{name}/{number} is the number of an equation; leave out --{style or 'form'}")
+    found = equation_places(name, number)
+    if as_json:
+        emit("show", {"paper": name, "equation": number, "places": [asdict(place) for place in found]})
+    else:
+        click.echo(places_text(name, number, found))
 
 
 def latex(result: Result, form: Form) -> str:

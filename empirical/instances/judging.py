@@ -24,7 +24,7 @@ def trial(claim: Claim) -> Trial | None:
     return next((how for room in ROOMS if (how := room(claim)) is not None), None)
 
 
-def hears(claim: Claim) -> bool:
+def hears(claim: Claim, docket: Docket | None = None) -> bool:
     """Whether there are instances for this claim."""
     return trial(claim) is not None
 

@@ -1,0 +1,145 @@
+"""What `fedbounds show` finds besides results: a statement by its key, and every place of an equation by its number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bounds.audit.ledger import read_ledger
+from bounds.errors import FedboundsError, unknown_name
+from bounds.registry import paper, paper_names, statements
+from bounds.statement import Statement
+
+NUMBER = re.compile(r"^(?:equation-|eq[.-]?)?\(?((?:[a-z]\.)?\d+(?:\.\d+)*[a-z]?)\)?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where something stands.
+
+    Args:
+        id: of a result, a statement or a step of a proof.
+        kind: theorem, definition, step, ...
+        says: what it says, in one line.
+        verdict: of the committed ledger ("" where it carries none).
+    """
+
+    id: str
+    kind: str
+    says: str
+    verdict: str = ""
+
+
+def statement(key: str) -> Statement | None:
+    """The statement with this key, if there is one."""
+    name = key.partition("/")[0]
+    if name not in paper_names():
+        return None
+    return next((one for one in statements(name) if one.key == key), None)
+
+
+def statement_text(one: Statement) -> str:
+    """A statement as text for people, with the verdicts of the claims that state it."""
+    lines = [f"{one.key}   {one.source}", f"{one.kind.capitalize()}: {one.title}.", "", one.says]
+    lines += ["", one.note] if one.note else []
+    lines += ["", "On trial as"] if one.claims else []
+    lines += [f"  {place.id}: {place.verdict or 'not tried yet'}" for place in _claims(one)]
+    return "\n".join(lines)
+
+
+def statement_document(one: Statement) -> dict[str, Any]:
+    """The same for JSON."""
+    return {
+        "key": one.key,
+        "kind": one.kind,
+        "title": one.title,
+        "source": str(one.source),
+        "statement": one.says,
+        "latex": one.latex,
+        "note": one.note,
+        "claims": [{"id": place.id, "verdict": place.verdict or None} for place in _claims(one)],
+    }
+
+
+def _claims(one: Statement) -> Iterator[Place]:
+    for local in one.claims:
+        claim = f"{one.paper}/{local}"
+        yield Place(claim, "claim", "", _verdict(one.paper, claim))
+
+
+def _verdict(name: str, claim: str) -> str:
+    return str(read_ledger(name).get(claim, {}).get("verdict", ""))
+
+
+def equation_number(key: str) -> str:
+    """The number of the equation that a key asks for ("" if it asks for none).
+
+    Example:
+        >>> equation_number("fedau/(B.4.4)"), equation_number("fedau/equation-7"), equation_number("fedau/theorem-2")
+        ('B.4.4', '7', '')
+    """
+    found = NUMBER.match(key.partition("/")[2])
+    return found[1].upper() if found else ""
+
+
+def equation_places(name: str, number: str) -> list[Place]:
+    """Every result, statement and step of a proof that is about one equation of a paper.
+
+    Raises:
+        FedboundsError: there is none; says which equations there are.
+    """
+    found = [
+        Place(result.key, result.kind, result.title)
+        for result in paper(name).results
+        if number in _upper(result.source.equations)
+    ]
+    found += [Place(one.key, one.kind, one.says) for one in statements(name) if number in _upper(one.source.equations)]
+    found += [place for place in _steps(name) if number in equations_in(place.says)]
+    if not found:
+        known = {n for result in paper(name).results for n in _upper(result.source.equations)}
+        known |= {n for one in statements(name) for n in _upper(one.source.equations)}
+        known |= {n for place in _steps(name) for n in equations_in(place.says)}
+        if not known:
+            raise FedboundsError(f"{name} lists no equation; fedbounds list --paper {name} shows what it lists")
+        raise unknown_name(f"equation of {name}", number, sorted(known))
+    return found
+
+
+def _upper(numbers: Iterable[str]) -> set[str]:
+    return {number.upper() for number in numbers}
+
+
+def _steps(name: str) -> Iterator[Place]:
+    """The steps of a paper's proofs, with the verdicts of the ledger."""
+    from bounds.audit.docket import room_claims  # the proofs need the solvers, the results do not
+
+    for claim in room_claims(name):
+        if claim.kind == "step":
+            yield Place(claim.id, "step", claim.text, _verdict(name, claim.id))
+
+
+def equations_in(text: str) -> set[str]:
+    """The numbers of the equations that a text names, from the first to the last where it says so.
+
+    Example:
+        >>> sorted(equations_in("Young, eq. (B.1.3), as in (C.8) to (C.10)"))
+        ['B.1.3', 'C.10', 'C.8', 'C.9']
+    """
+    numbers = r"\(((?:[A-Z]\.)?\d+(?:\.\d+)*[a-z]?)\)"
+    found = {number.upper() for number in re.findall(numbers, text)}
+    for first, last in re.findall(rf"{numbers}(?: to |-|\u2013){numbers}", text):
+        stem, _, low = first.rpartition(".")
+        other, _, high = last.rpartition(".")
+        if stem == other and low.isdigit() and high.isdigit():
+            found |= {f"{stem}.{k}".lstrip(".") for k in range(int(low), int(high) + 1)}
+    return found
+
+
+def places_text(name: str, number: str, found: Iterable[Place]) -> str:
+    """The places of an equation as text for people."""
+    lines = [f"{name}, eq. ({number})"]
+    for place in found:
+        lines.append(f"  {place.kind:<11} {place.id}   {place.says}" + (f": {place.verdict}" if place.verdict else ""))
+    return "\n".join(lines)
