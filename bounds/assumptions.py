@@ -53,6 +53,12 @@ MARTINGALE = Assumption(
     "gradient noise has mean zero given the whole past, not only the current point",
     "unstated",
 )
+FULL_PARTICIPATION = Assumption(
+    "full-participation",
+    "every client takes part in every round, with weight 1/N",
+    "full participation",
+    participation=True,
+)
 EXOGENOUS = Assumption(
     "exogenous-participation", "participation is independent of the gradient noise", "unstated", participation=True
 )

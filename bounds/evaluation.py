@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Any
 
@@ -86,10 +86,12 @@ class Evaluation:
         valid: whether all conditions hold.
         guarantee: whether this is a guarantee (see `why_not`); it never is without `valid`.
         why_not: the reasons it is not, in words.
+        conditional_on: the claim that the user trusts although the audit has not proved it ("" if none); a guarantee is
+            conditional on it.
         assumptions: name to "checked", "assumed", "not checked" or "violated".
         constants: every constant used, with its source.
         prescribed: step sizes the result itself sets.
-        verdict: of the form: proved, survived, refuted or unknown.
+        verdict: of the form: proved, survived, argued, refuted or unknown.
     """
 
     result: Result
@@ -104,6 +106,18 @@ class Evaluation:
     constants: Mapping[str, Constant]
     prescribed: Mapping[str, np.ndarray]
     verdict: str
+    conditional_on: str = ""
+
+    @property
+    def promise(self) -> str:
+        """Whether it is a guarantee, in words: "yes", "no", or "yes, conditional on ..."."""
+        if not self.guarantee:
+            return "no"
+        return f"yes, conditional on {self.conditional_on} ({self.verdict})" if self.conditional_on else "yes"
+
+    def revoked(self, *reasons: str) -> Evaluation:
+        """The same without a guarantee, for reasons that a run has shown; they lead."""
+        return replace(self, guarantee=False, why_not=(*reasons, *self.why_not)) if reasons else self
 
     @property
     def dominant(self) -> str:
@@ -132,6 +146,7 @@ class Evaluation:
             "valid": self.valid,
             "guarantee": self.guarantee,
             "why_not": list(self.why_not),
+            "conditional_on": self.conditional_on,
             "assumptions": [{"name": n, "status": s} for n, s in self.assumptions.items()],
             "constants": {n: {"value": c.value, "source": c.source} for n, c in self.constants.items()},
             "prescribed": dict(self.prescribed),
@@ -149,6 +164,7 @@ def evaluate(
     form: str | None = None,
     assume: Iterable[str] = (),
     checked: Mapping[str, bool] | None = None,
+    trust: Iterable[str] = (),
 ) -> Evaluation:
     r"""Evaluate one form of a result.
 
@@ -158,6 +174,8 @@ def evaluate(
         form: its name or kind; the strongest one that is not refuted by default.
         assume: names of assumptions taken for granted, or `["all"]`.
         checked: assumption name to whether it was found to hold on the problem.
+        trust: claims that the user answers for although the audit has not proved them, as "paper/theorem-1" or
+            "paper/theorem-1[explicit]"; what rests on one is conditional on it, and says so.
 
     Returns:
         The value always, and whether it is valid and a guarantee. Where the conditions fail, a value may be infinite:
@@ -175,7 +193,7 @@ def evaluate(
         >>> round(float(evaluation.value), 10), bool(evaluation.valid), evaluation.dominant
         (2.4, True, 'initial gap')
     """
-    evaluation = evaluated(result, constants, form=form, assume=assume, checked=checked)
+    evaluation = evaluated(result, constants, form=form, assume=assume, checked=checked, trust=trust)
     for c in evaluation.conditions:
         if c.condition.legal and not np.any(c.holds):
             left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
@@ -192,6 +210,7 @@ def evaluated(
     form: str | None = None,
     assume: Iterable[str] = (),
     checked: Mapping[str, bool] | None = None,
+    trust: Iterable[str] = (),
 ) -> Evaluation:
     """As `evaluate`, but where the constants together mean nothing it is a condition that fails, not an error."""
     chosen = result.form(form)
@@ -212,7 +231,9 @@ def evaluated(
     valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if checks else np.asarray(True)
     statuses = _assumption_statuses(chosen, assume, checked or {})
     verdict = committed_verdict(result, chosen)
-    why_not = _reasons(chosen, valid, checks, known, statuses)
+    trusted = _trusted(result, chosen, trust)
+    unproved = "" if verdict == "proved" or (trusted and verdict != "refuted") else verdict
+    why_not = _reasons(chosen, unproved, valid, checks, known, statuses)
     return Evaluation(
         result=result,
         form=chosen,
@@ -226,11 +247,27 @@ def evaluated(
         constants=known,
         prescribed=dict(zip(chosen.prescribes, parts.prescribed, strict=True)),
         verdict=verdict,
+        conditional_on=trusted if trusted and verdict not in ("proved", "refuted") else "",
     )
+
+
+def _trusted(result: Result, form: Form, trust: Iterable[str]) -> str:
+    """The claim among those trusted that says this form ("" if none does).
+
+    Raises:
+        FedboundsError: a name that is neither this result nor a form of it.
+    """
+    forms = {f"{result.key}[{other.name}]": other for other in result.forms}
+    for name in (names := tuple(trust)):
+        if name != result.key and name not in forms:
+            raise unknown_name("claim to trust", name, [result.key, *forms])
+    here = f"{result.key}[{form.name}]"
+    return here if {here, result.key} & set(names) else ""
 
 
 def _reasons(
     form: Form,
+    unproved: str,
     valid: np.ndarray,
     checks: tuple[CheckedCondition, ...],
     known: Mapping[str, Constant],
@@ -244,6 +281,8 @@ def _reasons(
         reasons.append(f"the form holds only in the limit {form.asymptotic}")
     if form.refuted_by:
         reasons.append(f"the form, or a step it rests on, is refuted by erratum {form.refuted_by}")
+    elif unproved:
+        reasons.append(f"the audit has not proved it: its verdict is {unproved}")
     if not np.all(valid):
         broken = "; ".join(c.text for c in checks if not np.all(c.holds))
         reasons.append(f"a condition fails: {broken}")

@@ -15,13 +15,15 @@ from bounds.result import Form, Result
 from bounds.symbols import Constant
 from empirical.algorithms import Algorithm
 from empirical.moments import MinimaxMoments, Moments, moments
-from empirical.papers import Ahead, paper_of
+from empirical.papers import PAPERS, Ahead, Paper, paper_of
 from empirical.participation import Process, Recorded
 from empirical.problems import Problem
 from empirical.run_setting import Setting, of_moments, of_trace
 from empirical.trace import Trace
 
 STEP_AGREEMENT = 1e-9  # relative difference at which step sizes are not those that a result prescribes
+ROUNDING = 1e-9  # relative excess over the bound that is a crossing
+ANYBODY = PAPERS["arbitrary-participation"]  # reads the constants of runs for results that nobody vouches for
 OVERALL = "gradient noise and participation"
 
 
@@ -58,6 +60,22 @@ class Comparison:
     notes: tuple[str, ...] = ()
 
     @property
+    def revoked(self) -> str:
+        """What the crossings inside the conditions say ("" if there are none)."""
+        crossed, said = self.covered_crossings, self.evaluation.assumptions
+        if not crossed.size:
+            return ""
+        where = (
+            f"crossed at {len(crossed)} of {len(self.rounds)} T inside its conditions, first at T = {int(crossed[0])}"
+        )
+        violated = [name for name, status in said.items() if status == "violated"]
+        if violated:
+            return f"{where}, where it does not hold: {', '.join(violated)}"
+        relied = ", ".join(f"{name} ({status})" for name, status in said.items())
+        doubt = f"this theorem is false, or an assumption does not hold: {relied or 'none is listed'}"
+        return f"{where}: {doubt}{'' if self.standard_error is None else ', or the sample of runs misleads'}"
+
+    @property
     def constants(self) -> Mapping[str, Constant]:
         """Every constant used at the largest T, with its kind."""
         return self.evaluation.constants
@@ -75,12 +93,16 @@ class Comparison:
     @property
     def crossings(self) -> np.ndarray:
         """Every T at which more was measured than was promised, whether or not the conditions hold there."""
-        return self.rounds[self.measured > self.bound]
+        return self.rounds[self._above]
 
     @property
     def covered_crossings(self) -> np.ndarray:
         """The crossings at which the conditions hold: none, unless an assumption is violated or the result false."""
-        return self.rounds[(self.measured > self.bound) & self.valid]
+        return self.rounds[self._above & self.valid]
+
+    @property
+    def _above(self) -> np.ndarray:
+        return self.measured > self.bound + ROUNDING * np.abs(self.bound)
 
     @property
     def ratio(self) -> np.ndarray:
@@ -98,6 +120,7 @@ def confront(
     interval: int | None = None,
     given: Mapping[str, Value] | None = None,
     assume: Iterable[str] = (),
+    trust: Iterable[str] = (),
 ) -> Comparison:
     r"""Compare a run with what a result promises for it, at every number of rounds $T=P,P+1,\dots$
 
@@ -116,6 +139,10 @@ def confront(
         interval: P of the analysis, where $\eta=1$ leaves it free.
         given: constants by letter or concept, which win over those of the run.
         assume: names of assumptions taken for granted.
+        trust: claims that the user answers for, as in `evaluate`.
+
+    A result whose paper names nobody who knows its runs, or that says nothing of who takes part while not everybody
+    does, is not known to cover the run, and a run that crosses the bound inside its conditions revokes the guarantee.
 
     Raises:
         FedboundsError: what the result is about was not run or not measured, or a constant is missing.
@@ -132,8 +159,47 @@ def confront(
 
     Source: Wang & Ji 2022, Theorem 3.1 and its corollaries.
     """
+    return _judged(
+        _compared(run, result, form, problem=problem, participation=participation, interval=interval, given=given,
+                  assume=assume, trust=trust)
+    )  # fmt: skip
+
+
+def _judged(comparison: Comparison) -> Comparison:
+    """The comparison with what its crossings say of the guarantee."""
+    said = comparison.revoked
+    return replace(comparison, evaluation=comparison.evaluation.revoked(said)) if said else comparison
+
+
+def _not_known_to_cover(form: Form, result: Result, paper: Paper | None, setting: Setting) -> tuple[str, ...]:
+    """Why nobody knows that a form is about this run at all; assumptions that nobody listed are not met for free."""
+    reasons = ()
+    if paper is None:
+        reasons += (f"not known to cover this run: the paper of {result.key} does not say which runs it is about",)
+    if not any(a.participation for a in form.assumptions) and not setting.everybody:
+        reasons += (
+            "not known to cover this run: the result says nothing of who takes part, and here not every client takes "
+            "part in every round with weight 1/N",
+        )
+    return reasons
+
+
+def _compared(
+    run: Moments | MinimaxMoments | Trace,
+    result: Result,
+    form: str | None,
+    *,
+    problem: Problem | None,
+    participation: Process | np.ndarray | None,
+    interval: int | None,
+    given: Mapping[str, Value] | None,
+    assume: Iterable[str],
+    trust: Iterable[str],
+) -> Comparison:
+    """Measured and promised, before the crossings are judged."""
     setting = of_moments(run) if isinstance(run, Moments | MinimaxMoments) else of_trace(run, problem, participation)
-    chosen, paper = result.form(form), paper_of(result)
+    chosen, own_paper = result.form(form), paper_of(result)
+    paper = own_paper or ANYBODY
     measure = _measure(chosen.measure or result.measure, setting)
     steps = paper.steps(setting, interval)
     values, samples = paper.measured(setting, measure.of)
@@ -155,7 +221,8 @@ def confront(
         form=chosen.name,
         assume=assume,
         checked=known.found,
-    )
+        trust=trust,
+    ).revoked(*_not_known_to_cover(chosen, result, own_paper, setting))
     _same_steps(at_the_end, steps.own)
     shape = horizons.shape
     return Comparison(
@@ -185,6 +252,7 @@ def confront_family(
     form: str | None = None,
     given: Mapping[str, Value] | None = None,
     assume: Iterable[str] = (),
+    trust: Iterable[str] = (),
     run: Callable[[Algorithm, int], Moments | MinimaxMoments | Trace] | None = None,
 ) -> Comparison:
     r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
@@ -199,6 +267,7 @@ def confront_family(
         form: its name or kind.
         given: constants by letter or concept, which win over those of the runs.
         assume: names of assumptions taken for granted.
+        trust: claims that the user answers for, as in `evaluate`.
         run: makes the run of an algorithm for T rounds; exact moments by default.
 
     Raises:
@@ -228,14 +297,14 @@ def confront_family(
         )
         done = moments(algorithm, problem, process, T) if run is None else run(algorithm, T)
         points.append(
-            confront(
+            _compared(
                 done, result, chosen.name, problem=problem, participation=process,
-                interval=getattr(algorithm, "interval", None), given=given, assume=assume,
+                interval=getattr(algorithm, "interval", None), given=given, assume=assume, trust=trust,
             )
         )  # fmt: skip
     last = points[-1]
     errors = [p.standard_error for p in points if p.standard_error is not None]
-    return replace(
+    family = replace(
         last,
         rounds=np.concatenate([p.rounds for p in points]),
         measured=np.concatenate([p.measured for p in points]),
@@ -245,6 +314,7 @@ def confront_family(
         valid=np.concatenate([p.valid for p in points]),
         notes=(*last.notes, "one run per T, each with the step sizes that the result sets for it"),
     )
+    return _judged(family)
 
 
 def prescribed_algorithm(
@@ -264,7 +334,7 @@ def prescribed_algorithm(
         FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
     """
     ahead = Ahead(problem, participation, rounds, local_steps, interval)
-    return paper_of(result).prescribed(result, form, ahead, _by_letter(result, given))
+    return (paper_of(result) or ANYBODY).prescribed(result, form, ahead, _by_letter(result, given))
 
 
 def _measure(measure: Measure, setting: Setting) -> Measure:

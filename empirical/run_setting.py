@@ -9,7 +9,7 @@ import numpy as np
 from bounds.errors import FedboundsError
 from empirical.algorithms import Algorithm, algorithm_from_spec
 from empirical.moments import MinimaxMoments, Moments
-from empirical.participation import Process, Recorded
+from empirical.participation import Full, Process, Recorded
 from empirical.problems import Problem
 from empirical.streams import Streams
 from empirical.trace import Trace
@@ -37,6 +37,13 @@ class Setting:
         """A run that is not made yet."""
         nothing = np.zeros(0)
         return Setting(algorithm, problem, process, q, "", rounds, nothing, nothing, None, False, (), None)
+
+    @property
+    def everybody(self) -> bool:
+        """Whether every client takes part in every round, with weight 1/N."""
+        if self.q is None:
+            return isinstance(self.process, Full)
+        return bool(np.allclose(self.q[: self.total], 1 / self.q.shape[1], rtol=1e-12, atol=0))
 
     def recorded(self, name: str, what: str) -> np.ndarray:
         """An array of the simulation, (seeds, R, ...).

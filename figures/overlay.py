@@ -67,7 +67,8 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
     constants = ", ".join(f"{name} = {_short(k.value)} ({k.source})" for name, k in c.constants.items())
     return Picture(
         figure,
-        f"{c.measure} against {c.result.source} [{c.form.name}]. {conditions_in_words(c.evaluation)} {crossing} "
+        f"{_leads(c)}{c.measure} against {c.result.source} [{c.form.name}]. "
+        f"{conditions_in_words(c.evaluation)} {crossing} "
         f"Constants at the largest T: {constants}. {' '.join(c.notes)}".strip(),
         f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at T = {int(T[-1])}. {crossing}",
         [
@@ -126,7 +127,8 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Comparison]]], *, title: s
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(4, len(handles)))
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     said = [
-        f"{', '.join(filter(None, place))} [{c.form.name}]: {_crossing(c)} {conditions_in_words(c.evaluation)}"
+        f"{', '.join(filter(None, place))} [{c.form.name}]: {_leads(c)}{_crossing(c)} "
+        f"{conditions_in_words(c.evaluation)}"
         for place, forms in flat.items()
         for c in forms
     ]
@@ -182,6 +184,11 @@ def _draw_bound(axes: Any, c: Comparison, label: str, color: str = BOUND, dash: 
     axes.plot(T, np.where(c.valid, c.bound, np.nan), color=color, label=label, marker=dot, linestyle=DASHES[dash])
     if not c.valid.all():
         axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=":", label="a condition fails")
+
+
+def _leads(c: Comparison) -> str:
+    """A crossing inside the conditions is what a reader must know first."""
+    return f"{c.revoked[0].upper()}{c.revoked[1:]}. " if c.revoked else ""
 
 
 def _crossing(c: Comparison) -> str:

@@ -49,7 +49,10 @@ def conditions_in_words(evaluation: Evaluation) -> str:
     """Which conditions hold, which fail, and whether the value is a guarantee."""
     failed = [c.text for c in evaluation.conditions if not np.all(c.holds)]
     words = "All conditions hold." if not failed else f"Fails: {'; '.join(failed)}."
-    return words + (" A guarantee." if evaluation.guarantee else f" Not a guarantee: {'; '.join(evaluation.why_not)}.")
+    condition = f", conditional on {evaluation.conditional_on}" if evaluation.conditional_on else ""
+    return words + (
+        f" A guarantee{condition}." if evaluation.guarantee else f" Not a guarantee: {'; '.join(evaluation.why_not)}."
+    )
 
 
 def regime_map(

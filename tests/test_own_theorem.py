@@ -16,7 +16,7 @@ from pathlib import Path
 
 import gradient_descent
 import pytest
-from gradient_descent.errata import large_steps
+from gradient_descent.errata import ERRATA, large_steps
 from gradient_descent.notation import BELOW, SMOOTH
 from gradient_descent.proof import KEPT, PROOF, STEP, decrease, g
 from gradient_descent.results import CAP, LEAST, THEOREM, F, L, T, eta
@@ -65,6 +65,19 @@ def test_the_explicit_form_is_proved_and_the_printed_one_refuted_by_its_countere
     assert len(docket.verdict("gradient-descent/theorem-1[explicit]").axioms) == 2
 
 
+def test_an_erratum_of_a_room_that_is_not_installed_refutes_the_step_it_names():
+    """The draft's own step, f falls by eta/2 |grad f|^2, which large steps break."""
+    printed = replace(
+        SECOND, id="2-printed", conclusion=Relation(square(g), 2 / eta * decrease), rule=Combine((2 / eta,))
+    )
+    proof = replace(PROOF, steps=(FIRST, printed), ends={})
+    direct = replace(ERRATA[0], refutes=("theorem-1[printed]", "proof/2-printed"), under=(SMOOTH, CAP.text))
+    step = "gradient-descent/proof/2-printed"
+    for errata, outcome in (((), "unknown"), ((direct,), "refuted")):
+        claims = [*proof.claims(), *(claim for erratum in errata for claim in erratum.claims("gradient-descent"))]
+        assert Docket.of_claims(claims).verdict(step).outcome == outcome
+
+
 def test_gradient_descent_on_quadratics_obeys_the_explicit_form_and_attains_it_at_one_over_L():
     draw, worst = random.Random(0), 0.0
     for _ in range(300):
@@ -73,8 +86,8 @@ def test_gradient_descent_on_quadratics_obeys_the_explicit_form_and_attains_it_a
         start, least = curvature * x**2 / 2, float("inf")
         for _ in range(steps):
             least, x = min(least, (curvature * x) ** 2), x - step * curvature * x
-        bound = evaluate(THEOREM, dict(L=L0, F=start, T=steps, eta=step), assume=["all"])
-        assert bound.guarantee
+        bound = evaluate(THEOREM, dict(L=L0, F=start, T=steps, eta=step), assume=["all"], trust=[THEOREM.key])
+        assert bound.guarantee and bound.conditional_on == f"{THEOREM.key}[explicit]"  # it is not installed here
         worst = max(worst, least / float(bound.value))
     assert 0.5 < worst <= 1 + 1e-12
     replay = large_steps()
@@ -208,7 +221,7 @@ def test_the_command_audits_an_installed_room_and_keeps_its_ledger_beside_it(ins
     written = installed("audit", "--paper", "gradient-descent", "--write")
     ledger = tmp_path / "gradient_descent" / "ledger.json"
     assert written.returncode == 0 and ledger.exists(), written.stderr
-    assert "gradient-descent: 9 proved, 0 survived, 2 refuted, 0 unknown" in written.stdout
+    assert "gradient-descent: 9 proved, 0 survived, 0 argued, 2 refuted, 0 unknown" in written.stdout
     ledger.write_text(ledger.read_text().replace('"refuted"', '"proved"'))
     again = installed("audit", "--paper", "gradient-descent")
     assert again.returncode == 1 and again.stdout.count("DIFFERS") == 2

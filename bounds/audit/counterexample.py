@@ -17,6 +17,7 @@ from bounds.assumptions import Assumption
 from bounds.audit.claim import Claim
 
 Number = Fraction | int
+Degree = Literal["false as stated", "false under a literal reading", "unstated but harmless", "units"]
 RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
     "<=": lambda left, right: left <= right,
     "<": lambda left, right: left < right,
@@ -139,29 +140,47 @@ class Replay:
 
 @dataclass(frozen=True)
 class Argument:
-    """A short exact proof of its own.
+    """A short argument in words, with the numbers that it mentions recomputed; no court reads the words.
 
     Args:
-        text: its lines, in words.
-        checks: the inequalities and identities it rests on.
-        axioms: the theorems it cites, and what it says in words only.
-        on_instances: whether the checks are examples only; then the statement has survived, it is not proved.
+        text: its lines.
+        checks: the inequalities and identities that it mentions, in numbers.
+        axioms: the theorems that it cites.
     """
 
     text: str
     checks: tuple[Check, ...]
     axioms: tuple[str, ...] = ()
-    on_instances: bool = False
+
+
+@dataclass(frozen=True)
+class Quote:
+    """The paper's own words, letter by letter.
+
+    Args:
+        text: the words; "..." where some are left out.
+        where: the place in the paper.
+
+    Example:
+        >>> print(Quote("for all t_0", "eq. (7)"))
+        "for all t_0" (eq. (7))
+    """
+
+    text: str
+    where: str
+
+    def __str__(self) -> str:
+        return f'"{self.text}" ({self.where})'
 
 
 @dataclass(frozen=True, eq=False)
 class Erratum:
-    """One false statement of a paper: why, the smallest counterexample, and what holds instead.
+    """One false statement of a paper: how false, why, the smallest counterexample, and what holds instead.
 
     Args:
         id: its name in its paper; forms refer to it in `refuted_by`.
         where: the place in the paper.
-        claim: what the paper says there.
+        claim: what the paper says there, in our words.
         fails: why it is false, in one or two sentences.
         instead: what holds.
         under: its stated hypotheses: assumptions, and conditions as the paper writes them.
@@ -172,6 +191,8 @@ class Erratum:
             the weakest of theirs.
         argument: an exact proof of the repair, where no claim of the paper's room states it.
         open: why the repair is undecided, where there is neither.
+        degree: how false: as stated, only if read to the letter, unstated without harm, or in its units alone.
+        quotes: what the paper says about it, its own qualifiers included; without them `claim` is a paraphrase.
     """
 
     id: str
@@ -185,6 +206,8 @@ class Erratum:
     repair: tuple[str, ...] = ()
     argument: Callable[[], Argument] | None = None
     open: str = ""
+    degree: Degree = "false as stated"
+    quotes: tuple[Quote, ...] = ()
 
     @property
     def hypotheses(self) -> tuple[str, ...]:
@@ -278,14 +301,16 @@ class Wording:
     Args:
         id: its name in its paper.
         where: the place in the paper.
-        says: what stands there.
+        says: what stands there, in our words.
         should: what is meant, or what it should say.
+        quotes: the paper's own words, where they are needed.
     """
 
     id: str
     where: str
     says: str
     should: str
+    quotes: tuple[Quote, ...] = ()
 
     def claims(self, paper: str) -> Iterator[Claim]:
         """The slip, for a docket; no court hears it."""

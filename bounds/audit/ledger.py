@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from bounds.atomic import write_file
+from bounds.audit.claim import ResultForm
 from bounds.audit.docket import Judged
 from bounds.errors import FedboundsError
 from bounds.registry import paper_names, room
@@ -66,10 +67,10 @@ def _committed(paper: str) -> dict[str, dict[str, object]]:
 
 
 def committed_verdict(result: Result, form: Form) -> str:
-    """What the committed ledger says of a form: proved, survived, refuted or unknown.
+    """What the committed ledger says of a form: proved, survived, argued, refuted or unknown.
 
-    A result that is not the one in the registry has no verdict, whatever its key; without a ledger a form that an
-    erratum refutes is refuted and every other one unknown.
+    A result that is not the one in the registry has no verdict, whatever its key, and neither has a form that has
+    changed since it was on trial; without a ledger a form that an erratum refutes is refuted, every other one unknown.
 
     Example:
         >>> from bounds.registry import load
@@ -79,7 +80,14 @@ def committed_verdict(result: Result, form: Form) -> str:
     """
     ours = result.paper in paper_names() and any(r is result for r in room(result.paper).RESULTS)
     entry = _committed(result.paper).get(f"{result.key}[{form.name}]") if ours else None
-    return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
+    if entry and entry.get("hash") == _hash(result, form):
+        return str(entry["verdict"])
+    return "refuted" if form.refuted_by else "unknown"
+
+
+@lru_cache(maxsize=1024)
+def _hash(result: Result, form: Form) -> str:
+    return ResultForm(result, form).claim().hash
 
 
 def shadow(result: Result, form: Form) -> str:

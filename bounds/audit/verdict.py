@@ -8,8 +8,8 @@ from typing import Literal
 
 from bounds.errors import FedboundsError
 
-Outcome = Literal["proved", "survived", "refuted", "unknown"]
-STRENGTH: dict[Outcome, int] = {"unknown": 0, "survived": 1, "proved": 2, "refuted": 3}
+Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
+STRENGTH: dict[Outcome, int] = {"unknown": 0, "argued": 1, "survived": 2, "proved": 3, "refuted": 4}
 
 
 class Contradiction(FedboundsError):
@@ -21,7 +21,7 @@ class Verdict:
     """What one court found.
 
     Args:
-        outcome: proved, survived, refuted or unknown.
+        outcome: proved, survived, argued (in words that no court reads), refuted or unknown.
         court: which court.
         method: how, in a few words.
         evidence: what was found, in one line: for survived the worst ratio and the smallest planted error that would

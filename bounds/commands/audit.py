@@ -18,8 +18,8 @@ from bounds.commands.options import emit, json_option
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import paper, papers
 
-OUTCOMES = ("proved", "survived", "refuted", "unknown")
-COLOURS = {"proved": "green", "survived": "cyan", "refuted": "red", "unknown": "yellow"}
+OUTCOMES = ("proved", "survived", "argued", "refuted", "unknown")
+COLOURS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
 
 @click.command("audit")
@@ -208,6 +208,8 @@ def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[s
         "paper": name,
         "where": erratum.where,
         "text": erratum.claim,
+        "degree": erratum.degree,
+        "quotes": [{"text": quote.text, "where": quote.where} for quote in erratum.quotes],
         "verdict": verdict.outcome,
         "evidence": verdict.evidence,
         "flags": list(verdict.flags),
@@ -234,7 +236,10 @@ def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[s
 def refutation_text(name: str, erratum: Erratum, verdict: Verdict) -> str:
     """The counterexample line by line."""
     replay = erratum.replayed
-    lines = [f"{name}/erratum/{erratum.id}   {erratum.where}", f"Claim: {erratum.claim}.", "", replay.instance]
+    lines = [f"{name}/erratum/{erratum.id}   {erratum.where}   {erratum.degree}"]
+    lines += [f"The paper: {quote}" for quote in erratum.quotes]
+    said = "in our words" if erratum.quotes else "paraphrased"
+    lines += [f"Claim ({said}): {erratum.claim}.", "", replay.instance]
     lines += ["", "Hypotheses", *(f"  {check}" for check in replay.hypotheses)]
     lines += ["", "Recomputed", *(f"  {line}" for line in replay.lines)]
     lines += ["", "Both sides", f"  {replay.comparison}", *minimal_lines(replay)]

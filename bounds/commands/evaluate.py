@@ -16,6 +16,7 @@ from bounds.commands.options import (
     number,
     read_constants,
     refuse_lists,
+    trust_option,
 )
 from bounds.evaluation import Evaluation
 from bounds.evaluation import evaluate as evaluate_result
@@ -27,6 +28,7 @@ from bounds.registry import load
 @form_option
 @constants_options
 @assume_option
+@trust_option
 @json_option
 def evaluate(
     key: str,
@@ -35,6 +37,7 @@ def evaluate(
     source: str | None,
     bare: tuple[str, ...],
     assume: tuple[str, ...],
+    trust: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Evaluate the result KEY: value, terms, conditions, and whether it is a guarantee.
@@ -46,7 +49,7 @@ def evaluate(
     result = load(key)
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
-    evaluation = evaluate_result(result, constants, form=form, assume=assume)
+    evaluation = evaluate_result(result, constants, form=form, assume=assume, trust=trust)
     if as_json:
         emit("eval", evaluation.to_dict())
     else:
@@ -62,7 +65,7 @@ def describe(evaluation: Evaluation) -> str:
         str(form.measure or result.measure),
         f"  {'~' if form.order_only else '<='} {number(value)}"
         f"     valid: {'yes' if evaluation.valid else 'no'}"
-        f"     guarantee: {'yes' if evaluation.guarantee else 'no'}     verdict: {evaluation.verdict}",
+        f"     guarantee: {evaluation.promise}     verdict: {evaluation.verdict}",
         "",
         "terms",
     ]

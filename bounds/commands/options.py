@@ -38,6 +38,13 @@ assume_option = click.option(
     metavar="NAME",
     help="An assumption taken for granted, or 'all'. May be repeated.",
 )
+trust_option = click.option(
+    "--trust",
+    multiple=True,
+    metavar="CLAIM",
+    help="A result, or one form of it, that you answer for although the audit has not proved it; what rests on it is "
+    "conditional on it. May be repeated.",
+)
 within_option = click.option(
     "--within", multiple=True, metavar="NAME=LOW:HIGH", help="A range for a constant that is chosen, e.g. eta=1:100."
 )

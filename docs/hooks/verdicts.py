@@ -14,7 +14,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 from modules import displayed  # beside this file: mkdocs puts the folder of its hooks on the path
 
-from bounds.audit.counterexample import Erratum, Replay, shown
+from bounds.audit.counterexample import Erratum, Replay, Wording, shown
 from bounds.audit.ledger import read_ledger
 from bounds.audit.refutations import refuted_claims, room_errata, room_supplements, room_wording
 from bounds.registry import PAPERS, paper
@@ -118,13 +118,21 @@ def note(name: str) -> Iterator[str]:
         )
     if wording:
         yield "## Wording and notation"
-        yield "\n".join(f"- {plain(w.where)}: {plain(w.says)}. Rather: {plain(w.should)}." for w in wording)
+        yield "\n".join(f"- {plain(w.where)}: {quoted(w)}{plain(w.says)}. Rather: {plain(w.should)}." for w in wording)
+
+
+def quoted(slip: Wording) -> str:
+    """The paper's words, where a slip of wording quotes them."""
+    return "".join(f"“{plain(quote.text)}” ({plain(quote.where)}): " for quote in slip.quotes)
 
 
 def entry(name: str, number: int, erratum: Erratum) -> Iterator[str]:
     """One false statement."""
     yield f"## {number}. {plain(erratum.where)} {{ #{erratum.id.replace('.', '-')} }}"
-    yield f"**Claimed:** {plain(erratum.claim)}."
+    yield f"*{erratum.degree.capitalize()}.*"
+    if erratum.quotes:
+        yield "\n".join(f"> “{plain(quote.text)}” ({plain(quote.where)})" for quote in erratum.quotes)
+    yield f"**Claimed{', in our words' if erratum.quotes else ' (paraphrased)'}:** {plain(erratum.claim)}."
     yield f"**Why it fails:** {plain(erratum.fails)}"
     yield f"**Smallest counterexample:** {counterexample(erratum.replayed)}"
     yield f"**What holds instead:** {plain(erratum.instead)}."

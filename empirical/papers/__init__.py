@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
+from bounds.errors import FedboundsError
+from bounds.registry import paper_names, room
 from bounds.result import Result
 from empirical.papers.arbitrary_participation import ArbitraryParticipation
 from empirical.papers.fed_norm_sgda import FedNormSGDAPaper
@@ -17,15 +20,32 @@ PAPERS: Mapping[str, Paper] = {
 }
 
 
-def paper_of(result: Result) -> Paper:
-    """Who knows what a result must be told of a run; a stranger's result is taken to be about generalized FedAvg.
+def paper_of(result: Result) -> Paper | None:
+    """Who knows what a result must be told of a run; None where its paper names nobody.
+
+    A stranger's module names a class of `Paper` in `RUNS`, e.g. "empirical.papers.arbitrary_participation:
+    ArbitraryParticipation" for theorems about generalized FedAvg and its special cases.
+
+    Raises:
+        FedboundsError: what the module names cannot be loaded.
 
     Example:
         >>> from bounds.registry import load
-        >>> type(paper_of(load("fedau/theorem-2"))).__name__
-        'FedAUPaper'
+        >>> type(paper_of(load("fedau/theorem-2"))).__name__, paper_of(load("tdcd/theorem-1"))
+        ('FedAUPaper', None)
     """
-    return PAPERS.get(result.key.partition("/")[0], PAPERS["arbitrary-participation"])
+    if result.paper in PAPERS or result.paper not in paper_names():
+        return PAPERS.get(result.paper)
+    place = str(getattr(room(result.paper), "RUNS", ""))
+    if not place:
+        return None
+    module, _, name = place.partition(":")
+    try:
+        return getattr(import_module(module), name)()
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise FedboundsError(
+            f"the paper {result.paper} has RUNS = {place!r}, which is no module:Class ({error})"
+        ) from None
 
 
 __all__ = ["PAPERS", "Ahead", "Paper", "paper_of"]

@@ -121,6 +121,7 @@ def found_of_problem(setting: Setting, stated: Constants) -> dict[str, bool]:
     found = {
         "independent-clients": not setting.common_noise,
         "martingale-noise": True,
+        "full-participation": setting.everybody,
         "bounded-below": isinstance(stated.get("initial_gap"), Constant),
     }
     for name, concept in (

@@ -1,5 +1,7 @@
 """Evaluation: broadcasting, validity, guarantees and every way a user's constants can be wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -11,7 +13,7 @@ from bounds.compilation import compile_expressions, compile_form
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.measures import LEAST_GRADIENT
-from bounds.registry import load
+from bounds.registry import load, room
 from bounds.result import Condition, Derived, Form, Result, Source, Term
 from bounds.symbols import COUNT, NONE, POSITIVE, Constant, Domain, NoConstant, Notation, Quantity
 
@@ -285,3 +287,36 @@ def test_the_value_alone_is_the_sum_of_the_parts():
     constants = {k: np.asarray(v, float) for k, v in GOOD.items()}
     terms, *_ = compile_form(form).parts(constants)
     assert float(compile_form(form).value(constants)) == pytest.approx(float(sum(terms)), rel=1e-13)
+
+
+def test_an_unproved_theorem_is_no_guarantee_unless_it_is_trusted_and_then_the_answer_says_so():
+    theorem = load("fedmrn/theorem-1")
+    c = dict(Delta1=1, G=1, Gamma=0.1, K=5, L=4, N=10, S=5, T=10000, mu=1, q=0.5, sigma=1)
+    alone = evaluate(theorem, c, assume=["all"])
+    assert alone.valid and alone.verdict == "unknown" and not alone.guarantee and alone.promise == "no"
+    assert alone.why_not == ("the audit has not proved it: its verdict is unknown",)
+    for name in ("fedmrn/theorem-1", "fedmrn/theorem-1[sharp]"):
+        trusted = evaluate(theorem, c, assume=["all"], trust=[name])
+        assert trusted.guarantee and trusted.promise == "yes, conditional on fedmrn/theorem-1[sharp] (unknown)"
+    assert not evaluate(theorem, c, assume=["all"], trust=["fedmrn/theorem-1[printed]"]).guarantee
+    with pytest.raises(FedboundsError, match="unknown claim to trust"):
+        evaluate(theorem, c, trust=["fedmrn/theorem-2"])
+
+
+def test_trust_cannot_save_a_refuted_form_and_adds_nothing_to_a_proved_one():
+    false = evaluate(THEOREM, GOOD, form="explicit", assume=["all"], trust=[THEOREM.key])
+    assert false.guarantee and false.conditional_on == ""
+    proposition = load("arbitrary-participation/proposition-4.1")
+    refuted = evaluate(proposition, dict(d=1), form="printed", assume=["all"], trust=[proposition.key])
+    assert refuted.verdict == "refuted" and not refuted.guarantee and refuted.conditional_on == ""
+
+
+def test_a_form_that_has_changed_since_its_trial_has_no_verdict(monkeypatch):
+    """The ledger's hash is of what was tried: a constant that is edited afterwards takes the verdict away."""
+    form = THEOREM.form("explicit")
+    hundredth = tuple(replace(term, expression=term.expression / 100) for term in form.terms)
+    for terms, verdict in ((form.terms, "proved"), (hundredth, "unknown")):
+        edited = replace(THEOREM, forms=(replace(form, terms=terms),), default="explicit")
+        monkeypatch.setattr(room(THEOREM.paper), "RESULTS", (edited,))
+        found = evaluate(edited, GOOD, assume=["all"])
+        assert found.verdict == verdict and found.guarantee == (verdict == "proved")

@@ -379,4 +379,4 @@ def test_the_printed_step_that_does_not_follow_is_refuted_by_its_counterexample(
     verdict = court.verdict(f"fedau/{step}")
     assert (verdict.outcome, verdict.method) == ("refuted", f"counterexample {erratum}")
     assert Docket.of_claims(claims.values(), only=[STEPS]).verdict(f"fedau/{step}").outcome == "unknown"
-    assert not REFUTATIONS.hears(claims["fedau/lemma-b.3.3/S11"])
+    assert not REFUTATIONS.hears(claims["fedau/lemma-b.3.3/S11"], Docket("fedau", claims, ()))

@@ -446,8 +446,13 @@ def test_a_guarantee_needs_a_form_that_is_not_refuted_every_condition_and_every_
     c = SETTINGS[result.key](np.random.default_rng(23))
     for form in result.forms:
         evaluation = evaluated(result, c, form=form.name, assume=["all"])
-        expected = not (form.order_only or form.refuted_by or form.asymptotic or not evaluation.valid)
-        assert evaluation.guarantee == expected, evaluation.why_not
+        promised = not (form.order_only or form.refuted_by or form.asymptotic or not evaluation.valid)
+        proved = evaluation.verdict == "proved"
+        assert evaluation.guarantee == (promised and proved), evaluation.why_not
+        assert proved or form.refuted_by or any("has not proved it" in reason for reason in evaluation.why_not)
+        trusted = evaluated(result, c, form=form.name, assume=["all"], trust=[result.key])
+        assert trusted.guarantee == promised
+        assert bool(trusted.conditional_on) == (evaluation.verdict not in ("proved", "refuted"))
         assert evaluated(result, c, form=form.name).guarantee == (result.key in OF_VECTORS)
         assert form.refuted_by or evaluation.verdict != "refuted"
         assert not (form.refuted_by and evaluation.verdict == "proved")  # itself false, or resting on a false step

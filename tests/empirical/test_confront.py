@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bounds import constants as of_matrices
+from bounds.assumptions import FULL_PARTICIPATION
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.registry import load
+from bounds.result import Form, Result
+from empirical import papers
 from empirical.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
 from empirical.moments import moments
@@ -31,6 +35,7 @@ from empirical.participation import (
 from empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
 from empirical.simulate import simulate
 from empirical.streams import Streams
+from figures.overlay import overlay
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 COROLLARY_3_2 = load("arbitrary-participation/corollary-3.2")
@@ -244,7 +249,9 @@ def test_noise_common_to_all_clients_violates_an_unstated_assumption_and_crosses
     assert common.measured[-1] == pytest.approx(1 / 3, abs=1e-12)
     assert common.valid[-1] and 60 in common.covered_crossings
     assert common.evaluation.assumptions["independent-clients"] == "violated"
-    assert not common.guarantee and common.why_not == ("assumptions violated: independent-clients",)
+    crossed, *others = common.why_not
+    assert not common.guarantee and others == ["assumptions violated: independent-clients"]
+    assert "inside its conditions" in crossed and crossed.endswith("where it does not hold: independent-clients")
     long = {n: c for n, c in common.constants.items() if n != "T"}
     assert round(float(evaluate(THEOREM, {**long, "T": 1e6}, form="explicit").value), 5) == 0.00203
     own = confront(moments(algorithm, problem, Full(1000), 60), THEOREM, "explicit")
@@ -423,3 +430,77 @@ def test_what_cannot_be_compared_is_refused_in_one_line(call: Callable, words: s
     with pytest.raises(FedboundsError, match=words) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+# --- what a guarantee covers ------------------------------------------------------------------------------------
+
+
+def divided(factor: int) -> Result:
+    """Theorem 3.1 as a stranger might have it, with every constant too small."""
+    form = THEOREM.form("explicit")
+    terms = tuple(replace(term, expression=term.expression / factor) for term in form.terms)
+    return replace(THEOREM, forms=(replace(form, terms=terms),), default="explicit")
+
+
+def test_a_crossing_inside_the_conditions_revokes_the_guarantee_and_leads() -> None:
+    run, wrong = moments(FedAvg(0.01, 1), Quadratic([1.0], [[0.0]], 0.0, [1.0]), np.ones((100, 1))), divided(1000)
+    unproved = confront(run, wrong)
+    assert not unproved.guarantee and "has not proved it" in " ".join(unproved.why_not)
+    trusted = confront(run, wrong, trust=[wrong.key])
+    assert trusted.covered_crossings.tolist() == list(range(2, 101)) and not trusted.guarantee
+    assert trusted.why_not[0] == trusted.revoked
+    assert trusted.revoked.startswith(
+        "crossed at 99 of 100 T inside its conditions, first at T = 2: this theorem is false"
+    )
+    assert "smooth (checked)" in trusted.revoked
+    assert overlay(trusted).caption.startswith("Crossed at 99 of 100 T inside its conditions")
+    right = confront(run, divided(1), trust=[wrong.key])
+    assert right.guarantee and not right.revoked and right.evaluation.conditional_on == f"{wrong.key}[explicit]"
+    family = confront_family(
+        replace(COROLLARY_3_2, forms=(_divided(COROLLARY_3_2.form("explicit"), 1000),), default="explicit"),
+        four_clients(), LONG_HALVES, [400, 800], local_steps=2, interval=2, trust=[COROLLARY_3_2.key],
+    )  # fmt: skip
+    assert family.covered_crossings.tolist() == [400, 800] and not family.guarantee
+    assert family.why_not[0].startswith("crossed at 2 of 2 T")
+
+
+def _divided(form: Form, factor: int) -> Form:
+    return replace(form, terms=tuple(replace(term, expression=term.expression / factor) for term in form.terms))
+
+
+@pytest.mark.parametrize(
+    ("process", "covered"),
+    [(Full(10), True), (Recorded(np.full((30, 10), 0.1)), True), (WithoutReplacement(10, 2), False)],
+)
+def test_a_result_that_says_nothing_of_participation_covers_full_participation_only(
+    process: Process, covered: bool
+) -> None:
+    form = THEOREM.form("explicit")
+    silent = replace(form, assumptions=tuple(a for a in form.assumptions if not a.participation))
+    full = replace(THEOREM, forms=(silent,), default="explicit")
+    problem = Quadratic([1.0], np.linspace(-1, 1, 10)[:, None], 0.1, [2.0])
+    found = confront(moments(FedAvg(0.01, 2), problem, process, 30), full, trust=[full.key])
+    assert found.guarantee == covered, found.why_not
+    assert covered or found.why_not[0].startswith(
+        "not known to cover this run: the result says nothing of who takes part"
+    )
+    listed = replace(form, assumptions=(*silent.assumptions, FULL_PARTICIPATION))
+    said = confront(moments(FedAvg(0.01, 2), problem, process, 30), replace(full, forms=(listed,)), trust=[full.key])
+    assert said.guarantee == covered and said.evaluation.assumptions["full-participation"] == (
+        "checked" if covered else "violated"
+    )
+
+
+def test_a_result_whose_paper_names_nobody_is_not_known_to_cover_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    orphan = replace(divided(1), key="nobody/theorem-1")
+    found = confront(toy_run(), orphan, trust=[orphan.key])
+    assert (
+        not found.guarantee and "the paper of nobody/theorem-1 does not say which runs it is about" in found.why_not[0]
+    )
+    room = SimpleNamespace(RESULTS=(orphan,), RUNS="empirical.papers.arbitrary_participation:ArbitraryParticipation")
+    monkeypatch.setattr(papers, "paper_names", lambda: ["nobody"])
+    monkeypatch.setattr(papers, "room", lambda name: room)
+    assert confront(toy_run(), orphan, trust=[orphan.key]).guarantee
+    room.RUNS = "empirical.papers.arbitrary_participation:Nothing"
+    with pytest.raises(FedboundsError, match="which is no module:Class"):
+        confront(toy_run(), orphan)

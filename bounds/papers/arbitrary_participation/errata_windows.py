@@ -470,5 +470,4 @@ def ergodic_from_a_fixed_start(P: int = 10**4, windows: int = 10) -> Argument:
         checks=(Check("example", "blocks of 1, 2, 3, ... rounds: Var over ten windows of 10^4 <= 21^2 e^2", worst, "<=",
                       bound * widest),),
         axioms=("Minkowski's inequality", "the limit, in words"),
-        on_instances=True,
     )  # fmt: skip

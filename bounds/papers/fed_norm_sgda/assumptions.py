@@ -29,6 +29,7 @@ SAMPLING = Assumption(
     "uniform-sampling",
     "P clients are drawn uniformly without replacement in every round, independently of everything else",
     "Algorithm 1",
+    participation=True,
 )
 LOCAL_MAP = Assumption(
     "local-coefficients",

@@ -220,7 +220,6 @@ def work_lowers_the_participation_error() -> Argument:
                   least_squared(tau))
             for tau in (1, 2, 4, 8)
         ),
-        on_instances=True,
     )  # fmt: skip
 
 

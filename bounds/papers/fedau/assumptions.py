@@ -16,6 +16,7 @@ BERNOULLI = Assumption(
     "bernoulli-participation",
     "client n takes part in each round with probability p_n, independently over rounds and clients and of the noise",
     "Assumption 4",
+    participation=True,
 )
 PAST_WEIGHTS = Assumption(
     "past-weights", "omega_t^n depends only on who took part before round t", "Section 3, Algorithm 1"

@@ -31,7 +31,7 @@ def trial(monkeypatch, tmp_path):
             raise AssertionError(f"{name} was not asked for")
         claims = [Claim(f"{name}/claim/{letter}", "result", f"text {letter}", None, letter) for letter in OUTCOMES]
         claims.append(Claim(f"{name}/wording/w", "wording", "says; meant", None, "w"))
-        return Docket(name, {c.id: c for c in claims}, (Court("court", lambda _: True, tries),))
+        return Docket(name, {c.id: c for c in claims}, (Court("court", lambda *_: True, tries),))
 
     monkeypatch.setattr(Docket, "of", staticmethod(made))
     monkeypatch.setattr(ledger, "ledger_path", lambda name: tmp_path / f"{name}.json")
@@ -49,7 +49,7 @@ def test_without_a_ledger_the_audit_says_so_and_succeeds(trial, capsys):
     code, out, err = run(capsys, "audit", "--paper", PAPER)
     assert (code, err) == (0, "") and f"{PAPER}: no ledger yet" in out
     assert "refuted   arbitrary-participation/claim/b  court, method: evidence b  trusts axiom  [flag]" in out
-    assert f"{PAPER}: 1 proved, 1 survived, 1 refuted, 1 unknown" in out
+    assert f"{PAPER}: 1 proved, 1 survived, 0 argued, 1 refuted, 1 unknown" in out
 
 
 def test_a_ledger_is_written_and_agrees_with_the_next_audit(trial, capsys, tmp_path):
@@ -165,7 +165,7 @@ def test_courts_that_contradict_each_other_fail_the_audit(trial, capsys, monkeyp
     def both(name):
         claim = Claim(f"{name}/claim/a", "result", "text", None, "a")
         yes, no = (
-            Court(word, lambda _: True, lambda c, d, o=outcome: Verdict(o, "x", "", ""))
+            Court(word, lambda *_: True, lambda c, d, o=outcome: Verdict(o, "x", "", ""))
             for word, outcome in (("yes", "proved"), ("no", "refuted"))
         )
         return Docket(name, {claim.id: claim}, (yes, no))

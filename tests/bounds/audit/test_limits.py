@@ -26,7 +26,7 @@ BY_NAME = {limit.name: limit for limit in LIMITS}
 
 def verdict(limit):
     claim = limit.claim(PAPER)
-    assert COURT.hears(claim)
+    assert COURT.hears(claim, Docket(claim.paper, {}, ()))
     return tries(claim, Docket(PAPER, {claim.id: claim}, (COURT,)))
 
 
