@@ -16,8 +16,7 @@ from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import Value, evaluated
 from bounds.grammar import parse_assignments, split_list
 from bounds.optimise import Functions, Infeasible, Minimum, Ranges, optimise
-from bounds.partial import reachable
-from bounds.result import Form, Result
+from bounds.result import Form, Result, reachable
 
 MOST_SETTINGS = 100_000
 
@@ -228,15 +227,11 @@ def _is_free(result: Result, form: Form, name: str) -> bool:
 
 def _evaluated(result: Result, form: Form, label: str, known: Mapping[str, Value], count: int) -> Row:
     evaluation = evaluated(result, known, form=form.name)
-    terms = np.array([np.broadcast_to(v, count) for v in evaluation.terms.values()])
-    names = list(evaluation.terms)
-    with np.errstate(invalid="ignore"):
-        largest = np.where(np.isnan(terms), -np.inf, terms).argmax(axis=0)
     return Row(
         label,
         np.array(np.broadcast_to(evaluation.value, count), dtype=float),
         np.array(np.broadcast_to(evaluation.valid, count), dtype=bool),
-        tuple(names[i] for i in largest.tolist()),
+        tuple(np.broadcast_to(np.asarray(evaluation.dominant), count).tolist()),
     )
 
 
@@ -262,7 +257,7 @@ def _optimised(
         if isinstance(answer, Infeasible):
             continue
         if isinstance(answer, Minimum):
-            values[i], dominant[i] = answer.value, answer.evaluation.dominant
+            values[i], dominant[i] = answer.value, str(answer.evaluation.dominant)
             for letter in letters:
                 at[letter][i] = answer.at[letter]
         else:

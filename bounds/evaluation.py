@@ -13,7 +13,7 @@ import sympy as sp
 from bounds.audit.ledger import committed_verdict
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
-from bounds.result import Condition, Derived, Form, Result
+from bounds.result import Condition, Derived, Form, Result, unused
 from bounds.symbols import Constant, NoConstant, Quantity, Source
 
 AGREEMENT = 1e-9  # relative difference at which a given and a derived constant contradict each other
@@ -120,9 +120,30 @@ class Evaluation:
         return replace(self, guarantee=False, why_not=(*reasons, *self.why_not)) if reasons else self
 
     @property
-    def dominant(self) -> str:
-        """The name of the largest term (at the first setting where there are many)."""
-        return max(self.terms, key=lambda name: float(np.ravel(self.terms[name])[0]))
+    def dominant(self) -> str | np.ndarray:
+        """The name of the largest term, at every setting where there are many; "" where none is: where all are zero,
+        or where the form says nothing."""
+        table = np.stack(np.broadcast_arrays(self.value, *self.terms.values())[1:])
+        largest = np.where(np.isnan(table), -np.inf, table).argmax(axis=0)
+        clear = (np.isfinite(table).all(axis=0) | (np.isinf(table).sum(axis=0) == 1)) & (table != 0).any(axis=0)
+        names = np.where(clear, np.array([*self.terms], dtype=object)[largest], "")
+        return names if names.ndim else str(names)
+
+    @property
+    def shares(self) -> Mapping[str, np.ndarray]:
+        """Term to its share of the sum of all sizes (a negative term counts with its size); nan where there is none:
+        where that sum is zero, or where the form says nothing."""
+        sizes = np.abs(np.stack(np.broadcast_arrays(self.value, *self.terms.values())[1:]))
+        endless = np.isinf(sizes)
+        alone = endless.any(axis=0) & (endless.sum(axis=0) == 1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            parts = np.where(alone, endless * 1.0, sizes / sizes.sum(axis=0))
+        return dict(zip(self.terms, parts, strict=True))
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The given constants that nothing in the form depends on."""
+        return unused(self.result, self.form, self.constants)
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `fedbounds eval --json` prints (without schema and version)."""
@@ -131,6 +152,7 @@ class Evaluation:
             "form": self.form.name,
             "value": self.value,
             "terms": dict(self.terms),
+            "shares": dict(self.shares),
             "conditions": [
                 {
                     "text": c.text,
@@ -149,6 +171,7 @@ class Evaluation:
             "conditional_on": self.conditional_on,
             "assumptions": [{"name": n, "status": s} for n, s in self.assumptions.items()],
             "constants": {n: {"value": c.value, "source": c.source} for n, c in self.constants.items()},
+            "unused": list(self.unused),
             "prescribed": dict(self.prescribed),
             "dominant": self.dominant,
             "measure": str(self.form.measure or self.result.measure),
@@ -220,7 +243,9 @@ def evaluated(
     numbers = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
     parts = compiled.parts(numbers)
     terms, total = parts.terms, parts.total
-    if not (chosen.measure or result.measure).signed and np.any(vacuous := total < 0):
+    valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if parts.holds else np.asarray(True)
+    below = (total < 0) & (not (chosen.measure or result.measure).signed)
+    if np.any(vacuous := below & ~valid):
         # beyond its conditions a form divides by what is no longer positive: it then says nothing
         terms, total = [np.where(vacuous, np.inf, term) for term in terms], np.where(vacuous, np.inf, total)
     shown = cache(lambda: compiled.sides(numbers))
@@ -228,12 +253,13 @@ def evaluated(
         CheckedCondition(c, verdict, lambda i=i: shown()[i])
         for i, (c, verdict) in enumerate(zip(chosen.conditions, parts.holds, strict=True))
     )
-    valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if checks else np.asarray(True)
     statuses = _assumption_statuses(chosen, assume, checked or {})
     verdict = committed_verdict(result, chosen)
     trusted = _trusted(result, chosen, trust)
     unproved = "" if verdict == "proved" or (trusted and verdict != "refuted") else verdict
     why_not = _reasons(chosen, unproved, valid, checks, known, statuses)
+    if np.any(below & valid):
+        why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
     return Evaluation(
         result=result,
         form=chosen,

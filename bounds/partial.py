@@ -11,7 +11,7 @@ import sympy as sp
 from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import Value, resolve_constants
 from bounds.expressions import substituted, symbol_names
-from bounds.result import Condition, Form, Result
+from bounds.result import Condition, Form, Result, reachable
 from bounds.symbols import Constant, Quantity
 
 
@@ -57,16 +57,6 @@ def quantity_named(result: Result, form: Form, name: str) -> Quantity:
     if quantity.name not in reachable(form):
         raise FedboundsError(f"{quantity.name} ({quantity.meaning}) does not enter {where}")
     return quantity
-
-
-def reachable(form: Form) -> set[str]:
-    """Every constant that the bound or a condition depends on, directly or through a derivation."""
-    names = {s.name for s in form.symbols}
-    while True:
-        more = {i for rule in form.derived if rule.name in names for i in rule.inputs} - names
-        if not more:
-            return names
-        names |= more
 
 
 def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:

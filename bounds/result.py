@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -226,3 +226,33 @@ class Result:
             if form.kind == wanted:
                 return form
         raise unknown_name(f"form of {self.key}", wanted, [form.name for form in self.forms])
+
+
+def reachable(form: Form, *, prescribed: bool = False) -> set[str]:
+    """Every constant that the bound or a condition depends on, directly or through a derivation.
+
+    Args:
+        prescribed: whether what the prescribed step sizes depend on counts too.
+    """
+    names = {s.name for s in form.symbols}
+    if prescribed:
+        names |= {str(s) for step in form.prescribes.values() for s in step.free_symbols}
+    while True:
+        more = {i for rule in form.derived if rule.name in names for i in rule.inputs} - names
+        if not more:
+            return names
+        names |= more
+
+
+def unused(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
+    """Those of these constants, by letter, that nothing in a form depends on, in the order of the notation.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> unused(theorem, theorem.form("explicit"), ["L", "S", "oracle_calls", "gradient_divergence_sup"])
+        ('d', 'M')
+    """
+    used = reachable(form, prescribed=True)
+    given = {quantity.name for name in names if (quantity := result.notation.resolve(name)) is not None}
+    return tuple(name for name in result.notation if name in given - used)

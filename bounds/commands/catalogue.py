@@ -19,9 +19,8 @@ from bounds.commands.places import (
     statement_text,
 )
 from bounds.errors import FedboundsError
-from bounds.partial import reachable
 from bounds.registry import load, paper, papers, statements
-from bounds.result import Derived, Form, Result
+from bounds.result import Derived, Form, Result, reachable
 from bounds.statement import Statement
 
 

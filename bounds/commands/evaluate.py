@@ -71,9 +71,13 @@ def describe(evaluation: Evaluation) -> str:
     ]
     width = max(len(name) for name in evaluation.terms)
     for name, term in evaluation.terms.items():
-        share = float(term) / value if 0 < value < math.inf else float(value == math.inf == float(term))
-        bar = "#" * round(24 * share) if share == share else ""
-        lines.append(f"  {name:<{width}}  {number(float(term)):>12}  {share:>6.1%}  {bar}".rstrip())
+        share = float(evaluation.shares[name])
+        part = f"{share:>6.1%}  {'#' * round(24 * share)}" if share == share else f"{'-':>6}"
+        lines.append(f"  {name:<{width}}  {number(float(term)):>12}  {part}".rstrip())
+    if any(float(term) < 0 for term in evaluation.terms.values()):
+        lines.append("  (shares of the sum of their sizes, as a term is negative)")
+    elif math.isinf(value) and not evaluation.valid:
+        lines.append("  (beyond its conditions this form says nothing)")
     if evaluation.conditions:
         lines += ["", "conditions"]
         for c in evaluation.conditions:
@@ -84,7 +88,8 @@ def describe(evaluation: Evaluation) -> str:
             )
     lines += ["", "constants"]
     for name, constant in evaluation.constants.items():
-        lines.append(f"  {name} = {number(constant.value)}   {constant.source}" + note(constant.note))
+        idle = ", not used by this form" if name in evaluation.unused else ""
+        lines.append(f"  {name} = {number(constant.value)}   {constant.source}{note(constant.note)}{idle}")
     for name, step in evaluation.prescribed.items():
         lines.append(f"  {name} = {number(float(step))}   prescribed by the result")
     if evaluation.why_not:

@@ -57,7 +57,7 @@ def optimize(
     elif isinstance(answer, Minimum):
         chosen = result.form(form)
         norm = (chosen.measure or result.measure).in_the_norm(answer.value)
-        click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(result, chosen)]))
+        click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(result, chosen, constants)]))
         click.echo(f"  <= {number(answer.value)} at " + ", ".join(f"{n} = {number(v)}" for n, v in answer.at.items()))
         if norm:
             click.echo(f"  {norm}")

@@ -184,8 +184,12 @@ def number(value: Any) -> str:
     return f"{value:.6g}"
 
 
-def caveats(result: Result, form: Form) -> list[str]:
-    """Why no number of this form is a guarantee, whatever the constants; one line each."""
+def caveats(result: Result, form: Form, constants: Iterable[str]) -> list[str]:
+    """Why no number of this form is a guarantee, whatever the constants, and which constants it has no use for; one
+    line each."""
+    from bounds.result import unused  # sympy takes its time
+
     found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
     found += [said] if (said := shadow(result, form)) else []
-    return [f"  no guarantee: [{form.name}] {reason}" for reason in found]
+    idle = [f"  not used by this form: {', '.join(names)}"] if (names := unused(result, form, constants)) else []
+    return [f"  no guarantee: [{form.name}] {reason}" for reason in found] + idle

@@ -77,7 +77,7 @@ def rounds(
     chosen = result.form(form)
     norm = (chosen.measure or result.measure).in_the_norm(answer.epsilon)
     head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
-    click.echo("\n".join([head, *caveats(result, chosen)]))
+    click.echo("\n".join([head, *caveats(result, chosen, constants)]))
     if isinstance(answer, Never):
         click.echo(f"  never: {answer.why}")
     elif isinstance(answer, Largest):

@@ -232,6 +232,36 @@ def test_a_failed_condition_still_exits_with_zero_and_names_the_largest_step():
     assert (status, err) == (0, "") and "valid: no" in out and "FAILS  gamma <= 1/(12*I*L*P)" in out
 
 
+def test_a_form_that_says_nothing_shows_no_shares():
+    known = [
+        "L=1",
+        "F=1",
+        "I=1",
+        "N=4",
+        "T=100",
+        "sigma=1",
+        "delta=1",
+        "G=1",
+        "W=0.1",
+        "Q=2",
+        "Qmean=2",
+        "gamma=1",
+        "eta=1",
+    ]
+    status, out, _ = run("eval", "fedau/theorem-2", *known)
+    assert status == 0 and "%" not in out and "beyond its conditions this form says nothing" in out
+    found = document("eval", "fedau/theorem-2", *known)
+    assert found["value"] == "inf" and set(found["shares"].values()) == {"nan"} and found["dominant"] == ""
+
+
+def test_constants_without_use_are_said_wherever_constants_are_taken():
+    assert "d = 3   given, not used by this form" in run("eval", THEOREM, *GOOD.split(), "d=3", "M=7")[1]
+    assert document("eval", THEOREM, *GOOD.split(), "d=3", "M=7")["unused"] == ["d", "M"]
+    within = ["--over", "gamma,eta", "--within", "eta=1:100"]
+    assert "not used by this form: d, M" in run("optimize", THEOREM, *within, *FREE.split(), "T=800", "d=3", "M=7")[1]
+    assert "not used by this form: M" in run("rounds", STEPS, "--epsilon", "1", *FREE.split(), "M=7")[1]
+
+
 def test_a_kind_of_form_means_the_first_of_its_kind():
     words = ["N=20", "S=4", "P=5", "c=0.1", "d=1", "windowvar=0.01", "upsilonhat=0.1"]
     assert document("eval", "arbitrary-participation/proposition-4.6", "--form", "repaired", *words)["value"] == 4

@@ -56,6 +56,46 @@ def test_terms_add_up_to_the_value():
     assert evaluation.dominant == "initial gap"
 
 
+def test_a_window_that_raised_the_objective_leaves_a_finite_negative_bound_and_no_run():
+    window = load("arbitrary-participation/equation-c.16")
+    known = dict(L=1, I=1, P=1, gamma=1 / 12, eta=1, rho=1, sigma=0, nu=0, beta=0, delta=1)
+    fell, rose = (evaluate(window, known | {"decrease": d}, assume=["all"]) for d in (1, -1))
+    assert float(fell.value) == pytest.approx(48 + 6) and fell.guarantee
+    assert float(rose.value) == pytest.approx(-48 + 6) and rose.valid
+    assert float(rose.terms["decrease"]) == pytest.approx(-48) and float(rose.terms["window divergence"]) == 6
+    assert not rose.guarantee and "no run has these constants" in rose.why_not[0]
+    shares = {name: float(share) for name, share in rose.shares.items()}
+    assert shares["decrease"] == pytest.approx(48 / 54) and shares["window divergence"] == pytest.approx(6 / 54)
+
+
+def test_beyond_a_sharp_cap_no_term_has_a_share_and_none_dominates():
+    theorem = load("fedau/theorem-2")
+    known = dict(L=1, F=1, I=1, N=4, T=100, sigma=1, delta=1, G=1, W=0.1, Q=2, Qmean=2)
+    there, beyond = (evaluate(theorem, known | steps) for steps in ({"gamma": 0.01, "eta": 1}, {"gamma": 1, "eta": 1}))
+    assert sum(float(share) for share in there.shares.values()) == pytest.approx(1) and there.dominant in there.terms
+    assert float(beyond.value) == np.inf and not beyond.valid
+    assert all(np.isnan(share) for share in beyond.shares.values()) and beyond.dominant == ""
+
+
+def test_the_largest_term_and_its_share_are_told_at_every_setting():
+    T = np.array([4.0, 1e3, 1e9])
+    along = explicit(T=T)
+    one_by_one = [explicit(T=t) for t in T]
+    assert list(along.dominant) == [one.dominant for one in one_by_one] and len(set(along.dominant)) > 1
+    for name, shares in along.shares.items():
+        assert shares == pytest.approx([float(one.shares[name]) for one in one_by_one])
+
+
+def test_constants_that_the_form_has_no_use_for_are_named():
+    assert explicit().unused == ()
+    assert explicit(d=3, M=7).unused == ("d", "M")
+    assert explicit(oracle_calls=7).unused == ("M",)  # by its concept
+    assert explicit(rho=0.5, S=4).unused == ()  # rho and S are held against each other
+    steps = load("arbitrary-participation/corollary-3.2")
+    known = {k: v for k, v in GOOD.items() if k not in ("gamma", "eta")}
+    assert evaluate(steps, known | {"gamma": 0.1}).unused == ("gamma",)  # the corollary sets its own
+
+
 # --- conditions and guarantees -----------------------------------------------------------------------------------
 
 
@@ -71,6 +111,7 @@ def test_a_broken_condition_keeps_the_value_and_gives_both_sides_and_the_largest
     first = evaluation.conditions[0]
     assert (float(first.left), float(first.right)) == (0.03, pytest.approx(1 / 48))
     assert not first.holds and first.limits == "gamma"
+    assert first.admissible is not None
     assert float(first.admissible) == pytest.approx(1 / 48)
     second = evaluation.conditions[1]
     assert second.admissible == pytest.approx(1 / (2 * 1 * 2 * 2) / 6)
