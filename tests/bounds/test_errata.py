@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 from itertools import product
+from typing import cast
 
 import mpmath
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from bounds.audit.counterexample import exp_above, exp_below, root_above, root_below
 from bounds.audit.refutations import judged_replay
+from bounds.evaluation import evaluate
 from bounds.papers.arbitrary_participation.errata_noise import (
     earlier_rounds_in_lemma_c2,
     lemma_c2_has_slack,
@@ -39,6 +41,8 @@ from bounds.papers.arbitrary_participation.errata_windows import (
     unaligned_windows,
     vanishing_long_run_variance,
 )
+from bounds.registry import load
+from empirical.instances.arbitrary_participation.patterns import law_of_largest
 
 
 def value(replay, text):
@@ -211,7 +215,7 @@ def test_the_toy_cycle_rests_at_the_same_distance_for_every_amplification(eta):
 def test_choosing_the_noisier_client_keeps_the_gradient_above_one_over_pi():
     replay = participation_follows_the_noise()
     assert float(replay.claimed) == pytest.approx(0.2956, abs=1e-6)
-    larger = mpmath.quad(lambda v: 2 * v * mpmath.npdf(v) * mpmath.ncdf(v), [-mpmath.inf, mpmath.inf])
+    larger = cast(float, mpmath.quad(lambda v: 2 * v * mpmath.npdf(v) * mpmath.ncdf(v), [-mpmath.inf, mpmath.inf]))
     assert larger == pytest.approx(1 / math.sqrt(math.pi))
     # mean and second moment of x <- x - gamma (x + max of two normals), whose square has mean 1
     gamma, mean, square, lowest = 0.02, -1.0, 1.0, 1.0
@@ -248,3 +252,56 @@ def test_noise_with_memory_is_unbiased_at_the_current_point_when_replayed_with_s
     exact = [float(value(replay, f"E x^2 at the start of window {k}")) for k in (1, 2, 3)]
     assert seconds[:3] == pytest.approx(exact, rel=0.03)
     assert min(seconds) > 1.05 * float(replay.claimed)
+
+
+def tail_of_balanced_patterns(N, P, square):
+    """One of N clients a round, F_n = f + h_n with h_n' taking all balanced patterns of -1, 1 at some points: the exact
+    probability that the largest left-hand side of (7) over x is above the square.
+    """
+    return sum(chance for k, chance in enumerate(law_of_largest(N, P)) if k**2 > square * P**2)
+
+
+def test_balanced_patterns_are_counted_as_by_enumeration():
+    N, P, square = 4, 4, Fraction(1, 5)
+    patterns = [s for s in product((-1, 1), repeat=N) if sum(s) == 0]
+    worst = [max(Fraction(sum(s[n] for n in draw), P) ** 2 for s in patterns) for draw in product(range(N), repeat=P)]
+    assert tail_of_balanced_patterns(N, P, square) == Fraction(sum(w > square for w in worst), N**P)
+
+
+def test_no_bound_free_of_the_clients_holds_at_all_points_at_once():
+    # 2 d^2 ln(2/c)/P holds at any one point; over all points it fails with probability 0.94 where c = 0.1 was claimed
+    N, P, c = 20, 100, 0.1
+    of_one_point = Fraction(2 * math.log(2 / c) / P).limit_denominator(10**9)
+    assert float(tail_of_balanced_patterns(N, P, of_one_point)) == pytest.approx(0.94, abs=5e-3)
+    draws = np.random.default_rng(0).multinomial(P, [1 / N] * N, size=20_000)
+    counts = np.sort(draws, axis=1)
+    roots = (counts[:, N // 2 :].sum(axis=1) - counts[:, : N // 2].sum(axis=1)) / P
+    assert np.mean(roots**2 > 2 * math.log(2 / c) / P) == pytest.approx(0.94, abs=1e-2)
+
+
+@pytest.mark.parametrize(("N", "P"), [(4, 12), (6, 30), (20, 100)])
+def test_bounded_differences_hold_at_all_points_and_rescue_the_printed_constant(N, P):
+    result = load("arbitrary-participation/proposition-4.7")
+    for c in (0.01, 0.1, 0.5, 0.9):
+        constants = {"N": N, "P": P, "d": 1.0, "c": c, "upsilon": math.sqrt(N - 1) / N}
+        values = {
+            name: float(evaluate(result, {k: constants[k] for k in needs}, form=name).value)
+            for name, needs in (
+                ("repaired:one-window", "NPdc"),
+                ("sharp:one-window", ("N", "P", "d", "c", "upsilon")),
+                ("repaired:own-constant", "NPdc"),
+            )
+        }
+        assert values["repaired:one-window"] == pytest.approx(
+            (math.sqrt(N - 1) + math.sqrt(2 * math.log(1 / c))) ** 2 / P
+        )
+        assert values["sharp:one-window"] == pytest.approx(values["repaired:one-window"])  # one client a round
+        assert values["repaired:one-window"] <= values["repaired:own-constant"]
+        assert tail_of_balanced_patterns(N, P, Fraction(values["repaired:one-window"])) <= c
+
+
+def test_the_union_over_windows_takes_their_number_into_the_logarithm():
+    result = load("arbitrary-participation/proposition-4.7")
+    one = evaluate(result, {"N": 5, "P": 10, "d": 1, "c": 0.01}, form="repaired:one-window")
+    every = evaluate(result, {"N": 5, "P": 10, "T": 100, "d": 1, "c": 0.1}, form="repaired:all-windows")
+    assert float(every.value) == pytest.approx(float(one.value))

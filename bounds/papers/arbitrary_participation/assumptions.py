@@ -45,6 +45,12 @@ INDEPENDENT_ROUNDS = Assumption(
     "Proposition 4.7",
     participation=True,
 )
+JOINTLY_INDEPENDENT = Assumption(
+    "jointly-independent-rounds",
+    "the weights of different rounds are independent, those of all clients taken together",
+    "ours",
+    participation=True,
+)
 MIXING = Assumption(
     "strongly-mixing",
     "each client's weights are stationary and strongly mixing with alpha(P) = O(P^-5)",

@@ -198,23 +198,6 @@ def chebyshev_for_one_window(windows: int = 262, P: int = 20) -> Replay:
     )  # fmt: skip
 
 
-def joint_tail() -> Argument:
-    """The bound of Proposition 4.7 for one window, and a smaller one for all, if the rounds are independent."""
-    N = 2  # N^2/4 is increasing
-    return Argument(
-        text="u_t = sum_n q_t^n v_n has mean zero, because E q_t^n = 1/N and sum_n v_n = 0, and |u_t| <= d, because it "
-        "lies in the hull of the v_n. The u_t are independent, so P(|sum_t u_t| >= r) <= 2 exp(-r^2/(2 P d^2)), "
-        "that is, (7) exceeds 2 d^2 ln(2/c)/P with probability at most c, and one of K windows exceeds "
-        "2 d^2 ln(2K/c)/P with probability at most c. Proposition 4.7's N^2 d^2 ln(2/c)/(2P) is N^2/4 times the "
-        "former, hence not less for N >= 2; for N = 1 the left-hand side is zero.",
-        checks=(
-            Check("N >= 2", "N^2/2 >= 2, at the least N", Fraction(N**2, 2), ">=", 2),
-            Check("N = 1", "the offset of the only client", 0, "==", 0),
-        ),
-        axioms=("Pinelis 1994, Theorem 3.5 (Hoeffding's inequality in a Hilbert space)", "its application, in words"),
-    )
-
-
 def three_clients_each_independent(c: Fraction = Fraction(83, 100)) -> Argument:
     """Proposition 4.7's bound for one window of three clients, each independent over rounds, however dependent."""
     return Argument(

@@ -21,6 +21,7 @@ from bounds.papers.arbitrary_participation.assumptions import (
     UNIFORMLY_SAMPLED,
     WEIGHTS,
 )
+from bounds.papers.arbitrary_participation.likely import ALL_WINDOWS, LIKELY_EVENT, SQUARED_DIVERGENCE, likely_forms
 from bounds.papers.arbitrary_participation.notation import NOTATION
 from bounds.papers.arbitrary_participation.results import (
     COROLLARY_3_2,
@@ -55,14 +56,14 @@ SAMPLED = Derived(
     "S of N uniformly without replacement: upsilon^2 = (N - S)/(S N^2)",
 )
 WINDOW_DIVERGENCE = single(
-    "squared divergence of a window of P rounds from f, eq. (7)",
+    SQUARED_DIVERGENCE,
     r"\tilde\delta^2(P)",
 )
 EXPECTED_WINDOW = single(WINDOW_DIVERGENCE.of, r"\mathbb E[\tilde\delta^2(P)]", expectation="participation")
 AVERAGE_WINDOW = single(
     "average over the complete windows of the squared divergence (7)",
     r"\frac1{\lfloor T/P\rfloor}\sum_{t_0}\tilde\delta_{t_0}^2(P)",
-    given="an event of probability at least 1 - c",
+    given=LIKELY_EVENT,
 )
 OVER_PARTICIPATION = replace(
     LEAST_GRADIENT,
@@ -70,7 +71,6 @@ OVER_PARTICIPATION = replace(
     expectation="gradient noise and participation",
     given="",
 )
-ALL_WINDOWS = single(WINDOW_DIVERGENCE.of, r"\tilde\delta^2(P)", given="an event of probability at least 1 - c")
 
 PROPOSITION_4_1 = Result(
     key="arbitrary-participation/proposition-4.1",
@@ -323,8 +323,8 @@ PROPOSITION_4_7 = Result(
     measure=EXPECTED_WINDOW,
     notation=NOTATION,
     default="printed",
-    statement="In expectation as printed. With high probability the printed statement is about one window and one "
-    "client; what follows for the theorem is about the average over the windows.",
+    statement="In expectation as printed. With high probability (17) is about one window and one client; what follows "
+    "at all points x at once, as (7) asks, is stated for one window, for all windows and for their average.",
     forms=(
         Form(
             "printed",
@@ -368,6 +368,7 @@ PROPOSITION_4_7 = Result(
             measure=AVERAGE_WINDOW,
             note="Markov's inequality for the average over the windows",
         ),
+        *likely_forms(SAMPLED),
     ),
 )
 

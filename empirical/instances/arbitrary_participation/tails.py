@@ -50,7 +50,12 @@ class FairCoins(Population):
         """Those of the propositions' forms, with d = 1, (B, 1)."""
         h, one = self.swing, np.ones(len(self))
         found = {"N": 2 * one, "d": one, "P": self.interval * one, "c": self.failure, "S": one, "theta": 0.9 * one}
-        found |= {"upsilon": h, "upsilonhat": h, "windowvar": h**2 / self.interval}
+        found |= {
+            "T": self.interval * self.windows * one,
+            "upsilon": h,
+            "upsilonhat": h,
+            "windowvar": h**2 / self.interval,
+        }
         return {name: value[:, None] for name, value in found.items()}
 
 
@@ -94,11 +99,12 @@ def tail_sides(claim: Claim, z: FairCoins) -> Sides:
     assert isinstance(subject, ResultForm)
     names = {a.name for a in claim.assumptions}
     unknown = names - {"bounded-divergence", "unbiased-sampling", "independent-rounds", "strongly-mixing", "weights"}
-    unknown -= {"window-variance", "weights-at-most"}  # no weight is above 1 = 1/S
-    bound = np.broadcast_to(compile_form(subject.form).value(z.constants()), (len(z), 1))[:, 0]
+    unknown -= {"window-variance", "weights-at-most", "jointly-independent-rounds"}  # no weight is above 1 = 1/S
+    parts = compile_form(subject.form).parts(z.constants())
+    bound = np.broadcast_to(sum(parts.terms), (len(z), 1))[:, 0]
     average = (subject.form.measure or subject.result.measure).of.startswith("average")
     left = (failure_of_average if average else failure_of_all)(z, bound)
-    covered = np.full((len(z), 1), not unknown)
+    covered = np.logical_and.reduce([np.full((len(z), 1), not unknown), *parts.holds])
     unmet = f"not checkable here: {', '.join(sorted(unknown))}" if unknown else ""
     return Sides(left[:, None], {"probability": z.failure[:, None]}, covered, 1e-13, unmet, z.describe)
 

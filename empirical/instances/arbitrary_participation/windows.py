@@ -20,6 +20,8 @@ import numpy as np
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.compilation import compile_form
+from bounds.papers.arbitrary_participation.likely import ONE_WINDOW
+from empirical.instances.arbitrary_participation.patterns import PATTERNS
 from empirical.instances.arbitrary_participation.tails import TAILS
 from empirical.instances.population import Population, shaken, stirred
 from empirical.instances.sides import Sides, Trial
@@ -229,6 +231,8 @@ def trial_of(claim: Claim) -> Trial:
     assert isinstance(subject, ResultForm)
     if claim.id.endswith("proposition-4.4[printed]"):
         return Trial(draw_vanishing, vanishing)
+    if (subject.form.measure or subject.result.measure) == ONE_WINDOW:
+        return PATTERNS
     return TAILS if "probability" in (subject.form.measure or subject.result.measure).given else PROCESSES
 
 

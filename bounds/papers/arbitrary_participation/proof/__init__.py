@@ -15,6 +15,7 @@ from bounds.papers.arbitrary_participation.proof.corollaries import (
     TABLE_1_PROOF,
 )
 from bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
+from bounds.papers.arbitrary_participation.proof.likely import LIKELY_PROOF
 from bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
 from bounds.papers.arbitrary_participation.proof.tuned import TUNED_LEMMAS, TUNED_PROOF
 from bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_PROOF
@@ -29,6 +30,7 @@ PROOFS = (
     COROLLARY_3_2_PROOF,
     COROLLARY_3_3_PROOF,
     *participation.PROOFS,
+    LIKELY_PROOF,
     COROLLARY_4_3_PROOF,
     COROLLARY_4_8_PROOF,
     TABLE_1_PROOF,

@@ -1,0 +1,87 @@
+"""Rules for statements with high probability: bounded differences, and all of several events at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import sympy as sp
+
+from bounds.audit.claim import Relation
+from bounds.audit.nonnegative import Finding, prove, same
+from bounds.audit.steps import Setting
+
+
+@dataclass(frozen=True)
+class McDiarmid:
+    r"""With probability 1 - c, $Z^2\le\big(\sqrt B+\sqrt{PA\ln(1/c)/2}\big)^2$ from $(\mathbb EZ)^2\le B$ and
+    $\Delta^2\le A$.
+
+    Z is a function of P independent draws that moves by at most $\Delta$ when one of them is replaced, so that Z
+    exceeds its mean by $\Delta\sqrt{P\ln(1/c)/2}$ with probability at most c.
+
+    Args:
+        moves, mean, likely: the symbols of $\Delta$, of the mean and of $Z^2$ on the event.
+        draws: P.
+        c: the probability of failure.
+        scale: k, taken out of both roots; the conclusion is $k(\sqrt{B/k}+\sqrt{PA\ln(1/c)/(2k)})^2$.
+    """
+
+    moves: sp.Symbol
+    mean: sp.Symbol
+    likely: sp.Symbol
+    draws: sp.Expr
+    c: sp.Symbol
+    scale: sp.Expr
+    axiom: str = (
+        "McDiarmid 1989: a function of P independent draws that moves by at most D when one is replaced exceeds its "
+        "mean by D sqrt(P ln(1/c)/2) with probability at most c"
+    )
+    needs: tuple[str, ...] = ("jointly-independent-rounds",)
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The premises bound the squared move and the squared mean; the scale is nonnegative."""
+        if [p.left for p in premises] != [self.moves**2, self.mean**2] or any(p.op != "<=" for p in premises):
+            return Finding(False, "McDiarmid", f"two premises, bounds of {self.moves}^2 and of {self.mean}^2")
+        moves, mean = (p.right for p in premises)
+        within = sp.cancel(mean / self.scale), sp.cancel(self.draws * moves / (2 * self.scale))
+        for value in (self.scale, *within):
+            if not (found := prove(value, facts)).holds:
+                return Finding(False, "McDiarmid", f"{value} may be negative: {found.evidence}")
+        roots = sp.sqrt(within[0]), sp.sqrt(within[1] * sp.log(1 / self.c))
+        expected = self.scale * (roots[0] + roots[1]) ** 2
+        equal = conclusion.left == self.likely and same(conclusion.right, expected)
+        return Finding(equal, "McDiarmid", "an instance of it" if equal else f"the bound is {expected}")
+
+
+@dataclass(frozen=True)
+class AllAtOnce:
+    """The union bound: what holds for each of at most K with probability 1 - c/K holds for all with 1 - c.
+
+    Args:
+        c: the probability of failure.
+        one, every: the symbols of the quantity for one, and of the largest.
+        count: K, at least the number there is.
+    """
+
+    c: sp.Symbol
+    one: sp.Symbol
+    every: sp.Symbol
+    count: sp.Expr
+    axiom: str = "the union bound"
+    needs: tuple[str, ...] = ()
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The premise at c/K; K is at least 1, so that c/K is a probability."""
+        if len(premises) != 1 or premises[0].left != self.one or premises[0].op != "<=":
+            return Finding(False, "union bound", f"one premise, a bound of {self.one}")
+        if not (found := prove(self.count - 1, facts)).holds:
+            return Finding(False, "union bound", f"{self.count} may be below 1: {found.evidence}")
+        expected = cast(sp.Expr, premises[0].right.xreplace({self.c: self.c / self.count}))
+        equal = conclusion.left == self.every and same(conclusion.right, expected)
+        return Finding(equal, "union bound", "an instance of it" if equal else f"the bound is {expected}")
