@@ -31,7 +31,7 @@ class Row:
         valid: whether all conditions hold there.
         dominant: the largest term there ("" where it is not known).
         at: the optimised constants, name to (settings,); nan where the infimum is not attained.
-        sure: whether nothing is hidden in an O(.) and no erratum is against it.
+        sure: whether nothing is hidden in an O(.), its claim is proved and no erratum is against it.
     """
 
     label: str
@@ -181,7 +181,8 @@ def compare(
         notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
         notes += [f"{label} {said}"] if (said := shadow(result, form)) else []
     rows = [
-        replace(row, sure=not (form.order_only or form.refuted_by)) for row, (_, form) in zip(rows, pairs, strict=True)
+        replace(row, sure=not (form.order_only or shadow(result, form)))
+        for row, (result, form) in zip(rows, pairs, strict=True)
     ]
     measures = [form.measure or result.measure for result, form in pairs]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))

@@ -91,18 +91,21 @@ def _hash(result: Result, form: Form) -> str:
 
 
 def shadow(result: Result, form: Form) -> str:
-    """What an erratum says against a form: it refutes it, or something that it rests on; "" if none does.
+    """What keeps a form from being relied on: an erratum against it or what it rests on, or no proof; "" if nothing.
 
     Example:
         >>> from bounds.registry import load
         >>> lemma = load("fed-norm-sgda/lemma-b.4")
         >>> shadow(lemma, lemma.form("printed")), shadow(lemma, lemma.form("repaired"))
         ('rests on what is refuted by erratum cross-term-of-local-noise', '')
+        >>> unproved = load("fedmrn/theorem-1")
+        >>> shadow(unproved, unproved.form())
+        'is not proved: its verdict is unknown'
     """
-    if not form.refuted_by:
-        return ""
-    itself = committed_verdict(result, form) == "refuted"
-    return f"{'' if itself else 'rests on what '}is refuted by erratum {form.refuted_by}"
+    verdict = committed_verdict(result, form)
+    if form.refuted_by:
+        return f"{'' if verdict == 'refuted' else 'rests on what '}is refuted by erratum {form.refuted_by}"
+    return "" if verdict == "proved" else f"is not proved: its verdict is {verdict}"
 
 
 def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from bounds.errors import FedboundsError
 
 Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 STRENGTH: dict[Outcome, int] = {"unknown": 0, "argued": 1, "survived": 2, "proved": 3, "refuted": 4}
 
 

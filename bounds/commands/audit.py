@@ -13,12 +13,11 @@ from bounds.audit.counterexample import Erratum, Replay, shown
 from bounds.audit.ledger import differences, read_ledger, write_ledger
 from bounds.audit.refutations import judged_replay, refuted_claims, room_errata
 from bounds.audit.rows import Progress, Row, audit_rows, counts, ledger_entries
-from bounds.audit.verdict import Contradiction, Verdict
+from bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
 from bounds.commands.options import emit, json_option
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import paper, papers
 
-OUTCOMES = ("proved", "survived", "argued", "refuted", "unknown")
 COLOURS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import sympy as sp
 
-from bounds.audit.ledger import shadow
+from bounds.audit.ledger import committed_verdict, shadow
 from bounds.commands.options import emit, form_option, json_option, key_argument
 from bounds.commands.places import (
     equation_number,
@@ -150,6 +150,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "prescribes": {name: str(e) for name, e in f.prescribes.items()},
                 "order_only": f.order_only,
                 "refuted_by": f.refuted_by,
+                "verdict": committed_verdict(result, f),
                 "note": f.note,
                 "latex": latex(result, f),
             }

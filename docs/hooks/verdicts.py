@@ -2,12 +2,14 @@
 
 Each result of a paper that has been on trial gets a page with its claims, their verdicts from the committed ledger and,
 where one is false, the counterexample and what holds instead. `::: errata arbitrary-participation` becomes a note to
-the authors, written from the errata themselves.
+the authors, written from the errata themselves, and `::: verdicts arbitrary-participation` how many claims of each kind
+have which verdict in the ledger.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +19,7 @@ from modules import displayed  # beside this file: mkdocs puts the folder of its
 from bounds.audit.counterexample import Erratum, Replay, Wording, shown
 from bounds.audit.ledger import read_ledger
 from bounds.audit.refutations import refuted_claims, room_errata, room_supplements, room_wording
+from bounds.audit.verdict import OUTCOMES
 from bounds.registry import PAPERS, paper
 from bounds.result import Form, Result
 
@@ -26,6 +29,16 @@ COURTS = {
     "limits": "special cases",
     "refutations": "an exact recomputation",
     "instances": "random and adversarial instances",
+}
+
+KINDS = {  # what a claim's id says of its kind; the first that fits
+    "units of forms": r"\]/units$",
+    "forms of results": r"\]$",
+    "limits": r"^[^/]+/limit/",
+    "unstated assumptions": r"^[^/]+/unstated/",
+    "false statements": r"^[^/]+/erratum/",
+    "what holds instead": r"^[^/]+/repair/",
+    "steps of proofs": "",
 }
 
 
@@ -41,7 +54,20 @@ def on_files(files: Files, config: Any, **_: Any) -> Files:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by mkdocs with each page's source; returns the source it renders."""
-    return re.sub(r"^::: errata ([\w-]+)$", lambda m: "\n\n".join(note(m[1])), markdown, flags=re.MULTILINE)
+    markdown = re.sub(r"^::: errata ([\w-]+)$", lambda m: "\n\n".join(note(m[1])), markdown, flags=re.MULTILINE)
+    return re.sub(r"^::: verdicts ([\w-]+)$", lambda m: "\n".join(counted(m[1])), markdown, flags=re.MULTILINE)
+
+
+def counted(name: str) -> Iterator[str]:
+    """How many claims of each kind have which verdict, as a table."""
+    found = {kind: Counter[str]() for kind in KINDS}
+    for claim, entry in read_ledger(name).items():
+        found[next(kind for kind, ids in KINDS.items() if re.search(ids, claim))][str(entry["verdict"])] += 1
+    yield "| | " + " | ".join(OUTCOMES) + " |"
+    yield "|---" * (len(OUTCOMES) + 1) + "|"
+    for kind, verdicts in found.items():
+        if verdicts:
+            yield f"| {kind} | " + " | ".join(str(verdicts[outcome] or "") for outcome in OUTCOMES) + " |"
 
 
 def plain(text: str) -> str:

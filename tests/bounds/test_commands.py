@@ -418,6 +418,10 @@ def test_forms_that_are_no_guarantee_say_so_everywhere():
     assert "[explicit] rests on what is refuted" in run("optimize", SHARMA, *words, "explicit")[1]
     words = [*(w for w in words if w != "T=100000"), "printed", "--epsilon", "1"]
     assert "every hidden constant is taken as 1" in run("rounds", SHARMA, *words)[1]
+    words = ["Delta1=1", "G=1", "Gamma=.1", "K=5", "L=4", "N=10", "S=5", "mu=1", "q=.5", "sigma=1", "--epsilon", ".1"]
+    assert "no guarantee: [sharp] is not proved: its verdict is unknown" in run("rounds", "fedmrn/theorem-1", *words)[1]
+    verdicts = {form["name"]: form["verdict"] for form in document("show", "fedmrn/theorem-1")["forms"]}
+    assert (verdicts["sharp"], verdicts["printed"]) == ("unknown", "refuted")
 
 
 def test_the_least_bound_of_a_comparison_is_one_that_can_be_relied_on():

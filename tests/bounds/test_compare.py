@@ -218,3 +218,13 @@ def test_the_matrix_says_for_each_pair_what_differs():
 def test_a_label_of_a_paper_does_not_make_an_assumption_another_one():
     assert not SMOOTH.participation and not DIVERGENCE.labelled("Assumption 3").participation
     assert EXOGENOUS.labelled("U3").participation
+
+
+def test_a_bound_that_nobody_proved_is_marked_and_never_the_best():
+    form = THEOREM.form("sharp")
+    hundredth = replace(form, terms=tuple(replace(term, expression=term.expression / 100) for term in form.terms))
+    planted = replace(THEOREM, key="made/hundredth", forms=(hundredth,))
+    table = compare([THEOREM, planted], ("T", ROUNDS), KNOWN | STEPS)
+    assert (table.rows[1].values < table.rows[0].values).all()
+    assert any("made/hundredth [sharp] is not proved: its verdict is unknown" in note for note in table.notes)
+    assert set(table.best) == {table.rows[0].label}
