@@ -19,7 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
+from bounds.checks import is_number, quote
 from bounds.errors import FedboundsError, unknown_name
+from bounds.reading import read_text
 
 LONGEST = 500  # characters in one value
 DEEPEST = 40  # nested parentheses, signs or powers
@@ -187,21 +189,20 @@ def read_numbers(path: str | Path, where: str) -> np.ndarray:
     """
     file = Path(path)
     try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise FedboundsError(f"{where}: {file} is larger than {LARGEST_FILE // 2**20} MiB")
-        text = file.read_text(encoding="utf-8")
-    except FedboundsError:
-        raise
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a text file"
-        raise FedboundsError(f"{where}: cannot read {file}: {reason}") from None
+        text = read_text(file, str(file), LARGEST_FILE)
+    except FedboundsError as error:
+        raise FedboundsError(f"{where}: {error}") from None
     numbers: list[float] = []
-    for line, row in enumerate(csv.reader(text.splitlines()), start=1):
+    try:
+        rows = list(csv.reader(text.splitlines()))
+    except csv.Error as error:
+        raise FedboundsError(f"{where}: {file} is not a CSV file: {error}") from None
+    for line, row in enumerate(rows, start=1):
         for cell in row:
             try:
                 numbers += [float(cell)] if cell.strip() else []
             except ValueError:
-                raise FedboundsError(f"{where}: {file}, line {line}: {cell.strip()!r} is not a number") from None
+                raise FedboundsError(f"{where}: {file}, line {line}: {quote(cell.strip())} is not a number") from None
     if not numbers:
         raise FedboundsError(f"{where}: {file} holds no numbers")
     return np.array(numbers)
@@ -226,10 +227,13 @@ def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np
     pending: list[str] = []
 
     def number(text: object, where: str) -> float:
-        if isinstance(text, bool) or not isinstance(text, str | int | float):
-            raise FedboundsError(f"{where} = {text!r} is not a number")
+        if not isinstance(text, str) and not is_number(text):
+            raise FedboundsError(f"{where} = {quote(text)} is not a number")
         if not isinstance(text, str):
-            return float(text)
+            try:
+                return float(text)
+            except OverflowError:
+                raise FedboundsError(f"{where} = {quote(text)} is too large a number") from None
         return _Parser(text, where, lambda name: reference(name, where)).value()
 
     def reference(name: str, where: str) -> float:

@@ -18,6 +18,7 @@ from PIL import Image
 from scipy.io import loadmat, whosmat
 
 from bounds.errors import FedboundsError
+from bounds.reading import open_regular
 
 _LARGEST = 256 * 2**20  # bytes of one file once unpacked; the largest official one, SVHN's training images, has 225 MB
 _LARGEST_PNG = 2**20  # bytes of one picture
@@ -176,12 +177,13 @@ def check_labels(path: Path, labels: np.ndarray, classes: int) -> None:
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """The file, unpacked if need be; everything that goes wrong while reading it becomes one line."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield cast(BinaryIO, file)
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise FedboundsError(f"{path}: cannot be read, damaged or cut short ({reason})") from None
+    with open_regular(path, str(path), _LARGEST) as packed:
+        try:
+            with gzip.open(packed) if path.suffix == ".gz" else packed as file:
+                yield cast(BinaryIO, file)
+        except (OSError, EOFError, zlib.error) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise FedboundsError(f"{path}: cannot be read, damaged or cut short ({reason})") from None
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import numpy as np
 
 from bounds.atomic import write_atomically
 from bounds.errors import FedboundsError, MissingExtra
+from bounds.reading import open_regular
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,21 +125,23 @@ class Trace:
             FedboundsError: no such file, not a trace, damaged, or too large.
         """
         try:
-            with zipfile.ZipFile(path) as archive:
-                unpacked = sum(member.file_size for member in archive.infolist())
-            if unpacked > LARGEST:
-                raise FedboundsError(f"the trace {path} unpacks to {unpacked} bytes, more than {LARGEST}")
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            with open_regular(path, f"the trace {path}", LARGEST) as file:
+                with zipfile.ZipFile(file) as archive:
+                    unpacked = sum(member.file_size for member in archive.infolist())
+                if unpacked > LARGEST:
+                    raise FedboundsError(f"the trace {path} unpacks to {unpacked} bytes, more than {LARGEST}")
+                file.seek(0)
+                with np.load(file, allow_pickle=False) as members:
+                    arrays = {name: members[name] for name in members.files}
             about = json.loads(str(arrays.pop("about.json")))
             checksum = about.pop("checksum")
             if about["schema"] != SCHEMA:
                 raise FedboundsError(f"the trace {path} has schema {about['schema']!r}, this version reads {SCHEMA!r}")
             intact = checksum == _checksum(about, arrays)
-        except FedboundsError:
+        except FedboundsError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise FedboundsError(f"there is no trace {path}") from None
             raise
-        except FileNotFoundError:
-            raise FedboundsError(f"there is no trace {path}") from None
         except Exception as error:  # a damaged archive fails in many ways: zlib, zip, numpy, JSON, missing keys
             raise FedboundsError(f"the trace {path} is damaged or no trace: {error or type(error).__name__}") from None
         if not intact:

@@ -176,6 +176,46 @@ def test_an_evaluation_of_a_string_is_found(source: str) -> None:
     assert not string_evaluations(ast.parse("model.eval(); sp.S.Half; notation.S; sp.sympify(x, strict=True)"))
 
 
+def opened_files(module: ast.Module) -> list[tuple[ast.AST, str]]:
+    """Where a file is opened by its path, without a look at what it is."""
+    found: list[tuple[ast.AST, str]] = []
+    for node in ast.walk(module):
+        match node:
+            case ast.Call(func=ast.Name(id="open")):
+                found.append((node, "open"))
+            case ast.Call(func=ast.Attribute(attr="read_text" | "read_bytes" as name, value=value)):
+                if not (isinstance(value, ast.Name) and value.id == "reading"):
+                    found.append((node, name))
+            case ast.Call(func=ast.Attribute(attr="open"), args=[ast.Constant(value=str(mode)), *_]):
+                found.append((node, f"open({mode!r})"))
+    return found
+
+
+# What lies in the package or the cache is ours; what a user names is opened by `bounds.reading` alone.
+OPENERS = {
+    "bounds/reading.py",
+    "bounds/atomic.py",
+    "bounds/audit/ledger.py",
+    "bounds/audit/cache.py",
+    "empirical/sweep/keys.py",
+    "figures/fedau/claims.py",
+}
+
+
+def test_files_of_users_are_opened_in_one_place() -> None:
+    paths = [path for path in LIBRARY if path.relative_to(ROOT).as_posix() not in OPENERS]
+    store = ROOT / "empirical/sweep/store.py"  # reads back the file that it is writing
+    wrong = [f"{place(p, n)} {what}" for p in paths for n, what in opened_files(tree(p)) if p != store]
+    assert not wrong, "\n".join(wrong)
+    assert len(opened_files(tree(store))) == 1
+
+
+@pytest.mark.parametrize("source", ["open(path)", "path.open('rb')", "path.read_text()", "Path(p).read_bytes()"])
+def test_a_file_that_is_opened_unseen_is_found(source: str) -> None:
+    assert opened_files(ast.parse(source))
+    assert not opened_files(ast.parse("read_text(path, 'it', 10); open_regular(path, 'it', 10); Image.open(file)"))
+
+
 def test_libraries_do_not_print() -> None:
     wrong = [
         place(path, node)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bounds.audit.ledger import shadow
 from bounds.errors import FedboundsError
-from bounds.grammar import LARGEST_FILE, parse_assignments
+from bounds.grammar import parse_assignments
+from bounds.reading import read_toml
 
 if TYPE_CHECKING:
     from bounds.result import Form, Result
@@ -55,25 +54,6 @@ def constants_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--set, --from and bare NAME=VALUE arguments."""
     bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...")
     return set_option(from_option(bare(command)))
-
-
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """A TOML file as a dictionary.
-
-    Raises:
-        FedboundsError: it cannot be read, is too large, or is not TOML (with the line).
-    """
-    file = Path(path)
-    try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise FedboundsError(f"{file} is larger than {LARGEST_FILE // 2**20} MiB")
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FedboundsError(f"cannot read {file}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise FedboundsError(f"cannot read {file}: not a text file") from None
-    except tomllib.TOMLDecodeError as error:
-        raise FedboundsError(f"{file} is not TOML: {' '.join(str(error).split())}") from None
 
 
 def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[str] = ()) -> dict[str, Any]:

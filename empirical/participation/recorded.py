@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,10 @@ from numpy.typing import ArrayLike
 from bounds.checks import check_count, check_flag, quote
 from bounds.constants import SUM_TOLERANCE, check_weights
 from bounds.errors import FedboundsError
+from bounds.reading import read_text
 from empirical.participation.process import Process, Round
+
+LARGEST = 2**26  # bytes of a record
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,13 +163,12 @@ class Recorded(Process):
 def _read(path: str | Path) -> list[list[float]]:
     if not isinstance(path, str | Path):
         raise FedboundsError(f"file = {quote(path)} must be the path of a CSV file")
+    what = f"the record of participation {path}"
+    reader = csv.reader(io.StringIO(read_text(path, what, LARGEST), newline=""))
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            lines = [(reader.line_num, cells) for cells in reader if any(cells)]
-    except (OSError, ValueError, csv.Error) as error:
-        reason = getattr(error, "strerror", None) or "not a CSV file in UTF-8"
-        raise FedboundsError(f"cannot read the record of participation {path}: {reason}") from None
+        lines = [(reader.line_num, cells) for cells in reader if any(cells)]
+    except csv.Error as error:
+        raise FedboundsError(f"cannot read {what}: not a CSV file ({error})") from None
     width = len(lines[0][1]) if lines else 0
     if lines and not any(_is_number(cell) for cell in lines[0][1]):
         del lines[0]  # names

@@ -55,18 +55,17 @@ import copy
 import itertools
 import math
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bounds.errors import FedboundsError, unknown_name
+from bounds.reading import DEEPEST, TOO_DEEP, nests_deeper, read_toml
 
 Task = dict[str, Any]
 Assignment = tuple[tuple[str, Any], ...]
 
-MAX_BYTES = 1 << 20
 MAX_RUNS = 100_000
 COMPONENTS = {"problem": "problems", "participation": "participations", "algorithm": "algorithms"}
 DEFAULTS = {"record_every": 1, "engine": "auto", "record_models": False, "record_participation": False}
@@ -99,19 +98,7 @@ def read_sweep(path: str | Path) -> Sweep:
         FedboundsError: the file is absent, larger than a mebibyte, not TOML, or `resolve` refuses it.
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise FedboundsError(f"cannot read the sweep file {str(path)!r}: {error.strerror or error}") from error
-    if len(content) > MAX_BYTES:
-        raise FedboundsError(f"{path}: a sweep file has at most {MAX_BYTES} bytes")
-    try:
-        document = tomllib.loads(content.decode("utf-8"))
-    except (ValueError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise FedboundsError(f"{path}: not valid TOML: {reason}") from error
-    return resolve(document, source=str(path), default_name=path.stem)
+    return resolve(read_toml(path), source=str(path), default_name=path.stem)
 
 
 def resolve(document: Mapping[str, Any], source: str = "sweep", default_name: str = "sweep") -> Sweep:
@@ -136,6 +123,8 @@ def resolve(document: Mapping[str, Any], source: str = "sweep", default_name: st
             range.
     """
     try:
+        if nests_deeper(document, DEEPEST):
+            raise FedboundsError(TOO_DEEP)
         _known("key", document, KEYS, "at the top of the file")
         _json_like(document, "")
         name = document.get("name", default_name)

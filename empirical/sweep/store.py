@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from bounds.atomic import write_atomically
 from bounds.errors import FedboundsError
+from bounds.reading import open_regular, read_bytes
 from empirical.sweep.keys import canonical_json
 
 if TYPE_CHECKING:
     from empirical.trace import Trace
 
-MAX_RECORD_BYTES = 1 << 24
+MAX_RECORD_BYTES, MAX_TRACE_BYTES = 1 << 24, 1 << 32
 
 
 class CannotWrite(FedboundsError):
@@ -73,22 +74,20 @@ class Store:
     def standing(self, key: str) -> Standing:
         """Look a run up, reading its trace once to compare checksums; never raises."""
         try:
-            with self.record_path(key).open("rb") as file:
-                content = file.read(MAX_RECORD_BYTES + 1)
-        except FileNotFoundError:
-            return Standing("missing", {})
-        except OSError as error:
-            return Standing(f"damaged: its record cannot be read ({error.strerror})", {})
+            content = read_bytes(self.record_path(key), "its record", MAX_RECORD_BYTES)
+        except FedboundsError as error:
+            missing = isinstance(error.__cause__, FileNotFoundError)
+            return Standing("missing" if missing else f"damaged: {error}", {})
         record = _whole_record(content, key)
         if record is None:
             return Standing("damaged: its record is not whole", {})
         if record["status"] not in ("done", "diverged"):
             return Standing(record["status"], record)
         try:
-            with self.trace_path(key).open("rb") as file:
-                checksum = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            return Standing(f"damaged: its trace cannot be read ({error.strerror})", record)
+            with open_regular(self.trace_path(key), "its trace", MAX_TRACE_BYTES) as file:
+                checksum = hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
+        except (OSError, FedboundsError) as error:
+            return Standing(f"damaged: {error}", record)
         if checksum != record["checksum"]:
             return Standing("damaged: its trace does not have the checksum of its record", record)
         return Standing(record["status"], record)
@@ -155,8 +154,6 @@ class Store:
 
 
 def _whole_record(content: bytes, key: str) -> dict[str, Any] | None:
-    if len(content) > MAX_RECORD_BYTES:
-        return None
     try:
         record = json.loads(content)
         vouched = record.pop("record_checksum")

@@ -112,7 +112,7 @@ CONSTANTS = [
     ([*GOOD.split(), "--from"], "'--from' requires an argument"),
     (["--from", "missing.toml"], "cannot read missing.toml: No such file"),
     (["--from", "."], "cannot read .: Is a directory"),
-    (["--from", "half.toml"], "half.toml is not TOML"),
+    (["--from", "half.toml"], "half.toml: not TOML"),
     (["--from", "binary.toml"], "cannot read binary.toml: not a text file"),
     (["--from", "table.toml"], "[constants] is a table; constants stand at the top level"),
     (["--from", "date.toml"], "L = datetime.date(1979, 5, 27) is not a number"),

@@ -287,9 +287,9 @@ def test_an_unpacked_bomb_is_never_read_beyond_what_its_header_declares(tmp_path
 
 
 def test_a_folder_in_place_of_a_file_is_one_line(tmp_path):
-    with pytest.raises(FedboundsError, match="cannot be read"):
+    with pytest.raises(FedboundsError, match=r"cannot read .*: Is a directory"):
         read_idx(tmp_path, 3)
-    with pytest.raises(FedboundsError, match="cannot be read"):
+    with pytest.raises(FedboundsError, match=r"cannot read .*: Is a directory"):
         read_cifar(tmp_path, 10)
 
 
@@ -380,7 +380,7 @@ def test_a_matlab_file_never_unpacks_beyond_the_limit(tmp_path, monkeypatch):
     with pytest.raises(FedboundsError, match="unpacks to more than the 1048576 bytes"):
         read_svhn(path)
     scipy.io.savemat(path, {"junk": np.zeros(2**22, np.uint8)}, do_compression=False)
-    with pytest.raises(FedboundsError, match="unpacks to more"):
+    with pytest.raises(FedboundsError, match="at most 1048576 are read"):
         read_svhn(path)
 
 

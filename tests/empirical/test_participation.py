@@ -265,7 +265,7 @@ def test_records_are_read_from_csv_files(tmp_path, text):
         (b"0.5,\n", "line 1, column 2: '' is not a number"),
         (b"0.5,nan\n", r"weights\[0, 1\] = nan is not finite"),
         (b"1.5,-0.5\n", r"weights\[0, 1\] = -0.5 is negative"),
-        (b"\xff\xfe\x00", "not a CSV file in UTF-8"),
+        (b"\xff\xfe\x00", "not a text file in UTF-8"),
         (b"\x00\x01,\x02\n", "holds no rounds|not a CSV|not a number"),
     ],
 )

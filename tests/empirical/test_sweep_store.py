@@ -71,7 +71,9 @@ def test_a_file_cut_short_is_found_out(kept_bytes: int, suffix: str, tmp_path: P
     assert store.standing(RUN.key).status.startswith("damaged: ")
 
 
-@pytest.mark.parametrize(("suffix", "status"), [("npz", "damaged: its trace cannot be read"), ("json", "missing")])
+@pytest.mark.parametrize(
+    ("suffix", "status"), [("npz", "damaged: cannot read its trace: No such file"), ("json", "missing")]
+)
 def test_half_of_a_result_is_no_result(suffix: str, status: str, tmp_path: Path) -> None:
     store = kept(tmp_path)
     (tmp_path / f"{RUN.key}.{suffix}").unlink()

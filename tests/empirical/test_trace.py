@@ -118,7 +118,8 @@ class Intruder:
 
 def test_pickles_are_never_loaded(tmp_path):
     path, trodden = tmp_path / "run.npz", tmp_path / "trodden"
-    np.savez(path, **{"about.json": np.array([Intruder(trodden)], dtype=object)})
+    members = {"about.json": np.array([Intruder(trodden)], dtype=object)}
+    np.savez(path, allow_pickle=True, **members)
     with pytest.raises(FedboundsError, match="damaged or no trace"):
         Trace.load(path)
     assert not trodden.exists()
@@ -139,7 +140,7 @@ def test_a_half_written_file_a_missing_one_and_a_folder_are_refused(trace, tmp_p
         Trace.load(path)
     with pytest.raises(FedboundsError, match="there is no trace"):
         Trace.load(tmp_path / "other.npz")
-    with pytest.raises(FedboundsError, match="damaged or no trace"):
+    with pytest.raises(FedboundsError, match="Is a directory"):
         Trace.load(tmp_path)
 
 
