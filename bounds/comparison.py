@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,10 +15,13 @@ from bounds.audit.ledger import shadow
 from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import Value, evaluated
 from bounds.grammar import parse_assignments, split_list
+from bounds.measures import Measure
 from bounds.optimise import Functions, Infeasible, Minimum, Ranges, optimise
-from bounds.result import Form, Result, reachable
+from bounds.result import Form, Result, reachable, unused
+from bounds.symbols import Constant
 
 MOST_SETTINGS = 100_000
+Mark = Literal["", "refuted", "order only", "not proved"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,8 @@ class Row:
         valid: whether all conditions hold there.
         dominant: the largest term there ("" where it is not known).
         at: the optimised constants, name to (settings,); nan where the infimum is not attained.
-        sure: whether nothing is hidden in an O(.), its claim is proved and no erratum is against it.
+        mark: why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is
+            taken as 1), "not proved", or "".
     """
 
     label: str
@@ -39,7 +43,17 @@ class Row:
     valid: np.ndarray
     dominant: tuple[str, ...]
     at: Mapping[str, np.ndarray] = field(default_factory=dict)
-    sure: bool = True
+    mark: Mark = ""
+
+    @property
+    def sure(self) -> bool:
+        """Whether nothing is hidden in an O(.), its claim is proved and no erratum is against it."""
+        return not self.mark
+
+    @property
+    def name(self) -> str:
+        """The label with its mark."""
+        return f"{self.label} ({self.mark})" if self.mark else self.label
 
 
 @dataclass(frozen=True)
@@ -52,20 +66,26 @@ class Comparison:
         measure: the left-hand side (the smallest, where they differ).
         rows: one for each bound.
         notes: what to keep in mind.
+        constants: what was given, by letter, each with its source.
+        optimize: what is chosen anew at every setting, and `within`, from where.
     """
 
     name: str
     meaning: str
     settings: np.ndarray
-    measure: str
+    measure: Measure
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
+    constants: Mapping[str, Constant] = field(default_factory=dict)
+    optimize: tuple[str, ...] = ()
+    within: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def best(self) -> tuple[str, ...]:
-        """At every setting the label of the least valid bound ("" where none is valid), among those that are sure if
-        there are any."""
-        rows = [row for row in self.rows if row.sure] or self.rows
+        """At every setting the label of the least valid bound among those that are sure ("" where there is none)."""
+        rows = [row for row in self.rows if row.sure]
+        if not rows:
+            return ("",) * len(self.settings)
         table = np.array([np.where(row.valid, row.values, np.nan) for row in rows])
         table = np.where(np.isnan(table), np.inf, table)
         winners = table.argmin(axis=0)
@@ -93,7 +113,11 @@ class Comparison:
         return {
             "vary": self.name,
             "settings": self.settings,
-            "measure": self.measure,
+            "measure": str(self.measure),
+            "unit": str(self.measure.dimension),
+            "optimize": list(self.optimize),
+            "within": {name: list(ends) for name, ends in self.within.items()},
+            "constants": {name: {"value": c.value, "source": c.source} for name, c in self.constants.items()},
             "bounds": [
                 {
                     "label": row.label,
@@ -101,6 +125,7 @@ class Comparison:
                     "valid": row.valid,
                     "dominant": list(row.dominant),
                     "at": dict(row.at),
+                    "mark": row.mark,
                 }
                 for row in self.rows
             ],
@@ -180,13 +205,43 @@ def compare(
     for (result, form), label in zip(pairs, labels, strict=True):
         notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
         notes += [f"{label} {said}"] if (said := shadow(result, form)) else []
-    rows = [
-        replace(row, sure=not (form.order_only or shadow(result, form)))
-        for row, (result, form) in zip(rows, pairs, strict=True)
-    ]
+    rows = [replace(row, mark=_mark(result, form)) for row, (result, form) in zip(rows, pairs, strict=True)]
     measures = [form.measure or result.measure for result, form in pairs]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))
-    return Comparison(quantity.name, quantity.meaning, settings, str(least), tuple(rows), tuple(notes))
+    given = _given(pairs, constants)
+    idle = set(given).intersection(*(_without_use(result, form, given) for result, form in pairs))
+    notes += [f"not used by any of these forms: {', '.join(name for name in given if name in idle)}"] if idle else []
+    return Comparison(
+        quantity.name,
+        quantity.meaning,
+        settings,
+        least,
+        tuple(rows),
+        tuple(notes),
+        {name: constant for name, constant in given.items() if name not in idle},
+        tuple(optimize),
+        dict(within or {}),
+    )
+
+
+def _mark(result: Result, form: Form) -> Mark:
+    if form.refuted_by:
+        return "refuted"
+    return "order only" if form.order_only else "not proved" if shadow(result, form) else ""
+
+
+def _given(pairs: Sequence[tuple[Result, Form]], constants: Mapping[str, Value]) -> dict[str, Constant]:
+    """What was given, by letter, with its source."""
+    found = {}
+    for name, value in constants.items():
+        quantity = next(q for result, _ in pairs if (q := result.notation.resolve(name)) is not None)
+        found[quantity.name] = value if isinstance(value, Constant) else Constant(np.asarray(value), "given")
+    return found
+
+
+def _without_use(result: Result, form: Form, names: Iterable[str]) -> set[str]:
+    """Those of these letters that a form does not know or has no use for."""
+    return {*unused(result, form, names), *(name for name in names if result.notation.resolve(name) is None)}
 
 
 def _comparable(pairs: Sequence[tuple[Result, Form]]) -> Iterable[str]:

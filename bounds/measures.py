@@ -66,6 +66,16 @@ class Measure:
         """
         return f"{self.unsquared}: {value**0.5:.6g}" if self.unsquared and value >= 0 else ""
 
+    @property
+    def label(self) -> str:
+        """What stands on an axis: the left-hand side without its expectation, and its unit.
+
+        Example:
+            >>> LEAST_GRADIENT.label
+            'minimum over rounds of squared gradient norm of f (objective\u00b2/parameter\u00b2)'
+        """
+        return f"{replace(self, expectation='', given='')} ({self.dimension.words})"
+
     def averaged(self) -> Measure:
         """The same quantity averaged instead of minimised over the same index set."""
         return replace(self, aggregate="average", latex=self.latex.replace(r"\min_t", r"\operatorname{avg}_t"))

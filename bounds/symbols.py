@@ -6,6 +6,7 @@ clients in another), so every quantity names its *concept*, the cross-paper name
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -53,6 +54,10 @@ class NoConstant:
     why: str
 
 
+UNITS = {"f": "objective", "x": "parameter"}  # units that are one letter, by name
+_RAISED = str.maketrans("0123456789", "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+
+
 @dataclass(frozen=True)
 class Dimension:
     r"""A product of powers of the free units: of the objective (f), the parameters (x) and wall-clock time.
@@ -84,6 +89,20 @@ class Dimension:
 
     def __pow__(self, power: int | Fraction) -> Dimension:
         return Dimension.of(**{unit: p * Fraction(power) for unit, p in self.exponents})
+
+    @property
+    def words(self) -> str:
+        """The unit with its names, as on an axis.
+
+        Example:
+            >>> Dimension.of(f=2, x=-2).words, NONE.words
+            ('objective\u00b2/parameter\u00b2', 'no unit')
+        """
+        words = str(self)
+        for unit in dict(self.exponents):
+            words = re.sub(rf"\b{unit}\b", UNITS.get(unit, unit), words)
+        raised = re.sub(r"\^(\d+)\b", lambda found: found[1].translate(_RAISED), words)
+        return raised if self.exponents else "no unit"
 
     def __str__(self) -> str:
         def factor(unit: str, power: Fraction) -> str:

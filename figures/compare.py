@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
@@ -21,6 +23,9 @@ from bounds.comparison import Comparison, parse_vary, whole_settings
 from bounds.comparison import compare as compare_bounds
 from bounds.errors import FedboundsError
 from bounds.registry import load
+
+if TYPE_CHECKING:
+    from figures.picture import Picture
 
 
 @click.command("compare")
@@ -62,7 +67,7 @@ def compare(
         optimize=over_names(over) if over else (),
         within=ranges(within) or None,
     )
-    written = [] if out is None else write(table, Path(out), constants)
+    written = [] if out is None else write(table, Path(out))
     if as_json:
         emit("compare", {**table.to_dict(), "written": [str(path) for path in written]})
         return
@@ -81,30 +86,41 @@ def describe(table: Comparison, rows: int = 12) -> str:
     for i in picked.tolist():
         cells = []
         for row in table.rows:
-            mark = "*" if row.label == best[i] else " " if row.valid[i] else "!"
+            mark = "!" if not row.valid[i] else "~" if not row.sure else "*" if row.label == best[i] else " "
             cells.append(f"{number(float(row.values[i]))}{mark}".rjust(width))
         lines.append(f"{number(float(table.settings[i])):>12}  " + "  ".join(cells))
-    lines.append("(* the least valid bound, ! a condition fails)")
+    lines.append("(* the least valid bound, ! a condition fails, ~ order only, refuted or not proved)")
     return "\n".join([*lines, *table.notes])
 
 
-def write(table: Comparison, path: Path, constants: dict[str, object]) -> list[Path]:
+def write(table: Comparison, path: Path) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
         from bounds.atomic import write_file
 
         write_file(path, table.to_csv().encode())
         return [path]
+    return picture(table).save(path)
+
+
+def picture(table: Comparison) -> Picture:
+    """The bounds over what varies: dotted where a condition fails, marked where they are not to be relied on."""
     from figures.curves import compare_curves
     from figures.picture import Curve
 
-    drawn = [Curve(row.label, table.settings, row.values) for row in table.rows]
-    picture = compare_curves(
+    drawn = [Curve(row.name, table.settings, row.values, valid=row.valid) for row in table.rows]
+    constants = ", ".join(f"{name} = {number(c.value)} ({c.source})" for name, c in table.constants.items())
+    chosen = [f"{name} in [{number(low)}, {number(high)}]" for name, (low, high) in table.within.items()]
+    chosen += [name for name in table.optimize if name not in table.within]
+    said = [f"{table.measure}."]
+    said += [f"Constants: {constants}."] if constants else []
+    said += [f"Chosen anew at every {table.name}: {', '.join(chosen)}."] if chosen else []
+    said += [f"No value anywhere: {row.label}." for row in table.rows if not np.isfinite(row.values).any()]
+    return compare_curves(
         drawn,
         x_label=f"{table.name}: {table.meaning}",
-        y_label="bound",
+        y_label=fill(table.measure.label, 34),
         title="Bounds compared",
-        caption=f"{table.measure}. {' '.join(table.notes)}".strip(),
-        provenance={"constants": constants, "vary": table.name},
+        caption=" ".join([*said, *(f"{note}." for note in table.notes)]),
+        provenance={key: value for key, value in table.to_dict().items() if key not in ("settings", "bounds", "best")},
     )
-    return picture.save(path)

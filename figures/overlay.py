@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from figures.picture import BOUND, COLOURS, CROSSED, DASHES, Curve, Picture, styled
-from figures.theory import HATCHES, conditions_in_words
+from figures.picture import BOUND, COLOURS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
+from figures.terms import HATCHES, looks
+from figures.theory import axis_label, conditions_in_words
 
 if TYPE_CHECKING:
     from empirical.confront import Comparison
 
+VISIBLE = 0.004  # of the height: a band of about one pixel
 TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
 
 
@@ -51,24 +53,29 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
             axes.set_xscale("log")
         floor = max(min(float(c.measured[c.measured > 0].min(initial=np.inf)), float(c.bound.min())) / 3, 1e-300)
         below = np.full_like(T, floor)
+        look, thin = looks(c.terms), [name for name in c.terms if name not in order]
+        top = float(np.max(c.bound[np.isfinite(c.bound)], initial=floor))
         for i, name in enumerate(order):
             above = np.maximum(floor, np.sum([c.terms[other] for other in order[: i + 1]], axis=0))
-            axes.fill_between(T, below, above, color=COLOURS[i % len(COLOURS)], alpha=0.28, linewidth=0,
-                              hatch=HATCHES[i % len(HATCHES)], label=name)  # fmt: skip
+            seen = float(np.max(np.log(above / below), initial=0.0)) > VISIBLE * float(np.log(top / floor))
+            thin += [] if seen else [name]
+            axes.fill_between(T, below, above, color=COLOURS[look[name]], alpha=0.28, linewidth=0,
+                              hatch=HATCHES[look[name]], label=name if seen else "_")  # fmt: skip
             below = above
         _draw_bound(axes, c, "bound")
         _draw_measured(axes, c, floor)
         axes.set_ylim(bottom=floor)
         axes.set_xlabel("number of rounds $T$")
-        axes.set_ylabel(f"squared gradient norm ({c.measure.dimension})")
+        axes.set_ylabel(axis_label(c.measure))
         axes.set_title(title or f"{c.result.source} [{c.form.name}]")
         figure.legend(loc="outside lower center", ncols=3)
-    crossing = _crossing(c)
+    crossing, hidden = _crossing(c), f"Too small to see: {', '.join(thin)}. " if thin else ""
     constants = ", ".join(f"{name} = {_short(k.value)} ({k.source})" for name, k in c.constants.items())
     return Picture(
         figure,
         f"{_leads(c)}{c.measure} against {c.result.source} [{c.form.name}]. "
         f"{conditions_in_words(c.evaluation)} {crossing} "
+        f"{hidden}"
         f"Constants at the largest T: {constants}. {' '.join(c.notes)}".strip(),
         f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at T = {int(T[-1])}. {crossing}",
         [
@@ -120,7 +127,7 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Comparison]]], *, title: s
         for axes in grid[-1]:
             axes.set_xlabel("number of rounds $T$")
         for axes in grid[:, 0]:
-            axes.set_ylabel(f"squared gradient norm ({everything[0].measure.dimension})", fontsize=8)
+            axes.set_ylabel(axis_label(everything[0].measure), fontsize=8)
         handles: dict[str, Any] = {}
         for axes in grid.ravel():
             handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
@@ -181,9 +188,11 @@ def _draw_bound(axes: Any, c: Comparison, label: str, color: str = BOUND, dash: 
     """The bound, dotted where a condition fails."""
     T = c.rounds.astype(float)
     dot = "o" if len(T) == 1 else ""
-    axes.plot(T, np.where(c.valid, c.bound, np.nan), color=color, label=label, marker=dot, linestyle=DASHES[dash])
+    if c.valid.any():
+        axes.plot(T, np.where(c.valid, c.bound, np.nan), color=color, label=label, marker=dot, linestyle=DASHES[dash])
     if not c.valid.all():
-        axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=":", label="a condition fails")
+        words = "a condition fails" if c.valid.any() else f"{label}, a condition fails"
+        axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=DOTTED, label=words, marker=dot)
 
 
 def _leads(c: Comparison) -> str:

@@ -26,7 +26,8 @@ ROWS = 300  # of data kept per curve
 FORMATS = (".png", ".pdf", ".svg")
 # Okabe and Ito's colours, told apart by colour-blind readers; in greyscale the line styles tell them apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8c8c00")
-DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)), (0, (3, 1)))
+DASHES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)), (0, (8, 2, 3, 2)), (0, (12, 2, 1, 2)))
+DOTTED = ":"  # where a condition fails, and nothing else
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 BOUND = "#000000"
 CROSSED = "#d00000"
@@ -63,13 +64,15 @@ def styled() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a figure: label, x and y, and a band where there is one; shapes all (points,)."""
+    """One line of a figure: label, x and y, a band where there is one, and, of a bound, whether its conditions hold
+    there; shapes all (points,)."""
 
     label: str
     x: np.ndarray
     y: np.ndarray
     low: np.ndarray | None = None
     high: np.ndarray | None = None
+    valid: np.ndarray | None = None
 
     def thinned(self) -> Curve:
         """At most 300 points, first and last included, evenly spaced in the index (logarithmically in a long curve
@@ -79,7 +82,8 @@ class Curve:
             return self
         keep = np.unique(np.round(np.linspace(0, count - 1, ROWS)).astype(int))
         pick = lambda a: None if a is None else np.asarray(a)[keep]  # noqa: E731
-        return Curve(self.label, np.asarray(self.x)[keep], np.asarray(self.y)[keep], pick(self.low), pick(self.high))
+        x, y = np.asarray(self.x)[keep], np.asarray(self.y)[keep]
+        return Curve(self.label, x, y, pick(self.low), pick(self.high), pick(self.valid))
 
 
 @dataclass(frozen=True)
@@ -138,11 +142,14 @@ class Picture:
     def _data(self) -> bytes:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["curve", "x", "y", "low", "high"])
+        checked = any(curve.valid is not None for curve in self.curves)
+        writer.writerow(["curve", "x", "y", "low", "high", *(["valid"] if checked else [])])
         for curve in (c.thinned() for c in self.curves):
             columns = [curve.x, curve.y, curve.low, curve.high]
             for i in range(len(curve.x)):
-                writer.writerow([curve.label, *("" if c is None else f"{float(c[i]):.6g}" for c in columns)])
+                row = [curve.label, *("" if c is None else f"{float(c[i]):.6g}" for c in columns)]
+                holds = "" if curve.valid is None else "yes" if curve.valid[i] else "no"
+                writer.writerow([*row, holds] if checked else row)
         return text.getvalue().encode()
 
 

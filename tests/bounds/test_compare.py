@@ -16,7 +16,7 @@ from bounds.measures import LEAST_GRADIENT
 from bounds.optimise import Infeasible, Minimum, NotAttained, optimise
 from bounds.registry import load
 from bounds.result import Form, Result, Source, Term
-from bounds.symbols import COUNT, POSITIVE, Notation, Quantity
+from bounds.symbols import COUNT, POSITIVE, Constant, Notation, Quantity
 
 KNOWN = dict(L=1, F=5, I=2, P=2, rho=0.7, sigma=1, nu=2, beta=0.5, delta=0)
 STEPS = {"gamma": 1e-3, "eta": 20}
@@ -91,7 +91,7 @@ def test_different_left_hand_sides_are_refused_with_the_reason():
 def test_an_average_may_stand_beside_a_minimum_with_a_note():
     average = replace(THEOREM, key="made/average", measure=THEOREM.measure.averaged())
     table = compare([(average, "sharp"), (THEOREM, "explicit")], ("T", ROUNDS), KNOWN | STEPS)
-    assert table.measure == str(THEOREM.measure)
+    assert table.measure == THEOREM.measure
     assert any("made/average [sharp] bounds more" in note for note in table.notes)
     over_windows = replace(average, measure=replace(average.measure, over="window starts"))
     with pytest.raises(FedboundsError, match="over window starts against over rounds"):
@@ -133,6 +133,24 @@ def test_the_csv_has_one_row_for_each_setting():
     assert [row[f"{label} valid"] for row in rows] == ["yes"] * 3
     assert [float(row[f"{label} eta"]) for row in rows] == pytest.approx(table.rows[0].at["eta"], rel=1e-11)
     assert set(table.to_dict()) >= {"vary", "settings", "measure", "bounds", "best", "notes"}
+
+
+def test_the_answer_keeps_what_it_was_asked():
+    within = {"eta": (1.0, 100.0)}
+    constants = KNOWN | {"sigma": Constant(1.0, "estimated"), "M": 7}
+    table = compare([(THEOREM, "explicit")], ("T", [800]), constants, optimize=("gamma", "eta"), within=within)
+    told = table.to_dict()
+    assert told["optimize"] == ["gamma", "eta"] and told["within"] == {"eta": [1.0, 100.0]}
+    assert told["constants"]["sigma"]["source"] == "estimated" and told["unit"] == "f^2/x^2"
+    assert "M" not in told["constants"] and "not used by any of these forms: M" in table.notes
+
+
+def test_what_hides_constants_or_is_refuted_is_never_the_best():
+    table = compare([(THEOREM, "printed"), (THEOREM, "explicit")], ("T", ROUNDS), KNOWN | STEPS)
+    hiding, explicit = table.rows
+    assert (hiding.values < explicit.values).all() and table.best == (explicit.label,) * 3
+    assert (hiding.mark, hiding.name) == ("order only", f"{hiding.label} (order only)")
+    assert compare([(THEOREM, "printed")], ("T", ROUNDS), KNOWN | STEPS).best == ("",) * 3
 
 
 @pytest.mark.parametrize(

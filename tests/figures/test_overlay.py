@@ -51,6 +51,20 @@ def test_where_a_condition_fails_the_bound_is_dotted(exact):
     assert np.isfinite(drawn).sum() == int((exact.rounds < 6).sum()) > 0
 
 
+def test_terms_that_cannot_be_seen_are_not_in_the_legend_but_in_the_caption(exact):
+    picture = overlay(exact)
+    (legend,) = picture.figure.legends
+    shown = {text.get_text() for text in legend.get_texts()}
+    hidden = set(exact.terms) - shown
+    assert {name for name, term in exact.terms.items() if not term.any()} <= hidden and "initial gap" in shown
+    assert all(name in picture.caption.partition("Too small to see: ")[2].partition(".")[0] for name in hidden)
+
+
+def test_the_axis_names_what_is_measured_and_its_unit(exact):
+    (axes,) = overlay(exact).figure.axes
+    assert axes.get_ylabel() == "squared gradient norm of f\n(objective\u00b2/parameter\u00b2)"
+
+
 def test_a_corollary_is_one_point_per_number_of_rounds():
     corollary = load("arbitrary-participation/corollary-3.2")
     cycles = np.tile(np.eye(3), (100, 1))

@@ -9,10 +9,11 @@ import pytest
 
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
-from bounds.registry import load
+from bounds.registry import load, papers
 from figures.curves import moving_average, panels, seed_curve
 from figures.participation import participation_timeline
 from figures.picture import Curve
+from figures.terms import looks
 from figures.theory import breakdown, regime_map
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
@@ -82,6 +83,53 @@ def test_the_breakdown_shows_every_term_largest_first():
     assert sum(float(c.y[0]) for c in bars.curves) == pytest.approx(float(evaluation.value))
     assert "All conditions hold." in bars.caption
     assert "Fails: gamma" in breakdown(evaluate(THEOREM, GOOD | {"gamma": 1}, form="explicit")).caption
+
+
+def test_the_breakdown_of_many_settings_is_over_the_constant_that_varies():
+    T = np.array([4.0, 100.0, 1e7])
+    shares = breakdown(evaluate(THEOREM, GOOD | {"T": T}, form="explicit"))
+    bound, *terms = shares.curves
+    assert bound.x == pytest.approx(T) and sum(term.y for term in terms) == pytest.approx(bound.y)
+    above, below = shares.figure.axes
+    assert below.get_xlabel() == "T: number of rounds" and below.get_ylim() == (0, 1)
+    assert "over T." in shares.caption and "objective\u00b2/parameter\u00b2" in above.get_ylabel()
+    beyond = breakdown(evaluate(THEOREM, GOOD | {"gamma": np.array([1e-3, 1.0])}, form="explicit"))
+    assert np.asarray(beyond.curves[0].valid).tolist() == [True, False] and beyond.figure.axes[
+        1
+    ].get_xlabel().startswith("gamma")
+    rates = np.array([[0.5, 0.9], [0.2, 0.9], [0.1, 0.9]])
+    by_rates = breakdown(evaluate(load("fedau/theorem-3"), {"p": rates, "K": 5, "T": 100}))
+    assert by_rates.curves[0].x == pytest.approx([1, 2, 3]) and by_rates.figure.axes[1].get_xlabel() == "setting"
+    both = evaluate(THEOREM, GOOD | {"T": T[None, :], "sigma": T[:, None]}, form="explicit")
+    with pytest.raises(FedboundsError, match="see regime_map"):
+        breakdown(both)
+
+
+def test_a_term_has_one_colour_in_all_figures_and_no_other_term_of_its_form_has_it():
+    seen = {}
+    for paper in papers():
+        for result in paper.results:
+            for form in result.forms:
+                found = looks(term.name for term in form.terms)
+                assert len(set(found.values())) == len(found), f"{result.key} [{form.name}]"
+                for name, look in found.items():
+                    assert seen.setdefault(name, look) == look, f"{name}: name it in figures/terms.py"
+    bars = breakdown(evaluate(THEOREM, GOOD, form="explicit"))
+    T, sigma = np.geomspace(4, 1e6, 9).round(), np.geomspace(0.1, 9, 9)
+    rest = {name: value for name, value in GOOD.items() if name not in ("T", "sigma")}
+    chart = regime_map(THEOREM, rest, ("T", T), ("sigma", sigma), form="explicit")
+    words = [label.get_text() for label in bars.figure.axes[0].get_yticklabels()]
+    of_bars = {word: patch.get_facecolor()[:3] for word, patch in
+               zip(words, bars.figure.axes[0].patches, strict=True)}  # fmt: skip
+    (legend,) = chart.figure.legends
+    for text, patch in zip(legend.get_texts(), legend.get_patches(), strict=True):
+        assert of_bars[text.get_text()] == pytest.approx(patch.get_facecolor()[:3])
+
+
+def test_the_terms_of_strangers_have_colours_of_their_own_too():
+    names = ["initial gap", *(f"a stranger's term {k}" for k in range(7))]
+    assert len(set(looks(names).values())) == 8 and looks(names)["initial gap"] == 0
+    assert looks(names[:2]) == {name: look for name, look in looks(names).items() if name in names[:2]}
 
 
 def test_the_regime_map_names_the_dominant_term_of_each_setting():
