@@ -13,10 +13,9 @@ import sympy as sp
 from bounds.audit.ledger import committed_verdict
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
-from bounds.result import Condition, Derived, Form, Result, unused
+from bounds.result import AGREEMENT, Condition, Derived, Form, Result, unused
 from bounds.symbols import Constant, NoConstant, Quantity, Source
 
-AGREEMENT = 1e-9  # relative difference at which a given and a derived constant contradict each other
 SOFT: Mapping[Source, str] = {
     "trajectory": "known only along one run",
     "estimated": "only estimated",
@@ -257,7 +256,8 @@ def evaluated(
     verdict = committed_verdict(result, chosen)
     trusted = _trusted(result, chosen, trust)
     unproved = "" if verdict == "proved" or (trusted and verdict != "refuted") else verdict
-    why_not = _reasons(chosen, unproved, valid, checks, known, statuses)
+    prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
+    why_not = _reasons(chosen, unproved, valid, checks, known, statuses, prescribed)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
     return Evaluation(
@@ -271,7 +271,7 @@ def evaluated(
         why_not=why_not,
         assumptions=statuses,
         constants=known,
-        prescribed=dict(zip(chosen.prescribes, parts.prescribed, strict=True)),
+        prescribed=prescribed,
         verdict=verdict,
         conditional_on=trusted if trusted and verdict not in ("proved", "refuted") else "",
     )
@@ -298,6 +298,7 @@ def _reasons(
     checks: tuple[CheckedCondition, ...],
     known: Mapping[str, Constant],
     statuses: Mapping[str, str],
+    prescribed: Mapping[str, np.ndarray],
 ) -> tuple[str, ...]:
     """Every reason why this value is not a guarantee."""
     reasons = []
@@ -312,6 +313,13 @@ def _reasons(
     if not np.all(valid):
         broken = "; ".join(c.text for c in checks if not np.all(c.holds))
         reasons.append(f"a condition fails: {broken}")
+    for name, step in prescribed.items():
+        if name in known and known[name].source != "derived":
+            value, wanted = np.broadcast_arrays(np.asarray(known[name].value, dtype=float), step)
+            other = ~np.isclose(value, wanted, rtol=AGREEMENT, atol=0)
+            if other.any():
+                both = f"{name} = {value[other][0]:.12g} is given, and the result prescribes {wanted[other][0]:.12g}"
+                reasons.append(f"{both}: it says nothing of other values")
     reasons += [f"{name} is {SOFT[c.source]}" for name, c in known.items() if c.source in SOFT]
     violated = [name for name, status in statuses.items() if status == "violated"]
     if violated:
@@ -362,8 +370,8 @@ def resolve_constants(
         wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in _roots(result, form, missing, known))
         raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}")
     for rule in form.derived:
-        if rule.name in given and not rule.free and all(i in known for i in rule.inputs):
-            _agree(rule, np.asarray(given[rule.name].value), np.asarray(_apply(result, rule, known)))
+        if rule.name in given and rule.free is not True:
+            _agree(result, form, rule, given)
     order = [n for n in result.notation if n in known and (n in needed or n in given or known[n].note == "default")]
     return {n: known[n] for n in order}
 
@@ -421,12 +429,27 @@ def _apply(result: Result, rule: Derived, known: Mapping[str, Constant]) -> np.n
     return out[..., 0] if vectors and not result.notation[rule.name].shape else out
 
 
-def _agree(rule: Derived, given: np.ndarray, derived: np.ndarray) -> None:
-    if not np.allclose(given, derived, rtol=AGREEMENT, atol=0):
-        inputs = ", ".join(rule.inputs)
+def _agree(result: Result, form: Form, rule: Derived, given: Mapping[str, Constant]) -> None:
+    """Refuse a given constant that contradicts what follows from the other given ones.
+
+    Raises:
+        FedboundsError: both values, and what the derived one follows from.
+    """
+    others = {name: constant for name, constant in given.items() if name != rule.name}
+    try:
+        if not all(_derive(result, form, i, others, (rule.name,)) for i in rule.inputs):
+            return
+        derived = np.asarray(_apply(result, rule, others))
+    except FedboundsError:
+        return  # what cannot be computed, as a weight error over too many rounds, has to be given
+    value, derived = np.broadcast_arrays(np.asarray(given[rule.name].value, dtype=float), derived)
+    wrong = ~rule.admits(value, derived)
+    if wrong.any():
+        relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "contradicts")
+        rest = "" if relation == "contradicts" else " or a value beyond it"
         raise FedboundsError(
-            f"{rule.name} = {float(np.ravel(given)[0]):.12g} contradicts {float(np.ravel(derived)[0]):.12g}, "
-            f"which follows from {inputs} ({rule.why}); give one or the other"
+            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}, "
+            f"which follows from {', '.join(rule.inputs)} ({rule.why}); give one or the other{rest}"
         )
 
 

@@ -15,8 +15,10 @@ from bounds.measures import Measure
 from bounds.symbols import Notation
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
+AGREEMENT = 1e-9  # relative difference at which two values of one constant contradict each other
 ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
 Operator = Literal["<=", "<", ">=", ">", "=="]
+Free = Literal[False, True, "upwards", "downwards"]
 
 
 @dataclass(frozen=True)
@@ -94,14 +96,27 @@ class Derived:
         inputs: the constants it is computed from.
         rule: a sympy expression in the inputs' symbols, or a numpy function of the inputs in order (clients last).
         why: how, in words.
-        free: whether another value may be given although the inputs are there (a default rather than a definition).
+        free: whether another value may be given although the inputs are there: any (a default rather than a
+            definition), only a larger one (a bound, which may be loose: "upwards"), or only a smaller one.
+
+    Example:
+        >>> Q = Derived("Q", ("p",), lambda p: p.mean(-1), "largest possible", free="upwards")
+        >>> [bool(Q.admits(np.array(given), np.array(2.0))) for given in (1.0, 2.0, 3.0)]
+        [False, True, True]
     """
 
     name: str
     inputs: tuple[str, ...]
     rule: sp.Expr | Callable[..., np.ndarray | float]
     why: str
-    free: bool = False
+    free: Free = False
+
+    def admits(self, given: np.ndarray, derived: np.ndarray) -> np.ndarray:
+        """Whether a given value may stand beside the derived one, elementwise."""
+        equal = np.isclose(given, derived, rtol=AGREEMENT, atol=0)
+        if self.free == "upwards":
+            return equal | (given > derived)
+        return equal | (given < derived) if self.free == "downwards" else equal | (self.free is True)
 
 
 @dataclass(frozen=True, eq=False)

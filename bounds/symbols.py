@@ -18,6 +18,7 @@ import sympy as sp
 
 from bounds.errors import FedboundsError
 
+SUM_TOLERANCE = 1e-9
 Source = Literal["given", "exact", "trajectory", "estimated", "derived"]
 Shape = tuple[()] | tuple[Literal["clients"]]
 
@@ -190,6 +191,7 @@ class Quantity:
         dimension: its unit in terms of f, x and time.
         shape: `()` for a number, `("clients",)` for one number per client.
         default: the value taken when the user gives none (a number), or None.
+        total: what the entries of a vector sum to, or None.
 
     Example:
         >>> gamma = Quantity("gamma", r"\gamma", "local learning rate", "local_step_size", POSITIVE, STEP)
@@ -208,6 +210,7 @@ class Quantity:
     dimension: Dimension = NONE
     shape: Shape = ()
     default: float | None = field(default=None)
+    total: float | None = None
 
     @cached_property
     def symbol(self) -> sp.Symbol:
@@ -219,10 +222,10 @@ class Quantity:
         return sp.Symbol(self.name, positive=True if positive else None, nonnegative=True, integer=integer)
 
     def check(self, value: np.ndarray) -> None:
-        """Raise unless every entry lies in the domain.
+        """Raise unless every entry lies in the domain and the entries of a vector have their sum.
 
         Raises:
-            FedboundsError: names the first bad value and the legal range.
+            FedboundsError: names the first bad value and the legal range, or the sum.
         """
         if not self.domain.contains_all(value):
             inside = self.domain.contains(value)
@@ -230,6 +233,11 @@ class Quantity:
             index = np.unravel_index(bad[0], flat.shape)
             where = f"{self.name}[{','.join(map(str, index))}]" if np.ndim(value) else self.name
             raise FedboundsError(f"{where} = {flat[index]:.12g} is outside its domain {self.domain}: {self.meaning}")
+        if self.total is not None:
+            sums = np.atleast_1d(np.sum(value, axis=-1))
+            wrong = sums[~np.isclose(sums, self.total, rtol=0, atol=SUM_TOLERANCE)]
+            if wrong.size:
+                raise FedboundsError(f"{self.name} sums to {wrong[0]:.12g}, not to {self.total:g}: {self.meaning}")
 
 
 class Notation(Mapping[str, Quantity]):

@@ -44,7 +44,9 @@ def test_both_forms_of_the_divergence_are_attained():
     opposite = dict(delta=1, varphi=[0, 1])  # gradients -1 and 1: |-1 - 1| = 2
     assert [float(evaluate(DIVERGENCE, opposite, form=form.name).value) for form in DIVERGENCE.forms] == [4, 4]
     assert float(evaluate(DIVERGENCE, dict(delta=3, varphi=[0.25] * 4)).value) == 9  # f~ = f
-    assert not evaluate(DIVERGENCE, dict(delta=1, varphi=[0.5, 0.4])).valid
+    for form in DIVERGENCE.forms:
+        with pytest.raises(FedboundsError, match=r"varphi sums to 0\.9, not to 1"):
+            evaluate(DIVERGENCE, dict(delta=1, varphi=[0.5, 0.4]), form=form.name)
 
 
 # --- one round of quadratics, exactly -----------------------------------------------------------------------------

@@ -96,6 +96,7 @@ NOTATION = Notation(
             "mean weight of each client over one window",
             "window_mean_weights",
             shape=("clients",),
+            total=1,
         ),
         Quantity(
             "s",

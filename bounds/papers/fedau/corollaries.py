@@ -12,14 +12,14 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Max, Min, Rational, ceiling, floor, log, sqrt
 
-from bounds.clients import MaxOverClients, MeanOverClients
+from bounds.clients import MaxOverClients
 from bounds.expressions import substituted
 from bounds.measures import AVERAGE_GRADIENT, single
 from bounds.papers.fedau.assumptions import CITED, CUT_OFF_LAW, FEDAU, FEDAU_WEIGHTS, KNOWN_RATES, OPTION_1, OPTION_2
 from bounds.papers.fedau.notation import NOTATION
 from bounds.papers.fedau.results import (
     DERIVED,
-    FARTHEST,
+    DERIVED_1,
     HIDDEN,
     NEVER_FAR,
     PAPER,
@@ -195,10 +195,6 @@ GLOBAL_STEPS = (
 )  # gamma eta is the least of them
 GLOBAL_STEP = Min(*GLOBAL_STEPS)
 STEPS = {"gamma": LOCAL_STEP, "eta": GLOBAL_STEP / LOCAL_STEP}
-AT_CUT_OFF = (RARITY, CUT_OFF, *DERIVED)
-ALL_START_AT_ONE = Condition(
-    MeanOverClients((1 - p) ** 2), "<=", Rational(1, 81), "Assumption 5, Option 1, in round 0, where every weight is 1"
-)
 
 
 def corollary_terms(constants: Sequence[sp.Expr], weight_error: sp.Expr, gradient: sp.Expr) -> tuple[Term, ...]:
@@ -245,57 +241,58 @@ def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
     constants = tuple((2 if option_1 else 1) * c for c in EXPLICIT_4)
     assumptions = OPTION_1 if option_1 else OPTION_2
     fedau = (*assumptions, FEDAU_WEIGHTS)
-    enough = (NEVER_FAR,) if option_1 else ()
-    farthest = (FARTHEST,) if option_1 else ()
+    needed = (TWO_ROUNDS, NEVER_FAR) if option_1 else (TWO_ROUNDS,)
+    derived = DERIVED_1 if option_1 else DERIVED
+    at_cut_off = (RARITY, CUT_OFF, *derived)
     psi = "0" if option_1 else "G^2"
     return (
         Form(
             "printed",
             corollary_terms(ONE, R * log(T) ** 2 / T, gradient),
-            (TWO_ROUNDS, ALL_START_AT_ONE) if option_1 else (TWO_ROUNDS,),
+            needed,
             fedau,
             order_only=True,
             hides=HIDDEN,
             prescribes={**STEPS, "K": PRINTED_K},
-            derived=AT_CUT_OFF,
+            derived=at_cut_off,
             note=f"eq. (8) as printed with Psi_G = {psi}; every hidden constant is 1, and K need not be a whole number",
         ),
         Form(
             "explicit",
             corollary_terms(constants, W, gradient),
-            (TWO_ROUNDS, *enough),
+            needed,
             assumptions,
             prescribes=STEPS,
-            derived=(RARITY, replace(CUT_OFF, free=True), *DERIVED, *farthest),
+            derived=(RARITY, replace(CUT_OFF, free=True), *derived),
             note="Theorem 2's constants at these steps, for weights of any error W (FedAU's with any K): "
             "1/min{a, b, c} <= 1/a + 1/b + 1/c, and 8 + 13.5 = 21.5" + ("; all doubled" if option_1 else ""),
         ),
         Form(
             "repaired",
             corollary_terms(constants, AT_WHOLE_K, gradient),
-            (TWO_ROUNDS, *enough),
+            needed,
             fedau,
             prescribes={**STEPS, "K": WHOLE_K},
-            derived=(*AT_CUT_OFF, *farthest),
+            derived=at_cut_off,
             note="the same with Lemma B.7.1 at the whole K; Q bounds the weights on every path, so the steps do not "
             "depend on the future",
         ),
         Form(
             "repaired:constant",
             corollary_terms(constants, C_W * R * log(T) ** 2 / T, gradient),
-            (TWO_ROUNDS, *enough),
+            needed,
             fedau,
             prescribes={**STEPS, "K": WHOLE_K},
-            derived=(*AT_CUT_OFF, *farthest),
+            derived=at_cut_off,
             note="the printed third term with its constant, 4 + 7/log 2",
         ),
         Form(
             "sharp",
             at_the_steps(theorem.form("sharp:mean-Q")),
-            (TWO_ROUNDS, *enough),
+            needed,
             fedau,
             prescribes={**STEPS, "K": WHOLE_K},
-            derived=(*AT_CUT_OFF, *farthest),
+            derived=at_cut_off,
             note="the sharp theorem at these steps, with the exact weight error at the whole K",
         ),
     )

@@ -200,7 +200,7 @@ STEPS = (
     in_step("corollary-4/C8", PREMISE, "without the cap on gamma", instead("C2", "C1")),
     in_step("corollary-4/C6", FLIP, "the sides exchanged", turned),
     in_step("corollary-4/C9", PREMISE, "the second branch for the first", instead("C3", "C4")),
-    in_step("corollary-4-option-1/C7", FLIP, "the sides exchanged", turned),
+    in_step("corollary-4-option-1/C8", PREMISE, "without the cap on gamma", instead("C2", "C1")),
 )
 SPECIAL = (
     *(

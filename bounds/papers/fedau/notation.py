@@ -118,6 +118,7 @@ NOTATION = Notation(
             "objective_weights",
             Domain(high=1),
             shape=("clients",),
+            total=1,
         ),
         Quantity(
             "deltatilde",

@@ -52,9 +52,9 @@ gamma, eta, sigma, delta, G, W, Q, K, p = n.gamma, n.eta, n.sigma, n.delta, n.G,
 DERIVED = (
     CLIENTS,
     Derived("W", ("p", "K", "T"), weight_error, "the exact weight error of FedAU with cut-off K"),
-    Derived("Q", ("p", "K", "T"), largest_weight_moment, "the largest value FedAU's weights can give it", free=True),
-    Derived("Qmean", ("p", "K", "T"), mean_weight_moment, "exact for FedAU with cut-off K", free=True),
-    Derived("Qmean", ("Q",), Q, "at most Q, in every round", free=True),
+    Derived("Q", ("p", "K", "T"), largest_weight_moment, "the largest FedAU's weights make it", free="upwards"),
+    Derived("Qmean", ("p", "K", "T"), mean_weight_moment, "exact for FedAU with cut-off K", free="upwards"),
+    Derived("Qmean", ("Q",), Q, "at most Q, in every round", free="downwards"),
 )
 
 # --- Theorem 1: constant weights minimise h -----------------------------------------------------------------------
@@ -233,10 +233,12 @@ CAPS = (
     GLOBAL_CAP,
     Condition(gamma * eta, "<=", N / (27 * L * I * Q), "the gradient's coefficient in (B.5.2)", gamma),
 )
-OPTIMAL_ENOUGH = Condition(W, "<=", Rational(1, 81), "Assumption 5, Option 1, averaged over the rounds", W)
-# Assumption 5, Option 1, in full, for weights that FedAU computes
 NEVER_FAR = Condition(n.Wmax, "<=", Rational(1, 81), "Assumption 5, Option 1, on every path and in every round", n.Wmax)
-FARTHEST = Derived("Wmax", ("p", "K", "T"), largest_weight_error, "the largest that FedAU's weights can make it")
+DERIVED_1 = (
+    *DERIVED,
+    Derived("W", ("Wmax",), n.Wmax, "at most Wmax, in every round", free="downwards"),
+    Derived("Wmax", ("p", "K", "T"), largest_weight_error, "the largest that FedAU's weights can make it"),
+)
 
 
 def theorem_terms(
@@ -352,35 +354,36 @@ THEOREM_2_OPTION_1 = Result(
         Form(
             "printed",
             theorem_terms(*ONE, gradient=Integer(0)),
-            (*CAPS, OPTIMAL_ENOUGH),
+            (*CAPS, NEVER_FAR),
             OPTION_1,
             order_only=True,
             hides=HIDDEN,
-            derived=DERIVED,
-            note="eq. (6) as printed with Psi_G = 0; every hidden constant is 1",
+            derived=DERIVED_1,
+            note="eq. (6) as printed with Psi_G = 0; every hidden constant is 1. Option 1 is printed for all t; the "
+            "weights are random, so here it is a condition on every path",
         ),
         Form(
             "explicit",
             theorem_terms(*(2 * c for c in EXPLICIT), gradient=Integer(0)),
-            (*CAPS, OPTIMAL_ENOUGH),
+            (*CAPS, NEVER_FAR),
             OPTION_1,
-            derived=DERIVED,
+            derived=DERIVED_1,
             note="eq. (B.5.5), averaged: twice Option 2 without G, because the slope is 1/16 instead of 1/8",
         ),
         Form(
             "sharp",
             tight_terms(SLOPE_1, Integer(0)),
-            (*CAPS, OPTIMAL_ENOUGH),
+            (*CAPS, NEVER_FAR),
             OPTION_1,
-            derived=DERIVED,
+            derived=DERIVED_1,
             note="the same proof with the cross term of (B.3.8), the exact geometric sums and the slope kept",
         ),
         Form(
             "sharp:mean-Q",
             tight_terms(SLOPE_1, Integer(0), n.Qmean),
-            (*CAPS, OPTIMAL_ENOUGH),
+            (*CAPS, NEVER_FAR),
             OPTION_1,
-            derived=DERIVED,
+            derived=DERIVED_1,
             note="the last two terms are averaged over the rounds, so Q may be its mean there; the caps and the slope "
             "need the bound on every path",
         ),

@@ -14,7 +14,7 @@ from sympy import Add, Expr, Integer, Max, Min, Rational, exp, log, sqrt
 from bounds.audit.averages import StandsFor
 from bounds.audit.axioms import Assumed
 from bounds.audit.claim import Relation
-from bounds.audit.derivations import Lemma, Prescribed, Specialise
+from bounds.audit.derivations import Prescribed, Specialise
 from bounds.audit.exponentials import Tangent
 from bounds.audit.rules import Combine
 from bounds.audit.step_products import PrescribedProduct
@@ -170,7 +170,6 @@ LOCAL_STEPS = (1 / (L * I * sqrt(T)), 1 / (4 * sqrt(15) * L * I))
 SPEED_STEP = GLOBAL_STEPS[0]  # sqrt(F N/(Q (I delta^2 + sigma^2) L I T))
 UNIT = sqrt(L * F * Q / (N * I * T))
 HALF_CONSTANT = Rational(43, 2)
-LARGEST = "an average is at most the largest value"
 
 
 def local(name: str, which: int) -> Step:
@@ -195,16 +194,13 @@ def product(name: str, which: int | None, branches: tuple[Expr, ...] = GLOBAL_ST
 def theorem_steps(theorem: Result, enough: tuple[Condition, ...]) -> tuple[Step, ...]:
     """Theorem 2 at step sizes within its caps."""
     caps = ("C2", "C4", "C5")
-    average = Step("C7", "W is a mean of what is at most Wmax", Relation(W, n.Wmax), Lemma(LARGEST, W, n.Wmax))
-    more = ("C7",) if enough else ()
     return (
-        *((average,) if enough else ()),
         Step(
             "C8",
             "Theorem 2; all caps hold at these steps",
             Relation(LEAST, theorem.form("explicit").bound.doit()),
-            Combine((1, 0, 0, 0, *(0 for _ in more))),
-            (f"{theorem.key}[explicit]", *caps, *more, *enough),
+            Combine((1, 0, 0, 0)),
+            (f"{theorem.key}[explicit]", *caps, *enough),
         ),
     )
 
@@ -270,7 +266,7 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
         + last * SPEED_STEP
     )
 
-    sharp, more = theorem.form("sharp:mean-Q"), ("C7",) if enough else ()
+    sharp = theorem.form("sharp:mean-Q")
 
     def with_error(name: str, says: str, form: str, source: str) -> Step:
         return Step(
@@ -324,8 +320,8 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
                 "C15",
                 "the sharp Theorem 2; all caps hold at these steps",
                 Relation(LEAST, sharp.bound.doit()),
-                Combine((1, 0, 0, 0, *(0 for _ in more))),
-                (f"{theorem.key}[sharp:mean-Q]", "C2", "C4", "C5", *more, *enough),
+                Combine((1, 0, 0, 0)),
+                (f"{theorem.key}[sharp:mean-Q]", "C2", "C4", "C5", *enough),
             ),
             *sharp_steps("C15", tuple(t.expression for t in sharp.terms), GLOBAL_STEPS, ("C2", "C5")),
             Step(
