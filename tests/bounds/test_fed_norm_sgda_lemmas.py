@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from bounds.evaluation import evaluate
-from bounds.registry import load
+from bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from bounds.registry import load, paper
 
 NAMES = ["b.1", "b.3", "b.4", "b.5", "b.6", "c.1", "c.2", "c.3", "c.4", "c.5"]
 LEMMA = {name: load(f"fed-norm-sgda/lemma-{name}") for name in NAMES}
@@ -105,7 +107,62 @@ def test_lemma_b_5_has_its_golden_constants():
     N, V, S2, kappa, mu = 0.18805555555555553, 1.164e-4, 0.06180555555555556, 3, 2 / 3
     value = 4 * 0.8 / (0.01 * mu * 10000) + 0.3 / (12 * mu * 9) + 8e-10 * 8 * (8 / 9) * 0.4 / (0.01 * mu)
     value += 6 * 0.01 * kappa * N + 18 * kappa * V / 2 + 8e-10 * kappa * 2 * S2 * V / 0.01
-    assert float(evaluate(LEMMA["b.5"], c, form="printed").value) == pytest.approx(value, rel=1e-12)
+    assert float(evaluate(LEMMA["b.5"], c, form="explicit").value) == pytest.approx(value, rel=1e-12)
+
+
+def test_the_printed_lemmas_b_3_and_b_5_carry_the_smoothness_that_is_printed():
+    """(kappa/2 + 1) Lf = 6 of Lemma B.1 at kappa = 10; the right one, (1 + kappa) Lf = 11, is in the other forms."""
+    c = dict(Lf=1, mu=0.1, sigmaL=1, betaL=0, sigmaG=0, betaG=1, P=2, tau=[1, 1], w=[0.5, 0.5], gammax=0.01, gammay=1.0)
+    c |= dict(gradsq=0, gap=0, drift=0, direction=0.1, etax=0, etay=0, T=10, delta0=0, epsopt=1)
+    for form, noise, direction in (("printed", 1.5e-4, 4.8e-3), ("explicit", 2.75e-4, 8.8e-3)):
+        descent, ascent = (evaluate(LEMMA[name], c, form=form) for name in ("b.3", "b.5"))
+        assert float(descent.terms["noise"]) == pytest.approx(noise, rel=1e-12)
+        assert float(ascent.terms["direction"]) == pytest.approx(direction, rel=1e-12)
+        smooth = noise * 4 / 0.01**2  # of Gammax^2 L_Phi N/2 with N = 1/2
+        assert float(descent.terms["direction"]) == pytest.approx(-0.01 / 2 * (1 - 0.01 * smooth) * 0.1, rel=1e-12)
+    assert float(evaluate(LEMMA["b.3"], c, form="repaired").terms["noise"]) == pytest.approx(2.75e-4, rel=1e-12)
+
+
+ALGORITHM = {"uniform-sampling", "local-coefficients"}
+A = {1: "smooth", 2: "unbiased-noise", 3: "bounded-heterogeneity", 4: "strongly-concave", 5: "strongly-concave",
+     6: "concave", 7: "lipschitz-in-x", 8: "one-point-concave", "R": "bounded-ascent"}  # fmt: skip
+LISTED = {  # which assumptions the paper lists
+    "lemma-b.1": (1, 4), "lemma-b.2": (1, 2, 3), "lemma-b.3": (1, 2, 3, 4), "lemma-b.4": (1, 2, 3, 4),
+    "lemma-b.5": (1, 2, 3, 4), "lemma-b.9": (1, 2, 3, 5), "lemma-c.1": (1, 2, 6, 7), "lemma-c.2": (1, 2, 3, 6, 7),
+    "lemma-c.3": (1, 2, 3, 6, "R"), "lemma-c.4": (1, 2, 3, 7), "lemma-c.5": (1, 2, 3, 7, 8, "R"),
+    "theorem-1": (1, 2, 3, 4), "theorem-1-at-its-steps": (1, 2, 3, 4), "theorem-2": (1, 2, 3, 6, 7, "R"),
+    "theorem-3": (1, 2, 3, 7, 8, "R"), "theorem-4": (1, 2, 3, 6, 7, "R"), "corollary-1.1": (1, 2, 3, 4),
+    "corollary-1.2": (1, 2, 3, 4), "corollary-2.1": (1, 2, 3, 6, 7, "R"), "corollary-2.2": (1, 2, 3, 6, 7, "R"),
+    "remark-1": (1, 2, 3, 4), "remark-3": (1, 2, 3, 5), "remark-6": (2, 3), "table-1-nc-sc": (1, 2, 3, 4),
+    "table-1-nc-sc-gradients": (1, 2, 3, 4), "table-2-nc-sc": (1, 2, 3, 4), "table-1-nc-c": (1, 2, 3, 6, 7, "R"),
+    "table-1-nc-c-gradients": (1, 2, 3, 6, 7, "R"), "table-2-nc-c": (1, 2, 3, 6, 7, "R"),
+    "table-1-nc-1pc": (1, 2, 3, 7, 8, "R"), "table-1-nc-1pc-gradients": (1, 2, 3, 7, 8, "R"),
+    "table-2-nc-1pc": (1, 2, 3, 7, 8, "R"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_printed_form_assumes_what_the_paper_lists_and_nothing_else(name):
+    """The algorithm itself, its sampling and its local map, may be named besides."""
+    names = {a.name for a in load(f"fed-norm-sgda/{name}").form("printed").assumptions}
+    assert names - ALGORITHM == {A[k] for k in LISTED[name]}
+
+
+def test_every_printed_form_that_rests_on_the_papers_assumptions_is_in_this_list():
+    plain = {"lemma-a.2", "lemma-a.5", "lemma-a.5-gradient", "lemma-a.6", "lemma-a.7"}  # of one function
+    steps = {"lemma-b.6", "lemma-b.7", "lemma-b.8"}  # which state no list of their own
+    forms = ((r.key.partition("/")[2], f) for r in paper("fed-norm-sgda").results for f in r.forms)
+    found = {name for name, form in forms if form.name == "printed" and form.assumptions}
+    assert found == set(LISTED) | plain | steps
+
+
+def test_the_local_ascent_of_lemma_c_3_is_capped_as_printed():
+    """64 etay^2 D Lf^2 betaG^2 n/P <= 1, without the maximum with 1 of Theorem 4."""
+    c = dict(Lf=1, sigmaL=1, sigmaG=0, betaL=0, betaG=1, P=2, tau=[2, 2], w=[0.5, 0.5], Gx=1, R=1, S=2, Gammay=0.05)
+    for form, roots in (("printed", 0), ("repaired", 1)):
+        caps = [x for x in LEMMA["c.3"].form(form).conditions if x.limits is not None and x.limits.name == "etay"]
+        assert len(caps[0].left.atoms(sp.Max) & {sp.Max(1, n.betaG**2 * n.n / n.P)}) == roots
+    assert evaluate(LEMMA["c.3"], c | dict(etax=0, etay=1 / 8), form="printed").valid
 
 
 def test_the_envelope_of_a_bilinear_game_breaks_the_printed_smoothness_only():
@@ -135,7 +192,8 @@ def test_lemma_c_5_is_lemma_c_3_under_one_point_concavity():
     for form in ("printed", "repaired"):
         three, five = (evaluate(LEMMA[name], c, form=form) for name in ("c.3", "c.5"))
         assert float(three.value) == float(five.value)
-        assert set(three.assumptions) ^ set(five.assumptions) == {"concave", "one-point-concave"}
+        differ = {"concave", "one-point-concave"} | ({"lipschitz-in-x"} if form == "printed" else set())
+        assert set(three.assumptions) ^ set(five.assumptions) == differ  # Lemma C.3 does not list Assumption 7
 
 
 def test_every_repaired_lemma_carries_its_own_constants():

@@ -222,12 +222,13 @@ THEOREM_3 = Result(
 # --- Theorem 2: at steps that the paper sets, and at steps that its own cap admits --------------------------------
 
 PRINTED_ASCENT = P ** Rational(3, 4) / ((taueff * T) ** Rational(1, 4) * Lf)
+PRINTED_LOCAL = 1 / (Lf * taubar * T ** Rational(3, 8))
 PRINTED_STEPS = {
     "gammax": P ** Rational(1, 4) / ((taueff * T) ** Rational(3, 4) * Lf),
     "gammay": PRINTED_ASCENT,
     "S": sqrt(T / (taueff * P)),
-    "etax": 1 / (Lf * taubar * T ** Rational(3, 8)),
-    "etay": 1 / (Lf * taubar * T ** Rational(3, 8)),
+    "etax": PRINTED_LOCAL,
+    "etay": PRINTED_LOCAL,
 }
 LARGEST_ASCENT = 1 / (16 * nu * Lf * r * largest(betaG**2 * betaL**2 * Q, betaG**2 * d * W, 1 - d, betaL**2 * K))
 MIXED = sqrt(nu) * Gx * I_1 * R
@@ -244,7 +245,7 @@ DESCENT = least(*DESCENT_STEPS)
 FREE_ASCENT = (Rational(32, 9) * MIXED * DESCENT / (nu * NOISE) ** 2) ** Rational(1, 3)
 ADMISSIBLE_ASCENT = least(LARGEST_ASCENT, FREE_ASCENT)
 LOCAL = least(
-    1 / (Lf * taubar * T ** Rational(3, 8)),
+    PRINTED_LOCAL,
     1 / (8 * Lf * sqrt(nu * D * largest(betaG**2 * r, Integer(1)))),
     1 / (2 * Lf * sqrt(nu * a_m)),
 )
@@ -291,15 +292,11 @@ THEOREM_2 = Result(
             (
                 SIMPLEX,
                 SAMPLED,
-                Condition(
-                    taueff
-                    * PRINTED_ASCENT
-                    * Lf
-                    * r
-                    * largest(1 - d, betaL**2 * K, betaG**2 * betaL**2 * Q, betaG**2 * d * W),
-                    "<=",
-                    Rational(1, 16),
-                    "Theorem 4's cap on the step in y, at the paper's own step",
+                *(
+                    Condition(
+                        c.left.xreplace({Gammay: taueff * PRINTED_ASCENT, etay: PRINTED_LOCAL}), c.op, c.right, c.why
+                    )
+                    for c in ascent_conditions(Integer(1))
                 ),
             ),
             CONCAVE_PRINTED,
@@ -308,8 +305,7 @@ THEOREM_2 = Result(
             refuted_by=RADIUS_ERRATUM,
             prescribes=PRINTED_STEPS,
             derived=WITHOUT_CURVATURE,
-            note="eq. (7) as printed, with L_f times the gap for the unit; the cap on the step in y, which it leaves "
-            "out, is the condition here",
+            note="eq. (7) as printed, with L_f times the gap for the unit, under the theorem's conditions at its steps",
         ),
         Form(
             "repaired",

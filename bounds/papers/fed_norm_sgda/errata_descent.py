@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from math import isqrt
 
 from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, root_above
 from bounds.papers.fed_norm_sgda.assumptions import (
@@ -16,7 +17,8 @@ from bounds.papers.fed_norm_sgda.assumptions import (
 )
 from bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
 from bounds.papers.fed_norm_sgda.errata_noise import SMOOTHNESS, twin_checks
-from bounds.papers.fed_norm_sgda.results import THEOREM_1
+from bounds.papers.fed_norm_sgda.remarks import REMARK_3
+from bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_AT_ITS_STEPS
 
 ONE, HALF, ZERO = Fraction(1), Fraction(1, 2), Fraction(0)
 PRINTED = THEOREM_1.form("printed")
@@ -50,19 +52,30 @@ def descent_ascent(x: Fraction, y: Fraction, descent: Fraction, ascent: Fraction
     return found
 
 
-def lost_dual_gap(y: Fraction = ONE, T: int = 2) -> Replay:
-    """f = x y - y^2/2 from the minimiser x_0 = 0 of the envelope, but y_0 = 1: x moves away."""
-    ascent = 1 / (2 * SMOOTHNESS)
+def lost_dual_gap(y: Fraction = ONE, clients: int = 64) -> Replay:
+    """f = x y - y^2/2 from the minimiser x_0 = 0 of the envelope, but y_0 = 1: x moves away.
+
+    With T = 4 P the step sqrt(P/T)/Lf of (4) is 1/(2 Lf), the largest that (18) admits, and with 64 clients the
+    conditions of Appendix B.5 hold as well: one run refutes all three.
+    """
+    T, ascent = 4 * clients, 1 / (2 * SMOOTHNESS)
     descent = ascent / (156 * SMOOTHNESS**2)
-    values = one_step_constants(gammax=descent, gammay=ascent, Delta=0, delta0=y**2 / 2, T=T)
-    squares = descent_ascent(ZERO, y, descent, ascent, T)
-    repaired = as_fraction(in_fractions(THEOREM_1.form("repaired").bound, values, 2))
-    claimed = as_fraction(in_fractions(PRINTED.bound, values, 2))
+    steps = dict(gammax=descent, gammay=ascent, etax=1 / (SMOOTHNESS * isqrt(T)), etay=1 / (SMOOTHNESS * isqrt(T)))
+    values = alike(clients, 1, Lf=SMOOTHNESS, **steps, Delta=0, delta0=y**2 / 2, T=T)
+    squares = descent_ascent(ZERO, y, descent, ascent, 2)
+    repaired = as_fraction(in_fractions(THEOREM_1.form("repaired").bound, values, clients))
+    claimed = as_fraction(in_fractions(PRINTED.bound, values, clients))
     return Replay(
-        instance=f"n = P = 2 identical clients f_i = x y - y^2/2 (envelope x^2/2), no noise, one local step, T = {T}; "
-        f"x_0 = 0, y_0 = {y}; Gamma_y = {ascent}, Gamma_x = {descent}.",
-        hypotheses=coupled_checks(values),
+        instance=f"n = P = {clients} identical clients f_i = x y - y^2/2 (envelope x^2/2), no noise, one local step, T "
+        f"= {T}; x_0 = 0, y_0 = {y}; the steps of (4): Gamma_y = sqrt(P/T)/Lf = {ascent}, Gamma_x = Gamma_y/(156 "
+        f"kappa^2) = {descent}, eta = 1/(Lf sqrt T).",
+        hypotheses=(
+            *coupled_checks(values, clients),
+            *condition_checks(THEOREM_1_AT_ITS_STEPS.form("printed"), values, clients),
+            *condition_checks(REMARK_3.form("printed"), values, clients),
+        ),
         lines=(
+            Line("(Lf Gamma_y)^2 of (4), P/T", Fraction(clients, T)),
             Line("Delta = Phi(x_0) - min Phi", 0),
             Line("delta_0 = Phi(x_0) - F(x_0, y_0) = y_0^2/2", y**2 / 2),
             Line("x_1 = -Gamma_x y_0", -descent * y),
@@ -70,13 +83,12 @@ def lost_dual_gap(y: Fraction = ONE, T: int = 2) -> Replay:
             Line("the repaired bound: 10 kappa^2 delta_0/(Gamma_y T)", repaired),
         ),
         claimed=claimed,
-        true=sum(squares, ZERO) / T,
-        sides=("right-hand side of (18), whatever its constants =", "average of |grad Phi(x_t)|^2 ="),
-        minimal="two rounds: in the first x is still optimal; n = P = 2 only because (P-1)/(n-1) is not defined for "
-        "one client",
+        true=squares[-1] / T,
+        sides=("right-hand side of (18), whatever its constants =", "average of |grad Phi|^2 >= |grad Phi(x_1)|^2/T ="),
+        minimal="in the first round x is still optimal; (18) alone fails for two clients and two rounds",
         smaller=(
-            Smaller("T = 1", 0, descent_ascent(ZERO, y, descent, ascent, 1)[0]),
-            Smaller("y_0 = y*(x_0) = 0", 0, sum(descent_ascent(ZERO, ZERO, descent, ascent, T), ZERO) / T),
+            Smaller("T = 1", 0, squares[0]),
+            Smaller("y_0 = y*(x_0) = 0", 0, sum(descent_ascent(ZERO, ZERO, descent, ascent, 2), ZERO) / T),
         ),
     )
 

@@ -6,13 +6,21 @@ from fractions import Fraction
 
 from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from bounds.papers.fed_norm_sgda.assumptions import (
+    BOUNDED_ITERATES,
     CONCAVE,
+    HETEROGENEITY,
     JOINTLY_SMOOTH,
     LIPSCHITZ,
+    LOCAL_MAP,
+    NOISE,
     ONE_POINT_CONCAVE,
+    SAMPLING,
     STRONGLY_CONCAVE,
 )
 from bounds.papers.fed_norm_sgda.composites import CURVATURE
+from bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from bounds.papers.fed_norm_sgda.errata_noise import sign_noise_checks, twin_checks
+from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 WEIGHTS = "w and p are on the simplex"
@@ -80,6 +88,42 @@ def envelope_is_smooth() -> Argument:
     )  # fmt: skip
 
 
+def descent_at_the_saddle_of_the_envelope(mu: int = 5, b: Fraction = Fraction(12), L: int = 13) -> Replay:
+    """One step of two clients from the saddle of the same function, with noise in x and the steps of Theorem 1."""
+    form, curvature = LEMMA_B_3.form("printed"), envelope_curvature(Fraction(mu), b, Fraction(mu))
+    step = Fraction(1, 2 * L) / (156 * Fraction(L, mu) ** 2)
+
+    def sides(curvature: Fraction, L: int, mu: int, step: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
+        values = alike(2, 1, Lf=L, mu=mu, gammax=step, sigmaL=1, gradsq=0, gap=0, direction=0, drift=0)
+        return as_fraction(in_fractions(form.bound, values, 2)), curvature / 2 * step**2 / 2, values
+
+    claimed, true, values = sides(curvature, L, mu, step)
+    even = sides(Fraction(4), 2, 1, step)
+    return Replay(
+        instance=f"n = P = 2 identical clients f_i = {mu}/2 x^2 + {b} x y - {mu}/2 y^2, w_i = 1/2, one local step from "
+        f"the saddle x_t = y_t = 0, noise +1 or -1 in x, none in y; Gamma_x = {step}, the largest of Theorem 1.",
+        hypotheses=(
+            Check(JOINTLY_SMOOTH.name, "both eigenvalues squared, mu^2 + b^2 <= Lf^2", mu**2 + b**2, "<=", L**2),
+            Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", mu, ">=", mu),
+            *sign_noise_checks(ONE, ONE, Fraction(0), ONE),
+            *twin_checks(),
+            *condition_checks(form, values, 2),
+        ),
+        lines=(
+            Line("phi'' = mu + b^2/mu", curvature),
+            Line("(kappa/2 + 1) Lf", printed_smoothness(Fraction(L), Fraction(mu))),
+            Line("E|x_(t+1)|^2 = Gamma_x^2/2", step**2 / 2),
+            Line("Gamma_x^2 phi''/4, at any step", true),
+        ),
+        claimed=claimed,
+        true=true,
+        sides=("right-hand side of (15) =", "E[Phi(x_(t+1)) - Phi(x_t)] ="),
+        minimal="one local step at a saddle, where everything but the noise is 0; kappa > 2 is needed in one dimension "
+        "each",
+        smaller=(Smaller("kappa = 2: mu = 1, b^2 = 3, Lf = 2", even[0], even[1]),),
+    )
+
+
 # --- Corollary 2.1 -----------------------------------------------------------------------------------------------
 
 
@@ -117,6 +161,17 @@ def moreau_gap(p_1: Fraction = Fraction(3, 4)) -> Replay:
             Check(JOINTLY_SMOOTH.name, "max c_i <= Lf", max(curvatures), "<=", L),
             Check(CONCAVE.name, "f_yy = 0, so f_i(x, .) is concave", 0, "<=", 0),
             Check(LIPSCHITZ.name, "|f_i'| <= 2 c_i <= Gx = 14/5", 2 * max(curvatures), "<=", Fraction(14, 5)),
+            Check(NOISE.name, "no noise: its variance <= 0", 0, "<=", 0),
+            Check(
+                HETEROGENEITY.name,
+                "all |f_i'| <= 14/5: sum w_i |f_i'|^2 <= sigmaG^2 = 8",
+                Fraction(14, 5) ** 2,
+                "<=",
+                8,
+            ),
+            Check(BOUNDED_ITERATES.name, "f_i does not depend on y, which stays at 0: |y_t|^2 <= R", 0, "<=", 1),
+            Check(SAMPLING.name, "P = n: all clients take part in every round", 2, "==", 2),
+            Check(LOCAL_MAP.name, "one plain step: its coefficient", 1, ">=", 0),
             Check(WEIGHTS, "sum of w and of p", sum(w) + sum(p), "==", 2),
         ),
         lines=(

@@ -13,6 +13,8 @@ from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 from bounds.papers.fed_norm_sgda.assumptions import (
     BLOCK_NOISE,
+    BOUNDED_BELOW,
+    GROWING,
     HETEROGENEITY,
     JOINTLY_SMOOTH,
     LOCAL_MAP,
@@ -128,7 +130,7 @@ def saddle_round(
 def descent_at_the_saddle(tau: int = 2, step: Fraction = Fraction(10)) -> Replay:
     """f_i = 9/10 xy - y^2/20 at its saddle: noise in y moves the local y, and with it the gradient in x."""
     b, mu, eta, noise = Fraction(9, 10), Fraction(1, 10), Fraction(4), (Fraction(24, 25), Fraction(7, 25))
-    form = LEMMA_B_3.form("printed")
+    form = LEMMA_B_3.form("explicit")
 
     def sides(tau: int, step: Fraction) -> tuple[Fraction, Fraction, dict[str, Fraction]]:
         true, direction, drift = saddle_round(b, mu, eta, step, noise, tau)
@@ -149,9 +151,12 @@ def descent_at_the_saddle(tau: int = 2, step: Fraction = Fraction(10)) -> Replay
             Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", mu, ">=", mu),
             *sign_noise_checks(noise[0] ** 2 + noise[1] ** 2, noise[0] ** 2, noise[1] ** 2, ONE),
             *twin_checks(),
+            Check(GROWING.name, "plain steps: every coefficient is 1, least and largest", 1, "<=", 1),
+            Check(BOUNDED_BELOW.name, "the envelope is b^2 x^2/(2 mu): its curvature >= 0", b**2 / mu, ">=", 0),
             *condition_checks(form, values, 2),
         ),
         lines=(
+            Line("the largest Gamma_x of Theorem 1, 1/(2 Lf)/(156 kappa^2)", HALF / 156 * mu**2),
             Line("E|sum_i w_i h_i|^2, the exact gradients in x", values["direction"]),
             Line("X_t, the local drift", values["drift"]),
             *(Line(f"(15), {name}", value) for name, value in terms.items()),

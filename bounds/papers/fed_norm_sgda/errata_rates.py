@@ -11,8 +11,13 @@ from fractions import Fraction
 from math import isqrt
 
 from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
+from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, NOISE, STRONGLY_CONCAVE
+from bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
+from bounds.papers.fed_norm_sgda.errata_noise import twin_checks
+from bounds.papers.fed_norm_sgda.remarks import REMARK_1
 
 ONE = Fraction(1)
+CONDITIONS_OF_REMARK_1 = tuple(condition.text for condition in REMARK_1.form("printed").conditions)
 FULL = "full participation, P = n"
 ASCENT_CAP = "2 Gamma_y Lf (n/P) max{(P-1)/(n-1), betaL^2 K} <= 1/8"
 POSITIVE = "R, Gx and the initial gap are positive"
@@ -187,10 +192,14 @@ def capped_steps() -> Argument:
 def gap_of_remark_1(T: int = 1) -> Replay:
     """f_i = x^2/2 - y^2/2 from x_0 = 1 without noise: (6) says that the gradient is already zero."""
     return Replay(
-        instance=f"n = P identical clients f_i = x^2/2 - y^2/2, no noise, x_0 = 1, y_0 = 0, T = {T}.",
+        instance=f"n = P = 2 identical clients f_i = x^2/2 - y^2/2, one local step, no noise, x_0 = 1, y_0 = 0, T "
+        f"= {T}.",
         hypotheses=(
-            Check("equal weights and local steps", "w_i = 1/n, tau_i = tau", 1, "==", 1),
-            Check("Assumptions 1 to 4", "Lf = mu = 1, sigmaL = sigmaG = betaL = 0, betaG = 1", 1, "==", 1),
+            Check(JOINTLY_SMOOTH.name, "|f''| = 1 <= Lf", 1, "<=", 1),
+            Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", 1, ">=", 1),
+            Check(NOISE.name, "no noise: its variance <= 0", 0, "<=", 0),
+            *twin_checks(),
+            *condition_checks(REMARK_1.form("printed"), alike(2, 1, Lf=1, T=T), 2),
         ),
         lines=(
             Line("(6): every term has sigmaL or sigmaG", 0),

@@ -82,7 +82,7 @@ OF_FORMS = (
     smaller(AT_ITS_STEPS, "local updates"),
     smaller("remark-1[repaired]", "partial participation"),
     smaller("remark-3[sharp]", "initial gap"),
-    smaller("remark-6[printed]", "heterogeneity"),
+    smaller("remark-6[repaired]", "heterogeneity"),
     smaller("lemma-a.1[printed]", "second"),
     smaller("lemma-a.4[printed]", "squares"),
     smaller("lemma-a.5[printed]", "growth"),

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from sympy import Integer, Max, Rational, sqrt
 
+from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
 from bounds.clients import MaxOverClients, SumOverClients
 from bounds.measures import single
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, PRINTED, USED
+from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, NOISE, PRINTED, USED
 from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LARGEST, LEGAL, SIMPLEX, W, d
 from bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
 from bounds.papers.fed_norm_sgda.lemmas import with_pl
@@ -118,6 +119,38 @@ REMARK_3 = Result(
         *(replace(THEOREM_1.form(name), assumptions=with_pl(USED)) for name in ("repaired", "sharp")),
     ),
 )
+ONE_NODE = single(
+    "squared noise of the mean of n samples at one client",
+    r"\mathbb E\|\tfrac1n\sum_j[\nabla f_1(z;\xi_j)-\nabla f_1(z)]\|^2",
+    GRADIENT**2,
+    expectation="gradient noise",
+)
+
+
+def noise_of_means(kind: str, assumptions: tuple[Assumption, ...], note: str) -> tuple[Form, Form]:
+    """Remark 6 for n clients, and for n samples at one client, which knows no heterogeneity."""
+    noise, growth = Term("noise", sigmaL**2 / n.n), betaL**2 / n.n
+    clients = (
+        noise,
+        Term("growing noise", growth * betaG**2 * n.gradxsq),
+        Term("heterogeneity", growth * sigmaG**2),
+    )
+    equal = (SIMPLEX, Condition(n.n * W, "==", Integer(1), "equal weights"))
+    alone = tuple(a for a in assumptions if a is not HETEROGENEITY)
+    return (
+        Form(kind, clients, equal, assumptions, derived=DERIVED, note=note),
+        Form(
+            f"{kind}:one-node",
+            (noise, Term("growing noise", growth * n.gradxsq)),
+            (),
+            alone,
+            derived=DERIVED,
+            note=f"the mean of n samples at one client, {note}",
+            measure=ONE_NODE,
+        ),
+    )
+
+
 REMARK_6 = Result(
     key="fed-norm-sgda/remark-6",
     kind="remark",
@@ -130,35 +163,15 @@ REMARK_6 = Result(
         expectation="gradient noise",
     ),
     notation=n,
-    default="printed",
+    default="repaired",
     statement="One block, equal weights. Heterogeneity enters even with one local step and full participation if "
     "betaL > 0; with a batch of n at one node it does not. gradxsq is the squared gradient norm of the mean in x.",
     forms=(
-        Form(
-            "printed",
-            (
-                Term("noise", sigmaL**2 / n.n),
-                Term("growing noise", betaL**2 / n.n * betaG**2 * n.gradxsq),
-                Term("heterogeneity", betaL**2 / n.n * sigmaG**2),
-            ),
-            (SIMPLEX, Condition(n.n * W, "==", Integer(1), "equal weights")),
-            (BLOCK_NOISE, HETEROGENEITY, *USED[6:8]),
-            derived=DERIVED,
-            note="beta_G is printed as beta_H",
-        ),
-        Form(
-            "printed:one-node",
-            (Term("noise", sigmaL**2 / n.n), Term("growing noise", betaL**2 / n.n * n.gradxsq)),
-            (),
-            (BLOCK_NOISE, *USED[6:8]),
-            derived=DERIVED,
-            note="the mean of n samples at one client",
-            measure=single(
-                "squared noise of the mean of n samples at one client",
-                r"\mathbb E\|\tfrac1n\sum_j[\nabla f_1(z;\xi_j)-\nabla f_1(z)]\|^2",
-                GRADIENT**2,
-                expectation="gradient noise",
-            ),
+        *noise_of_means("printed", (NOISE, HETEROGENEITY), "as printed, beta_G for beta_H"),
+        *noise_of_means(
+            "repaired",
+            (BLOCK_NOISE, HETEROGENEITY, INDEPENDENT_CLIENTS, MARTINGALE),
+            "with noise that is independent between clients, and drawn anew in every sample",
         ),
     ),
 )

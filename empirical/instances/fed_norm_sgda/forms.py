@@ -398,7 +398,7 @@ def meant_moreau(z: TwoEnvelopes, asked: Asked) -> Measured:
         "epsbar": z.gradsq(0).mean(axis=1, keepdims=True),
         "proxlag": apart.mean(axis=1, keepdims=True),
     }
-    met: dict[str, np.ndarray | bool] = dict.fromkeys(("smooth", "concave", "lipschitz-in-x"), True)
+    met: dict[str, np.ndarray | bool] = dict.fromkeys((*ALWAYS, "concave", "lipschitz-in-x", "bounded-ascent"), True)
     return Measured(z.gradsq(1).min(axis=1, keepdims=True), values, met)
 
 

@@ -168,7 +168,7 @@ def lemma_steps(suffix: str, price: sp.Expr, form: str) -> Iterator[Step]:
     )
     yield Step(
         f"15{suffix}",
-        "Lemma B.3, (15)" + (" as printed" if suffix else " at the price nu"),
+        "Lemma B.3, (15)" + (" as in the paper's chain" if suffix else " at the price nu"),
         Relation(-DECREASE, sp.expand(bound)),
         Combine((1, Gammax**2 * M / 2, Gammax * (G + 2 * kappa * L * DELTA) / 16, Gammax * X / 4)),
         ("24", f"{ROUND}/(36){suffix}", f"S_1{suffix}", f"S_2{suffix}"),
@@ -176,6 +176,6 @@ def lemma_steps(suffix: str, price: sp.Expr, form: str) -> Iterator[Step]:
     )
 
 
-STEPS = (*before_the_caps(), *lemma_steps("", nu, "repaired"), *lemma_steps("-printed", Integer(1), "printed"))
-ENDS = {"printed": "15-printed", "repaired": "15"}
+STEPS = (*before_the_caps(), *lemma_steps("", nu, "repaired"), *lemma_steps("-printed", Integer(1), "explicit"))
+ENDS = {"explicit": "15-printed", "repaired": "15"}
 DESCENT_PROOF = Proof(f"{PAPER}/lemma-b.3", DESCENT_SETTING, STEPS, LEMMA_B_3, ENDS, -DECREASE, TO_LETTERS)

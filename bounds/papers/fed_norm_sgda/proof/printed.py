@@ -230,7 +230,7 @@ def average_steps() -> Iterator[Step]:
     averaged = one.xreplace({GAP_DECREASE: n.delta0 / n.T, G: G_MEAN, H: H_MEAN})
     yield Step(
         "16",
-        "Lemma B.5, (16) as printed",
+        "Lemma B.5, (16) with (1 + kappa) Lf",
         Relation(GAP_MEAN, averaged),
         AverageOverRounds(
             GAP_DECREASE, n.delta0, n.T, GAP_MEAN, DELTA, IN_MEAN, STRONGLY_CONCAVE.name, axiom=NEVER_NEGATIVE
@@ -244,7 +244,7 @@ GAP_PROOF = Proof(
     THERE,
     (*ascent_steps(), *gap_steps(), *average_steps()),
     LEMMA_B_5,
-    {"printed": "16"},
+    {"explicit": "16"},
     substitute=ON_AVERAGE,
 )
 

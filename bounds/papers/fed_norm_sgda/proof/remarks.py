@@ -118,7 +118,7 @@ PL_THEOREM_PROOF = Proof(
 
 EACH, MEAN = Symbol("[|noise of client i|^2]", nonnegative=True), Symbol("[mean of |grad f_i|^2]", nonnegative=True)
 OWN = Symbol("[|grad f_i|^2]", nonnegative=True)
-OF_CLIENTS, OF_SAMPLES = (measure_symbol(form.measure or REMARK_6.measure) for form in REMARK_6.forms)
+OF_CLIENTS, OF_SAMPLES = (measure_symbol(form.measure or REMARK_6.measure) for form in REMARK_6.forms[:2])
 MEANS = {OF_CLIENTS: MEAN, OF_SAMPLES: n.gradxsq}  # whose squared gradients the noise of each mean grows with
 LEVEL = n.sigmaL**2 + n.betaL**2 * OWN
 
@@ -171,6 +171,6 @@ REMARK_6_PROOF = Proof(
     Setting("one point", {}),
     tuple(noise_steps()),
     REMARK_6,
-    {"printed": "6", "printed:one-node": "samples"},
+    {"repaired": "6", "repaired:one-node": "samples"},
 )
 REMARK_PROOFS = (REMARK_1_PROOF, PL_THEOREM_PROOF, REMARK_6_PROOF)

@@ -68,27 +68,27 @@ class ByExponents:
         return Finding(equal, "linear programming", exponents if equal else f"the order is {expected}: {exponents}")
 
 
-def proof_of_table(result: Result, form: str, case: Case, count: str) -> Proof:
-    """One row of Table 1."""
+def proof_of_table(result: Result, case: Case, count: str) -> Proof:
+    """The repaired row of one part of Table 1."""
     left = measure_symbol(result.measure)
     step = Step(
         "order",
         f"the best powers of T in {case.result.key}",
-        Relation(left, result.form(form).bound),
+        Relation(left, result.form("repaired").bound),
         ByExponents(case, count),
         case.result.form().assumptions,
     )
-    return Proof(result.key, NO_VECTORS, (step,), result, {form: "order"})
+    return Proof(result.key, NO_VECTORS, (step,), result, {"repaired": "order"})
 
 
 NAMED = {result.key.partition("/")[2]: result for result in TABLES}
 ROWS = (
-    ("table-1-nc-sc", "printed", NONCONVEX_STRONGLY_CONCAVE),
-    ("table-1-nc-c", "repaired", NONCONVEX_CONCAVE),
-    ("table-1-nc-1pc", "repaired", ONE_POINT_CONCAVE),
+    ("table-1-nc-sc", NONCONVEX_STRONGLY_CONCAVE),
+    ("table-1-nc-c", NONCONVEX_CONCAVE),
+    ("table-1-nc-1pc", ONE_POINT_CONCAVE),
 )
 TABLE_PROOFS = tuple(
-    proof_of_table(NAMED[name + suffix], form if count == "rounds" else "printed", case, count)
-    for name, form, case in ROWS
+    proof_of_table(NAMED[name + suffix], case, count)
+    for name, case in ROWS
     for suffix, count in (("", "rounds"), ("-gradients", "gradients"))
 )

@@ -166,7 +166,7 @@ LAG_PROOF = Proof(
     SETTING,
     tuple(lag_steps()),
     LEMMA_C_4,
-    {"printed": "73-printed", "repaired": "73"},
+    {"explicit": "73-printed", "repaired": "73"},
     substitute={**TO_OWN, STALE_MEAN: n.staledual},
 )
 
