@@ -411,3 +411,22 @@ def test_a_period_that_does_not_divide_the_rounds_is_refused_where_it_must():
 def test_one_client_has_no_spread_of_sampling():
     one = evaluate(THEOREM, SMALL | dict(P=1, tau=(3,), w=(1,)))
     assert np.isfinite(one.value) and one.terms["partial participation"] == 0
+
+
+def test_naive_weights_take_the_effective_steps_of_equation_2():
+    """p = (1/2, 1/2), tau = (2, 5): the server that averages models plainly has w = (2/7, 5/7) and taueff = 3.5."""
+    c = dict(Lf=2, mu=1, sigmaL=1, sigmaG=0.5, betaL=0, betaG=1, P=2, T=100, tau=[2, 5], gammay=0.01, gammax=1e-6)
+    c |= dict(etax=1e-3, etay=1e-3, Delta=1, delta0=0, w=[2 / 7, 5 / 7])
+
+    def effective(**more):
+        return float(evaluate(THEOREM, c | more).constants["taueff"].value)
+
+    assert effective(p=[0.5, 0.5]) == pytest.approx(3.5)
+    assert effective() == effective(p=[2 / 7, 5 / 7]) == pytest.approx(29 / 7)  # 4.14: normalised, with these weights
+    assert effective(p=[0.5, 0.5], taueff=2) == 2
+    one = {k: float(evaluate(THEOREM, c | dict(p=[0.5, 0.5]) | more).value) for k, more in (("default", {}),
+           ("given", dict(taueff=3.5)))}  # fmt: skip
+    assert one["default"] == one["given"]
+    momentum = np.array([2, 5]) / 0.5 - 0.5 / 0.25 * (1 - 0.5 ** np.array([2, 5]))  # |a_i|_1 at rho = 1/2
+    naive = momentum / momentum.sum()
+    assert effective(p=[0.5, 0.5], rho=0.5, w=list(naive)) == pytest.approx(momentum.mean())

@@ -85,6 +85,21 @@ def weight_mismatch(p: np.ndarray, w: np.ndarray) -> np.ndarray:
     return parts.sum(axis=-1)
 
 
+def effective_steps(p: np.ndarray, w: np.ndarray, a1: np.ndarray) -> np.ndarray:
+    r"""$\tau_{\rm eff}$ by eq. (2): $\sum_ip_i\|a_i\|_1$ where the server averages naively, so that
+    $w_i\propto p_i\|a_i\|_1$; $\sum_iw_i\|a_i\|_1$ for any other weights.
+
+    Example:
+        >>> p, tau = np.array([0.5, 0.5]), np.array([2.0, 5.0])
+        >>> print(effective_steps(p, np.array([2 / 7, 5 / 7]), tau), effective_steps(p, np.array([0.25, 0.75]), tau))
+        3.5 4.25
+    """
+    pull = p * a1
+    mean = pull.sum(axis=-1)
+    naive = np.all(np.isclose(w * mean[..., None], pull, rtol=1e-9, atol=0), axis=-1)
+    return np.where(naive, mean, (w * a1).sum(axis=-1))
+
+
 def momentum_buffer(tau: np.ndarray, rho: np.ndarray) -> np.ndarray:
     r"""$(1-\rho^{\tau})/(1-\rho)$: the weight of the first of tau gradients in the last buffer, shape (clients,)."""
     rho = rho[..., None]
@@ -135,6 +150,9 @@ DERIVED = (
     Derived("n", ("w",), lambda weights: float(weights.shape[-1]), "the length of w"),
     *CURVATURES,
     *COEFFICIENTS,
+    Derived(
+        "taueff", ("p", "w", "a1"), effective_steps, "eq. (2) for naive weights, else sum of w_i |a_i|_1", free=True
+    ),
     Derived("taueff", ("w", "a1"), SumOverClients(w * a1), "sum of w_i |a_i|_1, unless it is given", free=True),
     *STEPS,
     Derived("A_w", ("n", "taueff", "w", "a1", "a2"), n * taueff * SumOverClients(w**2 * a2 / a1**2), "its definition"),

@@ -7,6 +7,8 @@ $\hat x^{(s)}$ that is renewed every $S$ rounds. Theorem 3 has the bound of Theo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import sympy as sp
 from sympy import Integer, Max, Rational, ceiling, sqrt
 
@@ -230,6 +232,15 @@ PRINTED_STEPS = {
     "etax": PRINTED_LOCAL,
     "etay": PRINTED_LOCAL,
 }
+
+
+def at_the_printed_steps(condition: Condition) -> Condition:
+    """A condition on the steps in y, where they are those that Theorem 2 sets."""
+    left = condition.left.xreplace({Gammay: taueff * PRINTED_ASCENT, etay: PRINTED_LOCAL})
+    assert isinstance(left, sp.Expr)
+    return replace(condition, left=left, limits=None)
+
+
 LARGEST_ASCENT = 1 / (16 * nu * Lf * r * largest(betaG**2 * betaL**2 * Q, betaG**2 * d * W, 1 - d, betaL**2 * K))
 MIXED = sqrt(nu) * Gx * I_1 * R
 
@@ -292,12 +303,7 @@ THEOREM_2 = Result(
             (
                 SIMPLEX,
                 SAMPLED,
-                *(
-                    Condition(
-                        c.left.xreplace({Gammay: taueff * PRINTED_ASCENT, etay: PRINTED_LOCAL}), c.op, c.right, c.why
-                    )
-                    for c in ascent_conditions(Integer(1))
-                ),
+                *map(at_the_printed_steps, ascent_conditions(Integer(1))),
             ),
             CONCAVE_PRINTED,
             order_only=True,
