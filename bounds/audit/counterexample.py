@@ -131,6 +131,15 @@ class Replay:
         """Whether none of the smaller instances refutes the claim."""
         return all(small.true <= small.claimed for small in self.smaller)
 
+    def argument(self, text: str) -> Argument:
+        """The recomputation as an argument: that an assumption is needed, where the paper makes it.
+
+        Args:
+            text: what it shows.
+        """
+        exceeds = Check("the instance", f"{self.sides[1]} against {self.sides[0]}", self.true, ">", self.claimed)
+        return Argument(f"{text} {self.instance}", (*self.hypotheses, exceeds))
+
     @property
     def comparison(self) -> str:
         """Both sides in one line."""
@@ -193,6 +202,7 @@ class Erratum:
         open: why the repair is undecided, where there is neither.
         degree: how false: as stated, only if read to the letter, unstated without harm, or in its units alone.
         quotes: what the paper says about it, its own qualifiers included; without them `claim` is a paraphrase.
+        repeats: the erratum whose remark this one makes at another place ("" for a finding of its own).
     """
 
     id: str
@@ -208,6 +218,7 @@ class Erratum:
     open: str = ""
     degree: Degree = "false as stated"
     quotes: tuple[Quote, ...] = ()
+    repeats: str = ""
 
     @property
     def hypotheses(self) -> tuple[str, ...]:

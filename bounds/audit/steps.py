@@ -476,64 +476,12 @@ def try_unstated(subject: Unstated, docket: Docket) -> Verdict:
     return _unknown(f"{evidence}; no counterexample is known that breaks the theorem without it", ())
 
 
-@dataclass(frozen=True, eq=False)
-class Demand:
-    """The claim that a step concludes what an assumption demands, for as many cases as the paper prints.
-
-    Args:
-        id: the claim's id.
-        assumption: what is demanded.
-        printed: its quantifiers as the paper prints them.
-        concludes: the step that is meant to meet the demand.
-        erratum: the counterexample for the cases that the step leaves out.
-    """
-
-    id: str
-    assumption: Assumption
-    printed: str
-    concludes: str
-    erratum: str
-
-    def claim(self) -> Claim:
-        """Refuted where the step's quantifiers fall short and a counterexample lies in between."""
-        return Claim(
-            id=self.id,
-            kind="assumption",
-            text=f"{self.concludes} concludes {self.assumption.name} {self.printed}",
-            subject=self,
-            content=f"{self.assumption}\n{self.printed}\n{self.concludes}\n{self.erratum}",
-            quantifiers=self.printed,
-            source=self.assumption.label,
-            instead=self.concludes,
-        )
-
-
-def try_demand(subject: Demand, docket: Docket) -> Verdict:
-    """The quantifiers of the step against those of the demand."""
-    step = docket.claims[subject.concludes].subject
-    if not isinstance(step, StepOf):
-        return _unknown(f"{subject.concludes} is not a step", ())
-    said = step.step.quantifiers
-    if said == subject.printed:
-        return Verdict("proved", "steps", "graph", f"both speak {said}")
-    users = [
-        name.partition("/")[2]
-        for name, claim in docket.claims.items()
-        if isinstance(claim.subject, StepOf) and subject.assumption in claim.subject.step.premises
-    ]
-    evidence = f"demanded {subject.printed}, concluded {said}; the proofs use it in {', '.join(users)}"
-    refuted = docket.verdict(subject.erratum)
-    if refuted.outcome == "refuted":
-        return Verdict("refuted", "steps", "graph and counterexample", f"{evidence}; in between {refuted.evidence}")
-    return _unknown(evidence, ())
-
-
-Subject = StepOf | ResultForm | Unstated | Demand
-TRIALS: Mapping[type, Callable[..., Verdict]] = {StepOf: try_step, Unstated: try_unstated, Demand: try_demand}
+Subject = StepOf | ResultForm | Unstated
+TRIALS: Mapping[type, Callable[..., Verdict]] = {StepOf: try_step, Unstated: try_unstated}
 
 
 def _hears(claim: Claim, docket: Docket) -> bool:
-    return isinstance(claim.subject, StepOf | ResultForm | Unstated | Demand)
+    return isinstance(claim.subject, StepOf | ResultForm | Unstated)
 
 
 def _tries(claim: Claim, docket: Docket) -> Verdict:

@@ -144,6 +144,7 @@ def note(name: str) -> Iterator[str]:
         )
     if wording:
         yield "## Wording and notation"
+        yield "In our words, but for what stands between quotation marks."
         yield "\n".join(f"- {plain(w.where)}: {quoted(w)}{plain(w.says)}. Rather: {plain(w.should)}." for w in wording)
 
 

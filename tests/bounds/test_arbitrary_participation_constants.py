@@ -11,6 +11,7 @@ import sympy as sp
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.optimise import optimise
+from bounds.optimum import Minimum
 from bounds.papers.arbitrary_participation import RESULTS
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.registry import load
@@ -332,10 +333,12 @@ LETTER_OF = {  # an assumption is about a letter: a form that has the letter ass
 }
 NOISE = {"smooth", "unbiased-noise", "independent-clients", "martingale-noise", "exogenous-participation"}
 SAMPLING = {"unbiased-sampling", "ergodic", "strongly-mixing", "independent-rounds", "window-variance"}
+SAMPLING |= {"jointly-independent-rounds"}
 SECTION_4_2 = {
     "proposition-4.4": {"printed": "ergodic", "repaired": "window-variance"},
     "proposition-4.6": {"printed": "strongly-mixing", "repaired": "window-variance"},
-    "proposition-4.7": dict.fromkeys(("printed", "repaired"), "independent-rounds"),
+    "proposition-4.7": dict.fromkeys(("printed", "repaired"), "independent-rounds")
+    | {"sharp": "jointly-independent-rounds"},
     "corollary-4.8": dict.fromkeys(("printed", "explicit", "repaired"), "independent-rounds"),
     "table-1-ergodic": {"printed": "ergodic"},
     "table-1-mixing": {"printed": "strongly-mixing"},
@@ -344,6 +347,9 @@ SECTION_4_2 = {
 SPECIAL = {
     ("corollary-4.8", "printed:mixing"): "strongly-mixing",
     ("corollary-4.8", "repaired:window-variance"): "window-variance",
+    ("proposition-4.7", "repaired:one-window"): "jointly-independent-rounds",
+    ("proposition-4.7", "repaired:all-windows"): "jointly-independent-rounds",
+    ("proposition-4.7", "repaired:own-constant"): "jointly-independent-rounds",
 }
 
 
@@ -406,7 +412,7 @@ def test_the_limits_and_the_errata_are_those_of_the_statements():
         "proposition-4.1 printed": "suprema-at-different-rounds",
         "corollary-4.8 explicit": "suprema-at-different-rounds",
         "proposition-4.4 printed": "ergodic-but-not-uniformly",
-        "proposition-4.6 printed": "long-run-variance-at-finite-window",
+        "proposition-4.6 printed": "vanishing-long-run-variance",
         "proposition-4.6 printed:probability": "chebyshev-for-one-window",
         "proposition-4.7 printed:probability": "one-window-is-not-all-windows",
         "corollary-4.8 printed:mixing": "vanishing-long-run-variance",
@@ -419,7 +425,8 @@ def test_the_left_hand_side_says_what_is_averaged_and_what_is_held_fixed(key):
     (name, which), (one, form) = key, FORMS[key]
     measure = form.measure or one.measure
     assert str(one.measure) != str(form.measure)
-    likely = which.endswith(":probability") or which in ("repaired:equal-weights", "repaired:markov")
+    at_every_point = which.partition(":")[2] in ("one-window", "all-windows", "own-constant")
+    likely = which.endswith(":probability") or which in ("repaired:equal-weights", "repaired:markov") or at_every_point
     assert ("an event of probability at least 1 - c" in measure.given) == likely
     least = name.startswith(("theorem", "corollary", "table", "section"))
     assert (measure.aggregate, measure.over) == (("minimum", "rounds") if least else ("single", "none"))
@@ -429,7 +436,7 @@ def test_the_left_hand_side_says_what_is_averaged_and_what_is_held_fixed(key):
     wanted = [word for word, there in (("gradient noise", noise), ("participation", over)) if there]
     assert measure.expectation == " and ".join(wanted)
     assert ("participation" in measure.given) == (noise and not over)
-    average = which.startswith("repaired") and likely
+    average = which.startswith("repaired") and likely and not at_every_point
     assert measure.of.startswith("average over the complete windows") == average
 
 
@@ -500,4 +507,5 @@ def test_tuning_r_lets_the_window_divergence_come_close_to_one_instead_of_six():
     known = dict(L=1, F=5, I=2, P=2, T=10**6, rho=0.7, sigma=0.7, nu=2, beta=0.5, delta=0.3)
     chosen = optimise(theorem, known, over=("gamma", "eta", "r"), within={"eta": (1, 1000)}, form="sharp:tuned")
     explicit = optimise(theorem, known, over=("gamma", "eta"), within={"eta": (1, 1000)}, form="explicit")
+    assert isinstance(chosen, Minimum) and isinstance(explicit, Minimum)
     assert chosen.value < 1.03 * 0.09 < 0.55 < explicit.value * 1.01

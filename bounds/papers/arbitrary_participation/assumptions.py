@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from bounds.assumptions import (
-    BOUNDED_BELOW,
-    DIVERGENCE,
-    EXOGENOUS,
-    INDEPENDENT_CLIENTS,
-    MARTINGALE,
-    SMOOTH,
-    UNBIASED,
-    Assumption,
-)
+from bounds import assumptions as common
+from bounds.assumptions import DIVERGENCE, MARTINGALE, SMOOTH, UNBIASED, Assumption
+
+INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.labelled("Lemma C.1 (b)")
+EXOGENOUS = common.EXOGENOUS.labelled("Section 3: expectations over the gradient noise only")
+BOUNDED_BELOW = common.BOUNDED_BELOW.labelled("Section 3: f* = min f")
 
 WEIGHTS = Assumption(
     "weights",
@@ -29,7 +25,7 @@ WINDOW = Assumption(
 BOUNDED_DIVERGENCE = DIVERGENCE.labelled("Assumption 3")
 REGULARIZED = Assumption(
     "regularized",
-    "every client has the same mean weight over every window [kP, (k+1)P)",
+    "every client has the same mean weight over every interval of P rounds (over those from multiples of P is enough)",
     "Proposition 4.2",
     participation=True,
 )

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bounds.assumptions import BOUNDED_BELOW, EXOGENOUS, INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, UNBIASED
-from bounds.audit.counterexample import Erratum, Supplement, Wording
+from bounds.assumptions import MARTINGALE, SMOOTH, UNBIASED
+from bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
 from bounds.papers.arbitrary_participation import errata_noise as noise
 from bounds.papers.arbitrary_participation import errata_rates as rates
 from bounds.papers.arbitrary_participation import errata_windows as windows
 from bounds.papers.arbitrary_participation.assumptions import (
+    BOUNDED_BELOW,
     BOUNDED_DIVERGENCE,
     COHORT,
     ERGODIC,
     INDEPENDENT_ROUNDS,
     MIXING,
     PARTICIPATION,
-    REGULARIZED,
     UNBIASED_SAMPLING,
     WEIGHTS,
     WINDOW,
@@ -60,6 +60,7 @@ ERRATA: Sequence[Erratum] = (
             "proposition-4.7[repaired:own-constant]",
             "proposition-4.7[repaired:all-windows]",
         ),
+        degree="unstated but harmless",
     ),
     Erratum(
         "one-window-is-not-all-windows",
@@ -78,6 +79,8 @@ ERRATA: Sequence[Erratum] = (
             "proposition-4.7[repaired:markov]",
             "proposition-4.7[repaired:all-windows]",
         ),
+        degree="false under a literal reading",
+        quotes=(Quote("the final result then also holds with that probability", "Section 4.2"),),
     ),
     Erratum(
         "chebyshev-for-one-window",
@@ -90,52 +93,22 @@ ERRATA: Sequence[Erratum] = (
         replay=windows.chebyshev_for_one_window,
         refutes=("proposition-4.6[printed:probability]",),
         repair=("proposition-4.6[repaired:probability]",),
-    ),
-    Erratum(
-        "long-run-variance-at-finite-window",
-        where="Proposition 4.6, in expectation, from Lemma 4.5",
-        claim="delta^2 = N^2 d^2 upsilonhat^2/P satisfies (7) in expectation",
-        fails="A central limit theorem does not give the variance of a mean over finitely many rounds; with negative "
-        "correlation the exact variance is larger than upsilonhat^2/P at every P.",
-        instead="the exact variance (1/P)[g_0 + 2 sum_p (1 - p/P) g_p] in place of upsilonhat^2/P",
-        under=STRONGLY_MIXING,
-        replay=windows.long_run_variance_at_finite_window,
-        refutes=("proposition-4.6[printed]",),
-        repair=("proposition-4.6[repaired]",),
+        degree="false under a literal reading",
+        quotes=(Quote("the final result then also holds with that probability", "Section 4.2"),),
+        repeats="one-window-is-not-all-windows",
     ),
     Erratum(
         "vanishing-long-run-variance",
         where="Proposition 4.6, in expectation, where upsilonhat = 0",
-        claim="delta^2 = N^2 d^2 upsilonhat^2/P satisfies (7) in expectation, up to a constant factor",
+        claim="As P grows, delta^2 = N^2 d^2 upsilonhat^2/P satisfies (7) in expectation",
         fails="upsilonhat may be zero for weights that vary, where the covariances cancel the variance; delta = 0 is "
         "claimed, while the window mean has variance 1/(8 P^2) > 0.",
-        instead="the exact variance of the window mean in place of upsilonhat^2/P, at any whole P",
+        instead="upsilonhat > 0 as a hypothesis, for the limit; or at any whole P the exact variance of the mean",
         under=STRONGLY_MIXING,
         replay=windows.vanishing_long_run_variance,
         refutes=("proposition-4.6[printed]",),
         repair=("proposition-4.6[repaired]",),
-    ),
-    Erratum(
-        "interval-of-no-rounds",
-        where="Corollary 4.8, mixing participation",
-        claim="P = upsilonhat^2 N^(5/2) sqrt(I T) is an interval for which the bound holds as T grows",
-        fails="Where upsilonhat = 0 although the weights vary, the prescribed interval has no rounds at every T.",
-        instead="any whole P with the exact variance of the window mean, and the two conditions on T checked directly",
-        under=(*STRONGLY_MIXING, SMOOTH, UNBIASED, windows.MIXING_CAP),
-        replay=windows.interval_of_no_rounds,
-        refutes=("corollary-4.8[printed:mixing]",),
-        repair=("corollary-4.8[repaired:window-variance]",),
-    ),
-    Erratum(
-        "unaligned-windows",
-        where="Proposition 4.2, with (7) read as printed, for all t_0",
-        claim="If the mean weights over the windows at 0, P, 2P, ... are equal, (7) holds with delta = 0 for all t_0",
-        fails="Participation that is regular over the windows [kP, (k+1)P), such as a permutation drawn anew each "
-        "cycle, is not regular over windows that straddle two cycles.",
-        instead="(7) at t_0 in {0, P, 2P, ...}, which is all that Proposition 4.2 and the proof of Theorem 3.1 use",
-        under=(BOUNDED_DIVERGENCE, REGULARIZED, WEIGHTS),
-        replay=windows.unaligned_windows,
-        repair=("proposition-4.2[printed]",),
+        degree="unstated but harmless",
     ),
     Erratum(
         "ergodic-but-not-uniformly",
@@ -147,54 +120,23 @@ ERRATA: Sequence[Erratum] = (
         replay=windows.ergodic_but_not_uniformly,
         refutes=("proposition-4.4[printed]",),
         repair=("proposition-4.4[repaired]",),
+        degree="false under a literal reading",
     ),
     Erratum(
         "lost-weight-variance",
         where="Table 1, independent participation with probability 1 - c",
-        claim="At Corollary 4.8's P, 6 delta^2 of Proposition 4.7 is of order ln(2/c)/sqrt(SIT), uniformly in N and S",
-        fails="At Corollary 4.8's P the term is 3 d^2 ln(2/c)/(upsilon^2 sqrt(NIT)); 1/upsilon^2 does not cancel and "
-        "grows with S.",
-        instead="at that P, 6 d^2/(c sqrt(NIT)) with probability 1 - c, by Markov's inequality for the average over "
-        "the windows. (P = N^(5/2) sqrt(IT) would give 3 d^2 ln(2/c)/sqrt(NIT), but then the cap on I loses its "
-        "upsilon^-2.)",
+        claim="At Corollary 4.8's P, 6 delta^2 of Proposition 4.7 is of order ln(2/c)/sqrt(SIT) with a factor that S "
+        "does not change",
+        fails="At Corollary 4.8's P the term is 3 d^2 ln(2/c)/(upsilon^2 sqrt(NIT)). 1/upsilon^2 = S N^2/(N - S) for S "
+        "of N clients, so it is none of the variables that the table leaves out: the term grows with S.",
+        instead="at that P, all windows at once have 6 d^2 (1 + sqrt(2 ln(T/(cP)))/(N upsilon))^2/sqrt(NIT) with "
+        "probability 1 - c, by bounded differences: for S <= N/2 of order ln(T/(cP))/sqrt(NIT). Their average has "
+        "6 d^2/(c sqrt(NIT)), by Markov's inequality",
         under=(*SAMPLED, BOUNDED_DIVERGENCE, "0 < c < 1"),
         replay=rates.lost_weight_variance,
-        repair=("proposition-4.7[repaired:markov]",),
-    ),
-    Erratum(
-        "tail-without-variance",
-        where="after Proposition 4.7",
-        claim="The bound with probability 1 - c is tighter for independent than for mixing weights",
-        fails="ln(2/c)/2 <= 1/c - 1/2 compares the dependence on c alone; Chebyshev's constant carries the variance of "
-        "the weights, which is small when many clients share a round, Hoeffding's does not.",
-        instead="the smaller of the two; for S = 10 of N = 250 that is Chebyshev's for every c >= 7.6e-5",
-        under=(*SAMPLED, "0 < c < 1"),
-        replay=rates.tail_without_variance,
-        argument=rates.smaller_of_two_tails,
-    ),
-    Erratum(
-        "cap-without-rounds",
-        where="Corollary 4.8 and Table 1",
-        claim="The cap on I is met for sufficiently large T",
-        fails="The cap on I does not involve T; with I >= 1 it asks for sqrt(LF) <= rho/(2 upsilon^2 N^(5/2)), which "
-        "is 4.17e-4 for S = 10 of N = 250.",
-        instead="the corollary's forms repaired:integer-P (any whole P, both conditions checked) and repaired:any-I "
-        "(no cap, but the rate has no speed-up)",
-        under=(*SAMPLED, BOUNDED_DIVERGENCE, "T large"),
-        replay=rates.cap_without_rounds,
-        repair=("corollary-4.8[repaired:integer-P]", "corollary-4.8[repaired:any-I]"),
-    ),
-    Erratum(
-        "scaling-loses-the-speed-up",
-        where="Remark after Corollary 4.8",
-        claim="Scaling f makes the cap on I as large as one likes, for a rate in 1/sqrt(I)",
-        fails="The left-hand side scales too, as the remark concedes. That divided out, the first term at the largest "
-        "scale that admits I grows with I.",
-        instead="the first term at the largest scale that admits I is 16 upsilon^2 N^(5/2) LF sqrt(I/T): no speed-up "
-        "in I beyond the cap",
-        under=(*SAMPLED, "0 < a < 1", "T >= 4 upsilon^4 I N^5"),
-        replay=rates.scaling_loses_the_speed_up,
-        argument=rates.speed_up_ends_at_the_cap,
+        repair=("proposition-4.7[sharp:all-windows]", "proposition-4.7[repaired:markov]"),
+        degree="false under a literal reading",
+        quotes=(Quote("other variables", "note of Table 1, which ignores them"),),
     ),
     Erratum(
         "step-size-with-a-unit",
@@ -207,6 +149,7 @@ ERRATA: Sequence[Erratum] = (
         under=(WEIGHTS, "T >= 4LIP^2F/rho^2", "P <= T/2"),
         replay=rates.step_size_with_a_unit,
         repair=("corollary-3.3[repaired:s]",),
+        degree="units",
     ),
     Erratum(
         "interval-is-not-a-whole-number",
@@ -218,10 +161,11 @@ ERRATA: Sequence[Erratum] = (
         under=(*SAMPLED, "I <= rho/(2 upsilon^2 N^(5/2) sqrt(LF))", "T >= 4 upsilon^4 I N^5"),
         replay=rates.interval_is_not_a_whole_number,
         repair=("corollary-4.8[repaired:integer-P]",),
+        degree="unstated but harmless",
     ),
     Erratum(
         "earlier-rounds-in-lemma-c.2",
-        where="Proof of Lemma C.2, from (C.9) to (C.10)",
+        where="Proof of Lemma C.2, the unrolled display after (C.12)",
         claim="(C.9) unrolled over a window has S_t of the current round in every term",
         fails="The recursion passes through earlier rounds, whose sums of squared weights may be smaller.",
         instead="the Lemma as stated: the sum over the window is below 2.76 IP, not 3 IP, and the slack covers "
@@ -230,29 +174,7 @@ ERRATA: Sequence[Erratum] = (
         replay=noise.earlier_rounds_in_lemma_c2,
         repair=("lemma-c.2[printed]",),
         argument=noise.lemma_c2_has_slack,
-    ),
-    Erratum(
-        "toy-cycle-misses-the-minimiser",
-        where="Appendix B",
-        claim="The amplified iteration of the toy example converges to x*",
-        fails="Within a cycle the clients are visited one after the other, so the cycle comes to rest at a mean that "
-        "favours the last; eta changes how fast, not where. (The step sizes drawn also break the caps of Theorem 3.1.)",
-        instead="it converges to a point at distance 0.0342 from x* for gamma = 0.05, of order gamma, the same for "
-        "all eta",
-        under=("Appendix B",),
-        replay=noise.toy_cycle_misses_the_minimiser,
-        argument=noise.toy_rest_is_near,
-    ),
-    Erratum(
-        "participation-follows-the-noise",
-        where="Theorem 3.1",
-        claim="Theorem 3.1 for arbitrary participation",
-        fails="Weights that depend on the gradient noise bias it; clients chosen by their loss or update are not "
-        "covered.",
-        instead=f"Theorem 3.1 where {EXOGENOUS.statement} (assumption {EXOGENOUS.name})",
-        under=STATED,
-        replay=noise.participation_follows_the_noise,
-        repair=("theorem-3.1[explicit]",),
+        degree="false under a literal reading",
     ),
     Erratum(
         "noise-with-memory",
@@ -263,21 +185,60 @@ ERRATA: Sequence[Erratum] = (
         under=STATED,
         replay=noise.noise_with_memory,
         repair=("theorem-3.1[explicit]",),
-    ),
-    Erratum(
-        "shared-noise",
-        where="Theorem 3.1",
-        claim="Theorem 3.1 under the stated Assumptions 1, 2 and 3'",
-        fails="The assumptions do not say that the gradient noise is independent across clients (the proof does); with "
-        "shared noise the bound fails.",
-        instead=f"Theorem 3.1 where {INDEPENDENT_CLIENTS.statement} (assumption {INDEPENDENT_CLIENTS.name})",
-        under=STATED,
-        replay=noise.shared_noise,
-        repair=("theorem-3.1[explicit]",),
+        degree="false under a literal reading",
     ),
 )
 
 SUPPLEMENTS: Sequence[Supplement] = (
+    Supplement(
+        "independent-noise-is-needed",
+        "Theorem 3.1 and Lemma C.1 (b)",
+        "Theorem 3.1 needs the independence of the clients' noise that Lemma C.1 (b) states: with noise that all "
+        "clients share its bound is exceeded",
+        argument=lambda: noise.shared_noise().argument("All its other hypotheses hold here."),
+    ),
+    Supplement(
+        "exogenous-participation-is-needed",
+        "Theorem 3.1 and Section 3",
+        "Theorem 3.1 needs weights that do not depend on the gradient noise, over which alone Section 3 takes "
+        "expectations: clients chosen by their loss or update are not covered",
+        argument=lambda: noise.participation_follows_the_noise().argument("All its other hypotheses hold here."),
+    ),
+    Supplement(
+        "variance-at-a-finite-window",
+        "Proposition 4.6, as P grows",
+        "At a finite P the variance of a mean weight is (1/P)[g_0 + 2 sum_p (1 - p/P) g_p], which for a chain of "
+        "negative correlation is above upsilonhat^2/P at every P; their ratio tends to 1",
+        argument=windows.finite_window_against_its_limit,
+    ),
+    Supplement(
+        "smaller-of-two-tails",
+        "after Proposition 4.7, where upsilonhat is left aside",
+        "With upsilonhat, the smaller bound with probability 1 - c is Chebyshev's for S = 10 of N = 250 clients and "
+        "every c >= 7.6e-5",
+        argument=rates.smaller_of_two_tails,
+    ),
+    Supplement(
+        "cap-free-of-rounds",
+        "Corollary 4.8, the cap on I",
+        "The cap on I does not involve T: with I >= 1 it asks for sqrt(LF) <= rho/(2 upsilon^2 N^(5/2)), which is "
+        "4.17e-4 for S = 10 of N = 250 clients. Forms repaired:integer-P and repaired:any-I do without it",
+        argument=rates.cap_free_of_rounds,
+    ),
+    Supplement(
+        "speed-up-ends-at-the-cap",
+        "Remark after Corollary 4.8, which says that the left-hand side scales too",
+        "That divided out, the first term at the largest scale that admits I is 16 upsilon^2 N^(5/2) LF sqrt(I/T): no "
+        "speed-up in I beyond the cap",
+        argument=rates.speed_up_ends_at_the_cap,
+    ),
+    Supplement(
+        "toy-cycle-rests-near",
+        "Appendix B, convergence to a neighborhood of x*",
+        "The amplified iteration converges to a point at distance of order gamma from x*, 0.0342 for gamma = 0.05, the "
+        "same for all eta",
+        argument=noise.toy_rest_is_near,
+    ),
     Supplement(
         "one-window-of-three-clients",
         "Proposition 4.7, one window",
@@ -307,8 +268,9 @@ WORDING: Sequence[Wording] = (
     Wording(
         "order-of-the-two-divergences",
         "after (11)",
-        "the two terms of (11) are the left-hand sides of (5) and (6), respectively",
+        "the two terms of (11) are the left-hand sides of (5) and (6), in this order",
         "of (6) and (5)",
+        (Quote("respectively", "after (11)"),),
     ),
     Wording(
         "gradients-missing",
@@ -325,8 +287,9 @@ WORDING: Sequence[Wording] = (
     Wording(
         "mean-that-cannot-vary",
         "Sections 4.1 and 4.2",
-        "mu_{t_0} possibly depends on t_0",
+        "mu_{t_0} may change with t_0",
         "mu_{t_0} = 1/N, because the weights of a round sum to 1",
+        (Quote("possibly depends on t_0", "Section 4"),),
     ),
     Wording(
         "one-variance-for-all-clients",

@@ -1,4 +1,4 @@
-"""Counterexamples about the noise (what Theorem 3.1 needs but does not say), Lemma C.2 and the toy example.
+"""Counterexamples about the noise (what Theorem 3.1 needs), Lemma C.2, and the toy example.
 
 The clients' functions are F_n(x) = x^2/2 where nothing else is said: L = 1, f* = 0 and no divergence at all.
 """
@@ -302,42 +302,20 @@ def toy_rest(gamma: Fraction) -> tuple[Fraction, ...]:
     return tuple(sum((w * z[i] for w, z in zip(weights, TOY, strict=True)), Fraction(0)) / total for i in (0, 1))
 
 
+def toy_moved(gamma: Fraction, eta: int) -> Fraction:
+    """How far one cycle moves its rest."""
+    rest = toy_rest(gamma)
+    return max(abs(a - b) for a, b in zip(toy_cycle(rest, gamma, eta), rest, strict=True))
+
+
+def toy_factor(gamma: Fraction) -> Fraction:
+    """The largest factor by which a drawn cycle shrinks the distance to its rest."""
+    return max(abs(1 - eta * (1 - (1 - gamma) ** 3)) for eta in (1, 2, 5, 10))
+
+
 def toy_distance2(x: Sequence[Fraction]) -> Fraction:
     """Squared distance to x* = (0, 1/sqrt(3)), in the plane."""
     return x[0] ** 2 + 3 * (x[1] - Fraction(1, 3)) ** 2
-
-
-def toy_cycle_misses_the_minimiser(gamma: Fraction = Fraction(1, 20)) -> Replay:
-    """The squared distance from x* to the point where the amplified cycle comes to rest, for every eta."""
-    rest = toy_rest(gamma)
-    moved = max(abs(a - b) for eta in (1, 2, 5, 10) for a, b in zip(toy_cycle(rest, gamma, eta), rest, strict=True))
-    factors = [1 - eta * (1 - (1 - gamma) ** 3) for eta in (1, 2, 5, 10)]
-    after = rest[0] + 1, rest[1]
-    for _ in range(40):
-        after = toy_cycle(after, gamma, 10)
-    return Replay(
-        instance="F_n = |x - z_n|^2/2 with z = (-1, 0), (1, 0), (0, sqrt(3)), one client a round in turn, P = 3, I = 1"
-        f", gamma = {gamma}, eta = 1, 2, 5 or 10, exact gradients.",
-        hypotheses=(
-            Check("Appendix B", "the largest |1 - eta (1 - b^3)|, so that the iteration converges",
-                  max(abs(f) for f in factors), "<", 1),
-            Check("Appendix B", "how far one cycle moves its resting point, for each eta", moved, "==", 0),
-        ),
-        lines=(
-            Line("first coordinate of the resting point", rest[0]),
-            Line("second coordinate of it, over sqrt(3)", rest[1]),
-            Line("squared distance to x* after forty cycles with eta = 10, from the rest shifted by one",
-                 toy_distance2(after)),
-            Line("distance to x*, rounded down", root_below(toy_distance2(rest), 12)),
-            Line("the largest gamma that Theorem 3.1 admits, 1/(12LIP)", Fraction(1, 36)),
-            Line("the same distance for gamma/10", root_below(toy_distance2(toy_rest(gamma / 10)), 12)),
-        ),
-        claimed=0,
-        true=toy_distance2(rest),
-        sides=("squared distance from x* in the limit =", "squared distance at which it comes to rest ="),
-        minimal="the paper's own example; with one client a cycle, the rest is that client's minimiser",
-        smaller=(Smaller("z_1 = z_2 = z_3", 0, 0),),
-    )  # fmt: skip
 
 
 def toy_rest_is_near(gamma: Fraction = Fraction(1, 20)) -> Argument:
@@ -358,5 +336,10 @@ def toy_rest_is_near(gamma: Fraction = Fraction(1, 20)) -> Argument:
                   max(abs(w / sum(weights) - Fraction(1, 3)) for w in weights),
                   "<", gamma),
             Check("distance", "squared distance <= 27 gamma^2", toy_distance2(toy_rest(gamma)), "<=", 27 * gamma**2),
+            *(
+                Check("fixed point", f"how far a cycle with eta = {eta} moves it", toy_moved(gamma, eta), "==", 0)
+                for eta in (1, 2, 5, 10)
+            ),
+            Check("convergence", "largest |1 - eta (1 - b^3)| drawn", toy_factor(gamma), "<", 1),
         ),
     )  # fmt: skip

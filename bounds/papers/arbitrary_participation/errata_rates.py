@@ -78,78 +78,17 @@ def step_size_with_a_unit() -> Replay:
     )
 
 
-def cap_without_rounds(N: int = 2, S: int = 1) -> Replay:
-    """LF = 1: the square of Corollary 4.8's cap on I against the least I there is."""
-
-    def cap2(clients: int, chosen: int, LF: Fraction = Fraction(1)) -> Fraction:
-        upsilon2, rho2 = sampled(clients, chosen)
-        return rho2 / (4 * upsilon2**2 * clients**5 * LF)
-
-    experiment = cap2(250, 10)
-    return Replay(
-        instance=f"S = {S} of N = {N} clients in each round, F_n = x^2/2, so L = 1, and x_0^2 = 2, so F = 1; any T.",
-        hypotheses=(
-            *sampling_checks(N, S),
-            Check("bounded-divergence", "the clients are identical: d^2", 0, "==", 0),
-            Check("T large", "T >= 4 upsilon^4 I N^5 at I = 1, T = 10^12", 10**12, ">=",
-                  4 * sampled(N, S)[0] ** 2 * N**5),
-        ),
-        lines=(
-            Line("upsilon^2", sampled(N, S)[0]),
-            Line("square of the cap rho/(2 upsilon^2 N^(5/2) sqrt(LF)), in which T does not occur", cap2(N, S)),
-            Line("the same for S = 10 of N = 250 clients, the paper's experiment", experiment),
-            Line("the largest LF that admits I = 1 there, the same number", cap2(250, 10)),
-        ),
-        claimed=cap2(N, S),
-        true=1,
-        sides=("square of the largest I that the cap admits =", "square of the least number of local steps ="),
-        minimal="fewest clients: one client gives upsilon = 0 and no cap",
-        smaller=(Smaller("LF at the cap, 1/8", cap2(2, 1, Fraction(1, 8)), 1),),
-    )  # fmt: skip
-
-
-def scaling_loses_the_speed_up(N: int = 2, S: int = 1, k: int = 1000) -> Replay:
-    r"""The square of the first term of Corollary 4.8 for a f, divided by a^2: with LF = 1, a quarter of it at I = 1
-    against it at I = 4, each at the largest a that the cap on I admits.
-
-    The first term is $(8/a+4a\sigma^2)\rho\sqrt{LF}/\sqrt{IT}$; take sigma = 0. A term of order 1/sqrt(I) would halve.
-    """
+def cap_free_of_rounds(N: int = 250, S: int = 10) -> Argument:
+    """The largest LF that Corollary 4.8's cap admits at I = 1, for the clients of the paper's experiment."""
     upsilon2, rho2 = sampled(N, S)
-    T = 2 * k**2  # then P = upsilon^2 N^(5/2) sqrt(I T) is whole at I = 1 and I = 4
-
-    def scale2(I: int) -> Fraction:
-        return rho2 / (4 * upsilon2**2 * N**5 * I**2)
-
-    def squared(I: int) -> Fraction:
-        return 64 / scale2(I) * rho2 / (I * T)
-
-    def interval(I: int) -> Fraction:
-        P2 = upsilon2**2 * N**5 * I * T
-        root = isqrt(P2.numerator // P2.denominator)
-        return Fraction(root) if root**2 == P2 else Fraction(-1)
-
-    return Replay(
-        instance=f"S = {S} of N = {N} clients in each round, identical F_n = x^2/2, x_0^2 = 2, so L = F = 1, no noise; "
-        f"T = {T}; f is scaled by the largest a that the cap on I admits, once for I = 1 and once for I = 4.",
-        hypotheses=(
+    LF = rho2 / (4 * upsilon2**2 * N**5)
+    return Argument(
+        text="I <= rho/(2 upsilon^2 N^(5/2) sqrt(LF)) has no T. At I = 1 it says LF <= rho^2/(4 upsilon^4 N^5).",
+        checks=(
             *sampling_checks(N, S),
-            Check("0 < a < 1", "a^2 at I = 1", scale2(1), "<", 1),
-            Check("0 < a < 1", "a^2 at I = 4", scale2(4), "<", 1),
-            Check("P whole", "P at I = 1 is a whole number", interval(1), ">=", 1),
-            Check("P whole", "P at I = 4 is a whole number", interval(4), ">=", 1),
-            Check("T >= 4 upsilon^4 I N^5", "at I = 4", T, ">=", 16 * upsilon2**2 * N**5),
+            Check("S = 10 of N = 250", "LF is at most (4.17e-4)^2", LF, "<=", Fraction(417, 10**6) ** 2),
+            Check("S = 10 of N = 250", "and at least (4.16e-4)^2", LF, ">=", Fraction(416, 10**6) ** 2),
         ),
-        lines=(
-            Line("a^2 at I = 1", scale2(1)),
-            Line("a^2 at I = 4", scale2(4)),
-            Line("square of the first term over a^2 at I = 1", squared(1)),
-            Line("square of the first term over a^2 at I = 4", squared(4)),
-            Line("their ratio; a rate in 1/sqrt(I) has 1/4 here", squared(4) / squared(1)),
-        ),
-        claimed=squared(1) / 4,
-        true=squared(4),
-        sides=("a quarter of the squared first term at I = 1 =", "squared first term at I = 4 ="),
-        minimal="fewest clients: one client gives upsilon = 0 and no cap",
     )
 
 
@@ -197,15 +136,16 @@ def interval_is_not_a_whole_number(T: int = 9) -> Replay:
 def lost_weight_variance(N: int = 250, S: int = 10) -> Replay:
     r"""At Corollary 4.8's P the likely term is 3 d^2 ln(2/c)/(upsilon^2 sqrt(NIT)), not of order ln(2/c)/sqrt(SIT).
 
-    Divided by d^2 ln(2/c)/sqrt(SIT) it is 3 sqrt(S/N)/upsilon^2, squared 9 S/(N upsilon^4).
+    Divided by d^2 ln(2/c)/sqrt(SIT) it is 3 sqrt(S/N)/upsilon^2, squared 9 S/(N upsilon^4). Table 1 keeps S and ignores
+    other variables, so this factor should not change with S.
     """
 
-    def squared(clients: int, chosen: int) -> Fraction:
-        return 9 * Fraction(chosen, clients) / sampled(clients, chosen)[0] ** 2
+    def squared(chosen: int) -> Fraction:
+        return 9 * Fraction(chosen, N) / sampled(N, chosen)[0] ** 2
 
     upsilon2, _ = sampled(N, S)
     return Replay(
-        instance=f"S = {S} of N = {N} clients in each round, independently (the paper's experiment); "
+        instance=f"S = {S} of N = {N} clients in each round, independently (the paper's experiment), against S = 1; "
         "P = upsilon^2 N^(5/2) sqrt(IT).",
         hypotheses=(
             *sampling_checks(N, S),
@@ -216,40 +156,15 @@ def lost_weight_variance(N: int = 250, S: int = 10) -> Replay:
             Line("upsilon^2", upsilon2),
             Line("6 delta^2 = 3 N^2 d^2 ln(2/c)/P over d^2 ln(2/c)/sqrt(NIT)", 3 / upsilon2),
             *(
-                Line(f"squared ratio of the term to d^2 ln(2/c)/sqrt(SIT), S = {chosen} of N = {clients}",
-                     squared(clients, chosen))
-                for clients, chosen in ((2, 1), (N, 1), (N, S), (N, 2 * S), (10 * N, S))
+                Line(f"squared ratio of the term to d^2 ln(2/c)/sqrt(SIT), S = {chosen} of N = {N}", squared(chosen))
+                for chosen in (1, 2, S, 2 * S)
             ),
         ),
-        claimed=36,
-        true=squared(N, S),
-        sides=(
-            "squared constant of the term in expectation, 36 S/N, for any N and S at most",
-            "squared constant of the term with probability 1 - c =",
-        ),
-        minimal="the paper's own numbers; the constant exceeds any given one as N grows",
-        smaller=(Smaller("S = N = 250, everybody: upsilon = 0, the term and P vanish", 36, 0),),
-    )  # fmt: skip
-
-
-def tail_without_variance(N: int = 250, S: int = 10) -> Replay:
-    """c = 1/10: the constants upsilon^2/c of Proposition 4.6 and ln(2/c)/2 of Proposition 4.7, over N^2 d^2/P."""
-    c = Fraction(1, 10)
-    upsilon2, _ = sampled(N, S)
-    return Replay(
-        instance=f"S = {S} of N = {N} clients in each round, independently (the paper's experiment); c = {c}.",
-        hypotheses=(*sampling_checks(N, S), Check("0 < c < 1", "c", c, "<", 1)),
-        lines=(
-            *logarithms(),
-            Line("Var(q_t^n) = upsilon^2 = upsilonhat^2", upsilon2),
-            Line("upsilonhat^2/c, Proposition 4.6", upsilon2 / c),
-            Line("ln(2/c)/2, Proposition 4.7, rounded down", LN_20_BELOW / 2),
-        ),
-        claimed=upsilon2 / c,
-        true=LN_20_BELOW / 2,
-        sides=("constant for mixing weights =", "constant for independent weights, at least"),
-        minimal="already N = 2, S = 1 does it only for c above 0.13; these are the paper's own numbers",
-        smaller=(Smaller("N = 2, S = 1 at the same c", Fraction(1, 4) / c, LN_20_ABOVE / 2),),
+        claimed=squared(1),
+        true=squared(S),
+        sides=("squared factor of ln(2/c)/sqrt(SIT) at S = 1 =", f"squared factor at S = {S} ="),
+        minimal="the paper's own numbers; the squared factor is 9 S^3 N^3/(N - S)^2 for every S",
+        smaller=(Smaller("S = 1", squared(1), squared(1)),),
     )
 
 

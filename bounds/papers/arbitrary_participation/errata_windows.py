@@ -224,50 +224,31 @@ def window_variance(covariances: Sequence[Fraction], P: int) -> Fraction:
     return (covariances[0] + 2 * later) / P
 
 
-def long_run_variance_at_finite_window(r: Fraction = Fraction(-4, 5), P: int = 100) -> Replay:
-    r"""A stationary two-state chain with correlation r < 0: E of (7) against N^2 d^2 upsilonhat^2/P.
+def finite_window_ratio(r: Fraction, P: int) -> Fraction:
+    r"""The exact variance of a mean over upsilonhat^2/P, for a stationary two-state chain with correlation r.
 
-    Var(q) = 1/4, Cov(q_0, q_p) = r^p/4, d = 1; for N = 2 the left-hand side is exactly 4 Var(qbar). The ratio of true
-    to claimed is 1 - 2 r (1 - r^P)/(P (1 - r^2)), above 1 at every P for r < 0.
+    Var(q) = 1/4 and Cov(q_0, q_p) = r^p/4; in closed form the ratio is 1 - 2 r (1 - r^P)/(P (1 - r^2)).
     """
-    variance, stay = Fraction(1, 4), (1 + r) / 2
-    long_run = variance * (1 + r) / (1 - r)
+    variance = Fraction(1, 4)
+    return window_variance([variance * r**p for p in range(P)], P) / (variance * (1 + r) / (1 - r) / P)
 
-    def sides(window: int) -> tuple[Fraction, Fraction]:
-        return 4 * long_run / window, 4 * window_variance([variance * r**p for p in range(window)], window)
 
-    claimed, true = sides(P)
-    fifth = [k**5 * abs(r) ** k / 4 for k in range(1, 40)]  # alpha(k) = |r|^k/4 for this chain
-    last = Fraction(40, 39) ** 5 * abs(r)  # from k = 39 on the products fall by at least this factor
-    ratios = []
-    for window in (1, 5, 20, P):
-        one, other = sides(window)
-        ratios.append(Line(f"true/claimed at P = {window}", other / one))
-    return Replay(
-        instance=f"Two clients, v = (-1, 1); q^1 is a stationary chain on 0, 1 that stays with probability {stay}, "
-        f"q^2 = 1 - q^1; P = {P}.",
-        hypotheses=(
-            *divergence_checks(),
-            *weight_checks(ONE_HOT),
-            Check("unbiased-sampling", "E q_t^1 = 1/N; (1/2, 1/2) is stationary", HALF * stay + HALF * (1 - stay),
-                  "==", HALF),
-            Check("strongly-mixing", "k^5 alpha(k) falls from k = 39 on: (40/39)^5 |r| <= 1", last, "<=", 1),
-            Check("strongly-mixing", f"{MIXING}: max over k < 40", max(fifth), "<=", 10**4),
+def finite_window_against_its_limit(r: Fraction = Fraction(-4, 5)) -> Argument:
+    """Above its limit at every P for r < 0, below it for r > 0, and 1 as P grows."""
+
+    def closed(P: int) -> Fraction:
+        return 1 - 2 * r * (1 - r**P) / (P * (1 - r**2))
+
+    return Argument(
+        text="With Cov(q_0, q_p) = r^p/4 the ratio of the exact variance to upsilonhat^2/P is 1 - 2 r (1 - r^P)/"
+        f"(P (1 - r^2)), which is above 1 for r < 0 at every P and tends to 1. Here r = {r}.",
+        checks=(
+            *(Check("closed form", f"the ratio at P = {P}", finite_window_ratio(r, P), "==", closed(P))
+              for P in (1, 5, 20, 100)),
+            Check("r < 0", "the ratio at P = 100", closed(100), ">", 1),
+            Check("P -> infinity", "the ratio less 1 at P = 10^6, at most", closed(10**6) - 1, "<=",
+                  Fraction(1, 10**5)),
         ),
-        lines=(
-            Line("correlation r = 2 P(stay) - 1", 2 * stay - 1),
-            Line("upsilonhat^2 = (1/4)(1 + r)/(1 - r)", long_run),
-            Line("Var(qbar) = (1/P)[g_0 + 2 sum_p (1 - p/P) g_p], g_p = r^p/4", true / 4),
-            *ratios,
-            Line("1 - 2 r (1 - r^P)/(P (1 - r^2)), the same in closed form",
-                 1 - 2 * r * (1 - r**P) / (P * (1 - r**2))),
-        ),
-        claimed=claimed,
-        true=true,
-        sides=("N^2 d^2 upsilonhat^2/P =", "E of the left-hand side of (7) ="),
-        minimal="fewest clients (a single client always has weight 1); it fails at every P, and the claim is made for "
-        "large P",
-        smaller=(Smaller("one client", 0, 0),),
     )  # fmt: skip
 
 
@@ -310,77 +291,7 @@ def vanishing_long_run_variance(P: int = 1) -> Replay:
     )  # fmt: skip
 
 
-MIXING_CAP = "I <= rho/(2*sqrt(F)*sqrt(L)*N**(5/2)*upsilonhat**2)"
-
-
-def interval_of_no_rounds(T: int = 2) -> Replay:
-    """The same weights in Corollary 4.8: the interval it prescribes has no rounds, at every T."""
-    _, first, (low, high) = telescoping_coins(2)
-    long_run = Fraction(1, 8) + 2 * Fraction(-1, 16)
-    P2 = long_run**2 * 2**5 * 1 * T
-    noise = Fraction(0)
-    return Replay(
-        instance="F_n = x^2/2 -+ x for two clients, exact gradients, x_0 = 1, I = 1; q_t^1 = 1/2 + (e_t - e_{t-1})/2 "
-        f"with fair coins e_t = -1/2 or 1/2, q_t^2 = 1 - q_t^1; T = {T}.",
-        hypotheses=(
-            *divergence_checks(),
-            *weight_checks(((low, 1 - low), (high, 1 - high))),
-            Check("unbiased-sampling", "E q_t^1 = 1/N", first, "==", HALF),
-            Check("strongly-mixing", f"{MIXING}: 1-dependent, so alpha(k) = 0 for k >= 2", Fraction(1, 4), "<=", 1),
-            Check("smooth", "F_n'' = 1 <= L", 1, "<=", 1),
-            Check("unbiased-noise", "variance of the gradients = 0 <= sigma^2", noise, "<=", noise),
-            Check("independent-clients", "there is no noise", noise, "==", 0),
-            Check("martingale-noise", "there is no noise", noise, "==", 0),
-            Check("exogenous-participation", "there is no noise to depend on", noise, "==", 0),
-            Check("bounded-below", "f = x^2/2 >= 0 = f*", 0, ">=", 0),
-            Check(MIXING_CAP, "2 I upsilonhat^2 N^(5/2) sqrt(LF) <= rho, where upsilonhat = 0", 2 * long_run, "<=", 1),
-        ),
-        lines=(
-            Line("upsilonhat^2 = Var + 2 Cov", long_run),
-            Line("square of the prescribed P = upsilonhat^2 N^(5/2) sqrt(I T)", P2),
-            Line("the same at T = 10^12", long_run**2 * 2**5 * 10**12),
-        ),
-        claimed=P2,
-        true=1,
-        sides=("square of the prescribed number of rounds P =", "least number of rounds in an interval ="),
-        minimal="fewest clients (a single client always has weight 1)",
-    )
-
-
-# --- E13 and E7: which windows -----------------------------------------------------------------------------------
-
-
-def unaligned_windows(P: int = 2) -> Replay:
-    """Two clients visited in the orders (1, 2), (2, 1): (7) over the windows at multiples of P against every window."""
-    visits = (0, 1, 1, 0)
-    rounds = [ONE_HOT[n] for n in visits]
-
-    def windows(step: int, length: int) -> list[tuple[Fraction, ...]]:
-        starts = range(0, len(rounds) - length + 1, step)
-        return [tuple(sum(c, Fraction(0)) / length for c in zip(*rounds[s : s + length], strict=True)) for s in starts]
-
-    aligned, every = windows(P, P), windows(1, P)
-    means = {m for window in aligned for m in window}
-    return Replay(
-        instance="Two clients, v = (-1, 1); one takes part in each round, in the order 1, 2, 2, 1 (a permutation drawn "
-        f"anew for every cycle); P = {P}.",
-        hypotheses=(
-            *divergence_checks(),
-            *weight_checks(rounds),
-            Check("regularized", "largest mean weight over the windows at 0, P, 2P, ... = the least", max(means),
-                  "==", min(means)),
-        ),
-        lines=tuple(Line(f"left-hand side of (7) over the window at t_0 = {s}", mean(w) ** 2)
-                    for s, w in enumerate(every)),
-        claimed=0,
-        true=max(mean(w) ** 2 for w in every),
-        sides=("claimed delta^2 =", "largest left-hand side of (7) over all t_0 ="),
-        minimal="fewest clients; fewest rounds a window (at P = 1 every window starts at a multiple of P)",
-        smaller=(
-            Smaller("one client", 0, 0),
-            Smaller("only the windows at multiples of P", 0, max(mean(w) ** 2 for w in aligned)),
-        ),
-    )  # fmt: skip
+# --- E7: which windows -----------------------------------------------------------------------------------
 
 
 def block_overlaps(start: int, length: int) -> list[int]:

@@ -258,9 +258,9 @@ SPECIAL = (
     in_limit("corollary-3.3-theorem", WEIGHT, "right side less by 10 percent", on_right),
     in_limit("sharp-below-explicit", FLIP, "the sides exchanged", sides_exchanged),
     in_limit("theorem-3.1-no-repeats", WEIGHT, "S_t = 1 for S_t = 0", lambda lim: replace(lim, at={n.sumsq: sp.S.One})),
-    in_replay("shared-noise", SIDE, "the measured side less than the bound", smaller_truth),
+    in_replay("noise-with-memory", SIDE, "the measured side less than the bound", smaller_truth),
     in_replay("noise-with-memory", SIDE, "the bound above the measured side", with_larger_claim),
     in_replay("suprema-at-different-rounds", SIDE, "a hypothesis not checked", unchecked),
-    in_replay("participation-follows-the-noise", SIDE, "a hypothesis that fails", broken),
+    in_replay("one-window-is-not-all-windows", SIDE, "a hypothesis that fails", broken),
 )
 MUTATIONS = (*FORMS, *STEPS, *SPECIAL)

@@ -274,7 +274,8 @@ PROPOSITION_4_6 = Result(
     measure=EXPECTED_WINDOW,
     notation=NOTATION,
     default="repaired",
-    statement="At a finite P the variance of the window mean is not upsilonhat^2/P; use the exact variance.",
+    statement="As P grows, upsilonhat^2/P is the variance of the window mean where upsilonhat > 0; at a finite P use "
+    "the exact variance.",
     forms=(
         Form(
             "printed",
@@ -282,7 +283,7 @@ PROPOSITION_4_6 = Result(
             (),
             (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS),
             asymptotic="P -> infinity",
-            refuted_by="long-run-variance-at-finite-window",
+            refuted_by="vanishing-long-run-variance",
             note="in expectation",
         ),
         Form(

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 from sympy import Expr, Integer, Rational, log, sqrt
 
-from bounds.assumptions import BOUNDED_BELOW, Assumption
+from bounds.assumptions import Assumption
 from bounds.measures import LEAST_GRADIENT, Measure
 from bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
+    BOUNDED_BELOW,
     ERGODIC,
     INDEPENDENT_ROUNDS,
     MIXING,

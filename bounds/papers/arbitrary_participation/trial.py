@@ -6,27 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bounds.assumptions import MARTINGALE
 from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.refutations import errata_claims
-from bounds.audit.steps import Demand, Unstated
-from bounds.papers.arbitrary_participation.assumptions import (
-    BOUNDED_BELOW,
-    EXOGENOUS,
-    INDEPENDENT_CLIENTS,
-    MARTINGALE,
-    WINDOW,
-)
+from bounds.audit.steps import Unstated
 from bounds.papers.arbitrary_participation.limits import LIMITS
 from bounds.papers.arbitrary_participation.proof import PROOFS
 from bounds.papers.arbitrary_participation.results import THEOREM_3_1
 
 PAPER = "arbitrary-participation"
-UNSTATED = (
-    (INDEPENDENT_CLIENTS, "shared-noise"),
-    (MARTINGALE, "noise-with-memory"),
-    (EXOGENOUS, "participation-follows-the-noise"),
-    (BOUNDED_BELOW, ""),
-)
+UNSTATED = ((MARTINGALE, "noise-with-memory"),)
 
 
 def claims() -> Iterator[Claim]:
@@ -37,12 +26,5 @@ def claims() -> Iterator[Claim]:
         yield limit.claim(PAPER)
     theorem = ResultForm(THEOREM_3_1, THEOREM_3_1.form("explicit"))
     for assumption, erratum in UNSTATED:
-        yield Unstated(theorem, assumption, f"{PAPER}/erratum/{erratum}" if erratum else "").claim()
-    yield Demand(
-        f"{PAPER}/unstated/windows-at-multiples-of-P",
-        WINDOW,
-        "for all t_0",
-        f"{PAPER}/proposition-4.2/D3",
-        f"{PAPER}/erratum/unaligned-windows",
-    ).claim()
+        yield Unstated(theorem, assumption, f"{PAPER}/erratum/{erratum}").claim()
     yield from errata_claims(PAPER)

@@ -28,7 +28,7 @@ BY_COURT = {
     "equation-c.16, vector f0: a later time": "steps",
     "equation-c.16, vector m: differs between clients": "steps",
     "limit/theorem-3.1-telescoping: right side less by 10 percent": "limits",
-    "erratum/shared-noise: the measured side less than the bound": "refutations",
+    "erratum/noise-with-memory: the measured side less than the bound": "refutations",
 }
 NAMED = {mutation.name: mutation for mutation in MUTATIONS}
 ONLY_MEASURED = {"lemma-c.1/L1.3c: eq. (6) read with nu^2/2", "lemma-c.1/L1.3a: smoothness read with L/2"}

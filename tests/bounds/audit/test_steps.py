@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
-from bounds.assumptions import BOUNDED_BELOW, EXOGENOUS, INDEPENDENT_CLIENTS, MARTINGALE
+from bounds.assumptions import MARTINGALE
 from bounds.audit import refutations, steps
 from bounds.audit.claim import Relation, ResultForm
 from bounds.audit.docket import Docket, room_claims
 from bounds.audit.rules import Combine, Everywhere
-from bounds.audit.steps import Proof, Setting, Step, proof_of, trace
+from bounds.audit.steps import Proof, Setting, Step, Unstated, proof_of, trace, try_unstated
 from bounds.errors import FedboundsError
+from bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, INDEPENDENT_CLIENTS
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.results import LEMMA_C_1, THEOREM_3_1
 from bounds.result import Condition
@@ -78,7 +79,9 @@ def test_no_step_of_theorem_3_1_rests_on_contradictory_conditions(docket):
     subject = docket.claims[THEOREM].subject
     whole = proof_of(docket, subject)
     assert whole is not None
-    found = trace(docket, whole, whole.step(whole.ends["explicit"]))
+    end = whole.step(whole.ends["explicit"])
+    assert end is not None
+    found = trace(docket, whole, end)
     assert {(v.outcome, v.flags) for _, v in found.steps} == {("proved", ())}
     assert all("no values were found" not in v.evidence for _, v in found.steps)
 
@@ -92,7 +95,7 @@ def test_no_step_of_theorem_3_1_rests_on_contradictory_conditions(docket):
         ("theorem-3.1", "Th9", BOUNDED_BELOW),
     ],
 )
-def test_a_step_without_its_unstated_assumption_is_unknown_and_says_which(docket, name, step_id, assumption):
+def test_a_step_without_its_assumption_is_unknown_and_says_which(docket, name, step_id, assumption):
     docket.verdict(THEOREM)
     without = after(
         docket, name, step_id, lambda s: replace(s, premises=tuple(p for p in s.premises if p != assumption))
@@ -104,14 +107,22 @@ def test_a_step_without_its_unstated_assumption_is_unknown_and_says_which(docket
 
 
 @pytest.mark.parametrize("assumption", USERS, ids=lambda a: a.name)
-def test_what_the_paper_leaves_unsaid_is_found_with_the_steps_that_use_it(docket, assumption):
-    verdict = docket.verdict(f"{PAPER}/unstated/{assumption.name}")
+def test_what_theorem_3_1_needs_is_found_with_the_steps_that_use_it(docket, assumption):
+    subject = docket.claims[THEOREM].subject
+    verdict = try_unstated(Unstated(subject, assumption), docket)
     used, _, rest = verdict.evidence.partition(";")
     assert set(used.removeprefix("used by ").split(", ")) == USERS[assumption]
-    if assumption is BOUNDED_BELOW:
-        assert verdict.outcome == "unknown" and "no counterexample is known" in rest
-    else:
-        assert verdict.outcome == "refuted" and "without it bound of Theorem 3.1" in rest
+    assert verdict.outcome == "unknown" and "no counterexample is known" in rest
+
+
+def test_only_the_martingale_is_not_stated_in_the_paper_and_theorem_3_1_fails_without_it(docket):
+    assert [a.name for a in THEOREM_3_1.form("explicit").assumptions if a.unstated] == [MARTINGALE.name]
+    labels = {a.name: a.label for a in THEOREM_3_1.form("explicit").assumptions}
+    assert "Lemma C.1" in labels["independent-clients"]
+    assert "Section 3" in labels["exogenous-participation"] and "Section 3" in labels["bounded-below"]
+    assert [name for name in docket.claims if "/unstated/" in name] == [f"{PAPER}/unstated/{MARTINGALE.name}"]
+    verdict = docket.verdict(f"{PAPER}/unstated/{MARTINGALE.name}")
+    assert verdict.outcome == "refuted" and "without it bound of Theorem 3.1" in verdict.evidence
 
 
 def test_a_form_that_drops_an_assumption_of_its_proof_is_unknown(docket):
@@ -180,16 +191,9 @@ def test_a_rule_for_inequalities_shows_no_equality():
 
 
 def test_a_step_under_contradictory_conditions_is_flagged_as_vacuous():
-    low, high = (Condition(n.eta, op, sp.Integer(k), "") for op, k in (("<=", 1), (">=", 2)))
+    low, high = Condition(n.eta, "<=", sp.Integer(1), ""), Condition(n.eta, ">=", sp.Integer(2), "")
     claim = Relation(n.eta, sp.S.Half)
     [verdict] = toy(Step("A", "", claim, Combine(), (low, high)))
     assert verdict.flags == ("vacuous",) and "no values satisfy" in verdict.evidence
     [sound] = toy(Step("A", "", Relation(n.eta, sp.Integer(2)), Combine(), (low,)))
     assert (sound.outcome, sound.flags) == ("proved", ())
-
-
-def test_the_graph_finds_that_proposition_4_2_concludes_less_than_eq_7_demands():
-    verdict = Docket.of(PAPER).verdict(f"{PAPER}/unstated/windows-at-multiples-of-P")
-    assert verdict.outcome == "refuted"
-    assert "demanded for all t_0" in verdict.evidence and "multiple of P" in verdict.evidence
-    assert "Th3f" in verdict.evidence  # the only step that uses (7), at multiples of P

@@ -7,14 +7,14 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational
 
-from bounds.assumptions import EXOGENOUS, INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, UNBIASED
+from bounds.assumptions import MARTINGALE, SMOOTH, UNBIASED
 from bounds.audit.axioms import Assumed, Independent, Jensen, MeanOf, Smooth, Starts, Uncorrelated
 from bounds.audit.claim import Relation
 from bounds.audit.geometric_sums import GeometricSum
 from bounds.audit.rules import Combine, Gram, SumOverClients, Unroll, power_sum
 from bounds.audit.steps import Proof, Setting, Step
 from bounds.audit.vectors import Atom, Vec, inner, square
-from bounds.papers.arbitrary_participation.assumptions import COHORT, WEIGHTS
+from bounds.papers.arbitrary_participation.assumptions import COHORT, EXOGENOUS, INDEPENDENT_CLIENTS, WEIGHTS
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.results import K1, LEMMA_C_1
 from bounds.result import Condition

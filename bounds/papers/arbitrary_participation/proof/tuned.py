@@ -14,13 +14,12 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Expr, Integer, Rational
 
-from bounds.assumptions import BOUNDED_BELOW
 from bounds.audit.claim import Relation
 from bounds.audit.geometric_sums import GeometricSum
 from bounds.audit.rules import Combine, Everywhere, Gram, Telescope, Unroll, power_sum
 from bounds.audit.steps import Proof, Step
 from bounds.audit.vectors import square
-from bounds.papers.arbitrary_participation.assumptions import WEIGHTS
+from bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, WEIGHTS
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.proof.drift import L1
 from bounds.papers.arbitrary_participation.proof.spread import (

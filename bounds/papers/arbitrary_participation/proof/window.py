@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import sympy as sp
 from sympy import Expr, Integer, Rational, Symbol, floor
 
-from bounds.assumptions import BOUNDED_BELOW, EXOGENOUS
 from bounds.audit.axioms import Assumed, Descent, Jensen, NoiseOverTime, Smooth, Uncorrelated
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import InExpectation
@@ -17,7 +16,7 @@ from bounds.audit.rules import Combine, Everywhere, Gram, Telescope
 from bounds.audit.steps import Proof, Setting, Step, measure_symbol
 from bounds.audit.vectors import Atom, Vec, inner, square
 from bounds.measures import LEAST_GRADIENT
-from bounds.papers.arbitrary_participation.assumptions import WEIGHTS, WINDOW
+from bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, WEIGHTS, WINDOW
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from bounds.papers.arbitrary_participation.proof.drift import L1, LEAST_SUM, ONE_ROUND, drift_bound, printed_bound
