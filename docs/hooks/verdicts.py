@@ -17,6 +17,7 @@ from mkdocs.structure.files import File, Files
 from modules import displayed  # beside this file: mkdocs puts the folder of its hooks on the path
 
 from bounds.audit.counterexample import Erratum, Replay, Wording, shown
+from bounds.audit.findings import findings_in_words
 from bounds.audit.ledger import read_ledger
 from bounds.audit.refutations import refuted_claims, room_errata, room_supplements, room_wording
 from bounds.audit.verdict import OUTCOMES
@@ -59,7 +60,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def counted(name: str) -> Iterator[str]:
-    """How many claims of each kind have which verdict, as a table."""
+    """How many claims of each kind have which verdict, as a table, and how many remarks the false ones are."""
     found = {kind: Counter[str]() for kind in KINDS}
     for claim, entry in read_ledger(name).items():
         found[next(kind for kind, ids in KINDS.items() if re.search(ids, claim))][str(entry["verdict"])] += 1
@@ -68,6 +69,8 @@ def counted(name: str) -> Iterator[str]:
     for kind, verdicts in found.items():
         if verdicts:
             yield f"| {kind} | " + " | ".join(str(verdicts[outcome] or "") for outcome in OUTCOMES) + " |"
+    yield ""
+    yield f"Claims are not findings: one remark may refute several. There are {findings_in_words(name)}."
 
 
 def plain(text: str) -> str:
@@ -132,6 +135,7 @@ def counterexample(replay: Replay) -> str:
 def note(name: str) -> Iterator[str]:
     """The note to a paper's authors: every false statement, then what is open, then the wording."""
     yield paper(name).reference + "."
+    yield f"Distinct findings, a remark made at several places counted once: {findings_in_words(name)}."
     errata, supplements, wording = room_errata(name), room_supplements(name), room_wording(name)
     for number, erratum in enumerate(errata, 1):
         yield from entry(name, number, erratum)

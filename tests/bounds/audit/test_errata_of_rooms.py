@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 
+from bounds.audit.findings import findings, findings_in_words
 from bounds.audit.refutations import judged_replay, room_errata, room_supplements, room_wording
 from bounds.registry import PAPERS, paper, room
 
@@ -84,3 +85,30 @@ def test_no_two_rooms_share_the_name_of_an_erratum():
 def test_every_inequality_of_an_argument_of_our_own_holds(entry):
     argument = entry.argument()
     assert argument.checks and all(check.holds for check in argument.checks)
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_findings_are_counted_once_and_by_degree(name):
+    found = findings(name)
+    ids = [entry for degree in found.values() for entry in degree]
+    repeated = {e.id for e in room_errata(name) if e.repeats}
+    assert len(ids) == len(set(ids)) and not repeated & set(ids)
+    assert set(ids) | repeated == {entry.id for entry in (*room_errata(name), *room_wording(name))}
+    assert str(len(ids)) == findings_in_words(name).partition(" ")[0]
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_an_erratum_that_repeats_a_remark_names_one_of_its_own_room_and_degree(name):
+    known = {e.id: e for e in room_errata(name)}
+    for erratum in known.values():
+        if erratum.repeats:
+            first = known[erratum.repeats]
+            assert not first.repeats and first.degree == erratum.degree
+
+
+def test_the_first_paper_has_one_statement_that_is_false_as_stated():
+    found = findings("arbitrary-participation")
+    assert found["false as stated"] == ("suprema-at-different-rounds",)
+    assert found["units"] == ("step-size-with-a-unit",)
+    assert "chebyshev-for-one-window" not in found["false under a literal reading"]  # one remark at two places
+    assert sum(map(len, found.values())) == len(room_wording("arbitrary-participation")) + 10

@@ -1,0 +1,43 @@
+"""Findings: how many distinct remarks a room makes on its paper, by how false what they are about is.
+
+Claims are counted elsewhere: one remark may refute several forms, their units and an assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import get_args
+
+from bounds.audit.counterexample import Degree
+from bounds.audit.refutations import room_errata, room_wording
+
+WORDING = "wording"
+
+
+def findings(paper: str) -> Mapping[str, tuple[str, ...]]:
+    """The remarks of a room by degree, each once: an erratum that repeats another's at a second place is not counted.
+
+    Args:
+        paper: the paper's key.
+
+    Example:
+        >>> found = findings("arbitrary-participation")
+        >>> found["false as stated"], found["units"]
+        (('suprema-at-different-rounds',), ('step-size-with-a-unit',))
+    """
+    errata = [erratum for erratum in room_errata(paper) if not erratum.repeats]
+    by_degree = {degree: tuple(e.id for e in errata if e.degree == degree) for degree in get_args(Degree)}
+    return by_degree | {WORDING: tuple(slip.id for slip in room_wording(paper))}
+
+
+def findings_in_words(paper: str) -> str:
+    """Their numbers in one phrase.
+
+    Example:
+        >>> findings_in_words("tdcd")
+        '0 findings'
+    """
+    found = {degree: len(ids) for degree, ids in findings(paper).items() if ids}
+    total = sum(found.values())
+    parts = ", ".join(f"{number} {degree}" for degree, number in found.items())
+    return f"{total} finding{'' if total == 1 else 's'}{': ' if parts else ''}{parts}"
