@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bounds.errors import MissingExtra
+from bounds.errors import MissingExtra, unknown_name
 from bounds.symbols import Constant
 from empirical.invariants.cases import Case, PlainProblem
-from empirical.invariants.minimax import Game, GameCase
+from empirical.invariants.games import Game, GameCase
 from empirical.invariants.weights import WeightCase
 from empirical.participation import (
     Bernoulli,
@@ -47,6 +47,7 @@ except ImportError:
     raise MissingExtra("testing", "hypothesis") from None
 
 FORMS = ("shared diagonal", "different diagonal", "shared", "different")
+PARTICIPATION = ("one-hot", "subsets", "proportions", "Dirichlet")
 _EIGENVALUES = (1.0, 0.5, 0.25)
 
 
@@ -139,28 +140,43 @@ def cosine_quadratics(
 
 @st.composite
 def participation_matrices(
-    draw: st.DrawFn, rounds: int | None = None, clients: int | None = None, *, unit_sum: bool = True
+    draw: st.DrawFn,
+    rounds: int | None = None,
+    clients: int | None = None,
+    *,
+    unit_sum: bool = True,
+    kinds: tuple[str, ...] = PARTICIPATION,
 ) -> np.ndarray:
     """Weights $q_t^n$, (rounds, clients), each row on the simplex: one-hot, equal weights of a subset, small
-    proportions, or a draw from a Dirichlet law; all but the last with zeros.
+    proportions, or a draw from a Dirichlet law; all but the last with zeros. Or everyone, with the same weights in
+    every round.
 
     Args:
         rounds: T; 1 to 8 if not given.
         clients: N; 1 to 5 if not given.
         unit_sum: false multiplies each row by 0, 1/2, 1 or 3/2: rows outside the theory, and empty ones.
+        kinds: which of "one-hot", "subsets", "proportions", "Dirichlet" and "everyone"; all but the last by default.
+
+    Raises:
+        FedboundsError: an unknown kind.
 
     Example:
         >>> from hypothesis import find
         >>> find(participation_matrices(1, 3), lambda q: (q > 0).sum() == 2).tolist()
         [[0.0, 0.5, 0.5]]
     """
+    for kind in kinds:
+        if kind not in (*PARTICIPATION, "everyone"):
+            raise unknown_name("kind of participation", str(kind), (*PARTICIPATION, "everyone"))
     T, N = draw(_sizes(rounds, 8)), draw(_sizes(clients, 5))
-    kind = draw(st.sampled_from(["one-hot", "subsets", "proportions", "Dirichlet"]))
+    kind = draw(st.sampled_from(kinds))
     if kind == "one-hot":
         q = np.eye(N)[draw(st.lists(st.integers(0, N - 1), min_size=T, max_size=T))]
     elif kind == "Dirichlet":
         rng = np.random.default_rng(draw(st.integers(0, 2**16)))
         q = rng.dirichlet(np.full(N, draw(st.sampled_from([1.0, 0.1, 10.0]))), size=T)
+    elif kind == "everyone":
+        q = np.tile(draw(st.lists(st.integers(1, 4), min_size=N, max_size=N)), (T, 1)).astype(float)
     else:
         most = 1 if kind == "subsets" else 4
         counts = draw(st.lists(st.integers(0, most), min_size=T * N, max_size=T * N))
@@ -266,9 +282,15 @@ def cases(
     *,
     problems: SearchStrategy[Any] | None = None,
     multipliers: tuple[float, ...] = (2.0, 0.5, 1.0, 4.0),
+    intervals: tuple[int, ...] = (1, 2, 3),
+    local_steps: tuple[int, ...] = (1, 2, 3),
+    participation: tuple[str, ...] = PARTICIPATION,
+    unit_sum: bool = True,
     noise: bool = False,
 ) -> Case:
     r"""Runs for `empirical.invariants`: a problem, weights that sum to one, and the numbers of Algorithm 1.
+
+    What the cases do not have, no invariant asks of a run: leave out here what yours does without.
 
     Local steps are stable, $\gamma L \le \frac12$, but not as small as Theorem 3.1 needs: a wrong sign shows more
     in large steps. T may be less than P, and need not be a multiple.
@@ -276,6 +298,11 @@ def cases(
     Args:
         problems: a strategy of `Quadratic` or `CosineQuadratic`; both kinds if not given.
         multipliers: the $\eta$ to try.
+        intervals: the P to try.
+        local_steps: the I to try.
+        participation: the kinds of `participation_matrices`; "one-hot" and "subsets" give equal weights to those who
+            take part, and "everyone" has them all take part in every round.
+        unit_sum: whether the weights of each round sum to one, as the theory has it.
         noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1.
 
     Example:
@@ -288,8 +315,8 @@ def cases(
         >>> test_every_round_has_a_model()
     """
     problem = draw(plain_problems() if problems is None else problems)
-    I, P, T = draw(schedules(covered=False))
-    q = draw(participation_matrices(T, problem.clients))
+    I, P, T = draw(st.sampled_from(local_steps)), draw(st.sampled_from(intervals)), draw(st.integers(1, 6))
+    q = draw(participation_matrices(T, problem.clients, unit_sum=unit_sum, kinds=participation))
     smoothness = problem.constants()["smoothness"]
     assert isinstance(smoothness, Constant)
     noises = None
@@ -307,8 +334,11 @@ def cases(
 
 
 @st.composite
-def weight_cases(draw: st.DrawFn) -> WeightCase:
+def weight_cases(draw: st.DrawFn, *, cutoffs: tuple[float, ...] = (2, 3, 5, 1, 20, np.inf)) -> WeightCase:
     """Records of participation for `empirical.invariants.check_weights`: up to 8 rounds, 2 clients and any cut-off.
+
+    Args:
+        cutoffs: the K to try; (inf,) for an estimator without.
 
     Example:
         >>> from hypothesis import find
@@ -317,7 +347,7 @@ def weight_cases(draw: st.DrawFn) -> WeightCase:
     """
     T, N = draw(st.integers(1, 8)), draw(st.integers(1, 2))
     present = draw(st.lists(st.booleans(), min_size=T * N, max_size=T * N))
-    return WeightCase(np.reshape(present, (T, N)), draw(st.sampled_from([2, 3, 5, 1, 20, np.inf])))
+    return WeightCase(np.reshape(present, (T, N)), draw(st.sampled_from(cutoffs)))
 
 
 @st.composite
@@ -336,8 +366,25 @@ def games(draw: st.DrawFn, clients: int | None = None) -> Game:
 
 
 @st.composite
-def game_cases(draw: st.DrawFn) -> GameCase:
-    """Runs for `empirical.invariants.check_minimax`: up to 4 rounds in whole blocks, any local steps and cohorts.
+def game_cases(
+    draw: st.DrawFn,
+    *,
+    momenta: tuple[float, ...] = (0.0, 0.5),
+    periods: tuple[int, ...] = (0, 1, 2, 3),
+    local_steps: tuple[int, ...] = (1, 2, 3),
+    parts: tuple[int, ...] = (1, 2, 3),
+    everyone: bool = False,
+) -> GameCase:
+    r"""Runs for `empirical.invariants.check_minimax`: up to 4 rounds in whole blocks, any local steps and cohorts.
+
+    What the cases do not have, no invariant asks of a run: leave out here what yours does without.
+
+    Args:
+        momenta: the $\rho$ to try; (0.0,) for a run without.
+        periods: the S to try; 0 is none.
+        local_steps: the $\tau_i$ to try.
+        parts: the weights are proportional to these; (1,) for equal weights.
+        everyone: whether all clients take part in every round.
 
     Example:
         >>> from hypothesis import find
@@ -347,19 +394,19 @@ def game_cases(draw: st.DrawFn) -> GameCase:
     """
     game = draw(games())
     n = game.clients
-    P, period = draw(st.integers(1, n)), draw(st.sampled_from([0, 1, 2, 3]))
+    P, period = n if everyone else draw(st.integers(1, n)), draw(st.sampled_from(periods))
     T = max(1, period) * draw(st.integers(1, 4 // max(1, period)))
     cohorts = [sorted(draw(st.permutations(range(n)))[:P]) for _ in range(T)]
-    parts = np.array(draw(st.lists(st.integers(1, 3), min_size=n, max_size=n)))
-    steps = draw(st.lists(st.integers(1, 3), min_size=n, max_size=n))
+    shares = np.array(draw(st.lists(st.sampled_from(parts), min_size=n, max_size=n)))
+    steps = draw(st.lists(st.sampled_from(local_steps), min_size=n, max_size=n))
     sizes = st.sampled_from([0.5, 0.25, 0.125])
     return GameCase(
         game,
         np.array(cohorts),
-        parts / parts.sum(),
+        shares / shares.sum(),
         np.array(steps),
         (draw(sizes), draw(sizes)),
         (draw(sizes), draw(sizes)),
-        draw(st.sampled_from([0.0, 0.5])),
+        draw(st.sampled_from(momenta)),
         period,
     )

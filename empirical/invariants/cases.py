@@ -20,12 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bounds.checks import quote
 from bounds.errors import FedboundsError
+from empirical.invariants.applies import Feature, Need
 from empirical.problems import CosineQuadratic, Quadratic
 
 Run = Callable[..., ArrayLike]
@@ -99,8 +102,9 @@ class PlainProblem:
         """Whether all $F_n$ are plain quadratics with centres."""
         return self.ripple == 0 and not self.slopes.any()
 
-    def gradient(self, n: int, x: np.ndarray) -> np.ndarray:
-        r"""$\nabla F_n(x)$, (d,), unit f/x."""
+    def gradient(self, n: int, x: ArrayLike) -> np.ndarray:
+        r"""$\nabla F_n(x)$, (d,), unit f/x; x may be an array, a list or a tensor."""
+        x = np.asarray(x, dtype=float)
         gradient = self.hessians[n] @ (x - self.centres[n]) + self.slopes[n]
         if self.ripple:
             gradient += self.ripple * (self.frame.T @ np.sin(self.frame @ (x - self.origin)))
@@ -114,10 +118,10 @@ class PlainProblem:
         form = "F_n(x) = (x - c_n)^T A_n (x - c_n) / 2"
         shown = {"A": self.hessians, "c": self.centres}
         if not self.quadratic:
-            form += f" + b_n^T x + {self.ripple:g} sum_j (1 - cos w_j^T (x - o))"
+            form += f" + b_n^T x + {digits(self.ripple)} sum_j (1 - cos w_j^T (x - o))"
             shown |= {"b": self.slopes, "W": self.frame, "o": self.origin}
         shown |= {"x0": self.start} | ({} if self.noises is None else {"noise": self.noises})
-        values = [f"{name} = {_digits(array)}" for name, array in shown.items()]
+        values = [f"{name} = {digits(array)}" for name, array in shown.items()]
         return "; ".join([form, f"N = {self.clients}, d = {self.dimension}", *values])
 
 
@@ -184,6 +188,11 @@ class Case:
         r"""$\sum_n q_t^n\Delta_t^n$ from x, (d,)."""
         return self.weights[t] @ np.stack([self.update(t, n, x) for n in range(self.problem.clients)])
 
+    @property
+    def of_unit_sum(self) -> np.ndarray:
+        """Whether the weights of each round sum to one, booleans (T,)."""
+        return np.isclose(self.weights.sum(axis=1), 1, rtol=0, atol=1e-12)
+
     def ends(self, t: int) -> bool:
         """Whether round t is the last of its interval."""
         return (t + 1) % self.interval == 0
@@ -230,14 +239,33 @@ class Case:
         return replace(self, problem=replace(old, noises=noises, **steeper), step_size=self.step_size / a)
 
     def __str__(self) -> str:
-        numbers = f"T = {self.rounds}, I = {self.local_steps}, P = {self.interval}, step size {self.step_size:g}"
+        numbers = f"T = {self.rounds}, I = {self.local_steps}, P = {self.interval}, step size {digits(self.step_size)}"
         return "\n".join(
             [
                 f"problem: {self.problem}",
-                f"weights: {_digits(self.weights)}",
-                f"run:     {numbers}, multiplier {self.multiplier:g}, seed {self.seed}",
+                f"weights: {digits(self.weights)}",
+                f"run:     {numbers}, multiplier {digits(self.multiplier)}, seed {self.seed}",
             ]
         )
+
+
+# What a case may have and an implementation may do without.
+FEATURES = (
+    Feature("multiplier", "no multiplier (eta = 1)", lambda case: replace(case, multiplier=1.0)),
+    Feature("interval", "no interval (P = 1)", lambda case: replace(case, interval=1)),
+    Feature("local_steps", "one local step (I = 1)", lambda case: replace(case, local_steps=1)),
+)
+AMPLIFIED = Need("a multiplier other than 1", lambda case: case.multiplier != 1)
+LONG_INTERVAL = Need("an interval of more than one round", lambda case: case.interval > 1)
+ABSENT = Need("a client of weight zero", lambda case: not case.weights.all())
+UNEQUAL = Need(
+    "unequal weights in a round", lambda case: any(len(np.unique(row[row != 0])) > 1 for row in case.weights)
+)
+ANY_SUM = Need(
+    "weights that do not sum to one",
+    lambda case: not case.of_unit_sum.all(),
+    "they are outside the theory, and cases(unit_sum=False) asks for them",
+)
 
 
 def as_numbers(returned: ArrayLike, wanted: tuple[int, ...], none: str, misshapen: str, infinite: str) -> np.ndarray:
@@ -254,8 +282,9 @@ def as_numbers(returned: ArrayLike, wanted: tuple[int, ...], none: str, misshape
         FedboundsError: as told.
     """
     try:
-        raw = np.asarray(returned)
-        if raw.dtype.kind not in "iuf":
+        raw = as_array(returned)
+        exact = raw.dtype.kind == "O" and all(isinstance(value, Real) for value in raw.flat)  # fractions, say
+        if raw.dtype.kind not in "iuf" and not exact:
             raise TypeError
         numbers = raw.astype(float)
     except (TypeError, ValueError):
@@ -268,7 +297,13 @@ def as_numbers(returned: ArrayLike, wanted: tuple[int, ...], none: str, misshape
     return numbers
 
 
-def _digits(values: np.ndarray) -> str:
-    """An array on one line, in four digits."""
-    rounded = np.vectorize(lambda value: float(f"{value:.4g}"), otypes=[float])(values)
-    return str(rounded.tolist()).replace(".0,", ",").replace(".0]", "]")
+def as_array(returned: Any) -> np.ndarray:
+    """An array of what may be arrays, lists or tensors, also such that carry gradients."""
+    if isinstance(returned, list | tuple):
+        return np.asarray([as_array(each) if hasattr(each, "detach") else each for each in returned])
+    return np.asarray(returned.detach().cpu() if hasattr(returned, "detach") else returned)
+
+
+def digits(values: ArrayLike) -> str:
+    """Numbers on one line, with all their digits: what is printed can be run again."""
+    return str(np.asarray(values, dtype=float).tolist()).replace(".0,", ",").replace(".0]", "]").removesuffix(".0")

@@ -1,24 +1,6 @@
 r"""The invariants of federated minimax algorithms with normalised averaging, and the search for games that break them.
 
-A *run* is any function that computes the states of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ with snapshots:
-
-    run(game, cohorts, weights=, local_steps=, momentum=, local_step_sizes=, step_sizes=, period=, seed=)
-        -> states (T + 1, d_x + d_y)
-
-`game` and `cohorts` come by position, the others by name, so that `**_` may stand for those that are not used:
-
-- `game`: `game.gradient(i, x, y)` is the pair $(\nabla_xf_i, \nabla_yf_i)$ of arrays (d_x,) and (d_y,); `game.x0`,
-  `game.y0` and `game.clients` say the rest. See `Game`. There is no gradient noise.
-- `cohorts`: who takes part, (T, P) indices of clients, each row without repetition.
-- `weights`: $w_i$, (n,), summing to one; a client that takes part counts $w_in/P$.
-- `local_steps`: $\tau_i$, (n,); `momentum`: $\rho$ of the heavy ball, whose buffer starts empty in every round.
-- `local_step_sizes`: $(\eta_x, \eta_y)$; `step_sizes`: $(\Gamma_x, \Gamma_y)$, what multiplies the normalised
-  directions $\sum_{i\in C}\tilde w_i\sum_ka_i^{(k)}\nabla f_i/\|a_i\|_1$.
-- `period`: 0 for Fed-Norm-SGDA, else S, which divides T: the gradients in y are taken at the snapshot of x of the last
-  round that S divides.
-- `seed`: for whatever randomness a run has of its own.
-
-The states are $(x_0, y_0), \dots, (x_T, y_T)$, x before y.
+What a run is given, and what it returns, is said in `empirical.invariants.games`.
 
 Source: Sharma et al. 2023, *Federated Minimax Optimization with Client Heterogeneity*, Algorithm 1.
 """
@@ -26,166 +8,32 @@ Source: Sharma et al. 2023, *Federated Minimax Optimization with Client Heteroge
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from empirical.invariants.cases import as_numbers
-from empirical.invariants.properties import ROUND_OFF, Sides
-from empirical.invariants.search import Report, chosen_from, search, strategy_of, try_out
+from empirical.invariants.applies import Sides, applies
+from empirical.invariants.cases import digits
+from empirical.invariants.causes import Misreading
+from empirical.invariants.games import (
+    ABSENT,
+    FEATURES,
+    MANY_STEPS,
+    NO_SNAPSHOTS,
+    SNAPSHOTS,
+    UNEQUAL,
+    Game,
+    GameCase,
+    MinimaxRun,
+)
+from empirical.invariants.report import Report
+from empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
 from empirical.invariants.twin import fed_norm_sgda
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
-
-MinimaxRun = Callable[..., ArrayLike]
-
-
-@dataclass(frozen=True, eq=False)
-class Game:
-    r"""Quadratic games as plain callables on NumPy arrays.
-
-    $$f_i(z) = \tfrac12 z^\top H_iz + b_i^\top z, \qquad z = (x, y)$$
-
-    Args:
-        hessians: $H_i$, (n, d, d), symmetric, unit f/x^2.
-        slopes: $b_i$, (n, d), unit f/x.
-        start: $(x_0, y_0)$, (d,).
-        descent: $d_x$, how many of the coordinates are x's.
-
-    Example:
-        >>> game = Game(np.array([[[1.0, 2.0], [2.0, -1.0]]]), np.array([[0.0, 3.0]]), np.array([1.0, 1.0]), 1)
-        >>> game.gradient(0, game.x0, game.y0)
-        (array([3.]), array([4.]))
-
-    Source: Sharma et al. 2023, eq. (1); the family is ours.
-    """
-
-    hessians: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    descent: int
-
-    @property
-    def clients(self) -> int:
-        """n."""
-        return len(self.hessians)
-
-    @property
-    def x0(self) -> np.ndarray:
-        """The initial x, (d_x,), a fresh copy each time."""
-        return self.start[: self.descent].copy()
-
-    @property
-    def y0(self) -> np.ndarray:
-        """The initial y, (d_y,), a fresh copy each time."""
-        return self.start[self.descent :].copy()
-
-    def gradient(self, i: int, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        r"""$\nabla_xf_i(x, y)$, (d_x,), and $\nabla_yf_i(x, y)$, (d_y,), unit f/x."""
-        gradient = self.hessians[i] @ np.concatenate([x, y]) + self.slopes[i]
-        return gradient[: self.descent], gradient[self.descent :]
-
-    def of(self, who: Sequence[int]) -> Game:
-        """The game in which client k is client who[k] of this one."""
-        return replace(self, hessians=self.hessians[list(who)], slopes=self.slopes[list(who)])
-
-    def turned(self, turn: np.ndarray) -> Game:
-        """The game in coordinates turn @ z, for an orthogonal matrix that keeps the players apart."""
-        hessians = turn @ self.hessians @ turn.T
-        return replace(
-            self,
-            hessians=(hessians + hessians.transpose(0, 2, 1)) / 2,
-            slopes=self.slopes @ turn.T,
-            start=turn @ self.start,
-        )
-
-    def __str__(self) -> str:
-        rows = [f"{name} = {value.tolist()}" for name, value in (("H", self.hessians), ("b", self.slopes))]
-        start = f"x0 = {self.x0.tolist()}, y0 = {self.y0.tolist()}"
-        return "; ".join(["f_i(z) = z^T H_i z / 2 + b_i^T z, z = (x, y)", f"n = {self.clients}", *rows, start])
-
-
-@dataclass(frozen=True, eq=False)
-class GameCase:
-    r"""One run of a minimax algorithm, before it is run.
-
-    Args:
-        game: the clients.
-        cohorts: who takes part, (T, P).
-        weights: $w_i$, (n,).
-        local_steps: $\tau_i$, (n,).
-        local_step_sizes: $(\eta_x, \eta_y)$, unit x^2/f.
-        step_sizes: $(\Gamma_x, \Gamma_y)$, unit x^2/f.
-        momentum: $\rho$.
-        period: S; 0 for no snapshots.
-        seed: for the run's own randomness.
-
-    Source: Sharma et al. 2023, Algorithm 1.
-    """
-
-    game: Game
-    cohorts: np.ndarray
-    weights: np.ndarray
-    local_steps: np.ndarray
-    local_step_sizes: tuple[float, float]
-    step_sizes: tuple[float, float]
-    momentum: float = 0.0
-    period: int = 0
-    seed: int = 0
-
-    def states(self, run: MinimaxRun) -> np.ndarray:
-        r"""What a run makes of this case: $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d).
-
-        Raises:
-            FedboundsError: the run returns something else, or numbers that are not finite.
-        """
-        returned = run(
-            self.game,
-            self.cohorts.copy(),
-            weights=self.weights.copy(),
-            local_steps=self.local_steps.copy(),
-            momentum=self.momentum,
-            local_step_sizes=self.local_step_sizes,
-            step_sizes=self.step_sizes,
-            period=self.period,
-            seed=self.seed,
-        )
-        wanted = (len(self.cohorts) + 1, len(self.game.start))
-        return as_numbers(
-            returned,
-            wanted,
-            f"the run returned {{}}; expected states of shape {wanted}",
-            f"the run returned shape {{}}; expected (x_0, y_0)..(x_T, y_T), {wanted}",
-            "the run returned (x_{t}, y_{t}) = {row}, which is not finite",
-        )
-
-    @property
-    def everyone(self) -> GameCase:
-        """The same with all clients in every round."""
-        n = self.game.clients
-        return replace(self, cohorts=np.tile(np.arange(n), (len(self.cohorts), 1)))
-
-    def of(self, who: Sequence[int], weights: np.ndarray) -> GameCase:
-        """The case in which client k is client who[k] of this one, with weights of its own and the same cohorts."""
-        return replace(self, game=self.game.of(who), weights=weights, local_steps=self.local_steps[list(who)])
-
-    def __str__(self) -> str:
-        (ex, ey), (gx, gy) = self.local_step_sizes, self.step_sizes
-        return "\n".join(
-            [
-                f"game:    {self.game}",
-                f"cohorts: {self.cohorts.tolist()}",
-                f"clients: weights {np.round(self.weights, 4).tolist()}, local steps {self.local_steps.tolist()}",
-                f"run:     local steps of {ex:g} and {ey:g}, the server's {gx:g} and {gy:g}, momentum "
-                f"{self.momentum:g}, {f'snapshots every {self.period}' if self.period else 'no snapshots'}, "
-                f"seed {self.seed}",
-            ]
-        )
-
 
 Execute = Callable[[GameCase], np.ndarray]
 
@@ -193,6 +41,7 @@ Execute = Callable[[GameCase], np.ndarray]
 # --- players ----------------------------------------------------------------------------------------------
 
 
+@applies(NO_SNAPSHOTS)
 def exchanged_players(execute: Execute, case: GameCase) -> Sides:
     r"""The players exchange their roles with the sign of the game: without snapshots no one can tell.
 
@@ -205,28 +54,37 @@ def exchanged_players(execute: Execute, case: GameCase) -> Sides:
         -case.game.hessians[:, order][:, :, order], -case.game.slopes[:, order], case.game.start[order], d - cut
     )
     there = replace(plain, game=game, local_step_sizes=plain.local_step_sizes[::-1], step_sizes=plain.step_sizes[::-1])
-    return Sides(execute(there), execute(plain)[:, order])
+    via = f"with coordinates in the order {order.tolist()}"
+    return Sides(execute(there), execute(plain)[:, order], case=there, against=plain, via=via)
 
 
 # --- normalised averaging ---------------------------------------------------------------------------------
 
 
+@applies(MANY_STEPS)
 def normalised_directions(execute: Execute, case: GameCase) -> Sides:
-    r"""Where the local models stay, more local steps, or momentum, do not make a client count more.
+    r"""Where gradients do not change, more local steps, or momentum, do not make a client count more.
 
-    $$\eta_x = \eta_y = 0 \implies (x_t, y_t)(\tau, \rho) = (x_t, y_t)(1, 0)$$
+    $$H_i = 0 \implies (x_t, y_t)(\tau, \rho) = (x_t, y_t)(1, 0)$$
+
+    The slopes are the gradients where the case begins.
     """
-    still = replace(case, local_step_sizes=(0.0, 0.0))
-    return Sides(execute(still), execute(replace(still, local_steps=np.ones_like(case.local_steps), momentum=0.0)))
+    game = case.game
+    slopes = game.slopes + game.hessians @ game.start
+    flat = replace(case, game=replace(game, hessians=np.zeros_like(game.hessians), slopes=slopes))
+    once = replace(flat, local_steps=np.ones_like(case.local_steps), momentum=0.0)
+    return Sides(execute(flat), execute(once), case=flat, against=once)
 
 
 def single_local_step(execute: Execute, case: GameCase) -> Sides:
     r"""With one local step each, the local step sizes and the momentum play no role.
 
-    $$\tau_i = 1 \implies (x_t, y_t)(\eta_x, \eta_y, \rho) = (x_t, y_t)(0, 0, 0)$$
+    $$\tau_i = 1 \implies (x_t, y_t)(\eta_x, \eta_y, \rho) = (x_t, y_t)(2\eta_x, 3\eta_y, 0)$$
     """
     one = replace(case, local_steps=np.ones_like(case.local_steps))
-    return Sides(execute(one), execute(replace(one, local_step_sizes=(0.0, 0.0), momentum=0.0)))
+    ex, ey = case.local_step_sizes
+    other = replace(one, local_step_sizes=(2 * ex, 3 * ey), momentum=0.0)
+    return Sides(execute(one), execute(other), case=one, against=other)
 
 
 def mean_over_cohorts(execute: Execute, case: GameCase) -> Sides:
@@ -236,21 +94,24 @@ def mean_over_cohorts(execute: Execute, case: GameCase) -> Sides:
     """
     n, P = case.game.clients, case.cohorts.shape[1]
     once = replace(case, period=min(case.period, 1))
-    every = [execute(replace(once, cohorts=np.array([C])))[1] for C in combinations(range(n), P)]
-    together = execute(replace(once, cohorts=np.arange(n)[None]))[1]
-    return Sides(np.mean(every, axis=0)[None], together[None])
+    some = [replace(once, cohorts=np.array([C])) for C in combinations(range(n), P)]
+    together = replace(once, cohorts=np.arange(n)[None])
+    mean = np.mean([execute(each) for each in some], axis=0)
+    return Sides(execute(together), mean, case=together, against=some[0], via=f"averaged over all cohorts of {P}")
 
 
 # --- snapshots --------------------------------------------------------------------------------------------
 
 
+@applies(SNAPSHOTS, NO_SNAPSHOTS)
 def snapshots_of_every_round(execute: Execute, case: GameCase) -> Sides:
     r"""With a snapshot in every round and one local step, the snapshot is where the gradient is taken anyway.
 
     $$S = 1,\ \tau_i = 1 \implies \text{Fed-Norm-SGDA+} = \text{Fed-Norm-SGDA}$$
     """
     one = replace(case, local_steps=np.ones_like(case.local_steps))
-    return Sides(execute(replace(one, period=1)), execute(replace(one, period=0)))
+    with_them, without = replace(one, period=1), replace(one, period=0)
+    return Sides(execute(with_them), execute(without), case=with_them, against=without)
 
 
 def restarted_blocks(execute: Execute, case: GameCase) -> Sides:
@@ -266,15 +127,15 @@ def restarted_blocks(execute: Execute, case: GameCase) -> Sides:
 # --- clients ----------------------------------------------------------------------------------------------
 
 
+@applies(ABSENT)
 def absent_clients(execute: Execute, case: GameCase) -> Sides:
     """What a client would have computed in a round without it changes nothing."""
     absent = np.setdiff1d(np.arange(case.game.clients), case.cohorts)
     slopes, steps = case.game.slopes.copy(), case.local_steps.copy()
     slopes[absent] += 1
     steps[absent] += 1
-    return Sides(
-        execute(replace(case, game=replace(case.game, slopes=slopes), local_steps=steps)), execute(replace(case))
-    )
+    other = replace(case, game=replace(case.game, slopes=slopes), local_steps=steps)
+    return Sides(execute(other), execute(case), case=other, against=case)
 
 
 def relabelled_clients(execute: Execute, case: GameCase) -> Sides:
@@ -282,9 +143,11 @@ def relabelled_clients(execute: Execute, case: GameCase) -> Sides:
     n = case.game.clients
     order = np.roll(np.arange(n), 1)
     renamed = case.of(order.tolist(), case.weights[order])
-    return Sides(execute(replace(renamed, cohorts=np.argsort(order)[case.cohorts])), execute(case))
+    renamed = replace(renamed, cohorts=np.argsort(order)[case.cohorts])
+    return Sides(execute(renamed), execute(case), case=renamed, against=case)
 
 
+@applies(UNEQUAL)
 def split_clients(execute: Execute, case: GameCase) -> Sides:
     r"""With everyone there, two copies of a client whose weights add up to the client's are the client.
 
@@ -293,7 +156,7 @@ def split_clients(execute: Execute, case: GameCase) -> Sides:
     first, others = case.weights[:1], case.weights[1:]
     who = [0, *range(case.game.clients)]
     split = case.of(who, np.concatenate([first / 4, 3 * first / 4, others]))
-    return Sides(execute(split.everyone), execute(case.everyone))
+    return Sides(execute(split.everyone), execute(case.everyone), case=split.everyone, against=case.everyone)
 
 
 # --- coordinates and units --------------------------------------------------------------------------------
@@ -307,7 +170,8 @@ def translation(execute: Execute, case: GameCase) -> Sides:
     game = case.game
     shift = np.arange(1.0, len(game.start) + 1)
     moved = replace(game, slopes=game.slopes - game.hessians @ shift, start=game.start + shift)
-    return Sides(execute(replace(case, game=moved)), execute(case) + shift)
+    there = replace(case, game=moved)
+    return Sides(execute(there), execute(case) + shift, case=there, against=case, via=f"moved by {digits(shift)}")
 
 
 def rotation(execute: Execute, case: GameCase) -> Sides:
@@ -319,7 +183,8 @@ def rotation(execute: Execute, case: GameCase) -> Sides:
     for block in (slice(0, case.game.descent), slice(case.game.descent, None)):
         v = np.arange(1.0, len(case.game.start[block]) + 1)
         turn[block, block] = np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v)
-    return Sides(execute(replace(case, game=case.game.turned(turn))), execute(case) @ turn.T)
+    there, via = replace(case, game=case.game.turned(turn)), f"turned by {digits(turn)}"
+    return Sides(execute(there), execute(case) @ turn.T, case=there, against=case, via=via)
 
 
 def scaling(execute: Execute, case: GameCase) -> Sides:
@@ -330,7 +195,8 @@ def scaling(execute: Execute, case: GameCase) -> Sides:
     a = 3.0
     steeper = replace(case.game, hessians=a * case.game.hessians, slopes=a * case.game.slopes)
     local, server = (tuple(step / a for step in steps) for steps in (case.local_step_sizes, case.step_sizes))
-    return Sides(execute(replace(case, game=steeper, local_step_sizes=local, step_sizes=server)), execute(case))
+    other = replace(case, game=steeper, local_step_sizes=local, step_sizes=server)
+    return Sides(execute(other), execute(case), case=other, against=case)
 
 
 # --- randomness -------------------------------------------------------------------------------------------
@@ -338,7 +204,8 @@ def scaling(execute: Execute, case: GameCase) -> Sides:
 
 def seed_without_noise(execute: Execute, case: GameCase) -> Sides:
     """Nothing here is random: the case run again, with another seed, gives the same states."""
-    return Sides(execute(replace(case, seed=case.seed + 1)), execute(case))
+    other = replace(case, seed=case.seed + 1)
+    return Sides(execute(other), execute(case), case=other, against=case)
 
 
 def reference_twin(execute: Execute, case: GameCase) -> Sides:
@@ -367,6 +234,59 @@ MINIMAX_INVARIANTS: Mapping[str, Callable[[Execute, GameCase], Sides]] = {
 }
 
 
+def _lengths(case: GameCase) -> np.ndarray:
+    r"""$\|a_i\|_1$, (n,): a gradient that is followed by j more steps counts $1 + \rho + \dots + \rho^j$ times."""
+    return np.array([sum((tau - m) * case.momentum**m for m in range(tau)) for tau in case.local_steps])
+
+
+def _as_if(change: Callable[[GameCase], dict[str, Any]]) -> Callable[..., np.ndarray]:
+    """The twin on a changed case."""
+    return lambda twin, case: twin(replace(case, **change(case)))
+
+
+MISREADINGS = (
+    Misreading(
+        "it ignores the momentum", _as_if(lambda case: {"momentum": 0.0}), "if it has none: game_cases(momenta=(0.0,))"
+    ),
+    Misreading(
+        "it ignores the snapshots", _as_if(lambda case: {"period": 0}), "if it has none: game_cases(periods=(0,))"
+    ),
+    Misreading(
+        "it ignores momentum and snapshots",
+        _as_if(lambda case: {"momentum": 0.0, "period": 0}),
+        "if it has neither: game_cases(momenta=(0.0,), periods=(0,))",
+    ),
+    Misreading(
+        "it gives all clients the same weight",
+        _as_if(lambda case: {"weights": np.full_like(case.weights, 1 / len(case.weights))}),
+        "if that is meant: game_cases(parts=(1,))",
+    ),
+    Misreading(
+        "it forgets the factor n/P of who takes part",
+        _as_if(lambda case: {"weights": case.weights * case.cohorts.shape[1] / case.game.clients}),
+    ),
+    Misreading(
+        "it does not normalise: more local steps count more",
+        _as_if(lambda case: {"weights": case.weights * _lengths(case)}),
+    ),
+    Misreading(
+        "it normalises by the local steps, and not by the coefficients of momentum",
+        _as_if(lambda case: {"weights": case.weights * _lengths(case) / case.local_steps}),
+    ),
+    Misreading(
+        "it does one local step, however many there are",
+        _as_if(lambda case: {"local_steps": np.ones_like(case.local_steps)}),
+        "if it has no local steps: game_cases(local_steps=(1,))",
+    ),
+    Misreading("y descends", _as_if(lambda case: {"step_sizes": (case.step_sizes[0], -case.step_sizes[1])})),
+    Misreading(
+        "y descends in the local steps",
+        _as_if(lambda case: {"local_step_sizes": (case.local_step_sizes[0], -case.local_step_sizes[1])}),
+    ),
+    Misreading("it never renews the snapshot", _as_if(lambda case: {"period": case.period and len(case.cohorts)})),
+)
+
+
 def check_minimax(
     run: MinimaxRun,
     *,
@@ -374,23 +294,26 @@ def check_minimax(
     examples: int = 50,
     seed: int = 0,
     cases: SearchStrategy[Any] | None = None,
-    tolerance: float = ROUND_OFF,
+    tolerance: float | None = None,
 ) -> Report:
     r"""Look for games in which an implementation of Fed-Norm-SGDA, or Fed-Norm-SGDA+, breaks an invariant.
 
     Args:
         run: a function `run(game, cohorts, *, weights, local_steps, momentum, local_step_sizes, step_sizes, period,
             seed)` that returns the states $(x_0, y_0), \dots, (x_T, y_T)$ as an array (T + 1, d); see
-            `empirical.invariants.minimax` for what it is given.
+            `empirical.invariants.games` for what it is given. If it names no `momentum`, `period`, `local_steps` or
+            `weights` (but takes `**_`) and none makes a difference, the cases have none.
         invariants: names of `MINIMAX_INVARIANTS`; all if not given. Naive averaging keeps all but "normalised
             directions" and "reference twin".
         examples: how many games to try.
         seed: of the search; the same seed tries the same games.
         cases: a strategy of `GameCase`; that of `empirical.strategies.game_cases()` if not given.
-        tolerance: largest difference, relative to the larger of 1 and the largest entry.
+        tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
+            for a run that returns single precision.
 
     Returns:
-        A verdict for each invariant: held, for so many examples, or broken, with the smallest counterexample found.
+        A verdict for each invariant: held, for so many examples; broken, with the smallest counterexample found; or
+        skipped, where it does not apply, with the reason. If something is broken, the likely cause.
 
     Raises:
         FedboundsError: an unknown invariant, a number outside its range, or a run that cannot be called as said or
@@ -420,5 +343,6 @@ def check_minimax(
     game = Game(np.stack([hessian] * 2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]), 1)
     first = GameCase(game, np.array([[0], [1]]), np.full(2, 0.5), np.array([1, 2]), (0.25, 0.25), (0.25, 0.5))
     called = "run(game, cohorts, weights=, local_steps=, momentum=, local_step_sizes=, step_sizes=, period=, seed=)"
-    try_out(lambda: first.states(run), f"the run raised {{}}; it is called as {called}")
-    return search(chosen, strategy, lambda case: case.states(run), examples, seed, tolerance)
+    subject = Subject(run, GameCase.states, fed_norm_sgda, FEATURES, MISREADINGS)
+    own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
+    return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)

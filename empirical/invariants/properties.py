@@ -1,16 +1,19 @@
 r"""The invariants of generalized FedAvg, one function each.
 
 An invariant takes an `execute` (from a case to its models) and a `Case`, and returns two arrays that must be equal,
-row by row. Its docstring is what it says, its formula, and what it leaves out; $\Delta_t^n$ is the update of client
+row by row, with the case that was run. Its docstring is what it says, its formula, and what it leaves out; what it
+applies to stands above it; $\Delta_t^n$ is the update of client
 n, $q_t^n$ its weight, $\eta$ the multiplier, P the interval, and $t_0$ starts an interval.
 
 Example:
     >>> from empirical.invariants import Case, PlainProblem, generalized_fedavg
     >>> from empirical.problems import toy_example
     >>> case = Case(PlainProblem.of(toy_example()), np.eye(3), step_size=0.5, local_steps=2, multiplier=4.0, interval=3)
-    >>> got, expected, within = translation(lambda case: case.models(generalized_fedavg), case)
-    >>> bool(abs(got - expected).max() < within)
+    >>> sides = translation(lambda case: case.models(generalized_fedavg), case)
+    >>> bool(abs(sides.got - sides.expected).max() < sides.within)
     True
+    >>> (sides.got == sides.case.models(generalized_fedavg)).all(), sides.case.problem.x0
+    (np.True_, array([1., 2.]))
 
 Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*, Algorithm 1.
 """
@@ -19,24 +22,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
-from empirical.invariants.cases import Case, Run
+from empirical.invariants.applies import Sides, applies
+from empirical.invariants.cases import ABSENT, AMPLIFIED, ANY_SUM, LONG_INTERVAL, UNEQUAL, Case, Run, digits
 from empirical.invariants.twin import generalized_fedavg
 
-ROUND_OFF = 1e-9
 SMALL = 2.0**-24  # the step size that stands for its limit 0
-
-
-class Sides(NamedTuple):
-    """The two sides of an invariant, (T + 1, d) each, and how far apart they may be, relative to their size."""
-
-    got: np.ndarray
-    expected: np.ndarray
-    within: float = ROUND_OFF
-
+# Who applies the weights that are given; the others make weights of their own of who takes part.
+ALGORITHM_1 = frozenset({"generalized-fedavg", "fedavg"})
+AS_WEIGHTED = ALGORITHM_1 | {"frozen-gradient"}
+AS_PRESENT = AS_WEIGHTED | {"average-participating"}
 
 Execute = Callable[[Case], np.ndarray]
 Invariant = Callable[[Execute, Case], Sides]
@@ -45,6 +42,7 @@ Invariant = Callable[[Execute, Case], Sides]
 # --- the amplification ------------------------------------------------------------------------------------
 
 
+@applies(algorithms=ALGORITHM_1)
 def anchor_form(execute: Execute, case: Case) -> Sides:
     r"""An interval ends at its anchor plus eta times its un-amplified progress, and knows nothing else of the past.
 
@@ -63,6 +61,7 @@ def anchor_form(execute: Execute, case: Case) -> Sides:
     return Sides(got, expected)
 
 
+@applies(algorithms=ALGORITHM_1)
 def summed_displacements(execute: Execute, case: Case) -> Sides:
     r"""The model is where it began, plus eta times what complete intervals moved, plus what the last rounds moved.
 
@@ -79,15 +78,18 @@ def summed_displacements(execute: Execute, case: Case) -> Sides:
     return Sides(got, np.stack(expected))
 
 
+@applies(LONG_INTERVAL, algorithms=ALGORITHM_1)
 def plain_multiplier(execute: Execute, case: Case) -> Sides:
     r"""With eta = 1 the interval plays no role.
 
     $$x_t(\eta=1, P) = x_t(\eta=1, 1)$$
     """
     plain = replace(case, multiplier=1.0)
-    return Sides(execute(plain), execute(replace(plain, interval=1)))
+    shorter = replace(plain, interval=1)
+    return Sides(execute(plain), execute(shorter), case=plain, against=shorter)
 
 
+@applies(algorithms=ALGORITHM_1)
 def two_sided_step_sizes(execute: Execute, case: Case) -> Sides:
     r"""With P = 1, eta is a second step size, at the server.
 
@@ -96,9 +98,10 @@ def two_sided_step_sizes(execute: Execute, case: Case) -> Sides:
     each = replace(case, interval=1)
     got = execute(each)
     steps = [case.multiplier * case.step(t, got[t]) for t in range(case.rounds)]
-    return Sides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]))
+    return Sides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=each)
 
 
+@applies(AMPLIFIED, algorithms=ALGORITHM_1, tolerance=1e-8)
 def frozen_gradient_limit(execute: Execute, case: Case) -> Sides:
     r"""As gamma tends to 0 with kappa = gamma eta fixed, all gradients are taken where the interval began.
 
@@ -106,7 +109,8 @@ def frozen_gradient_limit(execute: Execute, case: Case) -> Sides:
 
     Computed with $\eta = 2^{24}$, and compared to three digits.
     """
-    got = execute(replace(case, step_size=SMALL * case.step_size, multiplier=1 / SMALL))
+    amplified = replace(case, step_size=SMALL * case.step_size, multiplier=1 / SMALL)
+    got = execute(amplified)
     x, progress = case.problem.x0, np.zeros(case.problem.dimension)
     expected, problem = [x], case.problem
     for t in range(case.rounds):
@@ -116,48 +120,51 @@ def frozen_gradient_limit(execute: Execute, case: Case) -> Sides:
         if case.ends(t):
             x, progress = x + progress, np.zeros_like(x)
         expected.append(x)
-    return Sides(got, np.stack(expected), within=1e-3)
+    return Sides(got, np.stack(expected), within=1e-3, case=amplified)
 
 
 # --- one round --------------------------------------------------------------------------------------------
 
 
+@applies(algorithms=ALGORITHM_1)
 def averaged_models(execute: Execute, case: Case) -> Sides:
     r"""Before amplification the model is the weighted mean of the participants' models.
 
     $$x_{t+1} = \sum_n q_t^n y_{t,I}^n, \qquad \sum_n q_t^n = 1,\ t + 1 < t_0 + P$$
 
-    Checked in the rounds that do not end an interval; an interval of one round becomes one of two.
+    Checked in the rounds that do not end an interval, or in all of them with $\eta = 1$ where P = 1.
     """
-    return _mean_of_models(execute, case)
+    case = case if case.interval > 1 else replace(case, multiplier=1.0)
+    return _mean_of_models(execute, case, case.of_unit_sum)
 
 
+@applies(ANY_SUM, algorithms=ALGORITHM_1)
 def weights_as_given(execute: Execute, case: Case) -> Sides:
     r"""Weights that do not sum to one are applied as they are; a round without participants changes nothing.
 
     $$x_{t+1} = \sum_n q_t^n y_{t,I}^n + \Big(1-\sum_n q_t^n\Big)x_t$$
 
-    So the model is the participants' mean only if the weights sum to one. Outside the theory: leave it out for a run
-    that normalises its weights or refuses such ones.
+    So the model is the participants' mean only if the weights sum to one. Outside the theory: the cases have such
+    weights only if they are asked for.
     """
-    sums = np.resize([0.5, 0.0, 1.5], case.rounds)
-    return _mean_of_models(execute, replace(case, weights=case.weights * sums[:, None]))
+    case = case if case.interval > 1 else replace(case, multiplier=1.0)
+    return _mean_of_models(execute, case, ~case.of_unit_sum)
 
 
-def _mean_of_models(execute: Execute, case: Case) -> Sides:
-    case = replace(case, interval=max(case.interval, 2))
+def _mean_of_models(execute: Execute, case: Case, rounds: np.ndarray) -> Sides:
     got = execute(case)
     expected = got.copy()
-    for t in range(case.rounds):
-        if not case.ends(t):
+    for t in np.flatnonzero(rounds).tolist():
+        if case.multiplier == 1 or not case.ends(t):
             models = np.stack([got[t] + case.update(t, n, got[t]) for n in range(case.problem.clients)])
             expected[t + 1] = case.weights[t] @ models + (1 - case.weights[t].sum()) * got[t]
-    return Sides(got, expected)
+    return Sides(got, expected, case=case)
 
 
 # --- clients ----------------------------------------------------------------------------------------------
 
 
+@applies(ABSENT, algorithms=AS_PRESENT)
 def absent_clients(execute: Execute, case: Case) -> Sides:
     r"""A client whose weight is always zero changes nothing, whether it is computed or skipped.
 
@@ -168,7 +175,8 @@ def absent_clients(execute: Execute, case: Case) -> Sides:
     N = case.problem.clients
     more = case.renamed(np.append(0, np.arange(N)), np.hstack([np.zeros((case.rounds, 1)), case.weights]))
     elsewhere = replace(more.problem, centres=more.problem.centres + np.eye(N + 1, 1))
-    return Sides(execute(replace(more, problem=elsewhere)), execute(case))
+    more = replace(more, problem=elsewhere)
+    return Sides(execute(more), execute(case), case=more, against=case)
 
 
 def relabelled_clients(execute: Execute, case: Case) -> Sides:
@@ -177,9 +185,11 @@ def relabelled_clients(execute: Execute, case: Case) -> Sides:
     $$x_t(F_{\pi(n)}, q_t^{\pi(n)}) = x_t(F_n, q_t^n)$$
     """
     order = np.roll(np.arange(case.problem.clients), 1)
-    return Sides(execute(case.renamed(order, case.weights[:, order])), execute(case))
+    renamed = case.renamed(order, case.weights[:, order])
+    return Sides(execute(renamed), execute(case), case=renamed, against=case)
 
 
+@applies(UNEQUAL, algorithms=AS_WEIGHTED)
 def split_clients(execute: Execute, case: Case) -> Sides:
     r"""Two copies of a client, with the same noise and weights that add up to the client's, are the client.
 
@@ -189,7 +199,8 @@ def split_clients(execute: Execute, case: Case) -> Sides:
     """
     first, others = case.weights[:, :1], case.weights[:, 1:]
     who = np.append(0, np.arange(case.problem.clients))
-    return Sides(execute(case.renamed(who, np.hstack([first / 4, 3 * first / 4, others]))), execute(case))
+    split = case.renamed(who, np.hstack([first / 4, 3 * first / 4, others]))
+    return Sides(execute(split), execute(case), case=split, against=case)
 
 
 # --- coordinates and units --------------------------------------------------------------------------------
@@ -201,7 +212,8 @@ def translation(execute: Execute, case: Case) -> Sides:
     $$x_t(F_n(\cdot - s), x_0 + s) = x_t(F_n, x_0) + s$$
     """
     shift = np.arange(1.0, case.problem.dimension + 1)
-    return Sides(execute(case.translated(shift)), execute(case) + shift)
+    moved = case.translated(shift)
+    return Sides(execute(moved), execute(case) + shift, case=moved, against=case, via=f"moved by {digits(shift)}")
 
 
 def rotation(execute: Execute, case: Case) -> Sides:
@@ -211,7 +223,9 @@ def rotation(execute: Execute, case: Case) -> Sides:
     """
     v = np.arange(1.0, case.problem.dimension + 1)
     mirror = np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v)
-    return Sides(execute(case.rotated(mirror)), execute(case) @ mirror)
+    turned = case.rotated(mirror)
+    via = f"turned by {digits(mirror)}"
+    return Sides(execute(turned), execute(case) @ mirror, case=turned, against=case, via=via)
 
 
 def scaling(execute: Execute, case: Case) -> Sides:
@@ -219,7 +233,8 @@ def scaling(execute: Execute, case: Case) -> Sides:
 
     $$x_t(aF_n, ag_n, \gamma/a) = x_t(F_n, g_n, \gamma)$$
     """
-    return Sides(execute(case.scaled(3.0)), execute(case))
+    steeper = case.scaled(3.0)
+    return Sides(execute(steeper), execute(case), case=steeper, against=case)
 
 
 # --- randomness -------------------------------------------------------------------------------------------
@@ -227,17 +242,19 @@ def scaling(execute: Execute, case: Case) -> Sides:
 
 def determinism(execute: Execute, case: Case) -> Sides:
     """The same case run again, with the same seed, gives the same models."""
-    return Sides(execute(replace(case)), execute(case))
+    return Sides(execute(replace(case)), execute(case), against=case)
 
 
 def seed_without_noise(execute: Execute, case: Case) -> Sides:
     """Where there is no noise, or the problem gives it, nothing is random: the seed plays no role."""
-    return Sides(execute(replace(case, seed=case.seed + 1)), execute(case))
+    other = replace(case, seed=case.seed + 1)
+    return Sides(execute(other), execute(case), case=other, against=case)
 
 
-def agreement_with(twin: Run) -> Invariant:
-    """The invariant that a run and another implementation give the same models."""
+def agreement_with(twin: Run, algorithms: frozenset[str] | None = None) -> Invariant:
+    """The invariant that a run and another implementation, of these algorithms or of any, give the same models."""
 
+    @applies(algorithms=algorithms)
     def reference_twin(execute: Execute, case: Case) -> Sides:
         """The models are those of the reference twin, by default Algorithm 1 as the paper prints it."""
         return Sides(execute(case), case.models(twin))
@@ -263,6 +280,6 @@ INVARIANTS: Mapping[str, Invariant] = {
         scaling,
         determinism,
         seed_without_noise,
-        agreement_with(generalized_fedavg),
+        agreement_with(generalized_fedavg, ALGORITHM_1),
     )
 }

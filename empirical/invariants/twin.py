@@ -9,7 +9,7 @@ import numpy as np
 from empirical.invariants.cases import PlainProblem
 
 if TYPE_CHECKING:
-    from empirical.invariants.minimax import Game
+    from empirical.invariants.games import Game
 
 
 def generalized_fedavg(
@@ -121,7 +121,7 @@ def fed_norm_sgda(
         $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d).
 
     Example:
-        >>> from empirical.invariants.minimax import Game
+        >>> from empirical.invariants.games import Game
         >>> game = Game(np.array([[[1.0, 0.0], [0.0, -1.0]]]), np.zeros((1, 2)), np.array([1.0, 1.0]), 1)
         >>> fed_norm_sgda(game, np.array([[0]]), weights=np.ones(1), local_steps=np.array([2]),
         ...               local_step_sizes=(0.5, 0.0), step_sizes=(1.0, 1.0))[1]

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from empirical.invariants.applies import Need, Sides, applies
 from empirical.invariants.cases import as_numbers
-from empirical.invariants.properties import ROUND_OFF, Sides
-from empirical.invariants.search import Report, chosen_from, search, strategy_of, try_out
+from empirical.invariants.causes import Misreading
+from empirical.invariants.report import Report
+from empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
 from empirical.invariants.twin import fedau_weights
 
 if TYPE_CHECKING:
@@ -83,6 +85,7 @@ class WeightCase:
 
 
 Execute = Callable[[WeightCase], np.ndarray]
+FINITE = Need("a finite cut-off", lambda case: not np.isinf(case.cutoff))
 
 
 def first_weights(execute: Execute, case: WeightCase) -> Sides:
@@ -113,7 +116,7 @@ def mean_interval(execute: Execute, case: WeightCase) -> Sides:
     """
     complete, since = case.counts()
     rounds = np.arange(len(complete))[:, None]
-    return Sides(execute(case) * np.maximum(complete, 1), np.where(complete > 0, rounds - since, 1.0))
+    return Sides(execute(case), np.where(complete > 0, (rounds - since) / np.maximum(complete, 1), 1.0))
 
 
 def change_at_the_end_of_an_interval(execute: Execute, case: WeightCase) -> Sides:
@@ -143,25 +146,33 @@ def never_there(execute: Execute, case: WeightCase) -> Sides:
 
 
 def _constant_record(execute: Execute, case: WeightCase, value: bool, expected: np.ndarray) -> Sides:
-    got = execute(replace(case, participated=np.full_like(case.participated, value)))
-    return Sides(got, np.broadcast_to(expected[:, None], got.shape))
+    constant = replace(case, participated=np.full_like(case.participated, value))
+    got = execute(constant)
+    return Sides(got, np.broadcast_to(expected[:, None], got.shape), case=constant)
 
 
+@applies(FINITE)
 def cutoff_of_one(execute: Execute, case: WeightCase) -> Sides:
     r"""With K = 1 every interval has length 1: all weights are 1.
 
     $$K = 1 \implies \omega_t = 1$$
     """
-    got = execute(replace(case, cutoff=1))
-    return Sides(got, np.ones_like(got))
+    one = replace(case, cutoff=1)
+    got = execute(one)
+    return Sides(got, np.ones_like(got), case=one)
 
 
+@applies(FINITE)
 def late_cutoff(execute: Execute, case: WeightCase) -> Sides:
-    r"""A cut-off that no interval reaches is none.
+    r"""A cut-off that no interval reaches is none: its size plays no role.
 
-    $$K \ge T \implies \omega_t(K) = \omega_t(\infty)$$
+    $$K, K' \ge T \implies \omega_t(K) = \omega_t(K')$$
+
+    Compared with $K' = \infty$ where that is the case's own cut-off.
     """
-    return Sides(execute(replace(case, cutoff=len(case.participated))), execute(replace(case, cutoff=np.inf)))
+    late = replace(case, cutoff=len(case.participated))
+    later = case if np.isinf(case.cutoff) else replace(case, cutoff=10 * len(case.participated))
+    return Sides(execute(late), execute(later), case=late, against=later)
 
 
 def past_only(execute: Execute, case: WeightCase) -> Sides:
@@ -185,7 +196,7 @@ def own_record_only(execute: Execute, case: WeightCase) -> Sides:
 
 def repeated(execute: Execute, case: WeightCase) -> Sides:
     """The same record again gives the same weights: nothing is random, nothing is left over."""
-    return Sides(execute(replace(case)), execute(case))
+    return Sides(execute(replace(case)), execute(case), against=case)
 
 
 def reference_twin(execute: Execute, case: WeightCase) -> Sides:
@@ -212,6 +223,22 @@ WEIGHT_INVARIANTS: Mapping[str, Callable[[Execute, WeightCase], Sides]] = {
 }
 
 
+def _one_round_late(twin: Execute, case: WeightCase) -> np.ndarray:
+    """The weights of the round after each: the round's own participation counts."""
+    return twin(replace(case, participated=np.vstack([case.participated, case.participated[-1:]])))[1:]
+
+
+MISREADINGS = (
+    Misreading(
+        "it ignores the cut-off",
+        lambda twin, case: twin(replace(case, cutoff=np.inf)),
+        "if it has none: weight_cases(cutoffs=(math.inf,))",
+    ),
+    Misreading("it cuts off a round late", lambda twin, case: twin(replace(case, cutoff=case.cutoff + 1))),
+    Misreading("a round's own participation counts", _one_round_late),
+)
+
+
 def check_weights(
     run: Estimator,
     *,
@@ -219,7 +246,7 @@ def check_weights(
     examples: int = 50,
     seed: int = 0,
     cases: SearchStrategy[Any] | None = None,
-    tolerance: float = ROUND_OFF,
+    tolerance: float | None = None,
 ) -> Report:
     r"""Look for records of participation in which an implementation of FedAU's weights breaks an invariant.
 
@@ -230,10 +257,12 @@ def check_weights(
         examples: how many records to try.
         seed: of the search; the same seed tries the same records.
         cases: a strategy of `WeightCase`; that of `empirical.strategies.weight_cases()` if not given.
-        tolerance: largest difference, relative to the larger of 1 and the largest entry.
+        tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
+            for an estimator that returns single precision.
 
     Returns:
-        A verdict for each invariant: held, for so many examples, or broken, with the smallest counterexample found.
+        A verdict for each invariant: held, for so many examples; broken, with the smallest counterexample found; or
+        skipped, where it does not apply, with the reason. If something is broken, the likely cause.
 
     Raises:
         FedboundsError: an unknown invariant, a number outside its range, or an estimator that cannot be called as
@@ -255,5 +284,11 @@ def check_weights(
     strategy = strategy_of(cases, "weight_cases")
     chosen = chosen_from(WEIGHT_INVARIANTS, invariants)
     first = WeightCase(np.array([[True, False], [False, False], [True, True]]), 2)
-    try_out(lambda: first.weights(run), "the estimator raised {}; it is called as run(participated, cutoff)")
-    return search(chosen, strategy, lambda case: case.weights(run), examples, seed, tolerance)
+    subject = Subject(run, WeightCase.weights, fedau_weights, misreadings=MISREADINGS)
+    own = try_out(
+        subject,
+        first,
+        strategy,
+        "the estimator raised {}; it is called as run(participated, cutoff)",
+    )
+    return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)

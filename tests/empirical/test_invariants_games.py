@@ -127,8 +127,8 @@ def first_broken(run, name):
 
 
 def breaks_with(run, invariant, case):
-    got, expected, within = invariant(lambda other: other.states(run), case)
-    return not np.allclose(got, expected, rtol=0, atol=within * max(1, np.abs(got).max()))
+    sides = invariant(lambda other: other.states(run), case)
+    return not np.allclose(sides.got, sides.expected, rtol=0, atol=sides.within * max(1, np.abs(sides.got).max()))
 
 
 def test_the_smallest_counterexample_can_be_read_and_run_again():
@@ -138,7 +138,7 @@ def test_the_smallest_counterexample_can_be_read_and_run_again():
     assert found is not None and isinstance(found.case, GameCase)
     assert re.search(r"cohorts: \[\[", str(verdict)) and "expected" in found.told
     assert found.sides is not None and not np.allclose(found.sides.got, found.sides.expected)
-    assert breaks_with(run, MINIMAX_INVARIANTS["mean over cohorts"], found.case)
+    assert breaks_with(run, MINIMAX_INVARIANTS["mean over cohorts"], found.drawn)
 
 
 @given(game_cases())

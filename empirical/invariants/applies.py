@@ -1,0 +1,155 @@
+"""What an invariant compares, what it applies to, and what a run is seen to do without.
+
+An invariant may simplify a case, but asks of a run nothing that the cases do not ask: a multiplier, a momentum, a
+cut-off that no case has is none of the run's business. What it needs besides, it declares; where no case has that, the
+invariant is skipped, with the reason.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+ROUND_OFF = 1e-9
+SINGLE_PRECISION = 1e-4
+
+
+class Sides(NamedTuple):
+    """The two sides of an invariant, row by row, and the runs that they come from.
+
+    Args:
+        got: what the run made of a case.
+        expected: what it should have made.
+        within: how far apart they may be, relative to their size.
+        case: the case of which `got` is what the run made; None for the case that the invariant was given.
+        against: the case that `expected` comes from, if it comes from one other run.
+        via: what is done to the models of that run to get `expected`, such as "moved by [1]"; nothing if empty.
+    """
+
+    got: np.ndarray
+    expected: np.ndarray
+    within: float = ROUND_OFF
+    case: Any = None
+    against: Any = None
+    via: str = ""
+
+
+@dataclass(frozen=True)
+class Need:
+    """Something that some case must have, or an invariant has nothing to say.
+
+    Args:
+        words: what it is, such as "a multiplier other than 1".
+        met: whether a case has it.
+        remedy: how to ask for such cases, where the default cases have none.
+    """
+
+    words: str
+    met: Callable[[Any], bool]
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an invariant applies to.
+
+    Args:
+        needs: each must be met by some case.
+        algorithms: the kinds of algorithm that it holds for; None for all.
+        tolerance: the largest with which it can be told from round-off.
+    """
+
+    needs: tuple[Need, ...] = ()
+    algorithms: frozenset[str] | None = None
+    tolerance: float = math.inf
+
+    def why_not(self, cases: Sequence[Any], algorithm: str, tolerance: float) -> str | None:
+        """Why it does not apply to these cases, this algorithm and this tolerance; None if it does.
+
+        Example:
+            >>> Scope((Need("an odd number", lambda case: case % 2 == 1),)).why_not([2, 4], "any", 1e-9)
+            'no case has an odd number'
+        """
+        if self.algorithms is not None and algorithm not in self.algorithms:
+            return f"it is none of {algorithm}: it holds for {', '.join(sorted(self.algorithms))}"
+        if tolerance > self.tolerance:
+            return f"it needs double precision, and the tolerance is {tolerance:g}"
+        for need in self.needs:
+            if not any(need.met(case) for case in cases):
+                return f"no case has {need.words}" + (f"; {need.remedy}" if need.remedy else "")
+        return None
+
+
+Checked = TypeVar("Checked", bound=Callable[..., Sides])
+
+
+def applies(
+    *needs: Need, algorithms: frozenset[str] | None = None, tolerance: float = math.inf
+) -> Callable[[Checked], Checked]:
+    """Declare the scope of an invariant."""
+
+    def declared(invariant: Checked) -> Checked:
+        invariant.__dict__["scope"] = Scope(needs, algorithms, tolerance)
+        return invariant
+
+    return declared
+
+
+def scope_of(invariant: Callable[..., Sides]) -> Scope:
+    """What an invariant declares; without a declaration it applies to everything."""
+    return getattr(invariant, "scope", Scope())
+
+
+@dataclass(frozen=True)
+class Feature:
+    """Something that an implementation may do without.
+
+    Args:
+        name: the parameter that it is given by.
+        words: what the cases are left with, such as "no multiplier (eta = 1)".
+        without: the case without it.
+    """
+
+    name: str
+    words: str
+    without: Callable[[Any], Any]
+
+
+def done_without(
+    run: Callable[..., Any], features: Sequence[Feature], cases: Sequence[Any], execute: Callable[[Any], np.ndarray]
+) -> tuple[Feature, ...]:
+    """The features that a run does without: it names no such parameter, and in no case does it make a difference.
+
+    A parameter that is named and ignored is a bug, and so is one that is passed on and counts where it should not.
+    """
+    named = _names(run)
+    if named is None:
+        return ()
+    return tuple(
+        feature for feature in features if feature.name not in named and _plays_no_role(feature, cases, execute)
+    )
+
+
+def _plays_no_role(feature: Feature, cases: Sequence[Any], execute: Callable[[Any], np.ndarray]) -> bool:
+    pairs = [(case, feature.without(case)) for case in cases]
+    pairs = [(case, plain) for case, plain in pairs if str(case) != str(plain)]
+    try:
+        return bool(pairs) and all(np.array_equal(execute(case), execute(plain)) for case, plain in pairs)
+    except Exception:  # then it is for the invariants to say in which case
+        return False
+
+
+def _names(run: Callable[..., Any]) -> set[str] | None:
+    """The parameters that a run has names for; None if that cannot be told, or if none are swallowed."""
+    try:
+        parameters = inspect.signature(run).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return {parameter.name for parameter in parameters}

@@ -1,0 +1,85 @@
+"""What several broken invariants have in common: the one misreading that explains every counterexample, if one does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from empirical.invariants.applies import SINGLE_PRECISION, Sides
+from empirical.invariants.report import Counterexample
+
+Outcome = Callable[[Any], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Misreading:
+    """A way to be wrong, as a change of the reference twin.
+
+    Args:
+        words: what such a run does, such as "it ignores the multiplier".
+        as_if: from what the twin makes of a case, and a case, to what such a run makes of it.
+        remedy: what to do if it is meant.
+    """
+
+    words: str
+    as_if: Callable[[Outcome, Any], np.ndarray]
+    remedy: str = ""
+
+
+def apart(sides: Sides, tolerance: float) -> np.ndarray:
+    """Which rows differ by more than is allowed, booleans; models are finite, what is expected of them may not be."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        size = max(1.0, float(np.abs(sides.got).max()))
+        return np.any(~(np.abs(sides.got - sides.expected) <= max(tolerance, sides.within) * size), axis=1)
+
+
+def likely_cause(
+    found: Mapping[str, Counterexample],
+    outcome: Outcome,
+    twin: Outcome,
+    misreadings: Sequence[Misreading],
+    tolerance: float,
+) -> str | None:
+    """One line on where to begin, or None where a single invariant is broken for no reason that is known.
+
+    Args:
+        found: the counterexamples, by the invariant that they break.
+        outcome: what the run makes of a case.
+        twin: what the reference twin makes of it.
+        misreadings: the ways to be wrong that are known.
+        tolerance: of the search.
+    """
+    raised = [counterexample.told for counterexample in found.values() if counterexample.sides is None]
+    if found and len(raised) == len(found):
+        return f"it gives no models in some cases: {raised[0]}" if len(raised) > 1 else None
+    for name in ("determinism", "repeated", "seed without noise"):
+        if name in found and len(found) > 1:
+            return f"it is random where nothing should be: begin with {name!r}, the others may follow from it"
+    sides = [counterexample.sides for counterexample in found.values() if counterexample.sides is not None]
+    if not raised and not any(apart(each, SINGLE_PRECISION).any() for each in sides if each.within < SINGLE_PRECISION):
+        return f"the sides differ by round-off: if it computes in single precision, pass tolerance={SINGLE_PRECISION}"
+    cases = [case for each in found.values() for case in (each.case, each.drawn)]
+    for misreading in misreadings:
+        if _explains(misreading, cases, outcome, twin, tolerance):
+            return misreading.words + (f" ({misreading.remedy})" if misreading.remedy else "")
+    if len(found) == 1:
+        return None
+    smallest = min(found, key=lambda name: len(str(found[name].case)))
+    return f"not known; begin with {smallest!r}, which has the smallest counterexample"
+
+
+def _explains(misreading: Misreading, cases: Sequence[Any], outcome: Outcome, twin: Outcome, tolerance: float) -> bool:
+    """Whether the run is the misread twin in all of the cases, and the twin itself is not."""
+    differs = False
+    for case in cases:
+        try:
+            got = outcome(case)
+            if apart(Sides(got, misreading.as_if(twin, case)), tolerance).any():
+                return False
+            differs |= bool(apart(Sides(got, twin(case)), tolerance).any())
+        except Exception:  # neither the run nor a twin that is misread need be able to do everything
+            return False
+    return differs

@@ -1,0 +1,136 @@
+"""What a search for broken invariants reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from bounds.errors import unknown_name
+from empirical.invariants.applies import Sides
+
+
+@dataclass(frozen=True, eq=False)
+class Counterexample:
+    """A case in which an invariant does not hold.
+
+    Args:
+        case: what was run, and is printed; `case.models(run)` runs it again, or `case.weights(run)` for weights.
+        told: what is wrong, in one line.
+        sides: the two sides that should be equal; None if the run did not return models.
+        drawn: the case that the invariant was given, and made `case` of.
+    """
+
+    case: Any
+    told: str
+    sides: Sides | None = None
+    drawn: Any = None
+
+    def __str__(self) -> str:
+        lines = [*str(self.case).splitlines(), self.told]
+        if self.sides is not None and self.sides.against is not None:
+            here, there = lines, str(self.sides.against).splitlines()
+            changed = [f"  {line}" for line in there if line not in here]
+            via = f", {self.sides.via}," if self.sides.via else ""
+            lines.append(f"expected is what it gives{via} for " + ("the same with" if changed else "the same again"))
+            lines += changed
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """What the search found about one invariant.
+
+    Args:
+        name: of the invariant.
+        statement: what it says, in one sentence.
+        examples: how many cases it held for.
+        counterexample: the smallest that was found; None if none was.
+        skipped: why it was not tried; None if it was.
+    """
+
+    name: str
+    statement: str
+    examples: int
+    counterexample: Counterexample | None = None
+    skipped: str | None = None
+
+    @property
+    def status(self) -> str:
+        """In words: "held", "broken" or "skipped"."""
+        if self.skipped is not None:
+            return "skipped"
+        return "held" if self.counterexample is None else "broken"
+
+    def __str__(self) -> str:
+        if self.skipped is not None:
+            return f"skipped {self.name}: {self.skipped}"
+        if self.counterexample is None:
+            return f"held    {self.name} ({self.examples} examples)"
+        lines = [f"BROKEN  {self.name}", self.statement, "Smallest counterexample found:"]
+        return "\n        ".join([*lines, *(f"  {line}" for line in str(self.counterexample).splitlines())])
+
+
+class BrokenInvariant(AssertionError):
+    """Some invariant does not hold; the message is the report."""
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """A verdict for each invariant; prints as one block, and has no truth value.
+
+    Args:
+        verdicts: one for each invariant.
+        cause: what is the likely cause of what is broken; None if there is nothing to say.
+        without: what the run is seen to do without, in words, so that the cases have none of it.
+
+    Example:
+        >>> from empirical.invariants import check_invariants, generalized_fedavg
+        >>> report = check_invariants(generalized_fedavg, invariants=["translation", "rotation"], examples=10)
+        >>> print(report)
+        2 invariants, none broken
+        held    translation (10 examples)
+        held    rotation (10 examples)
+        >>> report["rotation"].status
+        'held'
+    """
+
+    verdicts: tuple[Verdict, ...]
+    cause: str | None = None
+    without: tuple[str, ...] = ()
+
+    @property
+    def broken(self) -> tuple[Verdict, ...]:
+        """The verdicts of the invariants that do not hold."""
+        return tuple(verdict for verdict in self.verdicts if verdict.counterexample is not None)
+
+    @property
+    def skipped(self) -> tuple[Verdict, ...]:
+        """The verdicts of the invariants that do not apply."""
+        return tuple(verdict for verdict in self.verdicts if verdict.skipped is not None)
+
+    def raise_if_broken(self) -> None:
+        """For tests.
+
+        Raises:
+            BrokenInvariant: some invariant does not hold; the message is the whole report.
+        """
+        if self.broken:
+            raise BrokenInvariant(str(self))
+
+    def __getitem__(self, name: str) -> Verdict:
+        verdicts = {verdict.name: verdict for verdict in self.verdicts}
+        if name not in verdicts:
+            raise unknown_name("invariant", str(name), verdicts)
+        return verdicts[name]
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError("a report has no truth value; use report.raise_if_broken() or report.broken")
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.verdicts)} invariants, {len(self.broken) or 'none'} broken"]
+        lines[0] += f", {len(self.skipped)} skipped" if self.skipped else ""
+        if self.without:
+            lines.append(f"cases have {', '.join(self.without)}: the run names no such parameter, and none matters")
+        if self.cause:
+            lines.append(f"likely cause: {self.cause}")
+        return "\n".join([*lines, *(str(verdict) for verdict in self.verdicts)])
