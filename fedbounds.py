@@ -105,6 +105,10 @@ class LazyGroup(click.Group):
 
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             raise unknown_name("command", args[0], self.list_commands(ctx))
+        for place, word in enumerate(args):
+            if word == "" or (word.startswith("--") and word.endswith("=")):
+                given = args[place - 1] if not word and args[place - 1].startswith("--") else word.rstrip("=")
+                raise click.UsageError(f"{given or f'argument {place}'} is empty; leave it out or say what it is")
         return super().resolve_command(ctx, args)
 
 
@@ -126,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         code = cli.main(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
     except FedboundsError as error:
-        click.echo(f"fedbounds: {error}", err=True)
+        click.echo(f"fedbounds: {' '.join(str(error).splitlines())}", err=True)
         return 2
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else error.format_message())

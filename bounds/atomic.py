@@ -20,8 +20,9 @@ def write_file(path: Path, content: bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, content)
-    except OSError as error:
-        raise FedboundsError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: a path without a name, or with a null character
+        reason = getattr(error, "strerror", None) or error
+        raise FedboundsError(f"cannot write {str(path)!r}: {reason}") from error
 
 
 def write_atomically(path: Path, content: bytes | Callable[[BinaryIO], object], temporary: Path | None = None) -> None:

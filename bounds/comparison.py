@@ -12,11 +12,13 @@ from typing import Any, Literal
 import numpy as np
 
 from bounds.audit.ledger import shadow
+from bounds.checks import quote
 from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import Value, evaluated
-from bounds.grammar import parse_assignments, split_list
+from bounds.grammar import parse_assignments
 from bounds.measures import Measure
 from bounds.optimise import Functions, Infeasible, Minimum, Ranges, optimise
+from bounds.registry import as_result
 from bounds.result import Form, Result, reachable, unused
 from bounds.symbols import Constant
 
@@ -135,7 +137,7 @@ class Comparison:
 
 
 def compare(
-    results: Sequence[Result | tuple[Result, str | None]],
+    results: Sequence[Result | str | tuple[Result | str, str | None]],
     vary: tuple[str, Sequence[float] | np.ndarray],
     constants: Mapping[str, Value],
     *,
@@ -146,7 +148,7 @@ def compare(
     r"""Evaluate (or optimise) several bounds over one varying constant.
 
     Args:
-        results: each a result, or a result with the name or kind of a form.
+        results: each a result or its key, or one of these with the name or kind of a form.
         vary: a letter or concept and its values; the same concept in every result.
         constants: letter or concept to value; each result takes those it knows.
         optimize: constants to choose anew at every setting, where a form leaves them free.
@@ -167,7 +169,7 @@ def compare(
         >>> list(table.best) == [table.rows[1].label] * 2
         True
     """
-    pairs = [(r, r.form()) if isinstance(r, Result) else (r[0], r[0].form(r[1])) for r in results]
+    pairs = _pairs(results)
     if not pairs:
         raise FedboundsError("nothing to compare: name at least one result")
     labels = [f"{result.key} [{form.name}]" for result, form in pairs]
@@ -341,22 +343,26 @@ def parse_vary(text: str) -> tuple[str, np.ndarray]:
         raise FedboundsError(f"--vary {text!r} is not NAME=LOW:HIGH:log:COUNT or NAME=V1,V2,...")
     parts = [part.strip() for part in value.split(":")]
     if len(parts) == 1:
-        return name, np.array([_number(part, name) for part in split_list(value)])
+        return name, np.atleast_1d(np.asarray(parse_assignments({name: value})[name]))
     spacing = parts[2] if len(parts) > 2 else "log"
     count = _number(parts[3], name) if len(parts) > 3 else 50.0
     low, high = _number(parts[0], name), _number(parts[1], name)
     if len(parts) > 4 or spacing not in ("log", "lin"):
         raise FedboundsError(f"--vary {text!r}: it reads LOW:HIGH:log:COUNT or LOW:HIGH:lin:COUNT")
     if not low < high or not np.isfinite(high - low) or (spacing == "log" and low <= 0):
-        raise FedboundsError(f"--vary {text!r}: it needs LOW < HIGH" + (", both positive" if spacing == "log" else ""))
-    if count != int(count) or not 2 <= count <= MOST_SETTINGS:
+        needed = "LOW < HIGH, both finite" + (" and positive" if spacing == "log" else "")
+        raise FedboundsError(f"--vary {text!r}: it needs {needed}")
+    if not 2 <= count <= MOST_SETTINGS or count != int(count):
         raise FedboundsError(f"--vary {text!r}: COUNT = {count:g} must be a whole number from 2 to {MOST_SETTINGS}")
     space = np.geomspace if spacing == "log" else np.linspace
     return name, space(low, high, int(count))
 
 
 def _number(text: str, where: str) -> float:
-    return float(parse_assignments({where: text})[where])
+    value = parse_assignments({where: text})[where]
+    if isinstance(value, np.ndarray):
+        raise FedboundsError(f"--vary {where}: {quote(text)} is a list; an end of the range, or COUNT, is one number")
+    return value
 
 
 def whole_settings(results: Iterable[Result], name: str, values: np.ndarray) -> np.ndarray:
@@ -390,7 +396,7 @@ class Difference:
     kind: str
 
 
-def comparability(results: Sequence[Result | tuple[Result, str | None]]) -> tuple[Difference, ...]:
+def comparability(results: Sequence[Result | str | tuple[Result | str, str | None]]) -> tuple[Difference, ...]:
     """The comparability matrix: for every pair what differs in measure, assumptions, participation and kind.
 
     Example:
@@ -402,8 +408,15 @@ def comparability(results: Sequence[Result | tuple[Result, str | None]]) -> tupl
         >>> difference.assumptions
         (('participation-divergence', 'cohort-divergence', 'window-divergence'), ('bounded-divergence',))
     """
-    pairs = [(r, r.form()) if isinstance(r, Result) else (r[0], r[0].form(r[1])) for r in results]
+    pairs = _pairs(results)
     return tuple(_difference(a, b) for a, b in combinations(pairs, 2))
+
+
+def _pairs(results: Sequence[Result | str | tuple[Result | str, str | None]]) -> list[tuple[Result, Form]]:
+    """Each result with its form; a result may be given by its key."""
+    named = [(one, None) if isinstance(one, Result | str) else one for one in results]
+    found = [(as_result(one), form) for one, form in named]
+    return [(result, result.form(form)) for result, form in found]
 
 
 def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:

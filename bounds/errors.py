@@ -27,16 +27,18 @@ class MissingExtra(FedboundsError):
         super().__init__(f"{needs} is not installed; run: pip install 'fedbounds[{extra}]'")
 
 
-MOST_SHOWN = 60  # of the legal names, where none is near
+MOST_SHOWN = 240  # characters of the legal names, where none is near
+LONGEST_NAME = 60  # characters of one name
 
 
-def unknown_name(kind: str, name: str, choices: Iterable[str]) -> FedboundsError:
+def unknown_name(kind: str, name: str, choices: Iterable[str], listed_by: str = "") -> FedboundsError:
     """The error for a name that does not exist, with the nearest names that do.
 
     Args:
         kind: what was looked for, as in "constant" or "result".
         name: what the user wrote.
-        choices: every legal name.
+        choices: every legal name; of many, the first are shown and the others counted.
+        listed_by: the command that lists them all ("" if none does).
 
     Example:
         >>> str(unknown_name("constant", "gama", ["gamma", "eta"]))
@@ -45,9 +47,20 @@ def unknown_name(kind: str, name: str, choices: Iterable[str]) -> FedboundsError
         "unknown constant 'zz'; known: eta, gamma"
     """
     known = sorted(set(choices))
-    name = name if len(name) <= 60 else f"{name[:57]}..."
+    name = _clipped(name)
     folded = {choice.lower(): choice for choice in reversed(known)}
-    near = [folded[match] for match in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.55)]
-    shown = known if len(known) <= MOST_SHOWN else [*known[:MOST_SHOWN], f"and {len(known) - MOST_SHOWN} more"]
-    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(shown)}"
-    return FedboundsError(f"unknown {kind} {name!r}; {hint}")
+    near = [_clipped(folded[match]) for match in difflib.get_close_matches(name.lower(), folded, n=3, cutoff=0.55)]
+    shown: list[str] = []
+    for choice in map(_clipped, known):
+        if sum(len(one) + 2 for one in shown) + len(choice) > MOST_SHOWN:
+            break
+        shown.append(choice)
+    rest = [f"and {len(known) - len(shown)} more"] if len(shown) < len(known) else []
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join([*shown, *rest])}"
+    where = f" ({listed_by} lists them)" if listed_by and (near or rest) else ""
+    return FedboundsError(f"unknown {kind} {name!r}; {hint}{where}")
+
+
+def _clipped(name: str) -> str:
+    """A name as it goes into a line."""
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 3]}..."

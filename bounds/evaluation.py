@@ -13,6 +13,7 @@ import sympy as sp
 from bounds.audit.ledger import committed_verdict
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
+from bounds.registry import as_result
 from bounds.result import AGREEMENT, Condition, Derived, Form, Result, unused
 from bounds.symbols import Constant, NoConstant, Quantity, Source
 
@@ -180,7 +181,7 @@ class Evaluation:
 
 
 def evaluate(
-    result: Result,
+    result: Result | str,
     constants: Mapping[str, Value],
     *,
     form: str | None = None,
@@ -191,7 +192,7 @@ def evaluate(
     r"""Evaluate one form of a result.
 
     Args:
-        result: what to evaluate.
+        result: what to evaluate, or its key.
         constants: letter or concept to a number, an array (settings broadcast), a vector over clients, or a `Constant`.
         form: its name or kind; the strongest one that is not refuted by default.
         assume: names of assumptions taken for granted, or `["all"]`.
@@ -215,6 +216,7 @@ def evaluate(
         >>> round(float(evaluation.value), 10), bool(evaluation.valid), evaluation.dominant
         (2.4, True, 'initial gap')
     """
+    result = as_result(result)
     evaluation = evaluated(result, constants, form=form, assume=assume, checked=checked, trust=trust)
     for c in evaluation.conditions:
         if c.condition.legal and not np.any(c.holds):

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from bounds.checks import quote
 from bounds.errors import FedboundsError, unknown_name
 
 if TYPE_CHECKING:
@@ -132,7 +133,26 @@ def load(key: str) -> Result:
     for result in paper(name).results:
         if result.key == key:
             return result
-    raise unknown_name("result", key, [r.key for r in paper(name).results])
+    raise unknown_name("result", key, [r.key for r in paper(name).results], f"fedbounds list --paper {name}")
+
+
+def as_result(result: Result | str) -> Result:
+    """The result itself, or the one with this key.
+
+    Raises:
+        FedboundsError: no such key, or neither a result nor a key.
+
+    Example:
+        >>> as_result("fedau/theorem-2").key
+        'fedau/theorem-2'
+    """
+    from bounds.result import Result
+
+    if isinstance(result, str):
+        return load(result)
+    if not isinstance(result, Result):
+        raise FedboundsError(f"result = {quote(result)} must be a result or its key, as fedau/theorem-2")
+    return result
 
 
 def results() -> Iterator[Result]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,24 +12,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bounds.commands.options import emit, json_option, number
+from bounds.commands.options import Count, Place, emit, json_option, number
 from bounds.errors import FedboundsError, MissingExtra
 
 if TYPE_CHECKING:
     from empirical.sweep import Outcome, Row, Run, Store
     from empirical.sweep.executor import Progress
 
-spec_argument = click.argument("spec", metavar="SPEC.toml", type=click.Path())
+spec_argument = click.argument("spec", metavar="SPEC.toml", type=Place())
 out_option = click.option(
-    "--out", metavar="DIR", type=click.Path(), help="The directory of results (default: ./results/NAME)."
+    "--out", metavar="DIR", type=Place(), help="The directory of results (default: ./results/NAME)."
 )
 
 
 @click.command("run")
 @spec_argument
-@click.option(
-    "--workers", type=click.IntRange(0, 1024), default=1, show_default=True, help="Local processes; 1: this one."
-)
+@click.option("--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes; 1: this one.")
 @click.option("--dry-run", is_flag=True, help="Check the file and list its runs; run and write nothing.")
 @click.option("--retry-failed", is_flag=True, help="Run again what raised an error before.")
 @out_option
@@ -70,7 +69,7 @@ def run(spec: str, workers: int, dry_run: bool, retry_failed: bool, out: str | N
 
 @click.command("results")
 @spec_argument
-@click.option("--csv", "csv_path", metavar="F", type=click.Path(), help="Write the table to a CSV file.")
+@click.option("--csv", "csv_path", metavar="F", type=Place(), help="Write the table to a CSV file.")
 @out_option
 @json_option
 def results(spec: str, csv_path: str | None, out: str | None, as_json: bool) -> int:
@@ -112,13 +111,25 @@ def _open(spec: str, out: str | None) -> tuple[str, tuple[Run, ...], Store]:
 
     sweep = read_sweep(spec)
     directory = Path("results") / sweep.name if out is None else Path(out)
-    if directory.exists() and not directory.is_dir():
-        raise FedboundsError(f"{directory} is not a directory; results need one")
+    _check_directory(directory)
     try:
         runs = plan(sweep)
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
     return sweep.name, runs, Store(directory)
+
+
+def _check_directory(directory: Path) -> None:
+    """Results need a directory that may be entered, or none yet where one may be made."""
+    try:
+        os.stat(os.path.join(directory, "."))
+    except FileNotFoundError:
+        return
+    except NotADirectoryError:
+        raise FedboundsError(f"{directory} is not a directory; results need one") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FedboundsError(f"cannot keep results in {str(directory)!r}: {reason}") from None
 
 
 def _describe(run: Run) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from bounds.checks import check_count
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, Value, evaluate
 from bounds.measures import Measure
+from bounds.registry import as_result
 from bounds.result import Form, Result
 from bounds.symbols import Constant
 from empirical.algorithms import Algorithm
@@ -112,7 +113,7 @@ class Comparison:
 
 def confront(
     run: Moments | MinimaxMoments | Trace,
-    result: Result,
+    result: Result | str,
     form: str | None = None,
     *,
     problem: Problem | None = None,
@@ -132,7 +133,7 @@ def confront(
     Args:
         run: exact moments, or a simulation. Of a run whose participation is given, the constants of participation are
             those of its record; otherwise those of its process.
-        result: what is promised, e.g. `load("arbitrary-participation/theorem-3.1")`.
+        result: what is promised, or its key, e.g. "arbitrary-participation/theorem-3.1".
         form: its name or kind; the strongest one that is not refuted by default.
         problem: of a simulation (moments know theirs).
         participation: of a simulation: the process, or the weights.
@@ -160,8 +161,8 @@ def confront(
     Source: Wang & Ji 2022, Theorem 3.1 and its corollaries.
     """
     return _judged(
-        _compared(run, result, form, problem=problem, participation=participation, interval=interval, given=given,
-                  assume=assume, trust=trust)
+        _compared(run, as_result(result), form, problem=problem, participation=participation, interval=interval,
+                  given=given, assume=assume, trust=trust)
     )  # fmt: skip
 
 
@@ -242,7 +243,7 @@ def _compared(
 
 
 def confront_family(
-    result: Result,
+    result: Result | str,
     problem: Problem,
     participation: Process | np.ndarray,
     horizons: Sequence[int],
@@ -258,7 +259,7 @@ def confront_family(
     r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
 
     Args:
-        result: e.g. `load("arbitrary-participation/corollary-3.2")`.
+        result: what is promised, or its key, e.g. "arbitrary-participation/corollary-3.2".
         problem: what to run on.
         participation: a process, or weights (at least T, N).
         horizons: the numbers of rounds T.
@@ -284,6 +285,7 @@ def confront_family(
 
     Source: Wang & Ji 2022, Corollaries 3.2, 3.3, 4.3 and 4.8.
     """
+    result = as_result(result)
     chosen = result.form(form)
     if not chosen.prescribes:
         raise FedboundsError(f"{result.key} [{chosen.name}] sets no step sizes: confront one run at every T")

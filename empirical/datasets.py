@@ -157,12 +157,12 @@ def _svhn(data: Path) -> Dataset:
 
 def _cinic10(data: Path) -> Dataset:
     folders = [data / "cinic-10", data / "CINIC-10"]
-    home = next((folder for folder in folders if folder.is_dir()), folders[0])
+    home = next((folder for folder in folders if os.path.isdir(folder)), folders[0])
     parts: list[np.ndarray] = []
     for split in ("train", "test"):
         classes = [home / split / name for name in _CINIC_CLASSES]
         for place in classes:
-            if not place.is_dir():
+            if not os.path.isdir(place):
                 raise _missing(f"folder {split}/{place.name}", _CINIC, home)
         parts += read_png_folder(classes, 32)
     return Dataset("cinic-10", parts[0], parts[1], parts[2], parts[3], 10)
@@ -181,7 +181,7 @@ _LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
 def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> Path:
     for folder in folders:
         for path in [folder / name, folder / f"{name}.gz"][: 1 + packed]:
-            if path.is_file():
+            if os.path.isfile(path):
                 return path
     raise _missing(f"file {name} or {name}.gz" if packed else f"file {name}", source, folders[0])
 

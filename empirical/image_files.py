@@ -157,7 +157,10 @@ def read_png_folder(folders: Sequence[Path], side: int) -> tuple[np.ndarray, np.
 
 
 def _png_files(folder: Path) -> list[Path]:
-    paths = sorted(path for path in folder.iterdir() if path.suffix == ".png")
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".png")
+    except OSError as error:
+        raise FedboundsError(f"cannot read {folder}: {error.strerror or error}") from None
     if not paths:
         raise FedboundsError(f"{folder}: no PNG files in this folder")
     return paths

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bounds.commands.options import emit, json_option
+from bounds.commands.options import Count, Place, emit, json_option
 from bounds.errors import FedboundsError, MissingExtra, unknown_name
 
 if TYPE_CHECKING:
@@ -23,16 +23,16 @@ PAPERS = {
     "fed-norm-sgda": "figures.fed_norm_sgda",
 }
 workers_option = click.option(
-    "--workers", type=click.IntRange(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
+    "--workers", type=Count(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
 )
 
 
 @click.command("figure")
 @click.argument("name", metavar="NAME|SPEC.toml")
-@click.option("--out", required=True, metavar="F", type=click.Path(), help="A file (.png, .pdf, .svg), or a directory.")
-@click.option("--results", metavar="DIR", type=click.Path(), default="results", show_default=True, help="Kept runs.")
+@click.option("--out", required=True, metavar="F", type=Place(), help="A file (.png, .pdf, .svg), or a directory.")
+@click.option("--results", metavar="DIR", type=Place(), default="results", show_default=True, help="Kept runs.")
 @click.option("--dataset", default="digits", show_default=True, help="digits, or one of the paper's.")
-@click.option("--data", metavar="DIR", type=click.Path(), help="Where the data set's official files are.")
+@click.option("--data", metavar="DIR", type=Place(), help="Where the data set's official files are.")
 @click.option("--network", help="mlp, linear or a CNN (default: mlp on digits, else the paper's).")
 @click.option("--full", is_flag=True, help="The paper's own numbers of clients, rounds and seeds; takes days.")
 @click.option("--metric", help="What to draw from SPEC.toml; a loss or a gradient norm if not given.")
@@ -178,10 +178,8 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) ->
 
 
 @click.command("demo")
-@click.option("--out", default="demo", show_default=True, metavar="DIR", type=click.Path(), help="Where to write.")
-@click.option(
-    "--workers", type=click.IntRange(1, 1024), default=2, show_default=True, help="Local processes for the runs."
-)
+@click.option("--out", default="demo", show_default=True, metavar="DIR", type=Place(), help="Where to write.")
+@click.option("--workers", type=Count(1, 1024), default=2, show_default=True, help="Local processes for the runs.")
 @click.option(
     "--scale",
     type=click.Choice(["demo", "smoke"]),

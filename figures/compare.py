@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from bounds.commands.options import (
+    Place,
     constants_options,
     emit,
     json_option,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--vary", required=True, metavar="NAME=LOW:HIGH:log:COUNT", help="What varies; also NAME=V1,V2,...")
 @click.option("--optimize", "over", metavar="NAMES", default="", help="Constants chosen anew at every setting.")
 @within_option
-@click.option("--out", metavar="F", type=click.Path(), help="A table (.csv) or a figure (.png, .pdf, .svg).")
+@click.option("--out", metavar="F", type=Place(), help="A table (.csv) or a figure (.png, .pdf, .svg).")
 @json_option
 def compare(
     settings: tuple[str, ...],

@@ -156,13 +156,21 @@ def progress_line(name: str) -> Iterator[Progress | None]:
 
 
 @click.command("refute")
-@click.argument("claim")
+@click.argument("claim", required=False)
 @json_option
-def refute(claim: str, as_json: bool) -> int:
+def refute(claim: str | None, as_json: bool) -> int:
     """Replay the counterexample to CLAIM: the id of a claim, of an erratum, or of a form that an erratum refutes.
 
-    Exits with 0 if every hypothesis holds and the true side exceeds the claimed one, else with 1.
+    Exits with 0 if every hypothesis holds and the true side exceeds the claimed one, else with 1. Without CLAIM it
+    lists every erratum.
     """
+    if claim is None:
+        listed = [(f"{loaded.key}/erratum/{e.id}", e) for loaded in papers() for e in room_errata(loaded.key)]
+        if as_json:
+            emit("refute", {"errata": [{"id": i, "where": e.where, "degree": e.degree} for i, e in listed]})
+        else:
+            click.echo("\n".join(f"{i}   {e.where}   {e.degree}" for i, e in listed))
+        return 0
     name, erratum = find_erratum(claim)
     verdict = judged_replay(erratum.replayed, erratum.hypotheses, erratum.id)
     if as_json:
@@ -190,7 +198,7 @@ def find_erratum(wanted: str) -> tuple[str, Erratum]:
                 if form.refuted_by in exact:
                     exact.setdefault(f"{result.key}[{form.name}]", exact[form.refuted_by])
     if wanted not in exact:
-        raise unknown_name("refutation", wanted, exact)
+        raise unknown_name("refutation", wanted, exact, "fedbounds refute")
     return exact[wanted]
 
 

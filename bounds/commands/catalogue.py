@@ -69,7 +69,11 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
     an equation, as in fedau/B.4.4: then every result and every step of a proof that is about it.
     """
     if style == "bibtex":
-        click.echo(paper(key.partition("/")[0]).bibtex)
+        loaded = paper(key.partition("/")[0])
+        if as_json:
+            emit("show", {"paper": loaded.key, "bibtex": loaded.bibtex})
+        else:
+            click.echo(loaded.bibtex)
         return
     if (one := statement(key)) is not None:
         show_statement(one, form, style, as_json)

@@ -11,12 +11,41 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bounds.audit.ledger import shadow
+from bounds.checks import check_count
 from bounds.errors import FedboundsError
 from bounds.grammar import parse_assignments
 from bounds.reading import read_toml
 
 if TYPE_CHECKING:
     from bounds.result import Form, Result
+
+
+class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  generic in newer versions alone
+    """A whole number from the command line, by the one rule for counts: 10, 10.0 and 1e6 are whole, 10.5 is not."""
+
+    name = "integer"
+
+    def __init__(self, low: int = 1, high: int | None = None) -> None:
+        self.low, self.high = low, high
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The value as an int."""
+        what = param.opts[-1] if param else self.name
+        if isinstance(value, str):
+            plain_digits = value.strip().isascii() and value.strip().isdigit() and len(value) <= 19
+            value = int(value) if plain_digits else parse_assignments({what: value})[what]
+        return check_count(what, value, self.low, self.high)
+
+
+class Place(click.Path):
+    """The path of a file or a folder; the name of nothing is none."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The path as it was typed."""
+        if not str(value).strip() or "\0" in str(value):
+            self.fail(f"{value!r} is not a path", param, ctx)
+        return super().convert(value, param, ctx)
+
 
 key_argument = click.argument("key")
 form_option = click.option("--form", metavar="F", help="A form by name or kind (printed, explicit, repaired, sharp).")

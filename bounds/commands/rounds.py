@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bounds.commands.options import (
+    Count,
     caveats,
     constants_options,
     emit,
@@ -29,7 +30,7 @@ from bounds.rounds import rounds as count_rounds
 @click.option("--epsilon", required=True, metavar="E", help="The target for the measure (a squared norm).")
 @click.option("--solve", metavar="NAME", help="Give the rounds; find the largest NAME that still reaches epsilon.")
 @click.option("--optimize", "--over", "over", metavar="NAMES", default="", help="Constants chosen anew for every T.")
-@click.option("--dimension", type=click.IntRange(1), metavar="D", help="Of the model, to count the bits sent.")
+@click.option("--dimension", type=Count(), metavar="D", help="Of the model, to count the bits sent.")
 @within_option
 @form_option
 @constants_options

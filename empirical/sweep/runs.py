@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from bounds.checks import quote
 from bounds.errors import FedboundsError
 from empirical.sweep.keys import canonical_json, run_key, source_digest
 from empirical.sweep.spec import COMPONENTS, Sweep, Task
 
 if TYPE_CHECKING:
     from empirical.algorithms import Algorithm
+
+
+MOST_SEEDS = 32  # that a title names one by one
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,12 @@ class Run:
             >>> Run("0" * 64, {"seeds": [0, 1], "labels": {"algorithm": "fedavg", "rounds": 10}}).title
             'algorithm=fedavg rounds=10 seeds=0,1'
         """
-        labels = [f"{name}={value}" for name, value in self.task["labels"].items()]
-        return " ".join([*labels, "seeds=" + ",".join(map(str, self.task["seeds"]))])
+        labels = [
+            f"{name}={value if isinstance(value, str) else quote(value)}" for name, value in self.task["labels"].items()
+        ]
+        seeds = [*map(str, self.task["seeds"])]
+        shown = seeds if len(seeds) <= MOST_SEEDS else [*seeds[:2], "...", seeds[-1]]
+        return " ".join([*labels, "seeds=" + ",".join(shown)])
 
 
 class Prepared(NamedTuple):

@@ -60,13 +60,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bounds.checks import check_count, quote
 from bounds.errors import FedboundsError, unknown_name
 from bounds.reading import DEEPEST, TOO_DEEP, nests_deeper, read_toml
 
 Task = dict[str, Any]
 Assignment = tuple[tuple[str, Any], ...]
 
-MAX_RUNS = 100_000
+MAX_RUNS, MAX_SEEDS = 100_000, 1_000_000
 COMPONENTS = {"problem": "problems", "participation": "participations", "algorithm": "algorithms"}
 DEFAULTS = {"record_every": 1, "engine": "auto", "record_models": False, "record_participation": False}
 SCALARS = ("rounds", *DEFAULTS)
@@ -129,7 +130,7 @@ def resolve(document: Mapping[str, Any], source: str = "sweep", default_name: st
         _json_like(document, "")
         name = document.get("name", default_name)
         if not isinstance(name, str) or not _NAME.fullmatch(name):
-            raise FedboundsError(f"name = {name!r} must be letters, digits, '.', '_' or '-', at most 100 of them")
+            raise FedboundsError(f"name = {quote(name)} must be letters, digits, '.', '_' or '-', at most 100 of them")
         if "rounds" not in document:
             raise FedboundsError("rounds is missing: how many communication rounds each run has")
         blocks = _seed_blocks(document)
@@ -138,9 +139,11 @@ def resolve(document: Mapping[str, Any], source: str = "sweep", default_name: st
         tasks = []
         for combination in itertools.product(*variants):
             for task in _expand(document, combination, groups):
-                tasks += [{**copy.deepcopy(task), "seeds": list(block)} for block in blocks]
-                if len(tasks) > MAX_RUNS:
+                if len(tasks) + len(blocks) > MAX_RUNS:
                     raise FedboundsError(f"the sweep has more than {MAX_RUNS} runs")
+                if (len(tasks) // len(blocks) + 1) * sum(map(len, blocks)) > MAX_SEEDS:
+                    raise FedboundsError(f"the sweep has more than {MAX_SEEDS} seeds in all its runs together")
+                tasks += [{**copy.deepcopy(task), "seeds": list(block)} for block in blocks]
     except FedboundsError as error:
         raise FedboundsError(f"{source}: {error}") from error
     return Sweep(name, tuple(tasks), source)
@@ -161,30 +164,23 @@ def _json_like(value: Any, where: str) -> None:
         for index, inner in enumerate(value):
             _json_like(inner, f"{where}[{index}]")
     elif not isinstance(value, str | int | float) or value != value:
-        raise FedboundsError(f"{where} = {value} is not a number, a text, a truth value, a list or a table")
-
-
-def _count(value: Any, name: str) -> int:
-    """A positive integer; 1e6 is one, 10.5 and true are not."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 1 or value % 1:
-        raise FedboundsError(f"{name} = {value!r} must be an integer >= 1")
-    return int(value)
+        raise FedboundsError(f"{where} = {quote(value)} is not a number, a text, a truth value, a list or a table")
 
 
 def _table(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise FedboundsError(f"{where} = {value!r} must be a table")
+        raise FedboundsError(f"{where} = {quote(value)} must be a table")
     return value
 
 
 def _seed_blocks(document: Mapping[str, Any]) -> list[list[int]]:
     seeds = document.get("seeds", 1)
     if not isinstance(seeds, list):
-        seeds = list(range(_count(seeds, "seeds")))
-    legal = all(isinstance(s, int) and not isinstance(s, bool) and 0 <= s < 2**63 for s in seeds)
-    if not seeds or not legal or len(set(seeds)) < len(seeds):
-        raise FedboundsError(f"seeds = {seeds!r} must be a number of seeds or a list of different integers >= 0")
-    size = _count(document.get("seeds_per_run", len(seeds)), "seeds_per_run")
+        seeds = range(check_count("seeds", seeds, high=MAX_SEEDS, why="random streams are made for each"))
+    seeds = [check_count(f"seeds[{place}]", seed, 0) for place, seed in enumerate(seeds)]
+    if not 1 <= len(set(seeds)) == len(seeds) <= MAX_SEEDS:
+        raise FedboundsError(f"seeds = {quote(seeds)} must be a number of seeds or a list of different integers >= 0")
+    size = check_count("seeds_per_run", document.get("seeds_per_run", len(seeds)))
     return [seeds[start : start + size] for start in range(0, len(seeds), size)]
 
 
@@ -210,17 +206,17 @@ def _axes(document: Mapping[str, Any]) -> list[list[Assignment]]:
     paths = [path for group in groups for path in group]
     for path in paths:
         if paths.count(path) > 1:
-            raise FedboundsError(f"[vary]: {path!r} is varied twice")
+            raise FedboundsError(f"[vary]: {quote(path)} is varied twice")
     for group in groups:
         for path, values in group.items():
             _check_path(document, path)
             if not isinstance(values, list) or not values or any(isinstance(v, Mapping) for v in values):
                 raise FedboundsError(
-                    f"[vary]: {path!r} = {values!r} must be a non-empty list of values; "
+                    f"[vary]: {quote(path)} = {quote(values)} must be a non-empty list of values; "
                     "whole tables vary as [problems.<label>], [participations.<label>], [algorithms.<label>]"
                 )
         if len({len(values) for values in group.values()}) > 1:
-            lengths = ", ".join(f"{path!r} has {len(values)}" for path, values in group.items())
+            lengths = ", ".join(f"{quote(path)} has {len(values)}" for path, values in group.items())
             raise FedboundsError(f"[[vary.together]]: columns must be equally long, but {lengths}")
     return [list(zip(*([(p, v) for v in values] for p, values in group.items()), strict=True)) for group in groups]
 
@@ -240,13 +236,13 @@ def _check_path(document: Mapping[str, Any], path: str) -> None:
         return
     heads = [*SCALARS, *(n for pair in COMPONENTS.items() for n in pair if n in document or n in COMPONENTS)]
     if head not in heads:
-        raise FedboundsError(f"[vary]: {unknown_name('axis', head, heads)} (in {path!r})")
+        raise FedboundsError(f"[vary]: {unknown_name('axis', head, heads)} (in {quote(path)})")
     if head in COMPONENTS.values():
         if rest and rest[0] not in document[head]:
-            raise FedboundsError(f"[vary]: {unknown_name('label', rest[0], document[head])} (in {path!r})")
+            raise FedboundsError(f"[vary]: {unknown_name('label', rest[0], document[head])} (in {quote(path)})")
         rest = rest[1:]
     if head in SCALARS or not rest or "" in rest:
-        raise FedboundsError(f"[vary]: {path!r} must name one value, as in 'algorithm.local_step_size'")
+        raise FedboundsError(f"[vary]: {quote(path)} must name one value, as in 'algorithm.local_step_size'")
 
 
 def _expand(
@@ -275,7 +271,7 @@ def _expand(
             head, *rest = path.split(".")
             steps = (plural_of[head][0], *rest[1:]) if head in plural_of else (head, *rest)
             if steps in targets:
-                raise FedboundsError(f"[vary]: {path!r} and {targets[steps]!r} set the same value")
+                raise FedboundsError(f"[vary]: {quote(path)} and {quote(targets[steps])} set the same value")
             targets[steps] = path
             _assign(task, steps, value, path)
             labels[".".join(steps)] = value
@@ -292,23 +288,23 @@ def _assign(task: Task, steps: Sequence[str], value: Any, path: str) -> None:
             node = node[step]
         else:
             legal = [str(i) for i in range(len(node))] if isinstance(node, list) else list(node)
-            raise FedboundsError(f"[vary]: {unknown_name('table', step, legal)} (in {path!r})")
+            raise FedboundsError(f"[vary]: {unknown_name('table', step, legal)} (in {quote(path)})")
         if not isinstance(node, list | dict):
-            raise FedboundsError(f"[vary]: {path!r} does not lead into a table")
+            raise FedboundsError(f"[vary]: {quote(path)} does not lead into a table")
     if not isinstance(node, dict):
-        raise FedboundsError(f"[vary]: {path!r} does not lead into a table")
+        raise FedboundsError(f"[vary]: {quote(path)} does not lead into a table")
     node[steps[-1]] = copy.deepcopy(value)
 
 
 def _finish(task: Task, label: str | None) -> None:
     """Check the numbers and write the phases out, each with its number of rounds."""
-    rounds = task["rounds"] = _count(task["rounds"], "rounds")
-    task["record_every"] = _count(task["record_every"], "record_every")
+    rounds = task["rounds"] = check_count("rounds", task["rounds"])
+    task["record_every"] = check_count("record_every", task["record_every"])
     for name in ("record_models", "record_participation"):
         if not isinstance(task[name], bool):
-            raise FedboundsError(f"{name} = {task[name]!r} must be true or false")
+            raise FedboundsError(f"{name} = {quote(task[name])} must be true or false")
     if not isinstance(task["engine"], str):
-        raise FedboundsError(f"engine = {task['engine']!r} must be a name, such as 'auto'")
+        raise FedboundsError(f"engine = {quote(task['engine'])} must be a name, such as 'auto'")
     _check_kind(task["problem"], "[problem]")
     _check_kind(task["participation"], "[participation]")
     where = "[algorithm]" if label is None else f"[algorithms.{label}]"
@@ -327,7 +323,7 @@ def _finish(task: Task, label: str | None) -> None:
         _check_kind(_table(phase.get("algorithm"), f"{here}: algorithm"), f"{here}: algorithm")
         if "rounds" not in phase and index < len(phases) - 1:
             raise FedboundsError(f"{here}: rounds is missing; only the last phase may leave it out")
-        phase["rounds"] = _count(phase.get("rounds", left), f"{here}: rounds")
+        phase["rounds"] = check_count(f"{here}: rounds", phase.get("rounds", left))
         left -= phase["rounds"]
     if left:
         raise FedboundsError(f"{where}: the phases have {rounds - left} rounds in all, but rounds = {rounds}")
@@ -336,4 +332,4 @@ def _finish(task: Task, label: str | None) -> None:
 
 def _check_kind(table: Mapping[str, Any], where: str) -> None:
     if not isinstance(table.get("kind"), str):
-        raise FedboundsError(f"{where}: kind = {table.get('kind')!r} must be a text, the name of what it is")
+        raise FedboundsError(f"{where}: kind = {quote(table.get('kind'))} must be a text, the name of what it is")

@@ -147,7 +147,7 @@ ROUNDS = [
     (["--epsilon", "1,2", *FREE.split()], "must be a number"),
     (["--epsilon", "1", "T=5", *FREE.split()], "T is given and also left free"),
     (["--epsilon", "1", "--solve", "dleta", "T=5", *FREE.split()], "did you mean delta"),
-    (["--epsilon", "1", "--dimension", "0", *FREE.split()], "'--dimension': 0 is not in the range"),
+    (["--epsilon", "1", "--dimension", "0", *FREE.split()], "--dimension = 0 must be an integer >= 1"),
 ]
 COMPARE = [
     ([THEOREM, *GOOD.split()], "Missing option '--vary'"),
