@@ -15,6 +15,7 @@ Example:
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING, Any
@@ -127,8 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     from bounds.errors import FedboundsError
 
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = cli.main(args=list(sys.argv[1:] if arguments is None else arguments), standalone_mode=False)
+        with warnings.catch_warnings():
+            # numpy's on overflow: an answer that is not finite says so itself, and standard error is for bad input
+            warnings.simplefilter("ignore", RuntimeWarning)
+            code = cli.main(args=words, standalone_mode=False)
     except FedboundsError as error:
         click.echo(f"fedbounds: {' '.join(str(error).splitlines())}", err=True)
         return 2
@@ -137,6 +142,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except click.ClickException as error:
         click.echo(f"fedbounds: {' '.join(error.format_message().split())}", err=True)
+        return 2
+    except MemoryError:
+        click.echo(f"fedbounds: {words[0]} needs more memory than this machine has free", err=True)
         return 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("fedbounds: interrupted", err=True)

@@ -227,6 +227,7 @@ def evaluate(
     return evaluation
 
 
+@np.errstate(all="ignore")  # what is not finite is said by the value itself
 def evaluated(
     result: Result,
     constants: Mapping[str, Value],

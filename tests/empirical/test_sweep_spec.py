@@ -130,7 +130,7 @@ MISTAKES = {
     "no rounds at all": (BASE.replace("rounds = 10", "rounds = 0"), "rounds = 0 must be an integer >= 1"),
     "part of a round": (BASE.replace("rounds = 10", "rounds = 10.5"), "rounds = 10.5 must be an integer >= 1"),
     "rounds as text": (BASE.replace("rounds = 10", 'rounds = "10"'), "rounds = '10' must be an integer >= 1"),
-    "rounds without end": (BASE.replace("rounds = 10", "rounds = inf"), "rounds = inf must be an integer >= 1"),
+    "rounds without end": (BASE.replace("rounds = 10", "rounds = inf"), "rounds = inf must be an integer in "),
     "true as a number": (BASE.replace("rounds = 10", "rounds = true"), "rounds = True must be an integer >= 1"),
     "a varied number": (BASE + "[vary]\nrounds = [5, -1]", "rounds = -1 must be an integer >= 1"),
     "no seeds": ("seeds = []" + BASE, r"seeds = \[\] must be a number of seeds or a list"),
