@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from bounds.checks import check_count, quote
+from bounds.checks import check_count, check_memory, quote
 from bounds.constants import SUM_TOLERANCE
 from bounds.errors import FedboundsError
 from empirical.algorithms import Algorithm, Cohort
@@ -85,8 +85,10 @@ def simulate(
         phase.check(problem, length)
     total = sum(length for _, length in schedule)
     process = _process(participation, problem, total)
-    runs = _Runs(process, _streams(seeds, streams), total, record_participation)
-    record = _Record(problem, runs, total, check_count("record_every", record_every), record_models)
+    every, seeded = check_count("record_every", record_every), _streams(seeds, streams)
+    check_run_memory(problem.clients, problem.dimension, total, len(seeded), every, record_models)
+    runs = _Runs(process, seeded, total, record_participation)
+    record = _Record(problem, runs, total, every, record_models)
     knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]
     walks = [choose_engine(engine, problem, phase) for phase, _ in knowing]
 
@@ -125,6 +127,33 @@ def simulate(
     else:
         spec["phases"] = [{"algorithm": phase.spec(), "rounds": length} for phase, length in schedule]
     return record.trace(spec, "; ".join(dict.fromkeys(walk.label for walk in walks)))
+
+
+def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, every: int, models: bool) -> None:
+    """Refuse a run whose models and records this machine cannot hold, before any of them is made.
+
+    Args:
+        clients, dimension: of the problem.
+        rounds: T.
+        seeds: how many run together.
+        every: rounds between records.
+        models: whether the models are recorded too.
+
+    Raises:
+        FedboundsError: it needs more than the machine's memory; says what was asked and what fits.
+
+    Example:
+        >>> check_run_memory(3, 2, 100, 4, 1, False)
+        >>> check_run_memory(3, 2, 10**12, 4, 1, False)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: a run with seeds = 4, dimension = 2, rounds = 1000000000000, record_every = 1 ...
+    """
+    records = rounds // every + 2
+    # the model, what a round makes of it, some metrics, and the random streams of a seed
+    each = 4096 + 8 * (4 * dimension + 4 * records + (records * dimension if models else 0))
+    what = f"a run with seeds = {seeds}, dimension = {dimension}, rounds = {rounds}, record_every = {every}"
+    check_memory(what, seeds * each + 64 * records + 32 * clients)
 
 
 class _Runs:

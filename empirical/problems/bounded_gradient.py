@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count, check_memory
+from bounds.checks import check_count
 from bounds.errors import FedboundsError, unknown_name
 from bounds.symbols import Constant, Domain, NoConstant
 from empirical.problems.border import array, real
-from empirical.problems.sloped import Sloped, random_slopes
+from empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 
 class Shape(NamedTuple):
@@ -140,7 +140,7 @@ def random_bounded_gradient(
     clients, dimension = check_count("clients", clients), check_count("dimension", dimension)
     heterogeneity, spread = real("heterogeneity", heterogeneity), real("spread", spread)
     condition = real("condition", condition, Domain(low=1))
-    check_memory(f"a problem with clients = {clients}, dimension = {dimension}", 4 * 8 * clients * dimension)
+    check_slopes_memory(clients, dimension)
     rng = np.random.default_rng(check_count("seed", seed, low=0))
     slopes = random_slopes(rng, clients, dimension, heterogeneity)
     scales = np.exp(-math.log(condition) * np.linspace(0.0, 1.0, dimension))

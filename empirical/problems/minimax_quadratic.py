@@ -243,6 +243,16 @@ class ScaledMinimax(QuadraticMinimax):
         return 0.0  # exactly: what is left of the slopes is rounding
 
 
+def check_minimax_memory(clients: int, descent: int, ascent: int) -> None:
+    """Refuse a random minimax problem that this machine cannot hold while it is made.
+
+    Raises:
+        FedboundsError: says what was asked and what fits.
+    """
+    numbers = 4 * (descent + ascent) * (descent + ascent + clients)
+    check_memory(f"a minimax problem with {clients} clients and {descent} + {ascent} coordinates", 8 * numbers)
+
+
 def random_quadratic_minimax(
     clients: int,
     descent_dimension: int,
@@ -289,8 +299,7 @@ def random_quadratic_minimax(
     )
     heterogeneity, spread = real("heterogeneity", heterogeneity), real("spread", spread)
     mu = 1 / real("condition", condition, Domain(low=2))
-    numbers = 4 * (descent + ascent) * (descent + ascent + clients)
-    check_memory(f"a minimax problem with {clients} clients and {descent} + {ascent} coordinates", 8 * numbers)
+    check_minimax_memory(clients, descent, ascent)
     rng = np.random.default_rng(check_count("seed", seed, low=0))
     frames = [np.linalg.qr(rng.standard_normal((size, size)))[0] for size in (descent, ascent)]
     coupled, rest = min(descent, ascent), 1 - mu

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count, check_memory
+from bounds.checks import check_count
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
 from empirical.problems.border import real
-from empirical.problems.sloped import Sloped, random_slopes
+from empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 
 class CosineQuadratic(Sloped):
@@ -115,7 +115,7 @@ def random_cosine_quadratic(
     """
     clients, dimension = check_count("clients", clients), check_count("dimension", dimension)
     heterogeneity = real("heterogeneity", heterogeneity)
-    check_memory(f"a problem with clients = {clients}, dimension = {dimension}", 4 * 8 * clients * dimension)
+    check_slopes_memory(clients, dimension)
     rng = np.random.default_rng(check_count("seed", seed, low=0))
     slopes = random_slopes(rng, clients, dimension, heterogeneity)
     x0 = real("spread", spread) * rng.standard_normal(dimension)

@@ -254,9 +254,7 @@ def random_quadratic(
     rng = np.random.default_rng(check_count("seed", seed, low=0))
 
     many = 1 if shared else clients
-    in_full = not diagonal or many == dimension
-    numbers = clients * dimension + many * dimension * (dimension if in_full else 1)
-    check_memory(f"a quadratic with clients = {clients}, dimension = {dimension}", 8 * _COPIES * numbers)
+    check_quadratic_memory(clients, dimension, shared, diagonal)
     eigenvalues = np.geomspace(1.0, 1.0 / condition, dimension)
     if diagonal:
         hessians = np.stack([rng.permutation(eigenvalues) for _ in range(many)])
@@ -277,6 +275,18 @@ def random_quadratic(
     minimiser = scale * unscaled.minimiser()
     curvature = float(unscaled.objective_gap(unscaled.minimiser() + torch.from_numpy(direction)))
     return Quadratic(hessians, scale * centres, noise, minimiser.numpy() + direction * (gap / curvature) ** 0.5)
+
+
+def check_quadratic_memory(clients: int, dimension: int, shared: bool, diagonal: bool) -> None:
+    """Refuse a random quadratic that this machine cannot hold while it is made.
+
+    Raises:
+        FedboundsError: says what was asked and what fits.
+    """
+    many = 1 if shared else clients
+    in_full = not diagonal or many == dimension
+    numbers = clients * dimension + many * dimension * (dimension if in_full else 1)
+    check_memory(f"a quadratic with clients = {clients}, dimension = {dimension}", 8 * _COPIES * numbers)
 
 
 def _times(x: Tensor, hessian: Tensor) -> Tensor:

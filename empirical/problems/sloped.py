@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from bounds.checks import check_memory
 from bounds.errors import FedboundsError
 from bounds.symbols import Constant, NoConstant
 from empirical.problems.border import array, real
@@ -68,6 +69,15 @@ class Sloped(Synthetic):
     @abstractmethod
     def objective_gradient(self, x: Tensor) -> Tensor:
         r"""$\nabla\phi(x)$, a new tensor: (..., d) -> (..., d)."""
+
+
+def check_slopes_memory(clients: int, dimension: int) -> None:
+    """Refuse a random problem of slopes that this machine cannot hold while it is made.
+
+    Raises:
+        FedboundsError: says what was asked and what fits.
+    """
+    check_memory(f"a problem with clients = {clients}, dimension = {dimension}", 4 * 8 * clients * dimension)
 
 
 def random_slopes(rng: np.random.Generator, clients: int, dimension: int, heterogeneity: float) -> np.ndarray:

@@ -6,14 +6,21 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from bounds.checks import check_count
 from bounds.errors import FedboundsError, unknown_name
 from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from empirical.problems.image_specs import fair_images, image_classification, robust_images
 from empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
-from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
+from empirical.problems.minimax_quadratic import (
+    QuadraticMinimax,
+    ScaledMinimax,
+    check_minimax_memory,
+    random_quadratic_minimax,
+)
 from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
 from empirical.problems.problem import Problem
-from empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
+from empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
+from empirical.problems.sloped import check_slopes_memory
 
 
 def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
@@ -54,6 +61,32 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
     """
     make, _ = _checked(spec)
     return make(**{key: value for key, value in spec.items() if key != "kind"})
+
+
+def sketch(spec: Mapping[str, Any]) -> tuple[Problem, int, int]:
+    """A problem that stands for the one that a dictionary describes, its number of clients and its dimension.
+
+    A large random instance is not made: its size is held against the machine's memory, and a small one, with the same
+    arguments otherwise, shows that the dictionary describes a problem at all.
+
+    Raises:
+        FedboundsError: as `problem_from_spec`.
+
+    Example:
+        >>> large = {"kind": "quadratic", "clients": 100, "dimension": 10_000}
+        >>> problem, clients, dimension = sketch(large)
+        >>> problem.dimension, clients, dimension
+        (3, 100, 10000)
+    """
+    make, _ = _checked(spec)
+    known = with_defaults(spec)
+    sizes = {name: check_count(name, known[name]) for name in _SIZES if name in known}
+    if make not in _MEMORY or max(sizes.values()) <= _WHOLE:
+        problem = problem_from_spec(spec)
+        return problem, problem.clients, problem.dimension
+    small = problem_from_spec({**spec, **{name: min(size, 3) for name, size in sizes.items()}})
+    _MEMORY[make](known | sizes)
+    return small, sizes["clients"], sum(size for name, size in sizes.items() if name != "clients")
 
 
 def with_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,6 +137,19 @@ _MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
     "minimax-scaled": (ScaledMinimax,),
     "minimax-bounded": (BoundedMinimax,),
     "minimax-one-point": (OnePointMinimax,),
+}
+
+
+_SIZES = ("clients", "dimension", "descent_dimension", "ascent_dimension")
+_WHOLE = 64  # up to this size a problem is made to be looked at
+# the maker of a random instance -> refuses a size that this machine cannot hold
+_MEMORY: Mapping[Callable[..., Problem], Callable[[Mapping[str, Any]], None]] = {
+    random_quadratic: lambda k: check_quadratic_memory(k["clients"], k["dimension"], k["shared"], k["diagonal"]),
+    random_cosine_quadratic: lambda k: check_slopes_memory(k["clients"], k["dimension"]),
+    random_bounded_gradient: lambda k: check_slopes_memory(k["clients"], k["dimension"]),
+    random_quadratic_minimax: lambda k: check_minimax_memory(
+        k["clients"], k["descent_dimension"], k["ascent_dimension"]
+    ),
 }
 
 

@@ -59,6 +59,7 @@ class Component(NamedTuple):
 
     table: Mapping[str, Any]
     clients: int = 0
+    dimension: int = 0
     data: Mapping[str, str] = MappingProxyType({})
     ascends: bool = False
     steps_per_epoch: np.ndarray | None = None
@@ -98,6 +99,7 @@ class Preparation:
         Raises:
             FedboundsError: names the file, the table, the axes that set it, the nearest legal name.
         """
+        from empirical.simulate import check_run_memory
         from empirical.streams import Streams
 
         with _located(f"{sweep.source}: [streams]"):
@@ -110,6 +112,9 @@ class Preparation:
                 f"{sweep.source}: {_place(task, 'participation')} has {process.clients} clients, "
                 f"{_place(task, 'problem')} has {problem.clients}"
             )
+        with _located(sweep.source):
+            length, seeds, every = task["rounds"], len(task["seeds"]), task["record_every"]
+            check_run_memory(problem.clients, problem.dimension, length, seeds, every, task["record_models"])
         task["problem"], task["participation"] = problem.table, process.table
         if "algorithm" in task:
             task["algorithm"] = self._algorithm(sweep, task, task["algorithm"], task["rounds"], problem)
@@ -147,7 +152,7 @@ class Preparation:
 def _build(name: str, table: Mapping[str, Any]) -> Component:
     from empirical.algorithms import algorithm_from_spec
     from empirical.participation import process_from_spec
-    from empirical.problems.spec import problem_from_spec, with_defaults
+    from empirical.problems.spec import sketch, with_defaults
 
     if name == "algorithm":
         algorithm = algorithm_from_spec(table)
@@ -157,11 +162,11 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         if "file" not in table:
             return Component(process.spec(), process.clients)
         content = hashlib.sha256(canonical_json(process.spec()).encode()).hexdigest()
-        return Component(table, process.clients, {"participation.file": content})
-    problem = problem_from_spec(table)
+        return Component(table, process.clients, data={"participation.file": content})
+    problem, clients, dimension = sketch(table)
     checksum = problem.data_checksum
     data = {} if checksum is None else {"problem.data": checksum}
-    return Component(with_defaults(table), problem.clients, data, problem.ascends, problem.steps_per_epoch)
+    return Component(with_defaults(table), clients, dimension, data, problem.ascends, problem.steps_per_epoch)
 
 
 def _place(task: Task, name: str) -> str:
