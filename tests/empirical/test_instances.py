@@ -307,8 +307,8 @@ def with_conclusion(claim: Claim, change: dict[Any, Any]) -> Claim:
 PLANTED = {
     "half of sigma^2 (1 - S_t)": ("lemma-c.1/L1.1", {1 - n.sumsq: (1 - n.sumsq) / 2}),
     "sigma^2 (1 - S_t^2) would do, (1 - S_t)^2 does not": ("lemma-c.1/L1.1", {1 - n.sumsq: (1 - n.sumsq) ** 2}),
-    "half the noise in (C.7)": ("lemma-c.1/L1.4", {1 - n.sumsq: (1 - n.sumsq) / 2}),
-    "nu^2 and not 6 I nu^2 in (C.7)": ("lemma-c.1/L1.4", {n.nu**2: n.nu**2 / (6 * n.I)}),
+    "half the noise in (C.6)": ("lemma-c.1/L1.4", {1 - n.sumsq: (1 - n.sumsq) / 2}),
+    "nu^2 and not 6 I nu^2 in (C.6)": ("lemma-c.1/L1.4", {n.nu**2: n.nu**2 / (6 * n.I)}),
     "the geometric sum at most I": ("lemma-c.1/L1.7", {Integer(3): Integer(1)}),
     "rho^4 for rho^2": ("lemma-c.2/L2.1", {n.rho**2: n.rho**4}),
     "a lost square of sigma": ("lemma-c.2/L2.1", {n.sigma**2: n.sigma}),

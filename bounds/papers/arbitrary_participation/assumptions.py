@@ -19,7 +19,7 @@ COHORT = Assumption("cohort-divergence", "eq. (6) holds with nu for all x and t"
 PARTICIPATION = Assumption("participation-divergence", "eq. (5) holds with beta for all x, t", "Assumption 3', eq. (5)")
 WINDOW = Assumption(
     "window-divergence",
-    "eq. (7) holds with delta for all x and every window start t_0 in {0, P, 2P, ...}",
+    "eq. (7) holds with delta for all x and all t_0 (Algorithm 1 sets t_0 in {0, P, 2P, ...}; no other is used)",
     "Assumption 3', eq. (7)",
 )
 BOUNDED_DIVERGENCE = DIVERGENCE.labelled("Assumption 3")

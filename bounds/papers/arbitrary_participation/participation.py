@@ -109,8 +109,8 @@ PROPOSITION_4_2 = Result(
     measure=WINDOW_DIVERGENCE,
     notation=NOTATION,
     default="printed",
-    statement="If every client has the same mean weight over every window that starts at a multiple of P, (7) holds at "
-    "those windows with delta = 0. (Eq. (7) asks for every t_0; the proof of Theorem 3.1 uses multiples of P only.)",
+    statement="If every client has the same mean weight over every interval of P rounds, (7) holds with delta = 0. "
+    "(Intervals from multiples of P are enough, at which Algorithm 1 sets t_0.)",
     forms=(Form("printed", (Term("window divergence", Integer(0)),), (), (REGULARIZED, WEIGHTS)),),
 )
 
@@ -251,8 +251,8 @@ LEMMA_4_5 = Result(
     ),
     notation=NOTATION,
     default="printed",
-    statement="The mean weight is asymptotically normal with variance upsilonhat^2/P: a statement about the limit, not "
-    "about any finite P.",
+    statement="A central limit theorem: as P grows the mean weight qbar is asymptotically normal, with mean mu_{t_0} "
+    "and variance upsilonhat^2/P. What can be evaluated here is that variance; of a finite P it says nothing.",
     forms=(
         Form(
             "printed",
@@ -270,7 +270,7 @@ PROPOSITION_4_6 = Result(
     key="arbitrary-participation/proposition-4.6",
     kind="proposition",
     title="Window divergence of mixing participation",
-    source=Source(PAPER, "Proposition 4.6", ("16",)),
+    source=Source(PAPER, "Proposition 4.6"),
     measure=EXPECTED_WINDOW,
     notation=NOTATION,
     default="repaired",
@@ -320,7 +320,7 @@ PROPOSITION_4_7 = Result(
     key="arbitrary-participation/proposition-4.7",
     kind="proposition",
     title="Window divergence of participation that is independent over rounds",
-    source=Source(PAPER, "Proposition 4.7", ("17",)),
+    source=Source(PAPER, "Proposition 4.7"),
     measure=EXPECTED_WINDOW,
     notation=NOTATION,
     default="printed",

@@ -24,7 +24,7 @@ from bounds.papers.arbitrary_participation.results import PAPER
 from bounds.result import Form, Result, Source, Term
 
 n = NOTATION
-HIDDEN = "one numerical constant, L, F, d and every term of lower order in T"
+HIDDEN = "one numerical constant, L, F, d (the table ignores other variables) and every term of lower order in T"
 LIKELY = replace(LEAST_GRADIENT, given="participation, an event of probability at least 1 - c")
 EVERYONE_CALLED = Assumption(
     "everyone-called",

@@ -44,7 +44,7 @@ LOCAL_CAP = Condition(
     "Lemmas C.1 and C.2, and the coefficient of the gradient in (C.16)",
     gamma,
 )
-GLOBAL_CAP = Condition(gamma * eta, "<=", 1 / (2 * L * I * P), "the squared update in (C.14) must not ascend", gamma)
+GLOBAL_CAP = Condition(gamma * eta, "<=", 1 / (2 * L * I * P), "the squared update in (C.15) must not ascend", gamma)
 HALF = Condition(P, "<=", T / 2, "P floor(T/P) >= T/2 when telescoping", P)
 ONCE = Condition(P, "<=", T, "at least one complete interval", P)
 CAPS = (LOCAL_CAP, GLOBAL_CAP, HALF)

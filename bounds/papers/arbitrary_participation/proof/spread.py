@@ -170,7 +170,7 @@ def spread_steps() -> tuple[Step, ...]:
         ),
         Step(
             "L1.4",
-            "the recursion of the spread, eq. (C.7)",
+            "the recursion of the spread, eq. (C.6)",
             Relation(AFTER_SPREAD, (1 + young + 12 * I * L**2 * gamma**2) * SPREAD + SPREAD_ADDS),
             Combine((1, gamma**2, 1, 12 * I * gamma**2, 6 * I * gamma**2, 6 * I * gamma**2)),
             ("L1.0", "L1.1", "L1.2", "L1.3a", "L1.3b", "L1.3c"),
