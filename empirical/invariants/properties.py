@@ -13,7 +13,7 @@ Example:
     >>> bool(abs(sides.got - sides.expected).max() < sides.within)
     True
     >>> (sides.got == sides.case.models(generalized_fedavg)).all(), sides.case.problem.x0
-    (np.True_, array([1., 2.]))
+    (np.True_, array([2., 4.]))
 
 Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*, Algorithm 1.
 """

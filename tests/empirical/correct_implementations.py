@@ -10,9 +10,7 @@ from functools import reduce
 import numpy as np
 import torch
 
-from empirical.invariants import (
-    PlainProblem,
-)
+from empirical.invariants import PlainProblem
 from empirical.strategies import cases, game_cases, weight_cases
 
 GALLERY, GAMES, WEIGHTS = {}, {}, {}
@@ -530,6 +528,3 @@ def fedau_with_integers_alone(participated, cutoff):
 @correct(WEIGHTS)
 def fedau_in_single_precision(participated, cutoff):
     return np.array(fedau_in_lists(participated, cutoff), dtype=np.float32)
-
-
-# --- what is skipped, and why -----------------------------------------------------------------------------------------
