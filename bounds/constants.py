@@ -44,6 +44,7 @@ __all__ = [
     "markov_correlation",
     "markov_long_run_variance",
     "markov_window_factor",
+    "mean_window_divergence",
     "median_bound",
     "participation_divergence",
     "participation_norm",
@@ -223,18 +224,17 @@ def window_means(q: ArrayLike, interval: int, *, aligned: bool = True) -> np.nda
     return np.lib.stride_tricks.sliding_window_view(weights, P, axis=0).mean(axis=-1)
 
 
-def window_divergence(
-    q: ArrayLike, v: ArrayLike, interval: int, *, average: bool = False, aligned: bool = True
-) -> float:
-    r"""How far a window's participants are from everyone, $\tilde\delta(P)$.
+def window_divergence(q: ArrayLike, v: ArrayLike, interval: int, *, aligned: bool = True) -> float:
+    r"""How far the worst window's participants are from everyone, $\tilde\delta(P)$.
 
     $$\tilde\delta^2(P)=\max_{t_0\in\{0,P,2P,\dots\}}\Big\|\sum_n\overline{q^n_{t_0}}\,\mathbf v_n\Big\|^2$$
+
+    The largest of the windows; `mean_window_divergence` has their mean.
 
     Args:
         q: weights (rounds, clients), each round summing to one.
         v: offsets (clients, dimension), unit f/x.
         interval: P, the length of a window in rounds.
-        average: the mean over windows under the root, not the maximum; Theorem 3.1's proof needs no more.
         aligned: only windows that start at multiples of P, as the proof uses them.
 
     Raises:
@@ -247,10 +247,39 @@ def window_divergence(
 
     Source: Wang & Ji 2022, eq. (7).
     """
+    return _over_windows(_squared_pulls(q, v, interval, aligned), average=False)
+
+
+def mean_window_divergence(q: ArrayLike, v: ArrayLike, interval: int, *, aligned: bool = True) -> float:
+    r"""As `window_divergence`, but the mean over the windows under the root, not the largest.
+
+    $$\sqrt{\operatorname*{mean}_{t_0\in\{0,P,2P,\dots\}}\Big\|\sum_n\overline{q^n_{t_0}}\,\mathbf v_n\Big\|^2}$$
+
+    Never larger, and all that the proof of Theorem 3.1 needs. What participation implies before it is drawn:
+    `mean_window_divergence` of a participation process.
+
+    Args:
+        q, v, interval, aligned: as for `window_divergence`.
+
+    Raises:
+        FedboundsError: bad weights, offsets or interval.
+
+    Example:
+        >>> q = [[1, 0], [1, 0], [0, 1], [1, 0]]
+        >>> mean_window_divergence(q, [[-2.0], [2.0]], 2)
+        1.41...
+
+    Source: Wang & Ji 2022, eq. (7), as its sum over windows enters Appendix C.3.
+    """
+    return _over_windows(_squared_pulls(q, v, interval, aligned), average=True)
+
+
+def _squared_pulls(q: ArrayLike, v: ArrayLike, interval: int, aligned: bool) -> np.ndarray:
+    """The left side of (7) for every window."""
     means = window_means(q, interval, aligned=aligned)
     offsets = centred_offsets(v, means.shape[1])
     pulls = (means - means[:, :1]) @ offsets  # offsets sum to zero: equal means give exactly zero
-    return _over_windows((pulls**2).sum(axis=1), average)
+    return (pulls**2).sum(axis=1)
 
 
 def bound_15(q: ArrayLike, interval: int, d: float, *, average: bool = False) -> float:

@@ -72,7 +72,7 @@ class AlongTheRun:
             ),
             "window_divergence": (
                 np.cumsum(self.window)[windows - 1] / windows,
-                "mean over windows of (7) at their starts",
+                "mean over windows of (7) at their starts, all that the proof of Theorem 3.1 needs",
             ),
         }
         return {name: Constant(np.sqrt(square), "trajectory", note) for name, (square, note) in squares.items()}

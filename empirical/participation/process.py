@@ -177,11 +177,12 @@ class Process(ABC):
             total += part if lag == 0 else part + part.T
         return total / interval**2
 
-    def window_divergence(self, v: ArrayLike, interval: int, rounds: int) -> float:
+    def mean_window_divergence(self, v: ArrayLike, interval: int, rounds: int) -> float:
         r"""The root of the expected left side of (7), averaged over the complete windows of a run.
 
         This is the $\tilde\delta(P)$ of Theorem 3.1 in expectation over participation: its proof needs only
-        the average over windows.
+        the average over windows. Of a record: `bounds.constants.mean_window_divergence`; the largest window, as (7)
+        is printed, is `bounds.constants.window_divergence`.
 
         Args:
             v: offsets $\nabla F_n-\nabla f$, (clients, dimension), unit f/x.

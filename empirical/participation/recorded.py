@@ -133,14 +133,14 @@ class Recorded(Process):
         """Zero, (clients, clients)."""
         return np.zeros((self.clients, self.clients))
 
-    def window_divergence(self, v: ArrayLike, interval: int, rounds: int) -> float:
+    def mean_window_divergence(self, v: ArrayLike, interval: int, rounds: int) -> float:
         """As for every process, within the record.
 
         Raises:
             FedboundsError: also where the record is shorter than the run.
         """
         check_count("rounds", rounds, high=self.rounds, why="the length of the record")
-        return super().window_divergence(v, interval, rounds)
+        return super().mean_window_divergence(v, interval, rounds)
 
     def spec(self) -> dict[str, Any]:
         """The record as a JSON-able dict, with its weights as lists (already normalised)."""

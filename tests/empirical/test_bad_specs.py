@@ -282,7 +282,7 @@ def test_a_simulation_takes_sums_that_only_the_theorem_refuses_and_counts_them(w
     with pytest.raises(FedboundsError, match="needs weights that sum to one in every round; recorded"):
         Recorded(q).require_unit_sum("Theorem 3.1")
     with pytest.raises(FedboundsError, match="needs weights that sum to one in every round; bernoulli"):
-        Bernoulli(2, 0.5).window_divergence(OFFSETS, 1, 4)
+        Bernoulli(2, 0.5).mean_window_divergence(OFFSETS, 1, 4)
 
 
 @given(st.one_of(MATRICES, VALUES, st.lists(st.lists(st.floats(0, 1), min_size=2, max_size=2), min_size=1, max_size=4)))

@@ -221,7 +221,7 @@ def test_a_record_is_played_back_and_ends():
     with pytest.raises(FedboundsError, match="last round of the window = 2"):
         record.window_mean(1, 2)
     with pytest.raises(FedboundsError, match="rounds = 4"):
-        record.window_divergence(np.eye(3), 1, 4)
+        record.mean_window_divergence(np.eye(3), 1, 4)
 
 
 def test_a_record_is_a_copy_that_cannot_be_changed():
@@ -379,9 +379,9 @@ def test_a_matrix_has_at_least_one_round(rounds):
 @pytest.mark.parametrize(("interval", "rounds"), [(0, 5), (6, 5), (1, 0), (1.5, 5)])
 def test_a_window_divergence_needs_a_complete_window(interval, rounds):
     with pytest.raises(FedboundsError, match=r"interval|rounds"):
-        Full(3).window_divergence(np.eye(3), interval, rounds)
+        Full(3).mean_window_divergence(np.eye(3), interval, rounds)
 
 
 def test_offsets_must_be_one_per_client():
     with pytest.raises(FedboundsError, match="offsets v are of 2 clients, the weights of 3"):
-        WithoutReplacement(3, 1).window_divergence(np.eye(2), 1, 5)
+        WithoutReplacement(3, 1).mean_window_divergence(np.eye(2), 1, 5)

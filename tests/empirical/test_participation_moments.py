@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bounds.constants import bound_15, expected_bound_15, expected_window_divergence, median_bound
+from bounds.constants import (
+    bound_15,
+    expected_bound_15,
+    expected_window_divergence,
+    mean_window_divergence,
+    median_bound,
+    window_divergence,
+)
 from bounds.errors import FedboundsError
 from bounds.window_variance import (
     group_markov_variance,
@@ -304,13 +311,22 @@ def enumerated_divergence(process, rounds, v, window):
     return sum(p * ((np.mean(rows[window], axis=0) @ v) ** 2).sum() for p, rows in runs)
 
 
+def test_the_mean_over_windows_and_the_largest_window_have_two_names():
+    q = np.random.default_rng(3).dirichlet(np.ones(4) / 2, size=24)
+    v = np.random.default_rng(4).normal(size=(4, 3))
+    of_process = Recorded(q).mean_window_divergence(v, 3, 24)
+    assert of_process == pytest.approx(mean_window_divergence(q, v, 3), rel=1e-12)
+    assert of_process < 0.9 * window_divergence(q, v, 3)
+    assert not hasattr(Recorded(q), "window_divergence")
+
+
 @pytest.mark.parametrize(("process", "rounds"), [(p, r) for p, r in CASES if p.sums_to_one])
 def test_the_expected_window_divergence_averages_over_outcomes_and_windows(process, rounds):
     v = np.random.default_rng(3).standard_normal((process.clients, 2))
     for interval in range(1, rounds + 1):
         starts = range(0, rounds - interval + 1, interval)
         each = [enumerated_divergence(process, rounds, v, slice(t0, t0 + interval)) for t0 in starts]
-        assert process.window_divergence(v, interval, rounds) ** 2 == pytest.approx(np.mean(each), abs=1e-14)
+        assert process.mean_window_divergence(v, interval, rounds) ** 2 == pytest.approx(np.mean(each), abs=1e-14)
 
 
 def test_long_runs_count_windows_with_the_same_moments_once():
@@ -323,7 +339,7 @@ def test_long_runs_count_windows_with_the_same_moments_once():
                 for t in starts
             ]
             expected = np.mean(np.square(each))
-            assert process.window_divergence(v, interval, 60) ** 2 == pytest.approx(expected, abs=1e-14)
+            assert process.mean_window_divergence(v, interval, 60) ** 2 == pytest.approx(expected, abs=1e-14)
 
 
 @pytest.mark.parametrize(("N", "S", "P"), [(2, 1, 1), (4, 1, 3), (4, 2, 2), (5, 3, 2), (3, 3, 2)])
@@ -335,7 +351,7 @@ def test_sampling_without_replacement_has_the_exact_expected_divergence(N, S, P)
     exact = (N - S) / (P * S * (N - 1)) * mean_square
     process = WithoutReplacement(N, S)
     assert enumerated_divergence(process, P, v, slice(0, P)) == pytest.approx(exact, abs=1e-15)
-    assert process.window_divergence(v, P, P) ** 2 == pytest.approx(exact, abs=1e-15)
+    assert process.mean_window_divergence(v, P, P) ** 2 == pytest.approx(exact, abs=1e-15)
     d = math.sqrt((centred**2).sum(axis=1).max())
     paper = expected_bound_15(np.diag(process.window_covariance(0, P)), d) ** 2
     assert paper == pytest.approx(N**2 * d**2 * without_replacement_variance(N, S, P))
@@ -351,7 +367,7 @@ def test_the_chain_of_groups_has_the_exact_expected_divergence(leave):
     mean_square = (of_groups**2).sum() / 3
     for P in (1, 2, 7):
         factor = group_markov_variance(3, 2, leave, P) / group_markov_variance(3, 2, leave)
-        assert process.window_divergence(v, P, 14) ** 2 == pytest.approx(factor * mean_square)
+        assert process.mean_window_divergence(v, P, 14) ** 2 == pytest.approx(factor * mean_square)
         assert_allclose(np.diag(process.window_covariance(0, P)), group_markov_variance(3, 2, leave, P))
 
 
@@ -360,10 +376,10 @@ def test_aligned_windows_of_whole_permutations_have_no_divergence():
     for S, P in [(1, 12), (3, 4), (4, 3), (8, 3), (5, 12), (12, 1)]:
         for reshuffle in (True, False):
             process = Permutation(12, S, reshuffle)
-            assert process.window_divergence(v, P, 10 * P) == 0
-            assert process.window_divergence(v, 2 * P, 10 * P) == 0
+            assert process.mean_window_divergence(v, P, 10 * P) == 0
+            assert process.mean_window_divergence(v, 2 * P, 10 * P) == 0
             if S < 12:
-                assert process.window_divergence(v, P - 1, 10 * P) > 0
+                assert process.mean_window_divergence(v, P - 1, 10 * P) > 0
 
 
 def test_unaligned_windows_of_permutations_do():
@@ -424,7 +440,7 @@ def test_where_a_theorem_needs_weights_that_sum_to_one_other_processes_are_refus
     with pytest.raises(FedboundsError, match=defect):
         process.require_unit_sum("Theorem 3.1")
     with pytest.raises(FedboundsError, match="needs weights that sum to one in every round"):
-        process.window_divergence(np.eye(process.clients), 1, 2)
+        process.mean_window_divergence(np.eye(process.clients), 1, 2)
 
 
 def test_only_coins_without_normalisation_leave_clients_independent():
