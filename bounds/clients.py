@@ -12,13 +12,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
+from sympy.printing.numpy import NumPyPrinter
 
 
 class OverClients(sp.Function):
-    """A reduction over the client axis; never simplified through."""
+    """A reduction over the client axis; never simplified through.
+
+    Attributes:
+        word: what it is called in plain text.
+        reduction: numpy's name of it.
+        operator: its LaTeX, of the index and the number of clients.
+    """
 
     nargs = 1
-    latex_operator = ""
+    word = reduction = operator = ""
 
     if TYPE_CHECKING:  # sympy's own annotation promises a class of undefined functions
 
@@ -31,32 +38,41 @@ class OverClients(sp.Function):
         return self.args[0].is_positive or None
 
     def _latex(self, printer: LatexPrinter, exp: str | None = None) -> str:
-        body = rf"{self.latex_operator}\left({printer._print(self.args[0])}\right)"
+        index, number = getattr(printer, "clients", ("n", "N"))
+        argument = self.args[0]
+        inside = printer._print(argument)
+        bare = not isinstance(argument, sp.Add | sp.Max | sp.Min)
+        body = self.operator.format(index=index, number=number) + (inside if bare else rf"\left({inside}\right)")
         return body if exp is None else rf"\left({body}\right)^{{{exp}}}"
+
+    def _numpycode(self, printer: NumPyPrinter) -> str:
+        """Over the last axis, which our own printer keeps."""
+        axes = "axis=-1, keepdims=True" if getattr(printer, "keeps_clients", False) else "axis=-1"
+        return f"{printer._module_format(f'numpy.{self.reduction}')}({printer._print(self.args[0])}, {axes})"
 
 
 class SumOverClients(OverClients):
     """Sum over clients n of an expression in the vectors' entries."""
 
-    latex_operator = r"\sum_n"
+    word, reduction, operator = "sum_clients", "sum", r"\sum_{index}"
 
 
 class MeanOverClients(OverClients):
     """Mean over clients n of an expression in the vectors' entries."""
 
-    latex_operator = r"\frac1N\sum_n"
+    word, reduction, operator = "mean_clients", "mean", r"\frac1{number}\sum_{index}"
 
 
 class MaxOverClients(OverClients):
     """Largest value over clients n of an expression in the vectors' entries."""
 
-    latex_operator = r"\max_n"
+    word, reduction, operator = "max_clients", "max", r"\max_{index}"
 
 
 class MedianOverClients(OverClients):
     """Median over clients n of an expression in the vectors' entries."""
 
-    latex_operator = r"\operatorname{median}_n"
+    word, reduction, operator = "median_clients", "median", r"\operatorname{{median}}_{index}"
 
 
 REDUCTIONS = {

@@ -11,7 +11,6 @@ import numpy as np
 import sympy as sp
 from sympy.printing.numpy import NumPyPrinter
 
-from bounds.clients import REDUCTIONS
 from bounds.result import Form
 
 STEP = 4 * float(np.finfo(float).eps)  # relative: T/P is computed as T times 1/P, so that 98/49 is less than 2 by a bit
@@ -20,7 +19,10 @@ CHUNK = 16384  # entries per array and pass: a dozen float64 temporaries stay wi
 
 
 class _Printer(NumPyPrinter):
-    """numpy code whose minima and maxima broadcast (the stock printer stacks their arguments)."""
+    """numpy code whose minima and maxima broadcast (the stock printer stacks their arguments) and whose reductions keep
+    the client axis."""
+
+    keeps_clients = True
 
     def _fold(self, name: str, arguments: Sequence[sp.Expr]) -> str:
         code = self._print(arguments[0])
@@ -64,7 +66,7 @@ def compile_expressions(
             "user_functions": {},
         }
     )
-    return sp.lambdify(names, list(expressions), modules=[REDUCTIONS, "numpy"], cse=True, printer=printer)
+    return sp.lambdify(names, list(expressions), modules=["numpy"], cse=True, printer=printer)
 
 
 def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:

@@ -14,8 +14,9 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -38,13 +39,91 @@ _TOKEN = re.compile(
 )
 
 
-class _Parser:
-    """Recursive descent over the tokens of one value."""
+V = TypeVar("V")
 
-    def __init__(self, text: str, where: str, lookup: Callable[[str], float]) -> None:
-        self._where, self._lookup, self._depth = where, lookup, 0
-        if len(text) > LONGEST:
-            raise FedboundsError(f"{where}: the expression has {len(text)} characters, at most {LONGEST} are read")
+
+class Algebra(Protocol[V]):
+    """What the operations of the grammar mean; ValueError for what they cannot do."""
+
+    def number(self, text: str) -> V: ...
+    def name(self, name: str) -> V: ...
+    def negative(self, value: V) -> V: ...
+    def total(self, terms: Sequence[tuple[str, V]]) -> V: ...
+    def product(self, factors: Sequence[tuple[str, V]]) -> V: ...
+    def power(self, base: V, exponent: V) -> V: ...
+    def call(self, name: str, values: Sequence[V]) -> V: ...
+
+
+class _Numbers:
+    """Floating-point numbers."""
+
+    def __init__(self, lookup: Callable[[str], float]) -> None:
+        self._lookup = lookup
+
+    def number(self, text: str) -> float:
+        return float(text)
+
+    def name(self, name: str) -> float:
+        return float(name) if name in ("inf", "nan") else self._lookup(name)
+
+    def negative(self, value: float) -> float:
+        return -value
+
+    def total(self, terms: Sequence[tuple[str, float]]) -> float:
+        result = terms[0][1]
+        for sign, term in terms[1:]:
+            result = result + term if sign == "+" else result - term
+        return result
+
+    def product(self, factors: Sequence[tuple[str, float]]) -> float:
+        result = factors[0][1]
+        for sign, factor in factors[1:]:
+            if sign == "/" and factor == 0:
+                raise ValueError("division by zero")
+            result = result * factor if sign == "*" else result / factor
+        return result
+
+    def power(self, base: float, exponent: float) -> float:
+        if abs(exponent) > LARGEST_EXPONENT:
+            raise ValueError(f"the exponent {exponent:g} is beyond {LARGEST_EXPONENT}")
+        return self._real(lambda: base**exponent)
+
+    def call(self, name: str, values: Sequence[float]) -> float:
+        if name not in FUNCTIONS:
+            raise ValueError(f"unknown function {name!r}")
+        function, arity = FUNCTIONS[name]
+        if arity is not None and len(values) != arity:
+            raise ValueError(f"{name} takes {arity} argument, not {len(values)}")
+        return self._real(lambda: function(*values) if arity else function(values))
+
+    def _real(self, compute: Callable[[], float]) -> float:
+        try:
+            result = compute()
+        except OverflowError:
+            raise ValueError("too large a number") from None
+        except ZeroDivisionError as error:
+            raise ValueError(str(error)) from None
+        if isinstance(result, complex):
+            raise ValueError("not a real number")
+        return float(result)
+
+
+class Parser(Generic[V]):
+    """Recursive descent over the tokens of one text; what the operations mean is the algebra's.
+
+    Args:
+        text: what to read.
+        where: what it is the value of, for the message.
+        algebra: the meaning of numbers, names, functions and operations.
+        longest, deepest: how many characters are read, and how deep they may be nested.
+    """
+
+    def __init__(
+        self, text: str, where: str, algebra: Algebra[V], *, longest: int = LONGEST, deepest: int = DEEPEST
+    ) -> None:
+        self._where, self._algebra, self._depth, self._deepest = where, algebra, 0, deepest
+        if len(text) > longest:
+            raise FedboundsError(f"{where}: the expression has {len(text)} characters, at most {longest} are read")
         self._text = text.strip()
         self._tokens: list[tuple[str, str]] = []
         position = 0
@@ -56,9 +135,10 @@ class _Parser:
             position = match.end()
         self._at = 0
 
-    def _fail(self, what: str):
+    def _fail(self, what: str) -> NoReturn:
+        shown = self._text if len(self._text) <= LONGEST else f"{self._text[:60]}..."
         raise FedboundsError(
-            f"{self._where} = {self._text!r}: {what}; a value is a number or an expression in constants with "
+            f"{self._where} = {shown!r}: {what}; a value is a number or an expression in constants with "
             "+ - * / ** sqrt log min max"
         )
 
@@ -72,64 +152,59 @@ class _Parser:
             return token
         return ""
 
-    def value(self) -> float:
+    def value(self) -> V:
+        """What the whole text says.
+
+        Raises:
+            FedboundsError: it does not follow the grammar, or the algebra refuses an operation.
+        """
         if not self._tokens:
             self._fail("nothing there")
-        result = self._expression()
+        try:
+            result = self._expression()
+        except FedboundsError:
+            raise
+        except ValueError as error:
+            self._fail(str(error))
         if self._peek():
             self._fail(f"unexpected {self._peek()!r}")
         return result
 
-    def _expression(self) -> float:
+    def _deeper(self) -> None:
         self._depth += 1
-        if self._depth > DEEPEST:
-            self._fail(f"nested deeper than {DEEPEST}")
-        result = self._term()
+        if self._depth > self._deepest:
+            self._fail(f"nested deeper than {self._deepest}")
+
+    def _expression(self) -> V:
+        self._deeper()
+        terms = [("+", self._term())]
         while op := self._take("+", "-"):
-            right = self._term()
-            result = result + right if op == "+" else result - right
+            terms.append((op, self._term()))
         self._depth -= 1
-        return result
+        return self._algebra.total(terms) if len(terms) > 1 else terms[0][1]
 
-    def _term(self) -> float:
-        result = self._factor()
+    def _term(self) -> V:
+        factors = [("*", self._factor())]
         while op := self._take("*", "/"):
-            right = self._factor()
-            if op == "/" and right == 0:
-                self._fail("division by zero")
-            result = result * right if op == "*" else result / right
-        return result
+            factors.append((op, self._factor()))
+        return self._algebra.product(factors)
 
-    def _factor(self) -> float:
-        self._depth += 1
-        if self._depth > DEEPEST:
-            self._fail(f"nested deeper than {DEEPEST}")
+    def _factor(self) -> V:
+        self._deeper()
         sign = self._take("+", "-")
-        result = (-self._factor() if sign == "-" else self._factor()) if sign else self._power()
+        if sign:
+            value = self._factor()
+            result = self._algebra.negative(value) if sign == "-" else value
+        else:
+            result = self._power()
         self._depth -= 1
         return result
 
-    def _power(self) -> float:
+    def _power(self) -> V:
         base = self._atom()
-        if not self._take("**"):
-            return base
-        exponent = self._factor()
-        if abs(exponent) > LARGEST_EXPONENT:
-            self._fail(f"the exponent {exponent:g} is beyond {LARGEST_EXPONENT}")
-        return self._guard(lambda: base**exponent)
+        return self._algebra.power(base, self._factor()) if self._take("**") else base
 
-    def _guard(self, compute: Callable[[], float]) -> float:
-        try:
-            result = compute()
-        except OverflowError:
-            self._fail("too large a number")
-        except (ValueError, ZeroDivisionError) as error:
-            self._fail(str(error))
-        if isinstance(result, complex):
-            self._fail("not a real number")
-        return float(result)
-
-    def _atom(self) -> float:
+    def _atom(self) -> V:
         if self._take("("):
             result = self._expression()
             if not self._take(")"):
@@ -140,28 +215,19 @@ class _Parser:
         kind, token = self._tokens[self._at]
         self._at += 1
         if kind == "number":
-            return float(token)
+            return self._algebra.number(token)
         if kind != "name":
             self._fail(f"unexpected {token!r}")
-        if self._peek() == "(":
-            return self._call(token)
-        if token in ("inf", "nan"):
-            return float(token)
-        return self._lookup(token)
+        return self._call(token) if self._peek() == "(" else self._algebra.name(token)
 
-    def _call(self, name: str) -> float:
-        if name not in FUNCTIONS:
-            self._fail(f"unknown function {name!r}")
-        function, arity = FUNCTIONS[name]
+    def _call(self, name: str) -> V:
         self._take("(")
         values = [self._expression()]
         while self._take(","):
             values.append(self._expression())
         if not self._take(")"):
             self._fail("a parenthesis is not closed")
-        if arity is not None and len(values) != arity:
-            self._fail(f"{name} takes {arity} argument, not {len(values)}")
-        return self._guard(lambda: function(*values) if arity else function(values))
+        return self._algebra.call(name, values)
 
 
 def split_list(text: str) -> list[str]:
@@ -234,7 +300,7 @@ def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np
                 return float(text)
             except OverflowError:
                 raise FedboundsError(f"{where} = {quote(text)} is too large a number") from None
-        return _Parser(text, where, lambda name: reference(name, where)).value()
+        return Parser(text, where, _Numbers(lambda name: reference(name, where))).value()
 
     def reference(name: str, where: str) -> float:
         if name not in assignments:

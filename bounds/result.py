@@ -12,6 +12,7 @@ import sympy as sp
 from bounds.assumptions import Assumption
 from bounds.errors import FedboundsError, unknown_name
 from bounds.measures import Measure
+from bounds.printing import plain
 from bounds.symbols import Notation
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
@@ -78,7 +79,7 @@ class Condition:
     @property
     def text(self) -> str:
         """The relation in plain text."""
-        return f"{self.left} {self.op} {self.right}"
+        return f"{plain(self.left)} {self.op} {plain(self.right)}"
 
     @property
     def latex(self) -> str:
@@ -168,6 +169,12 @@ class Form:
     def bound(self) -> sp.Expr:
         """The sum of the terms, unevaluated so that nothing merges behind one's back."""
         return sp.Add(*(term.expression for term in self.terms), evaluate=False)
+
+    @property
+    def expressions(self) -> tuple[sp.Expr, ...]:
+        """Every expression of it: terms, both sides of the conditions, prescribed step sizes."""
+        sides = [side for c in self.conditions for side in (c.left, c.right)]
+        return (*(t.expression for t in self.terms), *sides, *self.prescribes.values())
 
     @property
     def symbols(self) -> frozenset[sp.Symbol]:

@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 import sympy as sp
+from sympy.printing.latex import LatexPrinter, modifier_dict
 
 from bounds.errors import FedboundsError
 
@@ -178,6 +179,33 @@ COUNT = Domain(low=1, integer=True)
 PROBABILITY = Domain(high=1, low_open=True)
 
 
+class Letter(sp.Symbol):
+    r"""A symbol whose LaTeX is its name, where sympy would read a decoration into it: sigmaG as $|sig|$ ("mag").
+
+    Example:
+        >>> sp.latex(sp.Symbol("sigmaG")), sp.latex(Letter("sigmaG"))
+        ('\\left|{sig}\\right|', '\\sigma_{G}')
+    """
+
+    def _latex(self, printer: LatexPrinter, **_: object) -> str:
+        stem = max((w for w in GREEK if self.name.startswith(w)), key=len, default="")
+        rest = self.name[len(stem) :]
+        names = printer._settings["symbol_names"]
+        return names.get(self) or (rf"\{stem}_{{{rest}}}" if stem and rest else rf"\mathrm{{{self.name}}}")
+
+
+Letter.__name__ = "Symbol"  # sympy orders and hashes by the name of the class: products keep their order
+GREEK = ("alpha", "beta", "gamma", "delta", "epsilon", "eta", "kappa", "mu", "nu", "rho", "sigma", "tau", "omega")
+DECORATIONS = ("hat", "tilde", "bar")  # those that the papers use, and that names end in on purpose
+
+
+def _misread(name: str) -> bool:
+    """Whether sympy reads a decoration into this name that nobody meant."""
+    return any(
+        name.lower().endswith(word) and len(name) > len(word) and word not in DECORATIONS for word in modifier_dict
+    )
+
+
 @dataclass(frozen=True)
 class Quantity:
     r"""One letter of one paper.
@@ -217,9 +245,10 @@ class Quantity:
         """The sympy symbol, with the assumptions its domain implies (a vector's symbol stands for its entries)."""
         positive = self.domain.low > 0 or (self.domain.low == 0 and self.domain.low_open)
         integer = True if self.domain.integer and not self.domain.infinite else None
+        letter = Letter if _misread(self.name) else sp.Symbol
         if self.domain.low < 0:
-            return sp.Symbol(self.name, real=True, integer=integer)
-        return sp.Symbol(self.name, positive=True if positive else None, nonnegative=True, integer=integer)
+            return letter(self.name, real=True, integer=integer)
+        return letter(self.name, positive=True if positive else None, nonnegative=True, integer=integer)
 
     def check(self, value: np.ndarray) -> None:
         """Raise unless every entry lies in the domain and the entries of a vector have their sum.

@@ -19,9 +19,12 @@ from bounds.commands.places import (
     statement_text,
 )
 from bounds.errors import FedboundsError
+from bounds.printing import latex as in_latex
+from bounds.printing import plain, written
 from bounds.registry import load, paper, papers, statements
 from bounds.result import Derived, Form, Result, reachable
 from bounds.statement import Statement
+from bounds.symbols import Notation
 
 
 @click.command("list")
@@ -88,7 +91,7 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
     elif style == "latex":
         click.echo(latex(result, result.form(form)))
     elif style == "sympy":
-        click.echo(str(result.form(form).bound))
+        click.echo(as_text(result.form(form), result.notation))
     else:
         click.echo(describe(result, chosen))
 
@@ -123,16 +126,28 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
 
 
 def latex(result: Result, form: Form) -> str:
-    """The claim as a display: left-hand side, relation, terms, then the conditions."""
-    names = {q.symbol: q.latex for q in result.notation.values()}
+    """The claim as a display: left-hand side, relation, terms, then the conditions, then what the names mean."""
+    short = written(form.expressions, result.notation)
+    expressions = iter(in_latex(e, result.notation) for e in short.expressions)
     opening, closing = (r"\le O\Big(", r"\Big)") if form.order_only else (r"\le ", "")
-    terms = " + ".join(sp.latex(t.expression, symbol_names=names) for t in form.terms)
+    terms = " + ".join(next(expressions) for _ in form.terms)
     lines = [f"{(form.measure or result.measure).latex} {opening}{terms}{closing}"]
     for c in form.conditions:
-        left, right = (sp.latex(side, symbol_names=names) for side in (c.left, c.right))
         op = {"<=": r"\le", ">=": r"\ge", "==": "="}.get(c.op, c.op)
-        lines.append(rf"{left} {op} {right}")
+        lines.append(f"{next(expressions)} {op} {next(expressions)}")
+    lines += [
+        f"{sp.latex(sp.Symbol(name))} = {in_latex(meaning, result.notation)}"
+        + (rf" \approx {float(meaning):.6g}" if name in short.numbers else "")
+        for name, meaning in short.definitions()
+    ]
     return "\n".join(lines)
+
+
+def as_text(form: Form, notation: Notation) -> str:
+    """The bound as text that `bounds.parsing.read_expression` reads: what the names mean, then the bound."""
+    short = written(tuple(t.expression for t in form.terms), notation)
+    lines = [f"{name} = {plain(meaning)}" for name, meaning in short.definitions()]
+    return "\n".join([*lines, plain(sp.Add(*short.expressions, evaluate=False))])
 
 
 def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
@@ -148,10 +163,14 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
         "forms": [
             {
                 "name": f.name,
-                "terms": {t.name: str(t.expression) for t in f.terms},
+                "terms": {t.name: plain(t.expression) for t in f.terms},
                 "conditions": [{"text": c.text, "why": c.why} for c in f.conditions],
                 "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in f.assumptions],
-                "prescribes": {name: str(e) for name, e in f.prescribes.items()},
+                "prescribes": {name: plain(e) for name, e in f.prescribes.items()},
+                "numbers": {
+                    name: {"exact": plain(exact), "value": float(exact)}
+                    for name, exact in written(f.expressions, result.notation).numbers.items()
+                },
                 "order_only": f.order_only,
                 "refuted_by": f.refuted_by,
                 "verdict": committed_verdict(result, f),
@@ -207,9 +226,13 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  order only; hides {form.hides}"] if form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
         width = max(len(t.name) for t in form.terms)
-        lines += [f"  + {t.name:<{width}}  {t.expression}" for t in form.terms]
-        lines += [f"  if {c.text}   ({c.why})" for c in form.conditions]
-        lines += [f"  with {name} = {step}" for name, step in form.prescribes.items()]
+        short = written(form.expressions, result.notation)
+        texts = iter(plain(e) for e in short.expressions)
+        lines += [f"  + {t.name:<{width}}  {next(texts)}" for t in form.terms]
+        lines += [f"  if {next(texts)} {c.op} {next(texts)}   ({c.why})" for c in form.conditions]
+        lines += [f"  with {name} = {next(texts)}" for name in form.prescribes]
+        lines += [f"  where {name} = {plain(exact)}, about {float(exact):.6g}" for name, exact in short.numbers.items()]
+        lines += [f"  where {name} = {plain(meaning)}" for name, meaning in short.parts.items()]
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]
     for s in letters(result, forms):

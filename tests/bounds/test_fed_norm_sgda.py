@@ -343,7 +343,7 @@ def test_the_effective_steps_default_to_naive_averaging_and_may_be_anything():
 @pytest.mark.parametrize(
     ("change", "broken"),
     [
-        (dict(w=[0.1] * 9 + [0.2]), "SumOverClients(w) == 1"), (dict(P=11), "P <= n"), (dict(mu=3), "kappa >= 1"),
+        (dict(w=[0.1] * 9 + [0.2]), "sum_clients(w) == 1"), (dict(P=11), "P <= n"), (dict(mu=3), "kappa >= 1"),
         (dict(gammax=1e-3), "Gammax <= Gammay/(156*kappa**2)"),
     ],
 )  # fmt: skip

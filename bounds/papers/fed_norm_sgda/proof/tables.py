@@ -41,7 +41,7 @@ class ByExponents:
     def __str__(self) -> str:
         """All that the answer depends on, the same in every process."""
         form = self.case.result.form()
-        parts = [*(written(t.expression) for t in form.terms), *(c.text for c in form.conditions)]
+        parts = [*(written(t.expression) for t in form.terms), *(f"{c.left} {c.op} {c.right}" for c in form.conditions)]
         parts += [*map(str, self.case.steps), str(self.case.capped), self.count]
         return f"ByExponents({self.case.result.key}[{form.name}]: {'; '.join(parts)})"
 

@@ -1,0 +1,189 @@
+"""How expressions are written: plain text that `bounds.parsing` reads back, and LaTeX in the paper's letters."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, cast
+
+import sympy as sp
+from sympy.printing.latex import LatexPrinter
+from sympy.printing.str import StrPrinter
+
+from bounds.clients import OverClients
+from bounds.named_numbers import NamedNumber
+from bounds.symbols import Notation
+
+LONG = 100  # symbols, numbers and operations from which what is written has its repeated parts abbreviated
+WORTHWHILE = 9  # of them in a part that is worth a name
+
+
+class _Ordered:
+    """What is subtracted comes last: n - P, not -P + n."""
+
+    def _as_ordered_terms(self, expr: sp.Expr, order: str | None = None) -> list[sp.Expr]:
+        terms = super()._as_ordered_terms(expr, order=order)  # pyright: ignore[reportAttributeAccessIssue]
+        return sorted(terms, key=lambda term: bool(term.could_extract_minus_sign()))
+
+
+class _Plain(_Ordered, StrPrinter):
+    """Text in which every word is a letter, a definition, or a function that `bounds.parsing` knows."""
+
+    def _call(self, name: str, arguments: Sequence[sp.Basic]) -> str:
+        return f"{name}({', '.join(self._print(argument) for argument in arguments)})"
+
+    def _print_Max(self, expr: sp.Expr) -> str:
+        return self._call("max", expr.args)
+
+    def _print_Min(self, expr: sp.Expr) -> str:
+        return self._call("min", expr.args)
+
+    def _print_Abs(self, expr: sp.Expr) -> str:
+        return self._call("abs", expr.args)
+
+    def _print_Exp1(self, expr: sp.Expr) -> str:
+        return "exp(1)"
+
+    def _print_Infinity(self, expr: sp.Expr) -> str:
+        return "inf"
+
+    def _print_Function(self, expr: sp.Function) -> str:
+        return self._call(getattr(expr, "word", "") or type(expr).__name__, expr.args)
+
+
+class _Latex(_Ordered, LatexPrinter):
+    """LaTeX in the letters of a notation; sums run over its clients."""
+
+    def __init__(self, notation: Notation) -> None:
+        super().__init__({"symbol_names": {q.symbol: q.latex for q in notation.values()}})
+        number = notation.resolve("clients")
+        entries = " ".join(q.latex for q in notation.values() if q.shape)
+        # read by OverClients
+        self.clients = "i" if re.search(r"_\{?i\b", entries) else "n", "N" if number is None else number.latex
+
+    def _needs_mul_brackets(self, expr: sp.Expr, first: bool = False, last: bool = False) -> bool:
+        """A sum over clients ends where the product ends."""
+        return super()._needs_mul_brackets(expr, first=first, last=last) or (not last and isinstance(expr, OverClients))
+
+
+@lru_cache(maxsize=2**16)
+def plain(expression: sp.Expr) -> str:
+    """The expression as text.
+
+    Example:
+        >>> n, P = sp.symbols("n P", positive=True)
+        >>> plain(1 - (n - P) / sp.Max(1, n - 1))
+        '1 - (n - P)/max(1, n - 1)'
+    """
+    return _Plain().doprint(expression)
+
+
+def latex(expression: sp.Expr, notation: Notation) -> str:
+    r"""The expression in the letters of a paper.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> theorem = load("fed-norm-sgda/theorem-1")
+        >>> latex(theorem.form("printed").conditions[0].left, theorem.notation)
+        '\\sum_iw_i'
+    """
+    return _Latex(notation).doprint(expression)
+
+
+@dataclass(frozen=True)
+class Written:
+    """Expressions with the names that they use.
+
+    Attributes:
+        expressions: in order, with their repeated parts abbreviated.
+        parts: name to what it abbreviates, each made of letters, numbers and names before it.
+        numbers: the named numbers, each made of those before it.
+    """
+
+    expressions: tuple[sp.Expr, ...]
+    parts: dict[str, sp.Expr]
+    numbers: dict[str, sp.Expr]
+
+    def definitions(self) -> list[tuple[str, sp.Expr]]:
+        """Every name with its meaning, in an order in which they can be read."""
+        return [*self.numbers.items(), *self.parts.items()]
+
+
+def written(expressions: Iterable[sp.Expr], notation: Notation) -> Written:
+    """The expressions as they are best written: parts that come again and again have names X1, X2, ... if all is long.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> theorem = load("fedau/theorem-2")
+        >>> found = written([term.expression for term in theorem.form("sharp").terms], theorem.notation)
+        >>> list(found.numbers), plain(found.expressions[0])
+        (['kappa'], 'F/(I*T*X1*eta*gamma)')
+    """
+    short = tuple(expressions)
+    parts: list[tuple[sp.Symbol, sp.Expr]] = []
+    while sum(map(_size, short)) > LONG and (part := _worth_a_name([*short, *(p for _, p in parts)])):
+        symbol = sp.Symbol(f"X{len(parts) + 1}", **_sign(part))
+        short = tuple(_replaced(e, {part: symbol}) for e in short)
+        parts = [*((s, _replaced(e, {part: symbol})) for s, e in parts), (symbol, part)]
+    parts = _readable(parts)
+    free = [name for k in range(1, 2 * len(parts) + 9) if (name := f"X{k}") not in notation]
+    names: dict[sp.Basic, sp.Expr] = {s: sp.Symbol(free[k], **_sign(s)) for k, (s, _) in enumerate(parts)}
+    short = tuple(_replaced(e, names) for e in short)
+    named = {str(names[s]): _replaced(e, names) for s, e in parts}
+    return Written(short, named, _numbers([*short, *named.values()]))
+
+
+def _sign(expression: sp.Expr) -> dict[str, bool]:
+    """What a symbol must know so that it can stand for the expression."""
+    known = {"positive": expression.is_positive, "nonnegative": expression.is_nonnegative, "real": expression.is_real}
+    return {name: True for name, value in known.items() if value}
+
+
+def _replaced(expression: sp.Expr, names: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
+    return cast(sp.Expr, expression.xreplace(dict(names)))
+
+
+def _worth_a_name(expressions: Sequence[sp.Expr]) -> sp.Expr | None:
+    """The longest part that occurs more than once; None if none is long enough."""
+    counts = Counter(
+        part
+        for expression in expressions
+        for part in sp.preorder_traversal(expression)
+        if isinstance(part, sp.Add | sp.Function | sp.Max | sp.Min) and part.free_symbols
+    )
+    sizes = {part: _size(part) for part, count in counts.items() if count > 1}
+    largest = max(sizes.values(), default=0)
+    return min((part for part, size in sizes.items() if size == largest >= WORTHWHILE), key=plain, default=None)
+
+
+@lru_cache(maxsize=2**16)
+def _size(expression: sp.Basic) -> int:
+    """How many symbols, numbers and operations it has."""
+    return 1 + sum(map(_size, expression.args))
+
+
+def _readable(parts: Sequence[tuple[sp.Symbol, sp.Expr]]) -> list[tuple[sp.Symbol, sp.Expr]]:
+    """The parts in an order in which each is made of earlier ones."""
+    left, done = list(parts), []
+    while left:
+        open_ = {symbol for symbol, _ in left}
+        done += [part for part in left if not part[1].free_symbols & open_]
+        left = [part for part in left if part not in done]
+    return done
+
+
+def _numbers(expressions: Iterable[sp.Expr]) -> dict[str, sp.Expr]:
+    """The named numbers in the expressions, and those that these are made of, first."""
+    found: dict[str, sp.Expr] = {}
+
+    def visit(expression: Any) -> None:
+        for number in sorted(expression.atoms(NamedNumber), key=lambda number: number.name):
+            visit(number.exact)
+            found.setdefault(number.name, number.exact)
+
+    for expression in expressions:
+        visit(expression)
+    return found

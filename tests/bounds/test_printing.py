@@ -1,0 +1,141 @@
+"""What is printed is defined, reads like the paper, and is read back by our own grammar as the same expression."""
+
+import re
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from bounds.clients import SumOverClients
+from bounds.commands.catalogue import as_text, describe, latex
+from bounds.compilation import compile_form
+from bounds.errors import FedboundsError
+from bounds.named_numbers import NamedNumber
+from bounds.parsing import read_expression
+from bounds.printing import latex as in_latex
+from bounds.printing import plain, written
+from bounds.registry import load, papers
+from bounds.symbols import Letter, Quantity
+
+FORMS = [(result, form) for paper in papers() for result in paper.results for form in result.forms]
+MINIMAX = load("fed-norm-sgda/theorem-1")
+
+
+def test_every_printed_bound_is_read_back_as_it_is():
+    for result, form in FORMS:
+        bound = sp.Add(*(term.expression for term in form.terms))
+        assert read_expression(as_text(form, result.notation), result) == bound, f"{result.key} [{form.name}]"
+
+
+def test_every_printed_condition_and_step_size_is_read_back_as_it_is():
+    for result, form in FORMS:
+        for expression in form.expressions[len(form.terms) :]:
+            numbers = written([expression], result.notation).numbers
+            lines = [*(f"{name} = {plain(exact)}" for name, exact in numbers.items()), plain(expression)]
+            assert read_expression("\n".join(lines), result) == expression, f"{result.key} [{form.name}]"
+
+
+def test_another_printed_factor_is_another_expression():
+    text = as_text(MINIMAX.form("printed"), MINIMAX.notation)
+    assert read_expression(text.replace("kappa**2", "kappa**3"), MINIMAX) != read_expression(text, MINIMAX)
+
+
+def test_every_name_is_defined_wherever_it_is_printed():
+    for result, form in FORMS:
+        short = written(form.expressions, result.notation)
+        assert not {name for name, _ in short.definitions()} & set(result.notation), "a name and a letter"
+        used = {n.name for e in form.expressions for n in e.atoms(NamedNumber)}
+        if used:
+            shown, display, text = describe(result, [form]), latex(result, form), as_text(form, result.notation)
+            assert all(f"where {name} = " in shown for name in used)
+            assert all(f"{sp.latex(sp.Symbol(name))} = " in display for name in used)
+            in_bound = {n.name for term in form.terms for n in term.expression.atoms(NamedNumber)}
+            assert all(re.search(rf"^{name} = ", text, re.MULTILINE) for name in in_bound)
+        known = set(result.notation)
+        for name, meaning in short.definitions():
+            assert {str(s) for s in meaning.free_symbols} <= known
+            known.add(name)
+        assert {str(s) for e in short.expressions for s in e.free_symbols} <= known
+
+
+def test_a_named_number_is_told_exactly_and_about():
+    theorem = load("fedau/theorem-2")
+    assert "where kappa = exp(1) - 2, about 0.718282" in describe(theorem, [theorem.form("sharp")])
+    assert r"\kappa = e - 2 \approx 0.718282" in latex(theorem, theorem.form("sharp"))
+
+
+def test_what_is_subtracted_comes_last():
+    n, P, x = sp.symbols("n P x", positive=True)
+    assert plain(1 - (n - P) / sp.Max(1, n - 1)) == "1 - (n - P)/max(1, n - 1)"
+    assert plain(-x - 1) == "-x - 1" and plain(SumOverClients(x) - n) == "sum_clients(x) - n"
+    for result, form in FORMS:
+        for expression in form.expressions:
+            assert not re.search(r"\(-\w+ \+ ", plain(expression)), f"{result.key} [{form.name}]"
+
+
+def test_sums_over_clients_run_over_the_papers_index():
+    shown = latex(MINIMAX, MINIMAX.form())
+    assert r"\sum_iw_i = 1" in shown and r"\sum_n" not in shown
+    rare = load("fedau/theorem-3")
+    assert r"\frac1N\sum_n\left(1 - p_n\right)^{2 K}" in latex(rare, rare.form("printed"))
+    n = MINIMAX.notation
+    assert in_latex(SumOverClients(n.w) * n.T, n) == r"T \sum_iw_i"
+    assert in_latex(SumOverClients(n.w) * sp.log(n.T), n) in (
+        r"\log{\left(T \right)} \sum_iw_i",
+        r"\left(\sum_iw_i\right) \log{\left(T \right)}",
+    )
+
+
+def test_a_long_form_names_its_parts():
+    rate = load("fed-norm-sgda/theorem-2")
+    form = rate.form("repaired")
+    whole = sum(len(plain(e)) for e in form.expressions)
+    short = written(form.expressions, rate.notation)
+    assert sum(len(plain(e)) for e in (*short.expressions, *short.parts.values())) < whole / 3
+    assert list(short.parts) == [f"X{k + 1}" for k in range(len(short.parts))]
+    theorem = load("arbitrary-participation/theorem-3.1")
+    assert written(theorem.form("printed").expressions, theorem.notation).parts == {}
+
+
+def test_no_letter_is_misread_as_a_decoration():
+    for result, _ in FORMS:
+        for q in result.notation.values():
+            shown = sp.latex(q.symbol)
+            assert not re.search(r"\\left\||mathbf|dot|check|acute|grave|mathring|vec|'", shown), f"{q.name}: {shown}"
+    sigma = MINIMAX.notation.sigmaG
+    assert sp.latex(sigma**2) == r"\sigma_{G}^{2}" and isinstance(sigma, Letter)
+    assert sp.latex(Quantity("gradnorm", "g", "", "").symbol) == r"\mathrm{gradnorm}"
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_sympys_own_lambdify_computes_every_form():
+    rng = np.random.default_rng(0)
+    for result, form in FORMS:
+        symbols = sorted(form.symbols, key=str)
+        shaped = {s: rng.uniform(0.1, 0.9, (3,) if result.notation[s.name].shape else ()) for s in symbols}
+        values = {s: np.ceil(3 * v) if s.is_integer else v for s, v in shaped.items()}
+        vectors = frozenset(s.name for s in symbols if result.notation[s.name].shape)
+        ours = compile_form(form, vectors).value({s.name: v for s, v in values.items()})
+        theirs = sp.lambdify(symbols, sp.Add(*(t.expression for t in form.terms)))(*(values[s] for s in symbols))
+        assert np.shape(theirs) == (), f"{result.key} [{form.name}]"
+        assert theirs == pytest.approx(float(ours), rel=1e-9, nan_ok=True), f"{result.key} [{form.name}]"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "no expression"),
+        ("Lf*gamm", "unknown letter 'gamm'"),
+        ("Lf = 2\nLf", "does not define a new name"),
+        ("K1 2\nLf", "does not define a new name"),
+        ("__import__('os')", "unexpected"),
+        ("system(Lf)", "unknown function 'system'"),
+        ("Lf/0", "division by zero"),
+        ("9**9**9", "beyond 64"),
+        ("(" * 200 + "Lf" + ")" * 200, "nested deeper"),
+    ],
+)
+def test_a_text_that_is_no_expression_is_refused_in_one_line(text, message):
+    with pytest.raises(FedboundsError, match=re.escape(message)) as error:
+        read_expression(text, MINIMAX)
+    assert len(str(error.value).splitlines()) == 1
