@@ -70,7 +70,8 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
         axes.set_title(title or f"{c.result.source} [{c.form.name}]")
         figure.legend(loc="outside lower center", ncols=3)
     crossing, hidden = _crossing(c), f"Too small to see: {', '.join(thin)}. " if thin else ""
-    constants = ", ".join(f"{name} = {_short(k.value)} ({k.source})" for name, k in c.constants.items())
+    used = {name: k for name, k in c.constants.items() if name not in c.evaluation.unused}
+    constants = ", ".join(f"{name} = {_short(k.value)} ({k.source})" for name, k in used.items())
     return Picture(
         figure,
         f"{_leads(c)}{c.measure} against {c.result.source} [{c.form.name}]. "

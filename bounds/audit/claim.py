@@ -10,6 +10,7 @@ import sympy as sp
 
 from bounds.assumptions import Assumption
 from bounds.audit.written import written
+from bounds.printing import latex
 from bounds.result import Condition, Form, Result
 
 ClaimKind = Literal["result", "units", "step", "limit", "erratum", "repair", "assumption", "wording"]
@@ -111,7 +112,7 @@ class ResultForm:
     @property
     def latex(self) -> str:
         """That the right-hand side bounds the measure."""
-        return rf"{(self.form.measure or self.result.measure).latex} \le {sp.latex(self.form.bound)}"
+        return rf"{(self.form.measure or self.result.measure).latex} \le {latex(self.form.bound, self.result.notation)}"
 
     @property
     def content(self) -> str:

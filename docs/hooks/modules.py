@@ -14,10 +14,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sympy import Expr, latex
+from sympy import Symbol
 
 from bounds.audit.ledger import read_ledger
 from bounds.audit.refutations import room_errata
+from bounds.printing import latex, written
 from bounds.registry import paper
 from bounds.result import Form, Result
 
@@ -89,12 +90,9 @@ def statement(result: Result) -> str:
 
 def displayed(result: Result, form: Form) -> str:
     """One form as a displayed formula, its terms in order and named, with its conditions in a list."""
-    letters = {quantity.symbol: quantity.latex for quantity in result.notation.values()}
-
-    def typeset(expression: Expr) -> str:
-        return latex(expression, symbol_names=letters)
-
-    named = [rf"\underbrace{{{typeset(term.expression)}}}_{{\text{{{term.name}}}}}" for term in form.terms]
+    short = written(form.expressions, result.notation)
+    typeset = iter([latex(expression, result.notation) for expression in short.expressions])
+    named = [rf"\underbrace{{{next(typeset)}}}_{{\text{{{term.name}}}}}" for term in form.terms]
     bound = " + ".join(named)
     if form.order_only:
         bound = rf"O\Big({bound}\Big)"
@@ -106,6 +104,8 @@ def displayed(result: Result, form: Form) -> str:
     formula = f"$$\n{(form.measure or result.measure).latex} \\le {bound}\n$$"
     signs = {"<=": r"\le", ">=": r"\ge", "==": "="}
     conditions = "\n".join(
-        f"- ${typeset(c.left)} {signs.get(c.op, c.op)} {typeset(c.right)}$: {c.why}" for c in form.conditions
+        f"- ${next(typeset)} {signs.get(c.op, c.op)} {next(typeset)}$: {c.why}" for c in form.conditions
     )
-    return "\n\n".join([heading, formula, conditions])
+    meant = [(Symbol(name), latex(meaning, result.notation)) for name, meaning in short.definitions()]
+    where = "where " + ", ".join(f"${latex(name, result.notation)} = {meaning}$" for name, meaning in meant)
+    return "\n\n".join([heading, formula, *([where] if meant else []), conditions])

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from bounds.papers.fed_norm_sgda.headline import least_bound
 from bounds.registry import load
+from bounds.symbols import GRADIENT
 from empirical.algorithms import FedNormSGDA
 from empirical.confront import Comparison, confront
 from empirical.moments import moments
@@ -106,7 +107,7 @@ def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
             axes.set_xlabel("number of rounds $T$, with $n\\tau = T$")
             axes.legend(fontsize=7.5)
         left.set_ylim(bottom=left.get_ylim()[0] / 300)  # room for the legend
-        left.set_ylabel("least bound on the squared gradient")
+        left.set_ylabel(f"least bound on the squared gradient ({(GRADIENT**2).words})")
         left.set_title("Theorem 4, least over both steps and $S$", fontsize=9)
         right.set_ylabel("best effective step $\\Gamma_y$ (units $1/L_f$)")
         right.set_title("The step in y that this takes", fontsize=9)
@@ -242,7 +243,7 @@ def theorem_1(setting: Setting | None = None) -> Picture:
                     axes.set_title(panel, fontsize=9)
                 else:
                     axes.set_xlabel(panel)
-            grid[row][0].set_ylabel(f"{start}\nmean of |grad Phi|^2", fontsize=8.5)
+            grid[row][0].set_ylabel(f"{start}\nmean of |grad Phi|^2 ({(GRADIENT**2).words})", fontsize=8)
         handles, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
         figure.suptitle("Theorem 1 against exact moments", x=0.01, ha="left", fontsize=10.5, fontweight="bold")

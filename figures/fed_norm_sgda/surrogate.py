@@ -14,7 +14,7 @@ import torch
 from matplotlib.figure import Figure
 
 from bounds.registry import load
-from bounds.symbols import Constant
+from bounds.symbols import GRADIENT, PARAMETER, Constant
 from empirical.algorithms import FedNormSGDA
 from empirical.confront import Comparison, confront
 from empirical.moments import fixed_point, moments
@@ -76,7 +76,7 @@ def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
         plane.set_ylabel("y")
         plane.set_title("Models, and where they settle (open)", fontsize=9)
         distance.set_xlabel("round $t$")
-        distance.set_ylabel("distance from the saddle of F")
+        distance.set_ylabel(f"distance from the saddle of F ({PARAMETER.words})")
         distance.set_yscale("log")
         distance.set_title("Dotted: predicted in closed form", fontsize=9)
         figure.legend(*plane.get_legend_handles_labels(), loc="outside lower center", ncols=3)
@@ -161,7 +161,7 @@ def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, 
             data += [Curve(f"{name}: predicted", x, predicted), Curve(f"{name}: met", x, far, far - error, far + error)]
             worst = max(worst, float(np.abs(far - predicted).max()))
         axes.set_xlabel("$\\tau_2/\\tau_1$, with $\\tau_1 = 2$")
-        axes.set_ylabel("distance from the saddle of F")
+        axes.set_ylabel(f"distance from the saddle of F ({PARAMETER.words})")
         figure.legend(loc="outside lower center", ncols=2, fontsize=7.5)
         figure.suptitle("The mismatch of naive averaging", x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     return Picture(
@@ -249,7 +249,7 @@ def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> 
             axes.set_xlabel("$\\chi^2_{p\\|w}$")
             if spread:
                 figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        figure.axes[0].set_ylabel("least |grad Phi|^2 of the run")
+        figure.axes[0].set_ylabel(f"least |grad Phi|^2 of the run ({(GRADIENT**2).words})")
         figure.suptitle("Corollary 1.1: weights that are not those of F", x=0.01, ha="left", fontsize=10.5,
                         fontweight="bold")  # fmt: skip
     words = "; ".join(f"{panel.replace('$', '')}: {low:.2g} to {high:.2g}" for panel, (low, high) in ratios.items())

@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bounds.registry import load
+from bounds.symbols import GRADIENT, PARAMETER
 from empirical.algorithms import (
     MIFA,
     Aggregation,
@@ -181,7 +182,7 @@ def without_bound(setting: Setting | None = None, shape: str = "cosine") -> Pict
     return panels(
         groups,
         x_label="number of rounds $T$",
-        y_labels=["average of |grad f|^2"] * 3,
+        y_labels=[f"average of |grad f|^2\n({(GRADIENT**2).words})"] * 3,
         title="Where no theorem applies",
         caption=f"Average over rounds of |grad f|^2, N = {N}, sum of {shape}, the same step sizes for all. Theorem 2 "
         "covers FedAU, known rates and average all under Bernoulli participation only. Why not the others: "
@@ -266,7 +267,7 @@ def wrong_objectives(
         )
         right.set_xscale("log")
         right.set_xlabel("cut-off $K$")
-        right.set_ylabel("distance from the minimiser of f")
+        right.set_ylabel(f"distance from the minimiser of f ({PARAMETER.words})")
         right.set_title("FedAU with a fixed cut-off", fontsize=9)
         right.legend(fontsize=7)
         figure.suptitle(
