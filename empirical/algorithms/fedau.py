@@ -94,7 +94,7 @@ class AverageParticipating(_WithoutMemory):
         >>> AverageParticipating(0.1, 5).applied(np.array([[True, True, False], [False, False, False]])).tolist()
         [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0]]
 
-    Source: Wang & Ji 2024, Section 6, "average participating" (in words; empty rounds as in the authors' public code).
+    Source: Wang & Ji 2024, Section 5, "average participating" (in words; empty rounds as in the authors' public code).
     """
 
     kind = "average-participating"
@@ -160,7 +160,7 @@ class AverageAll(ConstantWeights):
         >>> AverageAll(0.1, 5).applied(np.array([[True, False]])).tolist()
         [[0.5, 0.0]]
 
-    Source: Wang & Ji 2024, Section 6, "average all".
+    Source: Wang & Ji 2024, Section 5, "average all".
     """
 
     kind = "average-all"
@@ -223,7 +223,7 @@ class KnownParticipation(ConstantWeights):
         >>> KnownParticipation(0.1, 5, probability=[0.5, 0.25]).omega.tolist()
         [2.0, 4.0]
 
-    Source: Wang & Ji 2024, Section 6, "known participation statistics".
+    Source: Wang & Ji 2024, Section 5, "known participation statistics".
     """
 
     kind = "known-participation"

@@ -39,7 +39,7 @@ def all_claims(room: Room) -> list[Claim]:
 
 
 def table_1(where: str, found: Found) -> list[Claim]:
-    """Section 6's reading of Table 1, on one column."""
+    """Section 5's reading of Table 1, on one column."""
     measured, best = means_in_words(found), max(found[ex.FEDAU], found[ex.FEDAU_INF], key=np.mean)
     return [
         Claim("Table 1", f"FedAU is the best of the four without more memory or known rates ({where})", measured,
@@ -90,7 +90,7 @@ def table_d_6_1(where: str, found: Found) -> list[Claim]:
 
 
 def figure_1(floor: float, found: Mapping[float, np.ndarray]) -> list[Claim]:
-    """Section 6: an intermediate K is best."""
+    """Section 5: an intermediate K is best."""
     where = f"lower bound {floor:g}" if floor else "no lower bound"
     measured = "; ".join(f"K = {K:g}: {values.mean():.2f}" for K, values in found.items())
     middle, ends = [v for K, v in found.items() if 1 < K < 100], (min(found), max(found))

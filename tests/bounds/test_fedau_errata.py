@@ -14,10 +14,9 @@ from bounds.audit.docket import Docket
 from bounds.audit.refutations import COURT as REFUTATIONS
 from bounds.audit.refutations import judged_replay
 from bounds.audit.steps import COURT as STEPS
-from bounds.papers.fedau.errata import ERRATA, ONE_ROUND
+from bounds.papers.fedau.errata import ERRATA, ONE_ROUND, SUPPLEMENTS, WORDING
 from bounds.papers.fedau.errata_descent import (
     descent_lemma,
-    descent_without_step_sizes,
     dropped_cross_term,
     halved_initial_gap,
     least_increase,
@@ -26,15 +25,15 @@ from bounds.papers.fedau.errata_descent import (
 )
 from bounds.papers.fedau.errata_experiments import (
     active_share,
-    cyclic_is_not_stationary,
-    fixed_size_sampling,
+    cyclic_starts,
     rate_above_one,
+    sampling_variance,
 )
 from bounds.papers.fedau.errata_weights import (
     cut_off_below_one,
     fixed_cut_off,
     interval_moments,
-    nearly_optimal_never,
+    nobody_comes,
     random_second_moment,
     rarity_without_a_floor,
     rounds_per_participation,
@@ -46,6 +45,7 @@ from bounds.papers.fedau.lemmas import LEMMA_B_3_3, LEMMA_B_5_1
 from bounds.papers.fedau.proof.descent import DESCENT_PROOF
 from bounds.papers.fedau.proof.weights import PROOFS as WEIGHT_PROOFS
 from bounds.papers.fedau.weight_error import exact_weight_moments, largest_weight_error, largest_weight_moment
+from fedbounds import main
 
 BY_ID = {erratum.id: erratum for erratum in ERRATA}
 HYPOTHESES = tuple(h if isinstance(h, str) else h.name for h in ONE_ROUND)
@@ -164,19 +164,6 @@ def test_the_dropped_term_also_exceeds_the_last_line_of_b_3_8():
     assert outcome(dropped_cross_term(gamma=Fraction(1, 30))) == "unknown"  # beyond the cap on gamma
 
 
-def test_a_step_of_ten_ascends_by_more_than_lemma_b_5_1_admits():
-    replay = descent_without_step_sizes()
-    x = 1 - 10 * 1
-    assert replay.true == Fraction(x**2 - 1, 2)
-    printed = at(
-        LEMMA_B_5_1.form("printed"), gamma=Fraction(1, 100), eta=1000, L=1, I=1, N=4, sigma=0, delta=0, gradsq=1, Wt=0,
-        Qt=1,
-    )  # fmt: skip
-    assert Fraction(int(printed.p), int(printed.q)) == replay.claimed
-    assert not descent_without_step_sizes(N=3).exceeds
-    assert not descent_without_step_sizes(step=Fraction(1, 2)).exceeds
-
-
 def test_a_telescoping_sum_of_the_printed_step_gives_eight_and_no_less():
     assert halved_initial_gap().true == 2 * halved_initial_gap().claimed == 8
     gentle = halved_initial_gap(squares=(4,))
@@ -277,9 +264,9 @@ def test_the_needed_constant_is_the_logarithm_of_c():
 def test_no_rate_below_one_is_near_both_weights():
     rates = np.linspace(0.01, 0.999, 2000)
     assert largest_weight_error(rates[:, None], 2, 3).min() == pytest.approx(1 / 9, abs=1e-3)
-    assert float(largest_weight_error(np.array([2 / 3]), 2, 3)) == pytest.approx(float(nearly_optimal_never().true))
-    assert all(nearly_optimal_never(p=Fraction(k, 50)).exceeds for k in range(1, 50))
-    assert outcome(nearly_optimal_never(K=1, p=Fraction(8, 9)), ("K >= 2",)) == "unknown"
+    worst = [nobody_comes(Fraction(k, 48)).checks[1] for k in range(1, 48)]
+    assert all(check.holds for check in worst) and min(check.left for check in worst) == Fraction(1, 9)
+    assert float(largest_weight_error(np.array([2 / 3]), 2, 3)) == pytest.approx(1 / 9)
     several = np.random.default_rng(0).uniform(0.01, 0.999, (500, 4))
     assert largest_weight_error(several, 3, 5).min() > 1 / 81
 
@@ -328,8 +315,8 @@ def test_the_cyclic_start_of_the_code_has_the_shares_that_counting_gives():
     for t in range(150):
         active = [wait <= t and (t - wait) % 100 < 53 for wait in waits]
         assert np.mean(active) == pytest.approx(float(active_share(53, 47, t, range(47))))
-    replay = cyclic_is_not_stationary()
-    assert (replay.claimed, replay.true) == (0, 1)
+    assert all(check.holds for check in cyclic_starts().checks)
+    assert [check.left for check in cyclic_starts().checks] == [Fraction(1, 47), 1, 0, *[Fraction(53, 100)] * 2]
 
 
 @pytest.mark.parametrize(("N", "S"), [(2, 1), (4, 2), (5, 3), (5, 5)])
@@ -340,7 +327,37 @@ def test_without_replacement_the_variance_is_at_most_n_over_n_minus_one_times_be
     p = S / N
     assert exact == pytest.approx(p * (1 - p) * N / (N - 1) * (np.sum(a**2) - np.sum(a.sum(axis=0) ** 2) / N))
     assert exact <= N / (N - 1) * p * (1 - p) * np.sum(a**2) + 1e-12
-    assert fixed_size_sampling(N, S).exceeds == (S < N)
+    assert all(check.holds for check in sampling_variance().checks)
+
+
+# --- fair to the authors ------------------------------------------------------------------------------------------
+
+PARAPHRASED = {"dropped-cross-term", "mean-of-a-random-number-of-intervals", "rounds-per-participation"}
+WITHDRAWN = {"option-1-for-fedau", "equiprobable-sampling", "cyclic-start", "cifar-10-test-accuracy"}
+
+
+def test_what_the_paper_does_not_say_is_no_erratum():
+    assert not WITHDRAWN & BY_ID.keys() and "descent-without-step-sizes" not in BY_ID
+    said = " ".join(one.where + one.claim for one in (*ERRATA, *SUPPLEMENTS)) + " ".join(w.where for w in WORDING)
+    assert "Section 6" not in said and "in every experiment" not in said and "every participation pattern" not in said
+
+
+def test_each_erratum_says_how_false_it_is_and_quotes_or_calls_itself_a_paraphrase(capsys):
+    degrees = {one.id: one.degree for one in ERRATA}
+    assert degrees["dropped-cross-term"] == degrees["descent-lemma"] == "false as stated"
+    assert degrees["cut-off-is-not-a-whole-number"] == "false under a literal reading"
+    assert degrees["rarity-without-a-floor"] == "unstated but harmless"
+    assert {one.id for one in ERRATA if not one.quotes} == PARAPHRASED
+    for one in (BY_ID["rounds-per-participation"], BY_ID["rate-above-one"]):
+        assert main(["refute", f"fedau/erratum/{one.id}"]) == 0
+        out = capsys.readouterr().out
+        assert one.degree in out and ("paraphrased" in out) == (not one.quotes)
+        assert all(str(quote) in out for quote in one.quotes)
+
+
+def test_a_stationary_point_is_not_called_an_optimal_solution():
+    (slip,) = [slip for slip in WORDING if slip.id == "optimal-solution"]
+    assert slip.quotes[0].text == "converges to an optimal solution" and "stationary point" in slip.should
 
 
 # --- planted errors -----------------------------------------------------------------------------------------------

@@ -363,3 +363,22 @@ def test_constant_weights_minimise_the_objective_of_their_rates():
         c = dict(L=1, I=4, gamma=0.02, eta=1.0, T=3000, p=p, omega=omega)
         left, _ = exact_run(c, centres, p, omega, where, 0.0)
         assert left < 1.5  # E|x - x_h|^2 on average; the minimisers are more than 1.3 apart
+
+
+def test_theorem_1_at_c_covers_every_smaller_local_step_as_printed():
+    rng = np.random.default_rng(31)
+    theorem, bound = load("fedau/theorem-1"), load("fedau/theorem-b.4.1")
+    for _ in range(40):
+        L, H, sigma, delta, c = np.exp(rng.normal(size=5))
+        I, N, cboth = int(rng.integers(1, 9)), int(rng.integers(1, 6)), np.exp(rng.normal())
+        common = dict(
+            L=L, H=H, sigma=sigma, delta=delta, I=I, p=rng.uniform(0.1, 1, N), omega=np.exp(rng.normal(size=N))
+        )
+        at = evaluate(theorem, common | dict(cgamma=c, cboth=cboth, T=10**9), form="repaired")
+        assert at.valid
+        T = int(max(float(condition.right) for condition in at.conditions)) + 2
+        at = evaluate(theorem, common | dict(cgamma=c, cboth=cboth, T=T), form="repaired")
+        gamma = rng.uniform(0.01, 1) * c / T**0.5
+        there = common | dict(gamma=gamma, eta=cboth / (gamma * T**0.5), T=T)
+        below = evaluate(bound, there, form="repaired:smaller-cap")
+        assert at.valid and below.valid and float(below.value) <= float(at.value) * (1 + 1e-12)

@@ -88,3 +88,29 @@ def test_a_statement_under_a_key_that_is_not_its_own_is_refused(key, monkeypatch
     with pytest.raises(FedboundsError, match="must have a key of its own"):
         registry.statements(PAPER)
     registry.statements.cache_clear()
+
+
+FEDAU_EQUATIONS = [
+    *map(str, range(1, 9)), "A.1.1", *(f"B.1.{k}" for k in range(1, 5)), *(f"B.3.{k}" for k in range(1, 11)), "B.4.1",
+    "B.4.3", "B.4.4", *(f"B.5.{k}" for k in range(1, 6)), *(f"B.6.{k}" for k in (*range(1, 7), 8, 9)), "B.7.1", "B.7.2",
+    "C.6.1",
+]  # fmt: skip
+
+
+def test_every_equation_of_the_second_paper_is_found_by_its_number():
+    missing = []
+    for number in FEDAU_EQUATIONS:
+        try:
+            assert all(place.says for place in places.equation_places("fedau", number))
+        except FedboundsError:
+            missing.append(number)
+    assert not missing
+
+
+def test_definitions_algorithms_and_assumptions_of_the_second_paper_are_listed_with_claims_that_were_tried(capsys):
+    found = {one.name: one for one in registry.statements("fedau")}
+    assert {f"assumption-{k}" for k in range(1, 6)} | {f"algorithm-{k}" for k in (1, 2, 3)} <= found.keys()
+    assert {"problem-1", "definition-b.3.1", "grouped-clients", "known-second-moment"} <= found.keys()
+    for name in found:
+        code, out, err = run(capsys, "show", f"fedau/{name}")
+        assert code == 0 and not err and found[name].says in out and "not tried yet" not in out

@@ -28,7 +28,7 @@ NEARLY_OPTIMAL = Assumption(
     "Assumption 5, Option 1",
 )
 BOUNDED_GRADIENT = Assumption("bounded-gradient", "|grad f(x)| <= G for all x", "Assumption 5, Option 2")
-FEDAU_WEIGHTS = Assumption("fedau-weights", "omega_t^n is computed by Algorithm 2 with cut-off K", "Section 4")
+FEDAU_WEIGHTS = Assumption("fedau-weights", "omega_t^n is computed by Algorithm 2 with cut-off K", "Section 3")
 
 CONSTANT_WEIGHTS = Assumption("constant-weights", "omega_t^n = omega_n > 0 in every round", "Theorem 1")
 INVERSE_RATES = Assumption(
@@ -36,7 +36,10 @@ INVERSE_RATES = Assumption(
     "omega_t^n = 1/p_n in every round, and every p_n is S/N",
     "Appendix A.3",
 )
-H_BOUNDED_BELOW = Assumption("h-bounded-below", "h = (1/P) sum_n omega_n p_n F_n has a finite infimum h*", "unstated")
+H_BOUNDED_BELOW = Assumption(
+    "h-bounded-below", "h = (1/P) sum_n omega_n p_n F_n has a finite infimum h*", "Theorem B.4.1, h* of h(x_0) - h*"
+)
+F_BOUNDED_BELOW = BOUNDED_BELOW.labelled("Theorem 2, f* = min_x f(x)")
 OBJECTIVE_WEIGHTS = Assumption(
     "objective-weights", "f~ = sum_n varphi_n F_n with varphi_n >= 0 and sum_n varphi_n = 1", "Definition B.3.1"
 )
@@ -55,8 +58,8 @@ LOCAL = (
 )
 ONE_STEP = (*LOCAL, BERNOULLI, PAST_WEIGHTS)
 CONSTANT = (*LOCAL, BERNOULLI, CONSTANT_WEIGHTS, H_BOUNDED_BELOW)
-COMMON = (*ONE_STEP, SURE_Q, BOUNDED_BELOW)
+COMMON = (*ONE_STEP, SURE_Q, F_BOUNDED_BELOW)
 OPTION_1 = (*COMMON, NEARLY_OPTIMAL)
 OPTION_2 = (*COMMON, BOUNDED_GRADIENT)
-KNOWN_RATES = (*LOCAL, BERNOULLI, INVERSE_RATES, BOUNDED_BELOW)
+KNOWN_RATES = (*LOCAL, BERNOULLI, INVERSE_RATES, F_BOUNDED_BELOW)
 FEDAU = (BERNOULLI, FEDAU_WEIGHTS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bounds.audit.counterexample import Erratum, Supplement, Wording
+from bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
 from bounds.papers.fedau import errata_descent as descent
 from bounds.papers.fedau import errata_experiments as experiments
 from bounds.papers.fedau import errata_weights as weights
@@ -53,18 +53,7 @@ ERRATA: Sequence[Erratum] = (
             "lemma-b.5.1[repaired]",
             "theorem-2[explicit]",
         ),
-    ),
-    Erratum(
-        "descent-without-step-sizes",
-        where="Lemma B.5.1",
-        claim="(B.5.1) holds; no condition on the step sizes is stated",
-        fails="Gradient descent with a step beyond 2/L ascends, and with several clients the right-hand side grows "
-        "more slowly than the square of the step.",
-        instead="(B.5.1) under the caps of Lemma B.3.3, with its repaired constants",
-        under=ONE_STEP,
-        replay=descent.descent_without_step_sizes,
-        refutes=("lemma-b.5.1[printed]",),
-        repair=("lemma-b.5.1[repaired]",),
+        quotes=(Quote("17 sigma^2/16 + 27 I deltatilde^2/8", "(B.3.5)"),),
     ),
     Erratum(
         "halved-initial-gap",
@@ -77,6 +66,7 @@ ERRATA: Sequence[Erratum] = (
         under=("B.4.3", "h*"),
         replay=descent.halved_initial_gap,
         repair=("theorem-b.4.1[repaired]", "theorem-b.4.1[printed]", "theorem-b.4.1[sharp:no-gap]"),
+        quotes=(Quote("4 H/(gamma etatilde I T)", "(B.4.4)"),),
     ),
     Erratum(
         "mean-of-a-random-number-of-intervals",
@@ -102,41 +92,37 @@ ERRATA: Sequence[Erratum] = (
         replay=weights.variance_of_random_count,
         refutes=("theorem-3/B.6.8b",),
         repair=("theorem-3/S24a", "theorem-3/S26", "theorem-3[explicit]"),
+        quotes=(Quote("definition of variance", "(B.6.8), step (b)"),),
     ),
     Erratum(
         "cut-off-is-not-a-whole-number",
         where="Lemma B.7.1 and Corollary 4",
-        claim="K = log_c T is a cut-off for Algorithm 2 whenever T >= 2",
-        fails="K is a number of rounds, at least 1. log_c T is seldom whole, below 1 where T < c, and zero where "
-        "everybody always takes part (c is infinite).",
+        claim="K = log_c T is a cut-off for Algorithm 2 for every T >= 2",
+        fails="K is a number of rounds, at least 1, and nothing is said of rounding. log_c T is seldom whole, below 1 "
+        "where T < c, and zero where everybody always takes part (c is infinite).",
         instead="K = max{1, ceil(log_c T)}, with the same order: at most (4 + 7/log 2) R log^2(T)/T",
         under=(BERNOULLI, TWO_ROUNDS.text),
         replay=weights.cut_off_below_one,
         repair=("lemma-b.7.1[repaired]", "lemma-b.7.1[repaired:constant]", "corollary-4[repaired]"),
+        degree="false under a literal reading",
+        quotes=(
+            Quote("K = log_c T", "Lemma B.7.1"),
+            Quote("c = 1/(1 - min_n p_n)^2", "Corollary 4"),
+        ),
     ),
     Erratum(
         "rarity-without-a-floor",
         where="Lemma B.7.1, last step",
         claim="log^2(T)/T <= C R log^2(T)/T for a numerical constant C, so that T^(-1) log^2 T is absorbed",
-        fails="R = 1/log c has no floor: it tends to 0 as the least rate tends to 1.",
+        fails="R = 1/log c has no floor: it tends to 0 as the least rate tends to 1. That R is bounded below is not "
+        "said, and only this step of the proof needs it.",
         instead="the order R log^2(T)/T at the whole K: where R log T > 1 the other terms are absorbed, and where K = "
         "1 the weight error is the mean of (1 - p_n)^2 <= exp(-1/R)",
         under=(*FEDAU, TWO_ROUNDS.text),
         replay=weights.rarity_without_a_floor,
         repair=("lemma-b.7.1[repaired:constant]",),
-    ),
-    Erratum(
-        "option-1-for-fedau",
-        where="Assumption 5, Option 1, in Corollary 4",
-        claim="FedAU's weights can be nearly optimal: (1/N) sum_n (p_n omega_t^n - 1)^2 <= 1/81 for all t",
-        fails="They start at 1 and, with K >= 2, T > K and p_n < 1, are all K with positive probability; both cannot "
-        "be near 1/p_n.",
-        instead="Corollary 4 under Option 2, with Psi_G = G^2; Option 1 remains for K = 1 or where nearly everybody "
-        "always takes part",
-        under=(*FEDAU, "K >= 2", "T > K", "p < 1"),
-        replay=weights.nearly_optimal_never,
-        repair=("corollary-4[repaired]",),
-        argument=weights.nobody_comes,
+        degree="unstated but harmless",
+        quotes=(Quote("O(R log^2 T/T)", "(B.7.1)"),),
     ),
     Erratum(
         "random-second-moment",
@@ -150,6 +136,8 @@ ERRATA: Sequence[Erratum] = (
         under=FEDAU,
         replay=weights.random_second_moment,
         repair=("theorem-2[explicit]", "theorem-2[sharp:mean-Q]", "corollary-4[repaired]"),
+        degree="false under a literal reading",
+        quotes=(Quote("Q = max_(0 <= t <= T-1) (1/N) sum_n p_n (omega_t^n)^2", "Theorem 2"),),
     ),
     Erratum(
         "rounds-per-participation",
@@ -160,18 +148,7 @@ ERRATA: Sequence[Erratum] = (
         under=("record",),
         replay=weights.rounds_per_participation,
         argument=weights.last_round_counts,
-    ),
-    Erratum(
-        "equiprobable-sampling",
-        where="Appendix A.3",
-        claim="Sampling S of N clients with equal probabilities is a case of Assumption 4, with p_n = S/N",
-        fails="The clients of a sample of fixed size are not independent.",
-        instead="A.3 holds for Bernoulli participation with p_n = S/N; without replacement the variance of the update "
-        "is at most N/(N-1) times as large, so the order stays",
-        under=("equiprobable sampling",),
-        replay=experiments.fixed_size_sampling,
-        repair=("appendix-a.3[explicit]",),
-        argument=experiments.sampling_variance,
+        degree="false under a literal reading",
     ),
     Erratum(
         "rate-above-one",
@@ -183,27 +160,8 @@ ERRATA: Sequence[Erratum] = (
         under=("C.6.1",),
         replay=experiments.rate_above_one,
         argument=experiments.capped_rates,
-    ),
-    Erratum(
-        "cyclic-start",
-        where="Appendix C.6, cyclic participation, as the official code draws it",
-        claim="A random initial offset makes the cyclic pattern stationary",
-        fails="Every client starts inactive, with a uniform number of rounds left of its inactive part only: few are "
-        "active at first, then nearly all at once.",
-        instead="an offset that is uniform over the whole cycle makes it stationary",
-        under=("cycle", "offset"),
-        replay=experiments.cyclic_is_not_stationary,
-        argument=experiments.uniform_over_the_cycle,
-    ),
-    Erratum(
-        "cifar-10-test-accuracy",
-        where="Section 6, about Table 1",
-        claim="FedVarp has the best test accuracy on CIFAR-10 under every participation pattern",
-        fails="Under cyclic participation FedAU with K = 50 is best, and FedVarp is below FedAU by 1.3 points.",
-        instead="FedVarp is best under Bernoulli and Markovian participation, FedAU under cyclic",
-        under=("Table 1",),
-        replay=experiments.cyclic_winner,
-        argument=experiments.fedvarp_wins_twice,
+        degree="false under a literal reading",
+        quotes=(Quote("p_n = (1/lambda) <kappa_n, q>, lambda = 1/(C mu)", "(C.6.1)"),),
     ),
     Erratum(
         "spread-over-clients",
@@ -214,6 +172,11 @@ ERRATA: Sequence[Erratum] = (
         under=("Table D.3.1",),
         replay=experiments.spread_of_test_accuracy,
         argument=experiments.spread_with_cut_off,
+        degree="false under a literal reading",
+        quotes=(
+            Quote("11.7", "Table D.3.1, FedAU (ours, K to infinity), test accuracy"),
+            Quote("11.6", "Table D.3.1, average participating, test accuracy"),
+        ),
     ),
     Erratum(
         "rare-participation",
@@ -225,20 +188,46 @@ ERRATA: Sequence[Erratum] = (
         under=("Table D.6.1",),
         replay=experiments.mifa_at_mean_rate_one_tenth,
         argument=experiments.fedau_first_at_mean_rate_one_tenth,
+        degree="false under a literal reading",
+        quotes=(
+            Quote("72.5 +- 1.5", "Table D.6.1, MIFA, mean rate 0.1, test"),
+            Quote("71.5 +- 0.9", "Table D.6.1, average all, mean rate 0.1, test"),
+        ),
     ),
 )
 
 SUPPLEMENTS: Sequence[Supplement] = (
     Supplement(
+        "option-1-is-vacuous-for-fedau",
+        "Assumption 5, Option 1, beside Corollary 4",
+        "With K >= 2, T > K and all p_n < 1 FedAU's own weights never meet Option 1, so Corollary 4 then speaks under "
+        "Option 2 alone. The paper does not say otherwise: Option 1 is an alternative, for any weights",
+        argument=weights.nobody_comes,
+    ),
+    Supplement(
+        "sampling-without-replacement",
+        "Appendix A.3, beside the rates it compares with",
+        "A.3 is about independent participation with p_n = S/N, and says that the settings differ. For S of N clients "
+        "without replacement the variance of the update is at most N/(N-1) times as large, so the order stays",
+        argument=experiments.sampling_variance,
+    ),
+    Supplement(
+        "cyclic-start-of-the-public-code",
+        "Appendix C.6, cyclic participation: the authors' public code, not the paper",
+        "The code starts every client inactive, with a uniform number of rounds left of its inactive part, so few are "
+        "active at first and nearly all at once later; an offset that is uniform over the whole cycle is stationary",
+        argument=experiments.cyclic_starts,
+    ),
+    Supplement(
         "fixed-cut-off-is-biased",
-        "Section 6, K = 50 in every experiment",
+        "Section 5, K = 50",
         "With K = 50 FedAU weights a client of rate 0.02 by 31.8 and not by 50 in the limit, and its squared bias does "
         "not fall below 0.132",
         argument=weights.fixed_cut_off,
     ),
     Supplement(
         "why-known-statistics-lose",
-        "Section 6, about Table 1",
+        "Section 5, about Table 1",
         "FedAU beats known participation statistics because its weights adapt to the sample path",
         open="the tables cannot tell: with K = 50 FedAU also weights rare clients by 36 percent too little, which "
         "means less variance, and on three of four data sets known statistics ran with a smaller local step size",
@@ -254,11 +243,21 @@ WORDING: Sequence[Wording] = (
         "the variance of the noise equals sigma^2",
         "it is at most sigma^2 (Assumption 2)",
     ),
-    Wording("misplaced-root", "Section 5", "sqrt(T p_n (1 - p_n)) = 0.0196 = 14", "sqrt(10^4 * 0.0196) = 14"),
-    Wording("unused-variables", "Algorithms 1 and 3", "t_0 <- 0, u <- 0", "neither is used"),
-    Wording("indices-swapped", "Section 3", "omega_n^t", "omega_t^n"),
     Wording(
-        "identity-function", "Section 3", "the identity function of participation", "the indicator of participation"
+        "misplaced-root",
+        "Section 5",
+        "the standard deviation of the participations is 0.0196 = 14",
+        "sqrt(10^4 * 0.0196) = 14",
+        quotes=(Quote("sqrt(T p_n (1 - p_n)) = 0.0196 = 14", "Section 5"),),
+    ),
+    Wording("unused-variables", "Algorithms 1 and 3", "t_0 <- 0, u <- 0", "neither is used"),
+    Wording("indices-swapped", "Section 3", "omega_n^t", "omega_t^n", quotes=(Quote("omega_n^t", "Section 3"),)),
+    Wording(
+        "identity-function",
+        "Section 3",
+        "the identity function of participation",
+        "the indicator of participation",
+        quotes=(Quote("identity function", "Section 3"),),
     ),
     Wording(
         "statistics-in-the-step-sizes",
@@ -269,15 +268,28 @@ WORDING: Sequence[Wording] = (
     ),
     Wording(
         "experiments-fix-the-cut-off",
-        "Section 6",
+        "Section 5",
         "K = 50",
         "for min_n p_n = 0.02 the corollary's K, rounded up, is 189, 228 and 246 for T = 2000, 10000 and 20000",
     ),
-    Wording("bounded-below", "Assumptions 1-5", "no lower bound on f", "f (in Theorem 1, h) has a finite infimum"),
+    Wording(
+        "optimal-solution",
+        "Abstract",
+        "FedAU converges to an optimal solution",
+        "to a stationary point of f: Theorem 2 and Corollary 4 bound the average squared gradient norm, and no F_n "
+        "need be convex",
+        quotes=(Quote("converges to an optimal solution", "abstract"),),
+    ),
+    Wording(
+        "descent-without-step-sizes",
+        "Lemma B.5.1",
+        "no condition on the step sizes is stated",
+        "the caps of Lemma B.3.3, gamma <= 1/(4 sqrt(15) L I) and gamma eta <= 1/(2LI), which its proof inherits",
+    ),
     Wording(
         "large-enough-rounds",
         "Theorem B.4.1",
-        "T sufficiently large",
+        "T is sufficiently large",
         "large enough also for both caps of Lemma B.3.3, with the normalised step sizes",
     ),
     Wording("corollary-without-assumptions", "Corollary 4", "no assumptions named", "Assumptions 1-5 of Theorem 2"),
@@ -289,7 +301,7 @@ WORDING: Sequence[Wording] = (
     ),
     Wording(
         "missing-settings",
-        "Section 6 and Appendix C",
+        "Section 5 and Appendix C",
         "the number of local steps and the size of a minibatch are not given",
         "I = 5 and 16 in the official code",
     ),
@@ -301,7 +313,7 @@ WORDING: Sequence[Wording] = (
     ),
     Wording(
         "better-than-known-statistics",
-        "Section 6, about Table 1",
+        "Section 5, about Table 1",
         "FedAU is better than known statistics",
         "for K = 50, with a tie in SVHN training under cyclic participation; without a cut-off it is below in that "
         "column and in CIFAR-100 test, cyclic",

@@ -20,7 +20,7 @@ from bounds.papers.fedau.assumptions import (
 from bounds.papers.fedau.lemmas import GLOBAL_CAP, LOCAL_CAP
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
-PRINTED_NOISE, PRINTED_DIVERGENCE = Fraction(17, 16), Fraction(27, 8)
+PRINTED_NOISE = Fraction(17, 16)
 
 
 def noise_checks(sigma2: Fraction) -> tuple[Check, ...]:
@@ -208,39 +208,6 @@ def descent_lemma(
                 second_moment(fourteen, 14) / 14,
             ),
         ),
-    )
-
-
-def descent_without_step_sizes(N: int = 4, step: Fraction = Fraction(10)) -> Replay:
-    """Gradient descent on x^2/2 from 1 with step 10: Lemma B.5.1 names no step sizes."""
-    gamma = Fraction(1, 100)
-
-    def sides(clients: int, s: Fraction) -> tuple[Fraction, Fraction]:
-        bracket = 15 * gamma**2 + PRINTED_DIVERGENCE / 2 * s / clients - Fraction(1, 4)
-        return s * bracket, ((1 - s) ** 2 - 1) / 2
-
-    claimed, true = sides(N, step)
-    return Replay(
-        instance=f"N = {N} identical clients F_n = x^2/2 that always take part, omega = 1, no noise, I = 1, "
-        f"gamma = {gamma}, gamma eta = {step}, x_t = 1: gradient descent with step {step}.",
-        hypotheses=(
-            Check(SMOOTH.name, "F_n'' = 1 <= L", 1, "<=", 1),
-            *identical_checks(N, ONE, Fraction(0)),
-        ),
-        lines=(
-            Line("x_(t+1) = 1 - gamma eta", 1 - step),
-            Line("f(x_t)", HALF),
-            Line("f(x_(t+1))", (1 - step) ** 2 / 2),
-            Line("sum_n (p_n omega_n/N - 1/N)^2", N * (Fraction(1, N) - Fraction(1, N)) ** 2),
-            Line("bracket 15 gamma^2 + 27 gamma eta/(16 N) - 1/4, times |grad f(x_t)|^2 = 1", claimed / step),
-            Line("the same at Lemma B.3.3's cap gamma eta = 1/2: claimed", sides(N, HALF)[0]),
-            Line("true", sides(N, HALF)[1]),
-        ),
-        claimed=claimed,
-        true=true,
-        sides=("right-hand side of (B.5.1) =", "f(x_(t+1)) - f(x_t) ="),
-        minimal="one local step, no noise; fewest clients there: with three, 27/48 is above the 1/2 of a long step",
-        smaller=(Smaller("N = 3", *sides(3, step)), Smaller("at the cap gamma eta = 1/2", *sides(N, HALF))),
     )
 
 

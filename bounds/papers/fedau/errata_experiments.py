@@ -71,86 +71,27 @@ def active_share(active: int, inactive: int, t: int, offsets: Sequence[int]) -> 
     return Fraction(sum(t >= k and (t - k) % cycle < active for k in offsets), len(offsets))
 
 
-def cyclic_is_not_stationary(active: int = 1, inactive: int = 1) -> Replay:
-    """Every client starts inactive, with 0 .. inactive-1 rounds to wait: the share of active clients changes."""
-
-    def shares(a: int, b: int, rounds: Sequence[int]) -> list[Fraction]:
-        return [active_share(a, b, t, range(b)) for t in rounds]
-
+def cyclic_starts(active: int = 53, inactive: int = 47) -> Argument:
+    """A client of rate 0.527, started as in the public code and from anywhere in its cycle."""
     cycle = active + inactive
-    found = shares(active, inactive, range(cycle))
-    shown_rounds = (0, 10, 50, 99)
-    paper = shares(53, 47, shown_rounds)  # p_n = 0.527
-    return Replay(
-        instance=f"One client, {active} active and {inactive} inactive rounds in turn; it starts inactive, with a "
-        f"uniform number of 0 .. {inactive - 1} rounds to wait.",
-        hypotheses=(
-            Check("cycle", "at least one active round", active, ">=", 1),
-            Check("cycle", "at least one inactive round", inactive, ">=", 1),
-            Check("offset", "its probabilities sum to 1", inactive * Fraction(1, inactive), "==", 1),
-        ),
-        lines=(
-            *(Line(f"Pr(active in round {t})", share) for t, share in enumerate(found)),
-            *(
-                Line(f"p_n = 0.527, 53 of 100 rounds: Pr(active in round {t})", share)
-                for t, share in zip(shown_rounds, paper, strict=True)
-            ),
-            Line("the same with an offset uniform over the whole cycle, in each of these rounds",
-                 active_share(53, 47, 10, range(-99, 1))),
-        ),
-        claimed=min(found),
-        true=max(found),
-        sides=("least Pr(active in round t) =", "largest ="),
-        minimal="shortest cycle: with one round there is nothing to alternate",
-        smaller=(Smaller("always active", 1, 1),),
-    )  # fmt: skip
-
-
-def uniform_over_the_cycle(active: int = 53, inactive: int = 47) -> Argument:
-    """With an offset uniform over the cycle every round has the same probability."""
-    cycle = active + inactive
-    shares = [active_share(active, inactive, t, range(1 - cycle, 1)) for t in range(2 * cycle)]
+    coded = [active_share(active, inactive, t, range(inactive)) for t in range(2 * cycle)]
+    uniform = [active_share(active, inactive, t, range(1 - cycle, 1)) for t in range(2 * cycle)]
     return Argument(
-        text="In round t the position in the cycle is t plus the offset, modulo the cycle's length: uniform if the "
-        "offset is, so the whole process is stationary and the client is active with probability active/cycle.",
+        text="With 0 .. inactive - 1 rounds to wait the chance of being active in round t depends on t. In round t the "
+        "position in the cycle is t plus the offset, modulo the cycle's length: uniform if the offset is, so then the "
+        "whole process is stationary and the client is active with probability active/cycle.",
         checks=(
-            Check("enumeration", "least Pr(active in round t) over two cycles, 53 of 100", min(shares), "==",
+            Check("the code", "Pr(active in round 0), 53 of 100", coded[0], "==", Fraction(1, inactive)),
+            Check("the code", "Pr(active in round 50)", coded[50], "==", 1),
+            Check("the code", "Pr(active in round 99)", coded[99], "==", 0),
+            Check("uniform offset", "least Pr(active in round t) over two cycles", min(uniform), "==",
                   Fraction(active, cycle)),
-            Check("enumeration", "largest", max(shares), "==", Fraction(active, cycle)),
+            Check("uniform offset", "largest", max(uniform), "==", Fraction(active, cycle)),
         ),
     )  # fmt: skip
 
 
 # --- A.3: fixed-size sampling ------------------------------------------------------------------------------------
-
-
-def fixed_size_sampling(N: int = 2, S: int = 1) -> Replay:
-    """One of two clients at random: they never take part together, which independence makes probable."""
-
-    def together(clients: int, chosen: int) -> tuple[Fraction, Fraction]:
-        joint = Fraction(chosen * (chosen - 1), clients * (clients - 1)) if clients > 1 else Fraction(0)
-        return joint, Fraction(chosen, clients) ** 2
-
-    joint, independent = together(N, S)
-    return Replay(
-        instance=f"S = {S} of N = {N} clients, uniformly without replacement, in each round.",
-        hypotheses=(
-            Check("equiprobable sampling", "Pr(client n takes part) = S/N", Fraction(S, N), "==", Fraction(S, N)),
-            Check("equiprobable sampling", "participants in every round", S, "==", S),
-        ),
-        lines=(
-            Line("Pr(clients 1 and 2 both take part)", joint),
-            Line("Pr(client 1) Pr(client 2)", independent),
-            Line("covariance of the two indicators", joint - independent),
-            Line("variance of the number of participants", 0),
-            Line("the same under Assumption 4, N p (1 - p)", N * Fraction(S, N) * (1 - Fraction(S, N))),
-        ),
-        claimed=joint,
-        true=independent,
-        sides=("Pr(both take part) =", "what Assumption 4 makes of it ="),
-        minimal="fewest clients; with S = N everybody always takes part, which is independent",
-        smaller=(Smaller("S = N = 2", *together(2, 2)),),
-    )
 
 
 def sampling_variance() -> Argument:
@@ -171,20 +112,6 @@ def sampling_variance() -> Argument:
 
 # --- The tables, in percent --------------------------------------------------------------------------------------
 
-CIFAR10_TEST = {  # Table 1, CIFAR-10, test accuracy
-    "Bernoulli": {
-        "FedAU, K = 50": "77.3", "FedAU, K to infinity": "77.1", "Average participating": "74.1", "Average all": "72.7",
-        "FedVarp": "77.9", "MIFA": "77.5", "Known": "77.0",
-    },
-    "Markovian": {
-        "FedAU, K = 50": "77.2", "FedAU, K to infinity": "77.1", "Average participating": "74.2", "Average all": "72.5",
-        "FedVarp": "77.8", "MIFA": "77.2", "Known": "76.9",
-    },
-    "Cyclic": {
-        "FedAU, K = 50": "76.6", "FedAU, K to infinity": "76.3", "Average participating": "73.3", "Average all": "73.8",
-        "FedVarp": "75.3", "MIFA": "70.6", "Known": "76.1",
-    },
-}  # fmt: skip
 SPREAD_OF_TEST_ACCURACY = {  # Table D.3.1
     "FedAU, K to infinity": "11.7", "FedAU, K = 50": "11.2", "Average participating": "11.6", "Average all": "12.2",
 }  # fmt: skip
@@ -211,38 +138,6 @@ def read(table: str, rows: dict[str, str]) -> tuple[Check, ...]:
         Check(table, "least entry", min(values), ">=", 0),
         Check(table, "largest entry", max(values), "<=", 100),
     )
-
-
-def cyclic_winner() -> Replay:
-    """Table 1, cyclic participation, CIFAR-10 test accuracy: FedAU is above FedVarp."""
-    rows = CIFAR10_TEST["Cyclic"]
-    others: list[Smaller] = []
-    for pattern in ("Bernoulli", "Markovian"):
-        values = {name: percent(v) for name, v in CIFAR10_TEST[pattern].items()}
-        others.append(Smaller(f"{pattern}: FedVarp against the best", values["FedVarp"], max(values.values())))
-    return Replay(
-        instance="Table 1, cyclic participation, CIFAR-10, test accuracy in percent.",
-        hypotheses=read("Table 1", rows),
-        lines=column(rows),
-        claimed=percent(rows["FedVarp"]),
-        true=max(map(percent, rows.values())),
-        sides=("FedVarp =", "best of the column, FedAU with K = 50 ="),
-        minimal="the only one of the three patterns",
-        smaller=tuple(others),
-    )
-
-
-def fedvarp_wins_twice() -> Argument:
-    """Where FedVarp has the best CIFAR-10 test accuracy."""
-    checks: list[Check] = []
-    for pattern in ("Bernoulli", "Markovian"):
-        values = {name: percent(v) for name, v in CIFAR10_TEST[pattern].items()}
-        checks.append(
-            Check("Table 1", f"{pattern}: FedVarp is the best", values["FedVarp"], "==", max(values.values()))
-        )
-    cyclic = {name: percent(v) for name, v in CIFAR10_TEST["Cyclic"].items()}
-    checks.append(Check("Table 1", "Cyclic: FedAU is the best", cyclic["FedAU, K = 50"], "==", max(cyclic.values())))
-    return Argument(text="The largest entry of each column, as printed.", checks=tuple(checks))
 
 
 def spread_of_test_accuracy() -> Replay:

@@ -113,7 +113,8 @@ THEOREM_1 = Result(
     default="repaired",
     statement="With weights omega_n that do not change, FedAvg minimises h = (1/P) sum_n omega_n p_n F_n, "
     "P = sum_n omega_n p_n, which is f only if all omega_n p_n are equal: with gamma <= c/sqrt(T) and "
-    "gamma eta = c'/sqrt(T) the average squared gradient norm of h falls below any epsilon^2 as T grows.",
+    "gamma eta = c'/sqrt(T) the average squared gradient norm of h falls below any epsilon^2 as T grows. Here gamma "
+    "is c/sqrt(T): for a smaller one take that smaller c, as bound and conditions only grow with c.",
     forms=(
         Form(
             "printed",
@@ -122,7 +123,8 @@ THEOREM_1 = Result(
             CONSTANT,
             asymptotic="T -> infinity",
             prescribes=STEPS_1,
-            note="eq. (2): below every epsilon^2 for T large enough, which the paper does not quantify",
+            note="eq. (2): below every epsilon^2 for T large enough, which the paper does not quantify; it has "
+            "gamma <= c/sqrt(T), at whose largest gamma this is",
         ),
         Form(
             "repaired",

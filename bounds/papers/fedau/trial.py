@@ -6,21 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bounds.assumptions import BOUNDED_BELOW
 from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.refutations import errata_claims
 from bounds.audit.steps import Unstated
-from bounds.papers.fedau.assumptions import H_BOUNDED_BELOW, SURE_Q
+from bounds.papers.fedau.assumptions import SURE_Q
 from bounds.papers.fedau.limits import LIMITS
 from bounds.papers.fedau.proof import PROOFS
-from bounds.papers.fedau.results import THEOREM_2, THEOREM_B_4_1
+from bounds.papers.fedau.results import THEOREM_2
 
 PAPER = "fedau"
-UNSTATED = (
-    (THEOREM_2, "explicit", SURE_Q),
-    (THEOREM_2, "explicit", BOUNDED_BELOW),
-    (THEOREM_B_4_1, "repaired", H_BOUNDED_BELOW),
-)
+UNSTATED = ((THEOREM_2, "explicit", SURE_Q),)
 
 
 def claims() -> Iterator[Claim]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
-from bounds.assumptions import BOUNDED_BELOW, Assumption
+from bounds.assumptions import Assumption
 from bounds.audit.axioms import Assumed
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import InExpectation, Specialise
@@ -27,6 +27,7 @@ from bounds.measures import AVERAGE_GRADIENT
 from bounds.papers.fedau.assumptions import (
     BOUNDED_GRADIENT,
     CONSTANT_WEIGHTS,
+    F_BOUNDED_BELOW,
     H_BOUNDED_BELOW,
     NEARLY_OPTIMAL,
     OBJECTIVE_WEIGHTS,
@@ -250,8 +251,8 @@ def option_steps(o: Option) -> Iterator[Step]:
             f"T6{name}",
             "the average over the rounds, telescoped",
             Relation(AVERAGE, bound(n.Qmean)),
-            AverageOverRounds(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, BOUNDED_BELOW.name, PER_ROUND),
-            (f"T5{name}", *slope, BOUNDED_BELOW),
+            AverageOverRounds(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, F_BOUNDED_BELOW.name, PER_ROUND),
+            (f"T5{name}", *slope, F_BOUNDED_BELOW),
         )
         update = sp.diff(bound(n.Qmean), n.Qmean)
         yield Step(
