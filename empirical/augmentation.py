@@ -48,7 +48,9 @@ class Augmentation:
         [False, True, False]
 
     Source: Wang & Ji 2024, Appendix C.2, which names the operations; their parameters are those of the authors'
-    public code, which calls torchvision. Only the jitter's order is ours: torchvision draws it.
+    public code, which calls torchvision. Three things differ from that code: it draws once for a whole minibatch, here
+    every sample has its own draws; it crops after the colours are normalised, so that its padding is the mean colour
+    and not black; and torchvision draws the order of the jitter's brightness and hue, here brightness comes first.
     """
 
     operations: tuple[str, ...] = ()

@@ -150,34 +150,48 @@ def dirichlet_partition(labels: np.ndarray, clients: int, rng: np.random.Generat
     return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
 
 
-def class_mix_partition(labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float = 0.1) -> Partition:
+def class_mix_partition(
+    labels: np.ndarray, clients: int, rng: np.random.Generator, alpha: float = 0.1, proportional: bool = False
+) -> Partition:
     r"""Each client draws its own mix of classes $\kappa_n\sim\mathrm{Dir}(\alpha,\dots,\alpha)$; all hold equally many.
 
     Samples are dealt in turn: client 0, 1, ..., and again; each time a class is drawn from the client's mix, restricted
     to classes of which samples are left, and one of these goes to the client. Sizes differ by at most one. As classes
     run out, what a client holds departs from its mix; `class_counts` says what it holds.
 
+    The authors' public code deals otherwise, `proportional`: class c is cut, in the order of its samples, in proportion
+    to $\kappa_1(c),\dots,\kappa_N(c)$. Sizes then differ, and all of a class goes by the mixes.
+
     Args:
         labels: the class of each sample, `(samples,)`, from 0.
         clients: at most as many as there are samples.
         rng: the only source of randomness.
         alpha: > 0; small values give each client few classes.
+        proportional: whether classes are cut as in the authors' public code.
 
     Raises:
-        FedboundsError: more clients than samples, a value outside its range.
+        FedboundsError: more clients than samples, a value outside its range, with `proportional` a client that ends up
+            without samples.
 
     Example:
         >>> partition = class_mix_partition(np.arange(60) % 3, 6, np.random.default_rng(0), alpha=0.1)
         >>> partition.sizes.tolist(), class_counts(partition.assignment, np.arange(60) % 3, 6)[0].tolist()
         ([10, 10, 10, 10, 10, 10], [2, 1, 7])
 
-    Source: Wang & Ji 2024, Appendix C.6 (the mixes; how samples are dealt is not said there).
+    Source: Wang & Ji 2024, Appendix C.6 (the mixes; how samples are dealt is not said there). Dealing in turn is ours;
+    the redrawn figures use it, the paper's own come from the public code.
     """
     _check_range("alpha", alpha, 1e-3 <= alpha < float("inf"), "at least 0.001 and finite")
     if not 1 <= clients <= len(labels):
         raise FedboundsError(f"clients = {clients} must be between 1 and the number of samples, {len(labels)}")
     classes = int(labels.max()) + 1
     mixes = rng.dirichlet(np.full(classes, alpha), clients)
+    if proportional:
+        assignment = np.empty(len(labels), dtype=np.int64)
+        for label, ends in enumerate((mixes.cumsum(axis=0) / mixes.sum(axis=0)).T):
+            samples = np.flatnonzero(labels == label)
+            assignment[samples] = np.searchsorted(np.round(len(samples) * ends), np.arange(len(samples)), side="right")
+        return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
     decks = [rng.permutation(np.flatnonzero(labels == label)).tolist() for label in range(classes)]
     open_mixes = mixes.cumsum(axis=1)
     assignment = np.empty(len(labels), dtype=np.int64)

@@ -209,6 +209,10 @@ class FixedWeights(ConstantWeights):
 class KnownParticipation(ConstantWeights):
     r"""Algorithm 1 for an oracle that knows the participation rates, $\omega_n = 1/p_n$.
 
+    The rates of a process are those that it keeps: clients of `cyclic-clients` come in whole rounds of a cycle, so a
+    client of 0.527 keeps 0.53 and is weighted by 1/0.53. The authors' public code weights it by 1/0.527, the rate that
+    was asked for; give `probability` for that.
+
     Args:
         local_step_size: $\gamma > 0$, units x^2/f.
         local_steps: $I \ge 1$.

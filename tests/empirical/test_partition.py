@@ -105,6 +105,21 @@ def test_class_mixes_have_the_variance_of_the_dirichlet_law_while_no_class_runs_
     assert np.var(shares) == pytest.approx(dirichlet + multinomial, rel=0.12)
 
 
+def test_class_mixes_cut_in_proportion_are_those_of_the_public_code():
+    """Its rule: client n holds the samples of a class from round(c K_(n-1)) to round(c K_n), K the summed mixes."""
+    rng = np.random.default_rng(3)
+    partition = class_mix_partition(LABELS, 12, rng, alpha=0.5, proportional=True)
+    mixes = np.random.default_rng(3).dirichlet(np.full(LABELS.max() + 1, 0.5), 12)
+    for label in range(LABELS.max() + 1):
+        samples, start = np.flatnonzero(label == LABELS), 0
+        for client in range(12):
+            end = int(np.round(len(samples) * mixes[: client + 1, label].sum() / mixes[:, label].sum()))
+            assert (partition.assignment[samples[start:end]] == client).all()
+            start = end
+    assert np.ptp(partition.sizes) > 100  # and with equal sizes it is 0 or 1
+    assert np.ptp(class_mix_partition(LABELS, 12, rng, alpha=0.5).sizes) <= 1
+
+
 @pytest.mark.parametrize("split", [majority_class_partition, dirichlet_partition, class_mix_partition])
 def test_partitions_are_a_function_of_the_generator(split):
     first, again, other = (split(LABELS, 20, np.random.default_rng(seed)).assignment for seed in (3, 3, 4))
