@@ -91,7 +91,7 @@ def read_expression(text: str, result: Result) -> sp.Expr:
         >>> from bounds.registry import load
         >>> theorem = load("fedau/theorem-2")
         >>> read_expression("k = exp(1) - 2" + chr(10) + "k*F/(gamma*T)", theorem)
-        F*k/(T*gamma)
+        k*F/(T*gamma)
     """
     names: dict[str, sp.Expr] = {q.name: q.symbol for q in result.notation.values()}
     own = {type(f) for form in result.forms for e in form.expressions for f in e.atoms(sp.Function)}

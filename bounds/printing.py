@@ -120,7 +120,7 @@ def written(expressions: Iterable[sp.Expr], notation: Notation) -> Written:
         >>> theorem = load("fedau/theorem-2")
         >>> found = written([term.expression for term in theorem.form("sharp").terms], theorem.notation)
         >>> list(found.numbers), plain(found.expressions[0])
-        (['kappa'], 'F/(I*T*X1*eta*gamma)')
+        (['kappa'], 'F/(I*T*X2*eta*gamma)')
     """
     short = tuple(expressions)
     parts: list[tuple[sp.Symbol, sp.Expr]] = []
