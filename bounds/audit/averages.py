@@ -37,6 +37,7 @@ class HarmonicAverage:
     rounds: sp.Symbol
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "the rounds averaged over"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -109,6 +110,7 @@ class StandsFor:
     needs: tuple[str, ...] = ()
     may_vanish: bool = False
     equalities: ClassVar[bool] = True
+    gives: ClassVar[str] = "what the letter stands for"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -123,6 +125,18 @@ class StandsFor:
         equal = conclusion.left == expected.left and conclusion.op == expected.op
         equal = equal and (conclusion.right == expected.right or same(conclusion.right, expected.right))
         return Finding(equal, "definition", "equal sides" if equal else f"it becomes {expected}")
+
+
+@dataclass(frozen=True)
+class AtStep(StandsFor):
+    """A step size replaced by its value, which must be the one that the result prescribes."""
+
+    gives: ClassVar[str] = ""
+
+    @property
+    def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+        """The step size as the result should prescribe it."""
+        return ((self.letter, self.value),)
 
 
 def _above_zero(value: sp.Expr, facts: Sequence[Relation]) -> bool:

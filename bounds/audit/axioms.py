@@ -47,6 +47,7 @@ class Schema:
     """Shared check of the axioms: the conclusion must be the relation that the schema yields."""
 
     equalities: ClassVar[bool] = True
+    gives: ClassVar[str] = "what its vectors stand for"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """What the axiom says of these vectors."""
@@ -171,6 +172,7 @@ class Independent(Schema):
     total: sp.Symbol
     axiom: str = "independence: noise of different clients is uncorrelated"
     needs: tuple[str, ...] = ("unbiased-noise", "independent-clients", "exogenous-participation")
+    gives: ClassVar[str] = "what the sum stands for"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The mean comes from the atom."""
@@ -195,6 +197,7 @@ class NoiseOverTime(Schema):
     steps: sp.Expr
     axiom: str = "noise of different steps is uncorrelated, having mean zero given the past"
     needs: tuple[str, ...] = ("unbiased-noise", "martingale-noise", "exogenous-participation")
+    gives: ClassVar[str] = "the number of steps"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The bound comes from the premise."""
@@ -222,6 +225,7 @@ class Assumed(Schema):
     where: str = ""
     op: Relator = "<="
     axiom: str = ""
+    gives: ClassVar[str] = "what the assumption says here"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The hypothesis, which must have a name."""
@@ -248,6 +252,7 @@ class Descent(Schema):
     axiom: str = "descent lemma: f is L-smooth, being the mean of L-smooth functions"
     needs: tuple[str, ...] = ("smooth",)
     objective: ClassVar[str] = "f"
+    gives: ClassVar[str] = "how far the algorithm moves"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The gradient must be that of the objective."""
@@ -274,6 +279,7 @@ class Starts(Schema):
     op: Relator = "=="
     axiom: str = "the algorithm: where its models start"
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "where the algorithm starts"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """It is 0."""

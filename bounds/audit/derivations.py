@@ -181,6 +181,7 @@ class Lemma:
     left: sp.Expr
     right: sp.Expr
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "what is cited, as it is used here"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import flint
 import sympy as sp
@@ -39,6 +40,7 @@ class Tangent:
     value: sp.Expr
     axiom: str
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "what the letters stand for"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

@@ -26,7 +26,7 @@ def entries(judged: Iterable[Judged]) -> dict[str, dict[str, object]]:
             "hash": j.claim.hash,
             "verdict": j.verdict.outcome,
             "court": j.verdict.court,
-            "axioms": list(j.verdict.axioms),
+            "axioms": list(j.verdict.rests_on),
         }
         for j in judged
         if j.verdict is not None

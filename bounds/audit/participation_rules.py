@@ -250,6 +250,7 @@ class AverageOverRounds:
     below: str
     varying: tuple[sp.Symbol, ...] = ()
     axiom: str = "the objective is at least its infimum, so that the decreases sum to at most the initial gap"
+    gives: ClassVar[str] = "the rounds averaged over"
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ class Row:
         outcome = verdict.outcome if verdict else None
         return Row(
             claim.id, claim.paper, claim.text, claim.kind, claim.hash,
-            outcome, v.court, v.method, v.evidence, v.axioms, v.flags,
+            outcome, v.court, v.method, v.evidence, v.rests_on, v.flags,
         )  # fmt: skip
 
     @staticmethod

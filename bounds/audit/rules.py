@@ -229,6 +229,7 @@ class SumOverClients:
     sums: tuple[tuple[tuple[int, ...], sp.Expr], ...]
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "what the sums stand for"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -266,6 +267,7 @@ class Unroll:
     varying: tuple[sp.Symbol, ...] = ()
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "the number of steps"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -333,6 +335,7 @@ class Telescope:
     of: sp.Expr
     axiom: str = "f(x_T) >= f*, so that the decreases sum to at most the initial gap"
     needs: tuple[str, ...] = ("bounded-below",)
+    gives: ClassVar[str] = "the rounds averaged over"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

@@ -43,7 +43,11 @@ class Setting:
 
 
 class Rule(Protocol):
-    """How a step follows from its premises. `needs` names the assumptions without which the rule may not be used."""
+    """How a step follows from its premises. `needs` names the assumptions without which the rule may not be used.
+
+    A rule that says something which it does not show (what an assumption says here, how many steps there are) has an
+    attribute `gives` that names it; the step trusts it until it has been tried on instances.
+    """
 
     @property
     def axiom(self) -> str:
@@ -220,8 +224,11 @@ def try_step(subject: StepOf, docket: Docket) -> Verdict:
     shaky = [name for name in names if rests_on(docket, proof, name) != "proved"] if finding.holds else []
     if shaky:
         evidence = f"it follows, but {', '.join(shaky)} is not proved; {evidence}"
-    outcome = "proved" if finding.holds and not shaky else "unknown"
-    return Verdict(outcome, "steps", finding.method, evidence, axioms, flags)
+    if not finding.holds or shaky:
+        return Verdict("unknown", "steps", finding.method, evidence, axioms, flags)
+    gives = getattr(step.rule, "gives", "")
+    trusts = (f"{gives} ({proof.id}/{step.id})",) if gives else ()
+    return Verdict("proved", "steps", finding.method, evidence, axioms, flags, trusts)
 
 
 def steps_below(docket: Docket, name: str) -> set[str]:
@@ -406,7 +413,9 @@ def try_form(subject: ResultForm, docket: Docket) -> Verdict:
     loose = [c.text for c in found.conditions if not _covered(c, form)]
     if loose:
         return _unknown(f"the proof uses {'; '.join(loose)}, which does not follow from the form's conditions", axioms)
-    return Verdict("proved", "steps", "graph", f"all {len(found.steps)} steps, and the last ends at this form", axioms)
+    evidence = f"all {len(found.steps)} steps, and the last ends at this form"
+    trusts = tuple(sorted({word for _, v in found.steps for word in v.trusts}))
+    return Verdict("proved", "steps", "graph", evidence, axioms, trusts=trusts)
 
 
 def _unknown(evidence: str, axioms: tuple[str, ...]) -> Verdict:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from bounds.errors import FedboundsError
 
 Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+UNTRIED = "trusts"
+TIGHT = 0.5  # trials that come so near would have caught a right-hand side of half the size
 STRENGTH: dict[Outcome, int] = {"unknown": 0, "argued": 1, "survived": 2, "proved": 3, "refuted": 4}
 
 
@@ -28,6 +30,10 @@ class Verdict:
         evidence: what was found, in one line: for survived the worst ratio and the smallest planted error that would
             have been caught; for refuted both sides of the counterexample; for unknown the reason.
         axioms: what an exact argument trusts.
+        trusts: what its author says and no rule shows (what an assumption says here, how far the algorithm moves, how
+            many steps there are), by the step's id; empty once another court has tried it.
+        tightness: how near trials came to the claim without a violation, or, where the outcome is unknown, to what
+            follows from its premises: 1 where both sides met.
         flags: further findings, e.g. "vacuous" or "needs the unstated assumption exogenous-participation".
 
     Example:
@@ -41,26 +47,42 @@ class Verdict:
     evidence: str
     axioms: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    trusts: tuple[str, ...] = ()
+    tightness: float = 0.0
+
+    @property
+    def rests_on(self) -> tuple[str, ...]:
+        """The axioms, and what is trusted untried, each marked so."""
+        return (*self.axioms, *(f"{UNTRIED} {name}" for name in self.trusts))
 
 
 def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
     """The strongest of several courts' verdicts on one claim, with the flags of all.
 
+    A proof that trusts what its author says is freed of that by trials that would have caught half of it, and falls
+    with a counterexample.
+
     Raises:
-        Contradiction: one court has proved the claim and another has refuted it.
+        Contradiction: one court has proved the claim, trusting nobody's word, and another has refuted it.
 
     Example:
         >>> combined("x", [Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")]).court
         'steps'
+        >>> word = Verdict("proved", "steps", "", "", trusts=("what x is",))
+        >>> tried = Verdict("survived", "instances", "", "", tightness=0.9)
+        >>> combined("x", [word]).trusts, combined("x", [word, tried]).trusts
+        (('what x is',), ())
         >>> combined("x", []).outcome
         'unknown'
     """
     if not verdicts:
         return Verdict("unknown", "none", "none", "no court hears this claim")
     outcomes = {v.outcome for v in verdicts}
-    if {"proved", "refuted"} <= outcomes:  # a search that found nothing contradicts no counterexample
+    shown = any(v.outcome == "proved" and not v.trusts for v in verdicts)
+    if shown and "refuted" in outcomes:  # a search that found nothing contradicts no counterexample
         said = "; ".join(f"{v.court}: {v.outcome} ({v.method}: {v.evidence})" for v in verdicts)
         raise Contradiction(f"{claim}: the courts contradict each other: {said}")
     best = max(verdicts, key=lambda v: STRENGTH[v.outcome])
     flags = tuple(dict.fromkeys(flag for v in verdicts for flag in v.flags))
-    return Verdict(best.outcome, best.court, best.method, best.evidence, best.axioms, flags)
+    tried = any(v.tightness >= TIGHT for v in verdicts)
+    return replace(best, flags=flags, trusts=() if tried else best.trusts)

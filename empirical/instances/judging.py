@@ -3,40 +3,63 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.court import Court
 from bounds.audit.docket import Docket
+from bounds.audit.steps import StepOf
 from bounds.audit.verdict import Verdict
+from bounds.registry import PAPERS
 from empirical import adversary  # which needs this package: the module, not its names
+from empirical.instances.arbitrary_participation import premises as of_arbitrary_participation
 from empirical.instances.arbitrary_participation import trials as arbitrary_participation
+from empirical.instances.averages import AVERAGES, average_trial
+from empirical.instances.fed_norm_sgda import premises as of_fed_norm_sgda
 from empirical.instances.fed_norm_sgda import trials as fed_norm_sgda
+from empirical.instances.fed_norm_sgda.blocks import BLOCKS
+from empirical.instances.fedau import premises as of_fedau
 from empirical.instances.fedau import trials as fedau
+from empirical.instances.premises import premise_trial
 from empirical.instances.sides import Finding, Trial
 
 NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"
 ROOMS = (fedau.trial, arbitrary_participation.trial, fed_norm_sgda.trial)
+PREMISES = (of_fedau.drawn_for, of_arbitrary_participation.drawn_for, of_fed_norm_sgda.drawn_for)
+BUILDERS = {**AVERAGES, **BLOCKS}
 
 
-def trial(claim: Claim) -> Trial | None:
-    """How this court tries a claim; None if it does not hear it."""
+def trial(claim: Claim, docket: Docket | None = None) -> Trial | None:
+    """How this court tries a claim; None if it does not hear it.
+
+    A step that averages is tried on sequences; what a step takes from elsewhere on numbers that mean what its letters
+    mean; all else on problems and runs. Nobody here knows what a stranger's letters mean.
+    """
+    subject = claim.subject
+    if claim.paper in PAPERS and isinstance(subject, StepOf) and getattr(subject.step.rule, "gives", ""):
+        if (how := average_trial(claim, docket, BUILDERS)) is not None:
+            return how
+        draw = next((draw for room in PREMISES if (draw := room(subject)) is not None), None)
+        if draw is not None:
+            return premise_trial(draw)
     return next((how for room in ROOMS if (how := room(claim)) is not None), None)
 
 
 def hears(claim: Claim, docket: Docket | None = None) -> bool:
     """Whether there are instances for this claim."""
-    return trial(claim) is not None
+    return trial(claim, docket) is not None
 
 
-def judged_on_instances(claim: Claim, effort: adversary.Effort | None = None) -> Finding:
+def judged_on_instances(claim: Claim, effort: adversary.Effort | None = None, docket: Docket | None = None) -> Finding:
     """What random instances, and an adversary that starts from the worst of them, say about the claim.
 
     Args:
         claim: one that `hears` accepts.
         effort: how many shapes of instances, and how long the adversary tries; light if not given.
+        docket: where the premises of a step are found that belong to another proof.
     """
-    how = trial(claim)
+    how = trial(claim, docket)
     assert how is not None
     return adversary.searched(claim, how, effort or adversary.LIGHT)
 
@@ -57,12 +80,17 @@ def verdict(claim: Claim, finding: Finding) -> Verdict:
     said = f"{finding.covered} instances, worst measured/bound {finding.worst:.3g}"
     if order:
         return Verdict("survived", NAME, METHOD, f"{said} with every hidden constant 1")
-    return Verdict("survived", NAME, METHOD, f"{said}; smallest errors it would have caught: {finding.sensitivity()}")
+    said += f"; smallest errors it would have caught: {finding.sensitivity()}"
+    return Verdict("survived", NAME, METHOD, said, tightness=finding.tightness)
 
 
 def tries(claim: Claim, docket: Docket) -> Verdict:
-    """The verdict of the instances; no other claim is asked for."""
-    return verdict(claim, judged_on_instances(claim))
+    """The verdict of the instances; no verdict on another claim is asked for."""
+    how, found = trial(claim, docket), verdict(claim, judged_on_instances(claim, docket=docket))
+    assert how is not None
+    if how.implied and found.outcome == "survived":  # what the step rests on has not been tried with it
+        return replace(found, outcome="unknown", evidence=f"if its premises hold: {found.evidence}")
+    return found
 
 
 COURT = Court(NAME, hears, tries)

@@ -81,6 +81,37 @@ def evaluated(
     return left, size + sum((np.abs(s) for s in summands), start=np.zeros(shape)), summands
 
 
+def compared(
+    said: Relation,
+    reading: Readable,
+    found: tuple[np.ndarray, np.ndarray, list[np.ndarray]],
+    covered: np.ndarray,
+    rounding: np.ndarray | float,
+    unmet: str,
+    describe: Callable[[int], dict[str, Any]],
+) -> Sides:
+    """Both sides as they were evaluated; negative summands change sides.
+
+    Args:
+        said: the relation.
+        reading: how it was read.
+        found: the left side, the sizes of all summands together, and the right side's summands.
+        covered: where the claim speaks about the instance, broadcasting.
+        rounding: absolute error of both sides, broadcasting.
+        unmet: why no instance is covered, if none is.
+        describe: all numbers of one instance.
+    """
+    left, _, summands = found
+    total = sum(summands, start=np.zeros(left.shape))
+    if said.op == "==":
+        return Sides(np.abs(left - total), {}, covered, rounding, unmet, describe)
+    if said.left == 0:  # only the sign of the right side matters
+        return Sides(-total, {"0": np.zeros((1, 1))}, covered, rounding, unmet, describe)
+    moved = sum((np.minimum(s, 0) for s in summands), start=np.zeros(left.shape))
+    terms = {name: np.maximum(s, 0) for name, s in zip(reading.terms, summands, strict=True)}
+    return Sides(left - moved, terms, covered, rounding, unmet, describe)
+
+
 @lru_cache(maxsize=1024)
 def hypotheses(subject: StepOf, proofs: tuple[Proof, ...]) -> tuple[tuple[Assumption, ...], tuple[Condition, ...]]:
     """The assumptions and the conditions of a step and of all the steps that it rests on.

@@ -73,6 +73,11 @@ class Finding:
         """Whether a covered instance has the left side above the right."""
         return self.worst > 1 + ROUNDING
 
+    @property
+    def tightness(self) -> float:
+        """How near both sides came: 1 where they met, and where any error is seen (an equality, or 0 on the right)."""
+        return 1.0 if set(self.exposed) <= {"0"} else float(min(max(self.worst, 0.0), 1.0))
+
     def sensitivity(self) -> str:
         """The smallest planted error that would have been caught, term by term."""
         if not self.exposed:
@@ -121,7 +126,9 @@ class Trial(NamedTuple):
     Attributes:
         draw: random populations for a claim, about as many instances as 40 times the number given.
         sides: both sides of a claim on a population.
+        implied: whether the premises are put in as they stand, so that only what follows from them is tried.
     """
 
     draw: Callable[[Claim, int], Iterable[Any]]
     sides: Callable[[Claim, Any], Sides]
+    implied: bool = False

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
+from sympy import Symbol
 
-from bounds.audit.claim import Claim
+from bounds.audit.claim import Claim, Relation
+from bounds.audit.participation_rules import CauchySchwarz, ClientMean, SecondMoment
 from bounds.audit.steps import StepOf
 from bounds.papers.fedau.proof import PROOFS
 from bounds.papers.fedau.proof.descent import DECREASE
@@ -14,9 +16,19 @@ from empirical.instances.fedau.gram import ROUND_BASIS, STEP_BASIS, round_produc
 from empirical.instances.fedau.kinked import KinkedInstances
 from empirical.instances.fedau.measured import CANCELLED, ONE_STEP, lemma_letters
 from empirical.instances.fedau.weighted import WeightedInstances
-from empirical.instances.readable import Basis, Readable, evaluated, hypotheses, not_measured, readable, within
+from empirical.instances.readable import (
+    Basis,
+    Readable,
+    compared,
+    evaluated,
+    hypotheses,
+    not_measured,
+    readable,
+    within,
+)
 from empirical.instances.sides import Sides
 
+LARGEST = Symbol("[largest]", nonnegative=True)
 OneRound = WeightedInstances | KinkedInstances
 
 
@@ -26,11 +38,29 @@ def basis_of(subject: StepOf) -> Basis | None:
     return next((basis for basis in (STEP_BASIS, ROUND_BASIS) if set(dict(basis)) == atoms), None)
 
 
+def as_used(subject: StepOf) -> tuple[Relation, Relation | None]:
+    """The step's relation; where it sums over clients what a premise bounds, with the largest there is for that bound.
+
+    The second is the premise, whose left side at its largest the letter `LARGEST` stands for.
+    """
+    step, proof = subject.step, subject.proof
+    if not isinstance(step.rule, ClientMean | CauchySchwarz | SecondMoment):
+        return step.conclusion, None
+    place, _, name = next(p for p in step.premises if isinstance(p, str)).rpartition("/")
+    home = next((p for p in PROOFS if p.id == place), proof)
+    source = home.step(name)
+    assert source is not None
+    if source.conclusion.right == 0:
+        return step.conclusion, None
+    each = Relation(source.conclusion.left, LARGEST)
+    return step.rule.relation(proof.setting, [each]), each
+
+
 def reading(subject: StepOf) -> Readable:
     """The step's relation as a function of numbers."""
     basis = basis_of(subject)
     assert basis is not None
-    return readable(subject.step.conclusion, basis)
+    return readable(as_used(subject)[0], basis)
 
 
 @lru_cache(maxsize=256)
@@ -47,21 +77,20 @@ def relation_sides(claim: Claim, z: OneRound) -> Sides:
     assert isinstance(subject, StepOf)
     relation, basis = reading(subject), basis_of(subject)
     assert basis is not None
-    values = measured(z, basis)
+    values, each = measured(z, basis), as_used(subject)[1]
+    if each is not None:
+        one = readable(each, basis)
+        largest = {LARGEST.name: np.zeros((1, 1))}
+        values = values | {LARGEST.name: evaluated(one, values | largest, len(z))[0].max(axis=1, keepdims=True)}
     if missing := set(relation.names) - set(values):
         return not_measured(missing, len(z))
-    left, size, summands = evaluated(relation, values, len(z))
+    found = evaluated(relation, values, len(z))
+    left = found[0]
     assumptions, conditions = hypotheses(subject, PROOFS)
     unknown = sorted({a.name for a in (*claim.assumptions, *assumptions)} - ONE_STEP)
     covered = within(conditions, values) & (not unknown) & _places(z, left.shape, subject.step.quantifiers, basis)
-    rounding = CANCELLED * size
     unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
-    if subject.step.conclusion.op == "==":
-        total = sum(summands, start=np.zeros(left.shape))
-        return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)
-    moved = sum((np.minimum(s, 0) for s in summands), start=np.zeros(left.shape))  # negative summands change sides
-    terms = {name: np.maximum(s, 0) for name, s in zip(relation.terms, summands, strict=True)}
-    return Sides(left - moved, terms, covered, rounding, unmet, z.describe)
+    return compared(subject.step.conclusion, relation, found, covered, CANCELLED * found[1], unmet, z.describe)
 
 
 def _places(z: OneRound, shape: tuple[int, ...], quantifiers: str, basis: Basis) -> np.ndarray:

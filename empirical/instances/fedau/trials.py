@@ -28,7 +28,7 @@ from empirical.instances.fedau.measured import (
     recorded,
 )
 from empirical.instances.fedau.records import RecordedInstances, draw_recorded
-from empirical.instances.fedau.relations import basis_of, relation_sides
+from empirical.instances.fedau.relations import as_used, basis_of, relation_sides
 from empirical.instances.fedau.weighted import WeightedInstances, draw_weighted
 from empirical.instances.population import Population
 from empirical.instances.readable import against_form
@@ -57,6 +57,11 @@ def pool(cells: int, *, uniform: bool, kinks: bool) -> tuple[Population, ...]:
 def one_round(uniform: bool, kinks: bool) -> Callable[[Claim, int], Iterable[Population]]:
     """Where a claim about one round is tried."""
     return lambda claim, cells: pool(cells, uniform=uniform, kinks=kinks)
+
+
+def without_gap(claim: Claim, z: WeightedInstances) -> Sides:
+    """A step at the weights omega_n = N varphi_n/p_n, by which no client counts too much or too little."""
+    return relation_sides(claim, replace(z, omega=z.clients * z.phi / z.p))
 
 
 @lru_cache(maxsize=8)
@@ -128,6 +133,7 @@ def finite_cutoffs(claim: Claim, cells: int) -> Iterator[IntervalInstances]:
         yield replace(z, cutoff=np.where(np.isfinite(z.cutoff), z.cutoff, 7.0))
 
 
+WITHOUT_GAP = tuple(f"{PAPER}/theorem-b.4.1-no-gap/{step}" for step in ("N1", "N2", "N3"))
 ONE_ROUND = (f"{PAPER}/lemma-b.3.", f"{PAPER}/lemma-b.5.1")  # proofs about one round
 Left = Callable[[Any, str], Measured]
 RESULTS: Mapping[str, tuple[Callable[[Claim, int], Iterable[Any]], Left]] = {
@@ -186,10 +192,13 @@ def trial(claim: Claim) -> Trial | None:
     if claim.paper != PAPER:
         return None
     if isinstance(subject, StepOf):
+        implied = as_used(subject)[1] is not None
+        if claim.id.startswith(WITHOUT_GAP):
+            return Trial(one_round(uniform=False, kinks=False), without_gap, implied)
         if basis_of(subject) is None or not subject.proof.id.startswith(ONE_ROUND):
             return None
         itself = subject.proof.id.startswith(f"{PAPER}/lemma-b.5.1")
-        return Trial(one_round(uniform=itself, kinks=True), relation_sides)
+        return Trial(one_round(uniform=itself, kinks=True), relation_sides, implied)
     if not isinstance(subject, ResultForm) or (subject.form.asymptotic and not subject.form.order_only):
         return None  # a limit is not an inequality at one T
     found = RESULTS.get(subject.result.key.partition("/")[2])

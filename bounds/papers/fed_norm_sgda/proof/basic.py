@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import sympy as sp
 from sympy import Symbol
@@ -44,6 +45,7 @@ class MeanSquare:
     even: bool
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "what the squares stand for"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Integer, Max, Min, Rational, exp, log, sqrt
 
-from bounds.audit.averages import StandsFor
+from bounds.audit.averages import AtStep
 from bounds.audit.axioms import Assumed
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import Prescribed, Specialise
@@ -212,8 +212,8 @@ def sharp_steps(
     gap = F / (gamma * eta * I * T)
     slope, others = terms[0] / gap, Add(*terms[1:])
     largest = Max(*(F / (b * I * T) for b in branches))
-    at_eta = Min(*branches) / gamma
-    bound = (slope * largest + others).xreplace({eta: at_eta})
+    at_gamma, at_eta = Min(*LOCAL_STEPS), Min(*branches) / Min(*LOCAL_STEPS)
+    bound = (slope * largest + others).xreplace({gamma: at_gamma})
     return (
         Step(
             "C16",
@@ -230,16 +230,16 @@ def sharp_steps(
         ),
         Step(
             "C18",
-            "at this eta",
+            "at this gamma",
             Relation(LEAST, bound),
-            StandsFor(eta, at_eta, AT_THESE_STEPS, may_vanish=True),
+            AtStep(gamma, at_gamma, AT_THESE_STEPS),
             ("C17",),
         ),
         Step(
             "C19",
-            "at this gamma",
-            Relation(LEAST, bound.xreplace({gamma: Min(*LOCAL_STEPS)})),
-            StandsFor(gamma, Min(*LOCAL_STEPS), AT_THESE_STEPS),
+            "at this eta",
+            Relation(LEAST, bound.xreplace({eta: at_eta})),
+            AtStep(eta, at_eta, AT_THESE_STEPS, may_vanish=True),
             ("C18",),
         ),
     )

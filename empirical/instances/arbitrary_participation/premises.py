@@ -1,0 +1,148 @@
+"""What the proofs of Section 4 of Wang & Ji (2022) take from definitions and from probability, on numbers.
+
+Windows with random mean weights, the law of a cohort over every sequence of rounds, and the tail of a binomial mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations, product
+from math import lgamma
+
+import numpy as np
+
+from bounds.audit.claim import Claim
+from bounds.audit.steps import StepOf
+from bounds.papers.arbitrary_participation.proof import likely as at_all_points
+from bounds.papers.arbitrary_participation.proof import participation as section_4
+from bounds.window_variance import without_replacement_variance
+from empirical.instances.premises import Drawn
+
+B = 60
+MET = frozenset(
+    {
+        "weights", "bounded-divergence", "unbiased-sampling", "independent-rounds", "jointly-independent-rounds",
+        "weights-at-most", "window-variance",
+    }
+)  # fmt: skip
+
+
+def windows(claim: Claim) -> Iterator[Drawn]:
+    """Offsets v_n of the gradients, which sum to zero, and the clients' mean weights, which sum to one.
+
+    The bracket is the plain mean over the clients, or weighs them by how far they are from the median weight.
+    """
+    rng = np.random.default_rng(193)
+    by_deviation = "median" in claim.id
+    equal = claim.id == "arbitrary-participation/proposition-4.2/D2"
+    for N in (2, 4, 5):
+        v = rng.normal(size=(B, N, 2)) * rng.choice([0.1, 1.0, 10.0], size=(B, N, 1))
+        v -= v.mean(axis=1, keepdims=True)
+        q = rng.dirichlet(np.full(N, 0.4), size=B)
+        q[:N] = np.eye(N)
+        q = np.full((B, N), 1 / N) if equal else q
+        median = np.median(q, axis=1, keepdims=True)
+        over = np.abs(q - median) if by_deviation else np.full((B, N), 1 / N)
+        over = over / over.sum(axis=1, keepdims=True)
+        vectors = {"qv": q[:, :, None] * v, "v": v, "sv": np.sign(q - median)[:, :, None] * v}
+        values = {
+            f"<{a},{b}>": (over * (vectors[a] * vectors[b]).sum(axis=2)).sum(axis=1, keepdims=True)
+            for a, b in (("qv", "qv"), ("qv", "v"), ("v", "v"), ("sv", "sv"))
+        }
+        for name, mean in (
+            ("mqv", vectors["qv"].mean(axis=1)),
+            ("msv", (over[:, :, None] * vectors["sv"]).sum(axis=1)),
+        ):
+            values[f"<{name},{name}>"] = (mean**2).sum(axis=1, keepdims=True)
+        largest = np.sqrt((v**2).sum(axis=2).max(axis=1, keepdims=True))
+        met = MET | {"regularized"} if equal else MET
+        yield Drawn(values | {"qbar": q, "d": largest, "N": np.full((B, 1), float(N))}, met=met)
+
+
+def exchanged(claim: Claim) -> Iterator[Drawn]:
+    """Two draws of one round's weights, and the offsets of the gradients; the bracket weighs by their mean."""
+    rng = np.random.default_rng(197)
+    for N in (2, 3, 6):
+        v = rng.normal(size=(B, N, 2)) * rng.choice([0.1, 1.0, 10.0], size=(B, N, 1))
+        v -= v.mean(axis=1, keepdims=True)
+        q, other = rng.dirichlet(np.full(N, 0.3), size=(2, B))
+        q[:N], other[:N] = np.eye(N), np.roll(np.eye(N), 1, axis=1)
+        total, ahead = q + other, q - other
+        share = np.divide(ahead, total, out=np.zeros_like(total), where=total > 0)
+        squared = (v**2).sum(axis=2)
+        numbers = {
+            "<ev,ev>": (total / 2 * share**2 * squared).sum(axis=1),
+            "<mev,mev>": ((ahead[:, :, None] / 2 * v).sum(axis=1) ** 2).sum(axis=1),
+            "d": np.sqrt(squared.max(axis=1)),
+            at_all_points.DEVIATIONS.name: ((q - 1 / N) ** 2).sum(axis=1),
+            "N": np.full(B, float(N)),
+        }
+        yield Drawn({name: value[:, None] for name, value in numbers.items()}, met=MET)
+
+
+def logarithms(claim: Claim) -> Iterator[Drawn]:
+    """Probabilities of failure."""
+    yield Drawn({"c": np.logspace(-9, -0.01, 30)[:, None]}, met=MET)
+
+
+def cohorts(claim: Claim) -> Iterator[Drawn]:
+    """S of N clients in each of P rounds, without replacement: every sequence of cohorts, all equally likely."""
+    for N, S, P in ((2, 1, 1), (2, 1, 5), (3, 1, 3), (4, 2, 3), (4, 3, 2), (3, 3, 2)):
+        rounds = np.array([[1 / S if n in chosen else 0.0 for n in range(N)] for chosen in combinations(range(N), S)])
+        means = np.array([sum(choice) / P for choice in product(rounds, repeat=P)])
+        offsets = np.arange(N) - (N - 1) / 2
+        way = np.abs(means @ offsets)  # |sum_n qbar_n v_n|
+        values = {
+            section_4.MEAN_SQUARES.name: ((means - 1 / N) ** 2).sum(axis=1).mean(),
+            section_4.VARIANCE.name: means.var(axis=0).max(),
+            at_all_points.ROUND.name: ((rounds - 1 / N) ** 2).sum(axis=1).mean(),
+            at_all_points.MEAN.name: way.mean(),
+            at_all_points.MEAN2.name: (way**2).mean(),
+            "windowvar": without_replacement_variance(N, S, P),
+            "upsilon": np.sqrt(rounds.var(axis=0).max()),
+            "N": N,
+            "P": P,
+        }
+        yield Drawn({name: np.full((1, 1), float(v)) for name, v in values.items()}, met=MET)
+
+
+def tails(claim: Claim) -> Iterator[Drawn]:
+    """Two groups of S clients, one of which takes part in each of P rounds, by a fair coin: its tail, exactly.
+
+    All mean weights are as far from 1/N, which is less than c likely to be farther than the letter says.
+    """
+    for P in (1, 10, 200, 3000):
+        heads = np.arange(P + 1)
+        law = np.exp([lgamma(P + 1) - lgamma(k + 1) - lgamma(P - k + 1) - P * np.log(2) for k in heads])
+        for S in (1, 3) if "/D7" in claim.id else (1,):
+            squares = ((heads / P - 1 / 2) / S) ** 2
+            order = np.argsort(squares)
+            beyond = 1 - np.cumsum(law[order])  # that the squared deviation is more
+            for c in (0.5, 0.1, 1e-3, 1e-8):
+                likely = squares[order][np.argmax(beyond <= c * (1 + 1e-9))]
+                numbers = {section_4.TAIL.name: likely, "c": c, "P": P, "S": S}
+                theta = np.linspace(0.05, 0.95, 19)[:, None]
+                yield Drawn({k: np.full((19, 1), float(v)) for k, v in numbers.items()} | {"theta": theta}, met=MET)
+
+
+Draw = Callable[[Claim], Iterable[Drawn]]
+PAPER = "arbitrary-participation"
+BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all if none), where they are tried
+    (f"{PAPER}/proposition-4.2", ("D1", "D2"), windows),
+    (f"{PAPER}/equation-15", ("D1",), windows),
+    (f"{PAPER}/equation-15-median", ("D1", "D2", "D3"), windows),
+    (f"{PAPER}/proposition-4.4", ("D2", "D3"), cohorts),
+    (f"{PAPER}/proposition-4.7", ("D1",), cohorts),
+    (f"{PAPER}/proposition-4.7", ("D4", "D7"), tails),
+    (f"{PAPER}/proposition-4.7-likely", ("H1", "H2", "H6"), exchanged),
+    (f"{PAPER}/proposition-4.7-likely", ("H8", "H9", "H11"), cohorts),
+    (f"{PAPER}/proposition-4.7-likely", ("H17",), logarithms),
+)
+
+
+def drawn_for(subject: StepOf) -> Draw | None:
+    """Where a premise of these proofs is tried; None if it has no place here."""
+    for proof, steps, draw in BY_PLACE:
+        if subject.proof.id == proof and (subject.step.id in steps or not steps):
+            return draw
+    return None
