@@ -17,7 +17,7 @@ from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import Value, evaluated
 from bounds.grammar import parse_assignments
 from bounds.measures import Measure
-from bounds.optimise import Functions, Infeasible, Minimum, Ranges, optimise
+from bounds.optimise import Functions, Infeasible, Minimum, Ranges, Undecided, optimise
 from bounds.registry import as_result
 from bounds.result import Form, Result, reachable, unused
 from bounds.symbols import Constant
@@ -312,7 +312,7 @@ def _optimised(
         here = {**known, **({name: setting} if name in known else {})}
         answer = optimise(result, here, free, within=within, form=form.name, functions=functions)
         dominant.append("")
-        if isinstance(answer, Infeasible):
+        if isinstance(answer, Infeasible | Undecided):
             continue
         if isinstance(answer, Minimum):
             values[i], dominant[i] = answer.value, str(answer.evaluation.dominant)

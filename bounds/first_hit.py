@@ -7,11 +7,14 @@ or that a condition fails, everywhere in it. What cannot be excluded is split, n
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from bounds.balls import confirmed
 from bounds.compilation import ROUNDING
+from bounds.effort import ENCLOSURE, Effort, Exhausted
+from bounds.hopeless import fails_everywhere
 from bounds.intervals import CannotEnclose, Interval, enclose
 from bounds.partial import Partial
 
@@ -19,22 +22,36 @@ LARGEST_COUNT = 2**53  # whole numbers are exact in float64 up to here
 SMALLEST, LARGEST = 1e-30, 1e30  # between which the search over reals is fine
 PIECES = 8  # a block that survives is split into so many
 AHEAD = 64  # how many blocks are split at once
-MOST_BLOCKS = 2_000_000
 FINEST = 1e-14  # relative width at which a block of reals counts as one value
+Blocks = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Hit:
-    """The value, or None; and whether it is proved that there is none nearer (or none at all)."""
+    """The value nearest to where the search began, or None.
+
+    Attributes:
+        covered: whether everything nearer (or everything, for None) was excluded.
+        excluded: the blocks (low, high) that were, in rising order; also values that were tried and did not reach.
+        left: the ends (low, high) between which the nearest value must lie; set where the effort was used up.
+    """
 
     value: float | None
-    proved: bool
+    covered: bool
+    excluded: tuple[tuple[float, float], ...] = field(repr=False, default=())
+    left: tuple[float, float] | None = None
+
+    def proved(self, partial: Partial, target: float) -> bool:
+        """Whether ball arithmetic confirms all of it."""
+        reached = None if self.value is None or np.isinf(self.value) else self.value
+        return self.covered and self.left is None and confirmed(partial, target, self.excluded, reached)
 
 
 def first_hit(
     partial: Partial,
     target: float,
     reaches: Callable[[float], bool],
+    effort: Effort,
     *,
     whole: bool,
     from_above: bool = False,
@@ -46,6 +63,7 @@ def first_hit(
         partial: a form with one free constant.
         target: what the sum of the terms must not exceed.
         reaches: the final word on one value, conditions included.
+        effort: what it may cost.
         whole: whether the constant is a whole number, from 1; reals start at 0.
         from_above: search downwards; inf if every large value will do.
         most: the largest legal value.
@@ -53,34 +71,74 @@ def first_hit(
     Raises:
         CannotEnclose: the free constant enters through something that is only known by value.
     """
-    (name,) = partial.free
+    search = _Search(partial, target, effort, whole, from_above, most)
     low, high = _blocks(whole)
     low, high = low[low <= most], np.minimum(high[low <= most], most)
-    low, high = _excluded_out(partial, name, low, high, target)
-    if from_above:
-        low, high = low[::-1], high[::-1]
-    seen, proved = len(low), True
-    while len(low):
-        divisible = np.isfinite(high) & ((high > low) if whole else (high > np.maximum(low * (1 + FINEST), SMALLEST)))
-        first = int(np.argmax(divisible)) if divisible.any() else len(low)
-        for a, b in zip(low[:first].tolist(), high[:first].tolist(), strict=True):
-            endless = b == np.inf
-            for value in (a,) if endless else dict.fromkeys((b, a) if from_above else (a, b)):
-                if reaches(value):
-                    return Hit(np.inf if endless and from_above else value, proved)
-            proved &= not endless
-        low, high = low[first:], high[first:]
-        front = np.flatnonzero(divisible[first:])[:AHEAD]
-        until = int(front[-1]) + 1 if len(front) else 0
-        near_low, near_high = _split(low[:until], high[:until], whole)
-        seen += len(near_low)
-        if seen > MOST_BLOCKS:
-            return Hit(None, False)
-        near_low, near_high = _excluded_out(partial, name, near_low, near_high, target)
-        if from_above:
-            near_low, near_high = near_low[::-1], near_high[::-1]
-        low, high = np.append(near_low, low[until:]), np.append(near_high, high[until:])
-    return Hit(None, proved)
+    try:
+        low, high = search.nearest_first(*search.possible(low, high))
+        while len(low):
+            divisible = np.isfinite(high) & (
+                (high > low) if whole else (high > np.maximum(low * (1 + FINEST), SMALLEST))
+            )
+            first = int(np.argmax(divisible)) if divisible.any() else len(low)
+            for a, b in zip(low[:first].tolist(), high[:first].tolist(), strict=True):
+                endless = b == np.inf
+                for value in (a,) if endless else dict.fromkeys((b, a) if from_above else (a, b)):
+                    effort.spend(1)
+                    if reaches(value):
+                        return search.hit(np.inf if endless and from_above else value)
+                search.excluded.append((np.array([a]), np.array([a if endless else b])))
+                low, high = low[1:], high[1:]
+            if not len(low):
+                break
+            front = np.flatnonzero(divisible[first:])[:AHEAD]
+            until = int(front[-1]) + 1
+            near = search.nearest_first(*search.possible(*_split(low[:until], high[:until], whole)))
+            low, high = np.append(near[0], low[until:]), np.append(near[1], high[until:])
+    except Exhausted:
+        return Hit(None, False, (), (float(low.min()), float(high.max())))
+    return search.hit(None)
+
+
+@dataclass
+class _Search:
+    """The question, and the blocks that were excluded so far."""
+
+    partial: Partial
+    target: float
+    effort: Effort
+    whole: bool
+    from_above: bool
+    most: float
+    excluded: list[Blocks] = field(default_factory=list)
+
+    def nearest_first(self, low: np.ndarray, high: np.ndarray) -> Blocks:
+        return (low[::-1], high[::-1]) if self.from_above else (low, high)
+
+    def possible(self, low: np.ndarray, high: np.ndarray) -> Blocks:
+        """The blocks that may hold a value at which the bound reaches the target and the conditions hold."""
+        self.effort.spend(ENCLOSURE)
+        possible = _possible(self.partial, low, high, self.target)
+        self.excluded.append((low[~possible], high[~possible]))
+        return low[possible], high[possible]
+
+    def hit(self, value: float | None) -> Hit:
+        """The answer, with everything nearer that was excluded."""
+        low, high = (np.concatenate(ends) for ends in zip(*self.excluded, strict=True))
+        if value is not None:
+            nearer = low > value if self.from_above else high < value
+            low, high = low[nearer], high[nearer]
+        order = np.lexsort((high, low))
+        low, high = low[order], high[order]
+        next_to = high + 1 if self.whole else np.maximum(high * (1 + 2 * FINEST), SMALLEST)
+        gaps = bool((low[1:] > next_to[:-1]).any())
+        least, most = (1.0 if self.whole else 0.0), self.most
+        if value is not None and self.from_above:
+            least = value + 1 if self.whole else max(value * (1 + 2 * FINEST), SMALLEST)
+        elif value is not None:
+            most = value - 1 if self.whole else value * (1 - 2 * FINEST)
+        covered = least > most or (len(low) > 0 and not gaps and bool(low[0] <= least) and bool(high[-1] >= most))
+        return Hit(value, covered and value != np.inf, tuple(zip(low.tolist(), high.tolist(), strict=True)))
 
 
 def _blocks(whole: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -108,10 +166,9 @@ def _split(low: np.ndarray, high: np.ndarray, whole: bool) -> tuple[np.ndarray, 
     return lows[order], highs[order]
 
 
-def _excluded_out(
-    partial: Partial, name: str, low: np.ndarray, high: np.ndarray, target: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """The blocks that may hold a value at which the bound reaches the target and the conditions hold."""
+def _possible(partial: Partial, low: np.ndarray, high: np.ndarray, target: float) -> np.ndarray:
+    """Which blocks may hold a value at which the bound reaches the target and the conditions hold."""
+    (name,) = partial.free
     if partial.opaque:
         raise CannotEnclose(", ".join(partial.opaque))
     ranges: dict[str, Interval] = {n: (v, v) for n, v in partial.values.items()}
@@ -119,9 +176,5 @@ def _excluded_out(
     least = sum((enclose(e, ranges)[0] for e in partial.terms.values()), np.zeros(len(low)))
     possible = ~(least > target * (1 + ROUNDING))
     for c in partial.conditions:
-        left, right = enclose(c.left, ranges), enclose(c.right, ranges)
-        if c.op in ("<=", "<", "=="):
-            possible &= ~(left[0] > right[1] + ROUNDING * np.abs(right[1]))
-        if c.op in (">=", ">", "=="):
-            possible &= ~(right[0] > left[1] + ROUNDING * np.abs(left[1]))
-    return low[possible], high[possible]
+        possible &= ~fails_everywhere(c, enclose(c.left, ranges), enclose(c.right, ranges))
+    return np.broadcast_to(possible, low.shape)

@@ -11,6 +11,7 @@ import numpy as np
 FAR = 12 * np.log(10.0)  # how far a logarithm is searched where its range has no end
 FIRST = {1: 2001, 2: 101, 3: 23, 4: 11}  # points per axis of the first grid
 LATER = {1: 41, 2: 17, 3: 9, 4: 5}
+POINTS, FEWER = 15_000, 700  # of the first grid, and of a later one, on more axes
 STARTS = 5
 Merit = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # (points, n) -> values, violations of the conditions
 
@@ -38,7 +39,7 @@ def search(merit: Merit, low: np.ndarray, high: np.ndarray) -> Search:
 
     Args:
         merit: of many points at once; values may be infinite or nan.
-        low, high: shape (n,), n <= 4; infinite ends are replaced by 12 decades.
+        low, high: shape (n,); infinite ends are replaced by 12 decades.
 
     Example:
         >>> found = search(lambda x: (np.cos(x[:, 0]), np.maximum(x[:, 0] - 3, 0)), np.zeros(1), np.ones(1) * 9)
@@ -57,7 +58,7 @@ def search(merit: Merit, low: np.ndarray, high: np.ndarray) -> Search:
     def cube(size: int) -> np.ndarray:
         return np.array(list(product(np.linspace(-1, 1, size), repeat=n)))
 
-    size, closer = FIRST.get(n, 7), LATER.get(n, 4)
+    size, closer = FIRST.get(n, max(2, int(POINTS ** (1 / n)))), LATER.get(n, max(2, int(FEWER ** (1 / n))))
     first = (low + high) / 2 + cube(size) * (high - low) / 2
     cell = (high - low) / (size - 1)
     starts: list[np.ndarray] = []

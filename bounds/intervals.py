@@ -1,12 +1,15 @@
 """Enclosures: what values an expression can take when its symbols range over intervals.
 
-An enclosure never misses a value, so it can prove that no number of rounds in a block reaches a target. Many blocks
-are enclosed in one call: every interval is a pair of arrays that broadcast.
+An enclosure never misses a value: every operation is rounded outwards, so it can prove that no number of rounds in a
+block reaches a target. Many blocks are enclosed in one call: every interval is a pair of arrays that broadcast. What
+is called proved is confirmed once more with error bounds of its own, in `bounds.balls`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 
 import numpy as np
@@ -17,22 +20,17 @@ from bounds.compilation import STEP, arguments, compile_expressions
 from bounds.expressions import parts, symbol_names
 
 Interval = tuple[np.ndarray, np.ndarray]
+EPS = float(np.finfo(float).eps)
+ELEMENTARY = 4 * EPS  # numpy's exp, log and powers are wrong by less than 4 units in the last place
+BY_VALUE = 1e-12  # so far a function of which only values are known may be off
 
 
 class CannotEnclose(Exception):
     """A function of a free symbol that intervals know nothing about; caught by whoever asks."""
 
 
-_RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {
-    sp.exp: np.exp,
-    sp.log: np.log,
-    sp.floor: lambda x: np.floor(x + STEP * np.abs(x)),  # as compiled: 27296/853 is 32, computed or not
-    sp.ceiling: lambda x: np.ceil(x - STEP * np.abs(x)),
-}
-
-
 def enclose(expression: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
-    """The smallest and largest value that the expression may take, by interval arithmetic.
+    """The smallest and largest value that the expression may take, by interval arithmetic rounded outwards.
 
     Args:
         expression: the symbols' names are the keys of `ranges`.
@@ -44,15 +42,15 @@ def enclose(expression: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
     Example:
         >>> T = sp.Symbol("T", positive=True)
         >>> low, high = enclose(sp.sqrt(T) / sp.floor(T / 2), {"T": (np.array([4.0, 16.0]), np.array([9.0, 16.0]))})
-        >>> low.tolist(), high.tolist()
-        ([0.5, 0.5], [1.5, 0.5])
+        >>> low.round(12).tolist(), high.round(12).tolist(), bool((low < [0.5, 0.5]).all())
+        ([0.5, 0.5], [1.5, 0.5], True)
     """
     with np.errstate(all="ignore"):
-        return _enclose(expression, ranges)
+        return _Walk(ranges, outward=True).enclose(expression)
 
 
 def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -> float:
-    """The expression at numbers for all its symbols; reductions over clients take vectors.
+    """The expression at numbers for all its symbols, rounded to nearest; reductions over clients take vectors.
 
     Example:
         >>> x = sp.Symbol("x")
@@ -60,91 +58,162 @@ def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -
         2.5
     """
     fixed = {name: np.asarray(v, dtype=float) for name, v in values.items()}
-    return float(enclose(expression, {name: (v, v) for name, v in fixed.items()})[0])
+    with np.errstate(all="ignore"):
+        return float(_Walk({name: (v, v) for name, v in fixed.items()}, outward=False).enclose(expression)[0])
 
 
-def _enclose(e: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
-    if isinstance(e, sp.Symbol):
-        return ranges[e.name]
-    if e.is_number and not e.has(sp.nan):
-        number = np.asarray(float(e))
-        return number, number
-    if isinstance(e, OverClients):
-        return _reduced(e, ranges)
-    inner = [_enclose(a, ranges) for a in parts(e)]
-    if isinstance(e, sp.Add):
-        return reduce(lambda x, y: (_known(x[0] + y[0], -np.inf), _known(x[1] + y[1], np.inf)), inner)
-    if isinstance(e, sp.Mul):
-        return reduce(_product, inner)
-    if isinstance(e, sp.Pow):
-        return _power(inner[0], inner[1])
-    if isinstance(e, sp.Min):
-        return reduce(np.minimum, (p[0] for p in inner)), reduce(np.minimum, (p[1] for p in inner))
-    if isinstance(e, sp.Max):
-        return reduce(np.maximum, (p[0] for p in inner)), reduce(np.maximum, (p[1] for p in inner))
-    if isinstance(e, sp.Abs):
+@dataclass(frozen=True)
+class _Walk:
+    """From the leaves of an expression to its value, every step rounded outwards or to nearest."""
+
+    ranges: Mapping[str, Interval]
+    outward: bool
+
+    def enclose(self, e: sp.Expr) -> Interval:
+        if isinstance(e, sp.Symbol):
+            return self.ranges[e.name]
+        if e.is_number and not e.has(sp.nan):
+            return self._number(e)
+        if isinstance(e, OverClients):
+            return self._reduced(e)
+        if not isinstance(e, sp.Add | sp.Mul | sp.Pow | sp.Min | sp.Max | sp.Abs) and type(e) not in {
+            *_RISING,
+            *_WHOLE,
+        }:
+            return self._computed(e)
+        inner = [self.enclose(a) for a in parts(e)]
+        if isinstance(e, sp.Add):
+            return reduce(self._sum, inner)
+        if isinstance(e, sp.Mul):
+            return reduce(self._product, inner)
+        if isinstance(e, sp.Pow):
+            return self._power(inner[0], inner[1])
+        if isinstance(e, sp.Min):
+            return reduce(np.minimum, (p[0] for p in inner)), reduce(np.minimum, (p[1] for p in inner))
+        if isinstance(e, sp.Max):
+            return reduce(np.maximum, (p[0] for p in inner)), reduce(np.maximum, (p[1] for p in inner))
         ((low, high),) = inner
-        return np.maximum(0, np.maximum(low, -high)), np.maximum(-low, high)
-    if type(e) not in _RISING:
-        return _computed(e, ranges)
-    ((low, high),) = inner
-    rising = _RISING[type(e)]
-    return _known(rising(low), -np.inf), _known(rising(high), np.inf)
+        if isinstance(e, sp.Abs):
+            return np.maximum(0, np.maximum(low, -high)), np.maximum(-low, high)
+        if type(e) in _WHOLE:  # as compiled: 27296/853 is 32, computed or not
+            rounded, sign = _WHOLE[type(e)]
+            low, high = self._wider(low + sign * STEP * np.abs(low), high + sign * STEP * np.abs(high))
+            return _known(rounded(low), -np.inf), _known(rounded(high), np.inf)
+        low, high = self._wider(_RISING[type(e)](low), _RISING[type(e)](high), ELEMENTARY)
+        least = np.maximum(low, 0.0) if isinstance(e, sp.exp) else low
+        return _known(least, -np.inf), _known(high, np.inf)
+
+    def _wider(self, low: np.ndarray, high: np.ndarray, relative: float = 0.0) -> Interval:
+        """The ends moved outwards: to the next number, and further by a relative error."""
+        if not self.outward:
+            return low, high
+        if relative:
+            low, high = (
+                np.where(np.isfinite(low), low - relative * np.abs(low), low),
+                np.where(np.isfinite(high), high + relative * np.abs(high), high),
+            )
+        return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
+
+    def _number(self, e: sp.Expr) -> Interval:
+        number = float(e)
+        low = high = np.asarray(number)
+        if isinstance(e, sp.Float) or not np.isfinite(number):
+            return low, high
+        if isinstance(e, sp.Rational) and Fraction(number) == Fraction(int(e.p), int(e.q)):
+            return low, high
+        return self._wider(low, high, EPS)
+
+    def _sum(self, x: Interval, y: Interval) -> Interval:
+        low, high = self._wider(x[0] + y[0], x[1] + y[1])
+        nothing = (x[0] == 0) | (y[0] == 0), (x[1] == 0) | (y[1] == 0)  # there the sum is exact
+        low, high = np.where(nothing[0], x[0] + y[0], low), np.where(nothing[1], x[1] + y[1], high)
+        return _known(low, -np.inf), _known(high, np.inf)
+
+    def _product(self, x: Interval, y: Interval) -> Interval:
+        corners = [a * b for a in x for b in y]
+        positive = (x[0] >= 0) & (y[0] >= 0)  # there 0 * inf, the limit of larger products, is at least 0
+        low = reduce(np.minimum, [np.where(np.isnan(c), np.where(positive, 0.0, -np.inf), c) for c in corners])
+        high = reduce(np.maximum, [_known(c, np.inf) for c in corners])
+        if not self.outward:
+            return low, high
+        low, high = self._wider(low, high)
+        alike = positive | ((x[1] <= 0) & (y[1] <= 0))
+        unlike = ((x[0] >= 0) & (y[1] <= 0)) | ((x[1] <= 0) & (y[0] >= 0))
+        low, high = np.where(alike, np.maximum(low, 0.0), low), np.where(unlike, np.minimum(high, 0.0), high)
+        finite = np.isfinite(x[0]) & np.isfinite(x[1]) & np.isfinite(y[0]) & np.isfinite(y[1])
+        nothing = finite & (((x[0] == 0) & (x[1] == 0)) | ((y[0] == 0) & (y[1] == 0)))
+        return np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)
+
+    def _power(self, base: Interval, exponent: Interval) -> Interval:
+        low, high = base
+        if np.ndim(exponent[0]) == 0 and (exponent[0] > 0 or exponent[1] < 0):
+            powers = sorted({float(exponent[0]), float(exponent[1])})
+            whole = len(powers) == 1 and powers[0].is_integer()
+            rootless = (high < 0) & (not whole)
+            low = low if whole else np.maximum(low, 0.0)  # a root is only taken where there is one
+            if powers == [1.0]:
+                return base
+            ends = [end**power for end in (low, high) for power in powers]
+            least, most = self._wider(
+                reduce(np.fmin, ends), reduce(np.fmax, ends), 0.0 if set(powers) <= {-1.0, 0.5, 2.0} else ELEMENTARY
+            )
+            even = whole and powers[0] % 2 == 0
+            least = np.maximum(least, 0.0) if even else np.where(low >= 0, np.maximum(least, 0.0), least)
+            if powers[0] > 0:
+                most = np.where((low == 0) & (high == 0), 0.0, most)
+            around = (low < 0) & (high >= 0)
+            if even and powers[0] > 0:
+                least = np.where(around, 0.0, least)
+            elif whole and powers[0] < 0:
+                most = np.where(around, np.inf, most)
+                least = least if even else np.where(around, -np.inf, least)
+            return self._nowhere(rootless, least, most)
+        logarithm = self._wider(np.where(low > 0, np.log(low), -np.inf), np.log(high), ELEMENTARY)
+        inside = self._product(logarithm, exponent)
+        least, most = self._wider(np.exp(inside[0]), np.exp(inside[1]), ELEMENTARY)
+        return np.maximum(least, 0.0), most
+
+    def _nowhere(self, where: np.ndarray, low: np.ndarray, high: np.ndarray) -> Interval:
+        """Where there is no value nothing is known; to nearest it is nan."""
+        ends = (-np.inf, np.inf) if self.outward else (np.nan, np.nan)
+        return np.where(where, ends[0], low), np.where(where, ends[1], high)
+
+    def _reduced(self, e: OverClients) -> Interval:
+        """A sum, mean, maximum or median over clients rises with every entry."""
+        inside: dict[str, Interval] = {}
+        for name in symbol_names(e):
+            low, high = self.ranges[name]
+            if low is not high:
+                inside[name] = low[..., None], high[..., None]
+            else:  # fixed: a vector over clients, or a number
+                fixed = low if low.ndim else low[..., None]
+                inside[name] = fixed, fixed
+        low, high = (np.atleast_1d(end) for end in _Walk(inside, self.outward).enclose(parts(e)[0]))
+        name = type(e).__name__
+        rounding = EPS * low.shape[-1] if name in ("SumOverClients", "MeanOverClients") else EPS
+        size = REDUCTIONS[name](np.maximum(np.abs(low), np.abs(high)))
+        slack = np.where(np.isfinite(size), rounding * size, 0.0) if self.outward else 0.0
+        ends = REDUCTIONS[name](low) - slack, REDUCTIONS[name](high) + slack
+        least = np.where((low >= 0).all(axis=-1, keepdims=True), np.maximum(ends[0], 0.0), ends[0])
+        return least[..., 0], ends[1][..., 0]
+
+    def _computed(self, e: sp.Expr) -> Interval:
+        """A function of which nothing is known but its values: its arguments must be fixed."""
+        names = arguments([e])
+        if any(self.ranges[s.name][0] is not self.ranges[s.name][1] for s in names):
+            raise CannotEnclose(str(e))
+        values = compile_expressions(names, (e,))(*(self.ranges[s.name][0] for s in names))
+        value = np.asarray(values[0], dtype=float)
+        return self._wider(value, value, BY_VALUE)
 
 
-def _reduced(e: OverClients, ranges: Mapping[str, Interval]) -> Interval:
-    """A sum, mean, maximum or median over clients rises with every entry."""
-    names = symbol_names(e)
-    inside: dict[str, Interval] = {}
-    for name in names:
-        low, high = ranges[name]
-        if low is not high:
-            inside[name] = low[..., None], high[..., None]
-        else:  # fixed: a vector over clients, or a number
-            fixed = low if low.ndim else low[..., None]
-            inside[name] = fixed, fixed
-    low, high = _enclose(parts(e)[0], inside)
-    reduce_ = REDUCTIONS[type(e).__name__]
-    return reduce_(np.atleast_1d(low))[..., 0], reduce_(np.atleast_1d(high))[..., 0]
-
-
-def _computed(e: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
-    """A function of which nothing is known but its values: its arguments must be fixed."""
-    names = arguments([e])
-    if any(ranges[s.name][0] is not ranges[s.name][1] for s in names):
-        raise CannotEnclose(str(e))
-    value = np.asarray(compile_expressions(names, (e,))(*(ranges[s.name][0] for s in names))[0], dtype=float)
-    return value, value
+_RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {sp.exp: np.exp, sp.log: np.log}
+_WHOLE: Mapping[type, tuple[Callable[[np.ndarray], np.ndarray], int]] = {
+    sp.floor: (np.floor, 1),
+    sp.ceiling: (np.ceil, -1),
+}
 
 
 def _known(values: np.ndarray, otherwise: float) -> np.ndarray:
     """An undetermined end (inf - inf, a logarithm of a negative number) becomes the one that misses nothing."""
     return np.where(np.isnan(values), otherwise, values)
-
-
-def _product(x: Interval, y: Interval) -> Interval:
-    corners = [a * b for a in x for b in y]
-    positive = (x[0] >= 0) & (y[0] >= 0)  # there 0 * inf, the limit of larger products, is at least 0
-    low = reduce(np.minimum, [np.where(np.isnan(c), np.where(positive, 0.0, -np.inf), c) for c in corners])
-    high = reduce(np.maximum, [_known(c, np.inf) for c in corners])
-    return low, high
-
-
-def _power(base: Interval, exponent: Interval) -> Interval:
-    low, high = base
-    if np.ndim(exponent[0]) == 0 and exponent[0] == exponent[1]:
-        power = float(exponent[0])
-        whole = power.is_integer()
-        low = low if whole else np.maximum(low, 0.0)  # a root is only taken where there is one
-        ends = low**power, high**power
-        least, most = np.fmin(*ends), np.fmax(*ends)
-        around = (low < 0) & (high >= 0)
-        if whole and power > 0 and power % 2 == 0:
-            least = np.where(around, 0.0, least)
-        elif whole and power < 0:
-            most = np.where(around, np.inf, most)
-            least = least if power % 2 == 0 else np.where(around, -np.inf, least)
-        return least, most
-    logarithm = np.where(low > 0, np.log(low), -np.inf), np.log(high)
-    inside = _product(logarithm, exponent)
-    return np.exp(inside[0]), np.exp(inside[1])

@@ -13,16 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from bounds.effort import QUESTION, Effort, Exhausted, Watch
 from bounds.errors import FedboundsError
 from bounds.evaluation import Value
-from bounds.optimum import Answer, Infeasible, Minimum, NotAttained
-from bounds.partial import quantity_named
+from bounds.hopeless import hopeless
+from bounds.optimum import Answer, Infeasible, Minimum, NotAttained, Undecided
+from bounds.partial import leave_free, quantity_named
 from bounds.result import Form, Result
 from bounds.step_sizes import Problem, Ranges
 from bounds.symbols import Quantity
 from bounds.whole_numbers import scan
 
-__all__ = ["Answer", "Functions", "Infeasible", "Minimum", "NotAttained", "Ranges", "optimise"]
+__all__ = ["Answer", "Functions", "Infeasible", "Minimum", "NotAttained", "Ranges", "Undecided", "optimise"]
 
 # A constant that is a function of another one: optimising the latter alone would compare different problems.
 DEPENDS = {
@@ -40,6 +42,8 @@ def optimise(
     within: Ranges | None = None,
     form: str | None = None,
     functions: Functions | None = None,
+    effort: float = 1.0,
+    watch: Watch | None = None,
 ) -> Answer:
     r"""Minimise a bound over some of its constants, under its conditions.
 
@@ -51,9 +55,12 @@ def optimise(
         form: its name or kind; the strongest one that is not refuted by default.
         functions: constants that are functions of the one being optimised, e.g. the window divergence as a function of
             the interval: `{"delta": lambda P: 1 / P}`; without it P is refused.
+        effort: how many evaluations the search may take, as a multiple of the usual number.
+        watch: told (evaluations so far, evaluations allowed) as the search goes on.
 
     Returns:
-        `Minimum`, `NotAttained` (with the infimum and the direction in words) or `Infeasible`.
+        `Minimum`, `NotAttained` (with the infimum, the direction in words, and the value of what stays), `Infeasible`,
+        or `Undecided`. Where the evaluations did not suffice, the best that was found, with a note that says so.
 
     Raises:
         FedboundsError: an unknown, missing or doubly given constant, an illegal range, or a constant that cannot be
@@ -70,6 +77,34 @@ def optimise(
         >>> answer.active, round(answer.at["eta"], 9), round(answer.at["gamma"] * 100, 4)
         (('eta <= 100',), 100.0, 0.1102)
     """
+    allowed = Effort.of(effort, watch, result.form(form))
+    try:
+        return choose(
+            result, constants, over, within=within, form=form, functions=functions, effort=allowed, incomplete=True
+        )
+    except Exhausted:
+        return Undecided(f"no admissible choice was found in {allowed.allowed} evaluations; more with --effort")
+
+
+def choose(
+    result: Result,
+    constants: Mapping[str, Value],
+    over: Sequence[str],
+    *,
+    within: Ranges | None,
+    form: str | None,
+    functions: Functions | None,
+    effort: Effort,
+    incomplete: bool = False,
+) -> Answer:
+    """As `optimise`, with evaluations that are shared with other questions.
+
+    Args:
+        incomplete: whether the best that was found will do where they are used up.
+
+    Raises:
+        Exhausted: they are used up.
+    """
     chosen = result.form(form)
     quantities = [quantity_named(result, chosen, name) for name in over]
     names = [q.name for q in quantities]
@@ -81,8 +116,13 @@ def optimise(
     ranges = _ranges(result, quantities, within or {})
     rules = _functions(result, chosen, names, constants, functions or {})
     whole = [q for q in quantities if q.domain.integer]
-    problem = Problem(result, chosen, dict(constants), ranges, rules, tuple(q for q in quantities if q not in whole))
-    return scan(problem, whole) if whole else problem.minimise({})
+    reals = tuple(q for q in quantities if q not in whole)
+    problem = Problem(result, chosen, dict(constants), ranges, rules, reals, effort)
+    effort.spend(QUESTION)
+    partial = leave_free(result, chosen, constants, [*names, *rules])
+    if (broken := hopeless(partial, ranges)) is not None:
+        return Infeasible(broken.why)
+    return scan(problem, whole, partial, incomplete) if whole else problem.minimise({})
 
 
 def _ranges(result: Result, quantities: Sequence[Quantity], within: Ranges) -> dict[str, tuple[float, float]]:

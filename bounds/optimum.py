@@ -52,6 +52,7 @@ class NotAttained:
     Attributes:
         infimum: the limit.
         direction: where to, in words.
+        at: letter to value, for every constant that stays where it is on the way.
         terms: the terms that do not vanish on the way, with their limits.
         advice: what to ask instead.
     """
@@ -60,6 +61,7 @@ class NotAttained:
     direction: str
     terms: Mapping[str, float] = field(default_factory=dict)
     advice: str = ""
+    at: Mapping[str, float] = field(default_factory=dict)
     status: ClassVar[str] = "not attained"
 
     def to_dict(self) -> dict[str, Any]:
@@ -68,6 +70,7 @@ class NotAttained:
             "status": self.status,
             "infimum": self.infimum,
             "direction": self.direction,
+            "at": dict(self.at),
             "terms": dict(self.terms),
             "advice": self.advice,
         }
@@ -85,4 +88,16 @@ class Infeasible:
         return {"status": self.status, "why": self.why}
 
 
-Answer = Minimum | NotAttained | Infeasible
+@dataclass(frozen=True)
+class Undecided:
+    """The search used up its evaluations, or tried all it could, and found no admissible choice; there may be one."""
+
+    why: str
+    status: ClassVar[str] = "undecided"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds optimize --json` (without schema and version)."""
+        return {"status": self.status, "why": self.why}
+
+
+Answer = Minimum | NotAttained | Infeasible | Undecided

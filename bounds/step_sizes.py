@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bounds.compilation import holds
 from bounds.convex import is_unique, log_sum, solve
+from bounds.effort import SOLUTION, Effort, passes
 from bounds.errors import FedboundsError
 from bounds.evaluation import Value, evaluated
 from bounds.geometric import (
@@ -23,8 +23,8 @@ from bounds.geometric import (
     survivors,
 )
 from bounds.grid_search import Search, search
-from bounds.intervals import fixed_value
-from bounds.optimum import Answer, Infeasible, Minimum, NotAttained
+from bounds.hopeless import settled
+from bounds.optimum import Answer, Infeasible, Minimum, NotAttained, Undecided
 from bounds.partial import Partial, leave_free
 from bounds.result import Form, Result
 from bounds.symbols import Quantity
@@ -50,6 +50,7 @@ class Problem:
         ranges: closed ranges by letter.
         rules: constants that are functions: letter to (letter of the argument, function).
         reals: the positive reals that are chosen.
+        effort: the evaluations that are left.
     """
 
     result: Result
@@ -58,6 +59,7 @@ class Problem:
     ranges: Ranges
     rules: Mapping[str, tuple[str, Callable[[float], float]]]
     reals: tuple[Quantity, ...]
+    effort: Effort
 
     def known(self, counts: Mapping[str, Any]) -> dict[str, Value]:
         """The constants with the whole numbers (or arrays of them) and what depends on them."""
@@ -103,10 +105,9 @@ class Problem:
         Raises:
             NotGeometric: it is none.
         """
-        for c in partial.settled:
-            left, right = fixed_value(c.left, partial.values), fixed_value(c.right, partial.values)
-            if not holds(np.asarray(left), c.op, np.asarray(right)):
-                return Infeasible(f"{c.text} fails whatever is chosen: {left:.6g} against {right:.6g} ({c.why})")
+        self.effort.spend(SOLUTION)
+        if (why := settled(partial, "whatever is chosen")) is not None:
+            return Infeasible(why)
         program, by_term = _program(partial, *_ends(free, self.ranges))
         reduced, directions = program, []
         while reduced.objective and (direction := falls_for_ever(reduced)) is not None:
@@ -120,7 +121,12 @@ class Problem:
             values = {n: float(np.exp(log_sum(terms)(solution.y)[0])) for n, terms in limits.items() if terms}
             constant = not any(any(row) for terms in limits.values() for p in terms for row in p.degrees)
             words = _direction(partial.free, directions, None if constant else solution.y)
-            return NotAttained(sum(values.values()), words, values, _advice(free, directions))
+            stays = {
+                n: float(np.exp(v))
+                for n, v, m in zip(partial.free, solution.y, _moves(directions), strict=True)
+                if not m
+            }
+            return NotAttained(sum(values.values()), words, values, _advice(free, directions), self.snapped(stays))
         unique = not program.objective or is_unique(program, solution.y)
         note = "" if unique else "the minimiser is not unique; this is one of them"
         return Point(dict(zip(partial.free, np.exp(solution.y).tolist(), strict=True)), note)
@@ -134,6 +140,7 @@ class Problem:
         """The numerical search, for forms that are not geometric programs."""
 
         def values_and_violations(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            self.effort.spend(passes(len(points)))
             settings = dict(zip([q.name for q in free], np.exp(points).T, strict=True))
             evaluation = evaluated(self.result, {**constants, **chosen, **settings}, form=self.form.name)
             worst = np.zeros(len(points))
@@ -149,13 +156,14 @@ class Problem:
         found: Search = search(values_and_violations, low, np.where(open_, np.minimum(high, high - 1e-12), high))
         at = self.snapped(dict(zip([q.name for q in free], np.exp(found.point).tolist(), strict=True)))
         if found.violation > 0:
-            return Infeasible(
-                f"no admissible choice among {found.tried} that were tried; the conditions exclude each other"
-            )
-        for q, end in zip(free, found.end, strict=True):
-            if end and q.name not in self.ranges:
-                there = "0" if end < 0 else "infinity" if np.isinf(q.domain.high) else f"{q.domain.high:g}"
-                return NotAttained(found.value, f"{q.name} -> {there}", {}, range_advice(q, end))
+            return Undecided(f"no admissible choice among {found.tried} that were tried")
+        moving = [(q, end) for q, end in zip(free, found.end, strict=True) if end and q.name not in self.ranges]
+        if moving:
+            words = [f"{q.name} -> {'0' if end < 0 else _infinity(q)}" for q, end in moving]
+            stays = {n: v for n, v in {**chosen, **at}.items() if n not in {q.name for q, _ in moving}}
+            endless = any(end < 0 or np.isinf(q.domain.high) for q, end in moving)
+            direction = " and ".join(words) + (" (searched as far as 12 decades)" if endless else "")
+            return NotAttained(found.value, direction, {}, range_advice(*moving[0]), stays)
         return self.report(constants, chosen, at, f"grids closing in from {found.starts} starts")
 
     def snapped(self, at: Mapping[str, float]) -> dict[str, float]:
@@ -185,7 +193,7 @@ class Problem:
             if tight and (c.op, c.why) in texts:
                 active.append(c.text)
                 if c.op in ("<", ">"):
-                    return NotAttained(float(evaluation.value), f"towards {c.left} = {c.right}")
+                    return NotAttained(float(evaluation.value), f"towards {c.left} = {c.right}", at=every)
             if not checked.holds:
                 return Infeasible(f"{c.text} fails: {left:.6g} against {right:.6g} ({c.why})")
         for q in self.reals:
@@ -194,13 +202,18 @@ class Problem:
             active += [f"{q.name} >= {low:g}"] if value == low else []
             active += [f"{q.name} <= {high:g}"] if value == high and high != low else []
             if q.name not in self.ranges and q.domain.high_open and value >= q.domain.high * (1 - TIGHT):
-                return NotAttained(float(evaluation.value), f"{q.name} -> {q.domain.high:g}")
+                stays = {n: v for n, v in every.items() if n != q.name}
+                return NotAttained(float(evaluation.value), f"{q.name} -> {q.domain.high:g}", at=stays)
             if q.name not in self.ranges and not q.domain.high_open and value >= q.domain.high * (1 - TIGHT):
                 active.append(f"{q.name} <= {q.domain.high:g}")
         order = [n for n in (*chosen, *at)]
         return Minimum(
             float(evaluation.value), {n: float(every[n]) for n in order}, tuple(active), evaluation, method, note
         )
+
+
+def _infinity(quantity: Quantity) -> str:
+    return "infinity" if np.isinf(quantity.domain.high) else f"{quantity.domain.high:g}"
 
 
 def _single(ends: tuple[float, float] | None) -> bool:

@@ -11,27 +11,43 @@ import numpy as np
 import sympy as sp
 from scipy.interpolate import PchipInterpolator
 
+from bounds.effort import Effort, Exhausted, passes
 from bounds.evaluation import Value, evaluated
 from bounds.geometric import NotGeometric
+from bounds.hopeless import narrowed
 from bounds.optimum import Answer, Infeasible, Minimum, NotAttained
+from bounds.partial import Partial
 from bounds.result import Condition, Result
-from bounds.step_sizes import Point, Problem, range_advice
+from bounds.step_sizes import Problem, range_advice
 from bounds.symbols import Quantity
 
 MOST = 10**6  # where the scan of a whole number stops that has no upper end
 PROMISING, PASSES = 12, 6  # how many whole numbers are tried at once for what interpolation expects of them
+LAST = 1000  # evaluations for the one answer that is reported when the search had to stop
 COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, without and with an inner problem
 
 
-def scan(problem: Problem, whole: Sequence[Quantity]) -> Answer:
+def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomplete: bool = False) -> Answer:
     """Whole numbers: next to the real minimiser where one of them is all there is and the problem is convex; else all
-    of them, or a geometric grid that is refined around its best point."""
-    able = [_candidates(q, problem) for q in whole]
-    if empty := [q.name for q, numbers in zip(whole, able, strict=True) if not numbers]:
-        (T,) = {T for T, S in filter(None, map(divided, problem.form.conditions)) if empty[0] == S}
-        return Infeasible(
-            f"no {empty[0]} in its range divides {T} = {single_numbers(problem.result, problem.constants)[T]:g}"
-        )
+    of them, or a geometric grid that is refined around its best point.
+
+    Args:
+        problem: with the positive reals that go with them.
+        whole: what is scanned.
+        partial: the form with all of these left free, to see which numbers no choice of the others admits.
+        incomplete: whether the best that was found will do where the evaluations are used up.
+
+    Raises:
+        Exhausted: they are used up.
+    """
+    able = [_candidates(q, problem, partial) for q in whole]
+    names = [q.name for q in whole]
+    for name, numbers in zip(names, able, strict=True):
+        if not numbers:
+            divisible = [T for T, S in filter(None, map(divided, problem.form.conditions)) if name == S]
+            given = single_numbers(problem.result, problem.constants)
+            why = [f"no {name} in its range divides {T} = {given[T]:g}" for T in divisible]
+            return Infeasible(why[0] if why else f"no {name} in its range meets the conditions")
     if len(whole) == 1 and not problem.rules and isinstance(able[0], range):
         try:
             return _neighbours(problem, whole[0])
@@ -40,55 +56,94 @@ def scan(problem: Problem, whole: Sequence[Quantity]) -> Answer:
     budget = COMPLETE_INNER if problem.reals else COMPLETE
     grids = [_grid(numbers, max(4, round(budget ** (1 / len(whole))))) for numbers in able]
     complete = all(len(grid) == len(numbers) for grid, numbers in zip(grids, able, strict=True))
-    names = [q.name for q in whole]
-    first = best = _best(problem, names, grids)
-    while best is not None and not all(_gapless(grid, numbers) for grid, numbers in zip(grids, able, strict=True)):
+    best, enough = _best(problem, names, grids)
+    first = best
+    while enough and best and not all(_gapless(grid, numbers) for grid, numbers in zip(grids, able, strict=True)):
         around = []
         for name, grid, numbers in zip(names, grids, able, strict=True):
             place = grid.index(int(best[1][name]))
             low, high = grid[max(0, place - 1)], grid[min(len(grid) - 1, place + 1)]
             around.append(_grid(numbers[numbers.index(low) : numbers.index(high) + 1], 16, even=True))
-        grids, closer = around, _best(problem, names, around)
-        best = closer if closer is not None and closer[0] <= best[0] else best
+        closer, enough = _best(problem, names, around)
+        if grids == around and (closer is None or closer[0] >= best[0]):
+            break
+        grids, best = around, closer if closer is not None and closer[0] <= best[0] else best
         grids = [sorted({*grid, int(best[1][name])}) for name, grid in zip(names, grids, strict=True)]
+    if not enough and (best is None or not incomplete):
+        raise Exhausted
+    if not enough:
+        problem = replace(problem, effort=Effort(LAST))
     if first is None or best is None:
-        return problem.minimise({name: float(grid[0]) for name, grid in zip(names, grids, strict=True)})
+        return _staying(problem.minimise(start := {n: float(g[0]) for n, g in zip(names, grids, strict=True)}), start)
     answer = problem.minimise(best[1])
-    for q, numbers in zip(whole, able, strict=True):
-        if best[1][q.name] == MOST and q.name not in problem.ranges and isinstance(numbers, range):
-            return NotAttained(best[0], f"{q.name} -> infinity (scanned up to {MOST})", {}, range_advice(q, 1))
+    note = "" if enough else "the evaluations were used up; this is the best that was found, more with --effort"
+    others = {n: v for n, v in best[1].items() if n not in _beyond(whole, able, best[1], problem)}
+    for q in whole:
+        if q.name not in others:
+            at = {**others, **getattr(answer, "at", {})}
+            at.pop(q.name, None)
+            direction = f"{q.name} -> infinity (scanned up to {MOST})"
+            direction += f" and {answer.direction}" if isinstance(answer, NotAttained) else ""
+            return NotAttained(best[0], direction, {}, range_advice(q, 1), at)
     if isinstance(answer, Minimum):
-        how = "all tried" if complete else "geometric grid, refined around its best"
+        how = ("all tried" if complete else "geometric grid, refined around its best") if enough else "searched in part"
         method = f"{', '.join(names)}: {how}" + (f"; {answer.method}" if problem.reals else "")
         at_ends = tuple(
             f"{q.name} {'>=' if value == numbers[0] else '<='} {value:g}"
             for q, numbers in zip(whole, able, strict=True)
             if (value := best[1][q.name]) in (numbers[0], numbers[-1])
         )
-        return Minimum(answer.value, answer.at, answer.active + at_ends, answer.evaluation, method, answer.note)
-    return answer
+        notes = "; ".join(filter(None, (answer.note, note)))
+        return Minimum(answer.value, answer.at, answer.active + at_ends, answer.evaluation, method, notes)
+    return _staying(answer, best[1], note)
+
+
+def _beyond(
+    whole: Sequence[Quantity], able: Sequence[Sequence[int]], at: Mapping[str, float], problem: Problem
+) -> set[str]:
+    """The whole numbers that are best where the scan stopped, and not where a range or a condition did."""
+    return {
+        q.name
+        for q, numbers in zip(whole, able, strict=True)
+        if at[q.name] == MOST and q.name not in problem.ranges and isinstance(numbers, range)
+    }
+
+
+def _staying(answer: Answer, counts: Mapping[str, float], note: str = "") -> Answer:
+    """An infimum that is not attained, with the whole numbers that stay on the way to it."""
+    if not isinstance(answer, NotAttained):
+        return answer
+    advice = "; ".join(filter(None, (answer.advice, note)))
+    return replace(answer, at={**counts, **answer.at}, advice=advice)
 
 
 def _neighbours(problem: Problem, whole: Quantity) -> Answer:
     """The better neighbour of the real minimiser: the best value is convex in the logarithm of the whole number."""
     relaxed = problem.relaxed(whole)
-    if not isinstance(relaxed, Point):
+    if isinstance(relaxed, Infeasible) or (isinstance(relaxed, NotAttained) and whole.name not in relaxed.at):
         return relaxed
     near = relaxed.at[whole.name]
     around = sorted(
         {float(round(near))} if abs(near - round(near)) < 1e-9 else {float(np.floor(near)), float(np.ceil(near))}
     )
-    answers = [problem.minimise({whole.name: count}) for count in around]
-    found = [a for a in answers if isinstance(a, Minimum)]
+    answers = {count: problem.minimise({whole.name: count}) for count in around}
+    found = {count: a for count, a in answers.items() if isinstance(a, Minimum | NotAttained)}
     if not found:
-        return answers[0]
-    best = min(found, key=lambda a: a.value)
+        return answers[around[0]]
+    count = min(found, key=lambda count: _level(found[count]))
+    best = found[count]
+    if isinstance(best, NotAttained):
+        return _staying(best, {whole.name: count})
     ends = problem.ranges.get(whole.name, (whole.domain.low, whole.domain.high))
     at_ends = tuple(
         f"{whole.name} {op} {end:g}" for op, end in zip((">=", "<="), ends, strict=True) if best.at[whole.name] == end
     )
     method = f"convex in the logarithms; {whole.name} next to the real minimiser {near:.6g}"
     return replace(best, active=best.active + at_ends, method=method)
+
+
+def _level(answer: Minimum | NotAttained) -> float:
+    return answer.value if isinstance(answer, Minimum) else answer.infimum
 
 
 def refined(numbers: range, least: Callable[[int], float], rounded: Callable[[Any, Any], Any]) -> tuple[int, float]:
@@ -140,15 +195,17 @@ def divided(condition: Condition) -> tuple[str, str] | None:
     return (T.name, S.name) if condition.right == sp.floor(condition.left) else None
 
 
-def _candidates(quantity: Quantity, problem: Problem) -> Sequence[int]:
-    """The whole numbers to scan: those in its range, or the divisors of a given number that it must divide."""
+def _candidates(quantity: Quantity, problem: Problem, partial: Partial) -> Sequence[int]:
+    """The whole numbers to scan: those in its range that the conditions may admit, or the divisors of a given number
+    that it must divide."""
     low, high = problem.ranges.get(quantity.name, (quantity.domain.low, quantity.domain.high))
     given = {q.name: v for n, v in problem.constants.items() if (q := problem.result.notation.resolve(n)) is not None}
     for T, S in filter(None, map(divided, problem.form.conditions)):
         if quantity.name == S and T in given:
             whole = int(np.asarray(getattr(given[T], "value", given[T])))
             return [d for d in sp.divisors(whole) if low <= d <= high]
-    return range(int(np.ceil(low)), int(min(high, MOST if quantity.name not in problem.ranges else 2**53)) + 1)
+    numbers = range(int(np.ceil(low)), int(min(high, MOST if quantity.name not in problem.ranges else 2**53)) + 1)
+    return narrowed(partial, quantity.name, numbers, problem.ranges) if numbers and not partial.opaque else numbers
 
 
 def single_numbers(result: Result, constants: Mapping[str, Value]) -> dict[str, float]:
@@ -171,25 +228,29 @@ def _gapless(grid: Sequence[int], numbers: Sequence[int]) -> bool:
     return numbers.index(grid[-1]) - numbers.index(grid[0]) + 1 == len(grid)
 
 
-def _best(
-    problem: Problem, names: Sequence[str], grids: Sequence[Sequence[int]]
-) -> tuple[float, dict[str, float]] | None:
-    """The least value over a grid of whole numbers, and where."""
-    if not problem.reals:
-        points = np.array(list(product(*grids)), dtype=float)
-        settings = problem.known(dict(zip(names, points.T, strict=True)))
-        evaluation = evaluated(problem.result, settings, form=problem.form.name)
-        valid = np.broadcast_to(evaluation.valid, len(points))
-        values = np.where(valid, np.broadcast_to(evaluation.value, len(points)), np.inf)
-        at = int(np.argmin(values))
-        return (
-            (float(values[at]), dict(zip(names, points[at].tolist(), strict=True))) if np.isfinite(values[at]) else None
-        )
-    best: tuple[float, dict[str, float]] | None = None
-    for point in product(*grids):
-        counts = dict(zip(names, map(float, point), strict=True))
-        answer = problem.minimise(counts)
-        if not isinstance(answer, Infeasible):
-            value = answer.value if isinstance(answer, Minimum) else answer.infimum
-            best = (value, counts) if best is None or value < best[0] else best
-    return best
+Best = tuple[float, dict[str, float]] | None
+
+
+def _best(problem: Problem, names: Sequence[str], grids: Sequence[Sequence[int]]) -> tuple[Best, bool]:
+    """The least value over a grid of whole numbers, and where; and whether the evaluations sufficed for all of it."""
+    best: Best = None
+    try:
+        if not problem.reals:
+            points = np.array(list(product(*grids)), dtype=float)
+            problem.effort.spend(passes(len(points)))
+            settings = problem.known(dict(zip(names, points.T, strict=True)))
+            evaluation = evaluated(problem.result, settings, form=problem.form.name)
+            valid = np.broadcast_to(evaluation.valid, len(points))
+            values = np.where(valid, np.broadcast_to(evaluation.value, len(points)), np.inf)
+            at = int(np.argmin(np.where(np.isnan(values), np.inf, values)))
+            found = (float(values[at]), dict(zip(names, points[at].tolist(), strict=True)))
+            return (found if np.isfinite(values[at]) else None), True
+        for point in product(*grids):
+            counts = dict(zip(names, map(float, point), strict=True))
+            answer = problem.minimise(counts)
+            if isinstance(answer, Minimum | NotAttained):
+                value = _level(answer)
+                best = (value, counts) if best is None or value < best[0] else best
+    except Exhausted:
+        return best, False
+    return best, True

@@ -7,7 +7,9 @@ import click
 from bounds.commands.options import (
     caveats,
     constants_options,
+    effort_option,
     emit,
+    evaluations_bar,
     form_option,
     json_option,
     key_argument,
@@ -18,7 +20,7 @@ from bounds.commands.options import (
     refuse_lists,
     within_option,
 )
-from bounds.optimise import Infeasible, Minimum, optimise
+from bounds.optimise import Infeasible, Minimum, Undecided, optimise
 from bounds.registry import load
 
 
@@ -28,6 +30,7 @@ from bounds.registry import load
 @within_option
 @form_option
 @constants_options
+@effort_option
 @json_option
 def optimize(
     key: str,
@@ -37,6 +40,7 @@ def optimize(
     settings: tuple[str, ...],
     source: str | None,
     bare: tuple[str, ...],
+    effort: float,
     as_json: bool,
 ) -> None:
     """Find the best step sizes of the result KEY under its conditions.
@@ -51,7 +55,10 @@ def optimize(
     result = load(key)
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
-    answer = optimise(result, constants, over_names(over), within=ranges(within), form=form)
+    with evaluations_bar() as watch:
+        answer = optimise(
+            result, constants, over_names(over), within=ranges(within), form=form, effort=effort, watch=watch
+        )
     if as_json:
         emit("optimize", {"key": key, "form": result.form(form).name, **answer.to_dict()})
     elif isinstance(answer, Minimum):
@@ -65,11 +72,13 @@ def optimize(
         click.echo(f"  largest term: {answer.evaluation.dominant}   ({answer.method})")
         if answer.note:
             click.echo(f"  {answer.note}")
-    elif isinstance(answer, Infeasible):
-        click.echo(f"{key} [{result.form(form).name}]\n  infeasible: {answer.why}")
+    elif isinstance(answer, Infeasible | Undecided):
+        click.echo(f"{key} [{result.form(form).name}]\n  {answer.status}: {answer.why}")
     else:
         click.echo(f"{key} [{result.form(form).name}]")
         click.echo(f"  infimum {number(answer.infimum)}, not attained: {answer.direction}")
+        if answer.at:
+            click.echo("  at " + ", ".join(f"{n} = {number(v)}" for n, v in answer.at.items()))
         for name, limit in answer.terms.items():
             click.echo(f"    {name} tends to {number(limit)}")
         if answer.advice:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +77,14 @@ trust_option = click.option(
 )
 within_option = click.option(
     "--within", multiple=True, metavar="NAME=LOW:HIGH", help="A range for a constant that is chosen, e.g. eta=1:100."
+)
+effort_option = click.option(
+    "--effort",
+    type=float,
+    default=1.0,
+    show_default=True,
+    metavar="X",
+    help="How long to search: a multiple of the usual number of evaluations.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 
@@ -177,6 +187,21 @@ def emit(schema: str, document: Mapping[str, Any]) -> None:
     """Print one JSON document, with its schema and the version of fedbounds."""
     version = import_module("fedbounds").__version__
     click.echo(json.dumps({"schema": f"fedbounds.{schema}/1", "version": version, **plain(document)}, indent=2))
+
+
+@contextmanager
+def evaluations_bar() -> Iterator[Callable[[int, int], None] | None]:
+    """How many evaluations of those allowed a search has used, on standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task("evaluations, at most", total=None)
+        yield lambda spent, allowed: bars.update(task, completed=spent, total=allowed)
 
 
 def number(value: Any) -> str:

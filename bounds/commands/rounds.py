@@ -8,7 +8,9 @@ from bounds.commands.options import (
     Count,
     caveats,
     constants_options,
+    effort_option,
     emit,
+    evaluations_bar,
     form_option,
     json_option,
     key_argument,
@@ -21,7 +23,7 @@ from bounds.commands.options import (
 )
 from bounds.grammar import parse_assignments
 from bounds.registry import load
-from bounds.rounds import Largest, Never
+from bounds.rounds import Between, Largest, Never
 from bounds.rounds import rounds as count_rounds
 
 
@@ -34,6 +36,7 @@ from bounds.rounds import rounds as count_rounds
 @within_option
 @form_option
 @constants_options
+@effort_option
 @json_option
 def rounds(
     key: str,
@@ -46,9 +49,13 @@ def rounds(
     settings: tuple[str, ...],
     source: str | None,
     bare: tuple[str, ...],
+    effort: float,
     as_json: bool,
 ) -> None:
     """How many rounds until the bound of KEY is at most epsilon, or why never.
+
+    An answer is proved (confirmed in ball arithmetic, which needs the extra audit) or searched. A search that would
+    take too many evaluations ends with the two numbers between which the answer lies; --effort lets it go on.
 
     Epsilon bounds the measure itself: for squared gradient norms, tables that speak of the norm mean its square root.
 
@@ -62,16 +69,19 @@ def rounds(
     target = parse_assignments({"epsilon": epsilon})["epsilon"]
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
-    answer = count_rounds(
-        result,
-        target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
-        constants,
-        optimize_over=over_names(over) if over else (),
-        within=ranges(within) or None,
-        form=form,
-        dimension=dimension,
-        solve=solve,
-    )
+    with evaluations_bar() as watch:
+        answer = count_rounds(
+            result,
+            target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
+            constants,
+            optimize_over=over_names(over) if over else (),
+            within=ranges(within) or None,
+            form=form,
+            dimension=dimension,
+            solve=solve,
+            effort=effort,
+            watch=watch,
+        )
     if as_json:
         emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict()})
         return
@@ -79,15 +89,19 @@ def rounds(
     norm = (chosen.measure or result.measure).in_the_norm(answer.epsilon)
     head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
     click.echo("\n".join([head, *caveats(result, chosen, constants)]))
+    if isinstance(answer, Between):
+        click.echo(f"  {answer.words}; more with --effort\n  {answer.why}")
+        return
+    label = "proved" if answer.proved else "searched"
     if isinstance(answer, Never):
-        click.echo(f"  never: {answer.why}")
+        click.echo(f"  never: {answer.why}   ({label})")
     elif isinstance(answer, Largest):
         if answer.value is None:
-            click.echo(f"  no {answer.name} reaches it: {answer.why}")
+            click.echo(f"  no {answer.name} reaches it: {answer.why}   ({label})")
         else:
-            click.echo(f"  largest {answer.name}: {number(answer.value)}")
+            click.echo(f"  largest {answer.name}: {number(answer.value)}   ({label})")
     else:
-        click.echo(f"  {answer.rounds} rounds   ({answer.method})")
+        click.echo(f"  {answer.rounds} rounds   ({label}: {answer.method})")
         counted = {k.replace("_", " "): v for k, v in vars(answer.cost).items() if k != "rounds" and v is not None}
         for name, value in counted.items():
             click.echo(f"  {name}: {value:.12g}")

@@ -10,7 +10,7 @@ from sympy import divisors
 
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
-from bounds.optimise import Infeasible, Minimum, NotAttained, optimise
+from bounds.optimise import Infeasible, Minimum, NotAttained, Undecided, optimise
 from bounds.registry import load
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
@@ -320,3 +320,29 @@ def test_no_divisor_in_the_range_of_a_period_is_said():
 def test_a_whole_number_that_is_given_is_not_left_free():
     with pytest.raises(FedboundsError, match="S is given and also left free"):
         optimise(load("fed-norm-sgda/theorem-4"), {**SNAPSHOTS, "T": 360, "S": 10}, ("Gammax", "Gammay", "S"))
+
+
+def test_an_infimum_that_is_not_attained_says_where_every_constant_is():
+    theorem = load("fedau/theorem-2")
+    known = dict(L=1, F=5, I=2, T=1000, sigma=1, delta=0.3, G=2, p=np.array([0.1, 0.35, 0.8]))
+    answer = optimise(theorem, known, ("gamma", "eta", "K"))
+    assert isinstance(answer, NotAttained)
+    told = {word.partition(" -> ")[0] for word in answer.direction.split(" with ")[0].split(" and ")} | set(answer.at)
+    assert told == {"gamma", "eta", "K"} and answer.at["K"] >= 1
+    near = [
+        optimise(theorem, dict(known, K=answer.at["K"] + step), ("gamma", "eta")).infimum
+        for step in (-1, 0, 1)
+        if answer.at["K"] + step >= 1
+    ]
+    assert answer.infimum == min(near)
+
+
+def test_no_evaluations_left_is_undecided_or_the_best_so_far():
+    theorem = load("fedau/theorem-2")
+    known = dict(L=1, F=5, I=2, T=1000, sigma=1, delta=0.3, G=2, p=np.array([0.1, 0.35, 0.8]))
+    assert isinstance(optimise(theorem, known, ("gamma", "eta", "K"), effort=1e-4), Undecided)
+    within = {"eta": (1, 100)}
+    part = optimise(theorem, known, ("gamma", "eta", "K"), within=within, effort=0.02)
+    full = optimise(theorem, known, ("gamma", "eta", "K"), within=within)
+    assert isinstance(part, Minimum) and "more with --effort" in part.note
+    assert isinstance(full, Minimum) and not full.note and full.value <= part.value

@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from bounds import balls
+from bounds.effort import EVALUATIONS
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.measures import LEAST_GRADIENT
 from bounds.optimise import Minimum, optimise
 from bounds.papers.arbitrary_participation.notation import NOTATION
+from bounds.partial import leave_free
 from bounds.registry import load
 from bounds.result import Condition, Form, Result, Source, Term
-from bounds.rounds import Largest, Never, Reached, rounds
+from bounds.rounds import Between, Largest, Never, Reached, rounds
 
 KNOWN = dict(L=1, F=5, I=2, P=2, S=2, sigma=math.sqrt(0.5), nu=2, beta=0.5, delta=0)
 COROLLARIES = ["corollary-3.2", "corollary-3.3"]
@@ -167,7 +170,7 @@ def test_the_bound_is_met_at_the_answer_and_not_one_round_before_when_step_sizes
     theorem, steps = result("theorem-3.1"), dict(over=("gamma", "eta"), within={"eta": (1, 100)})
     for form in ("explicit", "sharp"):
         answer = rounds(theorem, 0.7, KNOWN, optimize_over=steps["over"], within=steps["within"], form=form)
-        assert isinstance(answer, Reached) and answer.proved
+        assert isinstance(answer, Reached) and not answer.proved  # minima are found numerically
         best = [
             optimise(theorem, dict(KNOWN, T=t), form=form, **steps).value for t in (answer.rounds - 1, answer.rounds)
         ]
@@ -185,7 +188,7 @@ def test_the_interval_is_chosen_with_the_rounds_where_its_divergence_is_known():
     theorem, known = result("theorem-3.1"), {k: v for k, v in KNOWN.items() if k not in ("P", "delta")}
     over, within, rule = ("P", "gamma", "eta"), {"eta": (1, 50), "P": (1, 3)}, {"delta": lambda P: 0.3 / P}
     answer = rounds(theorem, 0.9, known, optimize_over=over, within=within, functions=rule, form="explicit")
-    assert isinstance(answer, Reached) and answer.proved
+    assert isinstance(answer, Reached) and not answer.proved
     each = [
         rounds(
             theorem,
@@ -250,12 +253,12 @@ def test_the_inverse_question_takes_its_rounds_as_given():
         rounds(result("proposition-4.7"), 0.5, dict(N=10, d=1, upsilon=0.1, P=5))
 
 
-def test_where_the_best_bound_may_rise_again_the_rounds_are_scanned():
+def test_where_the_best_bound_may_rise_again_the_fewest_rounds_are_a_geometric_program():
     gamma = NOTATION.gamma
     one = made(gamma + T / (10**4 * gamma) + 100 / T)  # at the best gamma: sqrt(T)/50 + 100/T, least near T = 464
     best = np.sqrt(np.arange(1, 3000)) / 50 + 100 / np.arange(1, 3000)
     answer = rounds(one, 0.9, {}, optimize_over=("gamma",))
-    assert isinstance(answer, Reached) and not answer.proved and "scanned" in answer.method
+    assert isinstance(answer, Reached) and not answer.proved and "geometric program" in answer.method
     assert answer.rounds == np.argmax(best <= 0.9) + 1
     never = rounds(one, 0.5, {}, optimize_over=("gamma",))
     assert isinstance(never, Never)
@@ -336,3 +339,101 @@ def test_rounds_where_local_steps_may_vanish():
     found = rounds(theorem, 50, known, optimize_over=(*over, "etax", "etay"))
     assert isinstance(found, Reached) and "not attained" in found.method and found.at == {"S": 759.0}
     assert found.rounds == rounds(theorem, 50, known | dict(etax=1e-9, etay=1e-9), optimize_over=over).rounds == 2277
+
+
+# --- What is proved, and what a search may cost ---
+
+
+def test_what_is_proved_is_confirmed_in_balls_and_only_searched_without_them(monkeypatch):
+    reached = rounds(result("corollary-3.2"), 0.5, KNOWN, form="explicit")
+    never = rounds(result("corollary-3.2"), 0.1, dict(KNOWN, delta=0.2), form="explicit")
+    known = {k: v for k, v in KNOWN.items() if k != "delta"} | {"T": 5000}
+    largest = rounds(result("corollary-3.2"), 0.5, known, form="explicit", solve="delta")
+    assert reached.proved and never.proved and largest.proved
+    monkeypatch.setattr(balls, "available", lambda: False)
+    again = rounds(result("corollary-3.2"), 0.5, KNOWN, form="explicit")
+    assert again.rounds == reached.rounds and not again.proved
+    assert not rounds(result("corollary-3.2"), 0.1, dict(KNOWN, delta=0.2), form="explicit").proved
+    assert not rounds(result("corollary-3.2"), 0.5, known, form="explicit", solve="delta").proved
+
+
+def test_a_wrong_exclusion_is_not_confirmed():
+    partial = leave_free(made(1 / T), made(1 / T).form(), {}, ["T"])
+    assert balls.confirmed(partial, 0.01, [(1, 60), (61, 99)], 100)
+    assert not balls.confirmed(partial, 0.01, [(1, 60), (61, 100)], 101)  # 100 reaches
+    assert not balls.confirmed(partial, 0.01, [(1, 99)], 99)
+    assert not balls.confirmed(partial, 0.01, [(1, 60), (61, 99)], 100, operations=1)
+
+
+def test_what_floats_swallow_is_not_called_proved():
+    swallowed = sp.Add(T, sp.Integer(10) ** 17, -(sp.Integer(10) ** 17), evaluate=False)  # floats see 0 at T = 1
+    answer = rounds(made(100 / T + swallowed), 20.5, {})  # T + 100/T is 25 at T = 5, and 20 at T = 10
+    exact = next(count for count in range(1, 100) if count + 100 / count <= 20.5)
+    assert not answer.proved or answer.rounds == exact
+
+
+HARD = [
+    ("fed-norm-sgda/table-2-nc-c", "printed", 10, "", dict(P=2, n=1, taubar=1), "has no value"),
+    (
+        "arbitrary-participation/corollary-4.8",
+        "repaired:integer-P",
+        1e-12,
+        "I",
+        dict(F=5, L=1, N=4, d=1, rho=0.7, sigma=0.5, upsilon=1),
+        "was found",
+    ),
+    (
+        "fedmrn/theorem-1",
+        "printed",
+        1e3,
+        "K,S",
+        dict(N=10, L=1, mu=100, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1),
+        "mu <= L fails whatever K, S, T are",
+    ),
+    (
+        "fed-norm-sgda/theorem-2",
+        "repaired",
+        1e-12,
+        "P",
+        dict(
+            Lf=1, sigmaL=1, betaL=0.1, sigmaG=1, betaG=1.2, tau=(2, 3, 4), w=(0.25, 0.25, 0.5), Gx=1, R=1, Deltabar=1,
+            rho=0,
+        ),
+        "was found",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "form", "epsilon", "over", "known", "why"), HARD)
+def test_a_question_without_an_answer_ends_within_its_evaluations(key, form, epsilon, over, known, why):
+    counts = []
+    answer = rounds(
+        load(key),
+        epsilon,
+        known,
+        form=form,
+        optimize_over=over.split(",") if over else (),
+        watch=lambda spent, allowed: counts.append((spent, allowed)),
+    )
+    assert isinstance(answer, Never | Between) and why in answer.why
+    assert isinstance(answer, Never) == (why != "was found")
+    assert not counts or counts[-1][0] <= counts[-1][1] <= EVALUATIONS
+
+
+def test_a_search_that_must_stop_says_between_what_and_more_effort_finds_it():
+    corollary, known = result("corollary-3.3"), dict(KNOWN, P=5)
+    stopped = rounds(corollary, 0.1, known, effort=0.002)
+    found = rounds(corollary, 0.1, known)
+    assert isinstance(stopped, Between) and isinstance(found, Reached)
+    assert stopped.low <= found.rounds <= stopped.high < math.inf and "between" in stopped.words
+    with pytest.raises(FedboundsError, match="effort"):
+        rounds(corollary, 0.1, known, effort=0)
+
+
+def test_a_chosen_step_size_with_too_little_effort_is_bracketed_too():
+    theorem, over = result("theorem-3.1"), ("gamma", "eta")
+    found = rounds(theorem, 0.7, KNOWN, optimize_over=over, within={"eta": (1, 100)}, form="explicit")
+    for evaluations in (5, 40, 60, 90):
+        effort = 0.5 * evaluations / EVALUATIONS
+        one = rounds(theorem, 0.7, KNOWN, optimize_over=over, within={"eta": (1, 100)}, form="explicit", effort=effort)
+        assert isinstance(one, Between) and (one.low or 0) <= found.rounds <= one.high

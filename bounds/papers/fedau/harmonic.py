@@ -2,7 +2,7 @@ r"""Harmonic numbers $H_m=\sum_{j\le m}1/j$ as a symbol and as a function of arr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import sympy as sp
@@ -27,11 +27,17 @@ def harmonic_number(m: ArrayLike) -> np.ndarray:
     return np.where(m == 0, 0.0, value - sum(1 / (m + j) for j in range(1, SHIFT + 1)))
 
 
+def _in_balls(m: Any) -> Any:
+    """The number in ball arithmetic."""
+    return (m + 1).digamma() + m.const_euler()
+
+
 class HarmonicNumber(sp.Function):
     r"""$H_m$ as a symbol of m; compiled code calls `harmonic_number`."""
 
     nargs = 1
     _imp_ = staticmethod(harmonic_number)
+    in_balls = staticmethod(_in_balls)  # for `bounds.balls`
 
     if TYPE_CHECKING:
 

@@ -1,0 +1,82 @@
+"""What a search may cost: a number of evaluations, never of seconds, so that answers do not depend on the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import sympy as sp
+
+from bounds.errors import FedboundsError
+from bounds.result import Form
+
+EVALUATIONS = 3000  # of a form of usual length, at an effort of 1: some seconds
+USUAL = 150  # parts of its expressions; of a longer form there are fewer evaluations
+QUESTION = 10  # evaluations that one choice of step sizes is worth before anything is searched
+AT_ONCE = 4096  # settings that count as one evaluation
+ENCLOSURE, SOLUTION = 4, 5  # evaluations that enclosing a few hundred blocks, or solving a convex problem, is worth
+MOST = 1e6  # times the usual effort
+Watch = Callable[[int, int], None]  # (evaluations so far, evaluations allowed)
+
+
+class Exhausted(Exception):
+    """The evaluations are used up; caught by the search, which says how far it came."""
+
+
+@dataclass
+class Effort:
+    """The evaluations that one question may cost, and those that it has cost so far.
+
+    Attributes:
+        allowed: how many.
+        watch: told after each spending, e.g. a progress bar.
+        spent: how many are used.
+
+    Example:
+        >>> effort = Effort.of(0.5)
+        >>> effort.spend(3)
+        >>> effort.spent, effort.allowed
+        (3, 1500)
+    """
+
+    allowed: int
+    watch: Watch | None = field(default=None, repr=False)
+    spent: int = 0
+
+    @staticmethod
+    def of(effort: float, watch: Watch | None = None, form: Form | None = None) -> Effort:
+        """This multiple of the usual evaluations of a form.
+
+        Raises:
+            FedboundsError: not a positive number, or an absurd one.
+        """
+        if not isinstance(effort, int | float) or isinstance(effort, bool) or not 0 < effort <= MOST:
+            raise FedboundsError(f"effort = {effort} must be a number in (0, {MOST:g}]; 1 is usual, 10 searches longer")
+        return Effort(int(np.ceil(effort * EVALUATIONS / (1.0 if form is None else _length(form)))), watch)
+
+    def spend(self, evaluations: int) -> None:
+        """Use so many evaluations.
+
+        Raises:
+            Exhausted: there are not so many left.
+        """
+        self.spent += evaluations
+        if self.watch is not None:
+            self.watch(min(self.spent, self.allowed), self.allowed)
+        if self.spent > self.allowed:
+            raise Exhausted
+
+
+@lru_cache(maxsize=256)
+def _length(form: Form) -> float:
+    """How many times as long as usual the form is."""
+    sides = [side for c in form.conditions for side in (c.left, c.right)]
+    expressions = [t.expression for t in form.terms] + sides
+    return max(1.0, sum(1 for e in expressions for _ in sp.preorder_traversal(e)) / USUAL)
+
+
+def passes(settings: int) -> int:
+    """How many evaluations so many settings at once count for."""
+    return 1 + settings // AT_ONCE

@@ -1,0 +1,231 @@
+"""What the question for rounds answers: reached, never, the largest value, or the ends between which it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bounds.balls import available
+from bounds.evaluation import Evaluation, Value
+from bounds.result import Result
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a number of rounds costs, as far as the constants say; None where they do not.
+
+    Attributes:
+        rounds: communication rounds T.
+        iterations: local iterations I T of a client that takes part in every round.
+        oracle_calls: stochastic gradients of all participants, S I T.
+        oracle_calls_per_client: their average over all clients, S I T/N.
+        floats: numbers sent and received by all participants, 2 S T d for a model of dimension d.
+        bits: 32 for each of them.
+    """
+
+    rounds: int
+    iterations: float | None = None
+    oracle_calls: float | None = None
+    oracle_calls_per_client: float | None = None
+    floats: float | None = None
+    bits: float | None = None
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The smallest number of rounds, its cost, and the bound there.
+
+    Attributes:
+        at: the optimised constants, if any.
+        proved: whether it is proved, in ball arithmetic, that this number does and no smaller one (else it was searched
+            for).
+        method: how it was found.
+    """
+
+    rounds: int
+    epsilon: float
+    cost: Cost
+    evaluation: Evaluation | None = field(repr=False)
+    at: Mapping[str, float] = field(default_factory=dict)
+    proved: bool = False
+    method: str = ""
+    status: ClassVar[str] = "reached"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds rounds --json` (without schema and version)."""
+        costs = {k: v for k, v in vars(self.cost).items() if k != "rounds"}
+        return {
+            "status": self.status,
+            "rounds": self.rounds,
+            **costs,
+            "epsilon": self.epsilon,
+            "at": dict(self.at),
+            "proved": self.proved,
+            "method": self.method,
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Never:
+    """No number of rounds will do, because.
+
+    Attributes:
+        why: one line: the floor and the term that stays, or the condition.
+        floor: what the bound tends to as the rounds grow.
+        terms: the terms that stay, with their limits.
+        proved: whether that is proved, in ball arithmetic (else none was found by a search).
+    """
+
+    epsilon: float
+    why: str
+    floor: float
+    terms: Mapping[str, float] = field(default_factory=dict)
+    proved: bool = False
+    status: ClassVar[str] = "never"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds rounds --json` (without schema and version)."""
+        return {
+            "status": self.status,
+            "epsilon": self.epsilon,
+            "why": self.why,
+            "floor": self.floor,
+            "terms": dict(self.terms),
+            "proved": self.proved,
+        }
+
+
+@dataclass(frozen=True)
+class Largest:
+    """The largest value of a constant at which the bound still reaches epsilon: inf for any, None for none.
+
+    Attributes:
+        name: the constant.
+        value: see above.
+        evaluation: the bound there (None where there is none, or any will do).
+        why: "" or why there is none.
+        proved: whether it is proved, in ball arithmetic, that this value does and none that is larger by 1e-13 of it.
+    """
+
+    name: str
+    epsilon: float
+    value: float | None
+    evaluation: Evaluation | None = field(repr=False, default=None)
+    why: str = ""
+    proved: bool = False
+    status: ClassVar[str] = "largest"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds rounds --solve --json` (without schema and version)."""
+        return {
+            "status": self.status,
+            "name": self.name,
+            "epsilon": self.epsilon,
+            "value": self.value,
+            "why": self.why,
+            "proved": self.proved,
+            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class Between:
+    """The search used up its evaluations; the answer lies between these numbers.
+
+    Attributes:
+        name: what was asked for: the rounds, or the constant that is solved for.
+        low: every smaller number of rounds was excluded (of a constant that is solved for: it reaches epsilon), or None
+            where nothing is known.
+        high: it reaches epsilon (of a constant that is solved for: every larger value was excluded), or inf.
+        why: how far the search came, in one line.
+        evaluations: how many it took.
+    """
+
+    name: str
+    epsilon: float
+    low: float | None
+    high: float
+    why: str
+    evaluations: int
+    status: ClassVar[str] = "between"
+
+    @property
+    def words(self) -> str:
+        """The ends, in words.
+
+        Example:
+            >>> Between("T", 0.1, 1.2e9, 4.1e9, "", 4000).words
+            'T between 1.2e+09 and 4.1e+09'
+        """
+        low = None if self.low is None else f"{self.low:.6g}"
+        if np.isfinite(self.high):
+            return (
+                f"{self.name} at most {self.high:.6g}"
+                if low is None
+                else f"{self.name} between {low} and {self.high:.6g}"
+            )
+        return f"{self.name} undecided" if low is None else f"{self.name} at least {low}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of `fedbounds rounds --json` (without schema and version)."""
+        return {
+            "status": self.status,
+            "name": self.name,
+            "epsilon": self.epsilon,
+            "low": self.low,
+            "high": self.high,
+            "why": self.why,
+            "evaluations": self.evaluations,
+        }
+
+
+def cost(result: Result, constants: Mapping[str, Value], count: int, dimension: int | None = None) -> Cost:
+    """What this many rounds cost, as far as the constants give I, S and N (by letter or concept).
+
+    Example:
+        >>> from bounds.registry import load
+        >>> cost(load("arbitrary-participation/theorem-3.1"), {"I": 5, "S": 10, "N": 250}, 100, dimension=1000)
+        ... # doctest: +ELLIPSIS
+        Cost(rounds=100, iterations=500, oracle_calls=5000, oracle_calls_per_client=20.0, floats=2000000, bits=64000000)
+    """
+    known: dict[str, int] = {}
+    for name, value in constants.items():
+        quantity = result.notation.resolve(name)
+        if quantity is not None and not quantity.shape:
+            number = np.asarray(getattr(value, "value", value), dtype=float)
+            if number.ndim == 0 and number == np.floor(number):
+                known[quantity.concept] = int(number)
+    steps, cohort, clients = (known.get(c) for c in ("local_steps", "participating_clients", "clients"))
+    iterations = None if steps is None else steps * count
+    calls = None if iterations is None or cohort is None else cohort * iterations
+    floats = None if dimension is None or cohort is None else 2 * cohort * count * dimension
+    return Cost(
+        count,
+        iterations,
+        calls,
+        None if calls is None or clients is None else calls / clients,
+        floats,
+        None if floats is None else 32 * floats,
+    )
+
+
+def searched(proved: bool) -> str:
+    """What is added to a method where nothing was proved because python-flint is not installed."""
+    return "" if proved or available() else "; python-flint, of the extra audit, could prove it"
+
+
+def floor_of(name: str, epsilon: float, limits: Mapping[str, float], stays: bool, proved: bool, most: int) -> Never:
+    """Never, because of the terms that stay; `stays` says that every number was excluded."""
+    floor = sum(limits.values())
+    left = {n: v for n, v in limits.items() if v > 1e-4 * floor}
+    listed = ", ".join(f"the {n} ({v:.6g})" for n, v in sorted(left.items(), key=lambda item: -item[1]))
+    verb = "does" if len(left) == 1 else "do"
+    if stays and floor > epsilon * (1 - 1e-9):
+        why = f"the bound stays above {floor:.6g}: {listed} {verb} not fall with {name}"
+    else:
+        why = f"not within 2^53 = {most} of {name}; there the bound is {floor:.6g}, most of it {listed}"
+    return Never(epsilon, why, floor, left, proved and stays)

@@ -1,0 +1,247 @@
+r"""Rounds to a target with step sizes, or whole numbers, that are chosen anew for every number of rounds.
+
+The best value falls with T if every term does and no condition tightens; that is checked on the exponents, and then
+bisection is exact as far as the minima are. Otherwise the smallest T is itself the optimum of a geometric program, for
+every value of one whole number S where one is optimised or T must be a multiple of it, and S is scanned. Otherwise T is
+scanned. Minima are found numerically, so nothing here is called proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+import sympy as sp
+
+from bounds.balls import nowhere
+from bounds.compilation import ROUNDING, holds
+from bounds.effort import Effort, Exhausted
+from bounds.errors import FedboundsError
+from bounds.evaluation import Value
+from bounds.expressions import parts, symbol_names
+from bounds.first_hit import LARGEST_COUNT
+from bounds.geometric import NotGeometric, at_most, sum_of_products
+from bounds.hopeless import box_of, hopeless
+from bounds.optimise import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
+from bounds.optimum import Undecided
+from bounds.partial import leave_free, quantity_named
+from bounds.reached import Between, Never, Reached, cost, floor_of
+from bounds.result import Condition, Form, Result, Term
+from bounds.scan import first_in_steps
+from bounds.step_sizes import Point, Problem
+from bounds.symbols import Quantity
+from bounds.whole_numbers import divided, refined, single_numbers
+
+FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
+
+
+def rounds_optimised(
+    result: Result,
+    form: Form,
+    counter: Quantity,
+    epsilon: float,
+    constants: Mapping[str, Value],
+    over: Sequence[str],
+    within: Ranges,
+    functions: Functions,
+    dimension: int | None,
+    effort: Effort,
+) -> Reached | Never | Between:
+    """See `bounds.rounds.rounds`."""
+    names = [quantity_named(result, form, name).name for name in over]
+    if counter.name in names:
+        raise FedboundsError(f"{counter.name} is what is asked for; leave it out of what is optimised")
+    given = [quantity_named(result, form, name).name for name in functions]
+    ends = {quantity_named(result, form, n).name: (float(low), float(high)) for n, (low, high) in within.items()}
+
+    def best(count: float) -> Answer:
+        known = {**constants, counter.name: count}
+        return choose(result, known, over, within=within, form=form.name, functions=functions, effort=effort)
+
+    def reaches(count: float) -> bool:
+        answer = best(count)
+        if isinstance(answer, NotAttained):
+            return answer.infimum < epsilon
+        return isinstance(answer, Minimum) and bool(holds(np.asarray(answer.value), "<=", np.asarray(epsilon)))
+
+    partial = leave_free(result, form, constants, [*names, counter.name, *given])
+    whatever = f"whatever {', '.join((*names, counter.name))} are"
+    if (broken := hopeless(partial, ends, whatever)) is not None:
+        return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
+    low, high = 0, LARGEST_COUNT  # what does not reach, and what does if anything
+    reached = False
+    try:
+        falls = _falls_with(result, form, counter, constants, [*names, *given])
+        if not falls and not functions:
+            try:
+                return _as_a_program(result, form, counter, epsilon, constants, names, within, best, dimension, effort)
+            except NotGeometric:
+                pass
+        if falls:
+            if not reaches(float(LARGEST_COUNT)):
+                never = _never(counter, epsilon, best(float(LARGEST_COUNT)), covered=True)
+                return replace(never, proved=nowhere(partial, epsilon, box_of(partial, ends)))
+            reached = True
+            step = 1
+            while not reaches(float(step)):  # the end of the search is where it began to double
+                low, step = step, min(2 * step, LARGEST_COUNT)
+            high = step
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if reaches(float(middle)) else (middle, high)
+            count: float | None = high
+            method = "bisection: with the step sizes free, every term falls with the rounds and no condition tightens"
+        else:
+            hit = first_in_steps(reaches, effort)
+            if hit.left is not None:
+                low, high, reached = None, hit.left[1], np.isfinite(hit.left[1])
+                raise Exhausted
+            count = hit.value
+            method = "scanned: the best bound was not shown to fall with the rounds"
+        if count is None:
+            return _never(counter, epsilon, best(float(LARGEST_COUNT)), covered=False)
+        answer = best(count)
+    except Exhausted:
+        return _between(counter, epsilon, low, high if reached else np.inf, effort)
+    at = answer.at if isinstance(answer, Minimum) else {}
+    known = {**constants, **at, counter.name: count}
+    if isinstance(answer, NotAttained):
+        method += f"; the infimum is not attained ({answer.direction})"
+    evaluation = answer.evaluation if isinstance(answer, Minimum) else None
+    return Reached(int(count), epsilon, cost(result, known, int(count), dimension), evaluation, at, False, method)
+
+
+def _between(counter: Quantity, epsilon: float, low: int | None, high: float, effort: Effort) -> Between:
+    """How far the search came."""
+    why = f"{high:g} reaches it" if np.isfinite(high) else f"no {counter.name} that reaches it was found"
+    if low:
+        why += f", and {low:g} does not"
+    least = None if low is None else low + 1
+    return Between(counter.name, epsilon, least, high, why, min(effort.spent, effort.allowed))
+
+
+def _as_a_program(
+    result: Result,
+    form: Form,
+    counter: Quantity,
+    epsilon: float,
+    constants: Mapping[str, Value],
+    names: Sequence[str],
+    within: Ranges,
+    best: Callable[[float], Answer],
+    dimension: int | None,
+    effort: Effort,
+) -> Reached | Never | Between:
+    """The least rounds T, as a geometric program: for each value of one whole number S where one is optimised or must
+    divide T.
+
+    Raises:
+        NotGeometric: it is none, or there are several whole numbers.
+    """
+    quantities = [quantity_named(result, form, name) for name in names]
+    whole, others = ([q for q in quantities if q.domain.integer is want] for want in (True, False))
+    divisor = next((S for T, S in filter(None, map(divided, form.conditions)) if counter.name == T), "")
+    if len(whole) > 1 or not others:
+        raise NotGeometric
+    scanned = whole[0].name if whole else divisor
+    given = single_numbers(result, constants)
+    target = Condition(form.bound, "<=", sp.Float(epsilon), "the target")
+    kept = tuple(c for c in form.conditions if divided(c) is None)
+    least = replace(form, terms=(Term("rounds", counter.symbol),), conditions=(*kept, target))
+    inverse = replace(result, forms=(least,), default=form.name)
+    ranges = {quantity_named(result, form, n).name: ends for n, ends in within.items()}
+    rest = {n: v for n, v in constants.items() if not (q := result.notation.resolve(n)) or q.name != scanned}
+
+    open_ended = {q.name: FAR for q in others if q.domain.low == 0 and not np.isfinite(q.domain.high)}
+
+    def fewest(S: int) -> float:
+        """The smallest real T that reaches epsilon; inf if there is none."""
+        known = {**rest, scanned: S} if scanned else rest
+        found = Problem(inverse, least, known, open_ended | ranges, {}, tuple(others), effort).relaxed(counter)
+        return max(1.0, found.at[counter.name]) if isinstance(found, Point) else np.inf
+
+    def step(S: Any) -> Any:
+        return S if divisor == scanned else int(given[divisor]) if divisor else 1
+
+    def rounded(S: Any, T: Any) -> Any:
+        return step(S) * np.ceil(T / step(S) * (1 - ROUNDING))
+
+    if whole:
+        low, high = ranges.pop(scanned, (1, LARGEST_COUNT))
+        numbers = range(int(np.ceil(low)), int(high) + 1)
+    else:
+        numbers = range(int(given[scanned]), int(given[scanned]) + 1) if scanned else range(1, 2)
+    found: dict[int, float] = {}
+    try:
+        S, count = refined(numbers, lambda S: found.setdefault(S, fewest(S)), rounded)
+    except Exhausted:
+        few = min((float(rounded(S, T)) for S, T in found.items()), default=np.inf)
+        return _between(counter, epsilon, None, few, effort)
+    if not count < LARGEST_COUNT:
+        return _never(counter, epsilon, best(float(LARGEST_COUNT // step(S) * step(S))), covered=False)
+    known = {**rest, **({scanned: S} if scanned else {}), counter.name: count}
+    free = [q.name for q in others]
+    answer = choose(result, known, free, within=ranges, form=form.name, functions=None, effort=effort)
+    if isinstance(answer, Infeasible | Undecided):
+        return _never(counter, epsilon, answer, covered=False)
+    at = {name: {scanned: float(S), **answer.at}[name] for name in names} if isinstance(answer, Minimum) else {}
+    spent = cost(result, {**known, **at}, int(count), dimension)
+    method = f"{scanned} scanned, refined around its best; for each " if whole else ""
+    method += f"the least{' multiple of ' + divisor if divisor else ''}, by a geometric program"
+    if isinstance(answer, NotAttained):
+        method += f"; the infimum is not attained ({answer.direction})"
+        return Reached(int(count), epsilon, spent, None, {scanned: float(S)} if whole else {}, False, method)
+    return Reached(int(count), epsilon, spent, answer.evaluation, at, False, method)
+
+
+def _never(counter: Quantity, epsilon: float, last: Answer, covered: bool) -> Never:
+    if isinstance(last, Infeasible | Undecided):
+        return Never(epsilon, f"{last.why}, and no smaller {counter.name} reaches {epsilon:g}", float("nan"), {})
+    if isinstance(last, NotAttained):
+        return floor_of(counter.name, epsilon, last.terms or {"infimum": last.infimum}, covered, False, LARGEST_COUNT)
+    limits = {n: float(v) for n, v in last.evaluation.terms.items()}
+    return floor_of(counter.name, epsilon, limits, covered, False, LARGEST_COUNT)
+
+
+def _falls_with(
+    result: Result, form: Form, counter: Quantity, constants: Mapping[str, Value], over: Sequence[str]
+) -> bool:
+    """Whether, everything else fixed, every term falls with the rounds and no condition tightens.
+
+    Read off the exponents; floor(T/..) counts as one more variable that grows with T.
+    """
+    partial = leave_free(result, form, constants, [*over, counter.name])
+    if partial.opaque:
+        return False
+    floors: dict[sp.Expr, sp.Symbol] = {}
+    for e in (*partial.terms.values(), *(side for c in partial.conditions for side in (c.left, c.right))):
+        for atom in e.atoms(sp.floor):
+            if not {str(s) for s in atom.free_symbols} & set(over):
+                floors.setdefault(atom, sp.Symbol(f"floor_{len(floors)}", positive=True))
+    variables = [*over, counter.name, *(s.name for s in floors.values())]
+    growing = range(len(over), len(variables))
+    try:
+        for floor in floors:
+            inner = sum_of_products(parts(floor)[0], [counter.name], partial.values)
+            if any(p.exponents[0] < 0 or not p.monomial for p in inner):
+                return False
+        sums = [sum_of_products(_replaced(e, floors), variables, partial.values) for e in partial.terms.values()]
+        for c in partial.conditions:
+            left, right = (c.left, c.right) if c.op in ("<=", "<") else (c.right, c.left)
+            if counter.name in symbol_names(left, right):
+                if c.op == "==":
+                    return False
+                sums.append(at_most(_replaced(left, floors), _replaced(right, floors), variables, partial.values))
+    except NotGeometric:
+        return False
+    rows = [row for sum_ in sums for p in sum_ for row in p.degrees]
+    gaps = [(w, m.exponents) for sum_ in sums for p in sum_ for q, w in p.gaps for m in q]
+    return all(row[i] <= 0 for row in rows for i in growing) and all(
+        w <= 0 and row[i] <= 0 for w, row in gaps for i in growing
+    )
+
+
+def _replaced(e: sp.Expr, floors: Mapping[sp.Expr, sp.Symbol]) -> sp.Expr:
+    return cast("sp.Expr", e.xreplace(dict(floors)))
