@@ -1,10 +1,15 @@
-"""Claims of a paper against what we measured: agrees or not, with the numbers."""
+"""Claims of a paper against what we measured: agrees, disagrees or inconclusive, with the numbers.
+
+An ordering agrees if it is clear, that is, if the means differ by more than two standard errors over the seeds, and
+disagrees if the opposite one is clear. Two levels are about equal if they differ by at most 10 % of the smaller, and
+not if they differ by clearly more. A claim of several parts disagrees if one of them does.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,24 +20,45 @@ from bounds.atomic import write_file
 from empirical.trace import Trace
 from figures.room import series
 
-ALIKE = 0.10  # two losses within 10 % of the smaller one, or within two standard errors, count as "about equal"
+ALIKE = 0.10  # two losses within 10 % of the smaller one count as "about equal"
 
 Found = Mapping[Any, np.ndarray]  # method or setting -> one number per seed
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim: where it stands, what it says, what we measured, and whether that agrees."""
+    """One claim: where it stands, what it says, what we measured, and whether that agrees (None: cannot be told)."""
 
     source: str
     text: str
     measured: str
-    agrees: bool
+    agrees: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """In a word.
+
+        Example:
+            >>> [Claim("", "", "", agrees).verdict for agrees in (True, False, None)]
+            ['agrees', 'disagrees', 'inconclusive']
+        """
+        return "inconclusive" if self.agrees is None else "agrees" if self.agrees else "disagrees"
 
     @property
     def row(self) -> tuple[str, str, str, str]:
         """For tables."""
-        return self.source, self.text, self.measured, "agrees" if self.agrees else "does not agree"
+        return self.source, self.text, self.measured, self.verdict
+
+
+def every(parts: Iterable[bool | None]) -> bool | None:
+    """Whether all parts of a claim agree: False if one disagrees, None if one cannot be told.
+
+    Example:
+        >>> every([True, True]), every([True, None]), every([None, False])
+        (True, None, False)
+    """
+    found = list(parts)
+    return False if False in found else None if None in found else True
 
 
 @dataclass(frozen=True)
@@ -43,14 +69,32 @@ class Level:
     mean: float
     error: float
 
-    def below(self, other: Level) -> bool:
-        """Clearly smaller: by more than two standard errors of the difference."""
-        return self.mean < other.mean - 2 * np.hypot(self.error, other.error)
+    def below(self, other: Level) -> bool | None:
+        """Smaller, by more than two standard errors of the difference; False if it is clearly larger.
 
-    def alike(self, other: Level) -> bool:
-        """About equal."""
-        gap = abs(self.mean - other.mean)
-        return gap <= max(ALIKE * min(self.mean, other.mean), 2 * float(np.hypot(self.error, other.error)))
+        Example:
+            >>> low, high = Level(1.0, 0.1), Level(2.0, 0.1)
+            >>> low.below(high), high.below(low), low.below(Level(1.2, 0.1))
+            (True, False, None)
+        """
+        if self.mean == other.mean:
+            return None
+        gap, doubt = other.mean - self.mean, 2 * float(np.hypot(self.error, other.error))
+        return None if abs(gap) <= doubt else bool(gap > 0)
+
+    def alike(self, other: Level) -> bool | None:
+        """About equal; False if the difference is clearly above the tolerance.
+
+        Example:
+            >>> Level(1.0, 0.1).alike(Level(1.05, 0.1)), Level(1.0, 0.1).alike(Level(1.2, 0.1))
+            (True, None)
+        """
+        if self.mean == other.mean:
+            return True
+        beyond = abs(self.mean - other.mean) - ALIKE * min(self.mean, other.mean)
+        if beyond <= 0:
+            return True
+        return None if beyond <= 2 * float(np.hypot(self.error, other.error)) else False
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} +- {self.error:.4f}"
@@ -87,15 +131,17 @@ def write_claims(claims: Sequence[Claim], path: Path) -> Path:
     return path
 
 
-def above(better: np.ndarray, worse: np.ndarray) -> bool:
-    """Clearly larger: seed by seed, the mean difference is more than twice its standard error.
+def above(better: np.ndarray, worse: np.ndarray) -> bool | None:
+    """Larger: seed by seed, the mean difference is more than twice its standard error; False if clearly smaller.
 
     Example:
-        >>> above(np.array([3.0, 5.0]), np.array([2.0, 4.2])), above(np.array([3.0, 5.0]), np.array([2.0, 5.5]))
-        (True, False)
+        >>> big, small = np.array([3.0, 5.0]), np.array([2.0, 4.2])
+        >>> above(big, small), above(small, big), above(big, np.array([2.0, 5.5]))
+        (True, False, None)
     """
     gain = better - worse
-    return bool(gain.mean() > 2 * gain.std(ddof=1) / len(gain) ** 0.5)
+    doubt = 2 * gain.std(ddof=1) / len(gain) ** 0.5
+    return None if abs(gain.mean()) <= doubt else bool(gain.mean() > 0)
 
 
 def means_in_words(found: Found) -> str:

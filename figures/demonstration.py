@@ -53,7 +53,7 @@ class Demonstration:
             accuracy = f"{row['test_accuracy']:.4f} +- {row['test_accuracy_error']:.4f}"
             lines.append(f"  {name:<18} {loss:>18} {accuracy:>18}")
         lines += ["", "The ordering that the paper reports"]
-        lines += [f"  {'agrees        ' if c.agrees else 'does not agree'}  {c.text}" for c in self.claims]
+        lines += [f"  {c.verdict:<12}  {c.text}" for c in self.claims]
         lines += ["", "The exact expected gradient norm under Theorem 3.1, on a quadratic with known constants"]
         for name, c in self.comparisons.items():
             covered = "a guarantee" if c.guarantee else f"not a guarantee: {'; '.join(c.why_not)}"
