@@ -1,0 +1,91 @@
+"""Every rule of inference shows what it concludes, or is on trial wherever a proof uses it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from importlib import import_module
+from inspect import getmembers, isclass
+from pkgutil import iter_modules
+
+import pytest
+import sympy as sp
+
+import bounds.audit
+from bounds.audit.docket import Docket
+from bounds.audit.refutations import judged_argument
+from bounds.audit.steps import StepOf
+from bounds.papers import arbitrary_participation, fed_norm_sgda, fedau
+from empirical.instances.judging import hears, judged_on_instances
+
+ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda}
+SHOWS = {  # what these conclude follows from their premises by computation, or by a theorem that they check in full
+    "AllAtOnce", "AtMinimum", "AtStep", "AverageOverClients", "Abbreviated", "ByExponents", "Cases", "Combine",
+    "Division", "Everywhere", "FirstAt", "GeometricSum", "Gram", "HalfStepSum", "InExpectation", "Induction", "Leading",
+    "Markov", "McDiarmid", "Opened", "Prescribed", "PrescribedProduct", "Specialise", "Squared", "Stated", "Vanishing",
+    "WholeNumber", "Contraction",
+}  # fmt: skip
+
+
+def rules() -> dict[str, type]:
+    """Every class that can justify a step, by name."""
+    names = [f"bounds.audit.{m.name}" for m in iter_modules(bounds.audit.__path__)]
+    for room in ROOMS.values():
+        proof = import_module(f"{room.__name__}.proof")
+        names += [f"{proof.__name__}.{m.name}" for m in iter_modules(proof.__path__)]
+    found = {}
+    for module in map(import_module, names):
+        for name, cls in getmembers(module, isclass):
+            own = cls.__module__ == module.__name__ and hasattr(cls, "check")
+            if own and name not in ("Rule", "Schema") and "conclusion" in cls.check.__code__.co_varnames:
+                found[f"{module.__name__}.{name}"] = cls
+    return found
+
+
+@lru_cache
+def docket(paper: str) -> Docket:
+    return Docket.of(paper)
+
+
+def test_every_rule_shows_what_it_concludes_or_is_tried_in_a_proof():
+    tried = {
+        type(c.subject.step.rule)
+        for paper in ROOMS
+        for c in docket(paper).claims.values()
+        if isinstance(c.subject, StepOf) and hears(c, docket(paper))
+    }
+    found = rules()
+    assert len(found) > 50
+    for name, cls in found.items():
+        gives = getattr(cls, "gives", "")
+        assert (name.rpartition(".")[2] in SHOWS) != bool(gives), name
+        assert not gives or cls in tried or any(issubclass(other, cls) for other in tried), name
+
+
+@pytest.mark.parametrize("home", ["theorem-4", "theorem-3"])
+def test_unequal_blocks_without_the_block_that_is_cut_short_are_refuted(home):
+    name = f"fed-norm-sgda/{home}/blocks-unequal"
+    claims = docket("fed-norm-sgda").claims
+    of = claims[name].subject
+    assert isinstance(of, StepOf)
+    terms = [t for t in sp.Add.make_args(of.step.conclusion.right) if "T" not in {str(s) for s in t.free_symbols}]
+    step = replace(of.step, conclusion=replace(of.step.conclusion, right=sp.Add(*terms)))
+    proof = replace(of.proof, steps=tuple(step if s is of.step else s for s in of.proof.steps))
+    claim = next(c for c in proof.claims() if c.id == name)
+    assert not judged_on_instances(claims[name], docket=docket("fed-norm-sgda")).refuted
+    assert judged_on_instances(claim, docket=docket("fed-norm-sgda")).refuted
+
+
+def test_half_the_age_of_a_snapshot_is_refuted():
+    name = "fed-norm-sgda/lemma-c.4/73c"
+    of = docket("fed-norm-sgda").claims[name].subject
+    assert isinstance(of, StepOf)
+    step = replace(of.step, conclusion=replace(of.step.conclusion, right=of.step.conclusion.right / 2))
+    proof = replace(of.proof, steps=tuple(step if s is of.step else s for s in of.proof.steps))
+    claim = next(c for c in proof.claims() if c.id == name)
+    assert judged_on_instances(claim, docket=docket("fed-norm-sgda")).refuted
+
+
+def test_no_argument_in_words_is_proved():
+    found = [e.argument() for paper in ROOMS for e in docket(paper).errata.values() if e.argument is not None]
+    assert found and {judged_argument(argument).outcome for argument in found} <= {"argued", "unknown"}
