@@ -145,7 +145,7 @@ def fed_norm_sgda_curvature(rng):
 def fed_norm_sgda_fact(rng):
     mu, usq, vsq, young, distsq, excess, bregman = np.exp(rng.normal(size=7))
     n = int(rng.integers(1, 9))
-    vectors = dict(w=rng.dirichlet(np.ones(n)), squares=np.exp(rng.normal(size=n)))
+    vectors = dict(w=rng.dirichlet(np.ones(n)), squares=np.exp(rng.normal(size=n)), fvalues=rng.normal(size=n))
     c = dict(Lf=mu * rng.uniform(1, 30), mu=mu, usq=usq, vsq=vsq, young=young, distsq=distsq, excess=excess, n=n)
     return c | vectors | dict(bregman=bregman, slope=np.exp(rng.normal()) + mu / 2 * distsq)
 
@@ -258,7 +258,7 @@ SETTINGS = {
     "fed-norm-sgda/corollary-2.2": fed_norm_sgda_rounds_concave,
     "fed-norm-sgda/lemma-a.1": of_fact("usq", "vsq", "young"),
     "fed-norm-sgda/lemma-a.2": of_fact("mu", "slope", "distsq"),
-    "fed-norm-sgda/lemma-a.3": of_fact("w", "squares"),
+    "fed-norm-sgda/lemma-a.3": of_fact("w", "squares", "fvalues"),
     "fed-norm-sgda/lemma-a.4": of_fact("n", "squares"),
     "fed-norm-sgda/lemma-a.5": of_fact("mu", "excess"),
     "fed-norm-sgda/lemma-a.5-gradient": of_fact("mu", "usq"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from bounds.audit.counterexample import Erratum, Supplement, Wording
+from bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
 from bounds.papers.fed_norm_sgda import errata_algorithm as algorithm
 from bounds.papers.fed_norm_sgda import errata_blocks as blocks
 from bounds.papers.fed_norm_sgda import errata_concave as concave
@@ -19,7 +19,6 @@ from bounds.papers.fed_norm_sgda import errata_noise as noise
 from bounds.papers.fed_norm_sgda import errata_rates as rates
 from bounds.papers.fed_norm_sgda.assumptions import (
     BLOCK_NOISE,
-    CONCAVE,
     CONCAVE_PRINTED,
     HETEROGENEITY,
     JOINTLY_SMOOTH,
@@ -32,7 +31,6 @@ from bounds.papers.fed_norm_sgda.assumptions import (
 from bounds.papers.fed_norm_sgda.concave import RADIUS_ERRATUM
 from bounds.papers.fed_norm_sgda.corollaries import MOREAU_ERRATUM, ROUNDS_ERRATUM, SAMPLE_ERRATUM
 from bounds.papers.fed_norm_sgda.lemmas import DESCENT_ERRATUM, DESCENT_SMOOTHNESS_ERRATUM, WHOLE_NOISE_ERRATUM
-from bounds.papers.fed_norm_sgda.lemmas_basic import STRONGLY_CONCAVE as ONE_STRONGLY_CONCAVE
 from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1, LEMMA_C_2, LEMMA_C_4, ONE_BLOCK
 from bounds.papers.fed_norm_sgda.results import CROSS_TERM
 
@@ -44,17 +42,18 @@ STEPS_OF_LEMMA_B_5 = ("(a)", "(b)", "(c)", "(d)", "(e)", "(f)")
 ERRATA: Sequence[Erratum] = (
     Erratum(
         ROUNDS_ERRATUM,
-        where="Corollary 2.2, Theorem 3, Tables 1 and 2, full participation",
+        where="Corollary 2.2, Theorem 3, Tables 1 and 2: full participation, and a sample of clients who are alike",
         claim="Theorem 4 gives an epsilon-stationary point of a nonconvex-concave problem in T = O(1/epsilon^4) rounds",
-        fails="It takes a step in y that grows like sqrt(T), but Theorem 4 itself demands Gamma_y <= 1/(16 Lf). Then "
-        "1/(Gamma_x T), Gamma_x S and 1/(Gamma_y S) cannot all fall faster than T^(-1/3), however the step sizes and S "
-        "are chosen.",
+        fails="It takes a step in y that grows like sqrt(T), but Theorem 4 itself demands Gamma_y <= 1/(8 Lf) for "
+        "every sample of P clients, 1/(16 Lf) if all take part. Then 1/(Gamma_x T), Gamma_x S and 1/(Gamma_y S) cannot "
+        "all fall faster than T^(-1/3), however the step sizes and S are chosen.",
         instead="O(1/epsilon^6) rounds follow from Theorem 4, with the O(1/(n epsilon^8)) gradients that the paper "
         "states; local work helps up to n tau of order T^(1/3). Whether the algorithm needs as many is open",
-        under=(rates.FULL, rates.ASCENT_CAP, rates.POSITIVE, rates.TARGET),
+        under=(rates.SAMPLES, rates.ASCENT_CAP, rates.SECOND_CAP, rates.POSITIVE, rates.TARGET),
         replay=rates.rounds_of_theorem_4,
         repair=("table-1-nc-c[repaired]",),
         argument=rates.epsilon_to_the_sixth,
+        quotes=(Quote("T/tau", "Theorem 3, of its rounds"),),
     ),
     Erratum(
         "steps-beyond-the-cap",
@@ -83,7 +82,8 @@ ERRATA: Sequence[Erratum] = (
         "step-in-x-without-a-floor",
         where="Theorem 1, (18)",
         claim="(18), with kappa^2 Delta/(Gamma_y T), holds for every gamma_x <= gamma_y/(156 kappa^2)",
-        fails="With a tiny step x stays where it is, and the right-hand side vanishes as T grows.",
+        fails="The condition bounds gamma_x from above only. With a tiny step x stays where it is, and the right-hand "
+        "side vanishes as T grows. At the largest step, which the proof has in mind, (18) has the right order.",
         instead="the first term is of order Delta/(Gamma_x T), which is the printed one if gamma_x is also at least of "
         "order gamma_y/kappa^2",
         under=THEOREM_1,
@@ -91,6 +91,7 @@ ERRATA: Sequence[Erratum] = (
         refutes=("theorem-1[printed]",),
         repair=("theorem-1[repaired]",),
         argument=descent.step_in_x_with_a_floor,
+        degree="unstated but harmless",
     ),
     Erratum(
         "smoothness-of-the-envelope",
@@ -120,6 +121,7 @@ ERRATA: Sequence[Erratum] = (
         refutes=("lemma-b.2[printed]",),
         repair=("lemma-b.2[repaired]", "lemma-b.3[repaired]", "lemma-b.4[repaired]"),
         argument=noise.doubled_squares,
+        quotes=(Quote("unbiasedness", "proof of Lemma B.2, the reason given for (19)"),),
     ),
     *(
         Erratum(
@@ -210,6 +212,7 @@ ERRATA: Sequence[Erratum] = (
         under=ONE_ROUND,
         replay=noise.noise_of_one_block,
         argument=noise.block_by_block,
+        degree="false under a literal reading",
     ),
     Erratum(
         RADIUS_ERRATUM,
@@ -223,18 +226,22 @@ ERRATA: Sequence[Erratum] = (
         refutes=("lemma-c.3[printed]", "lemma-c.5[printed]"),
         repair=("lemma-c.3[repaired]", "theorem-4[repaired]"),
         argument=concave.bound_on_the_maximiser_too,
+        degree="unstated but harmless",
     ),
     Erratum(
         MOREAU_ERRATUM,
         where="Corollary 2.1 in the main text",
-        claim="|grad Phi_(1/2Lf)|^2 <= epsilon'_opt + 8 Lf^2 times the mean squared distance of the proximal points",
-        fails="|u + v|^2 is not at most |u|^2 + 2|v|^2.",
+        claim="|grad Phi_(1/2Lf)|^2 <= epsilon'_opt + 8 Lf^2 times the mean squared distance of the proximal points, "
+        "with epsilon'_opt a number",
+        fails="|u + v|^2 is not at most |u|^2 + 2|v|^2. The paper bounds epsilon'_opt by (7), an O(.), which takes any "
+        "factor in; only who puts in a number is misled.",
         instead="2 epsilon'_opt, as (55) in the appendix has it",
         under=(*CONCAVE_PRINTED, envelope.WEIGHTS),
         replay=envelope.moreau_gap,
         refutes=("corollary-2.1[printed]",),
         repair=("corollary-2.1[explicit]",),
         argument=envelope.moreau_triangle,
+        degree="false under a literal reading",
     ),
     Erratum(
         "uneven-local-coefficients",
@@ -247,6 +254,7 @@ ERRATA: Sequence[Erratum] = (
         under=(JOINTLY_SMOOTH, NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP, *STEPS_OF_LEMMA_B_5),
         replay=descent.uneven_steps,
         argument=descent.controlled_coefficient,
+        quotes=(Quote("8 tau gamma_x L_Phi <= P", "proof of Lemma B.5, the reason given for (38)"),),
     ),
     Erratum(
         "shrinking-local-coefficients",
@@ -258,6 +266,8 @@ ERRATA: Sequence[Erratum] = (
         under=descent.REMARK_7,
         replay=descent.shrinking_coefficients,
         argument=descent.growing_coefficients,
+        degree="unstated but harmless",
+        quotes=(Quote("|a_i(k)|_1 <= |a_i(k)|_1, |a_i(k+1)|_2 <= |a_i(k+1)|_2", "Remark 7"),),
     ),
     Erratum(
         SAMPLE_ERRATUM,
@@ -272,13 +282,15 @@ ERRATA: Sequence[Erratum] = (
     Erratum(
         "gap-of-remark-1",
         where="Remark 1, (6)",
-        claim="(6) bounds the average of |grad Phi(x_t)|^2 up to a constant",
-        fails="It dropped kappa^2 and the term of the initial gap: without noise and heterogeneity it is 0.",
+        claim="(6), taken by itself, bounds the average of |grad Phi(x_t)|^2 up to a constant",
+        fails="(6) shows how (4) depends on noise, heterogeneity and sampling, and leaves out kappa^2 and the term of "
+        "the initial gap; without noise and heterogeneity nothing is left of it.",
         instead="(4), with (taubar/taueff)/sqrt(P taubar T) and kappa^2",
         under=(*PRINTED, *rates.CONDITIONS_OF_REMARK_1),
         replay=rates.gap_of_remark_1,
         refutes=("remark-1[printed]",),
         repair=("remark-1[repaired]",),
+        degree="false under a literal reading",
     ),
     Erratum(
         "quarter-of-lemma-c.3",
@@ -292,46 +304,16 @@ ERRATA: Sequence[Erratum] = (
     ),
     Erratum(
         "momentum-in-algorithm-1",
-        where="Algorithm 1, lines 10 to 12",
-        claim="With the coefficients of Appendix A.1 Algorithm 1 covers local momentum",
-        fails="Its local step k multiplies gradient k by one number for good; with momentum the coefficient of a "
-        "gradient grows from step to step.",
+        where="Algorithm 1, lines 10 to 12, read without Remark 7",
+        claim="With the final coefficients of Appendix A.1 lines 10 to 12 are local momentum",
+        fails="With momentum the coefficient of a gradient grows from step to step, and lines 10 to 12 have one for "
+        "good. Remark 7 leaves the step k out for notation, and (12) has it; who implements the lines as they stand "
+        "takes the second gradient elsewhere.",
         instead="the local map (12), with a_i^(j)(k) that depends on k, covers it",
         under=(algorithm.MOMENTUM, algorithm.COEFFICIENTS),
         replay=algorithm.momentum_in_lines_10_to_12,
         argument=algorithm.coefficients_that_change,
-    ),
-    Erratum(
-        "snapshot-for-the-first-sample",
-        where="Algorithm 1, the snapshot of Fed-Norm-SGDA+",
-        claim="Sending the snapshot to the clients of the block's first round lets every round of the block use it",
-        fails="Clients that are drawn later in the block have never received it.",
-        instead="send it in every round",
-        under=(algorithm.SAMPLE, algorithm.PERIOD),
-        replay=algorithm.snapshot_for_the_first_sample,
-        argument=algorithm.snapshot_in_every_round,
-    ),
-    Erratum(
-        "sign-of-lemma-a.2",
-        where="Lemma A.2",
-        claim="g(y) <= g(y') + <grad g(y'), y' - y> - mu/2 |y - y'|^2 for a mu-strongly concave g",
-        fails="The direction is turned round.",
-        instead="y - y' in the inner product",
-        under=(ONE_STRONGLY_CONCAVE,),
-        replay=envelope.sign_of_lemma_a_2,
-        refutes=("lemma-a.2[printed]",),
-        repair=("lemma-a.2[repaired]",),
-        argument=envelope.tangent_of_a_strongly_concave_function,
-    ),
-    Erratum(
-        "free-point-of-assumption-8",
-        where="Assumption 8",
-        claim="<grad_y f(x, y'), y - y*(x)> <= f(x, y) - f(x, y*(x)) for all y, y' is weaker than concavity",
-        fails="y' is free, and even -y^2/2 fails.",
-        instead="the gradient is that at y",
-        under=(CONCAVE,),
-        replay=envelope.free_point_of_assumption_8,
-        argument=envelope.gradient_at_the_same_point,
+        degree="false under a literal reading",
     ),
 )
 
@@ -371,6 +353,18 @@ SUPPLEMENTS: Sequence[Supplement] = (
 )
 
 WORDING: Sequence[Wording] = (
+    Wording("sign-of-lemma-a.2", "Lemma A.2", "<grad g(y'), y' - y>", "<grad g(y'), y - y'>, as -y^2/2 shows"),
+    Wording("text-of-lemma-a.5", "Lemma A.5", "quadratic growth and the PL inequality, stated for minimisation",
+            "the proofs use both for the maximisation over y, so for -F(x, .)"),
+    Wording("free-point-of-assumption-8", "Assumption 8", "<grad_y f(x, y'), y - y*(x)>, with y' free",
+            "grad_y f(x, y): with y' free even -y^2/2 fails, at y = 1, y' = -1"),
+    Wording("snapshot-for-the-first-sample", "Algorithm 1, the snapshot of Fed-Norm-SGDA+",
+            "sent to the clients of the block's first round", "sent in every round, as clients drawn later need it"),
+    Wording("lemma-b.9-of-itself", "Lemma B.9", "its hypotheses refer to itself; p_i for w_i; Assumption 5 for the f_i",
+            "the conditions of Lemma B.4; w_i; Assumption 5 for the global function, as Remark 3 has it",
+            (Quote("conditions of Lemma B.9", "Lemma B.9"), Quote("for the f_i", "Lemma B.9"))),
+    Wording("second-problem-of-remark-6", "Remark 6", "both problems are labelled (P1)",
+            "(P1) for n clients, (P2) for one node with a batch of n"),
     Wording("constants-of-49", "proof of Theorem 4, (49)", "the last line has eta_y alone and no Gx",
             "eta_x^2 and Gx^2 of Lemma C.3 belong there"),
     Wording("effective-steps-of-50", "proof of Theorem 4, (50)", "the second term lacks taueff", "taueff gamma_x"),
@@ -379,11 +373,13 @@ WORDING: Sequence[Wording] = (
             "sqrt(sigmaG) in both: Corollary 2.2 needs the participation error to vanish with sigmaG"),
     Wording("rounds-over-steps", "Theorem 3", "T/tau rounds", "T, which counts rounds already"),
     Wording("maximiser-not-minimiser", "Theorem 3", "common global minimizer; one-point-convex maximization",
-            "common maximiser; one-point-concave"),
+            "common maximiser; one-point-concave",
+            (Quote("common global minimizer", "Theorem 3"), Quote("one-point-convex maximization", "Theorem 3"))),
     Wording("range-of-the-output", "Algorithm 1, last line, and the theorems", "x^(1), ..., x^(T); t in [T]",
             "the theorems average over t = 0, ..., T - 1"),
     Wording("kappa-of-corollary-1.2", "proof of Corollary 1.2", "no kappa", "the statement has it"),
-    Wording("no-heterogeneity", "after Assumption 3, and (59)", "betaG = 0", "betaG = 1, its least value"),
+    Wording("no-heterogeneity", "after Assumption 3, and (59)", "betaG = 0", "betaG = 1, its least value",
+            (Quote("Most existing work assumes", "after Assumption 3"),)),
     Wording("letters", "(5), Remark 6, C_w", "betaH; alpha_i", "betaG; a_i"),
     Wording("weights-of-the-sample", "(23) and (42)", "the mean of g_i over the sample", "the sum of n w_i g_i/P"),
     Wording("proximal-points-swapped", "(54) and the proof of Lemma C.1", "x~ and x- change places",
@@ -404,5 +400,6 @@ WORDING: Sequence[Wording] = (
     Wording("vacuous-monotony", "Remark 7", "|a_i(k)|_1 <= |a_i(k)|_1", "|a_i(k)|_1 <= |a_i(k+1)|_1, or rather "
             "a^(j)(k) <= a^(j)(tau)"),
     Wording("figures", "Figures 2 and 8, (8)", "(Delta_x, Delta_y)/tau_i; Figure 8 complements Figure 8; sum over j of "
-            "terms in i", "-Delta_x; Figure 5; one index"),
+            "terms in i", "-Delta_x; Figure 5; one index",
+            (Quote("Figure 8 complements Figure 8", "on Figure 8"),)),
 )  # fmt: skip

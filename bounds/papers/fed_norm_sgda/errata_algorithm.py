@@ -1,18 +1,15 @@
-"""Counterexamples about Algorithm 1 as it is printed: momentum, and who knows the snapshot."""
+"""Algorithm 1 read to the letter: momentum in lines 10 to 12."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations
 
 from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 MOMENTUM = "heavy-ball momentum in [0, 1), buffer 0 at the start of a round"
 COEFFICIENTS = "final coefficients a_i of Appendix A.1"
-SAMPLE = "1 <= P <= n, every sample of P clients is possible"
-PERIOD = "S is a whole number of rounds"
 
 # --- Lines 10 to 12 and momentum ---------------------------------------------------------------------------------
 
@@ -90,53 +87,5 @@ def coefficients_that_change() -> Argument:
         text="The buffer after gradient k - 1 is the sum of rho^(k-1-j) G_j, and x_k is x_0 minus eta times the sum of "
         "the buffers, in which G_j has the coefficient 1 + rho + ... + rho^(k-1-j) = (1 - rho^(k-j))/(1 - rho).",
         checks=(Check("x^2/2", "largest difference for rho = 0, 1/2, 9/10 and tau <= 6", most, "==", 0),),
-        axioms=("the argument in words",),
-    )
-
-
-# --- The snapshot ------------------------------------------------------------------------------------------------
-
-
-def without_snapshot(n: int, P: int, S: int) -> int:
-    """Most clients of one round of a block that were not in its first round, over all samples.
-
-    Example:
-        >>> without_snapshot(3, 2, 2)
-        1
-    """
-    samples = list(combinations(range(n), P))
-    return max((len(set(later) - set(first)) for first in samples for later in samples), default=0) if S > 1 else 0
-
-
-def snapshot_for_the_first_sample(n: int = 2, P: int = 1, S: int = 2) -> Replay:
-    """Two clients, one per round, blocks of two rounds: the second client has never seen the snapshot."""
-    return Replay(
-        instance=f"n = {n} clients, P = {P} per round, S = {S}; client 1 is drawn in round 0, client 2 in round 1.",
-        hypotheses=(
-            Check(SAMPLE, "1 <= P", P, ">=", 1),
-            Check(SAMPLE, "P <= n", P, "<=", n),
-            Check(PERIOD, "S >= 1", S, ">=", 1),
-        ),
-        lines=(
-            Line("clients that get the snapshot in round 0", P),
-            Line("probability that a client of round 1 was not drawn in round 0, 1 - P/n", 1 - Fraction(P, n)),
-        ),
-        claimed=0,
-        true=without_snapshot(n, P, S),
-        sides=("clients of a round that lack the snapshot =", "in round 1 ="),
-        minimal="two clients, one drawn, two rounds",
-        smaller=(
-            Smaller("P = n = 2", 0, without_snapshot(2, 2, 2)),
-            Smaller("S = 1", 0, without_snapshot(2, 1, 1)),
-        ),
-    )
-
-
-def snapshot_in_every_round() -> Argument:
-    """Send it along with the model."""
-    return Argument(
-        text="If the server sends the snapshot to the sample of every round, everybody who computes has it; the "
-        "analysis assumes this. It costs one more x per client and round.",
-        checks=(Check("clients without it", "sample of the round minus those it is sent to", 0, "==", 0),),
         axioms=("the argument in words",),
     )

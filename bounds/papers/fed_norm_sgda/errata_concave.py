@@ -15,13 +15,10 @@ from bounds.papers.fed_norm_sgda.assumptions import (
 )
 from bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
 from bounds.papers.fed_norm_sgda.errata_noise import twin_checks
+from bounds.papers.fed_norm_sgda.errata_rates import ASCENT_CAP, SECOND_CAP
 from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3
 
 ONE, ZERO = Fraction(1), Fraction(0)
-ASCENT_CAP, SECOND_CAP = (
-    "2 Gamma_y Lf (n/P) max{(P-1)/(n-1), betaL^2 K} <= 1/8",
-    "2 Gamma_y Lf (n/P) max{betaG^2, 1} max{betaL^2 Q, dW} <= 1/8",
-)
 PRINTED = LEMMA_C_3.form("printed")
 HYPOTHESES = (*PRINTED.assumptions, ONE_POINT_CONCAVE, *(condition.text for condition in PRINTED.conditions))
 

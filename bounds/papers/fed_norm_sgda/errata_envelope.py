@@ -1,4 +1,4 @@
-r"""Counterexamples about the envelope: its smoothness (Lemma B.1), Moreau envelopes (Corollary 2.1), Lemma A.2."""
+r"""Counterexamples about the envelope: its smoothness (Lemmas B.1 and B.3), Moreau envelopes (Corollary 2.1)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     LIPSCHITZ,
     LOCAL_MAP,
     NOISE,
-    ONE_POINT_CONCAVE,
     SAMPLING,
     STRONGLY_CONCAVE,
 )
@@ -202,75 +201,6 @@ def moreau_triangle() -> Argument:
             Check("instance", "|grad for p|^2 <= (55)", far, "<=", 2 * near + between),
         ),
         axioms=("the argument in words",),
-    )
-
-
-# --- Lemma A.2 and Assumption 8 ----------------------------------------------------------------------------------
-
-
-def sign_of_lemma_a_2(y: int = 0, other: int = 1, mu: int = 1) -> Replay:
-    """g = -y^2/2 from y' = 1: the tangent at y' with its direction turned round."""
-
-    def sides(at: int, tangent: int) -> tuple[Fraction, Fraction]:
-        slope = Fraction(-mu * tangent)
-        wrong = Fraction(-mu * tangent**2, 2) + slope * (tangent - at) - Fraction(mu, 2) * (at - tangent) ** 2
-        return wrong, Fraction(-mu * at**2, 2)
-
-    claimed, true = sides(y, other)
-    right = Fraction(-mu * other**2, 2) - mu * other * (y - other) - Fraction(mu, 2) * (y - other) ** 2
-    return Replay(
-        instance=f"g(y) = -{mu}/2 y^2, y = {y}, y' = {other}.",
-        hypotheses=(Check(STRONGLY_CONCAVE.name, "-g'' >= mu", mu, ">=", mu),),
-        lines=(
-            Line("g(y')", Fraction(-mu * other**2, 2)),
-            Line("g'(y')", -mu * other),
-            Line("g(y') + g'(y') (y - y') - mu/2 |y - y'|^2, the tangent in the right direction", right),
-        ),
-        claimed=claimed,
-        true=true,
-        sides=("g(y') + <grad g(y'), y' - y> - mu/2 |y - y'|^2 =", "g(y) ="),
-        minimal="one dimension, two points",
-        smaller=(Smaller("y = y'", *sides(other, other)),),
-    )
-
-
-def tangent_of_a_strongly_concave_function() -> Argument:
-    """y - y' in place of y' - y."""
-    cases = [(Fraction(a), Fraction(b)) for a in (-2, 0, 1, 3) for b in (-1, 0, 1)]
-    worst = max(-(a**2) / 2 - (-(b**2) / 2 - b * (a - b) - (a - b) ** 2 / 2) for a, b in cases)
-    return Argument(
-        text="g + mu |y|^2/2 is concave, so it lies below its tangent at y'; that is g(y) <= g(y') + <grad g(y'), y - "
-        "y'> - mu |y - y'|^2/2, an equality for g = -mu |y|^2/2.",
-        checks=(Check("equality", "largest difference for -y^2/2 on a grid", worst, "==", 0),),
-        axioms=("a concave function lies below its tangents", "its application, in words"),
-    )
-
-
-def free_point_of_assumption_8(y: int = 1, other: int = -1) -> Replay:
-    """f = -y^2/2, which is concave, against Assumption 8 with its gradient at a point of its own."""
-    return Replay(
-        instance=f"f(x, y) = -y^2/2 with maximiser y* = 0; y = {y}, y' = {other}.",
-        hypotheses=(Check(CONCAVE.name, "-f_yy >= 0", 1, ">=", 0),),
-        lines=(
-            Line("grad_y f(x, y')", -other),
-            Line("<grad_y f(x, y), y - y*>, with y for y'", -(y**2)),
-            Line("f(x, y) - f(x, y*)", Fraction(-(y**2), 2)),
-        ),
-        claimed=Fraction(-(y**2), 2),
-        true=-other * y,
-        sides=("f(x, y) - f(x, y*) =", "<grad_y f(x, y'), y - y*> ="),
-        minimal="one dimension; the simplest strongly concave function",
-        smaller=(Smaller("y' = y", Fraction(-(y**2), 2), -(y**2)),),
-    )
-
-
-def gradient_at_the_same_point() -> Argument:
-    """Assumption 8 as it is used."""
-    return Argument(
-        text="With grad_y f(x, y) it says that the tangent at y is above f at the maximiser, which holds for every "
-        f"concave f ({ONE_POINT_CONCAVE.label} is then weaker than concavity, as the paper means).",
-        checks=(Check("instance", "<grad_y f(x, y), y - y*> <= f(x, y) - f(x, y*) at y = 1", -1, "<=", -HALF),),
-        axioms=("a concave function lies below its tangents", "its application, in words"),
     )
 
 

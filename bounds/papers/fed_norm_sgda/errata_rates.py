@@ -1,6 +1,6 @@
 r"""Counterexamples about rates: the rounds of nonconvex-concave problems, Remark 1, and where the exponents come from.
 
-With $n=P$ and $R,G_x,\bar\Delta,L_f>0$ the right-hand side of Theorem 4 contains
+With $R,G_x,\bar\Delta,L_f>0$ the right-hand side of Theorem 4 contains, for every sample of $P$ clients,
 $\frac{\bar\Delta}{\Gamma_xT}$, $\Gamma_xL_fG_x^2S$ and $\frac{L_fR}{\Gamma_yS}$, whose product is
 $\frac{\bar\Delta L_f^2G_x^2R}{\Gamma_yT}$; a cap on $\Gamma_y$ is a floor of order $T^{-1/3}$ under the sum.
 """
@@ -20,6 +20,8 @@ ONE = Fraction(1)
 CONDITIONS_OF_REMARK_1 = tuple(condition.text for condition in REMARK_1.form("printed").conditions)
 FULL = "full participation, P = n"
 ASCENT_CAP = "2 Gamma_y Lf (n/P) max{(P-1)/(n-1), betaL^2 K} <= 1/8"
+SECOND_CAP = "2 Gamma_y Lf (n/P) max{betaG^2, 1} max{betaL^2 Q, dW} <= 1/8"
+SAMPLES = "1 <= P <= n clients a round, of equal weights, with sigmaG = 0 unless P = n"
 POSITIVE = "R, Gx and the initial gap are positive"
 TARGET = "the target epsilon is positive"
 LESS_WORK = "n tau <= T, as the proof of Corollary 2.2 has it"
@@ -65,27 +67,47 @@ def uncapped_fourth(T: Fraction, work: Fraction) -> Fraction:
     return 256 / (T * work)
 
 
-def rounds_of_theorem_4(hidden: int = 10**6, inverse: int = 100) -> Replay:
+def caps_of_a_sample(n: int, P: int) -> tuple[Fraction, Fraction]:
+    r"""$c=\frac{n(P-1)}{P(n-1)}$ and $\frac dP$ for clients of equal weight: with $\beta_L=0$ the conditions of Theorem
+    4 say $\Gamma_y\max\{c,d/P\}\le\frac1{16L_f}$. As $c+\frac dP=1$, that is $\Gamma_y\le\frac1{8L_f}$ at most.
+
+    Example:
+        >>> caps_of_a_sample(3, 2), caps_of_a_sample(4, 4)
+        ((Fraction(3, 4), Fraction(1, 4)), (Fraction(1, 1), Fraction(0, 1)))
+    """
+    return Fraction(n * (P - 1), P * (n - 1)), Fraction(n - P, P * (n - 1))
+
+
+def rounds_of_theorem_4(hidden: int = 10**6, inverse: int = 100, n: int = 3, P: int = 2) -> Replay:
     """Theorem 4 at T = K/epsilon^4 against epsilon^2, for every admissible choice of step sizes and snapshots."""
-    epsilon, cap = Fraction(1, inverse), Fraction(1, 16)
+    c, share = caps_of_a_sample(n, P)
+    epsilon, cap = Fraction(1, inverse), 1 / (16 * max(c, share))
     T = hidden / epsilon**4
-    last = isqrt(hidden // 432)  # epsilon = 1/last is still allowed by this floor
+    last = isqrt(int(hidden * cap / 27))  # epsilon = 1/last is still allowed by this floor
     return Replay(
-        instance=f"n = P identical clients, Lf = R = Gx = 1, initial gap 1, any noise and local steps, which only "
-        f"add; every O of (48) with constant 1; epsilon = {epsilon} and T = {hidden}/epsilon^4 rounds; any Gamma_x > "
-        "0, any S >= 1, any Gamma_y that Theorem 4 admits.",
+        instance=f"n = {n} identical clients of equal weight, P = {P} of them in a round, Lf = R = Gx = 1, initial gap "
+        f"1, betaL = 0, any noise and local steps, which only add; every O of (48) with constant 1; epsilon = "
+        f"{epsilon} and T = {hidden}/epsilon^4 rounds; any Gamma_x > 0, any S >= 1, any Gamma_y that Theorem 4 admits.",
         hypotheses=(
-            Check(FULL, "n = P: (n/P)(P-1)/(n-1)", 1, "==", 1),
-            Check(ASCENT_CAP, "its right end, Gamma_y = 1/(16 Lf)", 2 * cap, "<=", Fraction(1, 8)),
+            Check(SAMPLES, "1 <= P", P, ">=", 1),
+            Check(SAMPLES, "P <= n", P, "<=", n),
+            Check(SAMPLES, "sigmaG of identical clients", 0, "==", 0),
+            Check(ASCENT_CAP, "2 Gamma_y Lf c at the largest Gamma_y", 2 * cap * c, "<=", Fraction(1, 8)),
+            Check(SECOND_CAP, "2 Gamma_y Lf d/P there, W = 1/n", 2 * cap * share, "<=", Fraction(1, 8)),
             Check(POSITIVE, "the least of the three", 1, ">", 0),
             Check(TARGET, "epsilon > 0", epsilon, ">", 0),
         ),
         lines=(
             Line("T", T),
+            Line("c = (n/P)(P-1)/(n-1)", c),
+            Line("(n/P) dW = d/P", share),
+            Line("c + d/P, so that the larger is at least 1/2 and Gamma_y at most 1/(8 Lf)", c + share),
+            Line("the largest Gamma_y", cap),
             Line("least L_f R/(Gamma_y S), times S", 1 / cap),
-            Line("I_1^2 >= Gx^2 (c + F_w), n = P", 1),
-            Line("product of 1/(Gamma_x T), Gamma_x S = Gamma_x + Gamma_x (S - 1), 16/S, times T", 1 / cap),
-            Line("27 times it over T: the cube of three equal terms", floor_cubed(T)),
+            Line("I_1^2 >= Gx^2 (c + F_w), F_w = d/P at equal weights", c + share),
+            Line("product of 1/(Gamma_x T), Gamma_x S = Gamma_x + Gamma_x (S - 1), 1/(Gamma_y S), times T", 1 / cap),
+            Line("27 times it over T: the cube of three equal terms", floor_cubed(T, cap)),
+            Line("the same if all clients take part", floor_cubed(T)),
             Line("the same with the constants 8, 8 and 72 of the paper's own proof", floor_cubed(T, cap, (8, 8, 72))),
             Line("power of T in Gamma_y as printed, if n tau = T", exponents(ONE)["Gamma_y"]),
             Line("largest power of T in n tau that keeps Gamma_y bounded", Fraction(1, 3)),
@@ -93,12 +115,12 @@ def rounds_of_theorem_4(hidden: int = 10**6, inverse: int = 100) -> Replay:
             Line("power of 1/epsilon in T from it, for a squared norm of epsilon^2", 2 / Fraction(1, 3)),
         ),
         claimed=epsilon**6,
-        true=floor_cubed(T),
+        true=floor_cubed(T, cap),
         sides=("(epsilon^2)^3 =", "cube of a number that the right-hand side of Theorem 4 is never below ="),
         minimal="no noise, no heterogeneity, one local step are enough; a larger hidden constant K only moves the "
-        "failure to epsilon^2 < 432/K",
+        "failure to a smaller epsilon",
         smaller=(
-            Smaller(f"epsilon = 1/{last}", Fraction(1, last) ** 6, floor_cubed(hidden * Fraction(last) ** 4)),
+            Smaller(f"epsilon = 1/{last}", Fraction(1, last) ** 6, floor_cubed(hidden * Fraction(last) ** 4, cap)),
             Smaller("the same epsilon without the cap, n tau = T: 256/T^2 against epsilon^8", epsilon**8,
                     uncapped_fourth(T, T)),
         ),

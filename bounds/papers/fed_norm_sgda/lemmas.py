@@ -431,7 +431,20 @@ def noisy_gradient(number: str, block: str) -> Result:
     )
 
 
-LEMMA_B_7, LEMMA_B_8 = noisy_gradient("B.7", "x"), noisy_gradient("B.8", "y")
+LEMMA_B_7, PLAIN_B_8 = noisy_gradient("B.7", "x"), noisy_gradient("B.8", "y")
+LEMMA_B_8 = replace(
+    PLAIN_B_8,
+    forms=(
+        *PLAIN_B_8.forms,
+        replace(
+            PLAIN_B_8.forms[0],
+            name="printed:pl",
+            terms=(*noisy_gradient_terms(False)[:-1], Term("dual gap", 4 * Q * betaG**2 * kappa * Lf * gap)),
+            assumptions=(JOINTLY_SMOOTH, HETEROGENEITY, PL),
+            note="as Appendix B.5 has it under the PL condition; its kappa is not needed",
+        ),
+    ),
+)
 LEMMA_B_9 = lemma(
     "B.9",
     "Local drift under the PL condition",

@@ -15,19 +15,25 @@ from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.result import Condition, Form, Result, Term
 from bounds.symbols import GRADIENT, OBJECTIVE, PARAMETER
 
-SIGN_ERRATUM = "sign-of-lemma-a.2"
 SMOOTH = Assumption("smooth", "|grad g(x) - grad g(x')| <= Lf |x - x'| for all x, x'", "Lemma A.6, A.7")
 CONVEX = Assumption("convex", "g is convex", "Lemma A.6")
+CONVEX_F = Assumption("convex", "f is convex", "Lemma A.3")
 BELOW = Assumption("bounded-below", "g has a finite infimum g*", "Lemma A.7")
 STRONGLY_CONVEX = Assumption("strongly-convex", "g is mu-strongly convex, with its minimiser x*", "Lemma A.5")
 STRONGLY_CONCAVE = Assumption("strongly-concave", "g is mu-strongly concave", "Lemma A.2")
 
 
 def fact(
-    number: str, title: str, measure: Measure, forms: tuple[Form, ...], statement: str = "", part: str = ""
+    number: str,
+    title: str,
+    measure: Measure,
+    forms: tuple[Form, ...],
+    statement: str = "",
+    part: str = "",
+    equations: tuple[str, ...] = (),
 ) -> Result:
     """One lemma of Appendix A, or one part of it."""
-    made = lemma(number, title, (), measure, statement, forms)
+    made = lemma(number, title, equations, measure, statement, forms)
     return replace(made, key=f"{made.key}{part}")
 
 
@@ -49,29 +55,31 @@ LEMMA_A_2 = fact(
     single("difference of two values of a strongly concave function", "g(y)-g(y')", OBJECTIVE, signed=True),
     (
         Form(
-            "printed",
-            (Term("slope", -n.slope), Term("concavity", -n.mu / 2 * n.distsq)),
-            (),
-            (STRONGLY_CONCAVE,),
-            refuted_by=SIGN_ERRATUM,
-            note="with y' - y for y - y' in the inner product",
-        ),
-        Form(
             "repaired",
             (Term("slope", n.slope), Term("concavity", -n.mu / 2 * n.distsq)),
             (),
             (STRONGLY_CONCAVE,),
-            note="the tangent at y' lies above, less the concavity",
+            note="the tangent at y' lies above, less the concavity; printed with y' - y for y - y', a slip",
         ),
     ),
     "slope is that at y', along y - y'.",
 )
+SQUARE_OF_MEAN = single("squared norm of a weighted mean of vectors", r"\|\sum_iw_iu_i\|^2", GRADIENT**2)
 LEMMA_A_3 = fact(
     "A.3",
-    "Jensen's inequality for squares",
-    single("squared norm of a weighted mean of vectors", r"\|\sum_iw_iu_i\|^2", GRADIENT**2),
-    printed("mean square", SumOverClients(n.w * n.squares), conditions=(SIMPLEX,)),
-    "squares holds the squared norm of each vector.",
+    "Jensen's inequality",
+    single("value of a convex function at a weighted mean of points", r"f(\sum_iw_iu_i)", OBJECTIVE, signed=True),
+    (
+        *printed("mean of the values", SumOverClients(n.w * n.fvalues), CONVEX_F, conditions=(SIMPLEX,)),
+        Form(
+            "printed:squares",
+            (Term("mean square", SumOverClients(n.w * n.squares)),),
+            (SIMPLEX,),
+            measure=SQUARE_OF_MEAN,
+            note="of the squared norm, as the proofs use it",
+        ),
+    ),
+    "fvalues holds f at each point, squares the squared norm of each vector.",
 )
 LEMMA_A_4 = fact(
     "A.4",
@@ -101,6 +109,7 @@ LEMMA_A_6 = fact(
     single("squared difference of two gradients", r"\|\nabla g(y)-\nabla g(x)\|^2", GRADIENT**2),
     printed("above the tangent", 2 * n.Lf * n.bregman, SMOOTH, CONVEX),
     "bregman is g(y) less its tangent at x.",
+    equations=("10",),
 )
 LEMMA_A_7 = fact(
     "A.7",
@@ -108,6 +117,7 @@ LEMMA_A_7 = fact(
     single("squared gradient norm of a smooth function bounded below", r"\|\nabla g(x)\|^2", GRADIENT**2),
     printed("excess", 2 * n.Lf * n.excess, SMOOTH, BELOW),
     "Convexity is not needed.",
+    equations=("11",),
 )
 RESULTS = (
     LEMMA_A_1,

@@ -236,6 +236,15 @@ NOTATION = Notation(
             dimension=GRADIENT**2,
             shape=("clients",),
         ),
+        Quantity(
+            "fvalues",
+            "f(u_i)",
+            "values of a function at points u_1, ..., u_n",
+            "function_values",
+            Domain(low=-float("inf"), low_open=True, high_open=True),
+            OBJECTIVE,
+            shape=("clients",),
+        ),
         Quantity("excess", "g(x)-g^*", "value of a function less its extremum", "excess", dimension=OBJECTIVE),
         Quantity("distsq", r"\|x-x'\|^2", "squared distance of two points", "squared_distance", dimension=PARAMETER**2),
         Quantity(

@@ -32,7 +32,7 @@ from empirical.instances.readable import against_form
 from empirical.instances.sides import Sides, Trial
 
 PAPER = "fed-norm-sgda"
-VECTORS = frozenset({"w", "p", "tau", "a1", "a2", "alast", "amax", "squares"})
+VECTORS = frozenset({"w", "p", "tau", "a1", "a2", "alast", "amax", "squares", "fvalues"})
 CANCELLED = 1e-12  # error of a left side relative to the sizes of its summands
 LONGEST = 1e12  # rounds
 FIELDS = {"gammax": "Gammax", "gammay": "Gammay", "S": "period"}  # of the instances
@@ -346,6 +346,7 @@ def fact(number: str) -> Callable[[Facts, Asked], Measured]:
             "bregman": z.value(x) - z.value(other) - along,
             "excess": z.value(x),
             "squares": squares[:, None],
+            "fvalues": np.stack([z.value(u)[:, 0] for u in np.moveaxis(z.vectors, 1, 0)], axis=1)[:, None],
             "w": (np.full_like(z.weights, 1 / n) if number.startswith("remark") else z.weights)[:, None],
             "sigmaL": z.levels[:, :1],
             "betaL": z.levels[:, 1:],
@@ -355,10 +356,11 @@ def fact(number: str) -> Callable[[Facts, Asked], Measured]:
             "E_w": np.ones((len(z), 1)),
         }
         noise = squares[:, 0] if asked.form.endswith("one-node") else squares.mean(axis=1)
+        center = (z.weights[:, :, None] * z.vectors).sum(axis=1)
         left = {
             "a.1": (x * other).sum(axis=1, keepdims=True),
             "a.2": z.value(other) - z.value(x),
-            "a.3": squared((z.weights[:, :, None] * z.vectors).sum(axis=1)),
+            "a.3": squared(center) if asked.form.endswith("squares") else z.value(center),
             "a.4": squared(z.vectors.sum(axis=1)),
             "a.5": squared(x),
             "a.5-gradient": z.value(x),

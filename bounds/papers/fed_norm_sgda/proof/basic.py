@@ -136,13 +136,13 @@ JENSEN = Proof(
         Step(
             "fact",
             "Jensen",
-            Relation(measure_symbol(facts.LEMMA_A_3.measure), SumOverClients(n.w * n.squares)),
+            Relation(measure_symbol(facts.SQUARE_OF_MEAN), SumOverClients(n.w * n.squares)),
             MeanSquare(False),
             ("w",),
         ),
     ),
     facts.LEMMA_A_3,
-    {"printed": "fact"},
+    {"printed:squares": "fact"},
 )
 SQUARED_SUM = Relation(measure_symbol(facts.LEMMA_A_4.measure), n.n * SumOverClients(n.squares))
 SUM = Proof(

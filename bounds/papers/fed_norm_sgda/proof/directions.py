@@ -9,7 +9,7 @@ $\nu$ it need not be.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sympy as sp
 from sympy import Integer
@@ -22,7 +22,7 @@ from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
 from bounds.audit.steps import Proof, Step
 from bounds.audit.vectors import Vec, inner, square
 from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, JOINTLY_SMOOTH, SAMPLING
-from bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
+from bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED, SIMPLEX
 from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_7, LEMMA_B_8
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.papers.fed_norm_sgda.proof.axioms import (
@@ -400,4 +400,22 @@ def noisy_proof(b: Block, lemma: Result, drift: str) -> Proof:
 
 
 NOISY_X = noisy_proof(IN_X, LEMMA_B_7, "")
-NOISY_PROOFS = (NOISY_X, noisy_proof(IN_Y, LEMMA_B_8, f"{NOISY_X.id}/a-drift"))
+NOISY_Y = noisy_proof(IN_Y, LEMMA_B_8, f"{NOISY_X.id}/a-drift")
+
+
+def under_pl(proof: Proof) -> Proof:
+    """Lemma B.8 with the kappa that Appendix B.5 adds to it."""
+    end = proof.steps[-1]
+    more = 4 * Q * betaG**2 * L * (kappa - 1) * DELTA
+    worse = Step(
+        f"{end.id}-pl",
+        "kappa is at least 1",
+        Relation(end.conclusion.left, sp.expand(end.conclusion.right + more)),
+        Combine((1, 4 * Q * betaG**2 * L * DELTA)),
+        (end.id, CURVATURE),
+        EACH,
+    )
+    return replace(proof, steps=(*proof.steps, worse), ends={**proof.ends, "printed:pl": worse.id})
+
+
+NOISY_PROOFS = (NOISY_X, under_pl(NOISY_Y))
