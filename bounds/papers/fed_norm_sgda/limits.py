@@ -50,6 +50,7 @@ def averages() -> Iterator[Limit]:
     yield pair("one-client-without-noise-i-2", "(56): I_2 = 0", I_2, ZERO, "(56)", quiet)
     noisy = n.sigmaL**2 + growth
     yield pair("one-client", "(57): I_1^2 = sigmaL^2 + (1 + betaL^2) Gx^2", I_1_SQUARED, noisy, "(57)", alone)
+    yield pair("one-client-i-2", "(57): I_2 = sigmaL^2", I_2, n.sigmaL**2, "(57)", {**alone, n.sigmaG: ZERO})
     at_once = {**ALIKE, n.P: n.n, n.taueff: ONE}
     spread = n.Gx**2 + (n.sigmaL**2 + n.betaL**2 * n.Gx**2) / n.n
     yield pair("synchronised", "(58): one local step, all clients alike", I_1_SQUARED, spread, "(58)", at_once)
@@ -59,6 +60,30 @@ def averages() -> Iterator[Limit]:
     both = n.sigmaL**2 + n.betaL**2 * n.sigmaG**2
     yield pair("equal-local-steps-i-2", "(59): I_2 = sigmaL^2 + betaL^2 sigmaG^2", I_2, both, "(59)", local)
     yield pair("sampling-probabilities", "c + d/P = 1", c + d / n.P, ONE, "Lemma B.2, (20)", SAMPLING)
+
+
+def closed_forms() -> Iterator[Limit]:
+    """(50) to (53): what the snapshot period and the steps of the paper make of (48) without its constants."""
+    first, second = sp.symbols("I_1 I_2", positive=True)
+    pull, source = n.R * n.gammax * n.Gx * first, "(50) to (53)"
+    period = sp.sqrt(n.R / (n.taueff**2 * n.gammax * n.gammay * n.Gx * first))
+    lag = n.Lf * n.taueff * n.gammax * n.Gx * n.S * first + n.Lf * n.R / (n.taueff * n.gammay * n.S)
+    balanced = 2 * n.Lf * sp.sqrt(pull / n.gammay)
+    text = "the two terms with S are equal, and their sum is 2 Lf sqrt(R gammax Gx I_1/gammay)"
+    yield pair("snapshot-period-in-closed-form", text, lag, balanced, source, {n.S: period})
+    third = sp.Rational(1, 3)
+    ascent = (n.P / (2 * second)) ** (2 * third) * pull**third
+    noisy = 3 * 2 ** (-2 * third) * n.Lf * (second / n.P * pull) ** third
+    text = "with the noise, constants dropped, they are 3/2^(2/3) Lf (I_2 R gammax Gx I_1/P)^(1/3)"
+    both = balanced / 2 + n.Lf * n.gammay * second / n.P
+    yield pair("ascent-step-in-closed-form", text, both, noisy, source, {n.gammay: ascent})
+    rest = second * n.R * n.Gx * first / n.P
+    descent = (3 * n.Deltabar / (n.taueff * n.Lf * n.T)) ** sp.Rational(3, 4) * rest ** -sp.Rational(1, 4)
+    gap = n.Deltabar / (n.taueff * n.gammax * n.T) + n.Lf * (rest * n.gammax) ** third
+    least = 4 * 3 ** -sp.Rational(3, 4) * n.Lf ** sp.Rational(3, 4)
+    least *= (n.Deltabar * rest / (n.taueff * n.T)) ** sp.Rational(1, 4)
+    text = "with the initial gap, constants dropped, it is 4/3^(3/4) Lf^(3/4) (Delta I_1 I_2 R Gx/(taueff P T))^(1/4)"
+    yield pair("descent-step-in-closed-form", text, gap, least, source, {n.gammax: descent})
 
 
 def vanishing() -> Iterator[Limit]:
@@ -152,6 +177,7 @@ def tightened(result: Result, above: str = "repaired") -> Limit:
 SHARPENED = (THEOREM_1, THEOREM_1_AT_ITS_STEPS, THEOREM_4, LEMMA_B_5, LEMMA_C_2, LEMMA_C_3)
 LIMITS = (
     *averages(),
+    *closed_forms(),
     *vanishing(),
     *gauges(),
     *directions(),

@@ -82,7 +82,7 @@ def steps() -> Iterator[Step]:
     )
     yield Step(
         "61-sample",
-        "the sample averaged out",
+        "(61): the sample averaged out",
         Relation(inner(IN_X.s, AWAY), inner(IN_X.H, AWAY), "=="),
         SampleMean("sx", AWAY),
         (SAMPLING,),
@@ -90,7 +90,7 @@ def steps() -> Iterator[Step]:
     )
     yield Step(
         "61-noise",
-        "the noise averaged out",
+        "(61): the noise averaged out",
         Relation(inner(IN_X.n, AWAY), Integer(0), "=="),
         NoiseGivenStart(IN_X.n, AWAY),
         (BLOCK_NOISE, MARTINGALE, SAMPLING),
