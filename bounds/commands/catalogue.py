@@ -229,7 +229,9 @@ def describe(result: Result, forms: list[Form]) -> str:
         short = written(form.expressions, result.notation)
         texts = iter(plain(e) for e in short.expressions)
         lines += [f"  + {t.name:<{width}}  {next(texts)}" for t in form.terms]
-        lines += [f"  if {next(texts)} {c.op} {next(texts)}   ({c.why})" for c in form.conditions]
+        for c in form.conditions:
+            said = f"{next(texts)} {c.op} {next(texts)}"
+            lines.append(f"  where {c.why}" if c.legal else f"  if {said}   ({c.why})")
         lines += [f"  with {name} = {next(texts)}" for name in form.prescribes]
         lines += [f"  where {name} = {plain(exact)}, about {float(exact):.6g}" for name, exact in short.numbers.items()]
         lines += [f"  where {name} = {plain(meaning)}" for name, meaning in short.parts.items()]

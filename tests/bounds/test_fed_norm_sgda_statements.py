@@ -96,3 +96,12 @@ def test_the_pl_section_adds_a_kappa_to_lemma_b_8_that_is_not_needed():
     assert {k: float(v) for k, v in pl.terms.items() if k != "dual gap"} == {
         k: float(v) for k, v in plain.terms.items() if k != "dual gap"
     }
+
+
+def test_what_the_letters_mean_is_no_condition_of_a_printed_theorem(capsys):
+    """That amax is the largest coefficient is said of the letters; the paper prints no such condition."""
+    assert main(["show", f"{PAPER}/theorem-4", "--form", "printed"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    conditions = [line for line in lines if line.startswith("  if ")]
+    assert len(conditions) == 3 and not any("alast" in line or "w) == 1" in line for line in conditions)
+    assert "  where amax is the largest of the coefficients with these norms" in lines
