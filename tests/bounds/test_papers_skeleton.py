@@ -410,7 +410,8 @@ def test_the_default_form_is_valid_at_admissible_settings_and_no_larger_than_any
     rng = np.random.default_rng(21)
     strictly = 0
     others = [f for f in result.forms if not (f.refuted_by or f.order_only or f.name in (*OTHER_MASKS, result.default))]
-    others = [f for f in others if f.measure is None and not f.asymptotic]
+    default = result.form()  # forms of one bound differ in what they assume
+    others = [f for f in others if f.measure == default.measure and f.bound != default.bound and not f.asymptotic]
     for _ in range(60):
         c = SETTINGS[result.key](rng)
         ours = evaluated(result, c)
@@ -456,7 +457,7 @@ def test_a_guarantee_needs_a_form_that_is_not_refuted_every_condition_and_every_
         trusted = evaluated(result, c, form=form.name, assume=["all"], trust=[result.key])
         assert trusted.guarantee == promised
         assert bool(trusted.conditional_on) == (evaluation.verdict not in ("proved", "refuted"))
-        assert evaluated(result, c, form=form.name).guarantee == (result.key in OF_VECTORS)
+        assert evaluated(result, c, form=form.name).guarantee == (proved and not form.assumptions and promised)
         assert form.refuted_by or evaluation.verdict != "refuted"
         assert not (form.refuted_by and evaluation.verdict == "proved")  # itself false, or resting on a false step
 
