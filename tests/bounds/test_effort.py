@@ -1,0 +1,79 @@
+"""What a question may cost: every result at extreme settings, counted in evaluations."""
+
+import itertools
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from bounds.effort import EVALUATIONS, Effort, Exhausted
+from bounds.errors import FedboundsError
+from bounds.optimise import optimise
+from bounds.registry import results
+from bounds.rounds import rounds
+
+EXTREME = (1e-9, 1.0, 1e9)
+STRIDE = 97  # of all questions, so many apart are asked here; 1 asks every one of them
+REPORTED = 200  # evaluations of the form for the answer itself: a last grid, or one number in each factor of two
+
+
+def legal(quantity, value):
+    """A legal number (or three clients of it) near an extreme value."""
+    domain = quantity.domain
+    value = float(np.clip(value, max(domain.low, 1e-9), min(domain.high, 1e9)))
+    value = max(1.0, np.floor(value)) if domain.integer else 0.5 if domain.high_open and value >= domain.high else value
+    return np.full(3, 1 / 3 if "weight" in quantity.concept else value) if quantity.shape else value
+
+
+def questions():
+    """(result, form, letters left free, constants), each form at each extreme."""
+    for result in results():
+        for form, extreme in itertools.product(result.forms, EXTREME):
+            names = sorted(s.name for s in form.symbols)
+            known = {n: legal(result.notation[n], extreme) for n in names}
+            counters = [n for n in names if result.notation[n].concept == "rounds"]
+            single = [n for n in names if not result.notation[n].shape and n not in counters]
+            for n in counters:
+                yield "rounds", result, form, [n], known
+                for over in single[:2]:
+                    yield "choose", result, form, [n, over], known
+            for n in single[:3]:
+                yield "solve", result, form, [n], known
+                yield "optimise", result, form, [n, *single[3:5]], known
+
+
+@pytest.mark.parametrize("start", range(3))
+def test_no_question_at_extreme_settings_takes_more_than_its_evaluations(start, monkeypatch):
+    asked, calls = 0, [0]
+    for place in ("rounds", "step_sizes", "whole_numbers"):
+        module = import_module(f"bounds.{place}")
+
+        def counted(*given, real=module.evaluated, **named):
+            calls[0] += 1
+            return real(*given, **named)
+
+        monkeypatch.setattr(module, "evaluated", counted)
+    for kind, result, form, free, known in itertools.islice(questions(), start * STRIDE, None, 3 * STRIDE):
+        here = {n: v for n, v in known.items() if n not in free}
+        more = dict(form=form.name, effort=0.05)
+        calls[0] = 0
+        try:
+            if kind == "optimise":
+                optimise(result, here, free, **more)
+            else:
+                over = (
+                    dict(optimize_over=free[1:]) if kind == "choose" else dict(solve=free[0]) if kind == "solve" else {}
+                )
+                rounds(result, 1e-6, here, **over, **more)
+        except FedboundsError:
+            continue
+        asked += 1
+        assert calls[0] <= 0.05 * EVALUATIONS + REPORTED, (result.key, form.name, free)
+    assert asked > 3
+
+
+def test_an_effort_that_is_used_up_says_so():
+    effort = Effort(10)
+    effort.spend(10)
+    with pytest.raises(Exhausted):
+        effort.spend(1)
