@@ -14,6 +14,7 @@ import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -509,11 +510,43 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
         witness = _sampled(sp.S.NegativeOne, system, None, 200)[0]  # the first point at which the facts hold
     except sp.PolynomialError:
         return Finding(True, "none", f"whether {said} can hold together is not decided")
-    if witness is not None:
+    if witness is not None or at_squares(facts):
         return Finding(True, "exact rationals", f"values were found that satisfy {said}")
     if _by_z3(quotient(sp.S.NegativeOne), system.facts, RLIMIT):
         return Finding(False, "z3", f"no values satisfy {said}")
     return Finding(True, "none", f"{NO_WITNESS}: {said}")
+
+
+def at_squares(facts: tuple[Relation, ...], tries: int = 4000) -> bool:
+    """Whether the facts hold at some squares of small numbers, whose roots are rational.
+
+    Example:
+        >>> x, y = sp.symbols("x y", positive=True)
+        >>> at_squares((Relation(4 * x, y), Relation(sp.sqrt(x * y), sp.floor(sp.sqrt(x * y)), "==")))
+        True
+    """
+    slacks = [f.slack for f in facts]
+    symbols = sorted(set().union(*(s.free_symbols for s in slacks)), key=str)
+    if not symbols or any(str(s).startswith(("[", "<")) for s in symbols):
+        return False
+    numbers, draw = sp.lambdify(symbols, slacks, "math"), random.Random(199)
+    choices = [[1, 4, 9, 16] if s.is_integer else [Fraction(1, 16), Fraction(1, 4), 1, 4, 16] for s in symbols]
+    for _ in range(tries):
+        point = [draw.choice(c) for c in choices]
+        try:
+            near = [abs(v) < 1e-9 if f.op == "==" else v > -1e-9 for f, v in zip(facts, numbers(*point), strict=True)]
+        except (ArithmeticError, ValueError):
+            continue
+        at = {s: sp.Rational(v) for s, v in zip(symbols, point, strict=True)}
+        if all(near) and all(_holds_at(f, sp.sympify(f.slack.subs(at))) for f in facts):
+            return True
+    return False
+
+
+def _holds_at(fact: Relation, slack: sp.Expr) -> bool:
+    if fact.op == "==":
+        return slack.is_zero is True
+    return slack.is_positive is True if fact.strict else slack.is_nonnegative is True
 
 
 @lru_cache(maxsize=4096)

@@ -10,8 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import counterexample, never_zero, prove, same, satisfiable
+from bounds.audit.docket import Docket, room_claims
+from bounds.audit.nonnegative import at_squares, counterexample, never_zero, prove, same, satisfiable
+from bounds.audit.steps import StepOf, condition_fact
 from bounds.clients import SumOverClients as OverAll
+from bounds.result import Condition
 
 x, y, z = sp.symbols("x y z", positive=True)
 a, b, c, d = sp.symbols("a b c d", nonnegative=True)
@@ -140,3 +143,13 @@ def test_normal_forms_tell_equal_from_unequal():
     assert same((x + y) ** 2, x**2 + 2 * x * y + y**2) and same(sp.sqrt(x) * sp.sqrt(y), sp.sqrt(x * y))
     assert not same(x, sp.Rational(9, 10) * x)
     assert not same(sp.sqrt(x) * sp.sqrt((a - b) ** 2), sp.sqrt(x) * (a - b))
+
+
+def test_the_facts_of_corollary_4_8_hold_together_at_squares():
+    docket = Docket.of_claims(list(room_claims("arbitrary-participation")), ())
+    step = docket.claims["arbitrary-participation/corollary-4.8/D3"].subject
+    assert isinstance(step, StepOf)
+    facts = tuple(condition_fact(p) for p in step.step.premises if isinstance(p, Condition))
+    assert facts and satisfiable(facts).method == "exact rationals"
+    x = sp.Symbol("x", positive=True)
+    assert not at_squares((Relation(x, sp.Integer(2)), Relation(sp.Integer(3), x)))
