@@ -411,7 +411,7 @@ def under_pl(proof: Proof) -> Proof:
         f"{end.id}-pl",
         "kappa is at least 1",
         Relation(end.conclusion.left, sp.expand(end.conclusion.right + more)),
-        Combine((1, 4 * Q * betaG**2 * L * DELTA)),
+        Combine((1,)),
         (end.id, CURVATURE),
         EACH,
     )
