@@ -527,7 +527,11 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 4000) -> bool:
     """
     slacks = [f.slack for f in facts]
     symbols = sorted(set().union(*(s.free_symbols for s in slacks)), key=str)
-    if not symbols or any(str(s).startswith(("[", "<")) for s in symbols):
+    if (
+        not symbols
+        or any(str(s).startswith(("[", "<")) for s in symbols)
+        or any(e.atoms(sp.Function) - e.atoms(sp.floor, sp.log) for e in slacks)
+    ):
         return False
     numbers, draw = sp.lambdify(symbols, slacks, "math"), random.Random(199)
     choices = [[1, 4, 9, 16] if s.is_integer else [Fraction(1, 16), Fraction(1, 4), 1, 4, 16] for s in symbols]
