@@ -343,8 +343,7 @@ def test_the_effective_steps_default_to_naive_averaging_and_may_be_anything():
 @pytest.mark.parametrize(
     ("change", "broken"),
     [
-        (dict(w=[0.1] * 9 + [0.2]), "sum_clients(w) == 1"), (dict(P=11), "P <= n"), (dict(mu=3), "kappa >= 1"),
-        (dict(gammax=1e-3), "Gammax <= Gammay/(156*kappa**2)"),
+        (dict(P=11), "P <= n"), (dict(mu=3), "kappa >= 1"), (dict(gammax=1e-3), "Gammax <= Gammay/(156*kappa**2)"),
     ],
 )  # fmt: skip
 def test_a_broken_condition_is_named(change, broken):
@@ -384,7 +383,7 @@ SMALL = dict(
         (dict(tau=(2, 0, 4)), r"tau\[1\] = 0 is outside its domain"),
         (dict(mu=0), "mu = 0 is outside its domain"),
         (dict(mu=5), "mu is at most Lf: kappa >= 1 fails"),
-        (dict(w=(0.5, 0.4, 0.3)), "the weights are on the simplex: .* fails, 1.2 against 1"),
+        (dict(w=(0.5, 0.4, 0.3)), r"w sums to 1\.2, not to 1: weight of client i at the server"),
         (dict(w=(0.5, 0.5)), "differ in length"),
         (dict(kappa=5), "kappa = 5 contradicts 4, which follows from Lf, mu"),
         (dict(amax=(0.5, 1, 1)), "amax is the largest of the coefficients"),

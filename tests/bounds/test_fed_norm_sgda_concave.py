@@ -265,7 +265,8 @@ def test_equal_weights_leave_no_mismatch_and_a_client_without_weight_an_infinite
     assert float(silent.constants["chi2"].value) == float(silent.value) == math.inf
     unequal = evaluated(corollary, c | dict(w=[0.5, 0.5]), form="printed")  # chi^2 = 0.36
     assert float(unequal.terms["weight mismatch"]) == pytest.approx(4 * 0.36 * (2.25 * 0.3 + 1))
-    assert not evaluated(corollary, c | dict(p=[0.2, 0.7])).valid
+    with pytest.raises(FedboundsError, match=r"p sums to 0\.9, not to 1"):
+        evaluated(corollary, c | dict(p=[0.2, 0.7]))
 
 
 def test_two_moreau_envelopes_differ_by_what_corollary_2_1_says_and_not_by_what_its_main_text_says():

@@ -99,7 +99,9 @@ def test_a_step_size_that_the_result_does_not_prescribe_is_no_guarantee(key, for
         assert not other.guarantee and "the result prescribes" in other.why_not[0]
 
 
-VECTORS = {("fedau", "varphi"), ("arbitrary-participation", "qbar")}
+VECTORS = {
+    ("fedau", "varphi"), ("arbitrary-participation", "qbar"), ("fed-norm-sgda", "w"), ("fed-norm-sgda", "p"),
+}  # fmt: skip
 
 
 def test_weights_that_must_sum_to_one_are_refused_everywhere_if_they_do_not():

@@ -176,6 +176,7 @@ DERIVED = (
 )
 WITHOUT_CURVATURE = tuple(rule for rule in DERIVED if rule not in CURVATURES)  # where f_i need not be strongly concave
 
+# w and p that do not sum to 1 are refused wherever they are given; this says so to the proofs
 SIMPLEX = Condition(SumOverClients(w), "==", Integer(1), "the weights are on the simplex", legal=True)
 SAMPLED = Condition(P, "<=", n, "P of n clients are drawn without replacement", P, legal=True)
 CURVATURE = Condition(kappa, ">=", Integer(1), "mu is at most Lf", kappa, legal=True)

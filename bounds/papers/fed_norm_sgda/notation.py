@@ -47,7 +47,13 @@ NOTATION = Notation(
         Quantity("T", "T", "number of rounds", "rounds", COUNT),
         Quantity("tau", r"\tau_i", "local steps of client i", "local_steps_by_client", COUNT, shape=("clients",)),
         Quantity(
-            "w", "w_i", "weight of client i at the server", "aggregation_weights", Domain(high=1), shape=("clients",)
+            "w",
+            "w_i",
+            "weight of client i at the server",
+            "aggregation_weights",
+            Domain(high=1),
+            shape=("clients",),
+            total=1,
         ),
         Quantity("etax", r"\eta_x^c", "clients' step size in x", "local_step_size", Domain(), STEP),
         Quantity("etay", r"\eta_y^c", "clients' step size in y", "local_ascent_step_size", Domain(), STEP),
@@ -127,7 +133,7 @@ NOTATION = Notation(
         ),
         Quantity("taubar", r"\bar\tau", "mean over clients of tau_i", "mean_local_steps", POSITIVE),
         # the objective that is meant, where the server weighs clients by w instead of p
-        Quantity("p", "p_i", "weight of f_i in F", "objective_weights", Domain(high=1), shape=("clients",)),
+        Quantity("p", "p_i", "weight of f_i in F", "objective_weights", Domain(high=1), shape=("clients",), total=1),
         Quantity("chi2", r"\chi^2_{p\|w}", "sum_i (p_i - w_i)^2/w_i", "weight_mismatch", Domain(infinite=True)),
         Quantity(
             "epsopt",
