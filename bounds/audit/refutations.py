@@ -91,7 +91,7 @@ def judged_argument(argument: Argument) -> Verdict:
 
 
 def judged_repair(repair: Repair, docket: Docket) -> Verdict:
-    """The weakest verdict of the claims that state the repair, and of its own argument."""
+    """The weakest verdict of the claims that state the repair, and of its own argument; it trusts what they trust."""
     found: list[tuple[str, Verdict]] = []
     for name in repair.rests_on:
         if name in docket.claims:
@@ -104,10 +104,11 @@ def judged_repair(repair: Repair, docket: Docket) -> Verdict:
         return Verdict("unknown", NAME, "none", repair.erratum.open or "no claim states the repair")
     name, weakest = min(found, key=lambda pair: WEAKEST[pair[1].outcome])
     axioms = tuple(dict.fromkeys(axiom for _, verdict in found for axiom in verdict.axioms))
+    trusts = tuple(dict.fromkeys(word for _, verdict in found for word in verdict.trusts))
     evidence = (
         f"{name}: {weakest.evidence}" if len(found) == 1 else f"weakest of {len(found)}: {name}: {weakest.evidence}"
     )
-    return Verdict(weakest.outcome, NAME, f"the claims it names ({weakest.method})", evidence, axioms)
+    return Verdict(weakest.outcome, NAME, f"the claims it names ({weakest.method})", evidence, axioms, trusts=trusts)
 
 
 def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:

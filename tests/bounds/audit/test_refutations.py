@@ -124,6 +124,14 @@ def test_a_repair_is_as_strong_as_the_weakest_claim_it_names():
         assert outcome == "proved" or names[1] in verdict.evidence
 
 
+def test_a_repair_trusts_what_the_claims_that_state_it_trust():
+    trusting = Verdict("proved", "forms", "", "", ("an axiom",), trusts=("how far the algorithm moves (p/1)",))
+    forms = Court("forms", lambda c, d: c.kind == "result" and not hears(c, d), lambda c, _: trusting)
+    verdict = docket(COURT, forms).verdict(f"{PAPER}/repair/{SUPREMA.id}")
+    assert verdict.outcome == "proved" and verdict.trusts == trusting.trusts
+    assert verdict.rests_on == ("an axiom", "trusts how far the algorithm moves (p/1)")
+
+
 def test_a_repair_that_names_no_claim_is_unknown():
     orphan = replace(SUPREMA, repair=("proposition-9.9[printed]",))
     _, repair = orphan.claims(PAPER)
