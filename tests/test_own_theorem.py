@@ -24,6 +24,7 @@ from sympy import Integer, Rational, Symbol
 
 from bounds.audit.axioms import Assumed, Descent
 from bounds.audit.claim import Relation
+from bounds.audit.court import Court, courts
 from bounds.audit.docket import Docket, result_claims
 from bounds.audit.rules import Combine, Telescope
 from bounds.audit.steps import Step, measure_symbol
@@ -63,6 +64,27 @@ def test_the_explicit_form_is_proved_and_the_printed_one_refuted_by_its_countere
     assert len(found) == 11
     assert docket.verdict("gradient-descent/theorem-1[printed]").court == "refutations"
     assert len(docket.verdict("gradient-descent/theorem-1[explicit]").axioms) == 2
+
+
+def test_a_court_of_ones_own_lifts_a_trust_if_its_trials_came_within_half():
+    """As docs/own-theorem.md says; what is trusted no longer, the form that ends there does not trust either."""
+    word, step, form = "how far the algorithm moves (gradient-descent/proof/1)", "proof/1", "theorem-1[explicit]"
+    for trial, expected in (
+        (None, ("proved", (word,))),
+        (Verdict("survived", "ours", "", "", tightness=0.49), ("proved", (word,))),
+        (Verdict("unknown", "ours", "", "no instances"), ("proved", (word,))),
+        (Verdict("survived", "ours", "", "", tightness=0.5), ("proved", ())),
+        (Verdict("refuted", "ours", "", ""), ("refuted", ())),
+    ):
+        own = [] if trial is None else [Court("ours", lambda c, _: c.id.endswith(step), lambda c, _, v=trial: v)]
+        docket = Docket.of_room(gradient_descent, [*courts(), *own])
+        found, whole = (docket.verdict(f"gradient-descent/{name}") for name in (step, form))
+        assert (found.outcome, found.trusts) == expected
+        telescope = ("the rounds averaged over (gradient-descent/proof/3)",)
+        assert whole.outcome == ("proved" if found.outcome == "proved" else "unknown")
+        for claim in (form, "repair/large-steps"):
+            trusts = docket.verdict(f"gradient-descent/{claim}").trusts
+            assert found.outcome == "refuted" or trusts == (*found.trusts, *telescope)
 
 
 def test_an_erratum_of_a_room_that_is_not_installed_refutes_the_step_it_names():
