@@ -10,6 +10,7 @@ import pytest
 
 from bounds.audit.claim import ResultForm
 from bounds.audit.docket import Docket
+from bounds.audit.findings import findings_in_words
 from bounds.audit.ledger import committed_verdict, read_ledger
 from bounds.audit.refutations import room_errata
 from bounds.audit.verdict import OUTCOMES
@@ -46,6 +47,7 @@ def test_the_readme_says_what_the_ledger_says(name):
     row = re.search(rf"^\| {name} \|(.*)\|$", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert row is not None
     assert [int(cell) for cell in row[1].split("|")] == [found(name).total(), *(found(name)[v] for v in OUTCOMES)]
+    assert f"\n- {name}: {findings_in_words(name)}\n" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("name", AUDITED)
