@@ -19,6 +19,7 @@ from bounds.evaluation import Value
 from bounds.hopeless import hopeless
 from bounds.optimum import Answer, Infeasible, Minimum, NotAttained, Undecided
 from bounds.partial import leave_free, quantity_named
+from bounds.registry import as_result
 from bounds.result import Form, Result
 from bounds.step_sizes import Problem, Ranges
 from bounds.symbols import Quantity
@@ -35,7 +36,7 @@ Functions = Mapping[str, Callable[[float], float]]
 
 
 def optimise(
-    result: Result,
+    result: Result | str,
     constants: Mapping[str, Value],
     over: Sequence[str] = ("gamma", "eta"),
     *,
@@ -48,7 +49,7 @@ def optimise(
     r"""Minimise a bound over some of its constants, under its conditions.
 
     Args:
-        result: whose bound.
+        result: whose bound, or its key.
         constants: letter or concept to value, for every constant that is not optimised.
         over: the constants to choose; whole numbers are scanned.
         within: closed ranges for some of them, e.g. `{"eta": (1, 100)}`.
@@ -67,8 +68,7 @@ def optimise(
             chosen because others depend on it.
 
     Example:
-        >>> from bounds.registry import load
-        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> theorem = "arbitrary-participation/theorem-3.1"
         >>> known = dict(L=1, F=5, I=2, P=2, T=800, rho=0.5**0.5, sigma=1, nu=2, beta=0.5, delta=0)
         >>> answer = optimise(theorem, known, form="explicit")
         >>> answer.direction
@@ -77,6 +77,7 @@ def optimise(
         >>> answer.active, round(answer.at["eta"], 9), round(answer.at["gamma"] * 100, 4)
         (('eta <= 100',), 100.0, 0.1102)
     """
+    result = as_result(result)
     allowed = Effort.of(effort, watch, result.form(form))
     try:
         return choose(

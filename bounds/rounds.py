@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from bounds.checks import check_number
+from bounds.checks import check_count, check_number
 from bounds.compilation import holds
 from bounds.effort import Effort, Watch
 from bounds.errors import FedboundsError
@@ -23,6 +23,7 @@ from bounds.intervals import CannotEnclose
 from bounds.optimise import Functions, Ranges
 from bounds.partial import leave_free, quantity_named
 from bounds.reached import Between, Cost, Largest, Never, Reached, cost, floor_of, searched
+from bounds.registry import as_result
 from bounds.result import Form, Result
 from bounds.rounds_optimised import rounds_optimised
 from bounds.scan import first_in_steps
@@ -34,7 +35,7 @@ EXCLUDED = "every smaller number excluded by interval arithmetic"
 
 
 def rounds(
-    result: Result,
+    result: Result | str,
     epsilon: float,
     constants: Mapping[str, Value],
     *,
@@ -50,13 +51,13 @@ def rounds(
     r"""The smallest number of rounds at which the bound is at most epsilon and its conditions hold.
 
     Args:
-        result: whose bound; epsilon bounds its measure (a squared norm where the measure is one).
+        result: whose bound, or its key; epsilon bounds its measure (a squared norm where the measure is one).
         epsilon: the target, positive.
         constants: letter or concept to value; all but the rounds (and what is optimised).
         optimize_over: step sizes to choose anew for every number of rounds (see `optimise`).
         within, functions: as for `optimise`.
         form: its name or kind.
-        dimension: of the model, for the floats and bits sent.
+        dimension: of the model, a whole number, for the floats and bits sent.
         solve: the inverse question: the rounds are given, and the largest value of this constant is wanted.
         effort: how many evaluations the search may take, as a multiple of the usual number.
         watch: told (evaluations so far, evaluations allowed) as the search goes on.
@@ -65,11 +66,11 @@ def rounds(
         `Reached`, or `Never` with the floor; for `solve`, `Largest`. `Between` where the evaluations did not suffice.
 
     Raises:
-        FedboundsError: bad constants, an epsilon that is not positive, or a form without rounds.
+        FedboundsError: bad constants, an epsilon that is not positive, a dimension that is not a whole number, or a
+            form without rounds.
 
     Example:
-        >>> from bounds.registry import load
-        >>> corollary = load("arbitrary-participation/corollary-3.2")
+        >>> corollary = "arbitrary-participation/corollary-3.2"
         >>> known = dict(L=1, F=5, I=2, P=2, S=2, sigma=0.5**0.5, nu=2, beta=0.5, delta=0)
         >>> answer = rounds(corollary, 0.1, known, form="explicit")
         >>> answer.rounds, answer.cost.oracle_calls
@@ -77,9 +78,12 @@ def rounds(
         >>> rounds(corollary, 0.1, dict(known, delta=0.2), form="explicit").why
         'the bound stays above 0.24: the window divergence (0.24) does not fall with T'
     """
+    result = as_result(result)
     check_number("epsilon", epsilon)
     if not epsilon > 0:
         raise FedboundsError(f"epsilon = {epsilon:g} must be positive")
+    if dimension is not None:
+        dimension = check_count("dimension", dimension)
     chosen, allowed = result.form(form), Effort.of(effort, watch, result.form(form))
     if solve is not None:
         if optimize_over:

@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, evaluate
 from bounds.measures import Measure
+from bounds.registry import as_result
 from bounds.result import Result
 from bounds.symbols import Notation
 from figures.curves import draw
@@ -139,7 +140,7 @@ def conditions_in_words(evaluation: Evaluation) -> str:
 
 
 def regime_map(
-    result: Result,
+    result: Result | str,
     constants: Mapping[str, float],
     x: tuple[str, np.ndarray],
     y: tuple[str, np.ndarray],
@@ -149,19 +150,20 @@ def regime_map(
     """Which term dominates over two constants; hatched in grey where a condition fails.
 
     Args:
+        result: whose bound, or its key.
         x, y: a constant's name and its values (one-dimensional; drawn on logarithmic axes).
 
     Raises:
         FedboundsError: an axis that is not a constant of the result or has fewer than two values.
 
     Example:
-        >>> from bounds.registry import load
-        >>> picture = regime_map(load("arbitrary-participation/corollary-3.2"),
+        >>> picture = regime_map("arbitrary-participation/corollary-3.2",
         ...     dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01),
         ...     ("T", np.unique(np.geomspace(20, 1e6, 30).round())), ("sigma", np.geomspace(0.01, 10, 30)))
         >>> len(picture.curves) > 1
         True
     """
+    result = as_result(result)
     (x_name, x_values), (y_name, y_values) = x, y
     for name, values in (x, y):
         if np.ndim(values) != 1 or np.size(values) < 2:

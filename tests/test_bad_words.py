@@ -15,6 +15,8 @@ from bounds.checks import check_count
 from bounds.comparison import parse_vary
 from bounds.errors import LONGEST_NAME, MOST_SHOWN, FedboundsError, unknown_name
 from bounds.evaluation import evaluate
+from bounds.optimise import optimise
+from bounds.rounds import Reached, rounds
 from empirical.sweep import plan, resolve
 
 THEOREM = "arbitrary-participation/theorem-3.1"
@@ -138,9 +140,22 @@ def test_a_result_may_be_given_by_its_key():
     constants["gamma"] = 1 / 48
     by_key = evaluate(THEOREM, constants)
     assert by_key.value == evaluate(registry.load(THEOREM), constants).value
+    corollary, known = "fedau/corollary-4", dict(L=1, F=1, I=2, N=10, sigma=1, delta=0.1, G=1, Q=2, W=0)
+    theorem = registry.load(corollary)
+    best = {"L": 2.0, "F": 3.0, **constants, "T": 100}
+    del best["gamma"], best["eta"]
+    within = {"eta": (1, 6)}
+    chosen = optimise(THEOREM, best, within=within, form="explicit")
+    assert chosen == optimise(registry.load(THEOREM), best, within=within, form="explicit")
+    counted = rounds(corollary, 1, known, form="explicit")
+    assert counted.to_dict() == rounds(theorem, 1, known, form="explicit").to_dict()
     for nothing in (None, 3, "fedau", "nosuch/theorem"):
         with pytest.raises(FedboundsError):
             evaluate(nothing, constants)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(FedboundsError):
+            optimise(nothing, best, within=within)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(FedboundsError):
+            rounds(nothing, 1, known)  # pyright: ignore[reportArgumentType]
 
 
 # --- one rule for counts: 2.0 and 1e6 are whole numbers, 10.5 is not ------------------------------------------------
@@ -194,6 +209,18 @@ def test_counts_on_the_command_line_keep_the_one_rule():
         with pytest.raises(FedboundsError):
             check_count("clients", given)
     assert [check_count("clients", given) for given, _ in WHOLE] == [meant for _, meant in WHOLE]
+
+
+def test_the_dimension_of_the_model_keeps_the_one_rule_in_python():
+    known = dict(L=1, F=1, I=2, N=10, S=5, sigma=1, delta=0.1, G=1, Q=2, W=0)
+    for given, meant in WHOLE:
+        answer = rounds("fedau/appendix-a.3", 1, known, form="explicit", dimension=given)
+        assert isinstance(answer, Reached) and answer.cost.floats == 2 * 5 * answer.rounds * meant
+        assert type(answer.cost.floats) is int
+    for given in BROKEN:
+        if given is not None:  # then nothing is counted
+            with pytest.raises(FedboundsError, match=r"dimension = .* must be an integer"):
+                rounds("fedau/appendix-a.3", 1, known, form="explicit", dimension=given)
 
 
 # --- places that may not be entered ---------------------------------------------------------------------------------
