@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -525,6 +525,7 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 4000) -> bool:
         >>> at_squares((Relation(4 * x, y), Relation(sp.sqrt(x * y), sp.floor(sp.sqrt(x * y)), "==")))
         True
     """
+    facts = tuple(replace(f, left=_unnamed(f.left), right=_unnamed(f.right)) for f in facts)
     slacks = [f.slack for f in facts]
     symbols = sorted(set().union(*(s.free_symbols for s in slacks)), key=str)
     if (
@@ -545,6 +546,10 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 4000) -> bool:
         if all(near) and all(_holds_at(f, sp.sympify(f.slack.subs(at))) for f in facts):
             return True
     return False
+
+
+def _unnamed(expression: sp.Expr) -> sp.Expr:
+    return expression.xreplace({number: number.exact for number in expression.atoms(NamedNumber)})
 
 
 def _holds_at(fact: Relation, slack: sp.Expr) -> bool:

@@ -14,6 +14,7 @@ from bounds.audit.docket import Docket, room_claims
 from bounds.audit.nonnegative import at_squares, counterexample, never_zero, prove, same, satisfiable
 from bounds.audit.steps import StepOf, condition_fact
 from bounds.clients import SumOverClients as OverAll
+from bounds.named_numbers import NamedNumber
 from bounds.result import Condition
 
 x, y, z = sp.symbols("x y z", positive=True)
@@ -143,6 +144,12 @@ def test_normal_forms_tell_equal_from_unequal():
     assert same((x + y) ** 2, x**2 + 2 * x * y + y**2) and same(sp.sqrt(x) * sp.sqrt(y), sp.sqrt(x * y))
     assert not same(x, sp.Rational(9, 10) * x)
     assert not same(sp.sqrt(x) * sp.sqrt((a - b) ** 2), sp.sqrt(x) * (a - b))
+
+
+def test_facts_with_named_numbers_are_tried_at_squares():
+    x, kappa = sp.Symbol("x", positive=True), NamedNumber("kappa", sp.E - 2)
+    whole = Relation(sp.sqrt(x), sp.floor(sp.sqrt(x)), "==")
+    assert at_squares((whole, Relation(4 * kappa, x))) and not at_squares((whole, Relation(x, kappa)))
 
 
 def test_the_facts_of_corollary_4_8_hold_together_at_squares():
