@@ -12,7 +12,7 @@ from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, Value, evaluate
 from bounds.measures import Measure
 from bounds.registry import as_result
-from bounds.result import Form, Result
+from bounds.result import Form, Result, reachable
 from bounds.symbols import Constant
 from empirical.algorithms import Algorithm
 from empirical.moments import MinimaxMoments, Moments, moments
@@ -215,7 +215,11 @@ def _compared(
     own = _by_letter(result, given)
     known = paper.known(setting, chosen, result, P, horizons, frozenset(own))
     constants = known.constants | own
-    everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=known.found)
+    try:
+        everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=known.found)
+    except FedboundsError:
+        _same_cut_off(result, chosen, constants, steps.own)  # a better reason, where that is why they contradict
+        raise
     at_the_end = evaluate(
         result,
         {n: c if result.notation[n].shape else _last(c, len(horizons)) for n, c in constants.items()},
@@ -404,6 +408,17 @@ def _last(value: Value, horizons: int) -> Value:
     if isinstance(value, Constant) and np.shape(value.value) == (horizons,):
         return Constant(float(np.asarray(value.value)[-1]), value.source, value.note)
     return value
+
+
+def _same_cut_off(result: Result, form: Form, constants: Mapping[str, Value], own: Mapping[str, float]) -> None:
+    """As `_same_steps`, for the steps that other constants follow from, as the weight error from the cut-off."""
+    first = {i for rule in form.derived for i in rule.inputs} & form.prescribes.keys()
+    if not first:
+        return
+    alone = replace(form, terms=(), conditions=(), prescribes={name: form.prescribes[name] for name in first})
+    needed = reachable(alone, prescribed=True)
+    alone = replace(alone, derived=tuple(rule for rule in form.derived if rule.name in needed))
+    _same_steps(evaluate(replace(result, forms=(alone,)), constants, form=alone.name), own)
 
 
 def _same_steps(evaluation: Evaluation, own: Mapping[str, float]) -> None:

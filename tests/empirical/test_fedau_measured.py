@@ -437,10 +437,34 @@ def test_independent_participation_is_covered_however_its_weights_are_normalised
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_said_is_refused_in_one_line(call: Callable, words: str) -> None:
+def test_what_cannot_be_said_is_refused_in_one_line(call: Callable[[], object], words: str) -> None:
     with pytest.raises(FedboundsError, match=words) as error:
         call()
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("form", "K"), [("sharp", 2), ("sharp", 4), ("sharp", 6), ("repaired", 2), ("printed", 2)])
+def test_a_run_with_another_cut_off_than_the_corollary_sets_is_told_both(form: str, K: int) -> None:
+    """At T = 5 the corollary has K = log 5/(2 log(10/7)) = 2.26, rounded up to 3 where it must be whole."""
+    run = simulate(FedAU(GAMMA, I, 0.1, K), BOWLS, COINS, 5)
+    with pytest.raises(FedboundsError, match=rf"corollary-4 sets K = .* the run has {K}; confront_family"):
+        confront(run, COROLLARY_4, form, problem=BOWLS, participation=COINS)
+
+
+def test_known_rates_that_are_unequal_have_corollary_4_at_the_mean_of_their_inverses() -> None:
+    """Q = (1/4)(1/.3 + 1/.5 + 1/.8 + 1) = 91/48, and no weight error: G does not matter."""
+    problem, rounds = FAMILY["cosine"], 40
+    before = confront(
+        simulate(KnownParticipation(GAMMA, I), problem, COINS, rounds), THEOREM_2, problem=problem, participation=COINS
+    )
+    known = {name: float(before.constants[name].value) for name in ("L", "F", "I", "N", "sigma", "delta")}
+    alone = evaluate(COROLLARY_4, known | dict(T=rounds, Q=91 / 48, W=0, G=0), form="explicit")
+    gamma, eta = (float(alone.prescribed[name]) for name in ("gamma", "eta"))
+    run = simulate(KnownParticipation(gamma, I, eta), problem, COINS, rounds, seeds=range(20))
+    comparison = confront(run, COROLLARY_4, "explicit", problem=problem, participation=COINS)
+    assert comparison.guarantee and not comparison.crossings.size
+    assert float(comparison.constants["Q"].value) == pytest.approx(91 / 48) and comparison.constants["W"].value == 0
+    assert comparison.bound[-1] == pytest.approx(float(alone.value), rel=1e-12)
 
 
 def test_a_comparison_is_the_theorem_evaluated_by_hand() -> None:
