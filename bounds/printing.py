@@ -81,7 +81,7 @@ def plain(expression: sp.Expr) -> str:
     return _Plain().doprint(expression)
 
 
-def latex(expression: sp.Expr, notation: Notation) -> str:
+def latex(expression: sp.Basic, notation: Notation) -> str:
     r"""The expression in the letters of a paper.
 
     Example:
@@ -134,6 +134,42 @@ def written(expressions: Iterable[sp.Expr], notation: Notation) -> Written:
     short = tuple(_replaced(e, names) for e in short)
     named = {str(names[s]): _replaced(e, names) for s, e in parts}
     return Written(short, named, _numbers([*short, *named.values()]))
+
+
+@dataclass(frozen=True)
+class Quotient:
+    r"""What a guarded part $1-a/\max(1,b)$ is where the guard is idle.
+
+    Attributes:
+        part: as it stands, also where b < 1.
+        value: $(b-a)/b$, as papers write it.
+        where: $b\ge1$.
+    """
+
+    part: sp.Expr
+    value: sp.Expr
+    where: sp.Rel
+
+
+def quotients(expressions: Iterable[sp.Expr]) -> list[Quotient]:
+    """The parts 1 - a/max(1, b) of the expressions, each with the quotient that it guards from 0/0.
+
+    Example:
+        >>> n, P = sp.symbols("n P", integer=True, positive=True)
+        >>> [found] = quotients([n / P * (1 - (n - P) / sp.Max(1, n - 1))])
+        >>> print(plain(found.part), "|", plain(found.value), "|", found.where)
+        1 - (n - P)/max(1, n - 1) | (P - 1)/(n - 1) | n >= 2
+    """
+    found: dict[sp.Expr, Quotient] = {}
+    for part in (p for e in expressions for p in e.atoms(sp.Add)):
+        guards = [m for m in part.atoms(sp.Max) if len(m.args) == 2 and sp.S.One in m.args]
+        for guard in guards:
+            below = cast(sp.Expr, next(a for a in guard.args if a != 1))
+            above = sp.expand((1 - part) * guard)
+            if not above.has(sp.Max) and part == 1 - above / guard:
+                constant, rest = below.as_coeff_Add()
+                found[part] = Quotient(part, (below - above) / below, sp.Ge(rest, 1 - constant))
+    return list(found.values())
 
 
 def _sign(expression: sp.Expr) -> dict[str, bool]:

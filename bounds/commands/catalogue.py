@@ -20,7 +20,7 @@ from bounds.commands.places import (
 )
 from bounds.errors import FedboundsError
 from bounds.printing import latex as in_latex
-from bounds.printing import plain, written
+from bounds.printing import plain, quotients, written
 from bounds.registry import load, paper, papers, statements
 from bounds.result import Derived, Form, Result, reachable
 from bounds.statement import Statement
@@ -140,6 +140,9 @@ def latex(result: Result, form: Form) -> str:
         + (rf" \approx {float(meaning):.6g}" if name in short.numbers else "")
         for name, meaning in short.definitions()
     ]
+    for q in quotients(form.expressions):
+        part, value, where = (in_latex(e, result.notation) for e in (q.part, q.value, q.where))
+        lines.append(rf"{part} = {value} \quad ({where})")
     return "\n".join(lines)
 
 
@@ -235,6 +238,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  with {name} = {next(texts)}" for name in form.prescribes]
         lines += [f"  where {name} = {plain(exact)}, about {float(exact):.6g}" for name, exact in short.numbers.items()]
         lines += [f"  where {name} = {plain(meaning)}" for name, meaning in short.parts.items()]
+        lines += [f"  where {plain(q.part)} is {plain(q.value)} if {q.where}" for q in quotients(form.expressions)]
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]
     for s in letters(result, forms):

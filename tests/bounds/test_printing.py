@@ -13,7 +13,7 @@ from bounds.errors import FedboundsError
 from bounds.named_numbers import NamedNumber
 from bounds.parsing import read_expression
 from bounds.printing import latex as in_latex
-from bounds.printing import plain, written
+from bounds.printing import plain, quotients, written
 from bounds.registry import load, papers
 from bounds.symbols import Letter, Quantity
 
@@ -71,6 +71,24 @@ def test_what_is_subtracted_comes_last():
     for result, form in FORMS:
         for expression in form.expressions:
             assert not re.search(r"\(-\w+ \+ ", plain(expression)), f"{result.key} [{form.name}]"
+
+
+def test_a_quotient_with_a_guard_is_said_as_the_paper_writes_it():
+    rows = {q for _, form in FORMS for q in quotients(form.expressions)}
+    assert {plain(q.value) for q in rows} == {"(P - 1)/(n - 1)"}
+    n, P = MINIMAX.notation.n, MINIMAX.notation.P
+    for q in rows:
+        assert plain(read_expression(plain(q.value), MINIMAX)) == plain(q.value) and str(q.where) == "n >= 2"
+        for clients in range(2, 6):
+            for drawn in range(1, clients + 1):
+                values = {n: clients, P: drawn}
+                assert q.where.xreplace(values) == sp.true and sp.simplify((q.part - q.value).xreplace(values)) == 0
+        assert q.where.xreplace({n: 1}) == sp.false and q.part.xreplace({n: 1, P: 1}) == 1  # alone, both are there
+    lemma = load("fed-norm-sgda/lemma-b.2")
+    assert "where 1 - (n - P)/max(1, n - 1) is (P - 1)/(n - 1) if n >= 2" in describe(lemma, [lemma.form("printed")])
+    assert r"= \frac{P - 1}{n - 1} \quad (n \geq 2)" in latex(lemma, lemma.form("printed"))
+    x, y = sp.symbols("x y", positive=True)
+    assert quotients([2 - x / sp.Max(1, y), 1 - x / sp.Max(2, y), x / sp.Max(1, y)]) == []
 
 
 def test_sums_over_clients_run_over_the_papers_index():
