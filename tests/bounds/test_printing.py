@@ -91,6 +91,16 @@ def test_a_quotient_with_a_guard_is_said_as_the_paper_writes_it():
     assert quotients([2 - x / sp.Max(1, y), 1 - x / sp.Max(2, y), x / sp.Max(1, y)]) == []
 
 
+def test_nothing_cancels_in_the_noise_of_full_synchronisation():
+    for result, form in FORMS:
+        for term in form.terms:
+            if result.paper == "fed-norm-sgda" and term.name == "full synchronisation":
+                assert MINIMAX.notation.n not in term.expression.free_symbols, f"{result.key} [{form.name}]"
+    printed = load("fed-norm-sgda/theorem-4").form("printed")
+    noise = next(plain(t.expression) for t in printed.terms if t.name == "full synchronisation")
+    assert noise == "Gammay*Lf*(A_w*sigmaL**2 + B_w*betaL**2*sigmaG**2)/(P*taueff)"
+
+
 def test_sums_over_clients_run_over_the_papers_index():
     shown = latex(MINIMAX, MINIMAX.form())
     assert r"\sum_iw_i = 1" in shown and r"\sum_n" not in shown

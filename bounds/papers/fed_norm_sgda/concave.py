@@ -35,6 +35,7 @@ from bounds.papers.fed_norm_sgda.composites import (
     a_m,
     c,
     d,
+    full_synchronisation,
     largest,
     least,
     r,
@@ -97,14 +98,15 @@ def concave_terms(
       +c_4\frac{L_fR}{\Gamma_yS}+c_5L_f\Gamma_yr\big(\sigma_L^2Z+c_7\sigma_G^2(\beta_L^2Q+dW)\big)
       +c_6(\eta_x^2+\eta_y^2)L_f^2\big(\sigma_L^2C_w+c_7D(G_x^2+\sigma_G^2)\big)$$
     """
-    ascent = noise * Lf * Gammay * r
+    ascent = noise * Lf * Gammay
+    heterogeneity = twice * sigmaG**2
     return (
         Term("initial gap", gap * Deltabar / (Gammax * T)),
         Term("descent noise", descent * Gammax * Lf * I_1_SQUARED),
         Term("stale snapshot", stale * Gammax * Lf * Gx * (S - 1) * I_1),
         Term("ascent from the snapshot", restart * Lf * R / (Gammay * S)),
-        Term("full synchronisation", ascent * (sigmaL**2 * Z + twice * sigmaG**2 * betaL**2 * Q)),
-        Term("partial participation", ascent * twice * sigmaG**2 * d * W),
+        Term("full synchronisation", ascent * full_synchronisation(sigmaL**2, heterogeneity * betaL**2)),
+        Term("partial participation", ascent * r * heterogeneity * d * W),
         Term(
             "local updates",
             drift * (etax**2 + etay**2) * Lf**2 * (sigmaL**2 * C_w + twice * D * (Gx**2 + sigmaG**2)),

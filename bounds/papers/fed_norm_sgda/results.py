@@ -12,7 +12,19 @@ from sympy import Integer, Max, Rational, sqrt
 
 from bounds.measures import Measure
 from bounds.papers.fed_norm_sgda.assumptions import PRINTED, USED
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LEGAL, S_2, K, Q, W, Z, a_m, d, r
+from bounds.papers.fed_norm_sgda.composites import (
+    CURVATURE,
+    DERIVED,
+    LEGAL,
+    S_2,
+    K,
+    Q,
+    W,
+    a_m,
+    d,
+    full_synchronisation,
+    r,
+)
 from bounds.papers.fed_norm_sgda.notation import NOTATION
 from bounds.result import Condition, Form, Result, Source, Term
 from bounds.symbols import GRADIENT
@@ -46,7 +58,7 @@ def theorem_terms(
     return (
         Term("initial gap", gap * Delta / (Gammax * T)),
         Term("initial dual gap", dual * delta0 / (Gammay * T)),
-        Term("full synchronisation", r * (noise * sigmaL**2 * Z + heterogeneity * sigmaG**2 * betaL**2 * Q)),
+        Term("full synchronisation", full_synchronisation(noise * sigmaL**2, heterogeneity * sigmaG**2 * betaL**2)),
         Term("partial participation", heterogeneity * r * d * W * sigmaG**2),
         Term("local updates", drift_step * (drift * sigmaL**2 * C_w + drift_heterogeneity * sigmaG**2 * D)),
     )
