@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from bounds.audit.claim import Claim, ResultForm
+from bounds.audit.mutations import Bench
+from bounds.papers.fedau.mutations import MUTATIONS
 from bounds.papers.fedau.proof import PROOFS
 from bounds.papers.fedau.weight_error import (
     largest_weight_error,
@@ -242,3 +244,9 @@ def test_a_smaller_constant_is_refuted(key: str, form: str, term: str, factor: f
         any(examined([how.sides(claim, z).scaled(term, factor)]).refuted for z in how.draw(claim, 30))
         or searched(claim, how._replace(sides=lambda c, z: form_sides(c, z).scaled(term, factor)), LIGHT).refuted
     )
+
+
+def test_a_step_whose_vectors_no_longer_fit_its_rule_is_noticed_and_stops_no_court():
+    name = "lemma-b.3.3, vector v: without a mean over the clients"
+    [mutation] = [m for m in MUTATIONS if m.name == name]
+    assert "the mean of v is not declared" in Bench.of(paper="fedau").judged(mutation).by["steps"]

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from sympy import Symbol
 
+from bounds.audit.axioms import Unfit
 from bounds.audit.claim import Claim, Relation
 from bounds.audit.participation_rules import CauchySchwarz, ClientMean, SecondMoment
 from bounds.audit.steps import StepOf
@@ -53,7 +54,10 @@ def as_used(subject: StepOf) -> tuple[Relation, Relation | None]:
     if source.conclusion.right == 0:
         return step.conclusion, None
     each = Relation(source.conclusion.left, LARGEST)
-    return step.rule.relation(proof.setting, [each]), each
+    try:
+        return step.rule.relation(proof.setting, [each]), each
+    except Unfit:  # the court of steps says why; here the step is tried as it stands
+        return step.conclusion, None
 
 
 def reading(subject: StepOf) -> Readable:
