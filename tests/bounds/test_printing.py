@@ -101,6 +101,14 @@ def test_nothing_cancels_in_the_noise_of_full_synchronisation():
     assert noise == "Gammay*Lf*(A_w*sigmaL**2 + B_w*betaL**2*sigmaG**2)/(P*taueff)"
 
 
+@pytest.mark.parametrize("key", ["lemma-b.3", "lemma-b.5", "lemma-c.3"])
+def test_the_number_of_clients_is_in_the_noise_of_a_round_by_sampling_alone(key):
+    for form in load(f"fed-norm-sgda/{key}").forms:
+        noise = next(term.expression for term in form.terms if term.name == "noise")
+        n, P = MINIMAX.notation.n, MINIMAX.notation.P
+        assert n not in noise.subs(n - P, 0).free_symbols, form.name
+
+
 def test_sums_over_clients_run_over_the_papers_index():
     shown = latex(MINIMAX, MINIMAX.form())
     assert r"\sum_iw_i = 1" in shown and r"\sum_n" not in shown

@@ -23,7 +23,6 @@ from bounds.papers.fed_norm_sgda.assumptions import (
 )
 from bounds.papers.fed_norm_sgda.composites import (
     LEGAL,
-    S_1,
     SAMPLED,
     SIMPLEX,
     WHOLE_BLOCKS,
@@ -70,7 +69,8 @@ C_w, D, E_w, Deltabar = notation.C_w, notation.D, notation.E_w, notation.Deltaba
 
 I_1_SQUARED = r * Z * (sigmaL**2 + betaL**2 * Gx**2) + Gx**2 * (c + r * d * SumOverClients(w**2))
 I_1 = sqrt(I_1_SQUARED)  # root of the bound on E|g_x|^2
-NOISE = r * (sigmaL**2 * Z + 2 * sigmaG**2 * S_1)  # N: what E|g_y|^2 keeps at a stationary point
+# N = r (sigmaL^2 Z + 2 sigmaG^2 S_1): what E|g_y|^2 keeps at a stationary point
+NOISE = full_synchronisation(sigmaL**2, 2 * sigmaG**2 * betaL**2) + 2 * sigmaG**2 * d * E_w / P
 DRIFT = Lf**2 * (sigmaL**2 * C_w + 2 * D * (Gx**2 + sigmaG**2))  # V_C over etax^2 + etay^2
 
 MOREAU = Measure(
