@@ -58,6 +58,7 @@ GAUGES: Mapping[str, tuple[int, int]] = {
     "maximiser_mismatch": (0, 2),
     "proximal_mismatch": (0, 2),
     "dual_gap": (1, 0),
+    "function_values": (1, 0),
     "stale_dual_gap": (1, 0),
     "local_drift": (2, -2),
     "squared_direction": (2, -2),

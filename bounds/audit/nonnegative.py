@@ -543,7 +543,7 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 4000) -> bool:
         except (ArithmeticError, ValueError):
             continue
         at = {s: sp.Rational(v) for s, v in zip(symbols, point, strict=True)}
-        if all(near) and all(_holds_at(f, sp.sympify(f.slack.subs(at))) for f in facts):
+        if all(near) and all(_holds_at(f, sp.sympify(f.slack.subs(at), strict=True)) for f in facts):
             return True
     return False
 

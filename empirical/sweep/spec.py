@@ -164,7 +164,7 @@ def _json_like(value: Any, where: str) -> None:
         for index, inner in enumerate(value):
             _json_like(inner, f"{where}[{index}]")
     elif not isinstance(value, str | int | float) or value != value:
-        raise FedboundsError(f"{where} = {quote(value)} is not a number, a text, a truth value, a list or a table")
+        raise FedboundsError(f"{where} = {value} is not a number, a text, a truth value, a list or a table")
 
 
 def _table(value: Any, where: str) -> Mapping[str, Any]:

@@ -171,6 +171,19 @@ def written_out(c):
         ("proposition-4.6", "repaired:probability"): ([spread_n * c.windowvar / cc], []),
         ("proposition-4.7", "printed"): ([spread_n * u2 / P], []),
         ("proposition-4.7", "printed:probability"): ([spread_n * math.log(2 / cc) / (2 * P)], []),
+        ("proposition-4.7", "repaired:one-window"): (
+            [d2 / P * (math.sqrt(N - 1) + math.sqrt(-2 * math.log(cc))) ** 2], [],
+        ),
+        ("proposition-4.7", "repaired:all-windows"): (
+            [d2 / P * (math.sqrt(N - 1) + math.sqrt(2 * math.log(T / (cc * P)))) ** 2], [("<=", P, T)],
+        ),
+        ("proposition-4.7", "repaired:own-constant"): ([spread_n * math.log(2 / cc) / (2 * P)], [(">=", N, 4)]),
+        ("proposition-4.7", "sharp:one-window"): (
+            [d2 / P * (N * math.sqrt(u2) + math.sqrt(-2 * math.log(cc))) ** 2], [],
+        ),
+        ("proposition-4.7", "sharp:all-windows"): (
+            [d2 / P * (N * math.sqrt(u2) + math.sqrt(2 * math.log(T / (cc * P)))) ** 2], [("<=", P, T)],
+        ),
         ("proposition-4.7", "repaired:probability"): ([spread_n * tail], []),
         ("proposition-4.7", "repaired:equal-weights"): ([spread_n * tail / S**2], []),
         ("proposition-4.7", "repaired:markov"): ([spread_n * u2 / (cc * P)], []),

@@ -135,7 +135,7 @@ MISTAKES = {
     "a varied number": (BASE + "[vary]\nrounds = [5, -1]", "rounds = -1 must be an integer >= 1"),
     "no seeds": ("seeds = []" + BASE, r"seeds = \[\] must be a number of seeds or a list"),
     "a seed twice": ("seeds = [1, 1]" + BASE, r"seeds = \[1, 1\] must be .* different integers >= 0"),
-    "a negative seed": ("seeds = [-1]" + BASE, r"seeds = \[-1\] must be .* different integers >= 0"),
+    "a negative seed": ("seeds = [-1]" + BASE, r"seeds\[0\] = -1 must be an integer >= 0"),
     "empty blocks": ("seeds_per_run = 0" + BASE, "seeds_per_run = 0 must be an integer >= 1"),
     "a name that leaves": (BASE.replace('"small"', '"../up"'), "name = '../up' must be letters, digits"),
     "a switch": ("record_models = 1" + BASE, "record_models = 1 must be true or false"),

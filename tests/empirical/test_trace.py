@@ -146,8 +146,14 @@ def test_a_half_written_file_a_missing_one_and_a_folder_are_refused(trace, tmp_p
 
 def test_an_archive_that_unpacks_beyond_the_limit_is_not_unpacked(trace, tmp_path, monkeypatch):
     path = trace.save(tmp_path / "run.npz")
-    monkeypatch.setattr("empirical.trace.LARGEST", 1000)
-    with pytest.raises(FedboundsError, match="more than 1000"):
+    size = path.stat().st_size
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros.npy", bytes(100 * size))
+    monkeypatch.setattr("empirical.trace.LARGEST", path.stat().st_size)
+    with pytest.raises(FedboundsError, match=f"unpacks to .* bytes, more than {path.stat().st_size}"):
+        Trace.load(path)
+    monkeypatch.setattr("empirical.trace.LARGEST", size)
+    with pytest.raises(FedboundsError, match=f"at most {size} are read"):
         Trace.load(path)
 
 

@@ -11,7 +11,7 @@ from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from bounds.audit.claim import Claim
 from bounds.audit.steps import StepOf, measure_symbol
 from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
-from bounds.papers.fed_norm_sgda.lemmas_basic import LEMMA_A_3, LEMMA_A_4
+from bounds.papers.fed_norm_sgda.lemmas_basic import LEMMA_A_4, SQUARE_OF_MEAN
 from bounds.papers.fed_norm_sgda.proof import basic, remarks
 from empirical.instances.premises import Drawn
 
@@ -73,7 +73,7 @@ def squares(claim: Claim) -> Iterator[Drawn]:
         u = np.where(np.arange(B)[:, None, None] % 3 == 0, u[:, :1], u)
         w = rng.dirichlet(np.ones(n), size=B)
         values = {"squares": (u**2).sum(axis=2), "w": w, "n": np.full((B, 1), float(n))}
-        values[measure_symbol(LEMMA_A_3.measure).name] = ((w[:, :, None] * u).sum(axis=1) ** 2).sum(axis=1)[:, None]
+        values[measure_symbol(SQUARE_OF_MEAN).name] = ((w[:, :, None] * u).sum(axis=1) ** 2).sum(axis=1)[:, None]
         yield Drawn(values | {measure_symbol(LEMMA_A_4.measure).name: (u.sum(axis=1) ** 2).sum(axis=1)[:, None]})
 
 
