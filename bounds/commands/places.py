@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from bounds.audit.ledger import read_ledger
@@ -111,13 +112,16 @@ def _upper(numbers: Iterable[str]) -> set[str]:
     return {number.upper() for number in numbers}
 
 
-def _steps(name: str) -> Iterator[Place]:
+@lru_cache(maxsize=16)
+def _steps(name: str) -> tuple[Place, ...]:
     """The steps of a paper's proofs, with the verdicts of the ledger."""
     from bounds.audit.docket import room_claims  # the proofs need the solvers, the results do not
 
-    for claim in room_claims(name):
-        if claim.kind == "step":
-            yield Place(claim.id, "step", claim.text, _verdict(name, claim.id))
+    return tuple(
+        Place(claim.id, "step", claim.text, _verdict(name, claim.id))
+        for claim in room_claims(name)
+        if claim.kind == "step"
+    )
 
 
 def equations_in(text: str) -> set[str]:
