@@ -141,7 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(error.ctx.get_help() if error.ctx else error.format_message())
         return 0
     except click.ClickException as error:
-        click.echo(f"fedbounds: {' '.join(error.format_message().split())}", err=True)
+        said = " ".join(error.format_message().split())  # quotes whole what the user typed
+        click.echo(f"fedbounds: {said if len(said) <= 600 else f'{said[:600]}...'}", err=True)
         return 2
     except MemoryError:
         click.echo(f"fedbounds: {words[0]} needs more memory than this machine has free", err=True)
