@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bounds.commands.options import Count, Place, emit, json_option, number
+from bounds.commands.options import Count, Place, emit, json_option, number, progress_bar
 from bounds.errors import FedboundsError, MissingExtra
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def run(spec: str, workers: int, dry_run: bool, retry_failed: bool, out: str | N
     if dry_run:
         _show_plan(head, runs, store, as_json)
         return 0
-    with progress_bar(name) as progress:
+    with runs_bar(name) as progress:
         outcomes = execute(runs, store, workers=workers, retry_failed=retry_failed, progress=progress)
     for outcome in outcomes:
         if outcome.made and outcome.before.startswith("damaged"):
@@ -168,22 +167,10 @@ def _show_plan(head: dict[str, str], runs: Sequence[Run], store: Store, as_json:
 
 
 @contextmanager
-def progress_bar(name: str) -> Iterator[Progress | None]:
-    """A bar on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(name, total=None)
-
-        def advance(outcome: Outcome, done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield advance
+def runs_bar(name: str) -> Iterator[Progress | None]:
+    """How many runs of a sweep are done, on standard error, if that is a terminal."""
+    with progress_bar(name, remaining=True) as advance:
+        yield None if advance is None else (lambda outcome, done, total: advance(done, total))
 
 
 def _print_table(rows: Sequence[Row]) -> None:

@@ -96,7 +96,7 @@ def _paper(
 ) -> list[Path]:
     """One figure, the claims, or everything of a paper."""
     drawing, claims = _part(paper, "drawing"), _part(paper, "claims")
-    from empirical.commands import progress_bar
+    from empirical.commands import runs_bar
     from figures.claims import write_claims
 
     if which and which not in _names(paper):
@@ -105,7 +105,7 @@ def _paper(
         _figure_path(out)
     if not which and out.suffix:
         raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
-    with progress_bar("runs") as progress:
+    with runs_bar("runs") as progress:
         room = drawing.Room(results, dataset, data, network, workers, progress=progress, full=full)
         if which == "claims":
             return [write_claims(claims.all_claims(room), out if out.suffix == ".csv" else out / "claims.csv")]
@@ -138,7 +138,7 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) ->
         FedboundsError: the file is wrong, a run failed, or no run has this metric (names those there are).
     """
     try:
-        from empirical.commands import progress_bar
+        from empirical.commands import runs_bar
         from empirical.sweep import Store, execute, plan, read_sweep
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
@@ -147,7 +147,7 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) ->
     sweep = read_sweep(spec)
     store = Store(results / sweep.name)
     runs = plan(sweep)
-    with progress_bar(sweep.name) as progress:
+    with runs_bar(sweep.name) as progress:
         outcomes = execute(runs, store, workers=workers, progress=progress)
     failed = [o for o in outcomes if o.failed]
     if failed:
@@ -194,12 +194,12 @@ def demo(out: str, workers: int, scale: str, as_json: bool) -> None:
     Writes figures with their data, a table of claims and a summary into DIR. Offline.
     """
     try:
-        from empirical.commands import progress_bar
+        from empirical.commands import runs_bar
         from figures.arbitrary_participation.experiments import SMOKE
         from figures.demonstration import demonstrate
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
-    with progress_bar("training on images") as progress:
+    with runs_bar("training on images") as progress:
         small = {"scale": SMOKE, "rounds": 500} if scale == "smoke" else {}
         demonstration = demonstrate(Path(out), workers=workers, progress=progress, **small)
     if as_json:

@@ -14,7 +14,7 @@ from bounds.audit.ledger import differences, read_ledger, write_ledger
 from bounds.audit.refutations import judged_replay, refuted_claims, room_errata
 from bounds.audit.rows import Progress, Row, audit_rows, counts, ledger_entries
 from bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
-from bounds.commands.options import emit, json_option
+from bounds.commands.options import emit, json_option, progress_bar
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import paper, papers
 
@@ -139,17 +139,8 @@ def show_counts(rows: Sequence[Row]) -> None:
 @contextmanager
 def progress_line(name: str) -> Iterator[Progress | None]:
     """The claim on trial, on standard error, if that is a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-    from rich.progress import Progress as Bars
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task(name, total=None)
-        yield lambda claim, done, total: bars.update(task, description=claim, completed=done, total=total)
+    with progress_bar(name) as advance:
+        yield None if advance is None else (lambda claim, done, total: advance(done, total, claim))
 
 
 # --- refute ------------------------------------------------------------------------------------------------------

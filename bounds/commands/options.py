@@ -6,9 +6,9 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
@@ -189,19 +189,40 @@ def emit(schema: str, document: Mapping[str, Any]) -> None:
     click.echo(json.dumps({"schema": f"fedbounds.{schema}/1", "version": version, **plain(document)}, indent=2))
 
 
+class Advance(Protocol):
+    """What moves a bar: so many of so many are done, and what is under way, where that changes."""
+
+    def __call__(self, done: int, total: int, /, now: str | None = None) -> None: ...
+
+
 @contextmanager
-def evaluations_bar() -> Iterator[Callable[[int, int], None] | None]:
-    """How many evaluations of those allowed a search has used, on standard error, if that is a terminal."""
+def progress_bar(name: str, *, remaining: bool = False) -> Iterator[Advance | None]:
+    """A bar on standard error, if that is a terminal.
+
+    Args:
+        name: what is counted.
+        remaining: whether it says how long the rest will take.
+    """
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()]
+    columns += [TimeRemainingColumn()] if remaining else []
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("evaluations, at most", total=None)
-        yield lambda spent, allowed: bars.update(task, completed=spent, total=allowed)
+        task = bars.add_task(name, total=None)
+
+        def advance(done: int, total: int, /, now: str | None = None) -> None:
+            bars.update(task, completed=done, total=total, description=now)
+
+        yield advance
+
+
+def evaluations_bar() -> AbstractContextManager[Advance | None]:
+    """How many evaluations of those allowed a search has used."""
+    return progress_bar("evaluations, at most")
 
 
 def number(value: Any) -> str:
