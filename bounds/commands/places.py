@@ -91,25 +91,16 @@ def equation_places(name: str, number: str) -> list[Place]:
     Raises:
         FedboundsError: there is none; says which equations there are.
     """
-    found = [
-        Place(result.key, result.kind, result.title)
-        for result in paper(name).results
-        if number in _upper(result.source.equations)
-    ]
-    found += [Place(one.key, one.kind, one.says) for one in statements(name) if number in _upper(one.source.equations)]
-    found += [place for place in _steps(name) if number in equations_in(place.says)]
-    if not found:
-        known = {n for result in paper(name).results for n in _upper(result.source.equations)}
-        known |= {n for one in statements(name) for n in _upper(one.source.equations)}
-        known |= {n for place in _steps(name) for n in equations_in(place.says)}
-        if not known:
-            raise FedboundsError(f"{name} lists no equation; fedbounds list --paper {name} shows what it lists")
+    cited = [(Place(result.key, result.kind, result.title), result.source) for result in paper(name).results]
+    cited += [(Place(one.key, one.kind, one.says), one.source) for one in statements(name)]
+    places = [(place, {equation.upper() for equation in source.equations}) for place, source in cited]
+    places += [(place, equations_in(place.says)) for place in _steps(name)]
+    known = set().union(*(numbers for _, numbers in places))
+    if not known:
+        raise FedboundsError(f"{name} lists no equation; fedbounds list --paper {name} shows what it lists")
+    if number not in known:
         raise unknown_name(f"equation of {name}", number, sorted(known))
-    return found
-
-
-def _upper(numbers: Iterable[str]) -> set[str]:
-    return {number.upper() for number in numbers}
+    return [place for place, numbers in places if number in numbers]
 
 
 @lru_cache(maxsize=16)
