@@ -1,10 +1,9 @@
 """Words on the command line that mean nothing: exit status 2, one short line on standard error, nothing else."""
 
-import io
 import json
 import os
 import tempfile
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from bounds.evaluation import evaluate
 from bounds.optimise import optimise
 from bounds.rounds import Reached, rounds
 from empirical.sweep import plan, resolve
+from tests.command_line import run
 
 THEOREM = "arbitrary-participation/theorem-3.1"
 GOOD = ["L=1", "I=2", "P=2", "T=8", "gamma=1/48", "eta=6", "rho=0.75", "nu=2", "beta=0.5", "delta=0", "sigma=0.5"]
@@ -37,14 +37,6 @@ def here(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     os.mkfifo(tmp_path / "pipe")
     monkeypatch.chdir(tmp_path)
-
-
-def run(*words):
-    """(exit status, standard output, standard error) of the command line, in process."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        status = fedbounds.main(words)
-    return status, out.getvalue(), err.getvalue()
 
 
 def refused(*words):

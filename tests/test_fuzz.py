@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
 import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import assume, given, settings
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 
 import fedbounds
 from bounds.registry import load, results
+from tests.command_line import run
 
 SECONDS = 20  # of wall time for one example; a search that is cut off says nothing about its answer
 SEARCHES = {"rounds", "optimize", "compare"}
@@ -214,17 +214,15 @@ def here(tmp_path, monkeypatch):
 
 def judge(words: list[str]) -> None:
     """Run the words in process and hold the house to what it promises."""
-    out, err = io.StringIO(), io.StringIO()
     try:
-        with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings(), at_most(SECONDS):
+        with warnings.catch_warnings(), at_most(SECONDS):
             warnings.simplefilter("error")  # a warning that gets through would be a line on standard error
-            status = fedbounds.main(words)
+            status, said, told = run(*words)
     except Slow:
         assert words[0] in SEARCHES | {"audit"}, f"{words} takes over {SECONDS} s"
         assume(False)
     except BaseException:
         pytest.fail(f"{words}: {traceback.format_exc(limit=-4)}")
-    told, said = err.getvalue(), out.getvalue()
     assert status in (0, 1, 2), (words, status)
     assert "Traceback" not in told and "Warning" not in told, (words, told)
     if status == 2:

@@ -1,10 +1,8 @@
 """The command line: bad input is exit status 2 and one line on standard error; output is text or one JSON document."""
 
-import io
 import json
 import math
 import re
-from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 
 import click
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 
 import fedbounds
 from bounds.commands.options import plain
+from tests.command_line import run
 
 THEOREM = "arbitrary-participation/theorem-3.1"
 STEPS = "arbitrary-participation/corollary-3.2"
@@ -42,14 +41,6 @@ def files(tmp_path, monkeypatch):
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     monkeypatch.chdir(tmp_path)
-
-
-def run(*words):
-    """(exit status, standard output, standard error) of the command line, in process."""
-    out, err = io.StringIO(), io.StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        status = fedbounds.main(words)
-    return status, out.getvalue(), err.getvalue()
 
 
 def changed(name, value, constants=GOOD):
