@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
@@ -120,7 +119,7 @@ def picture(table: Comparison) -> Picture:
     return compare_curves(
         drawn,
         x_label=f"{table.name}: {table.meaning}",
-        y_label=fill(table.measure.label, 34),
+        y_label=table.measure.label,
         title="Bounds compared",
         caption=" ".join([*said, *(f"{note}." for note in table.notes)]),
         provenance={key: value for key, value in table.to_dict().items() if key not in ("settings", "bounds", "best")},

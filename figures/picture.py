@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module, metadata
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -62,6 +63,18 @@ def styled() -> Iterator[None]:
         yield
 
 
+def fit_labels(figure: Figure) -> None:
+    """Break the labels of vertical axes so that none is longer than its panel is high, where its words allow it."""
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        label = axes.yaxis.label
+        high, long = axes.get_window_extent().height, label.get_window_extent().height
+        if label.get_text() and long > high:
+            lines = label.get_text().splitlines()
+            most = int(max(map(len, lines)) * high / long)  # letters that fit
+            label.set_text("\n".join(fill(line, max(most, 8), break_long_words=False) for line in lines))
+
+
 @dataclass(frozen=True)
 class Curve:
     """One line of a figure: label, x and y, a band where there is one, and, of a bound, whether its conditions hold
@@ -106,10 +119,7 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         """How a notebook shows it."""
-        image = io.BytesIO()
-        with styled():
-            self.figure.savefig(image, format="png")
-        return image.getvalue()
+        return self._drawn("png")
 
     def save(self, path: str | Path) -> list[Path]:
         """Write the figure, its data (.csv) and its manifest (.json) beside it; returns what was written.
@@ -118,11 +128,8 @@ class Picture:
             FedboundsError: the ending is not .png, .pdf or .svg, or the place cannot be written.
         """
         target = figure_path(path)
-        image = io.BytesIO()
-        stamp = {"Date": None} if target.suffix == ".svg" else {"CreationDate": None} if target.suffix == ".pdf" else {}
-        with styled():
-            self.figure.savefig(image, format=target.suffix[1:], metadata=stamp or None)
-        drawn = with_palette(image.getvalue()) if target.suffix == ".png" else image.getvalue()
+        image = self._drawn(target.suffix[1:])
+        drawn = with_palette(image) if target.suffix == ".png" else image
         data = self._data()
         manifest = {
             "schema": "fedbounds.figure/1",
@@ -138,6 +145,14 @@ class Picture:
         for file, content in zip(written, contents, strict=True):
             write_file(file, content)
         return written
+
+    def _drawn(self, ending: str) -> bytes:
+        image = io.BytesIO()
+        stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        with styled():
+            fit_labels(self.figure)
+            self.figure.savefig(image, format=ending, metadata=stamp.get(ending))
+        return image.getvalue()
 
     def _data(self) -> bytes:
         text = io.StringIO()

@@ -243,7 +243,7 @@ def theorem_1(setting: Setting | None = None) -> Picture:
                     axes.set_title(panel, fontsize=9)
                 else:
                     axes.set_xlabel(panel)
-            grid[row][0].set_ylabel(f"{start}\nmean of |grad Phi|^2 ({(GRADIENT**2).words})", fontsize=8)
+            grid[row][0].set_ylabel(f"{start}\nmean of $|\\nabla\\Phi|^2$ ({(GRADIENT**2).words})", fontsize=8)
         handles, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3)
         figure.suptitle("Theorem 1 against exact moments", x=0.01, ha="left", fontsize=10.5, fontweight="bold")

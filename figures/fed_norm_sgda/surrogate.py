@@ -249,7 +249,7 @@ def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> 
             axes.set_xlabel("$\\chi^2_{p\\|w}$")
             if spread:
                 figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        figure.axes[0].set_ylabel(f"least |grad Phi|^2 of the run ({(GRADIENT**2).words})")
+        figure.axes[0].set_ylabel(f"least $|\\nabla\\Phi|^2$ of the run ({(GRADIENT**2).words})")
         figure.suptitle("Corollary 1.1: weights that are not those of F", x=0.01, ha="left", fontsize=10.5,
                         fontweight="bold")  # fmt: skip
     words = "; ".join(f"{panel.replace('$', '')}: {low:.2g} to {high:.2g}" for panel, (low, high) in ratios.items())

@@ -182,7 +182,7 @@ def without_bound(setting: Setting | None = None, shape: str = "cosine") -> Pict
     return panels(
         groups,
         x_label="number of rounds $T$",
-        y_labels=[f"average of |grad f|^2\n({(GRADIENT**2).words})"] * 3,
+        y_labels=[f"average of $|\\nabla f|^2$\n({(GRADIENT**2).words})"] * 3,
         title="Where no theorem applies",
         caption=f"Average over rounds of |grad f|^2, N = {N}, sum of {shape}, the same step sizes for all. Theorem 2 "
         "covers FedAU, known rates and average all under Bernoulli participation only. Why not the others: "

@@ -53,6 +53,21 @@ def test_the_same_figure_is_written_twice_alike(tmp_path):
     assert first[1].read_bytes() == second[1].read_bytes()
 
 
+def test_no_label_of_a_vertical_axis_runs_into_the_panel_above_it(tmp_path):
+    names = [f"method {i}, noise {j}" for i in range(7) for j in range(5)]
+    curves = [Curve(name, np.arange(3.0), np.arange(3.0)) for name in names]
+    long = (
+        "squared gradient norm of the Moreau envelope, with parameter 1/(2 Lf), of the dual objective (f\u00b2/x\u00b2)"
+    )
+    tall = panels({"": curves}, x_label="round", y_labels=[long], title="t", caption="c", alternative="a")
+    tall.save(tmp_path / "figure.png")
+    tall.figure.draw_without_rendering()
+    labelled = [axes for axes in tall.figure.axes if axes.get_ylabel()]
+    assert len(labelled) > 1 and all(" ".join(axes.get_ylabel().split()) == long for axes in labelled)
+    for axes in labelled:
+        assert axes.yaxis.label.get_window_extent().height <= axes.get_window_extent().height
+
+
 def test_another_ending_or_an_unwritable_place_is_one_line(tmp_path):
     with pytest.raises(FedboundsError, match="a figure ends in"):
         picture(5).save(tmp_path / "figure.gif")
