@@ -121,7 +121,8 @@ class FedAUPaper(Paper):
             "nearly-optimal-weights": bool(np.ravel(weights["largest_weight_error"][0])[-1] <= NEAR),
             "fedau-weights": isinstance(algorithm, FedAU),
             "constant-weights": isinstance(algorithm, ConstantWeights),
-            "inverse-rates": isinstance(algorithm, ConstantWeights) and _inverse(algorithm.omega, p),
+            "inverse-rates": isinstance(algorithm, ConstantWeights) and _alike(p * algorithm.omega, 1),
+            "equal-rates": _alike(p, p[0]),
         }
         if "Q" not in given:  # else it is the user's claim
             found["sure-Q"] = True
@@ -246,9 +247,9 @@ def _of_run(algorithm: Any, p: np.ndarray, T: np.ndarray) -> Constants:
     }
 
 
-def _inverse(omega: float | np.ndarray, p: np.ndarray) -> bool:
-    """Whether all rates are equal and the weights their inverses."""
-    return bool(np.allclose(p, p[0], rtol=EQUAL, atol=0) and np.allclose(p * omega, 1, rtol=EQUAL, atol=0))
+def _alike(values: np.ndarray, value: float) -> bool:
+    """Whether all clients have this value."""
+    return bool(np.allclose(values, value, rtol=EQUAL, atol=0))
 
 
 def _steepest(setting: Setting, constant: bool, horizons: np.ndarray) -> Constant:

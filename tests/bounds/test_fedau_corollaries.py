@@ -17,7 +17,7 @@ MEAN, VARIANCE = load("fedau/lemma-b.6.1"), load("fedau/lemma-b.6.1-variance")
 AT_CUT_OFF = load("fedau/lemma-b.7.1")
 BOUNDED, NEARLY = load("fedau/corollary-4"), load("fedau/corollary-4-option-1")
 THEOREMS = {BOUNDED: load("fedau/theorem-2"), NEARLY: load("fedau/theorem-2-option-1")}
-KNOWN = load("fedau/appendix-a.3")
+KNOWN, UNEQUAL = load("fedau/appendix-a.3"), load("fedau/appendix-a.3-unequal")
 OPTIONS = pytest.mark.parametrize("corollary", THEOREMS, ids=["option 2", "option 1"])
 
 
@@ -347,6 +347,83 @@ def test_the_rate_with_known_participation_is_the_speed_up_in_participants():
         assert order == pytest.approx(alone, rel=1e-4)
     yang, karimireddy = load("fedau/appendix-a.3-yang"), load("fedau/appendix-a.3-karimireddy")
     assert value(yang, dict(I=9, S=4, T=100)) == pytest.approx(3 * value(karimireddy, dict(S=4, T=100)))
+
+
+UNLIKE = dict(L=2, F=3, I=4, T=500, sigma=0.7, delta=0.2, p=[0.1, 0.25, 0.5, 1.0])  # the mean of 1/p is 17/4
+
+
+def test_known_rates_that_differ_have_the_mean_of_their_inverses_for_q_and_each_term_its_constant():
+    """By hand, with Q/N = 17/16; gamma eta is 1/(2LI) = 1/16, N/(27LIQ) = 2/459 or sqrt(1.5/(1.0625 * .65 * 4000))."""
+    at = evaluate(UNEQUAL, UNLIKE, form="explicit")
+    assert float(at.constants["Q"].value) == 4.25 and float(at.constants["N"].value) == 4
+    assert float(at.prescribed["gamma"]) == pytest.approx(1 / (8 * math.sqrt(500)), rel=1e-13)
+    assert float(at.prescribed["gamma"] * at.prescribed["eta"]) == pytest.approx(2 / 459, rel=1e-13)
+    assert {name: float(value) for name, value in at.terms.items()} == pytest.approx(
+        {
+            "gradient noise": 21.5 * 0.7 * math.sqrt(6 * 17 / 16 / 2000),
+            "participation": 21.5 * 0.2 * math.sqrt(6 * 17 / 16 / 500),
+            "initial gap": 6 * (16 + 216 * 17 / 16) / 500,
+            "local drift": (20 * 0.49 / 4 + 120 * 0.04) / 500,
+        },
+        rel=1e-13,
+    )
+    noisy = evaluate(UNEQUAL, UNLIKE | dict(T=10**6), form="explicit").prescribed
+    first = math.sqrt(3 * 16 / 17 / ((4 * 0.04 + 0.49) * 2 * 4 * 10**6))
+    assert float(noisy["gamma"] * noisy["eta"]) == pytest.approx(first, rel=1e-13)
+
+
+def test_the_sharp_bound_for_known_rates_is_the_sharp_theorem_2_at_its_steps():
+    at = evaluate(UNEQUAL, UNLIKE)
+    same = {name: value for name, value in UNLIKE.items() if name != "p"} | dict(N=4, Q=4.25, Qmean=4.25, W=0, G=9)
+    there = evaluate(THEOREMS[BOUNDED], same | {name: float(value) for name, value in at.prescribed.items()})
+    assert there.valid and float(there.terms["weight error"]) == 0
+    rest = {name: float(value) for name, value in there.terms.items() if name != "weight error"}
+    assert {name: float(value) for name, value in at.terms.items()} == pytest.approx(rest, rel=1e-12)
+
+
+def test_q_for_known_rates_may_be_larger_than_the_mean_of_their_inverses_but_not_smaller():
+    with pytest.raises(FedboundsError, match=r"Q = 4.2 is below 4.25"):
+        evaluate(UNEQUAL, UNLIKE | dict(Q=4.2))
+    for form in ("explicit", "sharp"):
+        assert value(UNEQUAL, UNLIKE | dict(Q=5), form) > value(UNEQUAL, UNLIKE, form)
+    with pytest.raises(FedboundsError, match=r"needs p \("):  # whether Q is large enough shows in the rates alone
+        evaluate(UNEQUAL, {name: value for name, value in UNLIKE.items() if name != "p"} | dict(N=4, Q=4.25))
+
+
+@pytest.mark.parametrize("form", ["explicit", "sharp"])
+def test_known_rates_that_are_equal_have_the_bound_of_equal_rates(form):
+    c = {name: value for name, value in UNLIKE.items() if name != "p"}
+    for N, S in ((1, 1), (5, 2), (30, 6)):
+        any_rates = evaluate(UNEQUAL, c | dict(p=[S / N] * N), form=form)
+        same = evaluate(KNOWN, c | dict(N=N, S=S), form=form)
+        for ours, theirs in ((any_rates.terms, same.terms), (any_rates.prescribed, same.prescribed)):
+            assert {n: float(v) for n, v in ours.items()} == pytest.approx({n: float(v) for n, v in theirs.items()})
+    spread = evaluate(UNEQUAL, c | dict(p=[0.1, 0.25, 0.5, 0.75]), form=form)  # as many participants, on average
+    assert float(spread.value) > value(KNOWN, c | dict(N=4, S=1.6), form)
+
+
+def test_exact_runs_with_known_rates_stay_below_their_bound_at_its_steps():
+    """F_n = (x - c_n)^2/2 with noise, weights 1/p_n: mean and second moment of x round by round."""
+    rng = np.random.default_rng(4)
+    ratios = []
+    for _ in range(40):
+        N, I, T = (int(i) for i in rng.integers(1, [8, 8, 400]))
+        c, p, noise, start = rng.normal(size=N), rng.uniform(0.02, 1, N), rng.uniform(0, 2), 3 * rng.normal()
+        c -= c.mean()
+        known: dict[str, Any] = dict(L=1, F=start**2 / 2, I=I, T=T, sigma=noise, delta=np.abs(c).max(), p=p)
+        for form in ("explicit", "sharp"):
+            at = evaluate(UNEQUAL, known, form=form)
+            gamma, eta = float(at.prescribed["gamma"]), float(at.prescribed["eta"])
+            shrink = 1 - (1 - gamma) ** I
+            jitter = gamma**2 * noise**2 * sum((1 - gamma) ** (2 * j) for j in range(I))
+            mean, second, total = start, start**2, 0.0
+            for _ in range(T):
+                total += second
+                spread = shrink**2 * (second - 2 * mean * c + c**2)
+                variance = np.sum((1 / p - 1) * spread + jitter / p) * (eta / N) ** 2
+                mean, second = mean * (1 - eta * shrink), second * (1 - eta * shrink) ** 2 + variance
+            ratios.append(total / T / float(at.value))
+    assert 0.05 < max(ratios) < 1
 
 
 def test_the_fixed_cut_off_leaves_a_floor_that_no_number_of_rounds_removes():

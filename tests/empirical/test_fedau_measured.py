@@ -41,7 +41,7 @@ OPTION_1 = load("fedau/theorem-2-option-1")
 THEOREM_3 = load("fedau/theorem-3")
 THEOREM_B_4_1 = load("fedau/theorem-b.4.1")
 COROLLARY_4 = load("fedau/corollary-4")
-APPENDIX_A_3 = load("fedau/appendix-a.3")
+APPENDIX_A_3, UNEQUAL_RATES = load("fedau/appendix-a.3"), load("fedau/appendix-a.3-unequal")
 
 RATES = (0.3, 0.5, 0.8, 1.0)
 COINS = Bernoulli(4, RATES, normalise=False)
@@ -356,10 +356,30 @@ def test_known_rates_that_are_equal_have_the_rate_of_full_participation() -> Non
     equal = Bernoulli(4, 0.5, normalise=False)
     family = confront_family(APPENDIX_A_3, BOWLS, equal, [100, 400], local_steps=I, form="explicit")
     assert family.guarantee and family.label == "exact" and 0.01 < family.ratio[-1] < 0.1
-    assert family.evaluation.assumptions["inverse-rates"] == "checked"
+    assert {family.evaluation.assumptions[name] for name in ("inverse-rates", "equal-rates")} == {"checked"}
     two = Bernoulli(4, (0.25, 0.25, 0.5, 1.0), normalise=False)  # S = 2 as well
     unequal = confront_family(APPENDIX_A_3, BOWLS, two, [100], local_steps=I, form="explicit")
-    assert unequal.evaluation.assumptions["inverse-rates"] == "violated" and not unequal.guarantee
+    assert unequal.evaluation.assumptions["equal-rates"] == "violated" and not unequal.guarantee
+    assert unequal.evaluation.assumptions["inverse-rates"] == "checked"
+    family = confront_family(UNEQUAL_RATES, BOWLS, two, [100, 400], local_steps=I, form="explicit")
+    assert family.guarantee and family.label == "exact" and 0.01 < family.ratio[-1] < 0.1
+    assert float(family.evaluation.constants["Q"].value) == 2.75
+
+
+def test_estimated_rates_and_rates_off_by_a_hundredth_are_not_known_ones() -> None:
+    """At the steps that the result sets for the Q of these weights: FedAU's with K = 5 are at most 5."""
+    off = tuple(1.01 / p for p in RATES)
+    for Q, weighted in (
+        (25 * 1.6 / 4 + 1 / 4, lambda gamma, eta: FedAU(gamma, I, eta, 5)),
+        (1.01**2 * 91 / 48, lambda gamma, eta: FixedWeights(gamma, I, off, eta)),
+    ):
+        form = UNEQUAL_RATES.form("explicit")
+        steps = prescribed_algorithm(UNEQUAL_RATES, form, BOWLS, COINS, 20, local_steps=I, given={"Q": Q})
+        assert isinstance(steps, KnownParticipation)
+        run = simulate(weighted(steps.local_step_size, steps.server_multiplier), BOWLS, COINS, 20)
+        found = confront(run, UNEQUAL_RATES, "explicit", problem=BOWLS, participation=COINS)
+        assert float(found.constants["Q"].value) == pytest.approx(Q)
+        assert found.evaluation.assumptions["inverse-rates"] == "violated" and not found.guarantee
 
 
 # --- what no theorem covers -------------------------------------------------------------------------------------
@@ -451,20 +471,19 @@ def test_a_run_with_another_cut_off_than_the_corollary_sets_is_told_both(form: s
         confront(run, COROLLARY_4, form, problem=BOWLS, participation=COINS)
 
 
-def test_known_rates_that_are_unequal_have_corollary_4_at_the_mean_of_their_inverses() -> None:
-    """Q = (1/4)(1/.3 + 1/.5 + 1/.8 + 1) = 91/48, and no weight error: G does not matter."""
-    problem, rounds = FAMILY["cosine"], 40
-    before = confront(
-        simulate(KnownParticipation(GAMMA, I), problem, COINS, rounds), THEOREM_2, problem=problem, participation=COINS
-    )
-    known = {name: float(before.constants[name].value) for name in ("L", "F", "I", "N", "sigma", "delta")}
-    alone = evaluate(COROLLARY_4, known | dict(T=rounds, Q=91 / 48, W=0, G=0), form="explicit")
-    gamma, eta = (float(alone.prescribed[name]) for name in ("gamma", "eta"))
-    run = simulate(KnownParticipation(gamma, I, eta), problem, COINS, rounds, seeds=range(20))
-    comparison = confront(run, COROLLARY_4, "explicit", problem=problem, participation=COINS)
-    assert comparison.guarantee and not comparison.crossings.size
-    assert float(comparison.constants["Q"].value) == pytest.approx(91 / 48) and comparison.constants["W"].value == 0
-    assert comparison.bound[-1] == pytest.approx(float(alone.value), rel=1e-12)
+@pytest.mark.parametrize("form", ["explicit", "sharp"])
+def test_known_rates_that_are_unequal_have_a_guarantee_without_a_bounded_gradient(form: str) -> None:
+    """Q = (1/4)(1/.3 + 1/.5 + 1/.8 + 1) = 91/48, no weight error: the number of Corollary 4, whatever G is."""
+    family = confront_family(UNEQUAL_RATES, BOWLS, COINS, [100, 400], local_steps=I, form=form)
+    assert family.guarantee and family.label == "exact" and 0.01 < family.ratio[-1] < 0.2
+    found = {
+        name: float(family.evaluation.constants[name].value) for name in ("L", "F", "I", "N", "sigma", "delta", "Q")
+    }
+    assert found["Q"] == pytest.approx(91 / 48)
+    if form == "explicit":
+        for G in (0, 7):
+            there = evaluate(COROLLARY_4, found | dict(T=400, W=0, G=G), form="explicit")
+            assert family.bound[-1] == pytest.approx(float(there.value), rel=1e-12)
 
 
 def test_a_comparison_is_the_theorem_evaluated_by_hand() -> None:

@@ -31,11 +31,8 @@ BOUNDED_GRADIENT = Assumption("bounded-gradient", "|grad f(x)| <= G for all x", 
 FEDAU_WEIGHTS = Assumption("fedau-weights", "omega_t^n is computed by Algorithm 2 with cut-off K", "Section 3")
 
 CONSTANT_WEIGHTS = Assumption("constant-weights", "omega_t^n = omega_n > 0 in every round", "Theorem 1")
-INVERSE_RATES = Assumption(
-    "inverse-rates",
-    "omega_t^n = 1/p_n in every round, and every p_n is S/N",
-    "Appendix A.3",
-)
+INVERSE_RATES = Assumption("inverse-rates", "omega_t^n = 1/p_n in every round", "Appendix A.3")
+EQUAL_RATES = Assumption("equal-rates", "every p_n is S/N", "Appendix A.3")
 H_BOUNDED_BELOW = Assumption(
     "h-bounded-below", "h = (1/P) sum_n omega_n p_n F_n has a finite infimum h*", "Theorem B.4.1, h* of h(x_0) - h*"
 )
@@ -62,4 +59,5 @@ COMMON = (*ONE_STEP, SURE_Q, F_BOUNDED_BELOW)
 OPTION_1 = (*COMMON, NEARLY_OPTIMAL)
 OPTION_2 = (*COMMON, BOUNDED_GRADIENT)
 KNOWN_RATES = (*LOCAL, BERNOULLI, INVERSE_RATES, F_BOUNDED_BELOW)
+KNOWN_EQUAL_RATES = (*KNOWN_RATES, EQUAL_RATES)
 FEDAU = (BERNOULLI, FEDAU_WEIGHTS)

@@ -12,10 +12,20 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Max, Min, Rational, ceiling, floor, log, sqrt
 
-from bounds.clients import MaxOverClients
+from bounds.clients import MaxOverClients, MeanOverClients
 from bounds.expressions import substituted
 from bounds.measures import AVERAGE_GRADIENT, single
-from bounds.papers.fedau.assumptions import CITED, CUT_OFF_LAW, FEDAU, FEDAU_WEIGHTS, KNOWN_RATES, OPTION_1, OPTION_2
+from bounds.papers.fedau.assumptions import (
+    CITED,
+    CUT_OFF_LAW,
+    FEDAU,
+    FEDAU_WEIGHTS,
+    KNOWN_EQUAL_RATES,
+    KNOWN_RATES,
+    OPTION_1,
+    OPTION_2,
+)
+from bounds.papers.fedau.lemmas import CLIENTS
 from bounds.papers.fedau.notation import NOTATION
 from bounds.papers.fedau.results import (
     DERIVED,
@@ -327,6 +337,45 @@ COROLLARY_4_OPTION_1 = Result(
 
 # --- Appendix A.3: known participation statistics -----------------------------------------------------------------
 
+INVERSE_MEAN = MeanOverClients(1 / p)
+KNOWN_MOMENT = Condition(Q, ">=", INVERSE_MEAN, "with omega_t^n = 1/p_n this mean is Q_t in every round", Q)
+WITHOUT_ERROR = {n.Qmean: Q, W: Integer(0)}
+
+
+def known(terms: tuple[Term, ...]) -> tuple[Term, ...]:
+    """Without weight error; the weights do not change, so Q is its own mean over the rounds."""
+    return tuple(Term(t.name, substituted(t.expression, WITHOUT_ERROR)) for t in terms if t.name != "weight error")
+
+
+def known_form(name: str, terms: tuple[Term, ...], note: str) -> Form:
+    """A form for weights 1/p_n that keeps Q as a letter."""
+    return Form(
+        name,
+        known(terms),
+        (KNOWN_MOMENT,),
+        KNOWN_RATES,
+        prescribes=STEPS,
+        derived=(CLIENTS, Derived("Q", ("p",), INVERSE_MEAN, "the mean of 1/p_n over the clients", free="upwards")),
+        note=note,
+    )
+
+
+APPENDIX_A_3_UNEQUAL = Result(
+    key="fedau/appendix-a.3-unequal",
+    kind="remark",
+    title="Known participation statistics, equal or not",
+    source=Source(PAPER, "Appendix A.3"),
+    measure=AVERAGE_GRADIENT,
+    notation=NOTATION,
+    default="sharp",
+    statement="Corollary 4 with omega_t^n = 1/p_n for any p_n: no weight error, Q = (1/N) sum_n 1/p_n, and neither "
+    "option of Assumption 5 is needed. The paper prints this Q and that the third term of eq. (8) is 0; the bounds "
+    "with their constants are ours.",
+    forms=(
+        known_form("explicit", corollary_terms(EXPLICIT_4, W, G), "Corollary 4's constants without the weight error"),
+        known_form("sharp", at_the_steps(THEOREM_2.form("sharp")), "the sharp Theorem 2 at these steps"),
+    ),
+)
 KNOWN_Q = N / S
 KNOWN_STEPS = {name: substituted(step, {Q: KNOWN_Q}) for name, step in STEPS.items()}
 RATE_HIDDEN = "one numerical constant, L, F, I, delta, sigma and every term of lower order in T"
@@ -348,7 +397,7 @@ def comparison(name: str, title: str, statement: str, expression: sp.Expr, note:
                 "printed",
                 (Term("rate", expression),),
                 (),
-                KNOWN_RATES if more else (CITED,),
+                KNOWN_EQUAL_RATES if more else (CITED,),
                 order_only=True,
                 hides=RATE_HIDDEN,
                 hidden=(L, F, delta),
@@ -361,10 +410,16 @@ def comparison(name: str, title: str, statement: str, expression: sp.Expr, note:
     )
 
 
-def known(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Without weight error, and with Q = N/S."""
-    values = {Q: KNOWN_Q, n.Qmean: KNOWN_Q, W: Integer(0)}
-    return tuple(Term(t.name, substituted(t.expression, values)) for t in terms if t.name != "weight error")
+def equal(name: str, note: str) -> Form:
+    """A form for weights 1/p_n where every p_n is S/N."""
+    return Form(
+        name,
+        tuple(Term(t.name, substituted(t.expression, {Q: KNOWN_Q})) for t in APPENDIX_A_3_UNEQUAL.form(name).terms),
+        (Condition(S, "<=", N, "p_n = S/N is a probability", S),),
+        KNOWN_EQUAL_RATES,
+        prescribes=KNOWN_STEPS,
+        note=note,
+    )
 
 
 SPEED = sqrt(S * T)
@@ -375,22 +430,8 @@ APPENDIX_A_3 = comparison(
     "needed. Participation is Bernoulli; the S of N clients of a fixed-size sample are not independent.",
     1 / SPEED,
     "the rate with S participants per round, as printed",
-    Form(
-        "explicit",
-        known(corollary_terms(EXPLICIT_4, W, Integer(0))),
-        (Condition(S, "<=", N, "p_n = S/N is a probability", S),),
-        KNOWN_RATES,
-        prescribes=KNOWN_STEPS,
-        note="Corollary 4's constants without the weight error; N drops out",
-    ),
-    Form(
-        "sharp",
-        known(at_the_steps(THEOREM_2.form("sharp"))),
-        (Condition(S, "<=", N, "p_n = S/N is a probability", S),),
-        KNOWN_RATES,
-        prescribes=KNOWN_STEPS,
-        note="the sharp Theorem 2 at these steps",
-    ),
+    equal("explicit", "Corollary 4's constants without the weight error; N drops out"),
+    equal("sharp", "the sharp Theorem 2 at these steps"),
 )
 RESULTS = (
     LEMMA_B_6_1,
@@ -399,6 +440,7 @@ RESULTS = (
     COROLLARY_4,
     COROLLARY_4_OPTION_1,
     APPENDIX_A_3,
+    APPENDIX_A_3_UNEQUAL,
     comparison(
         "-karimireddy",
         "Rate of Karimireddy et al. as cited",

@@ -24,6 +24,7 @@ from bounds.audit.mutations import (
     concluding,
     dropped_assumption,
     dropped_condition,
+    flipped,
     in_form,
     in_limit,
     in_step,
@@ -50,10 +51,16 @@ VARIANCE, BIAS = "variance", "bias"
 THEOREM, SHARP, CLIENTS = "theorem-3[explicit]", "theorem-3[sharp]", "theorem-3[sharp:per-client]"
 MEAN, SPREAD, CUT_OFF = "lemma-b.6.1[printed]", "lemma-b.6.1-variance[printed]", "lemma-b.7.1"
 COROLLARY, OPTION_1 = "corollary-4[explicit]", "corollary-4-option-1[explicit]"
+UNEQUAL = "appendix-a.3-unequal[explicit]"
 
 
 LAST = (1 - n.rate) ** cut
 PRINTED = n.R * sp.log(n.T)
+
+
+def slackened(floor: Condition) -> Condition:
+    """A lower bound that is less by a tenth."""
+    return replace(floor, right=TENTH(floor.right))
 
 
 def unrounded(value: sp.Expr) -> sp.Expr:
@@ -144,11 +151,33 @@ FORMS = (
 KNOWN = (
     smaller("appendix-a.3[explicit]", "gradient noise"),
     dropped_assumption("appendix-a.3[explicit]", "inverse-rates"),
+    dropped_assumption("appendix-a.3[explicit]", "equal-rates"),
     in_form("appendix-a.3[explicit]", STEP_SIZE, "gamma larger by 10 percent", prescribing("gamma", times("11/10"))),
     in_form("appendix-a.3[sharp]", SYMBOL, "N for S", on_term("participation", lambda e: e.subs(n.S, n.N))),
-    in_step("appendix-a.3/A4", PREMISE, "without Q = N/S", instead("A1", "A3")),
-    unassumed_step("appendix-a.3/A3", "inverse-rates"),
-    in_step("appendix-a.3/T0", CONSTANT, "W_t <= 1/81", concluding(None, lambda e: sp.Rational(1, 81))),
+    in_step("appendix-a.3/E1", SYMBOL, "S/N for N/S", concluding(None, lambda e: 1 / e)),
+    unassumed_step("appendix-a.3/E1", "equal-rates"),
+    smaller(UNEQUAL, "gradient noise"),
+    smaller(UNEQUAL, "participation"),
+    smaller(UNEQUAL, "initial gap"),
+    smaller(UNEQUAL, "local drift"),
+    smaller("appendix-a.3-unequal[sharp]", "participation"),
+    dropped_assumption(UNEQUAL, "inverse-rates"),
+    dropped_assumption(UNEQUAL, "bernoulli-participation"),
+    dropped_condition(UNEQUAL, 0, "Q >= mean of 1/p_n"),
+    dropped_condition("appendix-a.3-unequal[sharp]", 0, "Q >= mean of 1/p_n"),
+    in_form(UNEQUAL, FLIP, "Q <= mean of 1/p_n", on_condition(0, flipped)),
+    in_form(UNEQUAL, CONSTANT, "Q >= nine tenths of the mean of 1/p_n", on_condition(0, slackened)),
+    in_form(UNEQUAL, STEP_SIZE, "gamma larger by 10 percent", prescribing("gamma", times("11/10"))),
+    in_form(UNEQUAL, STEP_SIZE, "eta less by 10 percent", prescribing("eta", TENTH)),
+    in_form("appendix-a.3-unequal[sharp]", SYMBOL, "1 for Q", on_term("gradient noise", lambda e: e.subs(n.Q, 1))),
+    smaller_step("appendix-a.3-unequal/A1"),
+    smaller_step("appendix-a.3-unequal/C9"),
+    smaller_step("appendix-a.3-unequal/C11"),
+    in_step("appendix-a.3-unequal/A1", EXPONENT, "p_n for 1/p_n", concluding(None, lambda e: e.subs(n.p, 1 / n.p))),
+    in_step("appendix-a.3-unequal/A1b", CONDITION, "without Q >= mean of 1/p_n", unconditional),
+    in_step("appendix-a.3-unequal/A4", PREMISE, "without Q_t <= Q", instead("A1b", "A3")),
+    unassumed_step("appendix-a.3-unequal/A3", "inverse-rates"),
+    in_step("appendix-a.3-unequal/T0", CONSTANT, "W_t <= 1/81", concluding(None, lambda e: sp.Rational(1, 81))),
 )
 STEPS = (
     in_step("lemma-b.6.1/D1", INDEX, "one value too many", concluding(lambda e: e + n.rate * LAST, None)),
@@ -208,6 +237,8 @@ SPECIAL = (
         for name in (
             "theorem-2-options",
             "appendix-a.3-from-corollary-4",
+            "appendix-a.3-unequal-from-corollary-4",
+            "appendix-a.3-equal-rates-sharp",
             "theorem-2-gradient-descent",
             "corollary-4-no-noise",
             "interval-cut-at-one",

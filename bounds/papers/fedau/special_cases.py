@@ -14,9 +14,11 @@ from bounds.audit.sums import at, of, one, times
 from bounds.clients import MeanOverClients
 from bounds.papers.fedau.corollaries import (
     APPENDIX_A_3,
+    APPENDIX_A_3_UNEQUAL,
     COROLLARY_4,
     COROLLARY_4_OPTION_1,
     GLOBAL_STEPS,
+    INVERSE_MEAN,
     KNOWN_Q,
     LEMMA_B_6_1,
     LEMMA_B_6_1_VARIANCE,
@@ -102,6 +104,22 @@ EQUALITIES = (
         of(COROLLARY_4, "explicit"),
         of(APPENDIX_A_3, "explicit"),
         at={W: Integer(0), Q: KNOWN_Q},
+    ),
+    Limit(
+        "appendix-a.3-unequal-from-corollary-4",
+        "Corollary 4 with W = 0 is the explicit Appendix A.3 at any rates, whatever G is",
+        of(COROLLARY_4, "explicit"),
+        of(APPENDIX_A_3_UNEQUAL, "explicit"),
+        at=UNBIASED,
+    ),
+    *(
+        Limit(
+            f"appendix-a.3-equal-rates-{form}",
+            f"Appendix A.3 at any rates is that of equal ones where every p_n is S/N, {form}",
+            alike(at(of(APPENDIX_A_3_UNEQUAL, form), {Q: INVERSE_MEAN}), {p: S / N}),
+            of(APPENDIX_A_3, form),
+        )
+        for form in ("explicit", "sharp")
     ),
     Limit(
         "theorem-2-options",

@@ -262,9 +262,8 @@ LINES = (
         "Appendix A.3",
         "with omega_t^n = 1/p_n, Q = (1/N) sum_n 1/p_n, and N/S where every p_n is S/N",
         r"Q=\frac1N\sum_{n=1}^N\frac1{p_n}",
-        claims=("appendix-a.3/A1", "limit/known-weights-second-moment"),
-        note="The forms of fedau/appendix-a.3 have p_n = S/N. For unequal p_n the value is that of fedau/corollary-4, "
-        "form explicit, with this Q, W = 0 and G = 0.",
+        claims=("appendix-a.3-unequal/A1", "appendix-a.3/E1", "limit/known-weights-second-moment"),
+        note="The bound with this Q is fedau/appendix-a.3-unequal, and with N/S fedau/appendix-a.3.",
     ),
     said(
         "equation-c.6.1",

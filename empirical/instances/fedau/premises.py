@@ -20,7 +20,9 @@ from empirical.instances.premises import Drawn
 
 RATES = np.array([0.01, 0.1, 0.3, 0.5, 0.7, 0.95, 1.0])[:, None]
 LAW = frozenset({"cut-off-geometric", "fedau-weights", "bernoulli-participation"})
-KNOWN = frozenset({"constant-weights", "inverse-rates", "nearly-optimal-weights", "sure-Q", "bounded-gradient"})
+KNOWN = frozenset(
+    {"constant-weights", "inverse-rates", "equal-rates", "nearly-optimal-weights", "sure-Q", "bounded-gradient"}
+)
 
 # --- vectors: Lemma B.3.1 --------------------------------------------------------------------------------------------
 
@@ -88,11 +90,11 @@ def each_client(p: np.ndarray, cutoff: np.ndarray, rounds: int) -> np.ndarray:
 
 
 def constant_weights(claim: Claim) -> Iterator[Drawn]:
-    """Weights that never change: any, nearly 1/p_n, and 1/p_n at one rate for all clients."""
+    """Weights that never change: any, nearly 1/p_n, and 1/p_n at any rates or at one rate for all clients."""
     rng = np.random.default_rng(157)
-    exact = "appendix" in claim.id
+    exact, equal = "appendix" in claim.id, claim.id.startswith("fedau/appendix-a.3/")
     for N in (1, 2, 5):
-        p = rng.choice([0.125, 0.25, 0.5, 1.0], size=(40, 1)) * np.ones((1, N))
+        p = rng.choice([0.125, 0.25, 0.5, 1.0], size=(40, 1 if equal else N)) * np.ones((1, N))  # p (1/p) is 1 exactly
         off = np.where(rng.random((40, N)) < 0.3, 1, rng.uniform(0, 1, (40, N))) * rng.choice([-1, 1], size=(40, N)) / 9
         if not exact:
             p, off = (
@@ -228,7 +230,8 @@ BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all
     ("fedau/theorem-2", ("T1", "T1b", "T0"), recorded_weights),
     ("fedau/theorem-2-option-1", ("T0",), constant_weights),
     ("fedau/theorem-b.4.1", ("H1", "H2a"), constant_weights),
-    ("fedau/appendix-a.3", ("T0", "A1", "A2", "A3"), constant_weights),
+    ("fedau/appendix-a.3-unequal", ("T0", "A1", "A2", "A3"), constant_weights),
+    ("fedau/appendix-a.3", ("E1",), constant_weights),
     ("fedau/corollary-4", ("C12",), recorded_weights),
     ("fedau/corollary-4-option-1", ("C7", "C12"), recorded_weights),
     ("fedau/lemma-b.6.1", (), intervals),

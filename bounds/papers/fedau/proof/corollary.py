@@ -182,13 +182,13 @@ def local(name: str, which: int) -> Step:
     )
 
 
-def product(name: str, which: int | None, branches: tuple[Expr, ...] = GLOBAL_STEPS) -> Step:
+def product(name: str, which: int | None) -> Step:
     """gamma eta is at most its three branches; its inverse is at most the sum of theirs."""
-    rule = PrescribedProduct(gamma, eta, LOCAL_STEPS, branches, which)
+    rule = PrescribedProduct(gamma, eta, LOCAL_STEPS, GLOBAL_STEPS, which)
     if which is None:
-        inverse = Add(*(1 / b for b in branches))
+        inverse = Add(*(1 / b for b in GLOBAL_STEPS))
         return Step(name, "1/min{a, b, c} <= 1/a + 1/b + 1/c", Relation(1 / (gamma * eta), inverse), rule)
-    return Step(name, f"gamma eta is at most branch {which + 1}", Relation(gamma * eta, branches[which]), rule)
+    return Step(name, f"gamma eta is at most branch {which + 1}", Relation(gamma * eta, GLOBAL_STEPS[which]), rule)
 
 
 def theorem_steps(theorem: Result, enough: tuple[Condition, ...]) -> tuple[Step, ...]:
@@ -205,21 +205,59 @@ def theorem_steps(theorem: Result, enough: tuple[Condition, ...]) -> tuple[Step,
     )
 
 
-def sharp_steps(
-    source: str, terms: tuple[Expr, ...], branches: tuple[Expr, ...], facts: tuple[str, ...]
+def explicit_steps(
+    result: Result, source: str, double: int, of_error: Expr, conditions: tuple[Condition, ...], error: Expr = W
 ) -> tuple[Step, ...]:
+    """The paper's constants at these steps.
+
+    Args:
+        result: whose explicit form it becomes.
+        source: the theorem, where all caps hold.
+        double: 2 where all constants are doubled.
+        of_error: what multiplies the weight error.
+        conditions: of the form.
+        error: the weight error; without it the steps C1 to C10 are those of Corollary 4.
+    """
+    noise_growth = double * (180 * sigma**2 * error + 20 * (sigma**2 + 6 * I * delta**2)) * L**2 * I
+    last = double * L * Q / N * (Rational(17, 4) * sigma**2 + Rational(27, 2) * I * delta**2)
+    at_steps = (
+        double * 8 * F / (I * T) * Add(*(1 / b for b in GLOBAL_STEPS))
+        + of_error * error
+        + double * (20 * sigma**2 / (I * T) + 120 * delta**2 / T)
+        + last * SPEED_STEP
+    )
+    first, speed, inverse, root = (name if error else f"{COROLLARY_4.key}/{name}" for name in ("C1", "C3", "C6", "C10"))
+    return (
+        Step(
+            "C9",
+            "each term at the branch that bounds it",
+            Relation(LEAST, at_steps),
+            Opened((1, noise_growth * (LOCAL_STEPS[0] + gamma), last, double * 8 * F / (I * T))),
+            (source, first, speed, inverse),
+        ),
+        Step(
+            "C11",
+            "21.5 = 8 + 13.5, as 17/4 <= 27/2",
+            Relation(LEAST, result.form("explicit").bound.doit()),
+            Opened((1, double * HALF_CONSTANT * UNIT)),
+            ("C9", root, *conditions),
+        ),
+    )
+
+
+def sharp_steps(source: str, terms: tuple[Expr, ...], facts: tuple[str, ...]) -> tuple[Step, ...]:
     """A sharp bound at these steps: its gap, the first term, by the largest branch, then the steps themselves."""
     gap = F / (gamma * eta * I * T)
     slope, others = terms[0] / gap, Add(*terms[1:])
-    largest = Max(*(F / (b * I * T) for b in branches))
-    at_gamma, at_eta = Min(*LOCAL_STEPS), Min(*branches) / Min(*LOCAL_STEPS)
+    largest = Max(*(F / (b * I * T) for b in GLOBAL_STEPS))
+    at_gamma, at_eta = Min(*LOCAL_STEPS), Min(*GLOBAL_STEPS) / Min(*LOCAL_STEPS)
     bound = (slope * largest + others).xreplace({gamma: at_gamma})
     return (
         Step(
             "C16",
             "1/min{a, b, c} = max{1/a, 1/b, 1/c}",
             Relation(gap, largest),
-            PrescribedProduct(gamma, eta, LOCAL_STEPS, branches, "largest", F / (I * T)),
+            PrescribedProduct(gamma, eta, LOCAL_STEPS, GLOBAL_STEPS, "largest", F / (I * T)),
         ),
         Step(
             "C17",
@@ -256,16 +294,7 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
     option_1 = double == 2
     gradient = Integer(0) if option_1 else n.G
     enough = tuple(c for c in result.form("explicit").conditions if c != TWO_ROUNDS)
-    noise_growth = double * (180 * sigma**2 * W + 20 * (sigma**2 + 6 * I * delta**2)) * L**2 * I
-    last = double * L * Q / N * (Rational(17, 4) * sigma**2 + Rational(27, 2) * I * delta**2)
     of_error = double * (180 * sigma**2 / (I * T) + Rational(81, 2) * (delta**2 + gradient**2))
-    at_steps = (
-        double * 8 * F / (I * T) * Add(*(1 / b for b in GLOBAL_STEPS))
-        + of_error * W
-        + double * (20 * sigma**2 / (I * T) + 120 * delta**2 / T)
-        + last * SPEED_STEP
-    )
-
     sharp = theorem.form("sharp:mean-Q")
 
     def with_error(name: str, says: str, form: str, source: str) -> Step:
@@ -289,25 +318,12 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
             product("C6", None),
             *theorem_steps(theorem, enough),
             Step(
-                "C9",
-                "each term at the branch that bounds it",
-                Relation(LEAST, at_steps),
-                Opened((1, noise_growth * (LOCAL_STEPS[0] + gamma), last, double * 8 * F / (I * T))),
-                ("C8", "C1", "C3", "C6"),
-            ),
-            Step(
                 "C10",
                 "sqrt(a^2 + b^2) <= a + b",
                 Relation(sqrt(I * delta**2 + sigma**2), sqrt(I) * delta + sigma),
                 Opened(()),
             ),
-            Step(
-                "C11",
-                "21.5 = 8 + 13.5, as 17/4 <= 27/2",
-                Relation(LEAST, result.form("explicit").bound.doit()),
-                Opened((1, double * HALF_CONSTANT * UNIT)),
-                ("C9", "C10", TWO_ROUNDS),
-            ),
+            *explicit_steps(result, "C8", double, of_error, (TWO_ROUNDS,)),
             Step(
                 "C12",
                 "W is the weight error of FedAU's weights",
@@ -323,7 +339,7 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
                 Combine((1, 0, 0, 0)),
                 (f"{theorem.key}[sharp:mean-Q]", "C2", "C4", "C5", *enough),
             ),
-            *sharp_steps("C15", tuple(t.expression for t in sharp.terms), GLOBAL_STEPS, ("C2", "C5")),
+            *sharp_steps("C15", tuple(t.expression for t in sharp.terms), ("C2", "C5")),
             Step(
                 "C20",
                 "at the whole K",
