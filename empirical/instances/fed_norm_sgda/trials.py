@@ -12,7 +12,7 @@ from bounds.audit.claim import Claim
 from bounds.audit.steps import StepOf
 from bounds.papers.fed_norm_sgda.proof import PROOFS
 from empirical.instances.fed_norm_sgda import forms
-from empirical.instances.fed_norm_sgda.drawing import Shape, draw_bounded, draw_coupled
+from empirical.instances.fed_norm_sgda.drawing import Shape, draw_bounded, draw_coupled, draw_far
 from empirical.instances.fed_norm_sgda.problems import RoundInstances
 from empirical.instances.fed_norm_sgda.relations import fresh_sides, kind_of, measured, reading, relation_sides
 from empirical.instances.sides import Trial
@@ -42,6 +42,7 @@ SNAPSHOT_GOALS: tuple[tuple[str, Draw, Shape], ...] = (
     ("lemma-c.2/(37)-printed", draw_coupled, ALONE),
     ("lemma-c.2/67x-printed", draw_bounded, ALONE),
     ("lemma-c.2/C.2-sharp-printed", draw_bounded, ALONE),
+    ("lemma-c.2/25y-printed", draw_far, ALONE),
     ("lemma-c.1/C.1", draw_bounded, ALONE),
     ("theorem-4/49-round", draw_bounded, ALONE),
 )
