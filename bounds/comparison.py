@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bounds.audit.ledger import shadow
+from bounds.audit.ledger import shadow, untried
 from bounds.checks import quote
 from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import Value, evaluated
@@ -207,6 +207,7 @@ def compare(
     for (result, form), label in zip(pairs, labels, strict=True):
         notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
         notes += [f"{label} {said}"] if (said := shadow(result, form)) else []
+        notes += [f"{label} is conditional on {trusted}"] if (trusted := untried(result, form)) else []
     rows = [replace(row, mark=_mark(result, form)) for row, (result, form) in zip(rows, pairs, strict=True)]
     measures = [form.measure or result.measure for result, form in pairs]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from bounds.audit.ledger import committed_verdict
+from bounds.audit.ledger import committed_verdict, untried
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import as_result
@@ -86,8 +86,8 @@ class Evaluation:
         valid: whether all conditions hold.
         guarantee: whether this is a guarantee (see `why_not`); it never is without `valid`.
         why_not: the reasons it is not, in words.
-        conditional_on: the claim that the user trusts although the audit has not proved it ("" if none); a guarantee is
-            conditional on it.
+        conditional_on: the claim that the user trusts although the audit has not proved it, or what the proof trusts
+            its author to have said rightly ("" if nothing); a guarantee is conditional on it.
         assumptions: name to "checked", "assumed", "not checked" or "violated".
         constants: every constant used, with its source.
         prescribed: step sizes the result itself sets.
@@ -276,7 +276,7 @@ def evaluated(
         constants=known,
         prescribed=prescribed,
         verdict=verdict,
-        conditional_on=trusted if trusted and verdict not in ("proved", "refuted") else "",
+        conditional_on=trusted if trusted and verdict not in ("proved", "refuted") else untried(result, chosen),
     )
 
 

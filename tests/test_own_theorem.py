@@ -244,6 +244,14 @@ def test_the_command_audits_an_installed_room_and_keeps_its_ledger_beside_it(ins
     ledger = tmp_path / "gradient_descent" / "ledger.json"
     assert written.returncode == 0 and ledger.exists(), written.stderr
     assert "gradient-descent: 9 proved, 0 survived, 0 argued, 2 refuted, 0 unknown" in written.stdout
+    told = installed("eval", "gradient-descent/theorem-1", "L=1", "F=2", "T=100", "eta=0.5", "--assume", "all")
+    word = "how far the algorithm moves (gradient-descent/proof/1) and 1 more that nobody has tried"
+    assert f"guarantee: yes, conditional on {word} (proved)" in told.stdout, told.stdout + told.stderr
+    assert (
+        f"  conditional on {word}"
+        in installed("rounds", "gradient-descent/theorem-1", "--epsilon", "0.1", "L=1", "F=2", "eta=0.5").stdout
+    )
+    assert f"  proved, conditional on {word}" in installed("show", "gradient-descent/theorem-1").stdout
     ledger.write_text(ledger.read_text().replace('"refuted"', '"proved"'))
     again = installed("audit", "--paper", "gradient-descent")
     assert again.returncode == 1 and again.stdout.count("DIFFERS") == 2

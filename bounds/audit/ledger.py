@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 from bounds.atomic import write_file
 from bounds.audit.claim import ResultForm
 from bounds.audit.docket import Judged
+from bounds.audit.verdict import UNTRIED
 from bounds.errors import FedboundsError
 from bounds.registry import paper_names, room
 from bounds.result import Form, Result
@@ -78,11 +80,32 @@ def committed_verdict(result: Result, form: Form) -> str:
         >>> committed_verdict(theorem, theorem.form("explicit"))
         'proved'
     """
+    entry = _entry(result, form)
+    return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
+
+
+def untried(result: Result, form: Form) -> str:
+    """What a proved form rests on that its author says and nobody has tried; "" if nothing.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> theorem = load("arbitrary-participation/theorem-3.1")
+        >>> untried(theorem, theorem.form("explicit"))
+        ''
+    """
+    entry = _entry(result, form)
+    if entry is None or entry["verdict"] != "proved":
+        return ""
+    words = map(str, cast(Sequence[object], entry["axioms"]))
+    first, *others = [word.removeprefix(UNTRIED).strip() for word in words if word.startswith(UNTRIED)] or [""]
+    return f"{first} and {len(others)} more that nobody has tried" if others else f"{first}, untried" if first else ""
+
+
+def _entry(result: Result, form: Form) -> Mapping[str, object] | None:
+    """The ledger's entry of a form as it is; None where there is none."""
     ours = result.paper in paper_names() and any(r is result for r in room(result.paper).RESULTS)
     entry = _committed(result.paper).get(f"{result.key}[{form.name}]") if ours else None
-    if entry and entry.get("hash") == _hash(result, form):
-        return str(entry["verdict"])
-    return "refuted" if form.refuted_by else "unknown"
+    return entry if entry and entry.get("hash") == _hash(result, form) else None
 
 
 @lru_cache(maxsize=1024)

@@ -109,10 +109,10 @@ def show_rows(rows: Sequence[Row]) -> None:
     """The table: columns on a terminal, one line per claim elsewhere."""
     if not sys.stdout.isatty():
         for row in rows:
-            trusts = f"  trusts {', '.join(row.axioms)}" if row.axioms else ""
+            rests = f"  rests on {', '.join(row.axioms)}" if row.axioms else ""
             flags = "".join(f"  [{flag}]" for flag in row.flags)
             detail = f"{row.court}, {row.method}: {row.evidence}" if row.verdict else row.text
-            click.echo(f"{row.verdict or 'wording':<8}  {row.id}  {detail}{trusts}{flags}")
+            click.echo(f"{row.verdict or 'wording':<8}  {row.id}  {detail}{rests}{flags}")
         return
     from rich.console import Console
     from rich.table import Table

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import sympy as sp
 
-from bounds.audit.ledger import committed_verdict, shadow
+from bounds.audit.ledger import committed_verdict, shadow, untried
 from bounds.commands.options import emit, form_option, json_option, key_argument
 from bounds.commands.places import (
     equation_number,
@@ -177,6 +177,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "order_only": f.order_only,
                 "refuted_by": f.refuted_by,
                 "verdict": committed_verdict(result, f),
+                "conditional_on": untried(result, f),
                 "note": f.note,
                 "latex": latex(result, f),
             }
@@ -226,6 +227,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
         lines += [f"  {said}"] if (said := shadow(result, form)) else []
+        lines += [f"  proved, conditional on {trusted}"] if (trusted := untried(result, form)) else []
         lines += [f"  order only; hides {form.hides}"] if form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
         width = max(len(t.name) for t in form.terms)

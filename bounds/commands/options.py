@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from bounds.audit.ledger import shadow
+from bounds.audit.ledger import shadow, untried
 from bounds.checks import check_count
 from bounds.errors import FedboundsError
 from bounds.grammar import parse_assignments
@@ -247,4 +247,5 @@ def caveats(result: Result, form: Form, constants: Iterable[str]) -> list[str]:
     found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
     found += [said] if (said := shadow(result, form)) else []
     idle = [f"  not used by this form: {', '.join(names)}"] if (names := unused(result, form, constants)) else []
-    return [f"  no guarantee: [{form.name}] {reason}" for reason in found] + idle
+    trusted = [f"  conditional on {words}"] if (words := untried(result, form)) else []
+    return [f"  no guarantee: [{form.name}] {reason}" for reason in found] + trusted + idle

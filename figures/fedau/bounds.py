@@ -169,7 +169,7 @@ def without_bound(setting: Setting | None = None, shape: str = "cosine") -> Pict
     for kind, process in processes.items():
         why = {name: why_no_bound(algorithm, process) for name, algorithm in algorithms.items()}
         reasons |= {reason: None for reason in why.values() if reason is not None}
-        title = f"{kind}: no bound,\nrounds depend on each other" if all(why.values()) else kind
+        title = f"{kind}: no bound,\nrounds are dependent" if all(why.values()) else kind
         runs = {name: own.simulate(algorithm, shape, process) for name, algorithm in algorithms.items()}
         groups[title] = [
             _running_average(name if groups or why[name] is None else f"{name} (no bound)", run)

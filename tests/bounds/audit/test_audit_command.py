@@ -48,7 +48,7 @@ def run(capsys, *arguments):
 def test_without_a_ledger_the_audit_says_so_and_succeeds(trial, capsys):
     code, out, err = run(capsys, "audit", "--paper", PAPER)
     assert (code, err) == (0, "") and f"{PAPER}: no ledger yet" in out
-    assert "refuted   arbitrary-participation/claim/b  court, method: evidence b  trusts axiom  [flag]" in out
+    assert "refuted   arbitrary-participation/claim/b  court, method: evidence b  rests on axiom  [flag]" in out
     assert f"{PAPER}: 1 proved, 1 survived, 0 argued, 1 refuted, 1 unknown" in out
 
 
