@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from bounds.errors import FedboundsError
+from bounds.papers.fedau import weight_error as of_weights
 from bounds.papers.fedau.harmonic import harmonic_number
 from bounds.papers.fedau.weight_error import (
     LONGEST,
@@ -139,9 +140,45 @@ def test_settings_broadcast_and_the_clients_stand_last():
         assert table[i, j] == pytest.approx(one, rel=1e-12)
 
 
-def test_more_rounds_than_a_transform_holds_are_refused_in_one_line():
+def test_more_rounds_than_a_transform_holds_are_refused_where_a_client_hardly_ever_takes_part():
     with pytest.raises(FedboundsError, match="give W"):
-        weight_error(np.array([0.5]), 3, LONGEST + 1)
+        weight_error(np.array([0.5, 1e-6]), 3, LONGEST + 1)
+
+
+@pytest.mark.parametrize(
+    ("p", "K", "T"), [(R(9, 10), 2, 260), (R(9, 10), None, 150), (R(3, 4), 3, 260), (R(1, 2), 5, 200)]
+)
+def test_the_integral_over_late_rounds_equals_dynamic_programming(p, K, T):
+    moments = exact_weight_moments(p, K, T)
+    cut = math.inf if K is None else K
+    for rounds in (T // 2, T - 1, T):
+        exact = float(sum(error for _, error in moments[:rounds]) / rounds)
+        assert float(weight_error(np.array([float(p)]), cut, rounds)) == pytest.approx(exact, abs=4e-15)
+
+
+@pytest.mark.parametrize("K", [1, 2, 33, 5000, math.inf])
+@pytest.mark.parametrize("p", [0.9, 0.1, 0.01])
+def test_the_integral_over_late_rounds_equals_the_transform_of_all_of_them(p, K):
+    rounds = 2**16
+    every = float(squared_error(p, K, rounds).mean())
+    assert float(weight_error(np.array([p]), K, rounds)) == pytest.approx(every, abs=1e-11)
+
+
+def test_the_weight_error_of_an_endless_run_is_the_squared_bias_of_the_cut_off():
+    assert float(weight_error(np.array([0.1, 0.3]), 5, 1e15)) == pytest.approx((0.9**10 + 0.7**10) / 2, rel=1e-12)
+
+
+def test_a_million_rounds_take_transforms_of_some_thousand_points(monkeypatch):
+    points = [0]
+
+    def counted(q, K, rounds, real=of_weights._second_moment):
+        points[0] += 8 * rounds
+        return real(q, K, rounds)
+
+    monkeypatch.setattr(of_weights, "_second_moment", counted)
+    K = np.unique(np.geomspace(1, 10**6, 48).round())
+    W = weight_error(np.array([0.1001, 0.2002, 0.3003]), K, 1e6)
+    assert W.shape == K.shape and 0 < points[0] < 3 * len(K) * 8 * 1024
 
 
 @pytest.mark.parametrize("K", [1, 2, 4, 6, 7, 8, math.inf])

@@ -10,6 +10,13 @@ $\mathbb E[\omega_t^2;M\ge1]=\sum_{s<K}q^sj^2[z^j]\,\mathrm{Li}_2(\varphi(z))$, 
 $1-\varphi(z)=(1-z)A(z)$ with $A(z)=\sum_{s<K}(qz)^s$, and $j^2[z^j]$ is the operator $(z\,d/dz)^2$, all of it is
 $[z^t]$ of an elementary function, whose coefficients come from one fast Fourier transform on a circle inside the unit
 disk. $\mathbb E\,\omega_t$ has a closed form.
+
+Sums over many rounds need no transform of their length. The function is analytic in $|z|<1/q$ but for a pole at 1 and
+a cut along $[1,1/q)$, where $\log(1-\varphi)$ jumps by $2\pi i$; so, up to $q^t$,
+
+$$\mathbb E\,\omega_t^2=(\mathbb E S)^2+\int_1^{1/q}A(x)\,\Big(x\frac d{dx}\Big)^2\log\varphi(x)\,x^{-t-1}\,dx,$$
+
+and the sum over $t$ is the same integral with a geometric sum in it.
 """
 
 from __future__ import annotations
@@ -26,6 +33,9 @@ from bounds.checks import check_count, check_memory, check_vector, quote
 from bounds.errors import FedboundsError
 
 LONGEST = 2**20  # rounds: a transform of eight times that many points, or a little more
+SETTLED = 48.0  # over p: rounds after which q^t is below 1e-20, so that the integral is all there is
+FIRST_PANEL, NODES = 2.0**-6, 12  # of the integral: panels that double from 2^-6/T on, each by Gauss and Legendre
+SHORT = 2**13  # rounds of a table of which many are kept
 ALIASING = 1e-16  # what later coefficients add to earlier ones, relative
 NEAR_ZERO = 0.03  # below this |phi| the two functions of phi are summed as series
 SERIES = 12
@@ -256,30 +266,82 @@ def _second_moment_series(z: np.ndarray, y: np.ndarray, yK: np.ndarray, K: int) 
     return a * (dphi**2 * curve + slope * d2phi)
 
 
+def _sums(p: float, K: int, rounds: int) -> np.ndarray:
+    """The sums of E omega_t and of E omega_t^2 over t < 1, ..., t < `rounds`; (2, rounds)."""
+    return (_short_sums if rounds <= SHORT else _long_sums)(p, K, rounds)
+
+
+def _new_sums(p: float, K: int, rounds: int) -> np.ndarray:
+    sums = np.cumsum([mean_weight(p, K, rounds), mean_square(p, K, rounds)], axis=1)
+    sums.flags.writeable = False
+    return sums
+
+
+_short_sums, _long_sums = lru_cache(maxsize=1024)(_new_sums), lru_cache(maxsize=32)(_new_sums)
+
+
+def _settled(p: np.ndarray) -> np.ndarray:
+    """The first round from which on the integral is exact to rounding; a power of two, so that tables are shared."""
+    return np.where(p < 1, 2.0 ** np.ceil(np.log2(SETTLED / p)), 1.0)
+
+
+def _later(p: float, K: float, start: int, T: np.ndarray) -> np.ndarray:
+    r"""The sums of E omega_t and of E omega_t^2 over start <= t < T, by the integral; (2, ...)."""
+    q = 1 - p
+    mean, more = (1 - q**K) / p, T - start
+    if p == 1 or K == 1:
+        return np.stack([mean * more, mean**2 * more])
+    panels = int(np.ceil(np.log2(SETTLED / FIRST_PANEL * float(T.max()) / start)))
+    ends = np.append(0.0, FIRST_PANEL / float(T.max()) * 2.0 ** np.arange(panels + 1))
+    end = 0.9 * p  # x^-t is below 1e-18 from there on
+    ends = np.append(ends[ends < end], end)
+    node, weight = np.polynomial.legendre.leggauss(NODES)
+    v = (ends[:-1, None] + np.diff(ends)[:, None] * (node + 1) / 2).ravel()
+    dv = (np.diff(ends)[:, None] * weight / 2).ravel()
+    y, cut = q * (1 + v), min(K, 4.0 * LONGEST)  # (q x)^K is 0 beyond
+    yK = y**cut
+    a = (1 - yK) / (1 - y)
+    da = (y * a - cut * yK) / (1 - y)
+    d2a = (y * a + 2 * y * da - cut**2 * yK) / (1 - y)
+    phi = 1 + v * a
+    dphi = (1 + v) * a + v * da
+    d2phi = (1 + v) * (a + 2 * da) + v * d2a
+    curve = a * (d2phi / phi - (dphi / phi) ** 2)
+    log = np.log1p(v)
+    summed = np.exp(-start * log) * -np.expm1(-more[..., None] * log) / v  # of x^(-t-1)
+    return np.stack([mean * more, mean**2 * more + summed @ (curve * dv)])
+
+
 @lru_cache(maxsize=16)
 def _averages(p: bytes, K: bytes, T: bytes, clients: int) -> np.ndarray:
     """The means over the rounds of E omega_t and E omega_t^2, (2, settings, clients), from bytes of float arrays."""
-    cut, rounds = np.frombuffer(K), np.frombuffer(T).astype(int)
-    rates = np.frombuffer(p).reshape(-1, clients)
+    rounds, rates = np.repeat(np.frombuffer(T), clients), np.frombuffer(p)
+    settled = np.minimum(_settled(rates), LONGEST)
+    # a cut-off beyond the run, or one that no interval comes to, is none
+    cut = np.minimum(np.repeat(np.frombuffer(K), clients), np.minimum(rounds, settled))
     out = np.empty((2, rates.size))
-    keys = np.stack([rates.ravel(), np.repeat(cut, clients)], axis=1)
-    pairs, which = np.unique(keys, axis=0, return_inverse=True)
-    lengths = np.repeat(rounds, clients)
+    pairs, which = np.unique(np.stack([rates, cut], axis=1), axis=0, return_inverse=True)
     order = np.argsort(which, axis=None, kind="stable")
     ends = np.searchsorted(which.ravel()[order], np.arange(len(pairs) + 1))
-    for (rate, k), start, end in zip(pairs, ends, ends[1:], strict=False):  # one transform for each rate and cut-off
+    for (rate, k), start, end in zip(pairs, ends, ends[1:], strict=False):
         places = order[start:end]
-        longest = int(lengths[places].max())
-        for into, moment in zip(out, (mean_weight, mean_square), strict=True):
-            into[places] = np.cumsum(moment(rate, min(k, longest), longest))[lengths[places] - 1] / lengths[places]
-    return out.reshape(2, *rates.shape)
+        lengths, table = rounds[places], int(settled[places[0]])
+        longest = int(min(2.0 ** np.ceil(np.log2(lengths.max())), table))
+        sums = _sums(float(rate), int(k), longest)[:, np.minimum(lengths, longest).astype(int) - 1]
+        late = lengths > longest
+        if late.any():
+            sums[:, late] += _later(float(rate), float(k), longest, lengths[late])
+        out[:, places] = sums / lengths
+    return out.reshape(2, -1, clients)
 
 
 def _average_square(p: np.ndarray, K: np.ndarray, T: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""$\frac1T\sum_{t<T}$ of $\mathbb E\,\omega_t^n$ and of $\mathbb E(\omega_t^n)^2$, and p; all (..., N)."""
-    if T.max() > LONGEST:
+    rarest = float(p.min())
+    if T.max() > LONGEST and _settled(np.asarray(rarest)) > LONGEST:
         raise FedboundsError(
-            f"W follows from p, K, T for T up to {LONGEST}, and T = {T.max():.12g}: give W (Theorem 3 bounds it)"
+            f"W follows from p, K, T for T up to {LONGEST} where a rate is as small as {rarest:.6g}, and "
+            f"T = {T.max():.12g}: give W (Theorem 3 bounds it)"
         )
     shape = np.broadcast_shapes(p.shape[:-1], K.shape, T.shape)
     K, T = np.broadcast_to(K, shape), np.broadcast_to(T, shape)
@@ -302,7 +364,7 @@ def weight_error(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | float) ->
         (...) weight errors.
 
     Raises:
-        FedboundsError: more rounds than a transform can hold.
+        FedboundsError: more rounds than a transform can hold, with a rate so small that none of them is late.
 
     Example:
         >>> float(round(weight_error(np.array([0.5]), 2, 6)[()] * 4608, 6))
@@ -330,7 +392,7 @@ def mean_weight_moment(p: np.ndarray, K: np.ndarray | float, T: np.ndarray | flo
         (...) means.
 
     Raises:
-        FedboundsError: more rounds than a transform can hold.
+        FedboundsError: more rounds than a transform can hold, with a rate so small that none of them is late.
 
     Example:
         >>> float(round(mean_weight_moment(np.array([0.5]), 2, 3)[()] * 4, 9))
