@@ -14,7 +14,7 @@ import numpy as np
 from bounds.audit.ledger import shadow, untried
 from bounds.checks import quote
 from bounds.errors import FedboundsError, unknown_name
-from bounds.evaluation import Value, evaluated
+from bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
 from bounds.grammar import parse_assignments
 from bounds.measures import Measure
 from bounds.optimise import Functions, Infeasible, Minimum, Ranges, Undecided, optimise
@@ -32,8 +32,9 @@ class Row:
 
     Attributes:
         label: the key with the form.
-        values: the bound at every setting, shape (settings,); nan where no step size is admissible.
-        valid: whether all conditions hold there.
+        values: the bound at every setting, shape (settings,); nan where no step size is admissible or the numbers
+            overflow.
+        valid: whether all conditions hold there, and there is a value.
         dominant: the largest term there ("" where it is not known).
         at: the optimised constants, name to (settings,); nan where the infimum is not attained.
         mark: why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is
@@ -203,7 +204,9 @@ def compare(
             rules = {n: f for n, f in (functions or {}).items() if _is_free(result, form, n)}
             rows.append(_optimised(result, form, label, known, vary[0], settings, free, ranges, rules))
         else:
-            rows.append(_evaluated(result, form, label, known, len(settings)))
+            evaluation = evaluated(result, known, form=form.name)
+            notes += [f"{label}: {said}" for said in evaluation.why_not if said.startswith(NO_VALUE)]
+            rows.append(_row(label, evaluation, len(settings)))
     for (result, form), label in zip(pairs, labels, strict=True):
         notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
         notes += [f"{label} {said}"] if (said := shadow(result, form)) else []
@@ -284,8 +287,7 @@ def _is_free(result: Result, form: Form, name: str) -> bool:
     return quantity is not None and quantity.name not in form.prescribes and quantity.name in reachable(form)
 
 
-def _evaluated(result: Result, form: Form, label: str, known: Mapping[str, Value], count: int) -> Row:
-    evaluation = evaluated(result, known, form=form.name)
+def _row(label: str, evaluation: Evaluation, count: int) -> Row:
     return Row(
         label,
         np.array(np.broadcast_to(evaluation.value, count), dtype=float),

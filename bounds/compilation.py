@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -87,6 +88,20 @@ def holds(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
     return (left <= np.maximum(*ends)) & (left >= np.minimum(*ends))
 
 
+def _far_ranging(function: Callable[..., list[np.ndarray]], values: list[np.ndarray]) -> list[np.ndarray]:
+    """What the function returns; where a power or product left the range of doubles on the way (gamma^2 L^2 at
+    gamma = 1e-170), in long doubles, whose exponents reach further: no term is then lost, and 0 times infinity is 0."""
+    left: list[str] = []
+    with np.errstate(
+        divide="ignore", over="call", under="call", invalid="call", call=lambda kind, _: left.append(kind)
+    ):
+        results = function(*values)
+    if left:
+        with np.errstate(all="ignore"), suppress(TypeError):  # raised by a function, as digamma, of doubles alone
+            results = [np.asarray(r).astype(float) for r in function(*(v.astype(np.longdouble) for v in values))]
+    return results
+
+
 class Parts(NamedTuple):
     """A form at given constants; arrays of the settings' shape, or of a shape that broadcasts to it.
 
@@ -150,8 +165,7 @@ class Compiled:
             values = [v if n in self._vectors else v[..., None] for n, v in zip(names, values, strict=True)]
 
         def run(chunk: list[np.ndarray]) -> list[np.ndarray]:
-            with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-                results = [np.asarray(r, dtype=float) for r in function(*chunk)]
+            results = [np.asarray(r, dtype=float) for r in _far_ranging(function, chunk)]
             return [r[..., 0] if r.ndim else r for r in results] if clients else results
 
         if math.prod(shape) <= CHUNK:

@@ -21,6 +21,7 @@ SOFT: Mapping[Source, str] = {
     "trajectory": "known only along one run",
     "estimated": "only estimated",
 }  # sources that never guarantee
+NO_VALUE = "no value: the numbers overflow"
 
 Value = float | int | np.ndarray | Iterable[float] | Constant
 
@@ -83,7 +84,7 @@ class Evaluation:
         value: the bound, shape of the broadcast settings.
         terms: name to value, in the form's order; they sum to `value`.
         conditions: each with both sides.
-        valid: whether all conditions hold.
+        valid: whether all conditions hold, and there is a value: numbers that overflow leave none (nan).
         guarantee: whether this is a guarantee (see `why_not`); it never is without `valid`.
         why_not: the reasons it is not, in words.
         conditional_on: the claim that the user trusts although the audit has not proved it, or what the proof trusts
@@ -246,6 +247,8 @@ def evaluated(
     parts = compiled.parts(numbers)
     terms, total = parts.terms, parts.total
     valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if parts.holds else np.asarray(True)
+    lost = (np.isnan(total) | (total == -np.inf)) & valid
+    valid = valid & ~lost
     below = (total < 0) & (not (chosen.measure or result.measure).signed)
     if np.any(vacuous := below & ~valid):
         # beyond its conditions a form divides by what is no longer positive: it then says nothing
@@ -260,7 +263,11 @@ def evaluated(
     trusted = _trusted(result, chosen, trust)
     unproved = "" if verdict == "proved" or (trusted and verdict != "refuted") else verdict
     prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
-    why_not = _reasons(chosen, unproved, valid, checks, known, statuses, prescribed)
+    why_not = _reasons(chosen, unproved, checks, known, statuses, prescribed)
+    if np.any(lost):
+        why_not = (f"{NO_VALUE}{f' at {lost.sum()} of {lost.size} settings' if lost.ndim else ''}", *why_not)
+    if np.any(valid & (total == np.inf)):
+        why_not = ("the value is infinite, which promises nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
     return Evaluation(
@@ -297,7 +304,6 @@ def _trusted(result: Result, form: Form, trust: Iterable[str]) -> str:
 def _reasons(
     form: Form,
     unproved: str,
-    valid: np.ndarray,
     checks: tuple[CheckedCondition, ...],
     known: Mapping[str, Constant],
     statuses: Mapping[str, str],
@@ -313,8 +319,7 @@ def _reasons(
         reasons.append(f"the form, or a step it rests on, is refuted by erratum {form.refuted_by}")
     elif unproved:
         reasons.append(f"the audit has not proved it: its verdict is {unproved}")
-    if not np.all(valid):
-        broken = "; ".join(c.text for c in checks if not np.all(c.holds))
+    if broken := "; ".join(c.text for c in checks if not np.all(c.holds)):
         reasons.append(f"a condition fails: {broken}")
     for name, step in prescribed.items():
         if name in known and known[name].source != "derived":

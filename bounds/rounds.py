@@ -9,6 +9,7 @@ step sizes that are chosen anew for every T stand in `bounds.rounds_optimised`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from bounds.checks import check_count, check_number
 from bounds.compilation import holds
 from bounds.effort import Effort, Watch
 from bounds.errors import FedboundsError
-from bounds.evaluation import Evaluation, Value, evaluated
+from bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
 from bounds.first_hit import LARGEST_COUNT, Hit, first_hit
 from bounds.hopeless import hopeless
 from bounds.intervals import CannotEnclose
@@ -116,7 +117,10 @@ def rounds(
         hit, proved = first_in_steps(reaches, allowed), False
         method = "scanned: the bound holds functions that are only known by value"
     if hit.left is not None:
-        return _between(counter.name, epsilon, hit, reaches, allowed)
+        between = _between(counter.name, epsilon, hit, reaches, allowed)
+        far = evaluated(result, {**constants, counter.name: LARGEST_COUNT}, form=chosen.name)
+        said = [f"{reason} at {counter.name} = 2^53" for reason in far.why_not if reason.startswith(NO_VALUE)]
+        return replace(between, why="; ".join([between.why, *said]))
     known = {**constants, counter.name: LARGEST_COUNT if hit.value is None else hit.value}
     evaluation = evaluated(result, known, form=chosen.name)
     if hit.value is None:
@@ -176,6 +180,8 @@ def _never(last: Evaluation, name: str, epsilon: float, covered: bool, proved: b
     """The floor, and what keeps the bound there (or the condition that no number of rounds meets)."""
     limits = {term: float(value) for term, value in last.terms.items()}
     broken = [c.text for c in last.conditions if not c.holds]
+    if np.isnan(last.value) and not broken:
+        return Never(epsilon, f"{NO_VALUE} for every large {name}, and no smaller one reaches {epsilon:g}", np.nan, {})
     if broken:
         why = f"{broken[0]} fails for every large {name}, and no smaller one reaches {epsilon:g}"
         return Never(epsilon, why, float(last.value), limits, proved)

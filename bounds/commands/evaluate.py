@@ -60,10 +60,11 @@ def describe(evaluation: Evaluation) -> str:
     """The evaluation as text for people."""
     result, form = evaluation.result, evaluation.form
     value = float(evaluation.value)
+    bound = "no value" if math.isnan(value) else f"{'~' if form.order_only else '<='} {number(value)}"
     lines = [
         f"{result.key} [{form.name}]   {result.source}",
         str(form.measure or result.measure),
-        f"  {'~' if form.order_only else '<='} {number(value)}"
+        f"  {bound}"
         f"     valid: {'yes' if evaluation.valid else 'no'}"
         f"     guarantee: {evaluation.promise}     verdict: {evaluation.verdict}",
         "",
@@ -76,7 +77,7 @@ def describe(evaluation: Evaluation) -> str:
         lines.append(f"  {name:<{width}}  {number(float(term)):>12}  {part}".rstrip())
     if any(float(term) < 0 for term in evaluation.terms.values()):
         lines.append("  (shares of the sum of their sizes, as a term is negative)")
-    elif math.isinf(value) and not evaluation.valid:
+    elif not math.isfinite(value) and not all(c.holds for c in evaluation.conditions):
         lines.append("  (beyond its conditions this form says nothing)")
     if evaluation.conditions:
         lines += ["", "conditions"]
