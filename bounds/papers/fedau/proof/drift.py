@@ -12,11 +12,12 @@ from sympy import Integer
 from bounds.assumptions import Assumption
 from bounds.audit.averaged_sums import HalfStepSum, UnrollMean, half_step_ratio, mean_power_sum
 from bounds.audit.axioms import Assumed, Smooth, Starts
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import Centred, ClientMean, NoiseGivenPast, Triangle
-from bounds.audit.rules import Combine, Everywhere, Gram, Unroll, power_sum
+from bounds.audit.rules import Everywhere, Gram, Unroll, power_sum
 from bounds.audit.steps import Proof, Setting, Step
-from bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
+from bounds.audit.vectors import Atom, Vec, product_symbol, square
 from bounds.clients import MedianOverClients, SumOverClients
 from bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS
 from bounds.papers.fedau.lemmas import DRIFT_CAP, E_2, LEMMA_B_3_1, LEMMA_B_3_2, LEMMA_B_5_1, ONE_LOCAL_STEP
@@ -131,117 +132,46 @@ def drift_adds(objective: Objective) -> sp.Expr:
     return gamma**2 * sigma**2 + 6 * I * gamma**2 * (objective.divergence**2 + G)
 
 
-def drift_steps(objective: Objective) -> tuple[Step, ...]:
+def drift_chain(objective: Objective) -> Chain:
     """Lemma B.3.2, from one local step to all of them."""
     before = y - x0 - gamma * gy
     adds = drift_adds(objective)
-    three = square(gy - g0) + square(g0 - f0) + G
-    return (
-        Step(
-            "S0a",
-            "the noise is uncorrelated with the model and the gradient of this step",
-            Relation(inner(xi, before), Integer(0), "=="),
-            NoiseGivenPast(xi, before),
-            (A2, MARTINGALE),
-            EACH,
-        ),
-        Step(
-            "S0",
-            "one local step splits the drift into gradient and noise",
-            Relation(AFTER, square(before) + gamma**2 * square(xi), "=="),
-            Combine((-2 * gamma,)),
-            ("S0a",),
-            EACH,
-        ),
-        Step(
-            "S0b",
-            "the noise of one step",
-            Relation(square(xi), sigma**2),
-            Assumed(square(xi), sigma**2, (A2.name,), "the noise of client n at its local model"),
-            (A2,),
-            EACH,
-        ),
-        Step(
-            "S1",
-            "Young with 1/(2I - 1), eq. (B.1.3)",
-            Relation(square(before), (1 + YOUNG) * DRIFT + 2 * I * gamma**2 * square(gy)),
-            Gram(),
-            (),
-            EACH,
-        ),
-        Step("S2", "Jensen for three gradients, eq. (B.1.1)", Relation(square(gy), 3 * three), Gram(), (), EACH),
-        Step(
-            "S2a",
-            "smoothness between the local model and x_t",
-            Relation(square(gy - g0), L**2 * DRIFT),
-            Smooth("gy", "g0", L),
-            (A1,),
-            EACH,
-        ),
-        divergence_step(objective),
-        Step(
-            "S3",
-            "the recursion of the drift, eq. (B.3.4)",
-            Relation(AFTER, (1 + YOUNG + 6 * I * L**2 * gamma**2) * DRIFT + adds),
-            Combine((1, gamma**2, 1, 2 * I * gamma**2, 6 * I * gamma**2, 6 * I * gamma**2)),
-            ("S0", "S0b", "S1", "S2", "S2a", "S2b"),
-            EACH,
-        ),
-        Step("S3a", "5 is less than the root of 30", FIFTH, Combine(), (DRIFT_CAP,)),
-        Step(
-            "S3b",
-            "the step size keeps the ratio below 1 + 1/(I - 1/2)",
-            Relation(YOUNG + 6 * I * L**2 * gamma**2, RATIO - 1),
-            Combine((0,)),
-            ("S3a",),
-        ),
-        Step(
-            "S4",
-            "the recursion with that ratio",
-            Relation(AFTER, RATIO * DRIFT + adds),
-            Combine((1, DRIFT)),
-            ("S3", "S3b"),
-            EACH,
-        ),
-        Step(
-            "S4a",
-            "every client starts the round at x_t",
-            Relation(DRIFT, Integer(0), "=="),
-            Starts(DRIFT, "y_{t,0}^n = x_t for every client"),
-            (),
-            "for i = 0",
-        ),
-        Step(
-            "S4b",
-            "the recursion unrolled over at most I local steps",
-            Relation(DRIFT, adds * power_sum(RATIO, I)),
-            Unroll(DRIFT, AFTER, I),
-            ("S4a", "S4"),
-            WHOLE,
-        ),
-        *(
-            step
-            for name, constant in (("", Integer(5)), ("-sharp", 1 + E_2))
-            for step in (
-                Step(
-                    f"S5{name}",
-                    f"the geometric sum is at most {'(e - 1) I' if name else '5 I'}",
-                    Relation(power_sum(RATIO, I), constant * I),
-                    HalfStepSum(I, constant),
-                    (),
-                    "for every whole I >= 1",
-                ),
-                Step(
-                    f"B.3.3{name}",
-                    "Lemma B.3.2, eq. (B.3.3)" + (" with the smallest constant" if name else ""),
-                    Relation(DRIFT, constant * I * adds),
-                    Combine((1, adds)),
-                    ("S4b", f"S5{name}"),
-                    WHOLE,
-                ),
-            )
-        ),
+    c = Chain(step_setting(objective.name), EACH)
+    c["S0a", "the noise is uncorrelated with the model and the gradient of this step"] = by(
+        NoiseGivenPast(xi, before), A2, MARTINGALE
     )
+    c["S0", "one local step splits the drift into gradient and noise"] = by(
+        eq(AFTER, square(before) + gamma**2 * square(xi)), "S0a"
+    )
+    c["S0b", "the noise of one step"] = by(
+        Assumed(square(xi), sigma**2, (A2.name,), "the noise of client n at its local model"), A2
+    )
+    c["S1", "Young with 1/(2I - 1), eq. (B.1.3)"] = by(
+        le(square(before), (1 + YOUNG) * DRIFT + 2 * I * gamma**2 * square(gy)), Gram()
+    )
+    three = square(gy - g0) + square(g0 - f0) + G
+    c["S2", "Jensen for three gradients, eq. (B.1.1)"] = le(square(gy), 3 * three), Gram()
+    c["S2a", "smoothness between the local model and x_t"] = Smooth("gy", "g0", L), A1
+    c.extend([divergence_step(objective)])
+    grows = YOUNG + 6 * I * L**2 * gamma**2
+    c["S3", "the recursion of the drift, eq. (B.3.4)"] = le(AFTER, (1 + grows) * DRIFT + adds), "S0 S0b S1 S2 S2a S2b"
+    c["S3a", "5 is less than the root of 30", ""] = FIFTH, DRIFT_CAP
+    c["S3b", "the step size keeps the ratio below 1 + 1/(I - 1/2)", ""] = le(grows, RATIO - 1), "S3a"
+    c["S4", "the recursion with that ratio"] = le(AFTER, RATIO * DRIFT + adds), {"S3": 1, "S3b": DRIFT}
+    c["S4a", "every client starts the round at x_t", "for i = 0"] = Starts(DRIFT, "y_{t,0}^n = x_t for every client")
+    c["S4b", "the recursion unrolled over at most I local steps", WHOLE] = by(
+        le(DRIFT, adds * power_sum(RATIO, I)), Unroll(DRIFT, AFTER, I), "S4a S4"
+    )
+    for name, constant, sum_, lemma in (
+        ("", Integer(5), "5 I", ""), ("-sharp", 1 + E_2, "(e - 1) I", " with the smallest constant")
+    ):  # fmt: skip
+        c[f"S5{name}", f"the geometric sum is at most {sum_}", "for every whole I >= 1"] = by(
+            le(power_sum(RATIO, I), constant * I), HalfStepSum(I, constant)
+        )
+        c[f"B.3.3{name}", f"Lemma B.3.2, eq. (B.3.3){lemma}", WHOLE] = by(
+            le(DRIFT, constant * I * adds), {"S4b": 1, f"S5{name}": adds}
+        )
+    return c
 
 
 def divergence_step(objective: Objective) -> Step:
@@ -260,52 +190,26 @@ def divergence_step(objective: Objective) -> Step:
     )
 
 
-def average_steps(objective: Objective) -> tuple[Step, ...]:
+def average_chain(objective: Objective, one: Proof) -> Chain:
     """The drift averaged over the local steps: what the descent lemma uses of it."""
-    adds = drift_adds(objective)
-    steps = objective.drift
-    return (
-        Step(
-            "S5'a",
-            "the recursion unrolled, averaged over i < I",
-            Relation(MEAN_DRIFT, adds * mean_power_sum(RATIO, I)),
-            UnrollMean(DRIFT, AFTER, I, ratio=RATIO, adds=adds, names=(("y", "Y"),)),
-            (f"{steps}/S4a", f"{steps}/S4"),
-            "for every client n",
-        ),
-        Step(
-            "S5'b",
-            "the averaged geometric sum is at most (e - 2) I",
-            Relation(mean_power_sum(RATIO, I), E_2 * I),
-            HalfStepSum(I, E_2, average=True),
-            (),
-            "for every whole I >= 1",
-        ),
-        Step(
-            "S5'",
-            "the averaged drift, which starts at 0",
-            Relation(MEAN_DRIFT, E_2 * I * adds),
-            Combine((1, adds)),
-            ("S5'a", "S5'b"),
-            "for every client n",
-        ),
-        Step(
-            "S5'one",
-            "one local step uses the model before it only",
-            Relation(MEAN_DRIFT, Integer(0)),
-            Starts(MEAN_DRIFT, "y_{t,0}^n = x_t for every client, and i < I = 1", "<="),
-            (ONE_LOCAL_STEP,),
-            "for every client n",
-        ),
-        Step(
-            "S5'five",
-            "the average of (B.3.3)",
-            Relation(MEAN_DRIFT, 5 * I * adds),
-            Everywhere(of=DRIFT, is_=MEAN_DRIFT),
-            (f"{steps}/B.3.3",),
-            "for every client n",
-        ),
+    adds, each = drift_adds(objective), "for every client n"
+    c = Chain(round_setting(objective.name), each, (one,))
+    c["S5'a", "the recursion unrolled, averaged over i < I"] = by(
+        le(MEAN_DRIFT, adds * mean_power_sum(RATIO, I)),
+        UnrollMean(DRIFT, AFTER, I, ratio=RATIO, adds=adds, names=(("y", "Y"),)),
+        f"{one.id}/S4a {one.id}/S4",
     )
+    c["S5'b", "the averaged geometric sum is at most (e - 2) I", "for every whole I >= 1"] = by(
+        le(mean_power_sum(RATIO, I), E_2 * I), HalfStepSum(I, E_2, average=True)
+    )
+    c["S5'", "the averaged drift, which starts at 0"] = le(MEAN_DRIFT, E_2 * I * adds), {"S5'a": 1, "S5'b": adds}
+    c["S5'one", "one local step uses the model before it only"] = by(
+        Starts(MEAN_DRIFT, "y_{t,0}^n = x_t for every client, and i < I = 1", "<="), ONE_LOCAL_STEP
+    )
+    c["S5'five", "the average of (B.3.3)"] = by(
+        le(MEAN_DRIFT, 5 * I * adds), Everywhere(of=DRIFT, is_=MEAN_DRIFT), f"{one.id}/B.3.3"
+    )
+    return c
 
 
 GENERAL = Objective(
@@ -324,12 +228,9 @@ TO_GRADSQ = {G: n.gradsq}
 def drift_proofs(objective: Objective) -> tuple[Proof, Proof]:
     """One local step, and the mean over all of them; the lemma's forms end here where f~ is any objective."""
     ends = ({"printed": "B.3.3", "sharp": "B.3.3-sharp"}, {"sharp:average": "S5'"}) if objective.weights else ({}, {})
-    one = step_setting(objective.name)
-    whole = round_setting(objective.name)
-    return (
-        Proof(objective.drift, one, drift_steps(objective), objective.result, ends[0], DRIFT, TO_GRADSQ),
-        Proof(objective.average, whole, average_steps(objective), objective.result, ends[1], MEAN_DRIFT, TO_GRADSQ),
-    )
+    one = drift_chain(objective).proof(objective.drift, objective.result, ends[0], DRIFT, TO_GRADSQ)
+    mean = average_chain(objective, one).proof(objective.average, objective.result, ends[1], MEAN_DRIFT, TO_GRADSQ)
+    return one, mean
 
 
 DRIFT_PROOF, AVERAGE_PROOF = drift_proofs(GENERAL)
@@ -350,71 +251,22 @@ APART = Setting(
     },
 )
 gn, gf, gt = Vec.atom("gn"), Vec.atom("gf"), Vec.atom("gt")
-ANYWHERE = "for every client n and every point"
 MEDIAN_SPREAD = SumOverClients(sp.Abs(n.varphi - MedianOverClients(n.varphi)))
-DIVERGENCE_STEPS = (
-    Step(
-        "V1",
-        "the divergence from f",
-        Relation(square(gn - gf), delta**2),
-        Assumed(square(gn - gf), delta**2, (A3.name,), "grad F_n and grad f at one point"),
-        (A3,),
-        ANYWHERE,
-    ),
-    Step(
-        "V2",
-        "Jensen over the clients: grad f~ is a mean of the grad F_n",
-        Relation(square(gt - gf), delta**2),
-        ClientMean(gn - gf, uniform=False),
-        ("V1", OBJECTIVE_WEIGHTS),
-        ANYWHERE,
-    ),
-    Step(
-        "V3",
-        "the square of a difference",
-        Relation(square(gn - gt), 2 * square(gn - gf) + 2 * square(gt - gf)),
-        Gram(),
-        (),
-        ANYWHERE,
-    ),
-    Step(
-        "B.3.2",
-        "Lemma B.3.1, eq. (B.3.2)",
-        Relation(square(gn - gt), 4 * delta**2),
-        Combine((1, 2, 2)),
-        ("V3", "V1", "V2"),
-        ANYWHERE,
-    ),
-    Step(
-        "V4",
-        "the deviations sum to zero, so the median may be taken off every weight",
-        Relation(square(gt - gf), (MEDIAN_SPREAD * delta) ** 2),
-        Centred("gn", "gf", n.varphi, MedianOverClients(n.varphi)),
-        ("V1", OBJECTIVE_WEIGHTS),
-        ANYWHERE,
-    ),
-    Step(
-        "V4a",
-        "the same, exchanged",
-        Relation(square(gf - gt), (MEDIAN_SPREAD * delta) ** 2),
-        Combine((1,)),
-        ("V4",),
-        ANYWHERE,
-    ),
-    Step(
-        "V5",
-        "Lemma B.3.1 with the smallest sum of deviations",
-        Relation(square(gn - gt), (delta + MEDIAN_SPREAD * delta) ** 2),
-        Triangle(gn - gf, gf - gt, (delta, MEDIAN_SPREAD * delta)),
-        ("V1", "V4a"),
-        ANYWHERE,
-    ),
+
+c = Chain(APART, "for every client n and every point")
+c["V1", "the divergence from f"] = by(
+    Assumed(square(gn - gf), delta**2, (A3.name,), "grad F_n and grad f at one point"), A3
 )
-DIVERGENCE_PROOF = Proof(
-    f"{PAPER}/lemma-b.3.1",
-    APART,
-    DIVERGENCE_STEPS,
-    LEMMA_B_3_1,
-    {"printed": "B.3.2", "sharp": "V5"},
-    square(gn - gt),
+c["V2", "Jensen over the clients: grad f~ is a mean of the grad F_n"] = by(
+    ClientMean(gn - gf, uniform=False), "V1", OBJECTIVE_WEIGHTS
 )
+c["V3", "the square of a difference"] = le(square(gn - gt), 2 * square(gn - gf) + 2 * square(gt - gf)), Gram()
+c["B.3.2", "Lemma B.3.1, eq. (B.3.2)"] = le(square(gn - gt), 4 * delta**2), "V3 V1 V2"
+c["V4", "the deviations sum to zero, so the median may be taken off every weight"] = by(
+    Centred("gn", "gf", n.varphi, MedianOverClients(n.varphi)), "V1", OBJECTIVE_WEIGHTS
+)
+c["V4a", "the same, exchanged"] = le(square(gf - gt), (MEDIAN_SPREAD * delta) ** 2), "V4"
+c["V5", "Lemma B.3.1 with the smallest sum of deviations"] = by(
+    Triangle(gn - gf, gf - gt, (delta, MEDIAN_SPREAD * delta)), "V1 V4a"
+)
+DIVERGENCE_PROOF = c.proof(f"{PAPER}/lemma-b.3.1", LEMMA_B_3_1, {"printed": "B.3.2", "sharp": "V5"}, square(gn - gt))

@@ -1,0 +1,144 @@
+"""A chain: the steps of a proof, each in as few words as the paper has for it.
+
+c = Chain(setting, "for every client n")
+c["S2a", "smoothness"] = Smooth("gy", "g0", L), A1              # an axiom says what it concludes
+c["S2", "Jensen for three gradients"] = le(square(gy), three), Gram()
+c["S3", "the recursion"] = le(AFTER, grows * DRIFT + adds), "S0 S1 S2"  # a combination finds its multipliers
+c["S4", "with that ratio"] = by(
+    le(AFTER, RATIO * DRIFT + adds), {"S3": 1, "S3b": DRIFT}  # or is told them
+)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import sympy as sp
+
+from bounds.assumptions import Assumption
+from bounds.audit.axioms import Schema
+from bounds.audit.claim import Relation, ResultForm
+from bounds.audit.multipliers import eliminated
+from bounds.audit.rules import Combine
+from bounds.audit.steps import Premise, Proof, Rule, Setting, Step, left_hand_side
+from bounds.errors import FedboundsError
+from bounds.result import Condition, Result
+
+Multipliers = Mapping[str, sp.Expr | int]
+Part = Relation | Rule | str | Multipliers | Assumption | Condition
+
+
+def le(left: sp.Expr, right: sp.Expr | int) -> Relation:
+    """left <= right."""
+    return Relation(left, sp.S.One * right)
+
+
+def eq(left: sp.Expr, right: sp.Expr | int) -> Relation:
+    """left == right."""
+    return Relation(left, sp.S.One * right, "==")
+
+
+def by(*parts: Part) -> tuple[Part, ...]:
+    """The parts of an entry that take a line of their own."""
+    return parts
+
+
+class Chain:
+    """The steps of one proof, in order.
+
+    An entry's key is the step's id and what it says, and for all of what, where that is not what the chain says. Its
+    value is what it concludes, how, and from what:
+
+    - the relation; left out where an axiom yields it;
+    - the rule; left out where it is a combination of the premises, whose multipliers are found by elimination, or
+      given by a mapping from premise to multiplier;
+    - the premises: earlier steps by id (many in one string, between blanks), assumptions and conditions.
+
+    Args:
+        setting: the vectors and the bracket.
+        quantifiers: for all of what, by default.
+        cites: proofs and results whose steps and forms are premises here, by their whole ids.
+
+    Raises:
+        FedboundsError: an entry without a conclusion, a premise that is no step so far, an id that is taken, or a
+            combination whose multipliers are not determined.
+    """
+
+    def __init__(self, setting: Setting, quantifiers: str = "", cites: Iterable[Proof | Result] = ()) -> None:
+        self.setting, self.quantifiers = setting, quantifiers
+        self._steps: dict[str, Step] = {}
+        self._cited: dict[str, Relation] = {}
+        for source in cites:
+            if isinstance(source, Proof):
+                self._cited |= {f"{source.id}/{step.id}": step.conclusion for step in source.steps}
+            else:
+                forms = [ResultForm(source, form) for form in source.forms]
+                self._cited |= {f.id: Relation(left_hand_side(f), f.form.bound) for f in forms}
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What has been entered so far."""
+        return tuple(self._steps.values())
+
+    def __setitem__(self, key: tuple[str, str] | tuple[str, str, str], value: Part | tuple[Part, ...]) -> None:
+        name, says, quantifiers = key if len(key) == 3 else (*key, self.quantifiers)
+        if name in self._steps:
+            raise FedboundsError(f"the step {name} is there already")
+        parts = value if isinstance(value, tuple) else (value,)
+        relation = next((p for p in parts if isinstance(p, Relation)), None)
+        rule = next((cast(Rule, p) for p in parts if hasattr(p, "check")), None)
+        given = {k: m for p in parts if isinstance(p, Mapping) for k, m in p.items()}
+        premises: list[Premise] = []
+        for part in parts:
+            if isinstance(part, str):
+                premises += self._known(part)
+            elif isinstance(part, Mapping):
+                premises += part
+            elif isinstance(part, Assumption | Condition):
+                premises.append(part)
+        relations = [self._relation(name, p) for p in premises if isinstance(p, str)]
+        if relation is None:
+            if not isinstance(rule, Schema):
+                raise FedboundsError(f"{name} concludes nothing: only an axiom says by itself what follows")
+            relation = rule.relation(self.setting, relations)
+        if rule is None:
+            rule = Combine(self._multipliers(name, relation, premises, relations, given))
+        self._steps[name] = Step(name, says, relation, rule, tuple(premises), quantifiers)
+
+    def proof(
+        self,
+        id: str,
+        result: Result,
+        ends: Mapping[str, str],
+        left: sp.Expr | None = None,
+        substitute: Mapping[sp.Symbol, sp.Expr] | None = None,
+    ) -> Proof:
+        """The chain as the proof of a result; the arguments are those of `Proof`."""
+        return Proof(id, self.setting, self.steps, result, ends, left, substitute or {})
+
+    def extend(self, steps: Iterable[Step]) -> None:
+        """Enter steps that are written elsewhere."""
+        self._steps |= {step.id: step for step in steps}
+
+    def _known(self, names: str) -> list[str]:
+        """The ids in a string; one may hold blanks itself."""
+        return [names] if names in self._steps or names in self._cited else names.split()
+
+    def _relation(self, name: str, premise: str) -> Relation:
+        if premise in self._steps:
+            return self._steps[premise].conclusion
+        if premise not in self._cited:
+            raise FedboundsError(f"{name}: the premise {premise!r} is neither an earlier step nor cited")
+        return self._cited[premise]
+
+    def _multipliers(
+        self, name: str, conclusion: Relation, premises: list[Premise], relations: list[Relation], given: Multipliers
+    ) -> tuple[sp.Expr | int, ...]:
+        names = [p for p in premises if isinstance(p, str)]
+        if given:
+            return tuple(given.get(p, 0) for p in names)
+        found = eliminated(conclusion, relations)
+        if found is None:
+            raise FedboundsError(f"{name}: no multipliers were found; give them, as {{'S3': 1, 'S3b': factor}}")
+        return found
