@@ -11,6 +11,7 @@ import numpy as np
 import sympy as sp
 
 from bounds.audit.ledger import committed_verdict, untried
+from bounds.audit.refutations import accused_by
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import as_result
@@ -263,7 +264,8 @@ def evaluated(
     trusted = _trusted(result, chosen, trust)
     unproved = "" if verdict == "proved" or (trusted and verdict != "refuted") else verdict
     prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
-    why_not = _reasons(chosen, unproved, checks, known, statuses, prescribed)
+    accused = accused_by(result.paper, chosen.refuted_by) if chosen.refuted_by else ""
+    why_not = _reasons(chosen, accused, unproved, checks, known, statuses, prescribed)
     if np.any(lost):
         why_not = (f"{NO_VALUE}{f' at {lost.sum()} of {lost.size} settings' if lost.ndim else ''}", *why_not)
     if np.any(valid & (total == np.inf)):
@@ -303,6 +305,7 @@ def _trusted(result: Result, form: Form, trust: Iterable[str]) -> str:
 
 def _reasons(
     form: Form,
+    accused: str,
     unproved: str,
     checks: tuple[CheckedCondition, ...],
     known: Mapping[str, Constant],
@@ -315,8 +318,8 @@ def _reasons(
         reasons.append("the form hides constants in an O(.); every hidden constant is taken as 1")
     if form.asymptotic:
         reasons.append(f"the form holds only in the limit {form.asymptotic}")
-    if form.refuted_by:
-        reasons.append(f"the form, or a step it rests on, is refuted by erratum {form.refuted_by}")
+    if accused:
+        reasons.append(f"the form, or a step it rests on, is refuted by erratum {accused}")
     elif unproved:
         reasons.append(f"the audit has not proved it: its verdict is {unproved}")
     if broken := "; ".join(c.text for c in checks if not np.all(c.holds)):

@@ -17,7 +17,9 @@ from bounds.assumptions import Assumption
 from bounds.audit.claim import Claim
 
 Number = Fraction | int
-Degree = Literal["false as stated", "false under a literal reading", "unstated but harmless", "units"]
+Degree = Literal[
+    "false as stated", "false as an inference", "false under a literal reading", "unstated but harmless", "units"
+]  # from the gravest to the least
 RELATIONS: dict[str, Callable[[Fraction, Fraction], bool]] = {
     "<=": lambda left, right: left <= right,
     "<": lambda left, right: left < right,
@@ -184,7 +186,7 @@ class Quote:
 
 @dataclass(frozen=True, eq=False)
 class Erratum:
-    """One false statement of a paper: how false, why, the smallest counterexample, and what holds instead.
+    """What a paper says where it fails: how false that is, why, the smallest counterexample, and what holds instead.
 
     Args:
         id: its name in its paper; forms refer to it in `refuted_by`.
@@ -200,9 +202,11 @@ class Erratum:
             the weakest of theirs.
         argument: an exact proof of the repair, where no claim of the paper's room states it.
         open: why the repair is undecided, where there is neither.
-        degree: how false: as stated, only if read to the letter, unstated without harm, or in its units alone.
+        degree: how false: as stated; as an inference, where the conclusion does not follow but is not refuted; only if
+            read to the letter; unstated without harm; or in its units alone.
         quotes: what the paper says about it, its own qualifiers included; without them `claim` is a paraphrase.
-        repeats: the erratum whose remark this one makes at another place ("" for a finding of its own).
+        repeats: the erratum whose remark this one makes at another place, which is as grave or graver ("" for a
+            finding of its own).
     """
 
     id: str
@@ -235,7 +239,7 @@ class Erratum:
         return Fraction(self.replayed.claimed), Fraction(self.replayed.true)
 
     def claims(self, paper: str) -> Iterator[Claim]:
-        """The false statement and its repair, for a docket."""
+        """What fails and its repair, for a docket."""
         replay = self.replayed
         assumptions = tuple(h for h in self.under if isinstance(h, Assumption))
         facts = [str(check) for check in replay.hypotheses] + [str(line) for line in replay.lines]

@@ -11,6 +11,7 @@ from typing import cast
 from bounds.atomic import write_file
 from bounds.audit.claim import ResultForm
 from bounds.audit.docket import Judged
+from bounds.audit.refutations import accused_by
 from bounds.audit.verdict import UNTRIED
 from bounds.errors import FedboundsError
 from bounds.registry import paper_names, room
@@ -120,14 +121,15 @@ def shadow(result: Result, form: Form) -> str:
         >>> from bounds.registry import load
         >>> lemma = load("fed-norm-sgda/lemma-b.4")
         >>> shadow(lemma, lemma.form("printed")), shadow(lemma, lemma.form("repaired"))
-        ('rests on what is refuted by erratum cross-term-of-local-noise', '')
+        ('rests on what is refuted by erratum cross-term-of-local-noise (false as stated)', '')
         >>> unproved = load("fedmrn/theorem-1")
         >>> shadow(unproved, unproved.form())
         'is not proved: its verdict is unknown'
     """
     verdict = committed_verdict(result, form)
     if form.refuted_by:
-        return f"{'' if verdict == 'refuted' else 'rests on what '}is refuted by erratum {form.refuted_by}"
+        accused = accused_by(result.paper, form.refuted_by)
+        return f"{'' if verdict == 'refuted' else 'rests on what '}is refuted by erratum {accused}"
     return "" if verdict == "proved" else f"is not proved: its verdict is {verdict}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -111,6 +111,22 @@ def judged_repair(repair: Repair, docket: Docket) -> Verdict:
     return Verdict(weakest.outcome, NAME, f"the claims it names ({weakest.method})", evidence, axioms, trusts=trusts)
 
 
+def accused_by(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:
+    """An erratum by its name and how false what it is about is, as everything that shows a verdict calls it.
+
+    Args:
+        paper: the paper's key.
+        named: the erratum's id, as in a form's `refuted_by`.
+        errata: where to look it up; the paper's room by default.
+
+    Example:
+        >>> accused_by("arbitrary-participation", "vanishing-long-run-variance")
+        'vanishing-long-run-variance (unstated but harmless)'
+    """
+    known = room_errata(paper) if errata is None else errata
+    return next((f"{named} ({erratum.degree})" for erratum in known if erratum.id == named), named)
+
+
 def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:
     """The errata of a room, registered or not, and of the docket, by id."""
     return {e.id: e for e in room_errata(paper)} | dict(docket.errata)
@@ -119,7 +135,7 @@ def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:
 def judged_step(claim: Claim, docket: Docket) -> Verdict:
     """A step whose conclusion a counterexample refutes, so that no other proof of it exists either."""
     direct = [e for e in known_errata(claim.paper, docket).values() if claim.id in refuted_claims(e, claim.paper)]
-    return judged_replay(direct[0].replayed, hypotheses_of(claim), direct[0].id)
+    return judged_replay(direct[0].replayed, hypotheses_of(claim), f"{direct[0].id} ({direct[0].degree})")
 
 
 def judged_form(claim: Claim, docket: Docket) -> Verdict:
@@ -128,7 +144,7 @@ def judged_form(claim: Claim, docket: Docket) -> Verdict:
     assert isinstance(subject, ResultForm)
     errata = known_errata(claim.paper, docket)
     direct = [e for e in errata.values() if claim.id in refuted_claims(e, claim.paper)]
-    verdicts = [judged_replay(e.replayed, hypotheses_of(claim), e.id) for e in direct]
+    verdicts = [judged_replay(e.replayed, hypotheses_of(claim), f"{e.id} ({e.degree})") for e in direct]
     for verdict in verdicts:
         if verdict.outcome == "refuted":
             return verdict
@@ -141,7 +157,7 @@ def judged_form(claim: Claim, docket: Docket) -> Verdict:
     erratum = errata[named]
     reason = f"not refuted as it stands; its derivation rests on a false claim ({erratum.where}: {erratum.claim})"
     flag = f"rests on {claim.paper}/erratum/{named}"
-    return Verdict("unknown", NAME, f"counterexample {named} to a step", reason, (), (flag,))
+    return Verdict("unknown", NAME, f"counterexample {named} ({erratum.degree}) to a step", reason, (), (flag,))
 
 
 def refuted_claims(erratum: Erratum, paper: str) -> tuple[str, ...]:
@@ -173,7 +189,7 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
     """
     subject = claim.subject
     if isinstance(subject, Erratum):
-        return judged_replay(subject.replayed, subject.hypotheses, subject.id)
+        return judged_replay(subject.replayed, subject.hypotheses, f"{subject.id} ({subject.degree})")
     if isinstance(subject, Repair):
         return judged_repair(subject, docket)
     if isinstance(subject, Supplement):

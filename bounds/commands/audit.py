@@ -128,7 +128,7 @@ def show_rows(rows: Sequence[Row]) -> None:
 
 
 def show_counts(rows: Sequence[Row]) -> None:
-    """How many claims of each kind are proved, survived, refuted and unknown, paper by paper."""
+    """How many claims of each kind are proved, survived, argued, refuted and unknown, paper by paper."""
     for name, kinds in counts(rows).items():
         total = {outcome: sum(kind.get(outcome, 0) for kind in kinds.values()) for outcome in OUTCOMES}
         click.echo(f"{name}: " + ", ".join(f"{number} {outcome}" for outcome, number in total.items()))

@@ -9,10 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 from bounds.audit.ledger import read_ledger
+from bounds.audit.refutations import room_errata, room_wording
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import paper, paper_names, statements
 from bounds.statement import Statement
 
+REMARKS = ("erratum/", "wording/")
 NUMBER = re.compile(r"^(?:equation-|eq[.-]?)?\(?((?:[a-z]\.)?\d+(?:\.\d+)*[a-z]?)\)?$", re.IGNORECASE)
 
 
@@ -42,11 +44,15 @@ def statement(key: str) -> Statement | None:
 
 
 def statement_text(one: Statement) -> str:
-    """A statement as text for people, with the verdicts of the claims that state it."""
+    """A statement as text for people, with the verdicts of the claims that state it and the remarks on its use."""
     lines = [f"{one.key}   {one.source}", f"{one.kind.capitalize()}: {one.title}.", "", one.says]
     lines += ["", one.note] if one.note else []
-    lines += ["", "On trial as"] if one.claims else []
+    lines += ["", "On trial as"] if any(_claims(one)) else []
     lines += [f"  {place.id}: {place.verdict or 'not tried yet'}" for place in _claims(one)]
+    remarks = list(_remarks(one))
+    lines += ["", "Remarks on it or its use"] if remarks else []
+    for place in remarks:
+        lines.append(f"  {place.id} ({place.kind}): {place.says}")
     return "\n".join(lines)
 
 
@@ -61,13 +67,30 @@ def statement_document(one: Statement) -> dict[str, Any]:
         "latex": one.latex,
         "note": one.note,
         "claims": [{"id": place.id, "verdict": place.verdict or None} for place in _claims(one)],
+        "remarks": [{"id": place.id, "degree": place.kind, "says": place.says} for place in _remarks(one)],
     }
 
 
 def _claims(one: Statement) -> Iterator[Place]:
+    """The claims that state or prove it; an erratum about its use says nothing of itself."""
     for local in one.claims:
-        claim = f"{one.paper}/{local}"
-        yield Place(claim, "claim", "", _verdict(one.paper, claim))
+        if not local.startswith(REMARKS):
+            claim = f"{one.paper}/{local}"
+            yield Place(claim, "claim", "", _verdict(one.paper, claim))
+
+
+def _remarks(one: Statement) -> Iterator[Place]:
+    """The errata and slips of wording about it, each with its degree and with what exactly it is about."""
+    errata = {erratum.id: erratum for erratum in room_errata(one.paper)}
+    slips = {slip.id: slip for slip in room_wording(one.paper)}
+    for local in one.claims:
+        name = local.partition("/")[2]
+        if local.startswith("erratum/"):
+            erratum = errata[name]
+            yield Place(f"{one.paper}/{local}", erratum.degree, f"{erratum.where}: {erratum.claim}")
+        elif local.startswith("wording/"):
+            slip = slips[name]
+            yield Place(f"{one.paper}/{local}", "wording", f"{slip.where}: {slip.says}; rather: {slip.should}")
 
 
 def _verdict(name: str, claim: str) -> str:

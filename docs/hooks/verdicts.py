@@ -11,12 +11,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 from mkdocs.structure.files import File, Files
 from modules import displayed  # beside this file: mkdocs puts the folder of its hooks on the path
 
-from bounds.audit.counterexample import Erratum, Replay, Wording, shown
+from bounds.audit.counterexample import Degree, Erratum, Replay, Wording, shown
 from bounds.audit.findings import findings_in_words
 from bounds.audit.ledger import read_ledger
 from bounds.audit.refutations import refuted_claims, room_errata, room_supplements, room_wording
@@ -37,10 +37,16 @@ KINDS = {  # what a claim's id says of its kind; the first that fits
     "forms of results": r"\]$",
     "limits": r"^[^/]+/limit/",
     "unstated assumptions": r"^[^/]+/unstated/",
-    "false statements": r"^[^/]+/erratum/",
+    "errata": r"^[^/]+/erratum/",
     "what holds instead": r"^[^/]+/repair/",
     "steps of proofs": "",
 }
+
+DEGREES = (
+    "Each place below says how false it is: as stated; as an inference, where the conclusion does not follow and may "
+    "still be true; only if read to the letter; unstated without harm; or in its units alone. The paper's words stand "
+    "between quotation marks; all else is ours, and in each place we try to say what holds instead."
+)
 
 
 def on_files(files: Files, config: Any, **_: Any) -> Files:
@@ -60,10 +66,12 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def counted(name: str) -> Iterator[str]:
-    """How many claims of each kind have which verdict, as a table, and how many remarks the false ones are."""
-    found = {kind: Counter[str]() for kind in KINDS}
+    """How many claims of each kind have which verdict, as a table, errata by how false; and how many findings."""
+    degrees = {f"{name}/erratum/{erratum.id}": erratum.degree for erratum in room_errata(name)}
+    found = {kind: Counter[str]() for kind in row_names()}
     for claim, entry in read_ledger(name).items():
-        found[next(kind for kind, ids in KINDS.items() if re.search(ids, claim))][str(entry["verdict"])] += 1
+        kind = next(kind for kind, ids in KINDS.items() if re.search(ids, claim))
+        found[row_name(kind, degrees.get(claim, ""))][str(entry["verdict"])] += 1
     yield "| | " + " | ".join(OUTCOMES) + " |"
     yield "|---" * (len(OUTCOMES) + 1) + "|"
     for kind, verdicts in found.items():
@@ -71,6 +79,18 @@ def counted(name: str) -> Iterator[str]:
             yield f"| {kind} | " + " | ".join(str(verdicts[outcome] or "") for outcome in OUTCOMES) + " |"
     yield ""
     yield f"Claims are not findings: one remark may refute several. There are {findings_in_words(name)}."
+
+
+def row_name(kind: str, degree: str = "") -> str:
+    """A row of the table: a kind of claim, errata by how false what they are about is."""
+    return f"{kind}: {degree}" if degree else kind
+
+
+def row_names() -> Iterator[str]:
+    """The rows of the table, in its order."""
+    for kind in KINDS:
+        yield from (row_name(kind, degree) for degree in get_args(Degree)) if kind == "errata" else ()
+        yield kind
 
 
 def plain(text: str) -> str:
@@ -114,13 +134,13 @@ def failures(result: Result, form: Form, errata: dict[str, Erratum]) -> Iterator
     claim = f"{result.key}[{form.name}]"
     direct = [e for e in errata.values() if claim in refuted_claims(e, result.paper)]
     for erratum in direct:
-        yield f"Refuted by `{erratum.id}`: {plain(erratum.fails)}"
+        yield f"Refuted by `{erratum.id}` ({erratum.degree}): {plain(erratum.fails)}"
         yield counterexample(erratum.replayed)
         yield f"Instead: {plain(erratum.instead)}."
     if not direct and form.refuted_by in errata:
         erratum = errata[form.refuted_by]
         yield (
-            f"The form itself is not refuted, but its derivation is: {plain(erratum.where)} claims "
+            f"The form itself is not refuted, but its derivation is ({erratum.degree}): {plain(erratum.where)} claims "
             f"“{plain(erratum.claim)}”. {plain(erratum.fails)} Instead: {plain(erratum.instead)}."
         )
 
@@ -133,8 +153,9 @@ def counterexample(replay: Replay) -> str:
 
 
 def note(name: str) -> Iterator[str]:
-    """The note to a paper's authors: every false statement, then what is open, then the wording."""
+    """The note to a paper's authors: every erratum and how false it is, then what is open, then the wording."""
     yield paper(name).reference + "."
+    yield DEGREES
     yield f"Distinct findings, a remark made at several places counted once: {findings_in_words(name)}."
     errata, supplements, wording = room_errata(name), room_supplements(name), room_wording(name)
     for number, erratum in enumerate(errata, 1):
@@ -157,10 +178,15 @@ def quoted(slip: Wording) -> str:
     return "".join(f"“{plain(quote.text)}” ({plain(quote.where)}): " for quote in slip.quotes)
 
 
+def repeated(erratum: Erratum) -> str:
+    """That an erratum makes another one's remark at a second place, and so is not counted."""
+    return f"; the remark of `{erratum.repeats}` at another place" if erratum.repeats else ""
+
+
 def entry(name: str, number: int, erratum: Erratum) -> Iterator[str]:
-    """One false statement."""
+    """One erratum."""
     yield f"## {number}. {plain(erratum.where)} {{ #{erratum.id.replace('.', '-')} }}"
-    yield f"*{erratum.degree.capitalize()}.*"
+    yield f"*{erratum.degree.capitalize()}{repeated(erratum)}.*"
     if erratum.quotes:
         yield "\n".join(f"> “{plain(quote.text)}” ({plain(quote.where)})" for quote in erratum.quotes)
     yield f"**Claimed{', in our words' if erratum.quotes else ' (paraphrased)'}:** {plain(erratum.claim)}."

@@ -332,7 +332,13 @@ def test_without_replacement_the_variance_is_at_most_n_over_n_minus_one_times_be
 
 # --- fair to the authors ------------------------------------------------------------------------------------------
 
-PARAPHRASED = {"dropped-cross-term", "mean-of-a-random-number-of-intervals", "rounds-per-participation"}
+PARAPHRASED = {
+    "dropped-cross-term",
+    "mean-of-a-random-number-of-intervals",
+    "rounds-per-participation",
+    "spread-over-clients",
+    "rare-participation",
+}
 WITHDRAWN = {"option-1-for-fedau", "equiprobable-sampling", "cyclic-start", "cifar-10-test-accuracy"}
 
 
@@ -394,6 +400,6 @@ def test_the_printed_step_that_does_not_follow_is_refuted_by_its_counterexample(
     claims = {claim.id: claim for proof in (DESCENT_PROOF, *WEIGHT_PROOFS) for claim in proof.claims()}
     court = Docket.of_claims(claims.values(), only=[STEPS, REFUTATIONS])
     verdict = court.verdict(f"fedau/{step}")
-    assert (verdict.outcome, verdict.method) == ("refuted", f"counterexample {erratum}")
+    assert (verdict.outcome, verdict.method) == ("refuted", f"counterexample {erratum} ({BY_ID[erratum].degree})")
     assert Docket.of_claims(claims.values(), only=[STEPS]).verdict(f"fedau/{step}").outcome == "unknown"
     assert not REFUTATIONS.hears(claims["fedau/lemma-b.3.3/S11"], Docket("fedau", claims, ()))

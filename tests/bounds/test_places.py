@@ -114,3 +114,28 @@ def test_definitions_algorithms_and_assumptions_of_the_second_paper_are_listed_w
     for name in found:
         code, out, err = run(capsys, "show", f"fedau/{name}")
         assert code == 0 and not err and found[name].says in out and "not tried yet" not in out
+
+
+@pytest.mark.parametrize(
+    ("key", "erratum", "degree"),
+    [
+        (f"{PAPER}/equation-16", "chebyshev-for-one-window", "false under a literal reading"),
+        (f"{PAPER}/equation-17", "per-client-is-not-all-clients", "unstated but harmless"),
+        (f"{PAPER}/equation-c.9", "earlier-rounds-in-lemma-c.2", "false under a literal reading"),
+        ("fed-norm-sgda/assumption-2", "noise-bounded-as-a-whole", "false under a literal reading"),
+        ("fed-norm-sgda/remark-7", "shrinking-local-coefficients", "unstated but harmless"),
+    ],
+)
+def test_a_statement_is_not_called_refuted_for_an_erratum_about_its_use(key, erratum, degree, capsys):
+    out = run(capsys, "show", key)[1]
+    before, _, remarks = out.partition("Remarks on it or its use\n")
+    assert "refuted" not in out and f"erratum/{erratum} ({degree}): " in remarks
+    assert "erratum is about" in before or "errata are about" in before
+    document = json.loads(run(capsys, "show", key, "--json")[1])
+    assert erratum in {remark["id"].rpartition("/")[2] for remark in document["remarks"]}
+    assert not [claim for claim in document["claims"] if "/erratum/" in claim["id"]]
+
+
+def test_a_slip_of_wording_is_not_waiting_for_a_verdict(capsys):
+    out = run(capsys, "show", "fed-norm-sgda/steps-of-theorem-4")[1]
+    assert "not tried yet" not in out and "wording/effective-steps-of-50 (wording)" in out

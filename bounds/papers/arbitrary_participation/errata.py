@@ -43,6 +43,7 @@ ERRATA: Sequence[Erratum] = (
         replay=windows.suprema_at_different_rounds,
         refutes=("proposition-4.1[printed]",),
         repair=("proposition-4.1[repaired]", "corollary-4.3[repaired]", "corollary-4.8[repaired]"),
+        quotes=(Quote("beta^2 + nu^2 <= d^2", "Proposition 4.1"),),
     ),
     Erratum(
         "per-client-is-not-all-clients",

@@ -47,6 +47,8 @@ STATEMENTS = (
         "(qbar_n - mu_{t_0})^2 <= upsilonhat^2/(c P) with probability at least 1 - c",
         r"\Pr\Big\{\big(\overline{q^n_{t_0}}-\mu_{t_0}\big)^2\le\tfrac{\hat\upsilon^2}{cP}\Big\}\ge1-c",
         "erratum/chebyshev-for-one-window",
+        note="By Chebyshev's inequality it holds wherever Var(qbar_n) <= upsilonhat^2/P, which Lemma 4.5 gives as P "
+        "grows. The erratum is about its use for all windows at once.",
     ),
     equation(
         "17",
@@ -56,6 +58,8 @@ STATEMENTS = (
         r"\Pr\Big\{\big(\overline{q^n_{t_0}}-\mu_{t_0}\big)^2\le\tfrac{\ln(2/c)}{2P}\Big\}\ge1-c",
         "erratum/per-client-is-not-all-clients",
         "erratum/one-window-is-not-all-windows",
+        note="It holds, by Hoeffding's inequality, for one client and one window. The errata are about its use for all "
+        "clients and all windows at once.",
     ),
     equation(
         "C.1",
@@ -109,6 +113,7 @@ STATEMENTS = (
         r"+8IP\gamma^2G_{t_0}+\gamma^2\sigma^2\big[\rho^2+\tfrac{1-S_t}{6P}\big]",
         "lemma-c.2/L2.7",
         "erratum/earlier-rounds-in-lemma-c.2",
+        note="It holds in each round. The erratum is about the S_t that unrolling it leaves.",
     ),
     Statement(
         f"{PAPER}/equations-c.10-to-c.12",

@@ -42,7 +42,8 @@ STEPS_OF_LEMMA_B_5 = ("(a)", "(b)", "(c)", "(d)", "(e)", "(f)")
 ERRATA: Sequence[Erratum] = (
     Erratum(
         ROUNDS_ERRATUM,
-        where="Corollary 2.2, Theorem 3, Tables 1 and 2: full participation, and a sample of clients who are alike",
+        where="the rounds that Corollary 2.2, Theorem 3 and Tables 1 and 2 draw from Theorem 4: full participation, "
+        "and a sample of clients who are alike",
         claim="Theorem 4 gives an epsilon-stationary point of a nonconvex-concave problem in T = O(1/epsilon^4) rounds",
         fails="It takes a step in y that grows like sqrt(T), but Theorem 4 itself demands Gamma_y <= 1/(8 Lf) for "
         "every sample of P clients, 1/(16 Lf) if all take part. Then 1/(Gamma_x T), Gamma_x S and 1/(Gamma_y S) cannot "
@@ -53,7 +54,7 @@ ERRATA: Sequence[Erratum] = (
         replay=rates.rounds_of_theorem_4,
         repair=("table-1-nc-c[repaired]",),
         argument=rates.epsilon_to_the_sixth,
-        quotes=(Quote("T/tau", "Theorem 3, of its rounds"),),
+        degree="false as an inference",
     ),
     Erratum(
         "steps-beyond-the-cap",
@@ -64,6 +65,8 @@ ERRATA: Sequence[Erratum] = (
         under=(rates.FULL, rates.LESS_WORK, rates.MUCH_WORK),
         replay=rates.printed_steps,
         argument=rates.capped_steps,
+        degree="false as an inference",
+        repeats=ROUNDS_ERRATUM,
     ),
     Erratum(
         "lost-initial-dual-gap",
@@ -136,6 +139,7 @@ ERRATA: Sequence[Erratum] = (
             refutes=(f"lemma-c.{number}[printed]",),
             repair=(f"lemma-c.{number}[{form}]",),
             degree="false under a literal reading",
+            repeats=WHOLE_NOISE_ERRATUM,
         )
         for number, claim, tail, replay, form in (
             (
@@ -172,6 +176,7 @@ ERRATA: Sequence[Erratum] = (
         replay=envelope.descent_at_the_saddle_of_the_envelope,
         refutes=("lemma-b.3[printed]",),
         repair=("lemma-b.3[repaired]",),
+        repeats="smoothness-of-the-envelope",
     ),
     Erratum(
         DESCENT_ERRATUM,
@@ -188,6 +193,7 @@ ERRATA: Sequence[Erratum] = (
         refutes=("lemma-b.3[explicit]",),
         repair=("lemma-b.3[repaired]",),
         degree="false under a literal reading",
+        repeats=CROSS_TERM,
     ),
     Erratum(
         "shared-noise-of-descent-and-ascent",
@@ -254,6 +260,7 @@ ERRATA: Sequence[Erratum] = (
         under=(JOINTLY_SMOOTH, NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP, *STEPS_OF_LEMMA_B_5),
         replay=descent.uneven_steps,
         argument=descent.controlled_coefficient,
+        degree="false as an inference",
         quotes=(Quote("8 tau gamma_x L_Phi <= P", "proof of Lemma B.5, the reason given for (38)"),),
     ),
     Erratum(
@@ -278,6 +285,7 @@ ERRATA: Sequence[Erratum] = (
         under=("equal weights and local steps", "1 <= P < n", "P tau of order T"),
         replay=rates.rounds_of_a_sample,
         argument=rates.rounds_of_a_sample_repaired,
+        degree="false as an inference",
     ),
     Erratum(
         "gap-of-remark-1",
@@ -301,6 +309,7 @@ ERRATA: Sequence[Erratum] = (
         under=(concave.ASCENT_CAP, concave.SECOND_CAP),
         replay=concave.quarter,
         argument=concave.three_eighths,
+        degree="false as an inference",
     ),
     Erratum(
         "momentum-in-algorithm-1",

@@ -78,7 +78,8 @@ ASSUMPTIONS = (
          "Unbiased gradients with E|grad f_i(z; xi) - grad f_i(z)|^2 <= betaL^2 |grad f_i(z)|^2 + sigmaL^2.",
          r"\mathbb E\|\nabla f_i(z;\xi)-\nabla f_i(z)\|^2\le\beta_L^2\|\nabla f_i(z)\|^2+\sigma_L^2",
          claims=("erratum/noise-bounded-as-a-whole",),
-         note="The proofs use it for each block, which follows from it only if betaL = 0."),
+         note="The proofs use it for each block, which follows from it only if betaL = 0. The erratum is about that "
+         "use; an assumption is neither true nor false."),
     said("assumption-3", "assumption", "Global heterogeneity", "Assumption 3",
          "For any weights on the simplex there are betaG >= 1 and sigmaG >= 0 with, in either block, sum_i w_i |grad "
          "f_i|^2 "
@@ -102,7 +103,8 @@ REMARKS = (
     said("remark-7", "remark", "The local coefficients", "Remark 7",
          "No coefficient is above alpha, and the norms of a_i(k) do not decrease in k.",
          claims=("erratum/shrinking-local-coefficients",),
-         note="What (26) to (29) need is a_i^(j)(k) <= a_i^(j)(tau_i) for all j < k <= tau_i."),
+         note="What (26) to (29) need is a_i^(j)(k) <= a_i^(j)(tau_i) for all j < k <= tau_i. The erratum is about "
+         "what is drawn from the norms."),
     said("remark-8", "remark", "Where concavity is used", "Remark 8",
          "In the proof of Theorem 4 only (70) uses concavity, so one-point concavity at a common maximiser is enough.",
          claims=("lemma-c.5/70a", "theorem-3[sharp]")),

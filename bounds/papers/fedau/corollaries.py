@@ -122,6 +122,7 @@ RARITY = Derived("R", ("p",), -1 / (2 * log(MaxOverClients(1 - p))), "1/log c, w
 PRINTED_K = R * log(T)
 WHOLE_K = Max(1, ceiling(R * log(T)))
 CUT_OFF = Derived("K", ("R", "T"), WHOLE_K, "the smallest whole number that is at least R log T, and at least 1")
+CUT_OFF_OF_Q = replace(CUT_OFF, why="where Q needs it, the smallest whole number that is at least the form's R log T")
 IS_WHOLE = (
     Condition(PRINTED_K, "==", floor(PRINTED_K + Rational(1, 2)), "K is a whole number in Algorithm 2"),
     Condition(PRINTED_K, ">=", Integer(1), "K is at least 1 in Algorithm 2"),
@@ -264,7 +265,7 @@ def corollary_4_forms(option_1: bool) -> tuple[Form, ...]:
             order_only=True,
             hides=HIDDEN,
             prescribes={**STEPS, "K": PRINTED_K},
-            derived=at_cut_off,
+            derived=(RARITY, CUT_OFF_OF_Q, *derived),
             note=f"eq. (8) as printed with Psi_G = {psi}; every hidden constant is 1, and K need not be a whole number",
         ),
         Form(

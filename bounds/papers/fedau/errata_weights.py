@@ -310,12 +310,12 @@ def fixed_cut_off(K: int = 50, p: Fraction = Fraction(1, 50)) -> Argument:
         text="By the law of large numbers for intervals the weight tends to E S = (1 - (1 - p)^K)/p, so the algorithm "
         "minimises the clients' F_n with weights 1 - (1 - p_n)^K (Theorem 1), and the squared bias of p_n omega_t^n "
         "does not fall below (1 - p_n)^(2K): for p = 0.02 and K = 50 the limit is 31.8 instead of 50, and the floor "
-        "0.133.",
+        "0.1326.",
         checks=(
             Check("mean interval", "E S from the law (B.6.1) and in closed form", mean, "==", closed),
             Check("limit", "E S <= 31.8", mean, "<=", Fraction(318, 10)),
             Check("limit", "E S >= 31.7", mean, ">=", Fraction(317, 10)),
-            Check("floor", "(1 - p)^(2K) >= 0.132", (1 - p) ** (2 * K), ">=", Fraction(132, 1000)),
+            Check("floor", "(1 - p)^(2K) >= 0.1326", (1 - p) ** (2 * K), ">=", Fraction(1326, 10000)),
         ),
         axioms=("law of large numbers", "Theorem 1 in the limit, in words"),
     )

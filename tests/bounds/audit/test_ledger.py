@@ -11,10 +11,11 @@ import pytest
 from bounds.audit.claim import ResultForm
 from bounds.audit.docket import Docket
 from bounds.audit.findings import findings_in_words
-from bounds.audit.ledger import committed_verdict, read_ledger
+from bounds.audit.ledger import committed_verdict, read_ledger, shadow
 from bounds.audit.refutations import room_errata
 from bounds.audit.verdict import OUTCOMES
-from bounds.registry import PAPERS, results
+from bounds.evaluation import evaluate
+from bounds.registry import PAPERS, load, results
 
 ROOT = Path(__file__).parents[3]
 AUDITED = [name for name in PAPERS if read_ledger(name)]
@@ -66,3 +67,49 @@ def test_the_default_form_of_a_result_is_not_refuted(result):
     verdict = committed_verdict(result, result.form())
     assert verdict == read_ledger(result.paper)[ResultForm(result, result.form()).id]["verdict"]
     assert verdict != "refuted" or all(committed_verdict(result, form) == "refuted" for form in result.forms)
+
+
+def test_errata_stand_in_the_table_by_how_false_they_are(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
+    hook = import_module("verdicts")
+    for name in AUDITED:
+        rows = {line.split("|")[1].strip(): line for line in hook.counted(name) if line.startswith("| ")}
+        degrees = Counter(erratum.degree for erratum in room_errata(name))
+        assert {row.partition(": ")[2] for row in rows if row.startswith("errata")} == set(degrees)
+        for degree, number in degrees.items():
+            cells = [cell.strip() for cell in rows[f"errata: {degree}"].split("|")[2:-1]]
+            assert cells[OUTCOMES.index("refuted")] == str(number)
+        assert not any("false statement" in row for row in rows)
+
+
+def test_every_note_to_authors_opens_with_how_false_each_place_is_and_none_says_that_all_fail_as_printed(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
+    hook = import_module("verdicts")
+    for name in AUDITED:
+        page = (ROOT / "docs" / "errata" / f"{name}.md").read_text()
+        assert "fails as printed" not in page and f"::: errata {name}" in page
+        assert hook.DEGREES in hook.on_page_markdown(page)
+    assert all(degree.rpartition(" ")[2] in hook.DEGREES for degree in ("as stated", "an inference", "its units"))
+
+
+def test_the_documentation_counts_what_is_unknown_of_the_second_paper():
+    words = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight")
+    said = f"{words[found('fedau')['unknown']]} claims are unknown: "
+    assert said in (ROOT / "docs/audit.md").read_text()
+
+
+def test_what_shows_a_form_that_an_erratum_is_about_says_how_false_it_is():
+    for key, form, degree in (
+        ("arbitrary-participation/proposition-4.6", "printed", "unstated but harmless"),
+        ("arbitrary-participation/proposition-4.4", "printed", "false under a literal reading"),
+        ("fed-norm-sgda/lemma-c.3", "printed", "unstated but harmless"),
+    ):
+        result = load(key)
+        erratum = result.form(form).refuted_by
+        named = f"is refuted by erratum {erratum} ({degree})"
+        assert named in shadow(result, result.form(form))
+        docket = Docket.of(result.paper)
+        assert f"{erratum} ({degree})" in docket.verdict(f"{key}[{form}]").method
+    proposition = load("arbitrary-participation/proposition-4.6")
+    said = evaluate(proposition, {"N": 4, "P": 10, "d": 1, "upsilonhat": 0.5}, form="printed").why_not
+    assert any("vanishing-long-run-variance (unstated but harmless)" in reason for reason in said)
