@@ -26,7 +26,7 @@ from bounds.errors import FedboundsError
 from bounds.result import Condition, Result
 
 Multipliers = Mapping[str, sp.Expr | int]
-Part = Relation | Rule | str | Multipliers | Assumption | Condition
+Part = Relation | Rule | type[Combine] | str | Multipliers | Assumption | Condition
 
 
 def le(left: sp.Expr, right: sp.Expr | int) -> Relation:
@@ -52,7 +52,7 @@ class Chain:
 
     - the relation; left out where an axiom yields it;
     - the rule; left out where it is a combination of the premises, whose multipliers are found by elimination, or
-      given by a mapping from premise to multiplier;
+      given by a mapping from premise to multiplier (a kind of combination is named by its class);
     - the premises: earlier steps by id (many in one string, between blanks), assumptions and conditions.
 
     Args:
@@ -87,7 +87,8 @@ class Chain:
             raise FedboundsError(f"the step {name} is there already")
         parts = value if isinstance(value, tuple) else (value,)
         relation = next((p for p in parts if isinstance(p, Relation)), None)
-        rule = next((cast(Rule, p) for p in parts if hasattr(p, "check")), None)
+        kind = next((p for p in parts if isinstance(p, type)), Combine)
+        rule = next((cast(Rule, p) for p in parts if hasattr(p, "check") and not isinstance(p, type)), None)
         given = {k: m for p in parts if isinstance(p, Mapping) for k, m in p.items()}
         premises: list[Premise] = []
         for part in parts:
@@ -103,7 +104,7 @@ class Chain:
                 raise FedboundsError(f"{name} concludes nothing: only an axiom says by itself what follows")
             relation = rule.relation(self.setting, relations)
         if rule is None:
-            rule = Combine(self._multipliers(name, relation, premises, relations, given))
+            rule = kind(self._multipliers(name, relation, premises, relations, given))
         self._steps[name] = Step(name, says, relation, rule, tuple(premises), quantifiers)
 
     def proof(

@@ -18,7 +18,7 @@ def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.E
     r"""Multipliers with which no inner product and no left-hand side is left over: slack = sum_k m_k slack_k + rest.
 
     Where no combination leaves nothing over, as few squares as possible are left to the rest. A premise without inner
-    products gets 0: it is a fact about constants.
+    products gets 0, as a fact about constants, unless it is the conclusion itself.
 
     Returns:
         One multiplier for each premise, in order; None where these equations determine none.
@@ -35,6 +35,8 @@ def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.E
     )
     if any(sp.diff(slack, s).has(*terms) for slack in (wanted, *slacks) for s in terms):
         return None
+    if not terms and len(slacks) == 1 and reduced(slacks[0] - wanted) == 0:
+        return (sp.S.One,)
     speak = [k for k, slack in enumerate(slacks) if slack.free_symbols & set(terms)]
     unknown = [sp.Dummy(f"m{k}") for k in speak]
     rows = {s: sum((m * sp.diff(slacks[k], s) for m, k in zip(unknown, speak, strict=True)), sp.S.Zero)

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Integer, Max, Min, Rational, exp, log, sqrt
 
-from bounds.audit.averages import AtStep
+from bounds.audit.averages import AtStep, AverageOverClients
 from bounds.audit.axioms import Assumed
-from bounds.audit.claim import Relation
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.derivations import Prescribed, Specialise
 from bounds.audit.exponentials import Tangent
-from bounds.audit.rules import Combine
 from bounds.audit.step_products import PrescribedProduct
-from bounds.audit.steps import Proof, Step, measure_symbol
+from bounds.audit.steps import Proof, measure_symbol
 from bounds.audit.transcendental import Opened
 from bounds.audit.whole_numbers import WholeNumber
 from bounds.measures import AVERAGE_GRADIENT
@@ -39,9 +38,10 @@ from bounds.papers.fedau.proof.weights import (
     NO_VECTORS,
     PAPER,
     PER_CLIENT,
+    THEOREM_PROOF,
     TOTAL,
-    all_clients,
     cut,
+    p,
     q,
 )
 from bounds.papers.fedau.results import THEOREM_2, THEOREM_2_OPTION_1, THEOREM_3, TWO_ROUNDS
@@ -62,105 +62,74 @@ E_INVERSE = Rational(37, 100)  # at least 1/e
 BEFORE = R + cut - R * ell  # 1 + y - z at y = K/R, z = log T, times R
 
 
-def whole(name: str, says: str, left: Expr, right: Expr, which: str, *conditions: Condition) -> Step:
-    """What the prescribed cut-off satisfies."""
-    op = "==" if which == "equal" else "<="
-    return Step(name, says, Relation(left, right, op), WholeNumber(cut, K, PRINTED_K, which), conditions)
-
-
-def tangent(name: str, says: str, power: Expr, at: Expr, value: Expr, right: Expr, premises: tuple = ()) -> Step:
-    """A power of 1 - p_n by a tangent of the exponential."""
-    return Step(name, says, Relation(q**power, right), Tangent(q, power, R, at, value, RARITY), premises)
-
-
-def combined(name: str, says: str, left: Expr, right: Expr, multipliers: tuple, premises: tuple) -> Step:
-    """A combination of steps, given T >= 2."""
-    return Step(name, says, Relation(left, right), Opened(multipliers), (*premises, TWO_ROUNDS))
-
-
+MEAN = AverageOverClients(PER_CLIENT, TOTAL, (p,))
 BIAS_SHARE = Rational(9, 4)  # (T (1-p)^(2K)) / (R log^2 T); 1/log^2 2 = 2.08 is the least for T >= 2
-CONSTANT = C_W * R * ell**2 / T
-CUT_OFF_PROOF = Proof(
-    LEMMA,
-    NO_VECTORS,
-    (
-        whole("D2", "K is at least log_c T", R * ell, cut, "at least"),
-        whole("D3", "K is at most log_c T + 1", cut, R * ell + 1, "at most"),
-        tangent("D4", "e^(K/R - log T) >= 1 + K/R - log T", 2 * cut, ell, exp(-ell), R / (T * BEFORE), ("D2",)),
-        combined(
-            "D5",
-            "(B.7.2), the bias: (1 - p_n)^(2K) <= 1/T",
-            q ** (2 * cut),
-            1 / T,
-            (1, 1 / (T * BEFORE)),
-            ("D4", "D2"),
-        ),
-        combined(
-            "D6",
-            "(B.6.9) for one client at this K",
-            PER_CLIENT,
-            AT_WHOLE_K,
-            (1, 1, (3 + 2 * ell) / T),
-            (f"{THEOREM}/T7", "D5", "D3"),
-        ),
-        all_clients("D7", "D6", LEMMA_B_7_1.form("repaired").bound.doit()),
-        whole("D8", "K = log_c T, where that is a whole number", cut, R * ell, "equal", *IS_WHOLE),
-        tangent("D9a", "the same tangent at this K", 2 * cut, ell, exp(-ell), R / (T * BEFORE), ("D8",)),
-        combined("D9", "(B.7.2), the bias", q ** (2 * cut), 1 / T, (1, -1 / (T * BEFORE)), ("D9a", "D8")),
-        combined(
-            "D10",
-            "(B.6.9) for one client at K = log_c T",
-            PER_CLIENT,
-            (2 * R * ell**2 + 3 * R * ell + 1) / T,
-            (1, 1, (3 + 2 * ell) / T),
-            (f"{THEOREM}/T7", "D9", "D8"),
-        ),
-        all_clients("D11", "D10", LEMMA_B_7_1.form("explicit").bound.doit()),
-        tangent("D12", "x e^(-x/2) <= 2/e", Integer(1), Integer(1), E_INVERSE, 2 * E_INVERSE * R),
-        tangent("D13", "x e^(-x) <= 1/e", Integer(2), Integer(1), E_INVERSE, E_INVERSE * R),
-        combined(
-            "D14",
-            "K >= 1 and K >= R log T leave enough of 1 + K/R - log T",
-            Integer(1),
-            BIAS_SHARE * ell**2 * BEFORE,
-            (0, 0),
-            ("D2", f"{THEOREM}/T10"),
-        ),
-        combined(
-            "D15",
-            "the bias, in units of R log^2 T/T",
-            q ** (2 * cut),
-            BIAS_SHARE * R * ell**2 / T,
-            (1, R / (T * BEFORE), 0),
-            ("D4", "D14", "D2"),
-        ),
-        combined(
-            "D16",
-            "K(1 - p_n), in units of R",
-            cut * q,
-            R * (ell + 2 * E_INVERSE),
-            (q, 1),
-            ("D3", "D12"),
-        ),
-        combined(
-            "D17",
-            "the weight error of one client, in units of R log^2 T/T",
-            PER_CLIENT,
-            CONSTANT,
-            (1, 2 * cut * q / T, 1 / T, 2 * (ell + 1) / T, (T - 1) / T, 0),
-            (f"{THEOREM}/S27a", f"{THEOREM}/S27", "D13", "D16", "D15", f"{THEOREM}/T10"),
-        ),
-        all_clients("D18", "D17", LEMMA_B_7_1.form("repaired:constant").bound.doit()),
-        Step(
-            "D19",
-            "the sharp Theorem 3 at this K",
-            Relation(TOTAL, THEOREM_3.form("sharp").bound.doit()),
-            Specialise((), prescribes=((K, WHOLE_K),)),
-            (f"{THEOREM}[sharp]", TWO_ROUNDS),
-        ),
-    ),
-    LEMMA_B_7_1,
-    {"repaired": "D7", "explicit": "D11", "repaired:constant": "D18", "sharp": "D19"},
+
+
+def tangent(power: Expr, at: Expr, value: Expr) -> Tangent:
+    """A power of 1 - p_n by a tangent of the exponential."""
+    return Tangent(q, power, R, at, value, RARITY)
+
+
+def cut_off_chain() -> Chain:
+    """Lemma B.7.1."""
+    c = Chain(NO_VECTORS, cites=(THEOREM_PROOF, THEOREM_3))
+    to_log, share = tangent(2 * cut, ell, exp(-ell)), 1 / (T * BEFORE)
+    repaired, explicit, constant = (
+        LEMMA_B_7_1.form(name).bound.doit() for name in ("repaired", "explicit", "repaired:constant")
+    )
+    c["D2", "K is at least log_c T"] = le(R * ell, cut), WholeNumber(cut, K, PRINTED_K, "at least")
+    c["D3", "K is at most log_c T + 1"] = le(cut, R * ell + 1), WholeNumber(cut, K, PRINTED_K, "at most")
+    c["D4", "e^(K/R - log T) >= 1 + K/R - log T"] = le(q ** (2 * cut), R * share), to_log, "D2"
+    c["D5", "(B.7.2), the bias: (1 - p_n)^(2K) <= 1/T"] = by(
+        le(q ** (2 * cut), 1 / T), Opened, {"D4": 1, "D2": share}, TWO_ROUNDS
+    )
+    c["D6", "(B.6.9) for one client at this K"] = by(
+        le(PER_CLIENT, AT_WHOLE_K), Opened, {f"{THEOREM}/T7": 1, "D5": 1, "D3": (3 + 2 * ell) / T}, TWO_ROUNDS
+    )
+    c["D7", "the mean over clients"] = le(TOTAL, repaired), MEAN, "D6"
+    c["D8", "K = log_c T, where that is a whole number"] = by(
+        eq(cut, R * ell), WholeNumber(cut, K, PRINTED_K, "equal"), *IS_WHOLE
+    )
+    c["D9a", "the same tangent at this K"] = le(q ** (2 * cut), R * share), to_log, "D8"
+    c["D9", "(B.7.2), the bias"] = le(q ** (2 * cut), 1 / T), Opened, {"D9a": 1, "D8": -share}, TWO_ROUNDS
+    c["D10", "(B.6.9) for one client at K = log_c T"] = by(
+        le(PER_CLIENT, (2 * R * ell**2 + 3 * R * ell + 1) / T),
+        Opened,
+        {f"{THEOREM}/T7": 1, "D9": 1, "D8": (3 + 2 * ell) / T},
+        TWO_ROUNDS,
+    )
+    c["D11", "the mean over clients"] = le(TOTAL, explicit), MEAN, "D10"
+    c["D12", "x e^(-x/2) <= 2/e"] = le(q, 2 * E_INVERSE * R), tangent(Integer(1), Integer(1), E_INVERSE)
+    c["D13", "x e^(-x) <= 1/e"] = le(q**2, E_INVERSE * R), tangent(Integer(2), Integer(1), E_INVERSE)
+    c["D14", "K >= 1 and K >= R log T leave enough of 1 + K/R - log T"] = by(
+        le(Integer(1), BIAS_SHARE * ell**2 * BEFORE), Opened, {"D2": 0, f"{THEOREM}/T10": 0}, TWO_ROUNDS
+    )
+    c["D15", "the bias, in units of R log^2 T/T"] = by(
+        le(q ** (2 * cut), BIAS_SHARE * R * ell**2 / T), Opened, {"D4": 1, "D14": R * share, "D2": 0}, TWO_ROUNDS
+    )
+    c["D16", "K(1 - p_n), in units of R"] = by(
+        le(cut * q, R * (ell + 2 * E_INVERSE)), Opened, {"D3": q, "D12": 1}, TWO_ROUNDS
+    )
+    parts = {f"{THEOREM}/S27a": 1, f"{THEOREM}/S27": 2 * cut * q / T, "D13": 1 / T, "D16": 2 * (ell + 1) / T}
+    c["D17", "the weight error of one client, in units of R log^2 T/T"] = by(
+        le(PER_CLIENT, C_W * R * ell**2 / T),
+        Opened,
+        parts | {"D15": (T - 1) / T, f"{THEOREM}/T10": 0},
+        TWO_ROUNDS,
+    )
+    c["D18", "the mean over clients"] = le(TOTAL, constant), MEAN, "D17"
+    c["D19", "the sharp Theorem 3 at this K"] = by(
+        le(TOTAL, THEOREM_3.form("sharp").bound.doit()),
+        Specialise((), prescribes=((K, WHOLE_K),)),
+        f"{THEOREM}[sharp]",
+        TWO_ROUNDS,
+    )
+    return c
+
+
+CUT_OFF_PROOF = cut_off_chain().proof(
+    LEMMA, LEMMA_B_7_1, {"repaired": "D7", "explicit": "D11", "repaired:constant": "D18", "sharp": "D19"}
 )
 
 # --- Corollary 4 ------------------------------------------------------------------------------------------------------
@@ -172,45 +141,24 @@ UNIT = sqrt(L * F * Q / (N * I * T))
 HALF_CONSTANT = Rational(43, 2)
 
 
-def local(name: str, which: int) -> Step:
-    """gamma is at most its two branches."""
-    return Step(
-        name,
-        f"gamma is at most branch {which + 1}",
-        Relation(gamma, LOCAL_STEPS[which]),
-        Prescribed(gamma, LOCAL_STEPS, which),
-    )
+AT_THESE_STEPS = (
+    "the step sizes that the result prescribes; with F = 0 nothing moves and the gradient is 0, with delta = sigma = 0 "
+    "the first branch is infinite"
+)
 
 
-def product(name: str, which: int | None) -> Step:
+def product(which: int | str | None, *scale: Expr) -> PrescribedProduct:
     """gamma eta is at most its three branches; its inverse is at most the sum of theirs."""
-    rule = PrescribedProduct(gamma, eta, LOCAL_STEPS, GLOBAL_STEPS, which)
-    if which is None:
-        inverse = Add(*(1 / b for b in GLOBAL_STEPS))
-        return Step(name, "1/min{a, b, c} <= 1/a + 1/b + 1/c", Relation(1 / (gamma * eta), inverse), rule)
-    return Step(name, f"gamma eta is at most branch {which + 1}", Relation(gamma * eta, GLOBAL_STEPS[which]), rule)
+    return PrescribedProduct(gamma, eta, LOCAL_STEPS, GLOBAL_STEPS, which, *scale)
 
 
-def theorem_steps(theorem: Result, enough: tuple[Condition, ...]) -> tuple[Step, ...]:
-    """Theorem 2 at step sizes within its caps."""
-    caps = ("C2", "C4", "C5")
-    return (
-        Step(
-            "C8",
-            "Theorem 2; all caps hold at these steps",
-            Relation(LEAST, theorem.form("explicit").bound.doit()),
-            Combine((1, 0, 0, 0)),
-            (f"{theorem.key}[explicit]", *caps, *enough),
-        ),
-    )
-
-
-def explicit_steps(
-    result: Result, source: str, double: int, of_error: Expr, conditions: tuple[Condition, ...], error: Expr = W
-) -> tuple[Step, ...]:
+def enter_explicit(
+    c: Chain, result: Result, source: str, double: int, of_error: Expr, *conditions: Condition, error: Expr = W
+) -> None:
     """The paper's constants at these steps.
 
     Args:
+        c: where C9 and C11 are entered.
         result: whose explicit form it becomes.
         source: the theorem, where all caps hold.
         double: 2 where all constants are doubled.
@@ -218,140 +166,76 @@ def explicit_steps(
         conditions: of the form.
         error: the weight error; without it the steps C1 to C10 are those of Corollary 4.
     """
+    first, speed, inverse, root = (name if error else f"{COROLLARY_4.key}/{name}" for name in ("C1", "C3", "C6", "C10"))
     noise_growth = double * (180 * sigma**2 * error + 20 * (sigma**2 + 6 * I * delta**2)) * L**2 * I
     last = double * L * Q / N * (Rational(17, 4) * sigma**2 + Rational(27, 2) * I * delta**2)
-    at_steps = (
-        double * 8 * F / (I * T) * Add(*(1 / b for b in GLOBAL_STEPS))
-        + of_error * error
-        + double * (20 * sigma**2 / (I * T) + 120 * delta**2 / T)
-        + last * SPEED_STEP
-    )
-    first, speed, inverse, root = (name if error else f"{COROLLARY_4.key}/{name}" for name in ("C1", "C3", "C6", "C10"))
-    return (
-        Step(
-            "C9",
-            "each term at the branch that bounds it",
-            Relation(LEAST, at_steps),
-            Opened((1, noise_growth * (LOCAL_STEPS[0] + gamma), last, double * 8 * F / (I * T))),
-            (source, first, speed, inverse),
-        ),
-        Step(
-            "C11",
-            "21.5 = 8 + 13.5, as 17/4 <= 27/2",
-            Relation(LEAST, result.form("explicit").bound.doit()),
-            Opened((1, double * HALF_CONSTANT * UNIT)),
-            ("C9", root, *conditions),
-        ),
+    gap = double * 8 * F / (I * T)
+    at_steps = gap * Add(*(1 / b for b in GLOBAL_STEPS)) + of_error * error
+    at_steps += double * (20 * sigma**2 / (I * T) + 120 * delta**2 / T) + last * SPEED_STEP
+    factors = {source: 1, first: noise_growth * (LOCAL_STEPS[0] + gamma), speed: last, inverse: gap}
+    c["C9", "each term at the branch that bounds it"] = le(LEAST, at_steps), Opened, factors
+    c["C11", "21.5 = 8 + 13.5, as 17/4 <= 27/2"] = by(
+        le(LEAST, result.form("explicit").bound.doit()),
+        Opened,
+        {"C9": 1, root: double * HALF_CONSTANT * UNIT},
+        *conditions,
     )
 
 
-def sharp_steps(source: str, terms: tuple[Expr, ...], facts: tuple[str, ...]) -> tuple[Step, ...]:
+def enter_sharp(c: Chain, source: str, terms: tuple[Expr, ...], *facts: str) -> None:
     """A sharp bound at these steps: its gap, the first term, by the largest branch, then the steps themselves."""
     gap = F / (gamma * eta * I * T)
     slope, others = terms[0] / gap, Add(*terms[1:])
     largest = Max(*(F / (b * I * T) for b in GLOBAL_STEPS))
     at_gamma, at_eta = Min(*LOCAL_STEPS), Min(*GLOBAL_STEPS) / Min(*LOCAL_STEPS)
     bound = (slope * largest + others).xreplace({gamma: at_gamma})
-    return (
-        Step(
-            "C16",
-            "1/min{a, b, c} = max{1/a, 1/b, 1/c}",
-            Relation(gap, largest),
-            PrescribedProduct(gamma, eta, LOCAL_STEPS, GLOBAL_STEPS, "largest", F / (I * T)),
-        ),
-        Step(
-            "C17",
-            "the initial gap by the largest branch",
-            Relation(LEAST, slope * largest + others),
-            Combine((1, slope, *(0 for _ in facts))),
-            (source, "C16", *facts),
-        ),
-        Step(
-            "C18",
-            "at this gamma",
-            Relation(LEAST, bound),
-            AtStep(gamma, at_gamma, AT_THESE_STEPS),
-            ("C17",),
-        ),
-        Step(
-            "C19",
-            "at this eta",
-            Relation(LEAST, bound.xreplace({eta: at_eta})),
-            AtStep(eta, at_eta, AT_THESE_STEPS, may_vanish=True),
-            ("C18",),
-        ),
+    c["C16", "1/min{a, b, c} = max{1/a, 1/b, 1/c}"] = le(gap, largest), product("largest", F / (I * T))
+    c["C17", "the initial gap by the largest branch"] = by(
+        le(LEAST, slope * largest + others), {source: 1, "C16": slope} | dict.fromkeys(facts, 0)
     )
-
-
-AT_THESE_STEPS = (
-    "the step sizes that the result prescribes; with F = 0 nothing moves and the gradient is 0, with delta = sigma = 0 "
-    "the first branch is infinite"
-)
+    c["C18", "at this gamma"] = le(LEAST, bound), AtStep(gamma, at_gamma, AT_THESE_STEPS), "C17"
+    c["C19", "at this eta"] = by(
+        le(LEAST, bound.xreplace({eta: at_eta})), AtStep(eta, at_eta, AT_THESE_STEPS, may_vanish=True), "C18"
+    )
 
 
 def corollary(result: Result, theorem: Result, double: int) -> Proof:
     """Corollary 4 under one option of Assumption 5; Option 1 has all constants doubled."""
-    option_1 = double == 2
-    gradient = Integer(0) if option_1 else n.G
+    gradient = Integer(0) if double == 2 else n.G
     enough = tuple(c for c in result.form("explicit").conditions if c != TWO_ROUNDS)
     of_error = double * (180 * sigma**2 / (I * T) + Rational(81, 2) * (delta**2 + gradient**2))
     sharp = theorem.form("sharp:mean-Q")
-
-    def with_error(name: str, says: str, form: str, source: str) -> Step:
-        return Step(
-            name,
-            says,
-            Relation(LEAST, result.form(form).bound.doit()),
-            Opened((1, of_error, of_error)),
-            ("C11", "C12", source),
-        )
-
-    return Proof(
-        result.key,
-        NO_VECTORS,
-        (
-            local("C1", 0),
-            local("C2", 1),
-            product("C3", 0),
-            product("C4", 1),
-            product("C5", 2),
-            product("C6", None),
-            *theorem_steps(theorem, enough),
-            Step(
-                "C10",
-                "sqrt(a^2 + b^2) <= a + b",
-                Relation(sqrt(I * delta**2 + sigma**2), sqrt(I) * delta + sigma),
-                Opened(()),
-            ),
-            *explicit_steps(result, "C8", double, of_error, (TWO_ROUNDS,)),
-            Step(
-                "C12",
-                "W is the weight error of FedAU's weights",
-                Relation(W, TOTAL, "=="),
-                Assumed(W, TOTAL, (FEDAU_WEIGHTS.name,), "the definition of W", op="=="),
-                (FEDAU_WEIGHTS,),
-            ),
-            with_error("C13", "Lemma B.7.1 at the whole K", "repaired", f"{LEMMA}/D7"),
-            Step(
-                "C15",
-                "the sharp Theorem 2; all caps hold at these steps",
-                Relation(LEAST, sharp.bound.doit()),
-                Combine((1, 0, 0, 0)),
-                (f"{theorem.key}[sharp:mean-Q]", "C2", "C4", "C5", *enough),
-            ),
-            *sharp_steps("C15", tuple(t.expression for t in sharp.terms), ("C2", "C5")),
-            Step(
-                "C20",
-                "at the whole K",
-                Relation(LEAST, result.form("sharp").bound.doit()),
-                Specialise((), prescribes=((K, WHOLE_K),)),
-                ("C19", FEDAU_WEIGHTS, TWO_ROUNDS),
-            ),
-            with_error("C14", "Lemma B.7.1 with its constant", "repaired:constant", f"{LEMMA}/D18"),
-        ),
-        result,
-        {"explicit": "C11", "repaired": "C13", "repaired:constant": "C14", "sharp": "C20"},
+    bounds = {form.name: form.bound.doit() for form in result.forms}
+    c = Chain(NO_VECTORS, cites=(theorem, CUT_OFF_PROOF))
+    for k, step in enumerate(LOCAL_STEPS):
+        c[f"C{k + 1}", f"gamma is at most branch {k + 1}"] = le(gamma, step), Prescribed(gamma, LOCAL_STEPS, k)
+    for k, step in enumerate(GLOBAL_STEPS):
+        c[f"C{k + 3}", f"gamma eta is at most branch {k + 1}"] = le(gamma * eta, step), product(k)
+    c["C6", "1/min{a, b, c} <= 1/a + 1/b + 1/c"] = by(
+        le(1 / (gamma * eta), Add(*(1 / b for b in GLOBAL_STEPS))), product(None)
     )
+    c["C8", "Theorem 2; all caps hold at these steps"] = by(
+        le(LEAST, theorem.form("explicit").bound.doit()), f"{theorem.key}[explicit] C2 C4 C5", *enough
+    )
+    c["C10", "sqrt(a^2 + b^2) <= a + b"] = le(sqrt(I * delta**2 + sigma**2), sqrt(I) * delta + sigma), Opened(())
+    enter_explicit(c, result, "C8", double, of_error, TWO_ROUNDS)
+    c["C12", "W is the weight error of FedAU's weights"] = by(
+        Assumed(W, TOTAL, (FEDAU_WEIGHTS.name,), "the definition of W", op="=="), FEDAU_WEIGHTS
+    )
+    at_error = {"C11": 1, "C12": of_error}
+    c["C13", "Lemma B.7.1 at the whole K"] = le(LEAST, bounds["repaired"]), Opened, at_error | {f"{LEMMA}/D7": of_error}
+    c["C15", "the sharp Theorem 2; all caps hold at these steps"] = by(
+        le(LEAST, sharp.bound.doit()), f"{theorem.key}[sharp:mean-Q] C2 C4 C5", *enough
+    )
+    enter_sharp(c, "C15", tuple(t.expression for t in sharp.terms), "C2", "C5")
+    c["C20", "at the whole K"] = by(
+        le(LEAST, bounds["sharp"]), Specialise((), prescribes=((K, WHOLE_K),)), "C19", FEDAU_WEIGHTS, TWO_ROUNDS
+    )
+    c["C14", "Lemma B.7.1 with its constant"] = by(
+        le(LEAST, bounds["repaired:constant"]), Opened, at_error | {f"{LEMMA}/D18": of_error}
+    )
+    ends = {"explicit": "C11", "repaired": "C13", "repaired:constant": "C14", "sharp": "C20"}
+    return c.proof(result.key, result, ends)
 
 
 COROLLARY_PROOF = corollary(COROLLARY_4, THEOREM_2, 1)
