@@ -9,11 +9,11 @@ from sympy import Integer, Rational
 
 from bounds.assumptions import MARTINGALE, SMOOTH, UNBIASED
 from bounds.audit.axioms import Assumed, Independent, Jensen, MeanOf, Smooth, Starts, Uncorrelated
-from bounds.audit.claim import Relation
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.geometric_sums import GeometricSum
-from bounds.audit.rules import Combine, Gram, SumOverClients, Unroll, power_sum
-from bounds.audit.steps import Proof, Setting, Step
-from bounds.audit.vectors import Atom, Vec, inner, square
+from bounds.audit.rules import Gram, SumOverClients, Unroll, power_sum
+from bounds.audit.steps import Setting
+from bounds.audit.vectors import Atom, Vec, square
 from bounds.papers.arbitrary_participation.assumptions import COHORT, EXOGENOUS, INDEPENDENT_CLIENTS, WEIGHTS
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.results import K1, LEMMA_C_1
@@ -44,14 +44,14 @@ ROUND = Setting(
     given="participation",
 )
 y, ybar, x0, gy, mgy, gm, mgm, g0, mg0, f0, xi, mxi = (Vec.atom(a.name) for a in ROUND_ATOMS)
-EACH = "for every round t and local step i < I"
+EACH, IN_ROUND = "for every round t and local step i < I", "for every t and i <= I"
 
 SPREAD, DRIFT, G = square(y - ybar), square(ybar - x0), square(f0)
 AFTER_SPREAD = square((y - gamma * (gy + xi)) - (ybar - gamma * (mgy + mxi)))
 AFTER_DRIFT = square(ybar - gamma * (mgy + mxi) - x0)
 SECOND_MOMENTS = sp.Symbol("sum_n q_n^2 E|xi_n|^2", nonnegative=True)
 q, s = sp.Symbol("q_n", nonnegative=True), sp.Symbol("E|xi_n|^2", nonnegative=True)
-ONE_CLIENT = (Relation(q, Integer(1)), Relation(s, sigma**2))
+ONE_CLIENT = (le(q, 1), le(s, sigma**2))
 SUMS = (((1, 0), Integer(1)), ((2, 0), sumsq), ((1, 1), square(xi)), ((2, 1), SECOND_MOMENTS))
 SMALL_CAP = Condition(gamma, "<=", 1 / (12 * L * I), "12 I L^2 gamma^2 <= 1/(12 I)", gamma)
 HALF_STEP = Rational(1, 2)
@@ -62,184 +62,68 @@ SPREAD_NOISE = gamma**2 * sigma**2 * (1 - sumsq)
 SPREAD_ADDS = 6 * I * gamma**2 * nu**2 + SPREAD_NOISE
 SPREAD_RATIO = 1 + FIRST / (I - HALF_STEP)
 
+before = y - ybar - gamma * (gy - mgy)
+around = square(xi - mxi)
+young = 1 / (2 * I - 1)
 
-def spread_steps() -> tuple[Step, ...]:
-    """Lemma C.1: how far the local models of one round drift apart."""
-    apart, turned = y - ybar, gy - mgy
-    before = apart - gamma * turned
-    young = 1 / (2 * I - 1)
-    return (
-        Step(
-            "L1.0a",
-            "the noise is uncorrelated with the models and gradients of this step",
-            Relation(inner(xi - mxi, before), Integer(0), "=="),
-            Uncorrelated(xi - mxi, before),
-            PAST,
-            EACH,
-        ),
-        Step(
-            "L1.0",
-            "one local step splits the spread into drift and noise, eq. (C.6)",
-            Relation(AFTER_SPREAD, square(before) + gamma**2 * square(xi - mxi), "=="),
-            Combine((-2 * gamma,)),
-            ("L1.0a",),
-            EACH,
-        ),
-        Step(
-            "L1.1a",
-            "the weighted mean of the noise pairs with its own mean",
-            Relation(inner(xi, mxi), square(mxi), "=="),
-            MeanOf(xi, mxi),
-            (WEIGHTS,),
-            EACH,
-        ),
-        Step(
-            "L1.1b",
-            "variance decomposition of the noise over the clients",
-            Relation(square(xi - mxi), square(xi) - square(mxi), "=="),
-            Gram(),
-            ("L1.1a",),
-            EACH,
-        ),
-        Step(
-            "L1.1c",
-            "independence across clients, used in (C.6)(b)",
-            Relation(square(mxi), SECOND_MOMENTS, "=="),
-            Independent("xi", SECOND_MOMENTS),
-            (A2, INDEPENDENT_CLIENTS, EXOGENOUS),
-            EACH,
-        ),
-        Step(
-            "L1.1d",
-            "q_n (1 - q_n)(sigma^2 - E|xi_n|^2) >= 0, summed over the clients",
-            Relation(square(xi) - SECOND_MOMENTS, sigma**2 * (1 - sumsq)),
-            SumOverClients(q * (1 - q) * (sigma**2 - s), ONE_CLIENT, (q, s), SUMS, needs=(WEIGHTS.name, UNBIASED.name)),
-            (A2, WEIGHTS),
-            EACH,
-        ),
-        Step(
-            "L1.1",
-            "the noise around its mean is at most sigma^2 (1 - S_t)",
-            Relation(square(xi - mxi), sigma**2 * (1 - sumsq)),
-            Combine((1, -1, 1)),
-            ("L1.1b", "L1.1c", "L1.1d"),
-            EACH,
-        ),
-        Step(
-            "L1.S",
-            "the squares of weights that sum to 1 sum to at most 1",
-            Relation(sumsq, Integer(1)),
-            SumOverClients(q * (1 - q), ONE_CLIENT[:1], (q, s), SUMS, needs=(WEIGHTS.name,)),
-            (WEIGHTS,),
-            "for every round t",
-        ),
-        Step(
-            "L1.2",
-            "Young with 1/(2I - 1) and Jensen for three gradients, (C.4) and (C.2)",
-            Relation(
-                square(before),
-                (1 + young) * SPREAD + 6 * I * gamma**2 * (square(gy - gm) + square(gm - mgm) + square(mgm - mgy)),
-            ),
-            Gram(),
-            (),
-            EACH,
-        ),
-        Step(
-            "L1.3a",
-            "smoothness between the local models and their mean",
-            Relation(square(gy - gm), L**2 * SPREAD),
-            Smooth("gy", "gm", L),
-            (A1,),
-            EACH,
-        ),
-        Step(
-            "L1.3b",
-            "Jensen over the clients",
-            Relation(square(mgm - mgy), square(gm - gy)),
-            Jensen(gm - gy),
-            (WEIGHTS,),
-            EACH,
-        ),
-        Step(
-            "L1.3c",
-            "eq. (6) at the mean model",
-            Relation(square(gm - mgm), nu**2),
-            Assumed(square(gm - mgm), nu**2, (COHORT.name,), "grad F_n(ybar) around its weighted mean"),
-            (COHORT,),
-            EACH,
-        ),
-        Step(
-            "L1.4",
-            "the recursion of the spread, eq. (C.6)",
-            Relation(AFTER_SPREAD, (1 + young + 12 * I * L**2 * gamma**2) * SPREAD + SPREAD_ADDS),
-            Combine((1, gamma**2, 1, 12 * I * gamma**2, 6 * I * gamma**2, 6 * I * gamma**2)),
-            ("L1.0", "L1.1", "L1.2", "L1.3a", "L1.3b", "L1.3c"),
-            EACH,
-        ),
-        Step(
-            "L1.5",
-            "the step size keeps the ratio below 1 + 7/(12(I - 1/2))",
-            Relation(young + 12 * I * L**2 * gamma**2, SPREAD_RATIO - 1),
-            Combine(),
-            (SMALL_CAP,),
-        ),
-        Step(
-            "L1.5b",
-            "the recursion with that ratio",
-            Relation(AFTER_SPREAD, SPREAD_RATIO * SPREAD + SPREAD_ADDS),
-            Combine((1, SPREAD)),
-            ("L1.4", "L1.5"),
-            EACH,
-        ),
-        Step(
-            "L1.start",
-            "all local models of a round start at the same point",
-            Relation(SPREAD, Integer(0), "=="),
-            Starts(SPREAD, "y_{t,0}^n = x_t for every client"),
-            (),
-            "for i = 0",
-        ),
-        Step(
-            "L1.6",
-            "the recursion unrolled over at most I local steps of one round",
-            Relation(SPREAD, SPREAD_ADDS * power_sum(SPREAD_RATIO, I)),
-            Unroll(SPREAD, AFTER_SPREAD, I),
-            ("L1.start", "L1.5b", "L1.S"),
-            "for every t and i <= I",
-        ),
-        Step(
-            "L1.one",
-            "with one local step the only spread used is that before it",
-            Relation(SPREAD, Integer(0)),
-            Starts(SPREAD, "y_{t,0}^n = x_t for every client, and i < I = 1", "<="),
-            (ONE_STEP,),
-            "for every t and i < I",
-        ),
-        *(
-            step
-            for name, constant in (("", Integer(3)), ("-sharp", K1))
-            for step in (
-                Step(
-                    f"L1.7{name}",
-                    f"the geometric sum is at most {constant} I",
-                    Relation(power_sum(SPREAD_RATIO, I), constant * I),
-                    GeometricSum(FIRST, I, constant),
-                    (),
-                    "for every whole I >= 1",
-                ),
-                Step(
-                    f"C.5{name}",
-                    "Lemma C.1" + (" with the smallest constant" if name else ""),
-                    Relation(SPREAD, constant * I * SPREAD_ADDS),
-                    Combine((1, SPREAD_ADDS, 0)),
-                    ("L1.6", f"L1.7{name}", "L1.S"),
-                    "for every t and i <= I",
-                ),
-            )
-        ),
+c = Chain(ROUND, EACH)
+c["L1.0a", "the noise is uncorrelated with the models and gradients of this step"] = by(
+    Uncorrelated(xi - mxi, before), *PAST
+)
+c["L1.0", "one local step splits the spread into drift and noise, eq. (C.6)"] = by(
+    eq(AFTER_SPREAD, square(before) + gamma**2 * around), "L1.0a"
+)
+c["L1.1a", "the weighted mean of the noise pairs with its own mean"] = MeanOf(xi, mxi), WEIGHTS
+c["L1.1b", "variance decomposition of the noise over the clients"] = by(
+    eq(around, square(xi) - square(mxi)), Gram(), "L1.1a"
+)
+c["L1.1c", "independence across clients, used in (C.6)(b)"] = by(
+    Independent("xi", SECOND_MOMENTS), A2, INDEPENDENT_CLIENTS, EXOGENOUS
+)
+c["L1.1d", "q_n (1 - q_n)(sigma^2 - E|xi_n|^2) >= 0, summed over the clients"] = by(
+    le(square(xi) - SECOND_MOMENTS, sigma**2 * (1 - sumsq)),
+    SumOverClients(q * (1 - q) * (sigma**2 - s), ONE_CLIENT, (q, s), SUMS, needs=(WEIGHTS.name, UNBIASED.name)),
+    A2,
+    WEIGHTS,
+)
+c["L1.1", "the noise around its mean is at most sigma^2 (1 - S_t)"] = by(
+    le(around, sigma**2 * (1 - sumsq)), {"L1.1b": 1, "L1.1c": -1, "L1.1d": 1}
+)
+c["L1.S", "the squares of weights that sum to 1 sum to at most 1", "for every round t"] = by(
+    le(sumsq, 1), SumOverClients(q * (1 - q), ONE_CLIENT[:1], (q, s), SUMS, needs=(WEIGHTS.name,)), WEIGHTS
+)
+three = square(gy - gm) + square(gm - mgm) + square(mgm - mgy)
+c["L1.2", "Young with 1/(2I - 1) and Jensen for three gradients, (C.4) and (C.2)"] = by(
+    le(square(before), (1 + young) * SPREAD + 6 * I * gamma**2 * three), Gram()
+)
+c["L1.3a", "smoothness between the local models and their mean"] = Smooth("gy", "gm", L), A1
+c["L1.3b", "Jensen over the clients"] = Jensen(gm - gy), WEIGHTS
+c["L1.3c", "eq. (6) at the mean model"] = by(
+    Assumed(square(gm - mgm), nu**2, (COHORT.name,), "grad F_n(ybar) around its weighted mean"), COHORT
+)
+grows = young + 12 * I * L**2 * gamma**2
+c["L1.4", "the recursion of the spread, eq. (C.6)"] = by(
+    le(AFTER_SPREAD, (1 + grows) * SPREAD + SPREAD_ADDS), "L1.0 L1.1 L1.2 L1.3a L1.3b L1.3c"
+)
+c["L1.5", "the step size keeps the ratio below 1 + 7/(12(I - 1/2))", ""] = le(grows, SPREAD_RATIO - 1), SMALL_CAP
+c["L1.5b", "the recursion with that ratio"] = by(
+    le(AFTER_SPREAD, SPREAD_RATIO * SPREAD + SPREAD_ADDS), {"L1.4": 1, "L1.5": SPREAD}
+)
+c["L1.start", "all local models of a round start at the same point", "for i = 0"] = by(
+    Starts(SPREAD, "y_{t,0}^n = x_t for every client")
+)
+c["L1.6", "the recursion unrolled over at most I local steps of one round", IN_ROUND] = by(
+    le(SPREAD, SPREAD_ADDS * power_sum(SPREAD_RATIO, I)), Unroll(SPREAD, AFTER_SPREAD, I), "L1.start L1.5b L1.S"
+)
+c["L1.one", "with one local step the only spread used is that before it", "for every t and i < I"] = by(
+    Starts(SPREAD, "y_{t,0}^n = x_t for every client, and i < I = 1", "<="), ONE_STEP
+)
+for name, constant, lemma in (("", Integer(3), ""), ("-sharp", K1, " with the smallest constant")):
+    c[f"L1.7{name}", f"the geometric sum is at most {constant} I", "for every whole I >= 1"] = by(
+        le(power_sum(SPREAD_RATIO, I), constant * I), GeometricSum(FIRST, I, constant)
+    )
+    c[f"C.5{name}", f"Lemma C.1{lemma}", IN_ROUND] = by(
+        le(SPREAD, constant * I * SPREAD_ADDS), {"L1.6": 1, f"L1.7{name}": SPREAD_ADDS}, "L1.S"
     )
 
-
-SPREAD_PROOF = Proof(
-    f"{PAPER}/lemma-c.1", ROUND, spread_steps(), LEMMA_C_1, {"printed": "C.5", "sharp": "C.5-sharp"}, SPREAD
-)
+SPREAD_PROOF = c.proof(f"{PAPER}/lemma-c.1", LEMMA_C_1, {"printed": "C.5", "sharp": "C.5-sharp"}, SPREAD)
