@@ -16,7 +16,7 @@ from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import as_result
 from bounds.result import AGREEMENT, Condition, Derived, Form, Result, unused
-from bounds.symbols import Constant, NoConstant, Quantity, Source
+from bounds.symbols import Constant, NoConstant, Notation, Quantity, Source
 
 SOFT: Mapping[Source, str] = {
     "trajectory": "known only along one run",
@@ -34,22 +34,24 @@ class CheckedCondition:
     Attributes:
         condition: the relation.
         holds: whether it holds, up to rounding.
+        notation: the paper's letters.
         shown: both sides and the extreme admissible value, computed when first needed.
     """
 
     condition: Condition
     holds: np.ndarray
+    notation: Notation = field(repr=False, compare=False)
     shown: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(repr=False, compare=False)
 
     @property
     def text(self) -> str:
-        """The relation in plain text."""
-        return self.condition.text
+        """The relation in plain text, as the paper writes it."""
+        return self.condition.as_printed(self.notation).text
 
     @property
     def latex(self) -> str:
-        """The relation in LaTeX."""
-        return self.condition.latex
+        """The relation in LaTeX, as the paper writes it."""
+        return self.condition.as_printed(self.notation).latex
 
     @property
     def why(self) -> str:
@@ -158,6 +160,7 @@ class Evaluation:
             "conditions": [
                 {
                     "text": c.text,
+                    "legal": c.condition.legal,
                     "holds": c.holds,
                     "left": c.left,
                     "right": c.right,
@@ -223,7 +226,7 @@ def evaluate(
     for c in evaluation.conditions:
         if c.condition.legal and not np.any(c.holds):
             left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
-            without = [f.name for f in result.forms if all(other.text != c.text for other in f.conditions)]
+            without = [f.name for f in result.forms if c.condition.text not in (other.text for other in f.conditions)]
             hint = f"; these forms do without: {', '.join(without)}" if without else ""
             raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
     return evaluation
@@ -256,7 +259,7 @@ def evaluated(
         terms, total = [np.where(vacuous, np.inf, term) for term in terms], np.where(vacuous, np.inf, total)
     shown = cache(lambda: compiled.sides(numbers))
     checks = tuple(
-        CheckedCondition(c, verdict, lambda i=i: shown()[i])
+        CheckedCondition(c, verdict, result.notation, lambda i=i: shown()[i])
         for i, (c, verdict) in enumerate(zip(chosen.conditions, parts.holds, strict=True))
     )
     statuses = _assumption_statuses(chosen, assume, checked or {})

@@ -47,7 +47,7 @@ def hopeless(partial: Partial, within: Box, whatever: str = "whatever is chosen"
     if why is None and (failing := _failing(partial, box)) is not None:
         names = [name for name in partial.free if name in symbol_names(failing.left, failing.right)]
         asked = "".join(f", {within[n][0]:g} <= {n} <= {within[n][1]:g}" for n in names if n in within)
-        why = f"no {', '.join(names)} meets {failing.text} ({failing.why}){asked}"
+        why = f"no {', '.join(names)} meets {failing.as_printed(partial.result.notation).text} ({failing.why}){asked}"
     return None if why is None else Hopeless(why, nowhere(partial, np.inf, box))
 
 
@@ -62,7 +62,8 @@ def settled(partial: Partial, whatever: str) -> str | None:
     for c in partial.settled:
         left, right = fixed_value(c.left, partial.values), fixed_value(c.right, partial.values)
         if not holds(np.asarray(left), c.op, np.asarray(right)):
-            return f"{c.text} fails {whatever}: {left:.6g} against {right:.6g} ({c.why})"
+            text = c.as_printed(partial.result.notation).text
+            return f"{text} fails {whatever}: {left:.6g} against {right:.6g} ({c.why})"
     return None
 
 

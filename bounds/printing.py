@@ -14,6 +14,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from bounds.clients import OverClients
+from bounds.expressions import parts
 from bounds.named_numbers import NamedNumber
 from bounds.symbols import Notation
 
@@ -137,39 +138,88 @@ def written(expressions: Iterable[sp.Expr], notation: Notation) -> Written:
 
 
 @dataclass(frozen=True)
-class Quotient:
-    r"""What a guarded part $1-a/\max(1,b)$ is where the guard is idle.
+class Printed:
+    """An expression as papers write it.
 
     Attributes:
-        part: as it stands, also where b < 1.
-        value: $(b-a)/b$, as papers write it.
-        where: $b\ge1$.
+        expression: equal to ours for two clients or more.
+        alone: the quotients in it that are 0/0 for one client, each with what ours then is.
     """
 
-    part: sp.Expr
-    value: sp.Expr
-    where: sp.Rel
+    expression: sp.Expr
+    alone: frozenset[tuple[sp.Expr, sp.Expr]] = frozenset()
 
 
-def quotients(expressions: Iterable[sp.Expr]) -> list[Quotient]:
-    """The parts 1 - a/max(1, b) of the expressions, each with the quotient that it guards from 0/0.
+def as_printed(expression: sp.Expr, notation: Notation) -> Printed:
+    """The expression without guards against 0/0, and without a number of clients that cancels.
+
+    Ours is what is proved, evaluated and read back: it divides by max(1, n - 1), so that n = 1 is an answer.
 
     Example:
-        >>> n, P = sp.symbols("n P", integer=True, positive=True)
-        >>> [found] = quotients([n / P * (1 - (n - P) / sp.Max(1, n - 1))])
-        >>> print(plain(found.part), "|", plain(found.value), "|", found.where)
-        1 - (n - P)/max(1, n - 1) | (P - 1)/(n - 1) | n >= 2
+        >>> from bounds.registry import load
+        >>> notation = load("fed-norm-sgda/theorem-1").notation
+        >>> n, P, A_w, Lf = notation.n, notation.P, notation.A_w, notation.Lf
+        >>> printed = as_printed(n * (A_w / n + Lf * (1 - (n - P) / sp.Max(1, n - 1))) / P, notation)
+        >>> print(plain(printed.expression), *(f"{plain(q)}: {value}" for q, value in printed.alone))
+        (A_w + Lf*n*(P - 1)/(n - 1))/P (P - 1)/(n - 1): 1
     """
-    found: dict[sp.Expr, Quotient] = {}
-    for part in (p for e in expressions for p in e.atoms(sp.Add)):
-        guards = [m for m in part.atoms(sp.Max) if len(m.args) == 2 and sp.S.One in m.args]
-        for guard in guards:
-            below = cast(sp.Expr, next(a for a in guard.args if a != 1))
-            above = sp.expand((1 - part) * guard)
-            if not above.has(sp.Max) and part == 1 - above / guard:
-                constant, rest = below.as_coeff_Add()
-                found[part] = Quotient(part, (below - above) / below, sp.Ge(rest, 1 - constant))
-    return list(found.values())
+    clients = notation.resolve("clients")
+    return Printed(expression) if clients is None else _printed(expression, clients.symbol)
+
+
+@lru_cache(maxsize=2**16)
+def _printed(expression: sp.Expr, n: sp.Symbol) -> Printed:
+    if n not in expression.free_symbols:
+        return Printed(expression)
+    guard, alone = sp.Max(1, n - 1), frozenset()
+    if isinstance(expression, sp.Add) and expression.has(guard):
+        above = sp.expand((1 - expression) * guard)
+        if expression == 1 - above / guard and _vanishes(above):
+            quotient = (n - 1 - above) / (n - 1)
+            return Printed(quotient, frozenset({(quotient, sp.S.One)}))
+    if isinstance(expression, sp.Mul):
+        powers = dict(map(_power, parts(expression)))
+        above = next(filter(_vanishes, powers), None)
+        if above is not None and powers.get(guard, sp.S.Zero).is_negative:  # 0/0 for one client, and 0 with the guard
+            expression *= (guard / (n - 1)) ** -powers[guard]
+            alone = frozenset({(above / (n - 1), sp.S.Zero)})
+    inside = [_printed(part, n) for part in parts(expression)]
+    if inside:
+        expression = _made(expression, [part.expression for part in inside])
+    return Printed(_cancelled(expression, n), alone.union(*(part.alone for part in inside)))
+
+
+def _power(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """The base and the exponent of a factor, 1 if it is no power."""
+    return cast("tuple[sp.Expr, sp.Expr]", factor.as_base_exp())
+
+
+def _vanishes(counts: sp.Expr) -> bool:
+    """Whether a difference of counts is 0 where all are 1, as n - P is for one client."""
+    ones = dict.fromkeys(counts.free_symbols, sp.S.One)
+    return bool(counts.is_Add and counts.is_integer) and counts.xreplace(ones) == 0
+
+
+def _made(like: sp.Expr, of: Sequence[sp.Expr]) -> sp.Expr:
+    """Another of its kind; sympy's own comparison of the parts of a maximum takes seconds."""
+    return like.func(*of, evaluate=False) if isinstance(like, sp.Max | sp.Min) else like.func(*of)
+
+
+def _cancelled(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
+    """A product in which n stands above a sum or a maximum with n below: n is taken inside."""
+    powers = dict(map(_power, sp.Mul.make_args(product)))
+    if powers.get(n, sp.S.Zero).is_positive:
+        above = n ** powers[n]
+        for factor in powers:
+            if isinstance(factor, sp.Add | sp.Max | sp.Min) and any(_divides(n, part) for part in parts(factor)):
+                inside = _made(factor, [_cancelled(part * above, n) for part in parts(factor)])
+                return product / factor / above * inside
+    return product
+
+
+def _divides(n: sp.Symbol, part: sp.Expr) -> bool:
+    """Whether n stands below the line."""
+    return bool(dict(map(_power, sp.Mul.make_args(part))).get(n, sp.S.Zero).is_negative)
 
 
 def _sign(expression: sp.Expr) -> dict[str, bool]:

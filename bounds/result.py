@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ import sympy as sp
 from bounds.assumptions import Assumption
 from bounds.errors import FedboundsError, unknown_name
 from bounds.measures import Measure
-from bounds.printing import plain
+from bounds.printing import as_printed, plain
 from bounds.symbols import Notation
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
@@ -75,6 +75,11 @@ class Condition:
             if power.as_base_exp()[0] == self.limits and not far.has(self.limits):
                 return (far / rest) ** (1 / exponent)
         return None
+
+    def as_printed(self, notation: Notation) -> Condition:
+        """The relation as the paper writes it; ours is evaluated, also where that one divides 0 by 0."""
+        left, right = (as_printed(side, notation).expression for side in (self.left, self.right))
+        return replace(self, left=left, right=right)
 
     @property
     def text(self) -> str:

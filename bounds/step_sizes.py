@@ -191,11 +191,11 @@ class Problem:
             left, right = float(checked.left), float(checked.right)
             tight = abs(left - right) <= TIGHT * max(abs(left), abs(right))
             if tight and (c.op, c.why) in texts:
-                active.append(c.text)
+                active.append(checked.text)
                 if c.op in ("<", ">"):
                     return NotAttained(float(evaluation.value), f"towards {c.left} = {c.right}", at=every)
             if not checked.holds:
-                return Infeasible(f"{c.text} fails: {left:.6g} against {right:.6g} ({c.why})")
+                return Infeasible(f"{checked.text} fails: {left:.6g} against {right:.6g} ({c.why})")
         for q in self.reals:
             low, high = self.ranges.get(q.name, (0.0, np.inf))
             value = every.get(q.name, np.nan)
@@ -243,7 +243,7 @@ def _program(partial: Partial, low: np.ndarray, high: np.ndarray) -> tuple[Progr
 
 
 def _conflict(partial: Partial, conflicts: Sequence[int], ranges: Ranges) -> str:
-    texts = [partial.conditions[i].text for i in conflicts]
+    texts = [partial.conditions[i].as_printed(partial.result.notation).text for i in conflicts]
     texts += [f"{low:g} <= {name} <= {high:g}" for name, (low, high) in ranges.items() if name in partial.free]
     return f"no {', '.join(partial.free)} meets all of: {'; '.join(texts)}"
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from bounds.audit.counterexample import Erratum, Replay, shown
+from bounds.audit.counterexample import Check, Erratum, Replay, shown
 from bounds.audit.ledger import differences, read_ledger, write_ledger
 from bounds.audit.refutations import judged_replay, refuted_claims, room_errata
 from bounds.audit.rows import Progress, Row, audit_rows, counts, ledger_entries
@@ -201,6 +202,8 @@ def ledger_verdict(paper_name: str, claim: str) -> str:
 def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[str, Any]:
     """Everything that the text shows, for JSON; numbers as fractions and as decimals."""
     replay = erratum.replayed
+    checks = [(c, False) for c in hypotheses(name, replay, legal=False)]
+    checks += [(c, True) for c in hypotheses(name, replay, legal=True)]
     return {
         "claim": f"{name}/erratum/{erratum.id}",
         "paper": name,
@@ -213,8 +216,16 @@ def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[s
         "flags": list(verdict.flags),
         "instance": replay.instance,
         "hypotheses": [
-            {"of": c.of, "text": c.text, "left": str(c.left), "op": c.op, "right": str(c.right), "holds": c.holds}
-            for c in replay.hypotheses
+            {
+                "of": c.of,
+                "text": c.text,
+                "legal": legal,
+                "left": str(c.left),
+                "op": c.op,
+                "right": str(c.right),
+                "holds": c.holds,
+            }
+            for c, legal in checks
         ],
         "lines": [{"text": line.text, "value": str(line.value), "decimal": float(line.value)} for line in replay.lines],
         "claimed": {"text": replay.sides[0], "value": str(replay.claimed), "decimal": float(replay.claimed)},
@@ -238,7 +249,9 @@ def refutation_text(name: str, erratum: Erratum, verdict: Verdict) -> str:
     lines += [f"The paper: {quote}" for quote in erratum.quotes]
     said = "in our words" if erratum.quotes else "paraphrased"
     lines += [f"Claim ({said}): {erratum.claim}.", "", replay.instance]
-    lines += ["", "Hypotheses", *(f"  {check}" for check in replay.hypotheses)]
+    lines += ["", "Hypotheses", *(f"  {check}" for check in hypotheses(name, replay, legal=False))]
+    legal = [f"  {check}" for check in hypotheses(name, replay, legal=True)]
+    lines += ["", "Legal constants", *legal] if legal else []
     lines += ["", "Recomputed", *(f"  {line}" for line in replay.lines)]
     lines += ["", "Both sides", f"  {replay.comparison}", *minimal_lines(replay)]
     lines += ["", f"Verdict: {verdict.outcome}" + ("" if verdict.outcome == "refuted" else f" ({verdict.evidence})")]
@@ -249,6 +262,19 @@ def refutation_text(name: str, erratum: Erratum, verdict: Verdict) -> str:
         known = ledger_verdict(name, claim)
         lines.append(f"  {claim}" + (f": {known}" if known else ""))
     return "\n".join(lines)
+
+
+def hypotheses(name: str, replay: Replay, *, legal: bool) -> list[Check]:
+    """What the instance is checked for, as the paper writes it: hypotheses, or else what only the letters mean."""
+    results = [r for p in papers() if p.key == name for r in p.results]
+    conditions = {c.text: (c, c.as_printed(r.notation)) for r in results for f in r.forms for c in f.conditions}
+    checks = []
+    for check in replay.hypotheses:
+        ours, printed = conditions.get(check.of, (None, None))
+        if legal == (ours is not None and ours.legal):
+            of = check.of if printed is None else printed.why if legal else printed.text
+            checks.append(replace(check, of=of, text=of if legal else check.text))
+    return checks
 
 
 def minimal_lines(replay: Replay) -> list[str]:

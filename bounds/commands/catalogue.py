@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
@@ -19,10 +19,10 @@ from bounds.commands.places import (
     statement_text,
 )
 from bounds.errors import FedboundsError
+from bounds.printing import Written, as_printed, plain, written
 from bounds.printing import latex as in_latex
-from bounds.printing import plain, quotients, written
 from bounds.registry import load, paper, papers, statements
-from bounds.result import Derived, Form, Result, reachable
+from bounds.result import Condition, Derived, Form, Result, reachable
 from bounds.statement import Statement
 from bounds.symbols import Notation
 
@@ -125,14 +125,29 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
         click.echo(places_text(name, number, found))
 
 
+def in_print(result: Result, form: Form) -> Written:
+    """Terms, conditions and step sizes as the paper writes them; legal constants go without saying."""
+    return written((as_printed(e, result.notation).expression for e in said(form)), result.notation)
+
+
+def said(form: Form) -> tuple[sp.Expr, ...]:
+    """The expressions of a form but for those that only say what the letters mean."""
+    return replace(form, conditions=hypotheses(form)).expressions
+
+
+def hypotheses(form: Form) -> tuple[Condition, ...]:
+    """The conditions that are the theorem's own."""
+    return tuple(c for c in form.conditions if not c.legal)
+
+
 def latex(result: Result, form: Form) -> str:
     """The claim as a display: left-hand side, relation, terms, then the conditions, then what the names mean."""
-    short = written(form.expressions, result.notation)
+    short = in_print(result, form)
     expressions = iter(in_latex(e, result.notation) for e in short.expressions)
     opening, closing = (r"\le O\Big(", r"\Big)") if form.order_only else (r"\le ", "")
     terms = " + ".join(next(expressions) for _ in form.terms)
     lines = [f"{(form.measure or result.measure).latex} {opening}{terms}{closing}"]
-    for c in form.conditions:
+    for c in hypotheses(form):
         op = {"<=": r"\le", ">=": r"\ge", "==": "="}.get(c.op, c.op)
         lines.append(f"{next(expressions)} {op} {next(expressions)}")
     lines += [
@@ -140,9 +155,6 @@ def latex(result: Result, form: Form) -> str:
         + (rf" \approx {float(meaning):.6g}" if name in short.numbers else "")
         for name, meaning in short.definitions()
     ]
-    for q in quotients(form.expressions):
-        part, value, where = (in_latex(e, result.notation) for e in (q.part, q.value, q.where))
-        lines.append(rf"{part} = {value} \quad ({where})")
     return "\n".join(lines)
 
 
@@ -166,10 +178,14 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
         "forms": [
             {
                 "name": f.name,
-                "terms": {t.name: plain(t.expression) for t in f.terms},
-                "conditions": [{"text": c.text, "why": c.why} for c in f.conditions],
+                "terms": {t.name: plain(as_printed(t.expression, result.notation).expression) for t in f.terms},
+                "conditions": [
+                    {"text": c.as_printed(result.notation).text, "legal": c.legal, "why": c.why} for c in f.conditions
+                ],
                 "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in f.assumptions],
-                "prescribes": {name: plain(e) for name, e in f.prescribes.items()},
+                "prescribes": {
+                    name: plain(as_printed(e, result.notation).expression) for name, e in f.prescribes.items()
+                },
                 "numbers": {
                     name: {"exact": plain(exact), "value": float(exact)}
                     for name, exact in written(f.expressions, result.notation).numbers.items()
@@ -226,21 +242,22 @@ def describe(result: Result, forms: list[Form]) -> str:
         mark = " (default)" if form.name == result.default else ""
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
-        lines += [f"  {said}"] if (said := shadow(result, form)) else []
+        lines += [f"  {shade}"] if (shade := shadow(result, form)) else []
         lines += [f"  proved, conditional on {trusted}"] if (trusted := untried(result, form)) else []
         lines += [f"  order only; hides {form.hides}"] if form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
         width = max(len(t.name) for t in form.terms)
-        short = written(form.expressions, result.notation)
+        short = in_print(result, form)
         texts = iter(plain(e) for e in short.expressions)
         lines += [f"  + {t.name:<{width}}  {next(texts)}" for t in form.terms]
-        for c in form.conditions:
-            said = f"{next(texts)} {c.op} {next(texts)}"
-            lines.append(f"  where {c.why}" if c.legal else f"  if {said}   ({c.why})")
+        lines += [f"  if {next(texts)} {c.op} {next(texts)}   ({c.why})" for c in hypotheses(form)]
         lines += [f"  with {name} = {next(texts)}" for name in form.prescribes]
         lines += [f"  where {name} = {plain(exact)}, about {float(exact):.6g}" for name, exact in short.numbers.items()]
         lines += [f"  where {name} = {plain(meaning)}" for name, meaning in short.parts.items()]
-        lines += [f"  where {plain(q.part)} is {plain(q.value)} if {q.where}" for q in quotients(form.expressions)]
+        alone = set().union(*(as_printed(e, result.notation).alone for e in said(form)))
+        lines += [f"  where 0/0 in {text} is {value}" for text, value in sorted((plain(q), v) for q, v in alone)]
+        legal = "; ".join(c.why for c in form.conditions if c.legal)
+        lines += [f"  legal constants: {legal}"] if legal else []
         lines += [f"  assumes {', '.join(a.name for a in form.assumptions)}"] if form.assumptions else []
     lines += ["", "Letters"]
     for s in letters(result, forms):

@@ -79,14 +79,17 @@ def describe(evaluation: Evaluation) -> str:
         lines.append("  (shares of the sum of their sizes, as a term is negative)")
     elif not math.isfinite(value) and not all(c.holds for c in evaluation.conditions):
         lines.append("  (beyond its conditions this form says nothing)")
-    if evaluation.conditions:
+    legal = [c for c in evaluation.conditions if c.condition.legal]
+    if len(legal) < len(evaluation.conditions):
         lines += ["", "conditions"]
-        for c in evaluation.conditions:
+        for c in (c for c in evaluation.conditions if not c.condition.legal):
             limit = f"   {c.limits} at its limit: {number(float(c.admissible))}" if c.admissible is not None else ""
             lines.append(
                 f"  {'holds' if c.holds else 'FAILS'}  {c.text}   ({number(float(c.left))} against "
                 f"{number(float(c.right))}){limit}"
             )
+    lines += ["", "legal constants"] if legal else []
+    lines += [f"  {'holds' if c.holds else 'FAILS'}  {c.why}" for c in legal]
     lines += ["", "constants"]
     for name, constant in evaluation.constants.items():
         idle = ", not used by this form" if name in evaluation.unused else ""

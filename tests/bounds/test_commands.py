@@ -223,6 +223,28 @@ def test_a_failed_condition_still_exits_with_zero_and_names_the_largest_step():
     assert (status, err) == (0, "") and "valid: no" in out and "FAILS  gamma <= 1/(12*I*L*P)" in out
 
 
+def test_what_letters_mean_is_told_apart_from_the_papers_conditions():
+    n = "Lf=2 mu=1 T=10000 P=5 tau=4,4 w=0.5,0.5 taueff=1 betaL=0.5 betaG=1.2 sigmaL=1 sigmaG=1 etax=0.001 etay=0.001"
+    known = [*n.replace("P=5", "P=2").split(), "gammay=0.01", "gammax=1e-5", "Delta=1"]
+    words = ["eval", "fed-norm-sgda/theorem-1", "--form", "printed", *known]
+    _, out, _ = run(*words)
+    conditions, legal = (out.split(f"\n{title}\n")[1].split("\n\n")[0] for title in ("conditions", "legal constants"))
+    assert "Gammay*Lf*betaG**2*kappa*max(B_w*betaL**2/taueff, E_w*(n - P)/(n - 1))/P <= 1/64" in conditions
+    assert len(conditions.splitlines()) == 7 and "max_clients(max(" not in out and "kappa >= 1" not in out
+    assert legal.splitlines()[1] == "  holds  P of n clients are drawn without replacement"
+    assert [c["legal"] for c in document(*words)["conditions"]] == 4 * [True] + 7 * [False]
+
+
+def test_a_replay_tells_what_letters_mean_apart_from_the_hypotheses():
+    _, out, _ = run("refute", "fed-norm-sgda/lemma-c.3[printed]")
+    hypotheses, legal = (out.split(f"\n{title}\n")[1].split("\n\n")[0] for title in ("Hypotheses", "Legal constants"))
+    assert "\n  2*Gammay*Lf*n*max((P - 1)/(n - 1), betaL**2*max_clients(amax*w/a1))/P <= 1/8: the ascent" in hypotheses
+    assert "max(1, n - 1)" not in out and "alast/amax" not in out and "P <= n" not in hypotheses
+    assert legal.splitlines()[1] == "  P of n clients are drawn without replacement: 2 <= 2, holds"
+    checks = document("refute", "fed-norm-sgda/lemma-c.3[printed]")["hypotheses"]
+    assert sum(check["legal"] for check in checks) == len(legal.splitlines()) == 3
+
+
 def test_a_form_that_says_nothing_shows_no_shares():
     known = [
         "L=1",

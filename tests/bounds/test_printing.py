@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.clients import SumOverClients
-from bounds.commands.catalogue import as_text, describe, latex
+from bounds.clients import OverClients, SumOverClients
+from bounds.commands.catalogue import as_document, as_text, describe, latex
 from bounds.compilation import compile_form
 from bounds.errors import FedboundsError
 from bounds.named_numbers import NamedNumber
 from bounds.parsing import read_expression
+from bounds.printing import as_printed, plain, written
 from bounds.printing import latex as in_latex
-from bounds.printing import plain, quotients, written
 from bounds.registry import load, papers
 from bounds.symbols import Letter, Quantity
 
@@ -73,22 +73,96 @@ def test_what_is_subtracted_comes_last():
             assert not re.search(r"\(-\w+ \+ ", plain(expression)), f"{result.key} [{form.name}]"
 
 
-def test_a_quotient_with_a_guard_is_said_as_the_paper_writes_it():
-    rows = {q for _, form in FORMS for q in quotients(form.expressions)}
-    assert {plain(q.value) for q in rows} == {"(P - 1)/(n - 1)"}
-    n, P = MINIMAX.notation.n, MINIMAX.notation.P
-    for q in rows:
-        assert plain(read_expression(plain(q.value), MINIMAX)) == plain(q.value) and str(q.where) == "n >= 2"
-        for clients in range(2, 6):
-            for drawn in range(1, clients + 1):
-                values = {n: clients, P: drawn}
-                assert q.where.xreplace(values) == sp.true and sp.simplify((q.part - q.value).xreplace(values)) == 0
-        assert q.where.xreplace({n: 1}) == sp.false and q.part.xreplace({n: 1, P: 1}) == 1  # alone, both are there
+def powers_of(product):
+    return dict(factor.as_base_exp() for factor in sp.Mul.make_args(product))
+
+
+def test_what_is_shown_has_no_guard_and_no_client_count_that_cancels():
+    for result, form in FORMS:
+        clients = result.notation.resolve("clients")
+        if clients is None:
+            continue
+        n = clients.symbol
+        for expression in form.expressions:
+            shown = as_printed(expression, result.notation).expression
+            assert not shown.has(sp.Max(1, n - 1)), f"{result.key} [{form.name}]: {plain(shown)}"
+            for product in shown.atoms(sp.Mul):
+                powers = powers_of(product)
+                inside = [part for f in powers if isinstance(f, sp.Add | sp.Max) for part in f.args]
+                cancels = powers.get(n, 0) > 0 and any(powers_of(part).get(n, 0) < 0 for part in inside)
+                assert not cancels, f"{result.key} [{form.name}]: {plain(product)}"
+
+
+@pytest.mark.parametrize("key", ["theorem-1", "theorem-2", "theorem-4", "lemma-b.2", "lemma-b.5", "lemma-c.3"])
+def test_no_text_that_is_shown_has_a_guard(key):
+    result = load(f"fed-norm-sgda/{key}")
+    for form in result.forms:
+        document = as_document(result, [form])["forms"][0]
+        for shown in (describe(result, [form]), str(document), document["latex"]):
+            assert "max(1, n - 1)" not in shown and r"\left(1, n - 1\right)" not in shown, form.name
+        assert "max(1, n - 1)" in as_text(form, result.notation) + "".join(c.text for c in form.conditions)
+
+
+def test_what_is_shown_is_what_is_evaluated():
+    """Also for one client, where each quotient that is 0/0 is replaced by the reading that is shown beside it."""
+    rng = np.random.default_rng(3)
+    changed = 0
+    for result, form in FORMS:
+        clients = result.notation.resolve("clients")
+        for expression in form.expressions if clients else ():
+            printed = as_printed(expression, result.notation)
+            if printed.expression == expression:
+                continue
+            changed += 1
+            over = expression.atoms(OverClients)
+            sums = {found: sp.Symbol(f"over{k}", positive=True) for k, found in enumerate(over)}
+            ours, shown = expression.xreplace(sums), printed.expression.xreplace(sums)
+            letters = sorted(ours.free_symbols - {clients.symbol}, key=str)
+            for n in (7, 3, 2, 1):
+                values = {s: sp.Rational(int(rng.integers(1, n + 1)), 1 if s.is_integer else 8) for s in letters}
+                values[clients.symbol] = sp.Integer(n)
+                if n == 1:
+                    read = {sp.numer(quotient): reading for quotient, reading in printed.alone}
+                    shown = shown.xreplace(read | {clients.symbol - 1: sp.S.One})
+                assert float(ours.xreplace(values)) == pytest.approx(float(shown.xreplace(values))), result.key
+    assert changed > 100
+
+
+def test_a_quotient_that_is_0_by_0_for_one_client_is_shown_with_its_reading():
     lemma = load("fed-norm-sgda/lemma-b.2")
-    assert "where 1 - (n - P)/max(1, n - 1) is (P - 1)/(n - 1) if n >= 2" in describe(lemma, [lemma.form("printed")])
-    assert r"= \frac{P - 1}{n - 1} \quad (n \geq 2)" in latex(lemma, lemma.form("printed"))
-    x, y = sp.symbols("x y", positive=True)
-    assert quotients([2 - x / sp.Max(1, y), 1 - x / sp.Max(2, y), x / sp.Max(1, y)]) == []
+    form = lemma.form("printed")
+    shown = describe(lemma, [form])
+    assert "mean direction  direction*n*(P - 1)/(P*(n - 1))" in shown
+    assert "where 0/0 in (P - 1)/(n - 1) is 1\n  where 0/0 in (n - P)/(n - 1) is 0\n" in shown
+    display = latex(lemma, form)
+    assert r"\frac{H_{x,t} n \left(P - 1\right)}{P \left(n - 1\right)}" in display and len(display.splitlines()) == 1
+    n, x = MINIMAX.notation.n, sp.Symbol("x", positive=True)
+    for kept in (2 - x / sp.Max(1, n), x / sp.Max(1, n - 1), sp.Max(1, x) / n, n * (x + 1)):  # no 0/0, or no guard
+        assert as_printed(kept, MINIMAX.notation).expression == kept
+
+
+def test_a_displayed_theorem_has_the_papers_conditions_and_no_others():
+    display = latex(MINIMAX, MINIMAX.form("printed")).splitlines()
+    assert len(display) == 1 + 7  # (a), (b), (c), (d), (e) and the two of (f) of Lemma B.5
+    assert display[2] == (
+        r"\frac{\Gamma_y L_f \beta_G^{2} \kappa \max\left(\frac{B_w \beta_L^{2}}{\tau_{\rm eff}}, "
+        r"\frac{E_w \left(n - P\right)}{n - 1}\right)}{P} \le \frac{1}{64}"
+    )
+    shown = describe(MINIMAX, [MINIMAX.form("printed")])
+    legal = shown.split("  legal constants: ")[1].splitlines()[0]
+    assert legal == "; ".join(c.why for c in MINIMAX.form("printed").conditions if c.legal) and legal.count("; ") == 3
+    assert "max_clients(max(" not in shown
+    for key in ("theorem-4", "lemma-b.6", "corollary-1.1"):
+        result = load(f"fed-norm-sgda/{key}")
+        form = result.form("printed")
+        own = [c for c in form.conditions if not c.legal]
+        assert len(own) < len(form.conditions)
+        conditions = as_document(result, [form])["forms"][0]["conditions"]
+        assert [c["legal"] for c in conditions] == [c.legal for c in form.conditions]
+        named = len(
+            written([as_printed(e, result.notation).expression for e in form.expressions], result.notation).parts
+        )
+        assert len(latex(result, form).splitlines()) == 1 + len(own) + named
 
 
 def test_nothing_cancels_in_the_noise_of_full_synchronisation():
@@ -111,7 +185,7 @@ def test_the_number_of_clients_is_in_the_noise_of_a_round_by_sampling_alone(key)
 
 def test_sums_over_clients_run_over_the_papers_index():
     shown = latex(MINIMAX, MINIMAX.form())
-    assert r"\sum_iw_i = 1" in shown and r"\sum_n" not in shown
+    assert r"\max_i" in shown and r"\sum_n" not in shown and r"\max_n" not in shown
     rare = load("fedau/theorem-3")
     assert r"\frac1N\sum_n\left(1 - p_n\right)^{2 K}" in latex(rare, rare.form("printed"))
     n = MINIMAX.notation
