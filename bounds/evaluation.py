@@ -386,6 +386,9 @@ def resolve_constants(
     for rule in form.derived:
         if rule.name in given and rule.free is not True:
             _agree(result, form, rule, given)
+    for rule in result.notation.floors:
+        if rule.name in given and all(i in known and known[i].source not in SOFT for i in rule.inputs):
+            _agree(result, form, rule, known)
     order = [n for n in result.notation if n in known and (n in needed or n in given or known[n].note == "default")]
     return {n: known[n] for n in order}
 
@@ -444,7 +447,7 @@ def _apply(result: Result, rule: Derived, known: Mapping[str, Constant]) -> np.n
 
 
 def _agree(result: Result, form: Form, rule: Derived, given: Mapping[str, Constant]) -> None:
-    """Refuse a given constant that contradicts what follows from the other given ones.
+    """Refuse a given constant that contradicts what follows from the others.
 
     Raises:
         FedboundsError: both values, and what the derived one follows from.
@@ -463,7 +466,8 @@ def _agree(result: Result, form: Form, rule: Derived, given: Mapping[str, Consta
         rest = "" if relation == "contradicts" else " or a value beyond it"
         raise FedboundsError(
             f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}, "
-            f"which follows from {', '.join(rule.inputs)} ({rule.why}); give one or the other{rest}"
+            f"which follows{' from ' if rule.inputs else ''}{', '.join(rule.inputs)} ({rule.why}); "
+            f"give {'one or the other' if rule.inputs else 'none'}{rest}"
         )
 
 

@@ -7,17 +7,20 @@ clients in another), so every quantity names its *concept*, the cross-paper name
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import sympy as sp
 from sympy.printing.latex import LatexPrinter, modifier_dict
 
 from bounds.errors import FedboundsError
+
+if TYPE_CHECKING:
+    from bounds.result import Derived
 
 SUM_TOLERANCE = 1e-9
 Source = Literal["given", "exact", "trajectory", "estimated", "derived"]
@@ -279,7 +282,9 @@ class Notation(Mapping[str, Quantity]):
         'L'
     """
 
-    def __init__(self, quantities: list[Quantity]) -> None:
+    def __init__(self, quantities: list[Quantity], floors: Sequence[Derived] = ()) -> None:
+        """The letters, and what they are never below: each floor a rule whose value no given one may undercut."""
+        self.floors = tuple(floors)
         self._by_name = {quantity.name: quantity for quantity in quantities}
         self._by_concept = {quantity.concept: quantity for quantity in quantities}
 

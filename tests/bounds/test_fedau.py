@@ -17,7 +17,7 @@ OPTIONS = {"theorem-2": BOUNDED, "theorem-2-option-1": NEARLY}
 def random_setting(rng):
     L, F, sigma, delta, G, eta = np.exp(rng.normal(size=6))
     I, N, T = (int(k) for k in rng.integers(1, [12, 30, 2000]))
-    Q = rng.uniform(0.3, 8)
+    Q = rng.uniform(1, 8)
     gamma = rng.uniform(0.2, 1) / (4 * math.sqrt(15) * L * I)
     eta = rng.uniform(0.2, 1) * min(1 / (2 * L * I), N / (27 * L * I * Q)) / gamma
     return dict(L=L, F=F, I=I, N=N, T=T, gamma=gamma, eta=eta, sigma=sigma, delta=delta, G=G, Q=Q,

@@ -119,7 +119,7 @@ def test_one_round_is_too_few_and_a_given_cut_off_must_be_the_prescribed_one():
 def many(rng, size):
     L, F, sigma, delta, G = np.exp(2 * rng.normal(size=(5, size)))
     I, N, T = (rng.integers(low, high, size) for low, high in ((1, 30), (1, 300), (2, 10**5)))
-    return dict(L=L, F=F, sigma=sigma, delta=delta, G=G, I=I, N=N, T=T, Q=np.exp(2 * rng.normal(size=size)),
+    return dict(L=L, F=F, sigma=sigma, delta=delta, G=G, I=I, N=N, T=T, Q=np.exp(2 * np.abs(rng.normal(size=size))),
                 W=rng.uniform(0, 2, size))  # fmt: skip
 
 

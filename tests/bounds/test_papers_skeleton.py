@@ -33,12 +33,13 @@ def fedmrn(rng):
 def fedau(rng):
     L, F, sigma, delta, G = np.exp(rng.normal(size=5))
     I, N, T = int(rng.integers(1, 20)), int(rng.integers(1, 9)), int(rng.integers(2, 3000))
-    Q = rng.uniform(0.2, 10)
+    p = rng.uniform(0.02, 1, N)
+    Q = np.mean(1 / p) * rng.uniform(1, 10)  # no weights that are right on average have less
     gamma = rng.uniform(0.05, 1) / (4 * math.sqrt(15) * L * I)
     eta = rng.uniform(0.05, 1) * min(1 / (2 * L * I), N / (27 * L * I * Q)) / gamma
     return dict(
         L=L, F=F, I=I, T=T, gamma=gamma, eta=eta, sigma=sigma, delta=delta, G=G, Q=Q, W=rng.uniform(0, 0.01),
-        Wmax=1 / 81, p=rng.uniform(0.02, 1, N),
+        Wmax=1 / 81, p=p,
     )  # fmt: skip
 
 

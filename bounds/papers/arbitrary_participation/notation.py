@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sympy as sp
+
+from bounds.result import Derived
 from bounds.symbols import (
     COUNT,
     GRADIENT,
@@ -18,6 +21,8 @@ from bounds.symbols import (
 
 UNIT_INTERVAL = Domain(high=1, low_open=True)
 OPEN_UNIT_INTERVAL = Domain(high=1, low_open=True, high_open=True)
+
+EQUAL = sp.Symbol("N", positive=True, integer=True)  # so many equal weights have the least squares
 
 NOTATION = Notation(
     [
@@ -125,5 +130,9 @@ NOTATION = Notation(
         ),
         Quantity("E", "E", "most rounds in a row that a client is unavailable", "unavailable_rounds", COUNT),
         Quantity("M", "M", "oracle calls per client and window when waiting for all", "oracle_calls", COUNT),
-    ]
+    ],
+    floors=[
+        Derived(name, ("N",), power, "weights that sum to one: Cauchy-Schwarz", free="upwards")
+        for name, power in (("rho", EQUAL ** sp.Rational(-1, 2)), ("sumsq", 1 / EQUAL))
+    ],
 )

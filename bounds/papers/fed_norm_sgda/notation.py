@@ -6,6 +6,10 @@ $\boldsymbol a_i$ hold one number per client.
 
 from __future__ import annotations
 
+import numpy as np
+import sympy as sp
+
+from bounds.result import Derived
 from bounds.symbols import (
     COUNT,
     GRADIENT,
@@ -18,6 +22,9 @@ from bounds.symbols import (
     Notation,
     Quantity,
 )
+
+FLAT = "|a_i|_2^2 >= |a_i|_1^2/tau_i: Cauchy-Schwarz"
+ON_SIMPLEX = "the weights sum to one"
 
 NOTATION = Notation(
     [
@@ -268,5 +275,17 @@ NOTATION = Notation(
             "bregman_distance",
             dimension=OBJECTIVE,
         ),
-    ]
+    ],
+    floors=[
+        Derived(name, inputs, rule, why, free="upwards")
+        for name, inputs, rule, why in (
+            ("A_w", ("taueff", "taubar"), np.divide, f"{FLAT}, and {ON_SIMPLEX}"),
+            ("A_w", ("taueff", "w", "tau"), lambda t, w, tau: t * w.shape[-1] * (w**2 / tau).sum(-1), FLAT),
+            ("B_w", ("taueff", "taubar"), np.divide, f"{FLAT}, and {ON_SIMPLEX}"),
+            ("B_w", ("taueff", "w", "tau"), lambda t, w, tau: t * w.shape[-1] * (w / tau).max(-1), FLAT),
+            ("E_w", (), sp.Integer(1), ON_SIMPLEX),
+            ("chi2", ("p", "E_w"), lambda p, E_w: p.shape[-1] * (p**2).sum(-1) / E_w - 1, "every w_i is at most E_w/n"),
+            ("taubar", (), sp.Integer(1), "a client takes at least one step"),
+        )
+    ],
 )

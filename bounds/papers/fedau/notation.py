@@ -6,6 +6,11 @@ one-step lemmas are letters here (`V`, `Z`, `Wt`, `Qt`), given as numbers or by 
 
 from __future__ import annotations
 
+import numpy as np
+import sympy as sp
+
+from bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
+from bounds.result import Derived
 from bounds.symbols import (
     COUNT,
     GRADIENT,
@@ -151,5 +156,27 @@ NOTATION = Notation(
         Quantity("Qt", "Q_t", "mean over clients of p_n (omega_t^n)^2 in round t", "round_second_moment", POSITIVE),
         Quantity("rate", "p", "probability that one client takes part in a round", "participation_rate", PROBABILITY),
         Quantity("S", "S", "participants per round on average, N p", "participating_clients", POSITIVE),
-    ]
+    ],
+    floors=[
+        *(
+            Derived(
+                moment,
+                inputs,
+                rule,
+                f"{error} bounds the mean of (p omega - 1)^2, {moment} that of p omega^2",
+                free="upwards",
+            )
+            for moment, error in (("Q", "W"), ("Qmean", "W"), ("Qt", "Wt"))
+            for inputs, rule in (
+                (("p", error), least_second_moment),
+                ((error,), lambda W: least_second_moment(np.ones(1), W)),
+            )
+        ),
+        Derived("Z", ("N", "V"), least_sum, "sum p omega^2 >= sum (p omega)^2, and sum varphi = 1", free="upwards"),
+        Derived(
+            "Z", ("p", "varphi", "V"), least_weighted_sum, "least for p omega/N between varphi and 0", free="upwards"
+        ),
+        Derived("Qtilde", (), sp.Integer(1), "mean p (omega N/P)^2 >= (mean p omega N/P)^2 = 1", free="upwards"),
+        Derived("Qtilde", ("p",), lambda p: 1 / p.mean(-1), "the mean of p omega N/P is 1", free="upwards"),
+    ],
 )
