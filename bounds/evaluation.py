@@ -367,7 +367,7 @@ def resolve_constants(
         quantity = result.notation.resolve(name)
         if quantity is None:
             raise unknown_name(f"constant of {result.key}", name, [*result.notation])
-        constant = _validated(quantity, value)
+        constant = as_constant(quantity, value)
         if quantity.name in given and not np.array_equal(given[quantity.name].value, constant.value):
             raise FedboundsError(f"{quantity.name} is given twice, unequal (by letter and by concept {name!r})")
         given[quantity.name] = constant
@@ -471,8 +471,40 @@ def _agree(result: Result, form: Form, rule: Derived, given: Mapping[str, Consta
         )
 
 
-def _validated(quantity: Quantity, value: Value) -> Constant:
-    """A given value as a constant inside its domain."""
+def derived_constants(result: Result, form: Form, name: str, known: Mapping[str, Constant]) -> tuple[Constant, ...]:
+    """What a constant must be, or be at least, by the rules of a form; none where other constants are missing.
+
+    Args:
+        result, form: whose rules.
+        name: the letter.
+        known: what is known, by letter.
+
+    Example:
+        >>> from bounds.registry import load
+        >>> theorem = load("fed-norm-sgda/theorem-1")
+        >>> steps = {"gammax": Constant(0.1, "given"), "taueff": Constant(5.0, "given")}
+        >>> [float(c.value) for c in derived_constants(theorem, theorem.form("explicit"), "Gammax", steps)]
+        [0.5]
+    """
+    found = ()
+    for rule in form.derived:
+        others = {letter: constant for letter, constant in known.items() if letter != name}
+        if rule.name != name or rule.free not in (False, "upwards"):
+            continue
+        try:
+            if all(_derive(result, form, i, others, (name,)) for i in rule.inputs):
+                found += (Constant(np.asarray(_apply(result, rule, others)), "derived", rule.why),)
+        except FedboundsError:
+            continue  # what cannot be computed, as a weight error over too many rounds
+    return found
+
+
+def as_constant(quantity: Quantity, value: Value) -> Constant:
+    """A given value as a constant inside its domain.
+
+    Raises:
+        FedboundsError: no number, outside its domain, or no finite value.
+    """
     if isinstance(value, NoConstant):
         raise FedboundsError(f"{quantity.name} ({quantity.meaning}) has no finite value: {value.why}")
     constant = value if isinstance(value, Constant) else Constant(value, "given")  # pyright: ignore[reportArgumentType]

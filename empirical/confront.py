@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import stdtr
 
 from bounds.checks import check_count
 from bounds.errors import FedboundsError
@@ -15,14 +16,18 @@ from bounds.registry import as_result
 from bounds.result import Form, Result, reachable
 from bounds.symbols import Constant
 from empirical.algorithms import Algorithm
+from empirical.given import Ground, ground, without_rounds
 from empirical.moments import MinimaxMoments, Moments, moments
 from empirical.papers import PAPERS, Ahead, Paper, paper_of
-from empirical.participation import Process, Recorded
+from empirical.papers.paper import Known
+from empirical.participation import Process
 from empirical.problems import Problem
-from empirical.run_setting import Setting, of_moments, of_trace
+from empirical.run_setting import Setting, as_process, of_moments, of_trace
 from empirical.trace import Trace
 
 STEP_AGREEMENT = 1e-9  # relative difference at which step sizes are not those that a result prescribes
+NO_WORD = Ground()
+CERTAIN = 1e-3  # chance above which a sample accuses nobody
 ROUNDING = 1e-9  # relative excess over the bound that is a crossing
 ANYBODY = PAPERS["arbitrary-participation"]  # reads the constants of runs for results that nobody vouches for
 OVERALL = "gradient noise and participation"
@@ -45,6 +50,8 @@ class Comparison:
         valid: whether the conditions of the form hold at each T, (K,).
         evaluation: the form at the largest T, with its constants and their kinds, conditions and assumptions.
         notes: what else a reader must know.
+        seeds: how many seeds the measure is a mean of; 0 where it is exact, as moments and runs without noise are.
+        ground: what the run says of the constants that the user gives for it, and of whether the form is about it.
     """
 
     result: Result
@@ -59,22 +66,53 @@ class Comparison:
     valid: np.ndarray
     evaluation: Evaluation
     notes: tuple[str, ...] = ()
+    seeds: int = 0
+    ground: Ground = NO_WORD
 
     @property
     def revoked(self) -> str:
         """What the crossings inside the conditions say ("" if there are none)."""
-        crossed, said = self.covered_crossings, self.evaluation.assumptions
+        crossed, form, said = self.covered_crossings, self.form, self.evaluation.assumptions
         if not crossed.size:
             return ""
         where = (
             f"crossed at {len(crossed)} of {len(self.rounds)} T inside its conditions, first at T = {int(crossed[0])}"
         )
         violated = [name for name, status in said.items() if status == "violated"]
+        guessed = [name for name, c in self.constants.items() if c.source == "estimated"]
         if violated:
             return f"{where}, where it does not hold: {', '.join(violated)}"
+        if self.ground.doubts:
+            return f"{where}: {self.ground.doubts[0]}"
+        if form.refuted_by:
+            return f"{where}, as erratum {form.refuted_by} says"
+        if form.order_only or form.asymptotic:
+            return f"{where}, which accuses nothing: {_loose(form)}"
+        chance = self.chance
+        if chance > CERTAIN:
+            return f"{where}, by {_sample(self.seeds, chance)}: exact moments or more seeds would tell"
         relied = ", ".join(f"{name} ({status})" for name, status in said.items())
         doubt = f"this theorem is false, or an assumption does not hold: {relied or 'none is listed'}"
-        return f"{where}: {doubt}{'' if self.standard_error is None else ', or the sample of runs misleads'}"
+        if self.ground.unseen or guessed:
+            doubt += f", or a constant is not so: {', '.join([*self.ground.unseen, *guessed])}"
+        return f"{where}: {doubt}{f', or {_sample(self.seeds, chance)} misleads' if self.seeds else ''}"
+
+    @property
+    def chance(self) -> float:
+        r"""How often chance alone would lift a sample as far above the bound as this one, inside its conditions.
+
+        At most $K\,P(t_{S-1}\ge z)$ for S seeds, K numbers of rounds and the largest excess z in standard errors; 0 for
+        what is exact, 1 for one seed.
+        """
+        above = self._above & self.valid
+        if not self.seeds or not above.any():
+            return 0.0 if not self.seeds else 1.0
+        if self.standard_error is None:
+            return 1.0
+        with np.errstate(all="ignore"):
+            excess, error = (self.measured - self.bound)[above], self.standard_error[above]
+            z = float(np.max(np.where(np.isfinite(excess), excess / error, np.inf)))
+        return float(min(1.0, len(self.rounds) * stdtr(self.seeds - 1, -z)))
 
     @property
     def constants(self) -> Mapping[str, Constant]:
@@ -103,12 +141,14 @@ class Comparison:
 
     @property
     def _above(self) -> np.ndarray:
-        return self.measured > self.bound + ROUNDING * np.abs(self.bound)
+        with np.errstate(all="ignore"):
+            return self.measured > self.bound + ROUNDING * np.abs(self.bound)
 
     @property
     def ratio(self) -> np.ndarray:
         """Measured over bound at each T: how tight the bound is, (K,)."""
-        return self.measured / self.bound
+        with np.errstate(all="ignore"):
+            return self.measured / self.bound
 
 
 def confront(
@@ -166,6 +206,20 @@ def confront(
     )  # fmt: skip
 
 
+def _loose(form: Form) -> str:
+    """Why a form that is no bound as it stands may be crossed."""
+    if form.order_only:
+        return "the form hides constants in an O(.), and every hidden constant is taken as 1"
+    return f"the form holds only in the limit {form.asymptotic}"
+
+
+def _sample(seeds: int, chance: float) -> str:
+    """A sample of runs, and how sure it is."""
+    if seeds == 1:
+        return "one seed, which says nothing certain of an expectation"
+    return f"the mean of {seeds} seeds (chance alone does that in {100 * chance:.2g} % of samples at most)"
+
+
 def _judged(comparison: Comparison) -> Comparison:
     """The comparison with what its crossings say of the guarantee."""
     said = comparison.revoked
@@ -185,6 +239,7 @@ def _not_known_to_cover(form: Form, result: Result, paper: Paper | None, setting
     return reasons
 
 
+@np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
 def _compared(
     run: Moments | MinimaxMoments | Trace,
     result: Result,
@@ -198,7 +253,8 @@ def _compared(
     trust: Iterable[str],
 ) -> Comparison:
     """Measured and promised, before the crossings are judged."""
-    setting = of_moments(run) if isinstance(run, Moments | MinimaxMoments) else of_trace(run, problem, participation)
+    exact = isinstance(run, Moments | MinimaxMoments)
+    setting = of_moments(run, problem, participation) if exact else of_trace(run, problem, participation)
     chosen, own_paper = result.form(form), paper_of(result)
     paper = own_paper or ANYBODY
     measure = _measure(chosen.measure or result.measure, setting)
@@ -212,8 +268,20 @@ def _compared(
         raise FedboundsError(f"the run has {setting.total} rounds, less than one window of interval = {P}")
 
     curve, errors = _along(measure, setting.at, values, samples, horizons, P)
-    own = _by_letter(result, given)
-    known = paper.known(setting, chosen, result, P, horizons, frozenset(own))
+    own = without_rounds(result, _by_letter(result, given), setting.total)
+
+    def says(given: frozenset[str]) -> Known:
+        return paper.known(setting, chosen, result, P, horizons, given)
+
+    grounds = ground(result, chosen, own, says)
+    grounds = replace(grounds, doubts=_not_known_to_cover(chosen, result, own_paper, setting) + grounds.doubts)
+    known = says(frozenset(own))
+    for name, constant in known.constants.items():
+        if not isinstance(constant, Constant) or constant.source != "trajectory":
+            continue
+        if not np.isfinite(constant.value).all():
+            meaning = result.notation[name].meaning
+            raise FedboundsError(f"the run diverges: {name} ({meaning}) has no finite value along it")
     constants = known.constants | own
     try:
         everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=known.found)
@@ -227,7 +295,7 @@ def _compared(
         assume=assume,
         checked=known.found,
         trust=trust,
-    ).revoked(*_not_known_to_cover(chosen, result, own_paper, setting))
+    ).revoked(*grounds.doubts)
     _same_steps(at_the_end, steps.own)
     shape = horizons.shape
     return Comparison(
@@ -243,6 +311,8 @@ def _compared(
         valid=np.broadcast_to(everywhere.valid, shape),
         evaluation=at_the_end,
         notes=(*setting.notes, *known.notes),
+        seeds=setting.seeds,
+        ground=grounds,
     )
 
 
@@ -295,7 +365,7 @@ def confront_family(
         raise FedboundsError(f"{result.key} [{chosen.name}] sets no step sizes: confront one run at every T")
     if not len(horizons):
         raise FedboundsError("horizons is empty; give at least one number of rounds")
-    process = participation if isinstance(participation, Process) else Recorded(participation)
+    process = as_process(participation)
     points = []
     for T in sorted({check_count("rounds", T) for T in horizons}):
         algorithm = prescribed_algorithm(
@@ -318,6 +388,7 @@ def confront_family(
         bound=np.concatenate([p.bound for p in points]),
         terms={name: np.concatenate([p.terms[name] for p in points]) for name in last.terms},
         valid=np.concatenate([p.valid for p in points]),
+        seeds=max(p.seeds for p in points),
         notes=(*last.notes, "one run per T, each with the step sizes that the result sets for it"),
     )
     return _judged(family)

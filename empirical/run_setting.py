@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bounds.errors import FedboundsError
-from empirical.algorithms import Algorithm, algorithm_from_spec
+from empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
 from empirical.moments import MinimaxMoments, Moments
 from empirical.participation import Full, Process, Recorded
 from empirical.problems import Problem
+from empirical.same_run import check_same_run
+from empirical.simulate import described
 from empirical.streams import Streams
 from empirical.trace import Trace
 
@@ -45,6 +47,13 @@ class Setting:
             return isinstance(self.process, Full)
         return bool(np.allclose(self.q[: self.total], 1 / self.q.shape[1], rtol=1e-12, atol=0))
 
+    @property
+    def seeds(self) -> int:
+        """How many seeds the values are a mean of; 0 where they are exact, as nothing is random."""
+        if self.samples is None or ((self.everybody or self.q is not None) and _draws_nothing(self)):
+            return 0
+        return len(self.samples)
+
     def recorded(self, name: str, what: str) -> np.ndarray:
         """An array of the simulation, (seeds, R, ...).
 
@@ -60,13 +69,39 @@ class Setting:
         return self.run.arrays[name]
 
 
+def _draws_nothing(setting: Setting) -> bool:
+    """Whether gradients, start and local work are the same for every seed, whoever takes part."""
+    algorithm, problem = setting.algorithm, setting.problem
+    if problem.draw(np.random.default_rng(0), 0) is not None:
+        return False
+    if isinstance(algorithm, MinimaxAlgorithm) and algorithm.rule(problem.clients).workload(problem).drawn:
+        return False
+    starts = [problem.initial_point(np.random.default_rng(seed)) for seed in range(2)]
+    return bool((starts[0] == starts[1]).all())
+
+
+def as_process(participation: Process | np.ndarray) -> Process:
+    """A process, or the weights of a record as one."""
+    return participation if isinstance(participation, Process) else Recorded(participation)
+
+
 def stationarity(algorithm: Algorithm) -> str:
     """The metric that the theorems about an algorithm bound."""
     return "envelope_gradient_norm_squared" if algorithm.ascends else "gradient_norm_squared"
 
 
-def of_moments(run: Moments | MinimaxMoments) -> Setting:
-    """Exact moments taken apart."""
+def of_moments(
+    run: Moments | MinimaxMoments, problem: Problem | None = None, participation: Process | np.ndarray | None = None
+) -> Setting:
+    """Exact moments taken apart, which know their problem and participation.
+
+    Raises:
+        FedboundsError: another problem or participation is given.
+    """
+    if problem is not None and problem is not run.problem:
+        raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
+    if participation is not None and described(as_process(participation)) != described(run.participation):
+        raise FedboundsError("participation= is another than that of these moments, which know theirs: leave it out")
     norms = run.gradient_norm_squared if isinstance(run, Moments) else run.envelope_gradient_norm_squared()
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
@@ -90,7 +125,8 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
     """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite.
 
     Raises:
-        FedboundsError: it lacks its problem or participation, has phases, or did not record gradient norms.
+        FedboundsError: it lacks its problem or participation, is of others, has phases, or did not record gradient
+            norms.
     """
     if problem is None or participation is None:
         raise FedboundsError(
@@ -102,7 +138,8 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
     metric = stationarity(algorithm)
     if metric not in run.dims:
         raise FedboundsError(f"the run did not record {metric}; it has {', '.join(run.metrics)}")
-    process = participation if isinstance(participation, Process) else Recorded(participation)
+    process = as_process(participation)
+    check_same_run(run, algorithm, problem, process)
     total, streams = int(run.spec["rounds"]), run.spec.get("streams", {})
     q = None
     if isinstance(process, Recorded) or "participation" in streams:

@@ -117,7 +117,7 @@ def simulate(
         "clients": problem.clients,
         "dimension": problem.dimension,
         "dtype": str(problem.dtype).removeprefix("torch."),
-        "participation": _describe(process),
+        "participation": described(process),
         "rounds": total,
         "record_every": record.every,
         "streams": dict(streams or {}),
@@ -325,7 +325,7 @@ def _process(participation: Process | np.ndarray, problem: Problem, rounds: int)
     return process
 
 
-def _describe(process: Process) -> dict[str, Any]:
+def described(process: Process) -> dict[str, Any]:
     """The process in JSON; a record by its size and checksum."""
     if isinstance(process, Recorded):
         weights = np.ascontiguousarray(process.weights)

@@ -74,6 +74,7 @@ def moments(
     noise: Noise = "independent",
 ) -> MinimaxMoments: ...
 @overload
+@np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
 def moments(
     algorithm: Algorithm,
     problem: Problem,

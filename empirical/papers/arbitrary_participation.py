@@ -78,7 +78,7 @@ class ArbitraryParticipation(Paper):
         found = _found(setting, form, interval, int(horizons[-1]), stated)
         if v is not None:
             found |= {"participation-divergence": True, "cohort-divergence": True, "window-divergence": True}
-        return Known(by_letter(result, form, constants, given), found, notes)
+        return Known(by_letter(result, form, constants, given), found, notes, constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
         record = isinstance(ahead.process, Recorded)

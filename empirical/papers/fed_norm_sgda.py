@@ -216,6 +216,7 @@ class FedNormSGDAPaper(Paper):
             constants["squared_radius"], covers = _radius(run, stated, horizons)
             found["bounded-maximiser"] = covers
             notes = ("R is the largest |y_t|^2 along this run, and not less than the bound of |y*|^2",)
+        said = dict(constants)
         for letter, concept, metric in (
             ("epsopt", "surrogate_stationarity", GRADIENT),
             ("epsbar", "surrogate_moreau_stationarity", PROXIMAL),
@@ -230,7 +231,8 @@ class FedNormSGDAPaper(Paper):
             constants["maximiser_mismatch"] = run.mismatch(False, horizons)
         if "proxlag" in wanted:
             constants["proximal_mismatch"] = run.mismatch(True, horizons)
-        return Known(by_letter(result, form, constants, given), found, notes)
+        sampled = setting.samples is not None  # a mean over seeds contradicts no exact one
+        return Known(by_letter(result, form, constants, given), found, notes, said if sampled else constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
         rule = FedNormSGDA(0.0, 0.0, 1.0, 1.0, local_steps=ahead.local_steps)  # whose steps play no part yet

@@ -135,7 +135,7 @@ class FedAUPaper(Paper):
         if "H" in wanted:
             constants["weighted_initial_gap"] = gap = _weighted_gap(setting)
             found["h-bounded-below"] = isinstance(gap, Constant)
-        return Known(by_letter(result, form, constants, given), found, notes)
+        return Known(by_letter(result, form, constants, given), found, notes, constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
         coins = independent_coins(ahead.process)

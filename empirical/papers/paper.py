@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -42,11 +42,13 @@ class Known:
         constants: by letter; vectors over the horizons where they depend on them.
         found: assumption name to whether it was found to hold.
         notes: what else a reader must know.
+        said: all that the run says of any constant, by concept, used or not: what a user gives is held against it.
     """
 
     constants: dict[str, Value]
     found: dict[str, bool]
     notes: tuple[str, ...] = ()
+    said: Mapping[str, Constant | NoConstant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,102 @@
+"""What the user gives beside what a run says of itself: it agrees, or it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bounds.agreement import check_agreement
+from bounds.errors import FedboundsError
+from bounds.evaluation import Value, as_constant, derived_constants
+from bounds.result import Form, Result, unused
+from bounds.symbols import Constant, NoConstant, Quantity
+from empirical.papers.paper import Known
+
+Says = Callable[[frozenset[str]], Known]  # the letters that need not be found out -> what the run says
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a run says of the constants that a user gives for it, where it contradicts none.
+
+    Attributes:
+        doubts: why some have no ground in the run at all, in words.
+        unseen: the letters of which the run says nothing, but which the form uses.
+    """
+
+    doubts: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
+
+
+def ground(result: Result, form: Form, given: Mapping[str, Value], says: Says) -> Ground:
+    """Hold every given constant against what the problem, the algorithm, the participation and the run say of it.
+
+    They say it themselves, or through what the form derives it from. A bound may be given larger than it need be,
+    never smaller; what is no bound is what it is.
+
+    Args:
+        result, form: what is promised.
+        given: by letter.
+        says: what the run says when these letters are left to the user.
+
+    Raises:
+        FedboundsError: a given constant contradicts the run: both values.
+    """
+    doubts, unseen = [], []
+    idle = unused(result, form, given)
+    everything = _known(says, frozenset()) if given else None
+    for name, value in given.items():
+        quantity = result.notation.resolve(name)
+        if quantity is None or isinstance(value, NoConstant):
+            continue  # evaluating the form says so
+        own = as_constant(quantity, value)
+        run = everything or _known(says, frozenset(given) - {name})
+        facts = () if run is None else _facts(result, form, quantity, run.said)
+        for fact in facts:
+            if isinstance(fact, Constant):
+                whose = {"trajectory": "along this run", "estimated": "estimated from below"}.get(
+                    fact.source, fact.note
+                )
+                check_agreement(quantity, np.asarray(own.value), np.asarray(fact.value), whose or "of the run")
+            elif quantity.name not in idle:
+                doubts.append(f"{quantity.name} is given, and there is none: {fact.why}")
+        if not facts and quantity.name not in idle:
+            unseen.append(quantity.name)
+    return Ground(tuple(doubts), tuple(unseen))
+
+
+def _facts(
+    result: Result, form: Form, quantity: Quantity, said: Mapping[str, Constant | NoConstant]
+) -> tuple[Constant | NoConstant, ...]:
+    """What a run says of a constant."""
+    if quantity.concept in said:
+        return (said[quantity.concept],)
+    letters = {q.name: said[q.concept] for q in result.notation.values() if q.concept in said}
+    known = {name: constant for name, constant in letters.items() if isinstance(constant, Constant)}
+    return derived_constants(result, form, quantity.name, known)
+
+
+def without_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> dict[str, Value]:
+    """The given constants without the number of rounds, which is the run's own.
+
+    Raises:
+        FedboundsError: another number of rounds than the run has.
+    """
+    rest = dict(given)
+    for name in given:
+        quantity = result.notation.resolve(name)
+        if quantity is not None and quantity.concept == "rounds":
+            check_agreement(
+                quantity, np.asarray(as_constant(quantity, rest.pop(name)).value), np.array(rounds), "of the run"
+            )
+    return rest
+
+
+def _known(says: Says, given: frozenset[str]) -> Known | None:
+    """What the run says, or None where it cannot say everything that is asked."""
+    try:
+        return says(given)
+    except FedboundsError:
+        return None

@@ -1,0 +1,141 @@
+"""What a crossing says: exact ones accuse, sampled ones say how sure they are, what is no bound accuses nothing."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from bounds.errors import FedboundsError
+from bounds.registry import load
+from bounds.result import Form, Result, Term
+from empirical.algorithms import FedAvg
+from empirical.confront import confront
+from empirical.moments import moments
+from empirical.participation import Full, WithoutReplacement
+from empirical.problems import Quadratic, random_quadratic
+from empirical.simulate import simulate
+from figures.overlay import overlay
+
+THEOREM = load("arbitrary-participation/theorem-3.1")
+PROBLEM, EVERYBODY, ALGORITHM = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 1.0, [2.0]), Full(4), FedAvg(0.02, 2)
+ROUNDS = 40
+
+
+def saying(number: float, **changed) -> Result:
+    """A theorem of somebody's that bounds the average by one number."""
+    form = replace(THEOREM.form("explicit"), terms=(Term("all", sp.Float(number)),), conditions=(), **changed)
+    measure = replace(THEOREM.measure, aggregate="average", over="rounds")
+    return replace(THEOREM, measure=measure, forms=(form,), default="explicit")
+
+
+def exact() -> np.ndarray:
+    norms = moments(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS).gradient_norm_squared[:ROUNDS]
+    return np.cumsum(norms) / np.arange(1, ROUNDS + 1)
+
+
+def sampled(seeds, result: Result):
+    run = simulate(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS, seeds=seeds)
+    return confront(run, result, problem=PROBLEM, participation=EVERYBODY, trust=[THEOREM.key])
+
+
+def test_one_noisy_seed_never_accuses_a_theorem() -> None:
+    true = saying(1.02 * exact().max())
+    crossed = [found for seed in range(12) if (found := sampled([seed], true)).covered_crossings.size]
+    # the average is largest at T = 1, where nothing is random yet: only later rounds can lift it
+    late = saying(1.02 * exact()[-1])
+    crossed += [found for seed in range(12) if (found := sampled([seed], late)).covered_crossings.size]
+    assert crossed and all(found.seeds == 1 and found.chance == 1 for found in crossed)
+    for found in crossed:
+        assert "theorem is false" not in found.revoked and "by one seed, which says nothing certain" in found.revoked
+        assert not found.guarantee and found.why_not[0] == found.revoked
+        assert "theorem is false" not in overlay(found).caption
+
+
+def test_a_mean_over_seeds_accuses_only_beyond_chance_and_says_the_chance() -> None:
+    T = ROUNDS
+    unlucky = [
+        found for k in range(12)
+        if (found := last_only(sampled(range(5 * k, 5 * k + 5), saying(exact()[-1])), T)).covered_crossings.size
+    ]  # fmt: skip
+    assert 2 <= len(unlucky) <= 10  # the bound is the expectation: half of the samples lie above it
+    for found in unlucky:
+        assert found.chance > 1e-3 and "theorem is false" not in found.revoked
+        assert "the mean of 5 seeds (chance alone does that in " in found.revoked and "would tell" in found.revoked
+    false = last_only(sampled(range(200), saying(0.5 * exact()[-1])), T)
+    assert false.chance < 1e-6 and "this theorem is false, or an assumption" in false.revoked
+    assert false.revoked.endswith("% of samples at most) misleads")
+
+
+def last_only(found, T: int):
+    """The comparison at the largest T alone."""
+    at = found.rounds == T
+    cut = {name: getattr(found, name)[at] for name in ("rounds", "measured", "standard_error", "bound", "valid")}
+    return replace(found, **cut)
+
+
+def test_moments_and_runs_without_noise_accuse() -> None:
+    quiet = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 0.0, [2.0])
+    run = simulate(ALGORITHM, quiet, EVERYBODY, ROUNDS)
+    known = confront(run, saying(1e-3), problem=quiet, participation=EVERYBODY, trust=[THEOREM.key])
+    computed = confront(moments(ALGORITHM, quiet, EVERYBODY, ROUNDS), saying(1e-3), trust=[THEOREM.key])
+    for found in (known, computed):
+        assert found.seeds == 0 and found.chance == 0 and found.covered_crossings.size == ROUNDS
+        assert "this theorem is false" in found.revoked and "mislead" not in found.revoked
+    two = WithoutReplacement(4, 2)  # who takes part is drawn: one seed is a sample again
+    run = simulate(ALGORITHM, quiet, two, ROUNDS)
+    found = confront(run, saying(1e-3), problem=quiet, participation=two, trust=[THEOREM.key])
+    assert found.seeds == 1 and "theorem is false" not in found.revoked
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"order_only": True}, "which accuses nothing: the form hides constants in an O(.)"),
+        ({"asymptotic": "P -> infinity"}, "which accuses nothing: the form holds only in the limit P -> infinity"),
+        ({"refuted_by": "some-erratum"}, "as erratum some-erratum says"),
+    ],
+)
+def test_a_form_that_is_no_bound_as_it_stands_accuses_nothing(changed: dict, told: str) -> None:
+    found = confront(moments(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS), saying(1e-3, **changed))
+    assert found.revoked.endswith(told) or told in found.revoked
+    assert "theorem is false" not in found.revoked and not found.guarantee
+
+
+def test_what_is_given_and_the_run_says_nothing_of_is_named_beside_the_theorem() -> None:
+    form = THEOREM.form("explicit")
+    bound = (Term("all", sp.Symbol("c", positive=True, nonnegative=True) * 1e-3),)
+    guess = replace(THEOREM, forms=(_with(form, bound),), default="explicit")
+    found = confront(moments(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS), guess, given={"c": 0.5}, trust=[THEOREM.key])
+    assert found.ground.unseen == ("c",) and "or a constant is not so: c" in found.revoked
+
+
+def _with(form: Form, terms: tuple[Term, ...]) -> Form:
+    return replace(form, terms=terms, conditions=())
+
+
+def test_a_diverging_run_is_compared_without_warnings() -> None:
+    steep = FedAvg(30.0, 5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seeds in ((0,), range(3)):
+            run = simulate(steep, PROBLEM, EVERYBODY, 200, seeds=seeds)
+            assert "diverged" in run.statuses
+            for form in ("explicit", "sharp"):
+                found = confront(run, THEOREM, form, problem=PROBLEM, participation=EVERYBODY)
+                assert not found.guarantee and found.chance >= 0 and found.ratio.size and isinstance(found.revoked, str)
+            average = confront(run, saying(1.0), problem=PROBLEM, participation=EVERYBODY)
+            assert np.isinf(average.measured[-1])
+        for form, shared in (("explicit", True), ("sharp", False)):
+            bowls = random_quadratic(4, 3, noise=0.3, shared=shared)
+            run = simulate(FedAvg(30.0, 1), bowls, np.full((300, 4), 0.25), seeds=range(3), rounds=300)
+            if shared:
+                confront(run, THEOREM, form, problem=bowls, participation=np.full((300, 4), 0.25))
+            else:
+                with pytest.raises(FedboundsError, match=r"the run diverges: (beta|nu)"):
+                    confront(run, THEOREM, form, problem=bowls, participation=np.full((300, 4), 0.25))
+        exact_run = moments(FedAvg(30.0, 1), PROBLEM, EVERYBODY, 300)
+        assert not confront(exact_run, THEOREM, "explicit").guarantee
