@@ -72,7 +72,7 @@ class _Walk:
     def enclose(self, e: sp.Expr) -> Interval:
         if isinstance(e, sp.Symbol):
             return self.ranges[e.name]
-        if e.is_number and not e.has(sp.nan):
+        if e.is_number and not e.args and e is not sp.nan:
             return self._number(e)
         if isinstance(e, OverClients):
             return self._reduced(e)
@@ -115,8 +115,17 @@ class _Walk:
         return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
 
     def _number(self, e: sp.Expr) -> Interval:
-        number = float(e)
+        """A number that stands by itself; of one that is computed, the parts are enclosed: sympy's value of 1 - 1, left
+        as it is written, need not be 0.
+        """
+        try:
+            number = float(e)
+        except TypeError:  # complex
+            return self._nowhere(np.asarray(True), np.asarray(0.0), np.asarray(0.0))
         low = high = np.asarray(number)
+        if np.isinf(number) and e.is_finite and self.outward:  # beyond what a float holds
+            largest = np.finfo(float).max
+            return np.minimum(low, largest), np.maximum(high, -largest)
         if isinstance(e, sp.Float) or not np.isfinite(number):
             return low, high
         if isinstance(e, sp.Rational) and Fraction(number) == Fraction(int(e.p), int(e.q)):

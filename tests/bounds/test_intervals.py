@@ -185,3 +185,29 @@ def test_a_bound_that_cancels_lies_in_its_enclosure(eta, Q, L, Lmax):
         assert low <= exact <= high, term.name
         low, high = ball_enclosure(term.expression, {n: (v, v) for n, v in at.items()})
         assert abs(float(low) - exact) <= 1e-15 * abs(exact) and float(low) == float(high)
+
+
+NOTHING = sp.Add(-(10**16), 10**16, evaluate=False)  # 0, which no digits tell from a small number
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (sp.Mul(sp.sqrt(2), NOTHING, evaluate=False), 0.0),
+        (sp.Mul(sp.sqrt(2), NOTHING, sp.pi, evaluate=False), 0.0),
+        (sp.Add(sp.sqrt(2), -sp.sqrt(2), evaluate=False), 0.0),
+        (sp.exp(NOTHING, evaluate=False), 1.0),
+        (sp.Integer(10) ** 400, math.inf),  # more than any float
+        (-(sp.Integer(10) ** 400), -math.inf),
+    ],
+)
+def test_a_number_that_is_not_computed_lies_in_its_enclosure(expression, value):
+    low, high = enclose(expression, {})
+    assert low <= value <= high and low < high
+    assert fixed_value(expression, {}) == value
+
+
+def test_of_a_root_that_is_no_real_number_nothing_is_known():
+    root = sp.Pow(sp.Mul(3, -(10**16), evaluate=False), sp.Rational(3, 4), evaluate=False)
+    assert enclose(root, {}) == (-math.inf, math.inf)
+    assert math.isnan(fixed_value(root, {}))
