@@ -9,10 +9,12 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import gradient_descent
 import pytest
@@ -98,6 +100,39 @@ def test_an_erratum_of_a_room_that_is_not_installed_refutes_the_step_it_names():
     for errata, outcome in (((), "unknown"), ((direct,), "refuted")):
         claims = [*proof.claims(), *(claim for erratum in errata for claim in erratum.claims("gradient-descent"))]
         assert Docket.of_claims(claims).verdict(step).outcome == outcome
+
+
+@pytest.fixture
+def drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleType]]:
+    """The room under another name and on the path only, its trial without the errata; one of these refutes more."""
+    name = "drafted_descent"
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def room(refutes: str) -> ModuleType:
+        shutil.copytree(EXAMPLE / "gradient_descent", tmp_path / name)
+        for file in (tmp_path / name).glob("*.py"):
+            text = file.read_text().replace("from gradient_descent.", f"from {name}.")
+            text = text.replace("for erratum in ERRATA:", 'for erratum in errata_claims("gradient-descent"):')
+            text = text.replace("yield from erratum.claims(PAPER)", "yield erratum")
+            text = text.replace("import Claim\n", "import Claim\nfrom bounds.audit.refutations import errata_claims\n")
+            file.write_text(text.replace('refutes=("theorem-1[printed]",)', f'refutes=("{refutes}",)'))
+        return import_module(name)
+
+    yield room
+    for module in [m for m in sys.modules if m.partition(".")[0] == name]:
+        del sys.modules[module]
+
+
+def test_the_errata_of_a_room_that_is_only_on_the_path_are_heard(drafted):
+    docket = Docket.of_room(drafted("theorem-1[printed]"))
+    assert docket.verdict("gradient-descent/erratum/large-steps").outcome == "refuted"
+    assert docket.verdict("gradient-descent/theorem-1[printed]").outcome == "refuted"
+    assert docket.verdict("gradient-descent/repair/large-steps").outcome == "proved"
+
+
+def test_an_erratum_about_a_step_that_there_is_not_is_an_error(drafted):
+    with pytest.raises(FedboundsError, match=r"erratum large-steps refutes.*gradient-descent/proof/nothing"):
+        Docket.of_room(drafted("proof/nothing"))
 
 
 def test_gradient_descent_on_quadratics_obeys_the_explicit_form_and_attains_it_at_one_over_L():

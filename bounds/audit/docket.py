@@ -54,17 +54,22 @@ class Docket:
 
     @staticmethod
     def of_room(module: ModuleType, only: Sequence[Court] | None = None) -> Docket:
-        """The docket of a paper's module, installed or not: its results, and what its submodule `trial` brings.
+        """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings.
 
         Raises:
-            FedboundsError: two claims share an id, or a court's dependency is missing.
+            FedboundsError: two claims share an id, a court's dependency is missing, or an erratum refutes what is not
+                there.
 
         Example:
             >>> from bounds.papers import fedau
             >>> Docket.of_room(fedau).paper
             'fedau'
         """
-        return Docket.of_claims(module_claims(module), only)
+        from bounds.audit.refutations import check_targets
+
+        docket = Docket.of_claims(module_claims(module), only)
+        check_targets(docket)
+        return docket
 
     @staticmethod
     def of_claims(claims: Iterable[Claim], only: Sequence[Court] | None = None) -> Docket:
@@ -117,11 +122,21 @@ def room_claims(name: str) -> Iterator[Claim]:
 
 
 def module_claims(module: ModuleType) -> Iterator[Claim]:
-    """Every form of every result, its units, and the claims that the paper's module brings
-    (`<module>.trial:claims`).
+    """Every form of every result, its units, the claims that the paper's module brings (`<module>.trial:claims`), and
+    its errata (`<module>.errata`), where these are not among them.
     """
+    from bounds.audit.refutations import remarks
+
     for result in module.RESULTS:
         yield from result_claims(result)
+    brought = list(_brought(module))
+    yield from brought
+    known = {claim.id for claim in brought}
+    if module.RESULTS:
+        yield from (claim for claim in remarks(module, module.RESULTS[0].paper) if claim.id not in known)
+
+
+def _brought(module: ModuleType) -> Iterator[Claim]:
     try:
         trial = import_module(f"{module.__name__}.trial")
     except ModuleNotFoundError as error:

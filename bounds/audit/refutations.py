@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.counterexample import Argument, Erratum, Repair, Replay, Supplement, Wording, shown
 from bounds.audit.court import Court
 from bounds.audit.verdict import Outcome, Verdict
+from bounds.errors import unknown_name
 from bounds.registry import paper_names, room
 
 if TYPE_CHECKING:
@@ -36,9 +38,10 @@ def room_supplements(paper: str) -> Sequence[Supplement]:
 
 
 def _of_room(paper: str, name: str) -> Sequence[Any]:
-    if paper not in paper_names():
-        return ()
-    module = room(paper)
+    return _of_module(room(paper), name) if paper in paper_names() else ()
+
+
+def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
     place = f"{module.__name__}.errata"
     if not hasattr(module, "__path__") or find_spec(place) is None:  # a module without submodules brings none
         return ()
@@ -47,8 +50,14 @@ def _of_room(paper: str, name: str) -> Sequence[Any]:
 
 def errata_claims(paper: str) -> Iterator[Claim]:
     """Every erratum, repair, supplement and slip of wording of a paper, for its room's `trial.claims`."""
-    for found in (*room_errata(paper), *room_supplements(paper), *room_wording(paper)):
-        yield from found.claims(paper)
+    return remarks(room(paper), paper) if paper in paper_names() else iter(())
+
+
+def remarks(module: ModuleType, paper: str) -> Iterator[Claim]:
+    """The same, of a room that need not be registered; its docket hears them whether its `trial` brings them or not."""
+    for kind in ("ERRATA", "SUPPLEMENTS", "WORDING"):
+        for found in _of_module(module, kind):
+            yield from found.claims(paper)
 
 
 def missing(replay: Replay, hypotheses: Sequence[str]) -> list[str]:
@@ -163,6 +172,18 @@ def judged_form(claim: Claim, docket: Docket) -> Verdict:
 def refuted_claims(erratum: Erratum, paper: str) -> tuple[str, ...]:
     """The ids of the forms and steps that an erratum's counterexample refutes as they stand."""
     return tuple(f"{paper}/{name}" for name in erratum.refutes)
+
+
+def check_targets(docket: Docket) -> None:
+    """Every form and step that an erratum says it refutes must be on the docket.
+
+    Raises:
+        FedboundsError: one is not; names the nearest.
+    """
+    for erratum in known_errata(docket.paper, docket).values():
+        for name in refuted_claims(erratum, docket.paper):
+            if name not in docket.claims:
+                raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(docket.claims))
 
 
 def hears(claim: Claim, docket: Docket) -> bool:
