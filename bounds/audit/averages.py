@@ -74,6 +74,7 @@ class AverageOverClients:
     vectors: tuple[sp.Symbol, ...]
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "whose mean over clients it is"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 import sympy as sp
 
@@ -39,6 +39,7 @@ class McDiarmid:
         "mean by D sqrt(P ln(1/c)/2) with probability at most c"
     )
     needs: tuple[str, ...] = ("jointly-independent-rounds",)
+    gives: ClassVar[str] = "what moves, by how much, and how often it is drawn"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -73,6 +74,7 @@ class AllAtOnce:
     count: sp.Expr
     axiom: str = "the union bound"
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "how many there are"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

@@ -45,8 +45,9 @@ class Specialise:
         if len(others) < len(self.discharges):
             return Finding(False, "substitution", f"{len(self.discharges)} hypotheses, {len(others)} claims about them")
         for (name, says), premise in zip(self.discharges, others, strict=False):
-            wanted = Relation(says.left, cast(sp.Expr, says.right.xreplace(values)))
-            if not (same(premise.left, wanted.left) and same(premise.right, wanted.right)):
+            wanted = Relation(says.left, cast(sp.Expr, says.right.xreplace(values)), says.op)
+            weaker = premise.op == "<=" and wanted.op == "=="
+            if weaker or not (same(premise.left, wanted.left) and same(premise.right, wanted.right)):
                 return Finding(False, "substitution", f"{name} is not discharged: {premise} is not {wanted}")
         for symbol, value in self.values:
             if symbol.is_integer and not value.is_integer and not _whole(value, facts):
@@ -148,6 +149,7 @@ class InExpectation:
     over: str
     axiom: str = "expectation is linear and monotone"
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "what its means are the means of"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -204,6 +206,7 @@ class Markov:
     likely: sp.Symbol
     axiom: str = "Markov's inequality"
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "which quantity is likely"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

@@ -368,14 +368,19 @@ class Everywhere:
 
     Args:
         varying: symbols that differ between rounds; the bound may not hold one.
-        of, is_: what is averaged, and the symbol of its average or supremum, where that has one of its own.
+        of, is_: what is averaged, and its average or supremum, where that has a symbol of its own.
     """
 
     varying: tuple[sp.Symbol, ...] = ()
     of: sp.Expr | None = None
-    is_: sp.Symbol | None = None
+    is_: sp.Expr | None = None
     axiom: str = ""
     needs: tuple[str, ...] = ()
+
+    @property
+    def gives(self) -> str:
+        """What the symbol of the average or supremum stands for, where it has one."""
+        return "" if self.is_ is None else "what is averaged, or the largest of what"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

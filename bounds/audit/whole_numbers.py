@@ -62,6 +62,7 @@ class Cases:
     axiom: str = ""
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
+    gives: ClassVar[str] = "what it is in each case"
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

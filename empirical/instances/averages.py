@@ -1,7 +1,8 @@
 """Averages over rounds, windows and blocks, on sequences: each obeys the bound of one round with equality.
 
-A rule that averages says how many rounds there are and what their decreases add up to. Here these are counted: a run of
-T rounds, one after the other, gives what is averaged, and the letters of the step mean what the notation says.
+A rule that averages says how many rounds there are, what their decreases add up to, and which symbol is the average of
+what. Here these are counted: a run of T rounds, one after the other, gives what is averaged, and every letter and
+symbol means what `means` says, whatever the rule says of it.
 """
 
 from __future__ import annotations
@@ -13,15 +14,18 @@ import numpy as np
 import sympy as sp
 
 from bounds.assumptions import Assumption
-from bounds.audit.averages import HarmonicAverage
+from bounds.audit.averages import AverageOverClients, HarmonicAverage
 from bounds.audit.claim import Claim, Relation
+from bounds.audit.concentration import AllAtOnce
+from bounds.audit.derivations import InExpectation
 from bounds.audit.docket import Docket
 from bounds.audit.participation_rules import AverageOverRounds
-from bounds.audit.rules import Telescope
+from bounds.audit.rules import Everywhere, Telescope
 from bounds.audit.steps import StepOf, relation_of
 from bounds.clients import OverClients
 from bounds.compilation import arguments, compile_expressions
 from bounds.symbols import Notation
+from empirical.instances.means import GAPS, MEANS
 from empirical.instances.premises import Drawn, premise_sides
 from empirical.instances.sides import Trial
 
@@ -29,6 +33,7 @@ CASES = 30
 SIZES = ((1, 1, 1), (7, 3, 2), (12, 4, 4), (1, 1, 100), (40, 5, 8), (41, 1, 8))
 SMALL = ("local_step_size", "server_multiplier", "server_step_size")
 Letters = dict[str, np.ndarray]
+Averaging = Telescope | AverageOverRounds | InExpectation | Everywhere | AverageOverClients | AllAtOnce
 
 
 class Run(NamedTuple):
@@ -59,21 +64,77 @@ def value(expression: sp.Expr, letters: Mapping[str, np.ndarray]) -> np.ndarray:
         return np.asarray(compile_expressions(symbols, (expression,))(*(letters[s.name] for s in symbols))[0])
 
 
+def named(rule: Averaging) -> tuple[sp.Symbol, ...]:
+    """The symbols that a rule says are averages of something, or the largest of it."""
+    sides: tuple[sp.Expr, ...]
+    match rule:
+        case Telescope():
+            sides = (rule.least,)
+        case AverageOverRounds():
+            sides = (rule.average, *(mean for _, mean in rule.means))
+        case InExpectation():
+            sides = tuple(mean for _, mean in rule.means)
+        case AverageOverClients():
+            sides = (rule.average,)
+        case AllAtOnce():
+            sides = (rule.every,)
+        case Everywhere():
+            same = arguments((rule.of or sp.S.Zero,))  # what is no average stays as it is
+            return tuple(s for s in arguments((rule.is_ or sp.S.Zero,)) if s not in same)
+    return arguments(sides)
+
+
+def averaged(rule: Averaging, premise: Relation, cases: Letters, letters: Letters) -> Letters:
+    """Every average that the rule names, of what the table says, where the premise holds with equality in each case."""
+    names = named(rule)
+    parts = {s for name in names for s in arguments((MEANS[name],))}
+    shape = (CASES, max(v.shape[1] for v in cases.values()))
+    known = letters | cases
+    free = next(s for s in sorted(arguments((premise.left,)), key=str) if s in parts)
+    at_0, at_1 = (value(premise.left, known | {free.name: np.full(shape, x)}) for x in (0.0, 1.0))
+    known = known | {free.name: (value(premise.right, known) - at_0) / (at_1 - at_0)}
+    return {name.name: np.broadcast_to(value(MEANS[name], known), shape).mean(axis=1, keepdims=True) for name in names}
+
+
 def telescoped(rule: Telescope | AverageOverRounds, premises: Sequence[Relation], run: Run) -> Letters:
     """What one round bounds, at its largest, averaged; the gap is the sum of the decreases, of either sign."""
-    whole, average, means = (
-        (rule.windows, rule.least, ()) if isinstance(rule, Telescope) else (rule.rounds, rule.average, rule.means)
-    )
+    whole, average = (rule.windows, rule.least) if isinstance(rule, Telescope) else (rule.rounds, rule.average)
     number = run.block if "one block" in average.name else run.rounds
     if run.interval in {s.name for s in arguments((whole,))}:
         number = len(range(0, run.rounds - run.window + 1, run.window))
     decrease = run.rng.normal(size=(CASES, number))
     decrease[:, :1] += np.maximum(0, 0.1 - decrease.sum(axis=1, keepdims=True))
-    varying = {each.name: run.rng.exponential(size=(CASES, number)) for each, _ in means}
-    each_round = value(premises[0].right, run.letters | {rule.decrease.name: decrease} | varying)
-    found = {average.name: np.broadcast_to(each_round, decrease.shape).mean(axis=1, keepdims=True)}
-    found |= {mean.name: varying[each.name].mean(axis=1, keepdims=True) for each, mean in means}
-    return found | {s.name: decrease.sum(axis=1, keepdims=True) for s in arguments((rule.gap,))}
+    varying = drawn(named(rule), run, number) | {rule.decrease.name: decrease}
+    return averaged(rule, premises[0], varying, run.letters) | {
+        GAPS[rule.decrease].name: decrease.sum(axis=1, keepdims=True)
+    }
+
+
+def drawn(names: Sequence[sp.Symbol], run: Run, number: int) -> Letters:
+    """What is averaged, in so many cases: any numbers of its sign."""
+    parts = sorted({s for name in names for s in arguments((MEANS[name],))}, key=str)
+    draws = {s: run.rng.exponential if s.is_nonnegative else run.rng.normal for s in parts}
+    return {s.name: draw(size=(CASES, number)) for s, draw in draws.items()}
+
+
+def expected(rule: InExpectation | Everywhere, premises: Sequence[Relation], run: Run) -> Letters:
+    """As many cases as there are rounds, all equally likely."""
+    return averaged(rule, premises[0], drawn(named(rule), run, run.rounds), run.letters)
+
+
+def of_clients(rule: AverageOverClients, premises: Sequence[Relation], run: Run) -> Letters:
+    """Every client at its own bound."""
+    return averaged(rule, premises[0], drawn(named(rule), run, 3), run.letters)
+
+
+def together(rule: AllAtOnce, premises: Sequence[Relation], run: Run) -> Letters:
+    """Every window fails with the probability that its bound allows, and no two of them at once."""
+    number = len(range(0, run.rounds - run.window + 1, run.window))
+    (every,) = named(rule)
+    if MEANS[every] != premises[0].left:
+        raise KeyError(f"{every} is the largest of another quantity")
+    level = value(premises[0].right, run.letters | {rule.c.name: run.letters[rule.c.name] / number})
+    return {every.name: np.broadcast_to(level, (CASES, 1))}
 
 
 def harmonic(rule: HarmonicAverage, premises: Sequence[Relation], run: Run) -> Letters:
@@ -84,13 +145,23 @@ def harmonic(rule: HarmonicAverage, premises: Sequence[Relation], run: Run) -> L
     return {rule.average.name: np.concatenate([first, others], axis=1).mean(axis=1, keepdims=True)}
 
 
-AVERAGES: Mapping[type, Builder] = {Telescope: telescoped, AverageOverRounds: telescoped, HarmonicAverage: harmonic}
+AVERAGES: Mapping[type, Builder] = {
+    Telescope: telescoped,
+    AverageOverRounds: telescoped,
+    HarmonicAverage: harmonic,
+    InExpectation: expected,
+    Everywhere: expected,
+    AverageOverClients: of_clients,
+    AllAtOnce: together,
+}
 
 
 def average_trial(claim: Claim, docket: Docket | None, builders: Mapping[type, Builder]) -> Trial | None:
     """How a step that averages is tried; None if it does not, or if its premises are not at hand."""
     subject = claim.subject
     if not isinstance(subject, StepOf) or type(subject.step.rule) not in builders:
+        return None
+    if isinstance(subject.step.rule, Averaging) and not set(named(subject.step.rule)) <= set(MEANS):
         return None
     local = all(subject.proof.step(p) for p in subject.step.premises if isinstance(p, str))
     if docket is None:

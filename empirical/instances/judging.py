@@ -27,22 +27,22 @@ NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"
 ROOMS = (fedau.trial, arbitrary_participation.trial, fed_norm_sgda.trial)
 PREMISES = (of_fedau.drawn_for, of_arbitrary_participation.drawn_for, of_fed_norm_sgda.drawn_for)
-BUILDERS = {**AVERAGES, **BLOCKS}
+BUILDERS = {**AVERAGES, **BLOCKS, **of_fedau.CASES}
 
 
 def trial(claim: Claim, docket: Docket | None = None) -> Trial | None:
     """How this court tries a claim; None if it does not hear it.
 
-    A step that averages is tried on sequences; what a step takes from elsewhere on numbers that mean what its letters
-    mean; all else on problems and runs. Nobody here knows what a stranger's letters mean.
+    What a step takes from elsewhere is tried on numbers that mean what its letters mean; a step that averages on
+    sequences; all else on problems and runs. Nobody here knows what a stranger's letters mean.
     """
     subject = claim.subject
     if claim.paper in PAPERS and isinstance(subject, StepOf) and getattr(subject.step.rule, "gives", ""):
-        if (how := average_trial(claim, docket, BUILDERS)) is not None:
-            return how
         draw = next((draw for room in PREMISES if (draw := room(subject)) is not None), None)
         if draw is not None:
             return premise_trial(draw)
+        if (how := average_trial(claim, docket, BUILDERS)) is not None:
+            return how
     return next((how for room in ROOMS if (how := room(claim)) is not None), None)
 
 

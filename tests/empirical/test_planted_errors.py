@@ -15,15 +15,17 @@ import sympy as sp
 
 from bounds.audit.axioms import NoiseOverTime, Schema
 from bounds.audit.claim import Relation
+from bounds.audit.derivations import InExpectation
 from bounds.audit.docket import Docket, result_claims
-from bounds.audit.rules import Unroll
+from bounds.audit.rules import Everywhere, Unroll
 from bounds.audit.steps import Proof, Step, StepOf, relation_of
 from bounds.papers.fed_norm_sgda.notation import NOTATION as MINIMAX
 from bounds.papers.fed_norm_sgda.proof.theorem_4 import OverUnequalBlocks, SnapshotLag
 from bounds.papers.fedau.notation import NOTATION as FEDAU
-from bounds.papers.fedau.proof.theorem import SECOND
+from bounds.papers.fedau.proof.theorem import IN_MEAN, MOMENT_MEAN, SECOND
 from bounds.papers.fedau.results import EXPLICIT, SLOPE, theorem_terms, tight_terms
 from bounds.result import Form, Result
+from empirical.instances.judging import judged_on_instances
 
 Change = Callable[[Step], Step]
 
@@ -117,6 +119,55 @@ def test_half_of_q_in_theorem_2_and_in_what_its_steps_say_is_refuted():
         assert found.outcome == "proved" and any(f"{home}/T1b" in word for word in found.trusts)
         assert not untainted(after, f"{home}[{name}]")
     assert after.verdict(f"{home}/T1b").outcome == "refuted"
+
+
+@pytest.mark.parametrize("part", [2, 100])
+def test_a_part_of_the_mean_second_moment_as_its_symbol_s_meaning_is_refuted(part):
+    """Changed alike in the expectation of one round, in the average over the rounds and in the form."""
+    less, home = FEDAU.Qmean / part, SECOND.result.key
+    means = tuple((quantity, mean / part if mean == MOMENT_MEAN else mean) for quantity, mean in IN_MEAN)
+
+    def in_mean(step: Step) -> Step:
+        right = cast(sp.Expr, step.conclusion.right.xreplace({MOMENT_MEAN: MOMENT_MEAN / part}))
+        return replace(step, conclusion=replace(step.conclusion, right=right), rule=InExpectation(means, "the rounds"))
+
+    form = replace(SECOND.result.form("sharp:mean-Q"), terms=tight_terms(SLOPE, FEDAU.G, less))
+    changes = {f"{home}/T5-sharp": in_mean, f"{home}/T6-sharp": saying(SECOND.sharp(less))}
+    after = planted(changes, {"sharp:mean-Q": form})
+    alone = by_steps_alone(after).verdict(f"{home}[sharp:mean-Q]")
+    assert alone.outcome == "proved" and any(f"{home}/T5-sharp" in word for word in alone.trusts)
+    assert after.verdict(f"{home}/T5-sharp").outcome == "refuted"
+    assert after.verdict(f"{home}[sharp:mean-Q]").outcome != "proved"
+
+
+@pytest.mark.parametrize("name", steps_by(InExpectation))
+def test_half_of_a_mean_as_what_its_symbol_stands_for_is_refuted(name):
+    """In the rule and in the conclusion alike: twice the symbol of what is bounded, half of one by which it is."""
+    step, proof = subject(name).step, subject(name).proof
+    rule, before = cast(InExpectation, step.rule), docket(proof.result.paper)
+    premises = [relation_of(before, proof, p) for p in step.premises if isinstance(p, str)]
+    bounded = step.conclusion.left.free_symbols
+    for k, (quantity, mean) in enumerate(rule.means):
+        (symbol,) = (s for s in mean.free_symbols if str(s) != "N")
+        other = {symbol: 2 * symbol if symbol in bounded else symbol / 2}
+        left, right = (cast(sp.Expr, side.xreplace(other)) for side in (step.conclusion.left, step.conclusion.right))
+        means = (*rule.means[:k], (quantity, cast(sp.Expr, mean.xreplace(other))), *rule.means[k + 1 :])
+        said, wrong = replace(step.conclusion, left=left, right=right), replace(rule, means=means)
+        after = planted({name: lambda s, said=said, wrong=wrong: replace(s, conclusion=said, rule=wrong)})
+        assert wrong.gives and wrong.check(said, premises, (), proof.setting).holds, mean
+        assert judged_on_instances(after.claims[name], docket=after).refuted, mean
+
+
+def test_a_bounded_difference_that_is_halved_is_refuted():
+    name = "arbitrary-participation/proposition-4.7-likely/H3"
+    step = subject(name).step
+    rule = cast(Everywhere, step.rule)
+    assert rule.is_ is not None
+    twice = 4 * rule.is_  # of the square
+    said = replace(step.conclusion, left=twice)
+    after = planted({name: lambda s: replace(s, conclusion=said, rule=replace(rule, is_=twice))})
+    assert by_steps_alone(after).verdict(name).trusts
+    assert after.verdict(name).outcome == "refuted"
 
 
 @pytest.mark.parametrize("name", steps_by(NoiseOverTime))

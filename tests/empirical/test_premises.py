@@ -72,7 +72,8 @@ def tried_on_numbers(paper: str) -> list[str]:
 
 @pytest.mark.parametrize("paper", ROOMS)
 def test_half_of_every_premise_taken_from_elsewhere_is_refuted(paper):
-    names = tried_on_numbers(paper)
+    entries = read_ledger(paper)
+    names = [name for name in tried_on_numbers(paper) if entries[name]["verdict"] != "refuted"]
     assert len(names) > 10
     for name in names:
         before = docket(paper)

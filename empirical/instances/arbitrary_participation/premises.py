@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations, product
-from math import lgamma
+from math import comb, lgamma
 
 import numpy as np
 
@@ -54,13 +54,17 @@ def windows(claim: Claim) -> Iterator[Drawn]:
             ("msv", (over[:, :, None] * vectors["sv"]).sum(axis=1)),
         ):
             values[f"<{name},{name}>"] = (mean**2).sum(axis=1, keepdims=True)
+        values[at_all_points.LARGEST2.name] = ((q[:, :, None] * v).sum(axis=1) ** 2).sum(axis=1, keepdims=True)
         largest = np.sqrt((v**2).sum(axis=2).max(axis=1, keepdims=True))
         met = MET | {"regularized"} if equal else MET
         yield Drawn(values | {"qbar": q, "d": largest, "N": np.full((B, 1), float(N))}, met=met)
 
 
 def exchanged(claim: Claim) -> Iterator[Drawn]:
-    """Two draws of one round's weights, and the offsets of the gradients; the bracket weighs by their mean."""
+    """Two draws of one round's weights, and the offsets of the gradients; the bracket weighs by their mean.
+
+    The other rounds of the window have the weights of the first draw.
+    """
     rng = np.random.default_rng(197)
     for N in (2, 3, 6):
         v = rng.normal(size=(B, N, 2)) * rng.choice([0.1, 1.0, 10.0], size=(B, N, 1))
@@ -70,7 +74,12 @@ def exchanged(claim: Claim) -> Iterator[Drawn]:
         total, ahead = q + other, q - other
         share = np.divide(ahead, total, out=np.zeros_like(total), where=total > 0)
         squared = (v**2).sum(axis=2)
+        P = rng.integers(1, 4, B).astype(float)
+        redrawn = q - ahead / P[:, None]
+        before, after = (np.sqrt(((w[:, :, None] * v).sum(axis=1) ** 2).sum(axis=1)) for w in (q, redrawn))
         numbers = {
+            at_all_points.MOVES.name: np.abs(before - after),
+            "P": P,
             "<ev,ev>": (total / 2 * share**2 * squared).sum(axis=1),
             "<mev,mev>": ((ahead[:, :, None] / 2 * v).sum(axis=1) ** 2).sum(axis=1),
             "d": np.sqrt(squared.max(axis=1)),
@@ -98,6 +107,8 @@ def cohorts(claim: Claim) -> Iterator[Drawn]:
             at_all_points.ROUND.name: ((rounds - 1 / N) ** 2).sum(axis=1).mean(),
             at_all_points.MEAN.name: way.mean(),
             at_all_points.MEAN2.name: (way**2).mean(),
+            section_4.E7.name: (way**2).mean(),
+            "d": np.abs(offsets).max(),
             "windowvar": without_replacement_variance(N, S, P),
             "upsilon": np.sqrt(rounds.var(axis=0).max()),
             "N": N,
@@ -120,9 +131,73 @@ def tails(claim: Claim) -> Iterator[Drawn]:
             beyond = 1 - np.cumsum(law[order])  # that the squared deviation is more
             for c in (0.5, 0.1, 1e-3, 1e-8):
                 likely = squares[order][np.argmax(beyond <= c * (1 + 1e-9))]
-                numbers = {section_4.TAIL.name: likely, "c": c, "P": P, "S": S}
+                numbers = {section_4.TAIL.name: likely, "c": c, "P": P, "S": S, "N": 2 * S, "d": 1.5}
+                numbers[section_4.LIKELY.name] = (1.5 * 2 * S) ** 2 * likely  # the groups' offsets are -d and d
                 theta = np.linspace(0.05, 0.95, 19)[:, None]
                 yield Drawn({k: np.full((19, 1), float(v)) for k, v in numbers.items()} | {"theta": theta}, met=MET)
+
+
+def seldom(claim: Claim) -> Iterator[Drawn]:
+    """One of two clients alone, either of them, with a probability just above c in a window of one round, else both.
+
+    Of all laws with this mean, the one that is farthest from it with a probability of more than c.
+    """
+    for c in (0.5, 0.1, 1e-4):
+        law = np.array([c / 2, c / 2, 1 - c]) * (1 + 1e-12 * np.array([1, 1, -2 * c]))
+        weights = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
+        way = (weights @ np.array([-1.5, 1.5])) ** 2
+        variance = law @ (weights[:, 0] - 0.5) ** 2
+        numbers = {
+            section_4.LIKELY.name: way.max(),
+            section_4.E7.name: law @ way,
+            "windowvar": variance,
+            "upsilon": np.sqrt(variance),
+            "N": 2,
+            "P": 1,
+            "d": 1.5,
+            "c": c,
+        }
+        yield Drawn({k: np.full((1, 1), float(v)) for k, v in numbers.items()}, met=MET)
+
+
+def coins(claim: Claim) -> Iterator[Drawn]:
+    """P fair coins, each of which moves the distance by 2d/P: its mean and its tail, exactly.
+
+    N and upsilon are such that the bound of its mean is met.
+    """
+    for P in range(1, 9):
+        heads = np.arange(P + 1)
+        law = np.array([comb(P, k) for k in heads]) / 2.0**P
+        beyond = 1 - np.cumsum(law)  # the probability of more heads
+        way = 2 * 1.5 * heads / P
+        for c in (0.5, 0.1, 2.0**-P * (1 - 1e-9)):
+            numbers = {
+                at_all_points.ONE.name: way[np.argmax(beyond <= c)] ** 2,
+                "N": P + 1,
+                "upsilon": np.sqrt(P) / (P + 1),
+                "P": P,
+                "d": law @ way,
+                "c": c,
+            }
+            yield Drawn({k: np.full((1, 1), float(v)) for k, v in numbers.items()}, met=MET)
+
+
+def in_a_round(claim: Claim) -> Iterator[Drawn]:
+    """Gradients at one point, and the weights of the cohorts of some rounds: one client, two, or all."""
+    rng = np.random.default_rng(199)
+    for N in (2, 3, 5):
+        g = rng.normal(size=(B, N, 2)) * rng.choice([0.1, 1.0, 10.0], size=(B, N, 1))
+        f = g.mean(axis=1, keepdims=True)
+        rounds = [np.eye(N)[n] for n in range(N)] + [(np.eye(N)[0] + np.eye(N)[1]) / 2, np.full(N, 1 / N)]
+        means = [(q[:, None] * g).sum(axis=1, keepdims=True) for q in rounds]
+        around = [((mean - f) ** 2).sum(axis=(1, 2)) for mean in means]
+        within = [(q * ((g - mean) ** 2).sum(axis=2)).sum(axis=1) for q, mean in zip(rounds, means, strict=True)]
+        numbers = {
+            section_4.ANY_ROUND.name: np.max(around, axis=0),
+            section_4.OTHER_ROUND.name: np.max(within, axis=0),
+            "d": np.sqrt(((g - f) ** 2).sum(axis=2).max(axis=1)),
+        }
+        yield Drawn({k: v[:, None] for k, v in numbers.items()}, met=MET)
 
 
 Draw = Callable[[Claim], Iterable[Drawn]]
@@ -131,11 +206,16 @@ BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all
     (f"{PAPER}/proposition-4.2", ("D1", "D2"), windows),
     (f"{PAPER}/equation-15", ("D1",), windows),
     (f"{PAPER}/equation-15-median", ("D1", "D2", "D3"), windows),
-    (f"{PAPER}/proposition-4.4", ("D2", "D3"), cohorts),
+    (f"{PAPER}/proposition-4.1", ("D3", "D4"), in_a_round),
+    (f"{PAPER}/proposition-4.4", ("D1", "D2", "D3"), cohorts),
+    (f"{PAPER}/proposition-4.6", ("D2",), seldom),
+    (f"{PAPER}/proposition-4.7", ("D3",), seldom),
     (f"{PAPER}/proposition-4.7", ("D1",), cohorts),
-    (f"{PAPER}/proposition-4.7", ("D4", "D7"), tails),
-    (f"{PAPER}/proposition-4.7-likely", ("H1", "H2", "H6"), exchanged),
-    (f"{PAPER}/proposition-4.7-likely", ("H8", "H9", "H11"), cohorts),
+    (f"{PAPER}/proposition-4.7", ("D4", "D5", "D7"), tails),
+    (f"{PAPER}/proposition-4.7-likely", ("H1", "H2", "H3", "H6"), exchanged),
+    (f"{PAPER}/proposition-4.7-likely", ("H4",), windows),
+    (f"{PAPER}/proposition-4.7-likely", ("H5", "H7", "H8", "H9", "H11"), cohorts),
+    (f"{PAPER}/proposition-4.7-likely", ("H13", "H14"), coins),
     (f"{PAPER}/proposition-4.7-likely", ("H17",), logarithms),
 )
 

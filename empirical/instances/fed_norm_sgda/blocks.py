@@ -1,4 +1,4 @@
-"""Blocks between two snapshots of Fed-Norm-SGDA+, one round after the other."""
+"""Blocks between two snapshots of Fed-Norm-SGDA+, one round after the other; and rounds until a target is met."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from bounds.audit.claim import Relation
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from bounds.papers.fed_norm_sgda.proof.corollaries import NEEDED, FirstAt
 from bounds.papers.fed_norm_sgda.proof.letters import Gammax
 from bounds.papers.fed_norm_sgda.proof.restart import APPROACH
 from bounds.papers.fed_norm_sgda.proof.theorem_4 import (
@@ -18,6 +19,9 @@ from bounds.papers.fed_norm_sgda.proof.theorem_4 import (
     SnapshotLag,
 )
 from empirical.instances.averages import CASES, Builder, Letters, Run, value
+from empirical.instances.sides import ROUNDING
+
+NEVER = 1e30  # rounds
 
 
 def lag(rule: SnapshotLag, premises: Sequence[Relation], run: Run) -> Letters:
@@ -54,8 +58,15 @@ def unequal(rule: OverUnequalBlocks, premises: Sequence[Relation], run: Run) -> 
     return {STALE_MEAN.name: np.mean(stale, axis=0)} | _size(run)
 
 
+def first(rule: FirstAt, premises: Sequence[Relation], run: Run) -> Letters:
+    """The rounds until the squared gradient is at most eps^2 where it is what the premise shows, but not earlier."""
+    shown = value(premises[0].right, run.letters)
+    reached = np.broadcast_to(shown <= run.letters[n.eps.name] ** 2 * (1 + ROUNDING), (CASES, 1))
+    return {NEEDED.name: np.where(reached, np.ceil(value(rule.least, run.letters)), NEVER)}
+
+
 def _size(run: Run) -> Letters:
     return {n.S.name: np.full((CASES, 1), float(run.block))}
 
 
-BLOCKS: Mapping[type, Builder] = {SnapshotLag: lag, OverBlocks: whole, OverUnequalBlocks: unequal}
+BLOCKS: Mapping[type, Builder] = {SnapshotLag: lag, OverBlocks: whole, OverUnequalBlocks: unequal, FirstAt: first}

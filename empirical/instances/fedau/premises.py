@@ -5,15 +5,17 @@ Algorithm 2 runs on every record of participation; its weights, intervals and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bounds.audit.claim import Claim
+from bounds.audit.claim import Claim, Relation
 from bounds.audit.exponentials import Tangent
 from bounds.audit.steps import StepOf
+from bounds.audit.whole_numbers import Cases
 from bounds.papers.fedau.proof import weights as of_weights
 from bounds.papers.fedau.proof.theorem import OMEGA_T
+from empirical.instances.averages import Builder, Letters, Run, value
 from empirical.instances.fedau.intervals import draw_intervals
 from empirical.instances.fedau.records import draw_recorded, every_record, weights_of
 from empirical.instances.premises import Drawn
@@ -192,6 +194,28 @@ def weight_at(t: int, cut: int) -> Drawn:
         of_weights.COUNTED_MEAN.name: (chance * seen * omega).sum(axis=1, keepdims=True),
     }
     return Drawn(values, {"cut": cut, "K": cut, "t": t, "s": cut - t - 1}, LAW)
+
+
+EITHER = {
+    of_weights.MEAN_OF: (of_weights.MEAN_LATE, of_weights.MEAN_EARLY),
+    of_weights.ERROR: (of_weights.ERROR_LATE, of_weights.ERROR_EARLY),
+}
+
+
+def late_or_early(rule: Cases, premises: Sequence[Relation], run: Run) -> Letters:
+    """The weight before round t of Algorithm 2: late where t >= K, else early, each at what is shown of it."""
+    t, cut = (run.letters[letter.name] for letter in (of_weights.t, of_weights.cut))
+    right = {premise.left: premise.right for premise in premises}
+    found = {}
+    for either, (late, early) in EITHER.items():
+        if late in right and early in right:
+            after = value(right[late], run.letters | {of_weights.s.name: t - cut})
+            before = value(right[early], run.letters | {of_weights.s.name: cut - t - 1})
+            found[either.name] = np.where(t >= cut, after, before)
+    return found
+
+
+CASES: Mapping[type, Builder] = {Cases: late_or_early}
 
 
 def all_rounds(claim: Claim) -> Iterator[Drawn]:

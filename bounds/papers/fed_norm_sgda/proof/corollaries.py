@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import sympy as sp
 from sympy import Symbol, sqrt
@@ -89,6 +90,7 @@ class FirstAt:
     count: sp.Symbol
     axiom: str = ""
     needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "what is to be reached"
 
     @property
     def values(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
