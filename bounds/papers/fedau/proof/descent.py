@@ -9,13 +9,13 @@ v\rangle=\langle a,v-\nabla F_n(x_t)\rangle$, which Young's inequality splits in
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
 from bounds.audit.axioms import Assumed, Descent, Smooth
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import (
     CauchySchwarz,
@@ -29,7 +29,7 @@ from bounds.audit.participation_rules import (
     WeightedDescent,
 )
 from bounds.audit.rules import Combine, Gram
-from bounds.audit.steps import Proof, Step
+from bounds.audit.steps import Proof
 from bounds.audit.vectors import inner, square
 from bounds.papers.fedau.assumptions import BERNOULLI, ONE_STEP, PAST_WEIGHTS
 from bounds.papers.fedau.lemmas import (
@@ -51,11 +51,12 @@ from bounds.papers.fedau.notation import NOTATION as n
 from bounds.papers.fedau.proof.drift import (
     A1,
     A2,
+    AVERAGE_OF_F,
+    AVERAGE_PROOF,
     GENERAL,
     GY,
     ITSELF,
     MARTINGALE,
-    MEAN_DRIFT,
     TO_GRADSQ,
     G,
     Objective,
@@ -125,300 +126,142 @@ ONE = Branch("-one", "S5'one", Integer(0), Rational(1, 16), (ONE_LOCAL_STEP,))
 PRINTED = Branch("-printed", "S5'five", Integer(5), Integer(0))
 
 
-def shared_steps(o: Objective) -> Iterator[Step]:
+def enter_shared(c: Chain, o: Objective) -> None:
     """What needs no bound on the drift."""
     step = -move * d
-    weighted = bool(o.weights)
-    rule = (WeightedDescent if weighted else Descent)("f0", step, DECREASE, L)
-    yield Step(
-        "D1",
-        "descent lemma for the update of a round, eq. (B.3.6)",
-        Relation(-DECREASE, sp.expand(inner(f0, step) + L / 2 * square(step))),
-        rule,
-        (A1, *o.weights),
-        ROUND,
+    descent = (WeightedDescent if o.weights else Descent)("f0", step, DECREASE, L)
+    c["D1", "descent lemma for the update of a round, eq. (B.3.6)"] = by(
+        le(-DECREASE, sp.expand(inner(f0, step) + L / 2 * square(step))), descent, A1, *o.weights
     )
-    yield Step(
-        "D2",
-        "participation and noise averaged out of the first-order term, eq. (B.3.7)",
-        Relation(inner(d, f0), inner(z, f0), "=="),
+    c["D2", "participation and noise averaged out of the first-order term, eq. (B.3.7)"] = (
         MeanUpdate("d", "f0"),
-        CHOSEN,
-        ROUND,
+        *CHOSEN,
     )
-    yield Step(
-        "S6",
-        "Young with 1/2 for the part that the weights miss",
-        Relation(-inner(f0, z - s), G / 4 + square(z - s)),
-        Gram(),
-        (),
-        ROUND,
+    c["S6", "Young with 1/2 for the part that the weights miss"] = by(
+        le(-inner(f0, z - s), G / 4 + square(z - s)), Gram()
     )
-    yield Step(
-        "S7",
-        "the product of two vectors by three squares",
-        Relation(-inner(f0, s), square(s - f0) / 2 - G / 2 - square(s) / 2, "=="),
-        Combine(),
-        (),
-        ROUND,
+    c["S7", "the product of two vectors by three squares"] = by(
+        eq(-inner(f0, s), square(s - f0) / 2 - G / 2 - square(s) / 2), Combine()
     )
-    yield Step(
-        "S8",
-        "the first-order term: 1/4 + 1/2 - 1 = -1/4 of the gradient's square",
-        Relation(-inner(f0, d), square(z - s) + square(s - f0) / 2 - square(s) / 2 - G / 4),
-        Combine((-1, 1, 1)),
-        ("D2", "S6", "S7"),
-        ROUND,
+    c["S8", "the first-order term: 1/4 + 1/2 - 1 = -1/4 of the gradient's square"] = by(
+        le(-inner(f0, d), square(z - s) + square(s - f0) / 2 - square(s) / 2 - G / 4), {"D2": -1, "S6": 1, "S7": 1}
     )
-    yield Step(
-        "S9a",
-        "smoothness between the local models and x_t",
-        Relation(square(GY - g0), L**2 * MEAN_DRIFT),
-        Smooth("GY", "g0", L),
-        (A1,),
-        CLIENTS,
+    c["S9a", "smoothness between the local models and x_t", CLIENTS] = Smooth("GY", "g0", L), A1
+    c["S9b", "Jensen over the local steps", CLIENTS] = StepMean(GY - g0)
+    c.extend([divergence_step(o)])
+    c["S14a", "Jensen for three gradients", CLIENTS] = by(
+        le(square(v), 3 * square(v - g0) + 3 * square(g0 - f0) + 3 * G), Gram()
     )
-    yield Step(
-        "S9b",
-        "Jensen over the local steps",
-        Relation(square(v - g0), square(GY - g0)),
-        StepMean(GY - g0),
-        (),
-        CLIENTS,
+    c["S11a", "the noise of one step", CLIENTS] = by(
+        Assumed(square(Xi), sigma**2, (A2.name,), "the noise of client n at its local models"), A2
     )
-    yield divergence_step(o)
-    yield Step(
-        "S14a",
-        "Jensen for three gradients",
-        Relation(square(v), 3 * square(v - g0) + 3 * square(g0 - f0) + 3 * G),
-        Gram(),
-        (),
-        CLIENTS,
+    c["S11", "the mean noise of one client; the paper writes '='", CLIENTS] = by(
+        NoiseOverSteps("a", "Xi", I), "S11a", A2, MARTINGALE
     )
-    yield Step(
-        "S11a",
-        "the noise of one step",
-        Relation(square(Xi), sigma**2),
-        Assumed(square(Xi), sigma**2, (A2.name,), "the noise of client n at its local models"),
-        (A2,),
-        CLIENTS,
+    c["S10'a", "the noise is uncorrelated with what is known at x_t", CLIENTS] = NoiseGivenPast(a, g0), A2, MARTINGALE
+    c["S12", "the squared update by what the objective asks for and what the weights miss"] = by(
+        le(square(z), 2 * square(z - s) + 2 * square(s)), Gram()
     )
-    yield Step(
-        "S11",
-        "the mean noise of one client; the paper writes '='",
-        Relation(square(a), sigma**2 / I),
-        NoiseOverSteps("a", "Xi", I),
-        ("S11a", A2, MARTINGALE),
-        CLIENTS,
-    )
-    yield Step(
-        "S10'a",
-        "the noise is uncorrelated with what is known at x_t",
-        Relation(inner(a, g0), Integer(0), "=="),
-        NoiseGivenPast(a, g0),
-        (A2, MARTINGALE),
-        CLIENTS,
-    )
-    yield Step(
-        "S12",
-        "the squared update by what the objective asks for and what the weights miss",
-        Relation(square(z), 2 * square(z - s) + 2 * square(s)),
-        Gram(),
-        (),
-        ROUND,
-    )
-    yield Step("S13", "the squared update does not ascend", Relation(L * move, HALF), Combine(), (GLOBAL_CAP,))
+    c["S13", "the squared update does not ascend", ""] = le(L * move, HALF), GLOBAL_CAP
 
 
-def branch_steps(o: Objective, b: Branch) -> Iterator[Step]:
+def enter_branch(c: Chain, o: Objective, b: Branch) -> None:
     """From a bound on the averaged drift to one round."""
-    name = b.name
-    yield Step(
-        f"S9c{name}",
-        "the mean gradient of a client against that at x_t",
-        Relation(square(v - g0), b.apart(o)),
-        Combine((1, 1, L**2)),
-        ("S9a", "S9b", f"{o.average}/{b.drift}", *b.conditions),
-        CLIENTS,
+    name, update = b.name, square(v + a)
+    c[f"S9c{name}", "the mean gradient of a client against that at x_t", CLIENTS] = by(
+        le(square(v - g0), b.apart(o)), {"S9a": 1, "S9b": 1, f"{o.average}/{b.drift}": L**2}, *b.conditions
     )
-    yield Step(
-        f"S9d{name}",
-        "Jensen over the clients, with the weights of the objective",
-        Relation(square(s - f0), b.apart(o)),
-        ClientMean(v - g0, uniform=not o.weights),
-        (f"S9c{name}", *o.weights),
-        ROUND,
+    c[f"S9d{name}", "Jensen over the clients, with the weights of the objective"] = by(
+        ClientMean(v - g0, uniform=not o.weights), f"S9c{name}", *o.weights
     )
-    yield Step(
-        f"S14{name}",
-        "the size of a client's mean gradient, eq. (B.3.9)",
-        Relation(square(v), b.gradient(o)),
-        Combine((1, 3, 3)),
-        ("S14a", f"S9c{name}", "S2b"),
-        CLIENTS,
+    c[f"S14{name}", "the size of a client's mean gradient, eq. (B.3.9)", CLIENTS] = by(
+        le(square(v), b.gradient(o)), {"S14a": 1, f"S9c{name}": 3, "S2b": 3}
     )
-    yield Step(
-        f"S9{name}",
-        "Cauchy-Schwarz over the clients",
-        Relation(square(z - s), o.gap * b.gradient(o)),
-        CauchySchwarz("v", z - s, o.gap),
-        (f"S14{name}",),
-        ROUND,
-    )
+    c[f"S9{name}", "Cauchy-Schwarz over the clients"] = CauchySchwarz("v", z - s, o.gap), f"S14{name}"
     if b.rho:
-        yield Step(
-            f"S10'b{name}",
-            "Young for the product of a client's noise and its later gradients",
-            Relation(2 * inner(a, v - g0), b.rho * square(a) + square(v - g0) / b.rho),
-            Gram(),
-            (),
-            CLIENTS,
+        c[f"S10'b{name}", "Young for the product of a client's noise and its later gradients", CLIENTS] = by(
+            le(2 * inner(a, v - g0), b.rho * square(a) + square(v - g0) / b.rho), Gram()
         )
-        yield Step(
-            f"S10'{name}",
-            "one client's update, its noise and its later gradients correlated",
-            Relation(square(v + a), b.update(o)),
-            Combine((2, 1, 1, 1 + b.rho, 1 / b.rho)),
-            ("S10'a", f"S10'b{name}", f"S14{name}", "S11", f"S9c{name}"),
-            CLIENTS,
+        c[f"S10'{name}", "one client's update, its noise and its later gradients correlated", CLIENTS] = by(
+            le(update, b.update(o)),
+            {"S10'a": 2, f"S10'b{name}": 1, f"S14{name}": 1, "S11": 1 + b.rho, f"S9c{name}": 1 / b.rho},
         )
     else:
-        yield Step(
-            "S10",
-            "(B.3.8)(a) as printed: a client's noise is uncorrelated with its gradients, also the later ones",
-            Relation(inner(a, v), Integer(0), "=="),
-            NoiseGivenPast(a, v),
-            (A2, MARTINGALE),
-            CLIENTS,
+        printed = "(B.3.8)(a) as printed"
+        c["S10", f"{printed}: a client's noise is uncorrelated with its gradients, also the later ones", CLIENTS] = by(
+            eq(inner(a, v), 0), NoiseGivenPast(a, v), A2, MARTINGALE
         )
-        yield Step(
-            f"S10'{name}",
-            "(B.3.8)(a) as printed: one client's update without the product of noise and gradients",
-            Relation(square(v + a), b.update(o)),
-            Combine((2, 1, 1)),
-            ("S10", f"S14{name}", "S11"),
-            CLIENTS,
+        c[f"S10'{name}", f"{printed}: one client's update without the product of noise and gradients", CLIENTS] = by(
+            le(update, b.update(o)), {"S10": 2, f"S14{name}": 1, "S11": 1}
         )
-    yield Step(
-        f"S11b{name}",
-        "independent participation and noise: the variance of a sum, Var(1_n) <= p_n, eq. (B.3.8)",
-        Relation(square(d), o.moment / N * b.update(o) + square(z)),
-        SecondMoment("d", "v", "a", o.moment / N),
-        (f"S10'{name}", *CHOSEN, INDEPENDENT),
-        ROUND,
+    c[f"S11b{name}", "independent participation and noise: the variance of a sum, Var(1_n) <= p_n, eq. (B.3.8)"] = by(
+        SecondMoment("d", "v", "a", o.moment / N), f"S10'{name}", *CHOSEN, INDEPENDENT
     )
-    yield Step(
-        f"S16{name}",
-        "one round: first- and second-order terms together, eq. (B.3.10)",
-        Relation(-DECREASE, b.end(o)),
-        Combine(
-            (
-                1,
-                move,
-                L * move**2 / 2,
-                L * move**2 / 2,
-                move * (square(z - s) + square(s)),
-                3 * move / 2,
-                move / 2,
-            )
-        ),
-        ("D1", "S8", f"S11b{name}", "S12", "S13", f"S9{name}", f"S9d{name}"),
-        ROUND,
+    second = {f"S11b{name}": L * move**2 / 2, "S12": L * move**2 / 2, "S13": move * (square(z - s) + square(s))}
+    c[f"S16{name}", "one round: first- and second-order terms together, eq. (B.3.10)"] = by(
+        le(-DECREASE, b.end(o)), {"D1": 1, "S8": move} | second | {f"S9{name}": 3 * move / 2, f"S9d{name}": move / 2}
     )
 
 
-def constants_steps() -> Iterator[Step]:
+def enter_constants(c: Chain) -> None:
     """What the growth factors are at most, at the caps; once for all objectives."""
-    yield Step("K1", "e - 2 is at most 18/25", Relation(E_2, KAPPA_AT_MOST), Combine())
-    yield Step("K2", "its root is at most 17/20", Relation(sqrt(E_2), ROOT_AT_MOST), Combine())
-    yield Step("K3", "15 is less than the root of 240", Relation(gamma, FIFTEENTH), Combine(), (LOCAL_CAP,))
+    c["K1", "e - 2 is at most 18/25", ""] = le(E_2, KAPPA_AT_MOST), Combine()
+    c["K2", "its root is at most 17/20", ""] = le(sqrt(E_2), ROOT_AT_MOST), Combine()
+    c["K3", "15 is less than the root of 240", ""] = le(gamma, FIFTEENTH), LOCAL_CAP
     rows = (
         ("A", NOISE_GROWTH, 2 * tau, 3, Rational(9, 8), Rational(17, 16)),
         ("B", DIVERGENCE_GROWTH, 6 * tau, 18, Rational(17, 5), Rational(27, 8)),
         ("D", GRADIENT_GROWTH, Integer(0), 18, Rational(27, 8), Rational(27, 8)),
     )
     for letter, growth, root, quadratic, at_cap, at_thirtieth in rows:
-        multipliers = (root, quadratic * tau**2)
-        at = f"with gamma at most {FIFTEENTH}"
-        yield Step(
-            f"K-{letter}",
-            f"S15: {letter}_tau is at most {at_cap}, {at}",
-            Relation(growth, at_cap),
-            Combine((*multipliers, 0)),
-            ("K2", "K1", "K3"),
+        parts = {"K2": root, "K1": quadratic * tau**2}
+        c[f"K-{letter}", f"S15: {letter}_tau is at most {at_cap}, with gamma at most {FIFTEENTH}", ""] = by(
+            le(growth, at_cap), parts | {"K3": 0}
         )
-        yield Step(
-            f"K-{letter}-small",
-            f"S15: {letter}_tau is at most {at_thirtieth}, with gamma at most {THIRTIETH}",
-            Relation(growth, at_thirtieth),
-            Combine(multipliers),
-            ("K2", "K1", SMALLER_CAP),
+        c[f"K-{letter}-small", f"S15: {letter}_tau is at most {at_thirtieth}, with gamma at most {THIRTIETH}", ""] = by(
+            le(growth, at_thirtieth), parts, SMALLER_CAP
         )
 
 
-def descent_steps(o: Objective) -> tuple[Step, ...]:
+def descent_chain(o: Objective) -> Chain:
     """The whole chain for one objective, and where each form of its lemma ends."""
-    steps = [*shared_steps(o), *(constants_steps() if o is GENERAL else ())]
-    branches = (SHARP, ONE, PRINTED) if o is GENERAL else (SHARP, ONE)
-    for b in branches:
-        steps += branch_steps(o, b)
-    sums = (o.gap, o.moment, o.divergence)
-    square_sum = o.divergence**2 + G
+    cited = (AVERAGE_PROOF,) if o is GENERAL else (AVERAGE_OF_F, DESCENT_PROOF)
+    c = Chain(round_setting(o.name), ROUND, cited)
+    enter_shared(c, o)
+    if o is GENERAL:
+        enter_constants(c)
+    for branch in (SHARP, ONE, *([PRINTED] if o is GENERAL else [])):
+        enter_branch(c, o, branch)
+    sums, square_sum = (o.gap, o.moment, o.divergence), o.divergence**2 + G
     home = "" if o is GENERAL else f"{GENERAL.proof}/"
     second = L * move**2 / 2 * o.moment / N
-    by_growth = (1, second * sigma**2 / I, second * square_sum, 3 * HALF * move * o.gap * square_sum, Integer(0))
+    growth = {"K-A": second * sigma**2 / I, "K-B": second * square_sum, "K-D": 3 * HALF * move * o.gap * square_sum}
 
     def end(constants: tuple[sp.Expr, ...]) -> Relation:
         """The form with these constants, in the letters of the steps."""
         terms = descent_terms(*[*constants, *sums])
-        return Relation(-DECREASE, sp.Add(*(t.expression for t in terms)).xreplace({n.gradsq: G}))
+        return le(-DECREASE, sp.Add(*(t.expression for t in terms)).xreplace({n.gradsq: G}))
 
-    steps += [
-        Step(
-            "B.3.5-repaired",
-            "with 9/8 and 17/5",
-            end(REPAIRED_STEP),
-            Combine(by_growth),
-            ("S16", *(f"{home}{name}" for name in ("K-A", "K-B", "K-D", "K1"))),
-            ROUND,
-        ),
-        Step(
-            "B.3.5-small",
-            "as printed, with gamma at most 1/(30LI)",
-            end(PRINTED_STEP),
-            Combine(by_growth),
-            ("S16", *(f"{home}{name}" for name in ("K-A-small", "K-B-small", "K-D-small", "K1"))),
-            ROUND,
-        ),
-        Step(
-            "B.3.5-one",
-            "as printed, with one local step",
-            end(PRINTED_STEP),
-            Combine((1,)),
-            ("S16-one", ONE_LOCAL_STEP, LOCAL_CAP),
-            ROUND,
-        ),
-    ]
-    if PRINTED in branches:
+    def by_growth(suffix: str) -> dict[str, sp.Expr | int]:
+        return {"S16": 1} | {f"{home}{name}{suffix}": m for name, m in growth.items()} | {f"{home}K1": 0}
+
+    c["B.3.5-repaired", "with 9/8 and 17/5"] = end(REPAIRED_STEP), by_growth("")
+    c["B.3.5-small", "as printed, with gamma at most 1/(30LI)"] = end(PRINTED_STEP), by_growth("-small")
+    c["B.3.5-one", "as printed, with one local step"] = end(PRINTED_STEP), {"S16-one": 1}, ONE_LOCAL_STEP, LOCAL_CAP
+    if o is GENERAL:
         squared = 240 * (L * I) ** 2  # of 90 and 15 in (B.3.9) 3/8 and 1/16 are left at the cap
-        steps += [
-            Step("K4", "S15: the cap squared", Relation(gamma**2, 1 / squared), Squared(), (LOCAL_CAP,)),
-            Step(
-                "B.3.5-printed",
-                "as printed, resting on (B.3.8)(a)",
-                end(PRINTED_STEP),
-                Combine((1, squared * (second * (sigma**2 / I + 6 * square_sum) + 9 * move * o.gap * square_sum) / 16)),
-                ("S16-printed", "K4"),
-                ROUND,
-            ),
-        ]
-    return tuple(steps)
+        left = second * (sigma**2 / I + 6 * square_sum) + 9 * move * o.gap * square_sum
+        c["K4", "S15: the cap squared", ""] = le(gamma**2, 1 / squared), Squared(), LOCAL_CAP
+        c["B.3.5-printed", "as printed, resting on (B.3.8)(a)"] = by(
+            end(PRINTED_STEP), {"S16-printed": 1, "K4": squared * left / 16}
+        )
+    return c
 
 
 def descent_proof(o: Objective, ends: dict[str, str]) -> Proof:
     """The chain of one objective."""
     lemma = LEMMA_B_3_3 if o.weights else LEMMA_B_5_1
-    return Proof(o.proof, round_setting(o.name), descent_steps(o), lemma, ends, -DECREASE, TO_GRADSQ)
+    return descent_chain(o).proof(o.proof, lemma, ends, -DECREASE, TO_GRADSQ)
 
 
 REPAIRS = {
