@@ -11,13 +11,12 @@ c["S4", "with that ratio"] = by(
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import cast
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, cast, runtime_checkable
 
 import sympy as sp
 
 from bounds.assumptions import Assumption
-from bounds.audit.axioms import Schema
 from bounds.audit.claim import Relation, ResultForm
 from bounds.audit.multipliers import eliminated
 from bounds.audit.rules import Combine
@@ -27,6 +26,15 @@ from bounds.result import Condition, Result
 
 Multipliers = Mapping[str, sp.Expr | int]
 Part = Relation | Rule | type[Combine] | str | Multipliers | Assumption | Condition
+
+
+@runtime_checkable
+class Yields(Protocol):
+    """A rule that says by itself what follows."""
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """What it says of these vectors, given the premises."""
+        ...
 
 
 def le(left: sp.Expr, right: sp.Expr | int) -> Relation:
@@ -100,7 +108,7 @@ class Chain:
                 premises.append(part)
         relations = [self._relation(name, p) for p in premises if isinstance(p, str)]
         if relation is None:
-            if not isinstance(rule, Schema):
+            if not isinstance(rule, Yields):
                 raise FedboundsError(f"{name} concludes nothing: only an axiom says by itself what follows")
             relation = rule.relation(self.setting, relations)
         if rule is None:

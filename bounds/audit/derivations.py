@@ -185,6 +185,10 @@ class Lemma:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what is cited, as it is used here"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """What it says."""
+        return Relation(self.left, self.right)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:

@@ -14,11 +14,11 @@ from sympy import Expr, Integer, Min, Sum, Symbol, floor, log
 
 from bounds.audit.averages import AverageOverClients, HarmonicAverage, StandsFor
 from bounds.audit.axioms import Assumed
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import Lemma, Specialise
 from bounds.audit.induction import Induction
-from bounds.audit.rules import Combine
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.steps import Setting, measure_symbol
 from bounds.audit.transcendental import Opened
 from bounds.audit.whole_numbers import Cases, Division
 from bounds.papers.fedau.assumptions import CUT_OFF_LAW, FEDAU
@@ -48,26 +48,9 @@ def moment(power: int, chance: Expr) -> Expr:
     return closed[power]
 
 
-def summed(name: str, says: str, power: int) -> Step:
-    """A sum over the law by induction on the cut-off."""
-    return Step(
-        name,
-        says,
-        Relation(law(power, rate), moment(power, rate), "=="),
-        Induction(cut),
-        quantifiers="for every whole K >= 1",
-    )
-
-
-def by_the_law(name: str, says: str, quantity: Expr, power: int) -> Step:
+def by_the_law(quantity: Expr, power: int) -> Assumed:
     """A moment as the sum that it is."""
-    return Step(
-        name,
-        says,
-        Relation(quantity, law(power, rate), "=="),
-        Assumed(quantity, law(power, rate), (CUT_OFF_LAW.name,), "sum over the values 1, ..., K of S", op="=="),
-        (CUT_OFF_LAW,),
-    )
+    return Assumed(quantity, law(power, rate), (CUT_OFF_LAW.name,), "sum over the values 1, ..., K of S", op="==")
 
 
 # --- Lemma B.6.1 ------------------------------------------------------------------------------------------------------
@@ -76,79 +59,44 @@ MEAN, VARIANCE = measure_symbol(LEMMA_B_6_1.measure), measure_symbol(LEMMA_B_6_1
 SECOND = Symbol("[E S^2]", nonnegative=True)
 SQUARED_BIAS = Symbol("[E (p S - 1)^2]", nonnegative=True)
 LEMMA = f"{PAPER}/lemma-b.6.1"
-MEAN_PROOF = Proof(
-    LEMMA,
-    NO_VECTORS,
-    (
-        summed("D1", "the probabilities of (B.6.1) sum to 1", 0),
-        by_the_law("D2", "the mean by the law (B.6.1)", MEAN, 1),
-        summed("D3", "the sum in (B.6.3) by induction", 1),
-        Step("D4", "eq. (B.6.2), mean", Relation(MEAN, moment(1, rate), "=="), Opened((1, 1)), ("D2", "D3")),
-        Step(
-            "D5",
-            "the same with the K of the result",
-            Relation(MEAN, (1 - (1 - rate) ** K) / rate, "=="),
-            StandsFor(cut, K, WHOLE_CUT),
-            ("D4",),
-        ),
-    ),
-    LEMMA_B_6_1,
-    {"printed": "D5"},
+EVERY_K = "for every whole K >= 1"
+
+c = Chain(NO_VECTORS)
+c["D1", "the probabilities of (B.6.1) sum to 1", EVERY_K] = eq(law(0, rate), moment(0, rate)), Induction(cut)
+c["D2", "the mean by the law (B.6.1)"] = by_the_law(MEAN, 1), CUT_OFF_LAW
+c["D3", "the sum in (B.6.3) by induction", EVERY_K] = eq(law(1, rate), moment(1, rate)), Induction(cut)
+c["D4", "eq. (B.6.2), mean"] = eq(MEAN, moment(1, rate)), Opened, {"D2": 1, "D3": 1}
+c["D5", "the same with the K of the result"] = by(
+    eq(MEAN, (1 - (1 - rate) ** K) / rate), StandsFor(cut, K, WHOLE_CUT), "D4"
 )
-VARIANCE_CLOSED = moment(2, rate) - moment(1, rate) ** 2
-VARIANCE_PROOF = Proof(
-    f"{LEMMA}-variance",
-    NO_VECTORS,
-    (
-        by_the_law("D1", "the second moment by the law (B.6.1)", SECOND, 2),
-        summed("D2", "the sum in (B.6.4)-(B.6.5) by induction", 2),
-        Step("D3", "the second moment", Relation(SECOND, moment(2, rate), "=="), Opened((1, 1)), ("D1", "D2")),
-        Step(
-            "D4",
-            "the variance is the second moment less the squared mean, (B.6.6)",
-            Relation(VARIANCE, SECOND - MEAN**2, "=="),
-            Assumed(VARIANCE, SECOND - MEAN**2, (CUT_OFF_LAW.name,), "E (S - E S)^2 = E S^2 - (E S)^2", op="=="),
-            (CUT_OFF_LAW,),
-        ),
-        Step(
-            "D5",
-            "with both moments",
-            Relation(VARIANCE, VARIANCE_CLOSED, "=="),
-            Opened((1, 1, -(MEAN + moment(1, rate)))),
-            ("D4", "D3", f"{LEMMA}/D4"),
-        ),
-        Step(
-            "D6",
-            "eq. (B.6.2), variance",
-            Relation(VARIANCE, LEMMA_B_6_1_VARIANCE.form("printed").bound.doit(), "=="),
-            StandsFor(cut, K, WHOLE_CUT),
-            ("D5",),
-        ),
-        Step(
-            "D7",
-            "a cut-off only takes variance away, (B.6.8)(c)",
-            Relation(VARIANCE, (1 - rate) / rate**2),
-            Opened((1,)),
-            ("D5",),
-        ),
-        Step(
-            "D8",
-            "p S - 1 has the mean -(1-p)^K",
-            Relation(SQUARED_BIAS, rate**2 * SECOND - 2 * rate * MEAN + 1, "=="),
-            Assumed(SQUARED_BIAS, rate**2 * SECOND - 2 * rate * MEAN + 1, (CUT_OFF_LAW.name,), "E is linear", op="=="),
-            (CUT_OFF_LAW,),
-        ),
-        Step(
-            "D9",
-            "bias and variance of one interval",
-            Relation(SQUARED_BIAS, rate**2 * VARIANCE + (1 - rate) ** (2 * cut), "=="),
-            Opened((1, -(rate**2), rate**2 * (MEAN + moment(1, rate)) - 2 * rate)),
-            ("D8", "D4", f"{LEMMA}/D4"),
-        ),
-    ),
-    LEMMA_B_6_1_VARIANCE,
-    {"printed": "D6", "explicit": "D7"},
+MEAN_PROOF = c.proof(LEMMA, LEMMA_B_6_1, {"printed": "D5"})
+
+LESS_MEAN, LINEAR = SECOND - MEAN**2, rate**2 * SECOND - 2 * rate * MEAN + 1
+c = Chain(NO_VECTORS, cites=(MEAN_PROOF,))
+c["D1", "the second moment by the law (B.6.1)"] = by_the_law(SECOND, 2), CUT_OFF_LAW
+c["D2", "the sum in (B.6.4)-(B.6.5) by induction", EVERY_K] = eq(law(2, rate), moment(2, rate)), Induction(cut)
+c["D3", "the second moment"] = eq(SECOND, moment(2, rate)), Opened, {"D1": 1, "D2": 1}
+c["D4", "the variance is the second moment less the squared mean, (B.6.6)"] = by(
+    Assumed(VARIANCE, LESS_MEAN, (CUT_OFF_LAW.name,), "E (S - E S)^2 = E S^2 - (E S)^2", op="=="), CUT_OFF_LAW
 )
+c["D5", "with both moments"] = by(
+    eq(VARIANCE, moment(2, rate) - moment(1, rate) ** 2),
+    Opened,
+    {"D4": 1, "D3": 1, f"{LEMMA}/D4": -(MEAN + moment(1, rate))},
+)
+c["D6", "eq. (B.6.2), variance"] = by(
+    eq(VARIANCE, LEMMA_B_6_1_VARIANCE.form("printed").bound.doit()), StandsFor(cut, K, WHOLE_CUT), "D5"
+)
+c["D7", "a cut-off only takes variance away, (B.6.8)(c)"] = le(VARIANCE, (1 - rate) / rate**2), Opened, {"D5": 1}
+c["D8", "p S - 1 has the mean -(1-p)^K"] = by(
+    Assumed(SQUARED_BIAS, LINEAR, (CUT_OFF_LAW.name,), "E is linear", op="=="), CUT_OFF_LAW
+)
+c["D9", "bias and variance of one interval"] = by(
+    eq(SQUARED_BIAS, rate**2 * VARIANCE + (1 - rate) ** (2 * cut)),
+    Opened,
+    {"D8": 1, "D4": -(rate**2), f"{LEMMA}/D4": rate**2 * (MEAN + moment(1, rate)) - 2 * rate},
+)
+VARIANCE_PROOF = c.proof(f"{LEMMA}-variance", LEMMA_B_6_1_VARIANCE, {"printed": "D6", "explicit": "D7"})
 
 # --- One weight: after K rounds and before ----------------------------------------------------------------------------
 
@@ -184,186 +132,103 @@ PER_ROUND = 2 * cut * q / t + q ** (2 * cut)
 INTERVALS = floor(s / cut) + 1  # floor(t/K) at t = K + s
 
 
-def algorithmic(name: str, says: str, left: Expr, right: Expr, why: str, op: str = "==") -> Step:
+def algorithmic(left: Expr, right: Expr, why: str) -> Assumed:
     """What Algorithm 2 and Bernoulli participation say at once."""
-    return Step(name, says, Relation(left, right, op), Assumed(left, right, ALGORITHM, why, op=op), FEDAU)
+    return Assumed(left, right, ALGORITHM, why, op="==")
 
 
-def exchanged(name: str, says: str, left: Expr, right: Expr, axiom: str = EXCHANGEABLE) -> Step:
+def exchanged(left: Expr, right: Expr, why: str = EXCHANGEABLE) -> Assumed:
     """What exchangeability gives."""
-    return Step(name, says, Relation(left, right), Lemma(axiom, left, right, ALGORITHM), FEDAU)
+    return Assumed(left, right, ALGORITHM, why, op="==", axiom=EXCHANGEABLE)
 
 
-def of_client(name: str, says: str, source: str, left: Expr, right: Expr, op: str = "==") -> Step:
-    """A line of Lemma B.6.1 for client n."""
-    return Step(name, says, Relation(left, right, op), Specialise(((rate, p),), LAW), (f"{LEMMA}{source}", "S21"))
+def enter_means(c: Chain) -> None:
+    """The mean weight of client n, by the law of its intervals."""
+    c["S21", "the law (B.6.1) of the intervals of Algorithm 2"] = algorithmic(CHANCE, p * q ** (k - 1), "k < K"), *FEDAU
+    c["S21a", "the mean of an interval of client n"] = by(
+        eq(MEAN, moment(1, p)), Specialise(((rate, p),), LAW), f"{LEMMA}/D4 S21"
+    )
+    c["S23a", "for t >= K an interval is complete, and the mean weight is the mean interval"] = by(
+        exchanged(MEAN_LATE, MEAN), *FEDAU
+    )
+    c["S23b", "exact mean for t >= K"] = eq(MEAN_LATE, moment(1, p)), Opened, {"S23a": 1, "S21a": 1}
+    c["S22", "no interval is complete at t < K if the client was never there"] = by(
+        algorithmic(NONE_YET, q**t, "rounds 0 .. t-1"), *FEDAU
+    )
+    c["S23c", "for t < K the completed intervals have the mean of the first one, where that is complete"] = by(
+        exchanged(COUNTED_MEAN, FIRST, "E[S_1; S_1 <= t]"), *FEDAU
+    )
+    c["S23d", "that sum by induction", "for every t >= 1"] = eq(FIRST, MEAN_FIRST), Induction(t)
+    c["S23e", "without a complete interval the weight is 1"] = by(
+        algorithmic(MEAN_EARLY, NONE_YET + COUNTED_MEAN, "omega_t = 1 while M_t = 0"), *FEDAU
+    )
+    c["S23f", "exact mean for 1 <= t < K"] = by(
+        eq(MEAN_EARLY, (1 - q**t) / p - (t - 1) * q**t), Opened, dict.fromkeys(("S23e", "S22", "S23c", "S23d"), 1)
+    )
+    c["B.6.8a", "the paper: the mean weight is the mean interval in every round (false for t < K)"] = by(
+        eq(MEAN_OF, moment(1, p)), Cases(t, cut, s, (MEAN_LATE, MEAN_EARLY), MEAN_OF), "S23b S23f"
+    )
 
 
-LAW = ((CUT_OFF_LAW.name, Relation(CHANCE, p * q ** (k - 1))),)
-MEAN_STEPS = (
-    algorithmic("S21", "the law (B.6.1) of the intervals of Algorithm 2", CHANCE, p * q ** (k - 1), "k < K"),
-    of_client("S21a", "the mean of an interval of client n", "/D4", MEAN, moment(1, p)),
-    Step(
-        "S23a",
-        "for t >= K an interval is complete, and the mean weight is the mean interval",
-        Relation(MEAN_LATE, MEAN, "=="),
-        Assumed(MEAN_LATE, MEAN, ALGORITHM, EXCHANGEABLE, op="==", axiom=EXCHANGEABLE),
-        FEDAU,
-    ),
-    Step(
-        "S23b",
-        "exact mean for t >= K",
-        Relation(MEAN_LATE, moment(1, p), "=="),
-        Opened((1, 1)),
-        ("S23a", "S21a"),
-    ),
-    algorithmic(
-        "S22", "no interval is complete at t < K if the client was never there", NONE_YET, q**t, "rounds 0 .. t-1"
-    ),
-    Step(
-        "S23c",
-        "for t < K the completed intervals have the mean of the first one, where that is complete",
-        Relation(COUNTED_MEAN, FIRST, "=="),
-        Assumed(COUNTED_MEAN, FIRST, ALGORITHM, "E[S_1; S_1 <= t]", op="==", axiom=EXCHANGEABLE),
-        FEDAU,
-    ),
-    Step(
-        "S23d",
-        "that sum by induction",
-        Relation(FIRST, MEAN_FIRST, "=="),
-        Induction(t),
-        quantifiers="for every t >= 1",
-    ),
-    algorithmic(
-        "S23e",
-        "without a complete interval the weight is 1",
-        MEAN_EARLY,
-        NONE_YET + COUNTED_MEAN,
-        "omega_t = 1 while M_t = 0",
-    ),
-    Step(
-        "S23f",
-        "exact mean for 1 <= t < K",
-        Relation(MEAN_EARLY, (1 - q**t) / p - (t - 1) * q**t, "=="),
-        Opened((1, 1, 1, 1)),
-        ("S23e", "S22", "S23c", "S23d"),
-    ),
-    Step(
-        "B.6.8a",
-        "the paper: the mean weight is the mean interval in every round (false for t < K)",
-        Relation(MEAN_OF, moment(1, p), "=="),
-        Cases(t, cut, s, (MEAN_LATE, MEAN_EARLY), MEAN_OF),
-        ("S23b", "S23f"),
-    ),
-)
-ERROR_STEPS = (
-    of_client("S21b", "the variance of an interval of client n", "-variance/D7", VARIANCE, q / p**2, "<="),
-    Step(
-        "S21c",
-        "bias and variance of an interval of client n, for t < K",
-        Relation(SQUARED_BIAS, p**2 * VARIANCE + q ** (2 * EARLY), "=="),
+def enter_errors(c: Chain) -> None:
+    """How far p_n times the weight is from 1 in one round."""
+    late, early = "for t = K + s", "for K = t + 1 + s"
+    c["S21b", "the variance of an interval of client n"] = by(
+        le(VARIANCE, q / p**2), Specialise(((rate, p),), LAW), f"{LEMMA}-variance/D7 S21"
+    )
+    c["S21c", "bias and variance of an interval of client n, for t < K"] = by(
+        eq(SQUARED_BIAS, p**2 * VARIANCE + q ** (2 * EARLY)),
         Specialise(((rate, p), (cut, EARLY)), LAW),
-        (f"{LEMMA}-variance/D9", "S21"),
-    ),
-    Step(
-        "S24a",
-        "for t >= K, omega_t is the conditional mean of the average of the first floor(t/K) intervals",
-        Relation(SPREAD_LATE, VARIANCE / INTERVALS),
-        Lemma(f"{EXCHANGEABLE}; {RAO_BLACKWELL}", SPREAD_LATE, VARIANCE / INTERVALS, ALGORITHM),
-        FEDAU,
-        "for t = K + s",
-    ),
-    algorithmic(
-        "S24b",
-        "bias and variance of the weight for t >= K",
-        ERROR_LATE,
-        p**2 * SPREAD_LATE + (p * MEAN_LATE - 1) ** 2,
-        "E(X - 1)^2 = Var X + (E X - 1)^2",
-    ),
-    Step(
-        "S25a",
-        "division with a remainder",
-        Relation(s + 1, cut * INTERVALS),
-        Division(s, cut),
-    ),
-    Step(
-        "S25",
-        "floor(t/K) >= (t+1)/(2K) for t >= K",
-        Relation(LATE + 1, 2 * cut * INTERVALS),
-        Combine((1,)),
-        ("S25a",),
-        "for t = K + s",
-    ),
-    Step(
-        "S26a",
-        "with the mean and the variance, for t >= K",
-        Relation(ERROR_LATE, q / INTERVALS + q ** (2 * cut)),
-        Opened((1, p**2, p**2 / INTERVALS, p * (p * MEAN_LATE - 1 - q**cut))),
-        ("S24b", "S24a", "S21b", "S23b"),
-        "for t = K + s",
-    ),
-    Step(
-        "S26b",
-        "the bound of a round for t >= K",
-        Relation(ERROR_LATE, PER_ROUND.xreplace({t: LATE})),
-        Opened((1, q / (LATE * INTERVALS))),
-        ("S26a", "S25"),
-        "for t = K + s",
-    ),
-    exchanged(
-        "S24c",
-        "for t < K, convexity and the first interval, where that is complete",
-        COUNTED,
-        SQUARED_BIAS,
-        f"{EXCHANGEABLE}; Jensen for the average of the intervals",
-    ),
-    algorithmic(
-        "S24d",
-        "for t < K, with and without a complete interval",
-        ERROR_EARLY,
-        NONE_YET * q**2 + COUNTED,
-        "omega_t = 1 while M_t = 0",
-    ),
-    Step(
-        "S24e",
-        "the error for 1 <= t < K",
-        Relation(ERROR_EARLY, q ** (t + 2) + p**2 * VARIANCE + q ** (2 * EARLY)),
-        Opened((1, q**2, 1, 1)),
-        ("S24d", "S22", "S24c", "S21c"),
-        "for K = t + 1 + s",
-    ),
-    Step(
-        "B.6.8b",
-        "the paper: bias and variance of one interval bound the error of the weight (false for t < K)",
-        Relation(ERROR_EARLY, p**2 * VARIANCE + q ** (2 * EARLY)),
-        Opened((1,)),
-        ("S24e",),
-        "for K = t + 1 + s",
-    ),
-    Step(
-        "S26c",
-        "the bound of a round for 1 <= t < K",
-        Relation(ERROR_EARLY, PER_ROUND.xreplace({cut: EARLY})),
-        Opened((1, p**2)),
-        ("S24e", "S21b"),
-        "for K = t + 1 + s",
-    ),
-    Step(
-        "S26",
-        "the bound of a round, (B.6.8)(c) without its + 1",
-        Relation(ERROR, PER_ROUND),
-        Cases(t, cut, s, (ERROR_LATE, ERROR_EARLY), ERROR),
-        ("S26b", "S26c"),
-        "for every t >= 1",
-    ),
-)
+        f"{LEMMA}-variance/D9 S21",
+    )
+    says = "omega_t is the conditional mean of the average of the first floor(t/K) intervals"
+    c["S24a", f"for t >= K, {says}", late] = by(
+        by(Lemma(f"{EXCHANGEABLE}; {RAO_BLACKWELL}", SPREAD_LATE, VARIANCE / INTERVALS, ALGORITHM), *FEDAU)
+    )
+    c["S24b", "bias and variance of the weight for t >= K"] = by(
+        algorithmic(ERROR_LATE, p**2 * SPREAD_LATE + (p * MEAN_LATE - 1) ** 2, "E(X - 1)^2 = Var X + (E X - 1)^2"),
+        *FEDAU,
+    )
+    c["S25a", "division with a remainder"] = le(s + 1, cut * INTERVALS), Division(s, cut)
+    c["S25", "floor(t/K) >= (t+1)/(2K) for t >= K", late] = le(LATE + 1, 2 * cut * INTERVALS), {"S25a": 1}
+    c["S26a", "with the mean and the variance, for t >= K", late] = by(
+        le(ERROR_LATE, q / INTERVALS + q ** (2 * cut)),
+        Opened,
+        {"S24b": 1, "S24a": p**2, "S21b": p**2 / INTERVALS, "S23b": p * (p * MEAN_LATE - 1 - q**cut)},
+    )
+    c["S26b", "the bound of a round for t >= K", late] = by(
+        le(ERROR_LATE, PER_ROUND.xreplace({t: LATE})), Opened, {"S26a": 1, "S25": q / (LATE * INTERVALS)}
+    )
+    c["S24c", "for t < K, convexity and the first interval, where that is complete"] = by(
+        Lemma(f"{EXCHANGEABLE}; Jensen for the average of the intervals", COUNTED, SQUARED_BIAS, ALGORITHM), *FEDAU
+    )
+    c["S24d", "for t < K, with and without a complete interval"] = by(
+        algorithmic(ERROR_EARLY, NONE_YET * q**2 + COUNTED, "omega_t = 1 while M_t = 0"), *FEDAU
+    )
+    c["S24e", "the error for 1 <= t < K", early] = by(
+        le(ERROR_EARLY, q ** (t + 2) + p**2 * VARIANCE + q ** (2 * EARLY)),
+        Opened,
+        {"S24d": 1, "S22": q**2, "S24c": 1, "S21c": 1},
+    )
+    c[
+        "B.6.8b", "the paper: bias and variance of one interval bound the error of the weight (false for t < K)", early
+    ] = by(le(ERROR_EARLY, p**2 * VARIANCE + q ** (2 * EARLY)), Opened, {"S24e": 1})
+    c["S26c", "the bound of a round for 1 <= t < K", early] = by(
+        le(ERROR_EARLY, PER_ROUND.xreplace({cut: EARLY})), Opened, {"S24e": 1, "S21b": p**2}
+    )
+    c["S26", "the bound of a round, (B.6.8)(c) without its + 1", "for every t >= 1"] = by(
+        le(ERROR, PER_ROUND), Cases(t, cut, s, (ERROR_LATE, ERROR_EARLY), ERROR), "S26b S26c"
+    )
+
 
 # --- All rounds and clients -------------------------------------------------------------------------------------------
 
+LAW = ((CUT_OFF_LAW.name, Relation(CHANCE, p * q ** (k - 1))),)
 j = Symbol("j", integer=True, positive=True)
 HARMONIC = Sum(1 / j, (j, 1, T - 1))
 SAME_WEIGHTS = "over T rounds the cut-offs K and min(K, T) give the same weights, and min(K, T) is a whole number"
 HARMONIC_NAME = "H_m is the sum of 1/j over j = 1, ..., m"
+SEVEN = 7  # 3/log 2 + 2, rounded up
 
 
 def summed_up(harmonic: Expr) -> Expr:
@@ -371,108 +236,51 @@ def summed_up(harmonic: Expr) -> Expr:
     return (q**2 + 2 * cut * q * harmonic + (T - 1) * q ** (2 * cut)) / T
 
 
-EXPLICIT, SHARP = THEOREM_3.form("explicit").bound.doit(), THEOREM_3.form("sharp").bound.doit()
-SEVEN = 7  # 3/log 2 + 2, rounded up
+def enter_rounds(c: Chain) -> None:
+    """All rounds and clients."""
+    named, whole = HarmonicNumber(T - 1), StandsFor(cut, K, WHOLE_CUT)
+    bounds = {form.name: form.bound.doit() for form in THEOREM_3.forms}
 
+    def of_all(name: str, source: str, right: Expr) -> None:
+        c[name, "the mean over clients"] = le(TOTAL, right), AverageOverClients(PER_CLIENT, TOTAL, (p,)), source
 
-def per_client(name: str, says: str, right: Expr, multipliers: tuple, premises: tuple, **more: str) -> Step:
-    """A bound of one client's average over the rounds."""
-    return Step(name, says, Relation(PER_CLIENT, right), Opened(multipliers), (*premises, TWO_ROUNDS), **more)
-
-
-def all_clients(name: str, source: str, right: Expr) -> Step:
-    """The mean over clients."""
-    return Step(
-        name,
-        "the mean over clients",
-        Relation(TOTAL, right),
-        AverageOverClients(PER_CLIENT, TOTAL, (p,)),
-        (source,),
+    c["S22a", "every weight starts at 1"] = algorithmic(AT_START, q**2, "omega_0 = 1"), *FEDAU
+    c["S27a", "the average over the rounds"] = by(
+        le(PER_CLIENT, summed_up(HARMONIC)), HarmonicAverage(AT_START, ERROR, PER_CLIENT, t, T), "S22a S26"
     )
+    c["S27b", "the harmonic number by its name"] = Lemma(HARMONIC_NAME, HARMONIC, named)
+    c["S27c", "H_(T-1) <= 1 + log(T-1) by induction, as 1/(m+1) <= log((m+1)/m)"] = by(
+        le(HARMONIC, 1 + log(T - 1)), Induction(T, 2), TWO_ROUNDS
+    )
+    c["S27", "the logarithm increases"] = le(HARMONIC, 1 + log(T)), Opened, {"S27c": 1}, TWO_ROUNDS
+    c["T1", "one client, with the harmonic number"] = by(
+        le(PER_CLIENT, summed_up(named)), Opened, {"S27a": 1, "S27b": 2 * cut * q / T}
+    )
+    c["T2", SAME_WEIGHTS] = by(
+        le(PER_CLIENT, summed_up(named).xreplace({cut: Min(K, T)})), StandsFor(cut, Min(K, T), SAME_WEIGHTS), "T1"
+    )
+    of_all("T3", "T2", bounds["sharp"])
+    one = cut * (1 + 2 * q * (log(T) + 1)) / T + q ** (2 * cut)
+    c["T4", "one client, the line before (B.6.9): 1 <= K at t = 0"] = by(
+        le(PER_CLIENT, one), Opened, {"S27a": 1, "S27": 2 * cut * q / T}, TWO_ROUNDS
+    )
+    c["T5", WHOLE_CUT] = le(PER_CLIENT, one.xreplace({cut: K})), whole, "T4"
+    of_all("T6", "T5", bounds["sharp:per-client"])
+    one = (3 * cut + 2 * cut * log(T)) / T + q ** (2 * cut)
+    c["T7", "one client, (B.6.9): 1 - p <= 1"] = le(PER_CLIENT, one), Opened, {"T4": 1}, TWO_ROUNDS
+    c["T8", WHOLE_CUT] = le(PER_CLIENT, one.xreplace({cut: K})), whole, "T7"
+    of_all("T9", "T8", bounds["explicit"])
+    c["T10", "log T is at least log 2"] = le(log(2), log(T)), Opened(()), TWO_ROUNDS
+    c["T11", f"the printed order with {SEVEN} for each hidden constant"] = by(
+        le(PER_CLIENT, SEVEN * (K * log(T) / T + q ** (2 * K))), Opened, {"T8": 1, "T10": 5 * K / T}, TWO_ROUNDS
+    )
+    of_all("T12", "T11", SEVEN * bounds["printed"])
 
 
-def with_K(name: str, source: str, value: Expr, why: str, right: Expr) -> Step:
-    """The cut-off of the result."""
-    return Step(name, why, Relation(PER_CLIENT, right), StandsFor(cut, value, why), (source,))
-
-
-ROUNDS = (
-    algorithmic("S22a", "every weight starts at 1", AT_START, q**2, "omega_0 = 1"),
-    Step(
-        "S27a",
-        "the average over the rounds",
-        Relation(PER_CLIENT, summed_up(HARMONIC)),
-        HarmonicAverage(AT_START, ERROR, PER_CLIENT, t, T),
-        ("S22a", "S26"),
-    ),
-    Step(
-        "S27b",
-        "the harmonic number by its name",
-        Relation(HARMONIC, HarmonicNumber(T - 1)),
-        Lemma(HARMONIC_NAME, HARMONIC, HarmonicNumber(T - 1)),
-    ),
-    Step(
-        "S27c",
-        "H_(T-1) <= 1 + log(T-1) by induction, as 1/(m+1) <= log((m+1)/m)",
-        Relation(HARMONIC, 1 + log(T - 1)),
-        Induction(T, 2),
-        (TWO_ROUNDS,),
-    ),
-    Step(
-        "S27",
-        "the logarithm increases",
-        Relation(HARMONIC, 1 + log(T)),
-        Opened((1,)),
-        ("S27c", TWO_ROUNDS),
-    ),
-    Step(
-        "T1",
-        "one client, with the harmonic number",
-        Relation(PER_CLIENT, summed_up(HarmonicNumber(T - 1))),
-        Opened((1, 2 * cut * q / T)),
-        ("S27a", "S27b"),
-    ),
-    with_K("T2", "T1", Min(K, T), SAME_WEIGHTS, summed_up(HarmonicNumber(T - 1)).xreplace({cut: Min(K, T)})),
-    all_clients("T3", "T2", SHARP),
-    per_client(
-        "T4",
-        "one client, the line before (B.6.9): 1 <= K at t = 0",
-        cut * (1 + 2 * q * (log(T) + 1)) / T + q ** (2 * cut),
-        (1, 2 * cut * q / T),
-        ("S27a", "S27"),
-    ),
-    with_K("T5", "T4", K, WHOLE_CUT, K * (1 + 2 * q * (log(T) + 1)) / T + q ** (2 * K)),
-    all_clients("T6", "T5", THEOREM_3.form("sharp:per-client").bound.doit()),
-    per_client(
-        "T7",
-        "one client, (B.6.9): 1 - p <= 1",
-        (3 * cut + 2 * cut * log(T)) / T + q ** (2 * cut),
-        (1,),
-        ("T4",),
-    ),
-    with_K("T8", "T7", K, WHOLE_CUT, (3 * K + 2 * K * log(T)) / T + q ** (2 * K)),
-    all_clients("T9", "T8", EXPLICIT),
-    Step(
-        "T10",
-        "log T is at least log 2",
-        Relation(log(2), log(T)),
-        Opened(()),
-        (TWO_ROUNDS,),
-    ),
-    per_client(
-        "T11",
-        f"the printed order with {SEVEN} for each hidden constant",
-        SEVEN * (K * log(T) / T + q ** (2 * K)),
-        (1, 5 * K / T),
-        ("T8", "T10"),
-    ),
-    all_clients("T12", "T11", SEVEN * THEOREM_3.form("printed").bound.doit()),
-)
-THEOREM_PROOF = Proof(
-    f"{PAPER}/theorem-3",
-    NO_VECTORS,
-    (*MEAN_STEPS, *ERROR_STEPS, *ROUNDS),
-    THEOREM_3,
-    {"sharp": "T3", "sharp:per-client": "T6", "explicit": "T9", "printed": "T12"},
+c = Chain(NO_VECTORS, cites=(MEAN_PROOF, VARIANCE_PROOF))
+for enter in (enter_means, enter_errors, enter_rounds):
+    enter(c)
+THEOREM_PROOF = c.proof(
+    f"{PAPER}/theorem-3", THEOREM_3, {"sharp": "T3", "sharp:per-client": "T6", "explicit": "T9", "printed": "T12"}
 )
 PROOFS = (MEAN_PROOF, VARIANCE_PROOF, THEOREM_PROOF)
