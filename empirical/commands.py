@@ -153,10 +153,18 @@ def _sentence(outcomes: Sequence[Outcome]) -> str:
     return f"{counts['runs']} run{'s' * (counts['runs'] != 1)}: {', '.join(parts)}"
 
 
+LONG = 60.0  # seconds from which a dry run says how long a run takes at least
+
+
 def _show_plan(head: dict[str, str], runs: Sequence[Run], store: Store, as_json: bool) -> None:
+    from empirical.work import in_words
+
     statuses = [store.standing(run.key).status for run in runs]
     if as_json:
-        listed = [{**_describe(run), "status": status} for run, status in zip(runs, statuses, strict=True)]
+        listed = [
+            {**_describe(run), "status": status, "at_least_seconds": run.seconds}
+            for run, status in zip(runs, statuses, strict=True)
+        ]
         emit("run", {**head, "dry_run": True, "runs": listed})
         return
     for run, status in zip(runs, statuses, strict=True):
@@ -164,6 +172,9 @@ def _show_plan(head: dict[str, str], runs: Sequence[Run], store: Store, as_json:
     kinds = Counter(status.partition(":")[0] for status in statuses)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
     click.echo(f"{head['name']}: {len(runs)} run{'s' * (len(runs) != 1)} ({counts}) in {head['directory']}")
+    longest = max(runs, key=lambda run: run.seconds)
+    if longest.seconds >= LONG:
+        click.echo(f"the longest takes at least about {in_words(longest.seconds)}: {longest.title}")
 
 
 @contextmanager

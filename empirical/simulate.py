@@ -15,9 +15,10 @@ from bounds.errors import FedboundsError
 from empirical.algorithms import Algorithm, Cohort
 from empirical.engines import choose_engine
 from empirical.participation import Process, Recorded, Round
-from empirical.problems import Problem
+from empirical.problems import Problem, Quadratic
 from empirical.streams import Streams
 from empirical.trace import Trace
+from empirical.work import check_work, may_be_closed
 
 
 def simulate(
@@ -87,6 +88,9 @@ def simulate(
     process = _process(participation, problem, total)
     every, seeded = check_count("record_every", record_every), _streams(seeds, streams)
     check_run_memory(problem.clients, problem.dimension, total, len(seeded), every, record_models)
+    closed = may_be_closed(engine, isinstance(problem, Quadratic))
+    for phase, length in schedule:
+        check_work(phase, problem, length, len(seeded), problem.dimension, closed)
     runs = _Runs(process, seeded, total, record_participation)
     record = _Record(problem, runs, total, every, record_models)
     knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]

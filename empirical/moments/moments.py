@@ -8,7 +8,7 @@ from typing import Literal, overload
 
 import numpy as np
 
-from bounds.checks import check_count
+from bounds.checks import check_count, check_memory
 from bounds.errors import FedboundsError, unknown_name
 from empirical.algorithms import (
     Aggregation,
@@ -28,6 +28,7 @@ from empirical.moments.minimax import MinimaxMoments, minimax_moments
 from empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
 from empirical.participation import Bernoulli, Process, Recorded, Round
 from empirical.problems import Problem, Quadratic
+from empirical.work import check_work
 
 Noise = Literal["independent", "common"]
 Label = Literal["exact", "exact given the record"]
@@ -143,11 +144,17 @@ def moments(
     if isinstance(algorithm, MinimaxAlgorithm):
         if noise == "common":
             raise FedboundsError("noise = 'common' is not for minimax algorithms: their clients' noise is independent")
+        algorithm.check(problem, T)
+        check_work(algorithm, problem, T, 1, problem.dimension, closed=True)
         return minimax_moments(algorithm, problem, process, T)
     algorithm.check(problem, T)
     quadratic = require_quadratic(problem)
     if process.clients != quadratic.clients:
         raise FedboundsError(f"participation is of {process.clients} clients, the problem has {quadratic.clients}")
+    check_memory(
+        f"the moments of rounds = {T} in dimension = {quadratic.dimension}", 16 * T * (quadratic.dimension + 1)
+    )
+    check_work(algorithm, problem, T, 1, quadratic.dimension, closed=True)
     algorithm = algorithm.informed(process)
     coordinates = Coordinates.of(quadratic)
     if noise == "common" and not quadratic.shared:

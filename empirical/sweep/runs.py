@@ -25,10 +25,11 @@ MOST_SEEDS = 32  # that a title names one by one
 
 @dataclass(frozen=True)
 class Run:
-    """One unit of work: a task with its block of seeds, and its key."""
+    """One unit of work: a task with its block of seeds, its key, and the seconds that it takes at least."""
 
     key: str
     task: Task
+    seconds: float = 0.0
 
     @property
     def title(self) -> str:
@@ -48,10 +49,11 @@ class Run:
 
 class Prepared(NamedTuple):
     """A task whose components are known to exist, and the checksums of what it reads, by the dotted place of the file
-    in the task."""
+    in the task, and the seconds that it takes at least."""
 
     task: Task
     data: Mapping[str, str]
+    seconds: float = 0.0
 
 
 class Component(NamedTuple):
@@ -80,7 +82,7 @@ def plan(sweep: Sweep, prepare: Callable[[Sweep, Task], Prepared] | None = None)
     prepare = prepare or Preparation()
     sources = source_digest()
     prepared = [prepare(sweep, task) for task in sweep.tasks]
-    return tuple(Run(run_key(task, sources, data), task) for task, data in prepared)
+    return tuple(Run(run_key(task, sources, data), task, seconds) for task, data, seconds in prepared)
 
 
 class Preparation:
@@ -101,6 +103,7 @@ class Preparation:
         """
         from empirical.simulate import check_run_memory
         from empirical.streams import Streams
+        from empirical.work import building_seconds
 
         with _located(f"{sweep.source}: [streams]"):
             Streams(0, task["streams"])
@@ -116,22 +119,26 @@ class Preparation:
             length, seeds, every = task["rounds"], len(task["seeds"]), task["record_every"]
             check_run_memory(problem.clients, problem.dimension, length, seeds, every, task["record_models"])
         task["problem"], task["participation"] = problem.table, process.table
+        seconds = building_seconds(problem.table, problem.dimension)
         if "algorithm" in task:
-            task["algorithm"] = self._algorithm(sweep, task, task["algorithm"], task["rounds"], problem)
+            task["algorithm"], least = self._algorithm(sweep, task, task["algorithm"], task["rounds"], problem)
+            seconds += least
         else:
             phases = []
             for index, phase in enumerate(task["phases"]):
                 where = f", phase {index}"
-                table = self._algorithm(sweep, task, phase["algorithm"], phase["rounds"], problem, where)
+                table, least = self._algorithm(sweep, task, phase["algorithm"], phase["rounds"], problem, where)
+                seconds += least
                 phases.append({**phase, "algorithm": table})
             task["phases"] = phases
-        return Prepared(task, {**problem.data, **process.data})
+        return Prepared(task, {**problem.data, **process.data}, seconds)
 
     def _algorithm(
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
-    ) -> Mapping[str, Any]:
-        """The completed table of an algorithm that can run on a problem for so many rounds."""
+    ) -> tuple[Mapping[str, Any], float]:
+        """The completed table of an algorithm that can run on a problem for so many rounds, and its least seconds."""
         from empirical.engines import check_engine
+        from empirical.work import check_work, may_be_closed
 
         built = self._component(sweep, task, "algorithm", table, suffix)
         assert built.algorithm is not None
@@ -139,7 +146,9 @@ class Preparation:
             check_engine(task["engine"], built.algorithm)
         with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
             built.algorithm.check(problem, rounds)
-        return built.table
+            closed = may_be_closed(task["engine"], problem.table["kind"] in ("quadratic", "toy"))
+            seeds = len(task["seeds"])
+            return built.table, check_work(built.algorithm, problem, rounds, seeds, problem.dimension, closed)
 
     def _component(self, sweep: Sweep, task: Task, name: str, table: Mapping[str, Any], suffix: str = "") -> Component:
         identity = f"{name} {canonical_json(table)}"

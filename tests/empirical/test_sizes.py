@@ -1,17 +1,23 @@
 """Sizes beyond reason: estimated before anything is made, refused in a line that says what was asked and what fits."""
 
+import json
 import resource
+import time
 
 import numpy as np
 import pytest
 
 from bounds.errors import FedboundsError
-from empirical.algorithms import FedAvg
+from empirical.algorithms import FedAvg, FedNormSGDA
+from empirical.moments import moments
 from empirical.participation import Full
-from empirical.problems import problem_from_spec, toy_example
+from empirical.problems import problem_from_spec, random_quadratic_minimax, toy_example
+from empirical.problems.nonconvex import random_cosine_quadratic
 from empirical.problems.spec import sketch
 from empirical.simulate import simulate
 from empirical.sweep import plan, resolve
+from empirical.work import least_seconds
+from tests.command_line import run as typed
 
 
 def sweep(**changed):
@@ -42,6 +48,18 @@ ABSURD = [
     (clients(1e300), "clients = 1e+300 must be an integer"),
     ({"problem": {"dimension": 1e6, "shared": False}}, "dimension = 1000000 needs about"),
     ({"problem": {"dimension": 1e9, "diagonal": True}}, "dimension = 1000000000 needs about"),
+    (
+        {"algorithm": {"local_steps": 10**15}},
+        "local_steps = 1000000000000000, seeds = 1, dimension = 2 take at least about",
+    ),
+    (
+        {"algorithm": {"local_steps": 10**15}, "engine": "in-turn"},
+        "take at least about 95 years; at most a year is begun",
+    ),
+    (
+        {"rounds": 10**9, "record_every": 10**8, "algorithm": {"local_steps": 10**9}, "engine": "batched"},
+        "take at least",
+    ),
     ({"problem": {"kind": "cosine-quadratic", "dimension": 1e12}}, "dimension = 1000000000000 needs about"),
 ]
 
@@ -54,7 +72,7 @@ def test_a_sweep_of_absurd_size_is_refused_before_anything_is_made(changed, told
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     line = str(refused.value)
     assert told in line and len(line.splitlines()) == 1 and len(line) < 400
-    assert "must be" in line or "more than" in line or "this machine has" in line
+    assert any(words in line for words in ("must be", "more than", "this machine has", "at most a year"))
     assert grown < 200 * 2**10  # KiB
 
 
@@ -89,3 +107,44 @@ def test_a_sketch_has_the_clients_and_the_dimension_of_what_it_stands_for(spec):
 def test_a_simulation_of_absurd_length_is_refused_before_its_records_are_made():
     with pytest.raises(FedboundsError, match=r"rounds = 1000000000000000, .* needs about .* this machine"):
         simulate(FedAvg(0.1, 1), toy_example(), Full(3), 10**15)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: simulate(FedAvg(0.1, 10**15), toy_example(), Full(3), 2),
+        lambda: simulate(FedAvg(0.1, 10**15), random_cosine_quadratic(3, 2), Full(3), 2),
+        lambda: simulate(None, toy_example(), Full(3), phases=[(FedAvg(0.1, 2), 2), (FedAvg(0.1, 10**15), 2)]),
+        lambda: moments(FedAvg(0.1, 10**15), toy_example(), Full(3), 2),
+        lambda: simulate(FedNormSGDA(0.1, 0.1, 0.1, 0.1, 10**15), random_quadratic_minimax(3, 2, 2), Full(3), 2),
+        lambda: moments(FedNormSGDA(0.1, 0.1, 0.1, 0.1, (1, 2, 10**15)), random_quadratic_minimax(3, 2, 2), Full(3), 2),
+        lambda: moments(FedAvg(0.1, 1), toy_example(), Full(3), 10**12),
+    ],
+)
+def test_a_run_that_never_ends_is_refused_before_its_first_step(run):
+    with pytest.raises(
+        FedboundsError, match=r"take at least about .* at most a year is begun|this machine has"
+    ) as refused:
+        run()
+    assert "\n" not in str(refused.value)
+
+
+def test_a_dry_run_says_how_long_the_longest_run_takes_at_least(tmp_path):
+    spec = tmp_path / "dense.toml"
+    spec.write_text(
+        'rounds = 3\n[problem]\nkind = "quadratic"\nclients = 3\ndimension = 20000\n'
+        '[participation]\nkind = "full"\nclients = 3\n[algorithm]\nkind = "fedavg"\n'
+        "local_step_size = 0.1\nlocal_steps = 2\n"
+    )
+    words = ("run", str(spec), "--dry-run", "--out", str(tmp_path / "kept"))
+    status, out, err = typed(*words)
+    assert (status, err) == (0, "") and "the longest takes at least about 13 minutes: " in out
+    status, out, err = typed(*words, "--json")
+    assert json.loads(out)["runs"][0]["at_least_seconds"] == pytest.approx(800)
+
+
+def test_no_run_is_said_to_take_longer_than_it_does():
+    begun = time.perf_counter()
+    algorithm, problem = FedAvg(0.1, 20), random_cosine_quadratic(3, 2)
+    simulate(algorithm, problem, Full(3), 20)
+    assert least_seconds(algorithm, problem, 20, 1, 2, closed=False) < time.perf_counter() - begun

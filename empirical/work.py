@@ -1,0 +1,111 @@
+"""How long a run takes at least, estimated before anything is built; what surely never ends is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from bounds.errors import FedboundsError
+from empirical.algorithms import Algorithm, MinimaxAlgorithm
+from empirical.algorithms.algorithm import Fits
+
+STEP = 1e-6  # seconds: no local step, and no round, is ever quicker
+SPEED = 1e11  # multiplications a second
+CUBES = 10  # times d^3, in making and diagonalising a dense Hessian
+YEAR = 365.25 * 86400
+PATIENCE = YEAR
+UNITS = ((YEAR, "years"), (86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
+DENSE = ("quadratic", "minimax-quadratic")  # kinds of problems whose Hessians are drawn in full
+
+
+def most_local_steps(algorithm: Algorithm, problem: Fits) -> int:
+    """The most local steps that a client ever takes in a round.
+
+    Example:
+        >>> from empirical.algorithms import FedAvg
+        >>> from empirical.problems import toy_example
+        >>> most_local_steps(FedAvg(0.1, 5), toy_example())
+        5
+    """
+    if isinstance(algorithm, MinimaxAlgorithm):
+        return int(np.max(algorithm.rule(problem.clients).workload(problem).most))
+    return int(algorithm.local.steps)
+
+
+def least_seconds(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dimension: int, closed: bool) -> float:
+    """Seconds that a run takes at least: its steps one after another, and its numbers.
+
+    Args:
+        algorithm, problem, rounds: what runs.
+        seeds: how many run together.
+        dimension: of the problem.
+        closed: whether local steps may be summed in closed form, once for all rounds.
+
+    Example:
+        >>> from empirical.algorithms import FedAvg
+        >>> from empirical.problems import toy_example
+        >>> least_seconds(FedAvg(0.1, 5), toy_example(), 1000, 1, 2, closed=False)
+        0.005
+    """
+    steps = float(most_local_steps(algorithm, problem))
+    in_turn = rounds + steps if closed else rounds * steps
+    return max(STEP * in_turn, (rounds if closed else in_turn) * seeds * dimension / SPEED)
+
+
+def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dimension: int, closed: bool) -> float:
+    """Refuse a run that surely never ends; `least_seconds` of any other.
+
+    Raises:
+        FedboundsError: says what was asked, and how long it takes at least.
+
+    Example:
+        >>> from empirical.algorithms import FedAvg
+        >>> from empirical.problems import toy_example
+        >>> check_work(FedAvg(0.1, 10**15), toy_example(), 3, 1, 2, closed=False)
+        Traceback (most recent call last):
+            ...
+        bounds.errors.FedboundsError: rounds = 3, local_steps = 1000000000000000, seeds = 1, dimension = 2 ...
+    """
+    seconds = least_seconds(algorithm, problem, rounds, seeds, dimension, closed)
+    if seconds > PATIENCE:
+        raise FedboundsError(
+            f"rounds = {rounds}, local_steps = {most_local_steps(algorithm, problem)}, seeds = {seeds}, dimension = "
+            f"{dimension} take at least about {in_words(seconds)}; at most a year is begun"
+        )
+    return seconds
+
+
+def may_be_closed(engine: str, quadratic: bool) -> bool:
+    """Whether an engine of this name sums local steps in closed form.
+
+    Example:
+        >>> may_be_closed("auto", True), may_be_closed("batched", True), may_be_closed("auto", False)
+        (True, False, False)
+    """
+    return quadratic and str(engine).replace("-", " ") in ("auto", "closed form")
+
+
+def building_seconds(table: Mapping[str, Any], dimension: int) -> float:
+    """Seconds that it takes at least to make the problem of a table with all its defaults.
+
+    Example:
+        >>> building_seconds({"kind": "quadratic", "diagonal": False, "shared": True}, 20_000)
+        800.0
+    """
+    if table.get("kind") not in DENSE or table.get("diagonal", False) or "clients" not in table:
+        return 0.0
+    many = 1 if table.get("shared", True) else int(table["clients"])
+    return CUBES * many * float(dimension) ** 3 / SPEED
+
+
+def in_words(seconds: float) -> str:
+    """A length of time with two digits.
+
+    Example:
+        >>> in_words(90.0), in_words(3e15), in_words(0.5)
+        ('1.5 minutes', '9.5e+07 years', '0.5 seconds')
+    """
+    size, unit = next((one for one in UNITS if seconds >= one[0]), (1.0, "seconds"))
+    return f"{seconds / size:.2g} {unit}"
