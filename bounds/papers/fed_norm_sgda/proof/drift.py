@@ -4,17 +4,17 @@ r"""Lemma B.4 (and B.9): how far the local models drift in a round, eqs. (30) to
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
 from sympy import Integer, Rational
 
 from bounds.audit.axioms import Schema
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import Squared
-from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
-from bounds.audit.steps import Proof, Setting, Step
+from bounds.audit.rules import Abbreviated, Gram, Stated
+from bounds.audit.steps import Setting
 from bounds.audit.vectors import Vec, square
 from bounds.clients import MaxOverClients
 from bounds.papers.fed_norm_sgda.assumptions import GROWING, LOCAL_MAP
@@ -75,44 +75,21 @@ class LargestRecursion(Schema):
         return Relation(a_m, (1 + betaL**2) * LARGEST_SUM**2)
 
 
-def block_steps(b: Block) -> Iterator[Step]:
+def block_steps(s: Chain, b: Block) -> None:
     """How far the local models are in one block, by the gradients at the round's start."""
     x, eta, moved = b.name, CLIENT_STEP[b.name], MOVED[b.name]
     u, v = scaled("r", b.G), scaled("r", b.g)
-    yield Step(f"r1{x}", "two parts", Relation(square(u), 2 * square(u - v) + 2 * square(v)), Gram(), (), EACH)
-    yield Step(
-        f"r2{x}",
-        "the change since the round's start, the weights at their largest",
-        Relation(square(u - v), a_m * square(b.G - b.g)),
-        Scaled("r", b.G - b.g),
-        (),
-        EACH,
-    )
-    yield Step(
-        f"r3{x}",
-        "the start, the weights in the mean over the steps",
-        Relation(square(v), D * square(b.g)),
-        Scaled("r", b.g, still=True),
-        (),
-        EACH,
-    )
+    s[f"r1{x}", "two parts"] = le(square(u), 2 * square(u - v) + 2 * square(v)), Gram()
+    s[f"r2{x}", "the change since the round's start, the weights at their largest"] = Scaled("r", b.G - b.g)
+    s[f"r3{x}", "the start, the weights in the mean over the steps"] = Scaled("r", b.g, still=True)
+    change = 2 * a_m * square(b.G - b.g) + 2 * D * square(b.g)
     for suffix, price, source in (("", nu, "25-repaired"), ("-printed", Integer(1), "25-printed")):
-        yield Step(
-            f"25{x}{suffix}",
-            f"(26) to (29): (25) over clients and steps, in {x}",
-            Relation(square(moved), sp.expand(price * eta**2 * (sigmaL**2 * C_w + square(u)))),
-            OverLocalSteps(price, eta, moved, b.G),
-            (f"{LOCAL_PROOF.id}/{source}", LOCAL_MAP, GROWING),
-            EACH,
+        s[f"25{x}{suffix}", f"(26) to (29): (25) over clients and steps, in {x}"] = by(
+            OverLocalSteps(price, eta, moved, b.G), f"{LOCAL_PROOF.id}/{source}", LOCAL_MAP, GROWING
         )
-        change = 2 * a_m * square(b.G - b.g) + 2 * D * square(b.g)
-        yield Step(
-            f"30{x}{suffix}",
-            f"the drift in {x}",
-            Relation(square(moved), sp.expand(price * eta**2 * (sigmaL**2 * C_w + change))),
-            Combine((1, price * eta**2, 2 * price * eta**2, 2 * price * eta**2)),
-            (f"25{x}{suffix}", f"r1{x}", f"r2{x}", f"r3{x}"),
-            EACH,
+        s[f"30{x}{suffix}", f"the drift in {x}"] = by(
+            le(square(moved), sp.expand(price * eta**2 * (sigmaL**2 * C_w + change))),
+            f"25{x}{suffix} r1{x} r2{x} r3{x}",
         )
 
 
@@ -121,129 +98,75 @@ def start(at: sp.Expr) -> sp.Expr:
     return STEPS_SQUARED * sigmaL**2 * C_w + 2 * D * at
 
 
-def joint_steps(suffix: str, price: sp.Expr, source: str = "") -> Iterator[Step]:
+def joint_steps(s: Chain, suffix: str, price: sp.Expr, source: str = "") -> None:
     """Both blocks together, from the steps that carry the suffix `source`; at (m) the drift's own part is at most a
     half.
     """
     gradients = etax**2 * square(IN_X.g) + etay**2 * square(IN_Y.g)
-    own = 2 * a_m * STEPS_SQUARED * X
-    yield Step(
-        f"30{suffix}",
-        "both blocks together",
-        Relation(local_distance(), sp.expand(price * L**2 * (start(gradients) + own))),
-        Combine((L**2, L**2, 2 * price * L**2 * a_m * etax**2, 2 * price * L**2 * a_m * etay**2)),
-        (f"30x{source}", f"30y{source}", f"{ROUND}/D1x", f"{ROUND}/D1y"),
-        EACH,
+    recursion = sp.expand(price * L**2 * (start(gradients) + 2 * a_m * STEPS_SQUARED * X))
+    s[f"30{suffix}", "both blocks together"] = by(
+        le(local_distance(), recursion), f"30x{source} 30y{source} {ROUND}/D1x {ROUND}/D1y"
     )
-    yield Step(
-        f"30X{suffix}",
-        "as a recursion of the drift",
-        Relation(X, sp.expand(price * L**2 * (start(gradients) + own))),
-        Abbreviated(),
-        (f"30{suffix}",),
-        EACH,
+    s[f"30X{suffix}", "as a recursion of the drift"] = le(X, recursion), Abbreviated(), f"30{suffix}"
+    s[f"31{suffix}", "(31): solved for the drift"] = by(
+        le(X, sp.expand(2 * price * L**2 * start(gradients))), {f"30X{suffix}": 2, f"m{suffix}": 2 * X}
     )
-    yield Step(
-        f"31{suffix}",
-        "(31): solved for the drift",
-        Relation(X, sp.expand(2 * price * L**2 * start(gradients))),
-        Combine((2, 2 * X)),
-        (f"30X{suffix}", f"m{suffix}"),
-        EACH,
+    s[f"32{suffix}", "(32): heterogeneity, and the gradients by that of the envelope and the dual gap"] = by(
+        le(X, sp.expand(2 * price * L**2 * start(HETEROGENEOUS))),
+        f"31{suffix} {ROUND}/A3x {ROUND}/A3y {AWAY_PROOF.id}/B6 {AWAY_PROOF.id}/B6y",
     )
-    at = etax**2 * (betaG**2 * IN_X.bound + sigmaG**2) + etay**2 * (betaG**2 * IN_Y.bound + sigmaG**2)
-    weight = 4 * price * L**2 * D
-    yield Step(
-        f"32{suffix}",
-        "(32): heterogeneity, and the gradients by that of the envelope and the dual gap",
-        Relation(X, sp.expand(2 * price * L**2 * start(at))),
-        Combine((1, weight * etax**2, weight * etay**2, weight * etax**2 * betaG**2, weight * etay**2 * betaG**2)),
-        (f"31{suffix}", f"{ROUND}/A3x", f"{ROUND}/A3y", f"{AWAY_PROOF.id}/B6", f"{AWAY_PROOF.id}/B6y"),
-        EACH,
-    )
-    yield Step(
-        f"B.4{suffix}",
-        "Lemma B.4" + (" as printed" if suffix else " at the price nu"),
-        Relation(X, sp.expand(price * (2 * V + theta_G * G + theta_delta * DELTA))),
-        Abbreviated(),
-        (f"32{suffix}",),
-        EACH,
+    s[f"B.4{suffix}", "Lemma B.4" + (" as printed" if suffix else " at the price nu")] = by(
+        le(X, sp.expand(price * (2 * V + theta_G * G + theta_delta * DELTA))), Abbreviated(), f"32{suffix}"
     )
 
 
-def cap_steps(suffix: str, price: sp.Expr, condition: Condition) -> Iterator[Step]:
+def cap_steps(s: Chain, suffix: str, price: sp.Expr, condition: Condition) -> None:
     """Condition (m) in letters."""
-    spelled = Relation(2 * price * STEPS_SQUARED * L**2 * a_m, HALF)
-    opened = Relation(condition.left, condition.right)
-    yield Step(f"m-stated{suffix}", "condition (m)", opened, Stated(), (condition,))
-    yield Step(f"m{suffix}", "condition (m) in letters", spelled, Abbreviated(), (f"m-stated{suffix}",))
+    s[f"m-stated{suffix}", "condition (m)", ""] = le(condition.left, condition.right), Stated(), condition
+    s[f"m{suffix}", "condition (m) in letters", ""] = by(
+        le(2 * price * STEPS_SQUARED * L**2 * a_m, HALF), Abbreviated(), f"m-stated{suffix}"
+    )
 
 
-def printed_cap_steps() -> Iterator[Step]:
+def printed_cap_steps(s: Chain) -> None:
     """The printed cap of Lemma B.4 is enough for (m) at the price 1."""
     cap = LEMMA_B_4.form("printed").conditions[-1]
     most = 1 / (8 * L**2 * LARGEST_SUM**2 * (1 + betaL**2))
-    yield Step("cap", "the cap of Lemma B.4, squared", Relation(cap.left**2, most), Squared(), (cap,))
-    recursion = Relation(a_m, (1 + betaL**2) * LARGEST_SUM**2)
-    yield Step("cap-a", "no coefficient is more than their sum", recursion, LargestRecursion(), (LOCAL_MAP,))
-    yield Step(
-        "m-printed",
-        "(31) as printed: A_m is at most 1/2",
-        Relation(2 * STEPS_SQUARED * L**2 * a_m, HALF),
-        Combine((HALF / most, 2 * STEPS_SQUARED * L**2)),
-        ("cap", "cap-a"),
+    s["cap", "the cap of Lemma B.4, squared", ""] = le(cap.left**2, most), Squared(), cap
+    s["cap-a", "no coefficient is more than their sum", ""] = LargestRecursion(), LOCAL_MAP
+    s["m-printed", "(31) as printed: A_m is at most 1/2", ""] = by(
+        le(2 * STEPS_SQUARED * L**2 * a_m, HALF), {"cap": HALF / most, "cap-a": 2 * STEPS_SQUARED * L**2}
     )
 
 
-STEPS = (
-    *block_steps(IN_X),
-    *block_steps(IN_Y),
-    *cap_steps("", nu, LEMMA_B_4.form("repaired").conditions[-1]),
-    *joint_steps("", nu),
-    *printed_cap_steps(),
-    *joint_steps("-printed", Integer(1), "-printed"),
-    *cap_steps("-explicit", Integer(1), THEOREM_1.form("explicit").conditions[-1]),
-    *joint_steps("-explicit", Integer(1), "-printed"),
-)
+HETEROGENEOUS = etax**2 * (betaG**2 * IN_X.bound + sigmaG**2) + etay**2 * (betaG**2 * IN_Y.bound + sigmaG**2)
+s = Chain(DESCENT_SETTING, EACH, (LOCAL_PROOF, DIRECTIONS_PROOF, AWAY_PROOF))
+block_steps(s, IN_X)
+block_steps(s, IN_Y)
+cap_steps(s, "", nu, LEMMA_B_4.form("repaired").conditions[-1])
+joint_steps(s, "", nu)
+printed_cap_steps(s)
+joint_steps(s, "-printed", Integer(1), "-printed")
+cap_steps(s, "-explicit", Integer(1), THEOREM_1.form("explicit").conditions[-1])
+joint_steps(s, "-explicit", Integer(1), "-printed")
 ENDS = {"printed": "B.4-printed", "repaired": "B.4"}
-DRIFT_PROOF = Proof(f"{PAPER}/lemma-b.4", DESCENT_SETTING, STEPS, LEMMA_B_4, ENDS, X, TO_LETTERS)
+DRIFT_PROOF = s.proof(f"{PAPER}/lemma-b.4", LEMMA_B_4, ENDS, X, TO_LETTERS)
 
+# --- Lemma B.9 ------------------------------------------------------------------------------------------------------
+
+PRINTED_START = 2 * L**2 * start(HETEROGENEOUS)
 WITH_KAPPA = 8 * kappa * L**3 * D * betaG**2 * (2 * etax**2 + etay**2)
-PRINTED_START = sp.expand(
-    2 * L**2 * start(etax**2 * (betaG**2 * IN_X.bound + sigmaG**2) + etay**2 * (betaG**2 * IN_Y.bound + sigmaG**2))
+s = Chain(DESCENT_SETTING, EACH, (DRIFT_PROOF,))
+s["B.9-spelled", "kappa is at least 1"] = by(
+    le(X, sp.expand(PRINTED_START + 8 * (kappa - 1) * L**3 * D * betaG**2 * etay**2 * DELTA)),
+    f"{DRIFT_PROOF.id}/32-printed",
+    CURVATURE,
 )
-PL_STEPS = (
-    Step(
-        "B.9-spelled",
-        "kappa is at least 1",
-        Relation(X, sp.expand(PRINTED_START + 8 * (kappa - 1) * L**3 * D * betaG**2 * etay**2 * DELTA)),
-        Combine((1,)),
-        (f"{DRIFT_PROOF.id}/32-printed", CURVATURE),
-        EACH,
-    ),
-    Step(
-        "B.9",
-        "Lemma B.9, repaired: Lemma B.4 as it is",
-        Relation(X, nu * (2 * V + theta_G * G + theta_delta * DELTA)),
-        Combine((1,)),
-        (f"{DRIFT_PROOF.id}/B.4",),
-        EACH,
-    ),
-    Step(
-        "B.9-printed",
-        "Lemma B.9 as printed, with more kappa than it needs",
-        Relation(X, 2 * V + theta_G * G + WITH_KAPPA * DELTA),
-        Abbreviated(),
-        ("B.9-spelled",),
-        EACH,
-    ),
+s["B.9", "Lemma B.9, repaired: Lemma B.4 as it is"] = by(
+    le(X, nu * (2 * V + theta_G * G + theta_delta * DELTA)), f"{DRIFT_PROOF.id}/B.4"
 )
-PL_PROOF = Proof(
-    f"{PAPER}/lemma-b.9",
-    DESCENT_SETTING,
-    PL_STEPS,
-    LEMMA_B_9,
-    {"printed": "B.9-printed", "repaired": "B.9"},
-    X,
-    TO_LETTERS,
+s["B.9-printed", "Lemma B.9 as printed, with more kappa than it needs"] = by(
+    le(X, 2 * V + theta_G * G + WITH_KAPPA * DELTA), Abbreviated(), "B.9-spelled"
 )
+ENDS = {"printed": "B.9-printed", "repaired": "B.9"}
+PL_PROOF = s.proof(f"{PAPER}/lemma-b.9", LEMMA_B_9, ENDS, X, TO_LETTERS)

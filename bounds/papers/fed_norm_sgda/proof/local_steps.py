@@ -16,10 +16,10 @@ from sympy import Integer, Symbol
 
 from bounds.assumptions import MARTINGALE
 from bounds.audit.axioms import Assumed, Schema, Unfit
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.claim import Relation
 from bounds.audit.nonnegative import same
-from bounds.audit.rules import Combine
-from bounds.audit.steps import Proof, Setting, Step
+from bounds.audit.steps import Setting
 from bounds.audit.vectors import Atom, Vec, inner, square
 from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, LOCAL_MAP, SAMPLING
 from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4
@@ -125,78 +125,24 @@ class OverLocalSteps(Schema):
         return Relation(square(self.moved), sp.expand(right))
 
 
-STEPS = (
-    Step(
-        "L1",
-        "the local map, eq. (12)",
-        Relation(square(u), sp.expand(STEP**2 * square(e + zeta)), "=="),
-        LocalMap(),
-        (LOCAL_MAP,),
-        EACH,
-    ),
-    Step(
-        "L2",
-        "the noise of one local step, Assumption 2 in this block",
-        Relation(square(xi), sigmaL**2 + betaL**2 * square(G)),
-        Assumed(square(xi), sigmaL**2 + betaL**2 * square(G), (BLOCK_NOISE.name,), "the noise of client i"),
-        (BLOCK_NOISE,),
-        EACH,
-    ),
-    Step(
-        "L3",
-        "noise of different local steps is uncorrelated",
-        Relation(square(zeta), SQUARES * sigmaL**2 + betaL**2 * SQUARES_OF_GRADIENTS),
-        NoiseOfSteps(),
-        ("L2", BLOCK_NOISE, MARTINGALE),
-        EACH,
-    ),
-    Step(
-        "L4",
-        "Cauchy-Schwarz over the local steps",
-        Relation(square(e), SUM * OF_GRADIENTS),
-        StepsCauchySchwarz(),
-        (LOCAL_MAP,),
-        EACH,
-    ),
-    Step(
-        "L5",
-        "noise and exact gradients mix, unless every client takes one step",
-        Relation((2 - nu) * inner(e, zeta), Integer(0), "=="),
-        MixingPrice("e", "zeta"),
-        (BLOCK_NOISE, MARTINGALE, SAMPLING),
-        EACH,
-    ),
-    Step(
-        "L6",
-        "at the price nu the two are separate",
-        Relation(square(e + zeta), nu * square(e) + nu * square(zeta)),
-        Combine((2,)),
-        ("L5",),
-        EACH,
-    ),
-    Step(
-        "25-repaired",
-        "(25) at the price nu",
-        Relation(square(u), local_bound(nu)),
-        Combine((1, STEP**2, nu * STEP**2, nu * STEP**2)),
-        ("L1", "L6", "L3", "L4"),
-        EACH,
-    ),
-    Step(
-        "L5-printed",
-        "(25) as printed: the noise is uncorrelated with the exact gradients, also the later ones",
-        Relation(inner(e, zeta), Integer(0), "=="),
-        NoiseGivenStart(zeta, e),
-        (BLOCK_NOISE, MARTINGALE, SAMPLING),
-        EACH,
-    ),
-    Step(
-        "25-printed",
-        "(25) as printed",
-        Relation(square(u), local_bound(Integer(1))),
-        Combine((1, 2 * STEP**2, STEP**2, STEP**2)),
-        ("L1", "L5-printed", "L3", "L4"),
-        EACH,
-    ),
+NOISY = (BLOCK_NOISE, MARTINGALE, SAMPLING)
+
+s = Chain(SETTING, EACH)
+s["L1", "the local map, eq. (12)"] = LocalMap(), LOCAL_MAP
+s["L2", "the noise of one local step, Assumption 2 in this block"] = by(
+    Assumed(square(xi), sigmaL**2 + betaL**2 * square(G), (BLOCK_NOISE.name,), "the noise of client i"), BLOCK_NOISE
 )
-LOCAL_PROOF = Proof(f"{PAPER}/local-steps", SETTING, STEPS, LEMMA_B_4, {})
+s["L3", "noise of different local steps is uncorrelated"] = NoiseOfSteps(), "L2", BLOCK_NOISE, MARTINGALE
+s["L4", "Cauchy-Schwarz over the local steps"] = StepsCauchySchwarz(), LOCAL_MAP
+s["L5", "noise and exact gradients mix, unless every client takes one step"] = MixingPrice("e", "zeta"), *NOISY
+s["L6", "at the price nu the two are separate"] = le(square(e + zeta), nu * square(e) + nu * square(zeta)), {"L5": 2}
+s["25-repaired", "(25) at the price nu"] = by(
+    le(square(u), local_bound(nu)), {"L1": 1, "L6": STEP**2, "L3": nu * STEP**2, "L4": nu * STEP**2}
+)
+s["L5-printed", "(25) as printed: the noise is uncorrelated with the exact gradients, also the later ones"] = by(
+    eq(inner(e, zeta), 0), NoiseGivenStart(zeta, e), *NOISY
+)
+s["25-printed", "(25) as printed"] = by(
+    le(square(u), local_bound(Integer(1))), {"L1": 1, "L5-printed": 2 * STEP**2, "L3": STEP**2, "L4": STEP**2}
+)
+LOCAL_PROOF = s.proof(f"{PAPER}/local-steps", LEMMA_B_4, {})

@@ -14,10 +14,11 @@ import sympy as sp
 from sympy import Integer, Symbol
 
 from bounds.audit.axioms import Schema, Unfit
+from bounds.audit.chain import Chain
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import Squared
 from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
-from bounds.audit.steps import Proof, Setting, Step
+from bounds.audit.steps import Setting, Step
 from bounds.audit.vectors import Atom, Vec, square
 from bounds.clients import SumOverClients
 from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, LIPSCHITZ, LOCAL_MAP
@@ -59,6 +60,7 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     sigmaG,
     sigmaL,
 )
+from bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF
 
 STALE = Symbol("[delta^_t]", nonnegative=True)
 W_SQUARED, I_1_SQUARED = Symbol("sum w_i^2", nonnegative=True), Symbol("I_1^2", nonnegative=True)
@@ -152,13 +154,10 @@ def shared_steps() -> Iterator[Step]:
         EACH,
     )
     yield Step("D1y", "in y", Relation(square(IN_SNAPSHOT.G - IN_SNAPSHOT.g), X), Abbreviated(), ("D1y-spelled",), EACH)
-    for b in (IN_X, IN_SNAPSHOT):
-        yield from start_steps(b)
 
 
 def descent_direction_steps() -> Iterator[Step]:
     """(63): the direction in x, whose gradients are bounded."""
-    yield from sample_steps(IN_X)
     for name, vector, prefix, total in (
         ("63-H", "Hx", "", Integer(1)),
         ("63-w", "hx", "w", W_SQUARED),
@@ -194,11 +193,7 @@ def descent_direction_steps() -> Iterator[Step]:
 
 
 def direction_steps() -> Iterator[Step]:
-    """Both directions."""
-    yield from shared_steps()
-    yield from descent_direction_steps()
-    for part in (sample_steps, gradient_steps, end_steps):
-        yield from part(IN_SNAPSHOT)
+    """(69), after the steps that both blocks share."""
     yield Step(
         "69a",
         "(69): two parts",
@@ -315,8 +310,6 @@ def drift_steps(suffix: str, price: sp.Expr) -> Iterator[Step]:
 
 def lemma_c_2_steps() -> Iterator[Step]:
     """Lemma C.2."""
-    for b in (IN_X, IN_SNAPSHOT):
-        yield from block_steps(b)
     yield Step(
         "67-r",
         "gradients in x are bounded, in the weights of the drift",
@@ -330,10 +323,25 @@ def lemma_c_2_steps() -> Iterator[Step]:
         yield from drift_steps(suffix, price)
 
 
-SNAPSHOT_PROOF = Proof(
+def lemma_c_2_chain() -> Chain:
+    """Both directions, and Lemma C.2."""
+    s = Chain(SETTING, EACH, (LOCAL_PROOF,))
+    s.extend(shared_steps())
+    for b in (IN_X, IN_SNAPSHOT):
+        start_steps(s, b)
+    sample_steps(s, IN_X)
+    s.extend(descent_direction_steps())
+    for part in (sample_steps, gradient_steps, end_steps):
+        part(s, IN_SNAPSHOT)
+    s.extend(direction_steps())
+    for b in (IN_X, IN_SNAPSHOT):
+        block_steps(s, b)
+    s.extend(lemma_c_2_steps())
+    return s
+
+
+SNAPSHOT_PROOF = lemma_c_2_chain().proof(
     f"{PAPER}/lemma-c.2",
-    SETTING,
-    (*direction_steps(), *lemma_c_2_steps()),
     LEMMA_C_2,
     {"printed": "C.2-printed", "repaired": "C.2", "sharp": "C.2-sharp"},
     X,
