@@ -4,7 +4,7 @@ r"""Theorem 1 at the steps of (4), and Corollaries 1.1 and 2.1: from the weighte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,24 +12,19 @@ import sympy as sp
 from sympy import Symbol, sqrt
 
 from bounds.audit.axioms import Assumed, Schema, Unfit
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import Specialise
 from bounds.audit.nonnegative import Finding
 from bounds.audit.participation_rules import Triangle
-from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.rules import Abbreviated, Gram, Stated
+from bounds.audit.steps import Setting, measure_symbol
 from bounds.audit.vectors import Atom, Vec, square
 from bounds.clients import SumOverClients
 from bounds.papers.fed_norm_sgda import corollaries
 from bounds.papers.fed_norm_sgda.assumptions import HETEROGENEITY, JOINTLY_SMOOTH
 from bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL, SIMPLEX, largest
-from bounds.papers.fed_norm_sgda.corollaries import (
-    COROLLARY_1_1,
-    COROLLARY_1_2,
-    COROLLARY_2_1,
-    MEANT,
-    ROUNDS_NEEDED,
-)
+from bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_1_2, COROLLARY_2_1, MEANT, ROUNDS_NEEDED
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN
 from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth
@@ -47,25 +42,19 @@ AT_ITS_STEPS = (
 PRESCRIBED = tuple((n[name].symbol, value) for name, value in STEPS.items())
 
 
-def rate_steps() -> Iterator[Step]:
-    """(4): the full theorem at these steps, whose conditions T meets once it is large enough."""
-    for form in ("repaired", "sharp"):
-        yield Step(
-            f"4-{form}",
-            "Theorem 1 at the steps of (4)",
-            Relation(G_MEAN, sp.expand(THEOREM_1_AT_ITS_STEPS.form(form).bound)),
-            Specialise(AT_ITS_STEPS, prescribes=PRESCRIBED),
-            (f"{THEOREM_1.key}[{form}]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS),
-        )
-
-
-RATE_PROOF = Proof(
-    THEOREM_1_AT_ITS_STEPS.key,
-    DESCENT_SETTING,
-    tuple(rate_steps()),
-    THEOREM_1_AT_ITS_STEPS,
-    {"repaired": "4-repaired", "sharp": "4-sharp"},
-)
+# (4): the full theorem at these steps, whose conditions T meets once it is large enough
+s = Chain(DESCENT_SETTING, cites=(THEOREM_1,))
+for form in ("repaired", "sharp"):
+    s[f"4-{form}", "Theorem 1 at the steps of (4)"] = by(
+        le(G_MEAN, sp.expand(THEOREM_1_AT_ITS_STEPS.form(form).bound)),
+        Specialise(AT_ITS_STEPS, prescribes=PRESCRIBED),
+        f"{THEOREM_1.key}[{form}]",
+        *LEGAL,
+        CURVATURE,
+        *ENOUGH_ROUNDS,
+    )
+ENDS = {"repaired": "4-repaired", "sharp": "4-sharp"}
+RATE_PROOF = s.proof(THEOREM_1_AT_ITS_STEPS.key, THEOREM_1_AT_ITS_STEPS, ENDS)
 
 # --- Corollary 1.2 --------------------------------------------------------------------------------------------------
 
@@ -110,38 +99,27 @@ class FirstAt:
 ENOUGH = Condition(n.T, ">=", ROUNDS_NEEDED, "enough rounds", n.T)
 
 
-def rounds_steps() -> Iterator[Step]:
-    """From (4) to a target for the gradient norm."""
-    T, eps, work = n.T, n.eps, n.P * n.taubar
-    shown = largest(4 * SLOW**2 / (work * eps**4), 2 * FAST / eps**2, *(c.right for c in ENOUGH_ROUNDS))
-    first, second = SLOW / sqrt(work * T), FAST / T
-    spelled = sp.expand(THEOREM_1_AT_ITS_STEPS.form("sharp").bound)
-    theorem = f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]"
-    yield Step("E1", "enough rounds", Relation(ROUNDS_NEEDED, T), Stated(), (ENOUGH,))
-    yield Step("E2", "in letters", Relation(shown, T), Abbreviated(), ("E1", *LEGAL))
-    yield Step("E3", "for the root", Relation(4 * SLOW**2, work * eps**4 * T), Combine((work * eps**4,)), ("E2",))
-    yield Step("E4", "what falls like the root", Relation(first, eps**2 / 2), Combine((0,)), ("E3",))
-    yield Step("E5", "the local updates", Relation(second, eps**2 / 2), Combine((eps**2 / (2 * T),)), ("E2",))
-    premises = (theorem, *LEGAL, CURVATURE, *ENOUGH_ROUNDS)
-    yield Step("E6-spelled", "Theorem 1 at its steps", Relation(G_MEAN, spelled), Combine((1,)), premises)
-    yield Step("E6", "in letters", Relation(G_MEAN, first + second), Abbreviated(), ("E6-spelled", *LEGAL))
-    yield Step("E7", "the target is met", Relation(G_MEAN, eps**2), Combine((1, 1, 1)), ("E6", "E4", "E5"))
-    yield Step(
-        "1.2",
-        "Corollary 1.2",
-        Relation(NEEDED, sp.ceiling(ROUNDS_NEEDED)),
-        FirstAt(T, ROUNDS_NEEDED, eps**2, NEEDED),
-        ("E7", *LEGAL, CURVATURE),
-    )
+IN_LETTERS = {SLOW: corollaries.SLOW, FAST: corollaries.FAST}
+T, eps, work = n.T, n.eps, n.P * n.taubar
+SHOWN = largest(4 * SLOW**2 / (work * eps**4), 2 * FAST / eps**2, *(c.right for c in ENOUGH_ROUNDS))
+THEOREM = THEOREM_1_AT_ITS_STEPS.form("sharp")
+first, second = SLOW / sqrt(work * T), FAST / T
 
-
-ROUNDS_PROOF = Proof(
-    COROLLARY_1_2.key,
-    Setting(DESCENT_SETTING.bracket, DESCENT_SETTING.atoms, letters={SLOW: corollaries.SLOW, FAST: corollaries.FAST}),
-    tuple(rounds_steps()),
-    COROLLARY_1_2,
-    {"repaired": "1.2"},
+s = Chain(Setting(DESCENT_SETTING.bracket, DESCENT_SETTING.atoms, letters=IN_LETTERS), cites=(THEOREM_1_AT_ITS_STEPS,))
+s["E1", "enough rounds"] = le(ROUNDS_NEEDED, T), Stated(), ENOUGH
+s["E2", "in letters"] = le(SHOWN, T), Abbreviated(), "E1", *LEGAL
+s["E3", "for the root"] = le(4 * SLOW**2, work * eps**4 * T), {"E2": work * eps**4}
+s["E4", "what falls like the root"] = le(first, eps**2 / 2), "E3"
+s["E5", "the local updates"] = le(second, eps**2 / 2), {"E2": eps**2 / (2 * T)}
+s["E6-spelled", "Theorem 1 at its steps"] = by(
+    le(G_MEAN, sp.expand(THEOREM.bound)), {f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]": 1}, *LEGAL, CURVATURE, *ENOUGH_ROUNDS
 )
+s["E6", "in letters"] = le(G_MEAN, first + second), Abbreviated(), "E6-spelled", *LEGAL
+s["E7", "the target is met"] = le(G_MEAN, eps**2), {"E6": 1, "E4": 1, "E5": 1}
+s["1.2", "Corollary 1.2"] = by(
+    le(NEEDED, sp.ceiling(ROUNDS_NEEDED)), FirstAt(T, ROUNDS_NEEDED, eps**2, NEEDED), "E7", *LEGAL, CURVATURE
+)
+ROUNDS_PROOF = s.proof(COROLLARY_1_2.key, COROLLARY_1_2, {"repaired": "1.2"})
 
 # --- Corollary 1.1 --------------------------------------------------------------------------------------------------
 
@@ -200,105 +178,35 @@ class LeastOfMean(Schema):
         return Relation(LEAST, premises[0].right)
 
 
-def meant_steps() -> Iterator[Step]:
-    """Corollary 1.1, by sums of squares and by the triangle inequality."""
-    yield Step("w", "the weights w are a mean", ON_THE_SIMPLEX, Stated(), (SIMPLEX,))
-    yield Step("p", "so are the p", Relation(SumOverClients(n.p), sp.S.One, "=="), Stated(), (MEANT,))
-    yield Step(
-        "C1",
-        "the objective that is meant is smooth, being a mean with weights p",
-        Relation(square(Phip - Fp), sp.expand(L**2 * square(yp - yw))),
-        BlockSmooth((("Phip", "Fp"),)),
-        ("p", JOINTLY_SMOOTH),
-        ON_THE_RUN,
-    )
-    yield Step(
-        "C2",
-        "other weights at the same point",
-        Relation(square(Fp - Phi), n.chi2 * square(g)),
-        ChiSquared(),
-        ("w", "p"),
-    )
-    at = betaG**2 * square(Phi) + sigmaG**2
-    yield Step(
-        "C3",
-        "Assumption 3 at (x_t, y~*)",
-        Relation(square(g), at),
-        Assumed(square(g), at, (HETEROGENEITY.name,), "at (x_t, y~*)"),
-        (HETEROGENEITY,),
-        ON_THE_RUN,
-    )
-    yield Step(
-        "C4",
-        "two changes, of the weights and of the maximiser",
-        Relation(square(Phip), 2 * square(Phi) + 4 * square(Fp - Phi) + 4 * square(Phip - Fp)),
-        Gram(),
-        (),
-        ON_THE_RUN,
-    )
-    printed = 2 * square(Phi) + 4 * n.chi2 * at + 4 * L**2 * square(yp - yw)
-    yield Step(
-        "5-mean",
-        "(5), for the mean over the rounds",
-        Relation(square(Phip), sp.expand(printed)),
-        Combine((1, 4, 4, 4 * n.chi2)),
-        ("C4", "C1", "C2", "C3"),
-        ON_THE_RUN,
-    )
-    lettered = 2 * MEAN + 4 * n.chi2 * (betaG**2 * MEAN + sigmaG**2) + 4 * L**2 * LAG
-    yield Step(
-        "5-letters", "in letters", Relation(square(Phip), sp.expand(lettered)), Abbreviated(), ("5-mean",), ON_THE_RUN
-    )
-    yield Step(
-        "5", "Corollary 1.1, (5)", Relation(LEAST, sp.expand(lettered)), LeastOfMean(), ("5-letters",), ON_THE_RUN
-    )
-    yield Step("T1-spelled", "as it stands", Relation(square(Phi), square(Phi)), Combine(), (), ON_THE_RUN)
-    yield Step("T1", "a letter", Relation(square(Phi), MEAN), Abbreviated(), ("T1-spelled",), ON_THE_RUN)
-    yield Step(
-        "T2-spelled",
-        "other weights",
-        Relation(square(Fp - Phi), n.chi2 * at),
-        Combine((1, n.chi2)),
-        ("C2", "C3"),
-        ON_THE_RUN,
-    )
-    yield Step("T2", "in letters", Relation(square(Fp - Phi), MISMATCH), Abbreviated(), ("T2-spelled",), ON_THE_RUN)
-    yield Step("T3", "another maximiser", Relation(square(Phip - Fp), L**2 * LAG), Abbreviated(), ("C1",), ON_THE_RUN)
-    first, second = sqrt(MEAN), sqrt(MISMATCH)
-    yield Step(
-        "T4",
-        "the triangle inequality in mean square",
-        Relation(square(Fp), (first + second) ** 2),
-        Triangle(Phi, Fp - Phi, (first, second)),
-        ("T1", "T2"),
-        ON_THE_RUN,
-    )
-    yield Step(
-        "T5",
-        "and again",
-        Relation(square(Phip), (first + second + L * sqrt(LAG)) ** 2),
-        Triangle(Fp, Phip - Fp, (first + second, L * sqrt(LAG))),
-        ("T4", "T3"),
-        ON_THE_RUN,
-    )
-    yield Step(
-        "5-sharp",
-        "Corollary 1.1 by the triangle inequality",
-        Relation(LEAST, (first + second + L * sqrt(LAG)) ** 2),
-        LeastOfMean(),
-        ("T5",),
-        ON_THE_RUN,
-    )
+AT = betaG**2 * square(Phi) + sigmaG**2  # Assumption 3 at (x_t, y~*)
+PRINTED = 2 * square(Phi) + 4 * n.chi2 * AT + 4 * L**2 * square(yp - yw)
+LETTERED = 2 * MEAN + 4 * n.chi2 * (betaG**2 * MEAN + sigmaG**2) + 4 * L**2 * LAG
+first, second, third = sqrt(MEAN), sqrt(MISMATCH), L * sqrt(LAG)
 
-
-MEANT_PROOF = Proof(
-    COROLLARY_1_1.key,
-    ALONG,
-    tuple(meant_steps()),
-    COROLLARY_1_1,
-    {"printed": "5", "sharp": "5-sharp"},
-    substitute={MISMATCH: n.chi2 * (betaG**2 * n.epsopt + sigmaG**2), MEAN: n.epsopt, LAG: n.lag},
+s = Chain(ALONG, ON_THE_RUN)
+s["w", "the weights w are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+s["p", "so are the p", ""] = eq(SumOverClients(n.p), 1), Stated(), MEANT
+s["C1", "the objective that is meant is smooth, being a mean with weights p"] = by(
+    BlockSmooth((("Phip", "Fp"),)), "p", JOINTLY_SMOOTH
 )
+s["C2", "other weights at the same point", ""] = ChiSquared(), "w p"
+s["C3", "Assumption 3 at (x_t, y~*)"] = Assumed(square(g), AT, (HETEROGENEITY.name,), "at (x_t, y~*)"), HETEROGENEITY
+s["C4", "two changes, of the weights and of the maximiser"] = by(
+    le(square(Phip), 2 * square(Phi) + 4 * square(Fp - Phi) + 4 * square(Phip - Fp)), Gram()
+)
+s["5-mean", "(5), for the mean over the rounds"] = le(square(Phip), sp.expand(PRINTED)), "C4 C1 C2 C3"
+s["5-letters", "in letters"] = le(square(Phip), sp.expand(LETTERED)), Abbreviated(), "5-mean"
+s["5", "Corollary 1.1, (5)"] = LeastOfMean(), "5-letters"
+s["T1-spelled", "as it stands"] = le(square(Phi), square(Phi))
+s["T1", "a letter"] = le(square(Phi), MEAN), Abbreviated(), "T1-spelled"
+s["T2-spelled", "other weights"] = le(square(Fp - Phi), n.chi2 * AT), "C2 C3"
+s["T2", "in letters"] = le(square(Fp - Phi), MISMATCH), Abbreviated(), "T2-spelled"
+s["T3", "another maximiser"] = le(square(Phip - Fp), L**2 * LAG), Abbreviated(), "C1"
+s["T4", "the triangle inequality in mean square"] = Triangle(Phi, Fp - Phi, (first, second)), "T1 T2"
+s["T5", "and again"] = Triangle(Fp, Phip - Fp, (first + second, third)), "T4 T3"
+s["5-sharp", "Corollary 1.1 by the triangle inequality"] = LeastOfMean(), "T5"
+IN_RESULT = {MISMATCH: n.chi2 * (betaG**2 * n.epsopt + sigmaG**2), MEAN: n.epsopt, LAG: n.lag}
+MEANT_PROOF = s.proof(COROLLARY_1_1.key, COROLLARY_1_1, {"printed": "5", "sharp": "5-sharp"}, substitute=IN_RESULT)
 
 # --- Corollary 2.1 --------------------------------------------------------------------------------------------------
 
@@ -334,53 +242,22 @@ class LeastMoreau(Schema):
         return Relation(LEAST_MOREAU, premises[0].right)
 
 
-def moreau_steps() -> Iterator[Step]:
-    """(55), and the triangle inequality."""
-    left = sp.expand(4 * L**2 * square(xt - xp))
-    two = sp.expand(8 * L**2 * square(xt - xw) + 8 * L**2 * square(xw - xp))
-    yield Step("M1", "two parts", Relation(left, two), Gram(), (), ON_THE_RUN)
-    explicit = 2 * MOREAU_MEAN + 8 * L**2 * PROX_LAG
-    yield Step("M2", "in letters", Relation(left, explicit), Abbreviated(), ("M1",), ON_THE_RUN)
-    yield Step("55", "(55)", Relation(LEAST_MOREAU, explicit), LeastMoreau(), ("M2",), ON_THE_RUN)
-    parts = ((xt - xw, sqrt(MOREAU_MEAN) / (2 * L)), (xw - xp, sqrt(PROX_LAG)))
-    for name, (vector, root) in zip("ab", parts, strict=True):
-        trivial = Relation(square(vector), square(vector))
-        yield Step(f"M3{name}-spelled", "as it stands", trivial, Combine(), (), ON_THE_RUN)
-        yield Step(
-            f"M3{name}",
-            "in letters",
-            Relation(square(vector), root**2),
-            Abbreviated(),
-            (f"M3{name}-spelled",),
-            ON_THE_RUN,
-        )
-    (first, bound), (second, other) = parts
-    total = sqrt(MOREAU_MEAN) / (2 * L) + sqrt(PROX_LAG)
-    yield Step(
-        "M4",
-        "the triangle inequality in mean square",
-        Relation(square(xt - xp), total**2),
-        Triangle(first, second, (bound, other)),
-        ("M3a", "M3b"),
-        ON_THE_RUN,
-    )
-    sharp = (sqrt(MOREAU_MEAN) + 2 * L * sqrt(PROX_LAG)) ** 2
-    yield Step("M5", "times 4 Lf^2", Relation(left, sharp), Combine((4 * L**2,)), ("M4",), ON_THE_RUN)
-    yield Step(
-        "55-sharp",
-        "Corollary 2.1 by the triangle inequality",
-        Relation(LEAST_MOREAU, sharp),
-        LeastMoreau(),
-        ("M5",),
-        ON_THE_RUN,
-    )
+LEFT = sp.expand(4 * L**2 * square(xt - xp))
+LETTERED = 2 * MOREAU_MEAN + 8 * L**2 * PROX_LAG
+SHARP = (sqrt(MOREAU_MEAN) + 2 * L * sqrt(PROX_LAG)) ** 2
+PARTS, ROOTS = (xt - xw, xw - xp), (sqrt(MOREAU_MEAN) / (2 * L), sqrt(PROX_LAG))
 
-
-PROXIMAL_PROOF = Proof(
-    COROLLARY_2_1.key,
-    PROXIMAL,
-    tuple(moreau_steps()),
-    COROLLARY_2_1,
-    {"explicit": "55", "sharp": "55-sharp"},
-    substitute={MOREAU_MEAN: n.epsbar, PROX_LAG: n.proxlag},
+s = Chain(PROXIMAL, ON_THE_RUN)
+s["M1", "two parts"] = le(LEFT, sp.expand(8 * L**2 * square(xt - xw) + 8 * L**2 * square(xw - xp))), Gram()
+s["M2", "in letters"] = le(LEFT, LETTERED), Abbreviated(), "M1"
+s["55", "(55)"] = LeastMoreau(), "M2"
+for name, part, root in zip("ab", PARTS, ROOTS, strict=True):
+    s[f"M3{name}-spelled", "as it stands"] = le(square(part), square(part))
+    s[f"M3{name}", "in letters"] = le(square(part), root**2), Abbreviated(), f"M3{name}-spelled"
+s["M4", "the triangle inequality in mean square"] = Triangle(*PARTS, ROOTS), "M3a M3b"
+s["M5", "times 4 Lf^2"] = le(LEFT, SHARP), {"M4": 4 * L**2}
+s["55-sharp", "Corollary 2.1 by the triangle inequality"] = LeastMoreau(), "M5"
+IN_RESULT = {MOREAU_MEAN: n.epsbar, PROX_LAG: n.proxlag}
+PROXIMAL_PROOF = s.proof(
+    COROLLARY_2_1.key, COROLLARY_2_1, {"explicit": "55", "sharp": "55-sharp"}, substitute=IN_RESULT
 )
