@@ -9,20 +9,19 @@ from the same samples as $g_y$; here the gradient is taken at $x_t$ instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
-from sympy import Integer, Rational, Symbol
+from sympy import Rational, Symbol
 
-from bounds.assumptions import MARTINGALE
 from bounds.audit.axioms import Schema
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import AverageOverRounds
-from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.rules import Abbreviated, Gram, Stated
+from bounds.audit.steps import Setting, measure_symbol
 from bounds.audit.vectors import Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, JOINTLY_SMOOTH, SAMPLING, STRONGLY_CONCAVE
+from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING, STRONGLY_CONCAVE
 from bounds.papers.fed_norm_sgda.composites import CURVATURE, SIMPLEX
 from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
@@ -35,7 +34,7 @@ from bounds.papers.fed_norm_sgda.proof.axioms import (
 )
 from bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, MOVE, in_x_before
-from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, TO_LETTERS
+from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, NOISY, TO_LETTERS
 from bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
 from bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
 from bounds.papers.fed_norm_sgda.proof.letters import (
@@ -78,6 +77,7 @@ SETTING = Setting(
 )
 IN_X_SQUARED = (Gammax**2 * (M + L) + Gammax * Gammay * L) / 2  # what multiplies |g_x|^2
 IN_Y_SQUARED = (Gammay**2 + Gammax * Gammay) * L / 2  # and |g_y|^2
+LIFTED = 2 * G + 4 * kappa * L * DELTA  # Lemma B.6
 
 
 @dataclass(frozen=True)
@@ -92,90 +92,26 @@ class ServerStep(Schema):
         return Relation(square(x1 - x0), sp.expand(square(MOVE)), "==")
 
 
-def fall_steps() -> Iterator[Step]:
+def fall_steps(s: Chain) -> None:
     """(42), and (34) with the gradient at the old x."""
-    noise = (BLOCK_NOISE, MARTINGALE, SAMPLING)
-    yield Step("S0", "the weights are a mean", ON_THE_SIMPLEX, Stated(), (SIMPLEX,))
-    yield Step(
-        "X1",
-        "smoothness in x",
-        Relation(FALL_X, sp.expand(-inner(IN_X.F, MOVE) + L / 2 * square(MOVE))),
-        SmoothFall("Fx", MOVE, FALL_X),
-        ("S0", JOINTLY_SMOOTH),
-        EACH,
-    )
+    s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+    s["X1", "smoothness in x"] = SmoothFall("Fx", MOVE, FALL_X), "S0", JOINTLY_SMOOTH
     for b, fall in ((IN_X, "X"), (IN_Y, "Y")):
-        yield Step(
-            f"{fall}2",
-            "the sample averaged out",
-            Relation(inner(b.s, b.F), inner(b.H, b.F), "=="),
-            SampleMean(f"s{b.name}", b.F),
-            (SAMPLING,),
-            EACH,
-        )
-        yield Step(
-            f"{fall}3",
-            "the noise averaged out",
-            Relation(inner(b.n, b.F), Integer(0), "=="),
-            NoiseGivenStart(b.n, b.F),
-            noise,
-            EACH,
-        )
-    in_x = Gammax / 2 * (2 * G + 4 * kappa * L * DELTA) + Gammax / 2 * H + L / 2 * square(MOVE)
-    yield Step("X4", "Young", Relation(2 * inner(IN_X.H, IN_X.F), H + square(IN_X.F)), Gram(), (), EACH)
-    yield Step(
-        "42",
-        "(42): what the objective loses in x",
-        Relation(FALL_X, sp.expand(in_x)),
-        Combine((1, Gammax, Gammax, Gammax / 2, Gammax / 2)),
-        ("X1", "X2", "X3", "X4", f"{AWAY_PROOF.id}/B6"),
-        EACH,
+        s[f"{fall}2", "the sample averaged out"] = SampleMean(f"s{b.name}", b.F), SAMPLING
+        s[f"{fall}3", "the noise averaged out"] = NoiseGivenStart(b.n, b.F), *NOISY
+    s["X4", "Young"] = le(2 * inner(IN_X.H, IN_X.F), H + square(IN_X.F)), Gram()
+    in_x = Gammax / 2 * LIFTED + Gammax / 2 * H + L / 2 * square(MOVE)
+    s["42", "(42): what the objective loses in x"] = le(FALL_X, sp.expand(in_x)), f"X1 X2 X3 X4 {AWAY_PROOF.id}/B6"
+    s["Y1", "smoothness in y, at the new x"] = SmoothFall("Fy1", CLIMB, FALL_Y), "S0", JOINTLY_SMOOTH
+    s["Y4", "smoothness between the old x and the new"] = BlockSmooth((("Fy1", "Fy"),)), "S0", JOINTLY_SMOOTH
+    s["Y5", "the server's step in x", ""] = ServerStep()
+    changes = square(Fy1 - IN_Y.F) / (Gammax * L) + Gammax * L * square(DY)
+    s["Y6", "Young with Gamma_x Lf for what the new x changes"] = by(
+        le(-2 * inner(Fy1 - IN_Y.F, DY), sp.expand(changes)), Gram()
     )
-    yield Step(
-        "Y1",
-        "smoothness in y, at the new x",
-        Relation(FALL_Y, sp.expand(-inner(Fy1, CLIMB) + L / 2 * square(CLIMB))),
-        SmoothFall("Fy1", CLIMB, FALL_Y),
-        ("S0", JOINTLY_SMOOTH),
-        EACH,
-    )
-    yield Step(
-        "Y4",
-        "smoothness between the old x and the new",
-        Relation(square(Fy1 - IN_Y.F), sp.expand(L**2 * square(x1 - x0))),
-        BlockSmooth((("Fy1", "Fy"),)),
-        ("S0", JOINTLY_SMOOTH),
-        EACH,
-    )
-    yield Step("Y5", "the server's step in x", Relation(square(x1 - x0), sp.expand(square(MOVE)), "=="), ServerStep())
-    yield Step(
-        "Y6",
-        "Young with Gamma_x Lf for what the new x changes",
-        Relation(
-            -2 * inner(Fy1 - IN_Y.F, DY), sp.expand(square(Fy1 - IN_Y.F) / (Gammax * L) + Gammax * L * square(DY))
-        ),
-        Gram(),
-        (),
-        EACH,
-    )
-    yield Step(
-        "34",
-        "(34) repaired: what the objective gains in y",
-        Relation(FALL_Y, sp.expand(in_y_before() + Gammax * Gammay * L / 2 * square(DX) + IN_Y_SQUARED * square(DY))),
-        Combine(
-            (
-                1,
-                -Gammay,
-                -Gammay,
-                Gammay / 2,
-                Gammay / (2 * Gammax * L),
-                Gammay * L / (2 * Gammax),
-                Gammay / 2,
-                Gammay / 2,
-            )
-        ),
-        ("Y1", "Y2", "Y3", "Y6", "Y4", "Y5", f"{AWAY_PROOF.id}/B6p", f"{ROUND}/D4y"),
-        EACH,
+    gained = in_y_before() + Gammax * Gammay * L / 2 * square(DX) + IN_Y_SQUARED * square(DY)
+    s["34", "(34) repaired: what the objective gains in y"] = by(
+        le(FALL_Y, sp.expand(gained)), f"Y1 Y2 Y3 Y6 Y4 Y5 {AWAY_PROOF.id}/B6p {ROUND}/D4y"
     )
 
 
@@ -187,7 +123,7 @@ def in_y_before() -> sp.Expr:
 def raw() -> sp.Expr:
     """All three together, squared directions kept."""
     squares = IN_X_SQUARED * square(DX) + IN_Y_SQUARED * square(DY)
-    first_order = in_x_before() + Gammax / 2 * (2 * G + 4 * kappa * L * DELTA) + Gammax / 2 * H + in_y_before()
+    first_order = in_x_before() + Gammax / 2 * LIFTED + Gammax / 2 * H + in_y_before()
     return first_order + squares
 
 
@@ -226,32 +162,19 @@ REPAIRED = Contraction("", Rational(3, 4), Rational(1, 80), Rational("1.525"), R
 SHARP = Contraction("-sharp", Rational("0.8839"), Rational("0.0051"), Rational("1.5194"), Rational("1.0132"))
 
 
-def gap_steps() -> Iterator[Step]:
+def gap_steps(s: Chain) -> None:
     """From the three changes to one round of the dual gap."""
-    yield Step(
-        "43-three",
-        "the envelope's decrease, and what the objective loses and gains",
-        Relation(-DECREASE + FALL_X + FALL_Y, sp.expand(raw())),
-        Combine((1, 1, 1)),
-        (f"{DESCENT_PROOF.id}/24", "42", "34"),
-        EACH,
+    s["43-three", "the envelope's decrease, and what the objective loses and gains"] = by(
+        le(-DECREASE + FALL_X + FALL_Y, sp.expand(raw())), f"{DESCENT_PROOF.id}/24 42 34"
     )
-    yield Step(
-        "43-raw",
-        "which is what the dual gap grows by",
-        Relation(-GAP_DECREASE, sp.expand(raw())),
-        Abbreviated(),
-        ("43-three",),
-        EACH,
-    )
+    s["43-raw", "which is what the dual gap grows by"] = le(-GAP_DECREASE, sp.expand(raw())), Abbreviated(), "43-three"
     for constants in (REPAIRED, SHARP):
-        yield capped(constants)
+        capped(s, constants)
 
 
-def capped(constants: Contraction) -> Step:
+def capped(s: Chain, constants: Contraction) -> None:
     """(43) repaired."""
     share = Rational(53, 52)  # of Gamma_x Gamma_y Lf/2, by the step `x-move`
-    lifted = 2 * G + 4 * kappa * L * DELTA
     local = constants.local / 2 * Gammay
     with_x = (  # what Gamma_x multiplies once the other caps are used
         (1 + (1 + share) / 4) * X
@@ -259,46 +182,20 @@ def capped(constants: Contraction) -> Step:
         + (4 * kappa + share / 8 + 1 / (16 * kappa)) * L * DELTA
         + (1 + share) / 2 * nu * Gammay * L * N
     )
-    return Step(
-        f"43{constants.suffix}",
-        "(43) repaired: the caps put in",
-        Relation(-GAP_DECREASE, sp.expand(constants.right)),
-        Combine(
-            (
-                1,
-                IN_X_SQUARED,
-                IN_Y_SQUARED,
-                nu * (N + 2 * r * S_2 * X + 2 * r * S_1 * betaG**2 * lifted),
-                X * (share * Gammax + Gammax + Gammay),
-                share * Gammax / kappa * lifted + 2 * (Gammax + Gammay) * L * DELTA / kappa,
-                local,
-                local * G,
-                local * DELTA,
-                with_x / (156 * kappa**2),
-                0,
-                0,
-                0,
-                0,
-            )
-        ),
-        (
-            "43-raw",
-            f"{ROUND}/(36)",
-            f"{ROUND}/(37)",
-            f"{CAPS}/x-move",
-            f"{CAPS}/(g)",
-            f"{CAPS}/(b)",
-            f"{DRIFT_PROOF.id}/B.4",
-            f"{CAPS}/theta_G",
-            f"{CAPS}/theta_delta",
-            f"{CAPS}/(c)",
-            f"{CAPS}/(a)",
-            f"{CAPS}/c",
-            f"{CAPS}/M",
-            f"{CAPS}/x-a",
-            CURVATURE,
-        ),
-        EACH,
+    factors = {
+        "43-raw": 1,
+        f"{ROUND}/(36)": IN_X_SQUARED,
+        f"{ROUND}/(37)": IN_Y_SQUARED,
+        f"{CAPS}/x-move": nu * (N + 2 * r * S_2 * X + 2 * r * S_1 * betaG**2 * LIFTED),
+        f"{CAPS}/(g)": X * (share * Gammax + Gammax + Gammay),
+        f"{CAPS}/(b)": share * Gammax / kappa * LIFTED + 2 * (Gammax + Gammay) * L * DELTA / kappa,
+        f"{DRIFT_PROOF.id}/B.4": local,
+        f"{CAPS}/theta_G": local * G,
+        f"{CAPS}/theta_delta": local * DELTA,
+        f"{CAPS}/(c)": with_x / (156 * kappa**2),
+    }
+    s[f"43{constants.suffix}", "(43) repaired: the caps put in"] = by(
+        le(-GAP_DECREASE, sp.expand(constants.right)), factors, f"{CAPS}/(a) {CAPS}/c {CAPS}/M {CAPS}/x-a", CURVATURE
     )
 
 
@@ -309,24 +206,25 @@ IN_MEAN = ((G, G_MEAN), (H, H_MEAN))
 NEVER_NEGATIVE = "the dual gap is never negative, so that its decreases sum to at most the first"
 
 
-def average_steps(constants: Contraction) -> Iterator[Step]:
+def average_steps(s: Chain, constants: Contraction) -> None:
     """(44): solved for the dual gap, averaged over the rounds."""
-    rate, x = 1 / (constants.kept * Gammay * mu), constants.suffix
-    one = sp.expand(rate * (GAP_DECREASE + constants.adds))
-    yield Step(f"44-round{x}", "solved for the dual gap", Relation(DELTA, one), Combine((rate,)), (f"43{x}",), EACH)
-    averaged = one.xreplace({GAP_DECREASE: n.delta0 / n.T, G: G_MEAN, H: H_MEAN})
-    yield Step(
-        f"44{x}",
-        "Lemma B.5, (44): the average over the rounds, telescoped",
-        Relation(GAP_MEAN, averaged),
-        AverageOverRounds(
-            GAP_DECREASE, n.delta0, n.T, GAP_MEAN, DELTA, IN_MEAN, STRONGLY_CONCAVE.name, axiom=NEVER_NEGATIVE
-        ),
-        (f"44-round{x}", STRONGLY_CONCAVE),
+    x = constants.suffix
+    one = sp.expand((GAP_DECREASE + constants.adds) / (constants.kept * Gammay * mu))
+    s[f"44-round{x}", "solved for the dual gap"] = le(DELTA, one), f"43{x}"
+    s[f"44{x}", "Lemma B.5, (44): the average over the rounds, telescoped", ""] = by(
+        le(GAP_MEAN, one.xreplace(IN_AVERAGE)), TELESCOPED, f"44-round{x}", STRONGLY_CONCAVE
     )
 
 
-STEPS = (*fall_steps(), *gap_steps(), *average_steps(REPAIRED), *average_steps(SHARP))
+IN_AVERAGE = {GAP_DECREASE: n.delta0 / n.T, G: G_MEAN, H: H_MEAN}
+TELESCOPED = AverageOverRounds(
+    GAP_DECREASE, n.delta0, n.T, GAP_MEAN, DELTA, IN_MEAN, STRONGLY_CONCAVE.name, axiom=NEVER_NEGATIVE
+)
+s = Chain(SETTING, EACH, (AWAY_PROOF, DIRECTIONS_PROOF, DRIFT_PROOF, DESCENT_PROOF, CAPS_PROOF))
+fall_steps(s)
+gap_steps(s)
+average_steps(s, REPAIRED)
+average_steps(s, SHARP)
 ON_AVERAGE = {**TO_LETTERS, G_MEAN: n.epsopt, H_MEAN: n.direction}
 ENDS = {"repaired": "44", "sharp": "44-sharp"}
-ASCENT_PROOF = Proof(f"{PAPER}/lemma-b.5", SETTING, STEPS, LEMMA_B_5, ENDS, substitute=ON_AVERAGE)
+ASCENT_PROOF = s.proof(f"{PAPER}/lemma-b.5", LEMMA_B_5, ENDS, substitute=ON_AVERAGE)

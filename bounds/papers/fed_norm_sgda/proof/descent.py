@@ -4,21 +4,18 @@ r"""Lemma B.3 and eq. (41): one round of descent of the envelope, and what the c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
-from bounds.assumptions import MARTINGALE
-from bounds.audit.claim import Relation
-from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
-from bounds.audit.steps import Proof, Step, condition_fact
+from bounds.audit.chain import Chain, by, le
+from bounds.audit.rules import Abbreviated, Gram, Stated
+from bounds.audit.steps import condition_fact
 from bounds.audit.vectors import Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, JOINTLY_SMOOTH, SAMPLING
+from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
 from bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
 from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothRise
-from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, TO_LETTERS
+from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_LETTERS
 from bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF
 from bounds.papers.fed_norm_sgda.proof.letters import (
     DELTA,
@@ -53,57 +50,22 @@ DECREASE = Symbol("[Phi~(x_t) - Phi~(x_{t+1})]", real=True)
 HALF = Rational(1, 2)
 
 
-def before_the_caps() -> Iterator[Step]:
+def before_the_caps(s: Chain) -> None:
     """(23) and (24): what needs no cap on the steps."""
-    yield Step("S0", "the weights are a mean", ON_THE_SIMPLEX, Stated(), (SIMPLEX,))
-    spelled = (1 + kappa) * L
-    yield Step(
-        "P1-spelled",
-        "(23): descent lemma for the envelope",
-        Relation(-DECREASE, sp.expand(inner(Phi, MOVE) + spelled / 2 * square(MOVE))),
-        SmoothRise("Phi", MOVE, DECREASE, spelled, "Phi~"),
-        ("S0", f"{ENVELOPE_PROOF.id}/B.1", JOINTLY_SMOOTH),
-        EACH,
+    s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+    s["P1-spelled", "(23): descent lemma for the envelope"] = by(
+        SmoothRise("Phi", MOVE, DECREASE, (1 + kappa) * L, "Phi~"), f"S0 {ENVELOPE_PROOF.id}/B.1", JOINTLY_SMOOTH
     )
-    yield Step(
-        "P1",
-        "with L_Phi for (1 + kappa) Lf",
-        Relation(-DECREASE, sp.expand(inner(Phi, MOVE) + M / 2 * square(MOVE))),
-        Abbreviated(),
-        ("P1-spelled",),
-        EACH,
+    s["P1", "with L_Phi for (1 + kappa) Lf"] = by(
+        le(-DECREASE, sp.expand(inner(Phi, MOVE) + M / 2 * square(MOVE))), Abbreviated(), "P1-spelled"
     )
-    yield Step(
-        "P2",
-        "the sample averaged out",
-        Relation(inner(IN_X.s, Phi), inner(IN_X.H, Phi), "=="),
-        SampleMean("sx", Phi),
-        (SAMPLING,),
-        EACH,
+    s["P2", "the sample averaged out"] = SampleMean("sx", Phi), SAMPLING
+    s["P3", "the noise averaged out"] = NoiseGivenStart(IN_X.n, Phi), *NOISY
+    s["P4", "two parts, between the envelope and the mean exact direction"] = by(
+        le(square(Phi - IN_X.H), 2 * square(Phi - IN_X.F) + 2 * square(IN_X.F - IN_X.H)), Gram()
     )
-    yield Step(
-        "P3",
-        "the noise averaged out",
-        Relation(inner(IN_X.n, Phi), Integer(0), "=="),
-        NoiseGivenStart(IN_X.n, Phi),
-        (BLOCK_NOISE, MARTINGALE, SAMPLING),
-        EACH,
-    )
-    yield Step(
-        "P4",
-        "two parts, between the envelope and the mean exact direction",
-        Relation(square(Phi - IN_X.H), 2 * square(Phi - IN_X.F) + 2 * square(IN_X.F - IN_X.H)),
-        Gram(),
-        (),
-        EACH,
-    )
-    yield Step(
-        "24",
-        "(24): by gradient, direction, dual gap, drift and the squared direction",
-        Relation(-DECREASE, sp.expand(in_x_before() + M / 2 * square(MOVE))),
-        Combine((1, -Gammax, -Gammax, Gammax / 2, Gammax, Gammax)),
-        ("P1", "P2", "P3", "P4", f"{AWAY_PROOF.id}/B6c", f"{ROUND}/D4x"),
-        EACH,
+    s["24", "(24): by gradient, direction, dual gap, drift and the squared direction"] = by(
+        le(-DECREASE, sp.expand(in_x_before() + M / 2 * square(MOVE))), f"P1 P2 P3 P4 {AWAY_PROOF.id}/B6c {ROUND}/D4x"
     )
 
 
@@ -112,53 +74,27 @@ def in_x_before() -> sp.Expr:
     return -Gammax / 2 * (G + H) + Gammax / 2 * (4 * kappa * L * DELTA + 2 * X)
 
 
-def lemma_steps(suffix: str, price: sp.Expr, form: str) -> Iterator[Step]:
+def lemma_steps(s: Chain, suffix: str, price: sp.Expr, form: str) -> None:
     """Lemma B.3 under its own conditions (i), (ii), (iii)."""
     *_, first, second, third = LEMMA_B_3.form(form).conditions
     step = price * Gammax * M * r
-    rows = (
+    for name, says, left, condition in (
         ("i", "noise in the gradient", 64 * step * betaL**2 * betaG**2 * Q, first),
         ("ii", "sampling", 8 * step * W * d * sp.Max(8 * betaG**2, 1), second),
         ("iii", "noise in the drift", 8 * step * betaL**2 * K, third),
+    ):
+        stated = f"({name}){suffix}-stated"
+        s[stated, f"({name}): {says}", ""] = condition_fact(condition), Stated(), condition
+        s[f"({name}){suffix}", f"({name}) in letters", ""] = le(left, 1), Abbreviated(), stated, SAMPLED
+    growth, drift = 32 * step * betaG**2, 4 * step
+    s[f"(i-ii){suffix}", "what the noise grows with, and sampling", ""] = by(
+        le(growth * (d * W + betaL**2 * Q), 1), {f"(i){suffix}": HALF, f"(ii){suffix}": HALF}
     )
-    for name, says, left, condition in rows:
-        stated = condition_fact(condition)
-        yield Step(f"({name}){suffix}-stated", f"({name}): {says}", stated, Stated(), (condition,))
-        yield Step(
-            f"({name}){suffix}",
-            f"({name}) in letters",
-            Relation(left, Integer(1)),
-            Abbreviated(),
-            (f"({name}){suffix}-stated", SAMPLED),
-        )
-    yield Step(
-        f"(i-ii){suffix}",
-        "what the noise grows with, and sampling",
-        Relation(32 * step * betaG**2 * (d * W + betaL**2 * Q), Integer(1)),
-        Combine((HALF, HALF)),
-        (f"(i){suffix}", f"(ii){suffix}"),
+    s[f"(ii-iii){suffix}", "what the drift is seen with", ""] = by(
+        le(drift * (d * W + betaL**2 * K), 1), {f"(ii){suffix}": HALF, f"(iii){suffix}": HALF}
     )
-    yield Step(
-        f"(ii-iii){suffix}",
-        "what the drift is seen with",
-        Relation(4 * step * (d * W + betaL**2 * K), Integer(1)),
-        Combine((HALF, HALF)),
-        (f"(ii){suffix}", f"(iii){suffix}"),
-    )
-    yield Step(
-        f"S_1{suffix}",
-        "the first in letters",
-        Relation(32 * step * betaG**2 * S_1, Integer(1)),
-        Abbreviated(),
-        (f"(i-ii){suffix}", SAMPLED),
-    )
-    yield Step(
-        f"S_2{suffix}",
-        "the second in letters",
-        Relation(4 * step * S_2, Integer(1)),
-        Abbreviated(),
-        (f"(ii-iii){suffix}", SAMPLED),
-    )
+    s[f"S_1{suffix}", "the first in letters", ""] = le(growth * S_1, 1), Abbreviated(), f"(i-ii){suffix}", SAMPLED
+    s[f"S_2{suffix}", "the second in letters", ""] = le(drift * S_2, 1), Abbreviated(), f"(ii-iii){suffix}", SAMPLED
     bound = (
         -Rational(7, 16) * Gammax * G
         - Gammax / 2 * (1 - price * c * Gammax * M) * H
@@ -166,16 +102,20 @@ def lemma_steps(suffix: str, price: sp.Expr, form: str) -> Iterator[Step]:
         + Rational(9, 4) * Gammax * kappa * L * DELTA
         + price * Gammax**2 * M / 2 * N
     )
-    yield Step(
-        f"15{suffix}",
-        "Lemma B.3, (15)" + (" as in the paper's chain" if suffix else " at the price nu"),
-        Relation(-DECREASE, sp.expand(bound)),
-        Combine((1, Gammax**2 * M / 2, Gammax * (G + 2 * kappa * L * DELTA) / 16, Gammax * X / 4)),
-        ("24", f"{ROUND}/(36){suffix}", f"S_1{suffix}", f"S_2{suffix}"),
-        EACH,
+    factors = {
+        "24": 1,
+        f"{ROUND}/(36){suffix}": Gammax**2 * M / 2,
+        f"S_1{suffix}": Gammax * (G + 2 * kappa * L * DELTA) / 16,
+        f"S_2{suffix}": Gammax * X / 4,
+    }
+    s[f"15{suffix}", "Lemma B.3, (15)" + (" as in the paper's chain" if suffix else " at the price nu")] = by(
+        le(-DECREASE, sp.expand(bound)), factors
     )
 
 
-STEPS = (*before_the_caps(), *lemma_steps("", nu, "repaired"), *lemma_steps("-printed", Integer(1), "explicit"))
+s = Chain(DESCENT_SETTING, EACH, (ENVELOPE_PROOF, AWAY_PROOF, DIRECTIONS_PROOF))
+before_the_caps(s)
+lemma_steps(s, "", nu, "repaired")
+lemma_steps(s, "-printed", Integer(1), "explicit")
 ENDS = {"explicit": "15-printed", "repaired": "15"}
-DESCENT_PROOF = Proof(f"{PAPER}/lemma-b.3", DESCENT_SETTING, STEPS, LEMMA_B_3, ENDS, -DECREASE, TO_LETTERS)
+DESCENT_PROOF = s.proof(f"{PAPER}/lemma-b.3", LEMMA_B_3, ENDS, -DECREASE, TO_LETTERS)

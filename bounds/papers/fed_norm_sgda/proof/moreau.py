@@ -4,25 +4,24 @@ r"""Lemma C.1: one round of descent of the Moreau envelope, eqs. (60) to (64).""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
 from sympy import Integer, Symbol
 
-from bounds.assumptions import MARTINGALE
 from bounds.audit.axioms import Schema
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.claim import Relation
-from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
-from bounds.audit.steps import Proof, Setting, Step
+from bounds.audit.rules import Abbreviated, Gram, Stated
+from bounds.audit.steps import Setting
 from bounds.audit.vectors import Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, JOINTLY_SMOOTH, SAMPLING
+from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
 from bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothFall
 from bounds.papers.fed_norm_sgda.proof.descent import MOVE
-from bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X
+from bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X, NOISY
 from bounds.papers.fed_norm_sgda.proof.letters import DELTA, PAPER, Gammax, L, X, nu, x0
 from bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SETTING, SNAPSHOT_PROOF, TO_OWN
 
@@ -69,92 +68,29 @@ class ProximalPoint(Schema):
         return Relation(sp.expand(L * square(AWAY)), TO_PROX)
 
 
-def steps() -> Iterator[Step]:
-    """From the proximal point at x_t to one round."""
-    yield Step("S0", "the weights are a mean", ON_THE_SIMPLEX, Stated(), (SIMPLEX,))
-    yield Step(
-        "60",
-        "(60): the old proximal point at the new x",
-        Relation(-ENVELOPE_DECREASE, sp.expand(L * square(AWAY - MOVE) - L * square(AWAY))),
-        OldProximalPoint(),
-        (),
-        EACH,
-    )
-    yield Step(
-        "61-sample",
-        "(61): the sample averaged out",
-        Relation(inner(IN_X.s, AWAY), inner(IN_X.H, AWAY), "=="),
-        SampleMean("sx", AWAY),
-        (SAMPLING,),
-        EACH,
-    )
-    yield Step(
-        "61-noise",
-        "(61): the noise averaged out",
-        Relation(inner(IN_X.n, AWAY), Integer(0), "=="),
-        NoiseGivenStart(IN_X.n, AWAY),
-        (BLOCK_NOISE, MARTINGALE, SAMPLING),
-        EACH,
-    )
-    yield Step(
-        "64a",
-        "F~ is Lf-smooth in x",
-        Relation(FALL, sp.expand(-inner(IN_X.F, AWAY) + L / 2 * square(AWAY))),
-        SmoothFall("Fx", AWAY, FALL),
-        ("S0", JOINTLY_SMOOTH),
-        EACH,
-    )
-    yield Step(
-        "64b",
-        "the dual gap at x_t in two parts",
-        Relation(TO_PROX + AT_PROX - DELTA, sp.expand(-inner(IN_X.F, AWAY) + L / 2 * square(AWAY))),
-        Abbreviated(),
-        ("64a",),
-        EACH,
-    )
-    yield Step("64c", "the proximal point", Relation(sp.expand(L * square(AWAY)), TO_PROX), ProximalPoint(), (), EACH)
-    yield Step(
-        "64",
-        "(64): towards the proximal point F~ falls",
-        Relation(inner(AWAY, IN_X.F), sp.expand(DELTA - L / 2 * square(AWAY))),
-        Combine((1, 1)),
-        ("64b", "64c"),
-        EACH,
-    )
-    yield Step(
-        "62",
-        "(62): Young for what the local models change",
-        Relation(inner(AWAY, IN_X.H - IN_X.F), sp.expand(L / 4 * square(AWAY) + square(IN_X.H - IN_X.F) / L)),
-        Gram(),
-        (),
-        EACH,
-    )
-    for suffix, price in (("", nu), ("-printed", Integer(1))):
-        bound = price * Gammax**2 * L * I_1_SQUARED + 2 * Gammax * (X + L * DELTA)
-        yield Step(
-            f"C.1{suffix}-spelled",
-            "Lemma C.1" + (" as printed" if suffix else " at the price nu"),
-            Relation(-ENVELOPE_DECREASE, sp.expand(bound - Gammax * L**2 / 2 * square(AWAY))),
-            Combine((1, 2 * Gammax * L, 2 * Gammax * L, 2 * Gammax * L, 2 * Gammax * L, 2 * Gammax, Gammax**2 * L)),
-            ("60", "61-sample", "61-noise", "64", "62", f"{STALE}/D4x", f"{STALE}/63{suffix}"),
-            EACH,
-        )
-        yield Step(
-            f"C.1{suffix}",
-            "the gradient of the Moreau envelope is 2 Lf times the way to the proximal point",
-            Relation(-ENVELOPE_DECREASE, sp.expand(bound - Gammax / 8 * GRADIENT)),
-            Abbreviated(),
-            (f"C.1{suffix}-spelled",),
-            EACH,
-        )
+TOWARDS = sp.expand(-inner(IN_X.F, AWAY) + L / 2 * square(AWAY))
+CHANGED = sp.expand(L / 4 * square(AWAY) + square(IN_X.H - IN_X.F) / L)
 
-
-MOREAU_PROOF = Proof(
-    f"{PAPER}/lemma-c.1",
-    HERE,
-    tuple(steps()),
-    LEMMA_C_1,
-    {"printed": "C.1-printed", "repaired": "C.1"},
-    -ENVELOPE_DECREASE,
-    {**TO_OWN, GRADIENT: n.gradsq},
+s = Chain(HERE, EACH, (SNAPSHOT_PROOF,))
+s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+s["60", "(60): the old proximal point at the new x"] = OldProximalPoint()
+s["61-sample", "(61): the sample averaged out"] = SampleMean("sx", AWAY), SAMPLING
+s["61-noise", "(61): the noise averaged out"] = NoiseGivenStart(IN_X.n, AWAY), *NOISY
+s["64a", "F~ is Lf-smooth in x"] = SmoothFall("Fx", AWAY, FALL), "S0", JOINTLY_SMOOTH
+s["64b", "the dual gap at x_t in two parts"] = le(TO_PROX + AT_PROX - DELTA, TOWARDS), Abbreviated(), "64a"
+s["64c", "the proximal point"] = ProximalPoint()
+s["64", "(64): towards the proximal point F~ falls"] = by(
+    le(inner(AWAY, IN_X.F), sp.expand(DELTA - L / 2 * square(AWAY))), "64b 64c"
 )
+s["62", "(62): Young for what the local models change"] = le(inner(AWAY, IN_X.H - IN_X.F), CHANGED), Gram()
+for suffix, price in (("", nu), ("-printed", Integer(1))):
+    bound = price * Gammax**2 * L * I_1_SQUARED + 2 * Gammax * (X + L * DELTA)
+    s[f"C.1{suffix}-spelled", "Lemma C.1" + (" as printed" if suffix else " at the price nu")] = by(
+        le(-ENVELOPE_DECREASE, sp.expand(bound - Gammax * L**2 / 2 * square(AWAY))),
+        f"60 61-sample 61-noise 64 62 {STALE}/D4x {STALE}/63{suffix}",
+    )
+    s[f"C.1{suffix}", "the gradient of the Moreau envelope is 2 Lf times the way to the proximal point"] = by(
+        le(-ENVELOPE_DECREASE, sp.expand(bound - Gammax / 8 * GRADIENT)), Abbreviated(), f"C.1{suffix}-spelled"
+    )
+ENDS, TO_GRADSQ = {"printed": "C.1-printed", "repaired": "C.1"}, {**TO_OWN, GRADIENT: n.gradsq}
+MOREAU_PROOF = s.proof(f"{PAPER}/lemma-c.1", LEMMA_C_1, ENDS, -ENVELOPE_DECREASE, TO_GRADSQ)

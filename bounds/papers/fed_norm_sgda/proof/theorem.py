@@ -4,16 +4,13 @@ r"""Theorem 1: the envelope's descent and the dual gap's contraction, averaged o
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
 from sympy import Rational
 
-from bounds.audit.claim import Relation
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.participation_rules import AverageOverRounds
-from bounds.audit.rules import Combine
-from bounds.audit.steps import Proof, Step
 from bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW
 from bounds.papers.fed_norm_sgda.composites import CURVATURE
 from bounds.papers.fed_norm_sgda.notation import NOTATION as n
@@ -24,13 +21,15 @@ from bounds.papers.fed_norm_sgda.proof.ascent import (
     G_MEAN,
     GAP_MEAN,
     H_MEAN,
+    LIFTED,
     ON_AVERAGE,
     ROUND,
     SETTING,
     Contraction,
 )
+from bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF
-from bounds.papers.fed_norm_sgda.proof.directions import EACH
+from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH
 from bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
 from bounds.papers.fed_norm_sgda.proof.letters import (
     DELTA,
@@ -94,59 +93,52 @@ REPAIRED = Descent(ascent.REPAIRED, Rational(3, 8), Rational(5, 2), Rational(5, 
 SHARP = Descent(ascent.SHARP, Rational("0.497"), Rational("2.037"), Rational("2.0065"), TIGHT)
 
 
-def steps(constants: Descent) -> Iterator[Step]:
-    """From (24) and Lemma B.4 to the theorem."""
-    lifted, x = 2 * G + 4 * kappa * L * DELTA, constants.contraction.suffix
-    drift = MORE_DRIFT * Gammax
-    kept = constants.kept * Gammax
-    yield Step(
-        f"41{x}",
-        "(41): one round of descent, the caps put in",
-        Relation(-DECREASE, sp.expand(-kept * G + constants.rest)),
-        Combine(
-            (
-                1,
-                Gammax**2 * M / 2,
-                Gammax * lifted / (2496 * kappa**2),
-                Gammax * X / (78 * kappa),
-                drift,
-                drift * G,
-                drift * DELTA,
-            )
-        ),
-        (
-            f"{DESCENT_PROOF.id}/24",
-            f"{ROUND}/(36)",
-            f"{CAPS}/x-b",
-            f"{CAPS}/x-g",
-            f"{DRIFT_PROOF.id}/B.4",
-            f"{CAPS}/theta_G",
-            f"{CAPS}/theta_delta",
-            CURVATURE,
-        ),
-        EACH,
+def descent_steps(
+    s: Chain, kept: sp.Expr, rest: sp.Expr, drift: sp.Expr, suffix: str = "", source: str = "", local: str = "B.4"
+) -> None:
+    """(41), solved for the gradient and averaged over the rounds.
+
+    Args:
+        s: where the steps are entered.
+        kept: what multiplies the squared gradient.
+        rest: (41) without decrease and gradient.
+        drift: what the drift counts, bounded by the step `local` of Lemma B.4.
+        suffix: of the steps.
+        source: the suffix of what they rest on.
+        local: the step of Lemma B.4.
+    """
+    factors = {
+        f"{DESCENT_PROOF.id}/24": 1,
+        f"{ROUND}/(36){source}": Gammax**2 * M / 2,
+        f"{CAPS}/x-b{source}": Gammax * LIFTED / (2496 * kappa**2),
+        f"{CAPS}/x-g{source}": Gammax * X / (78 * kappa),
+        f"{DRIFT_PROOF.id}/{local}": drift,
+        f"{CAPS}/theta_G{source}": drift * G,
+        f"{CAPS}/theta_delta{source}": drift * DELTA,
+    }
+    s[f"41{suffix}", "(41) as printed" if source else "(41): one round of descent, the caps put in"] = by(
+        le(-DECREASE, sp.expand(-kept * G + rest)), factors, CURVATURE
     )
-    one = sp.expand((DECREASE + constants.rest) / kept)
-    yield Step(f"41-G{x}", "solved for the gradient", Relation(G, one), Combine((1 / kept,)), (f"41{x}",), EACH)
-    averaged = one.xreplace({DECREASE: n.Delta / n.T, DELTA: GAP_MEAN, H: H_MEAN})
+    one = sp.expand((DECREASE + rest) / kept)
+    s[f"41-G{suffix}", "solved for the gradient"] = le(G, one), f"41{suffix}"
     means = ((DELTA, GAP_MEAN), (H, H_MEAN))
-    yield Step(
-        f"T1{x}",
-        "the average over the rounds, telescoped",
-        Relation(G_MEAN, averaged),
+    s[f"T1{suffix}", "the average over the rounds, telescoped", ""] = by(
+        le(G_MEAN, one.xreplace({DECREASE: n.Delta / n.T, **dict(means)})),
         AverageOverRounds(DECREASE, n.Delta, n.T, G_MEAN, G, means, BOUNDED_BELOW.name),
-        (f"41-G{x}", BOUNDED_BELOW),
-    )
-    small = ("M", "(c)", "c", "x-a", "x-move")  # what the remainder is shown with
-    yield Step(
-        f"18{x}",
-        "Theorem 1, (18): with Lemma B.5 for the dual gap",
-        Relation(G_MEAN, sp.expand(constants.bound)),
-        Combine((constants.share, constants.share * constants.gap / constants.kept * kappa * L, *(0 for _ in small))),
-        (f"T1{x}", f"{ASCENT_PROOF.id}/44{x}", *(f"{CAPS}/{name}" for name in small), CURVATURE),
+        f"41-G{suffix}",
+        BOUNDED_BELOW,
     )
 
 
+s = Chain(SETTING, EACH, (DIRECTIONS_PROOF, DRIFT_PROOF, DESCENT_PROOF, CAPS_PROOF, ASCENT_PROOF))
+for constants in (REPAIRED, SHARP):
+    x, share = constants.contraction.suffix, constants.share
+    descent_steps(s, constants.kept * Gammax, constants.rest, MORE_DRIFT * Gammax, x)
+    s[f"18{x}", "Theorem 1, (18): with Lemma B.5 for the dual gap", ""] = by(
+        le(G_MEAN, sp.expand(constants.bound)),
+        {f"T1{x}": share, f"{ASCENT_PROOF.id}/44{x}": share * constants.gap / constants.kept * kappa * L},
+        *(f"{CAPS}/{name}" for name in ("M", "(c)", "c", "x-a", "x-move")),
+        CURVATURE,
+    )
 ENDS = {"repaired": "18", "sharp": "18-sharp"}
-STEPS = (*steps(REPAIRED), *steps(SHARP))
-THEOREM_PROOF = Proof(THEOREM_1.key, SETTING, STEPS, THEOREM_1, ENDS, substitute=ON_AVERAGE)
+THEOREM_PROOF = s.proof(THEOREM_1.key, THEOREM_1, ENDS, substitute=ON_AVERAGE)
