@@ -183,7 +183,7 @@ def enter_errors(c: Chain) -> None:
     )
     says = "omega_t is the conditional mean of the average of the first floor(t/K) intervals"
     c["S24a", f"for t >= K, {says}", late] = by(
-        by(Lemma(f"{EXCHANGEABLE}; {RAO_BLACKWELL}", SPREAD_LATE, VARIANCE / INTERVALS, ALGORITHM), *FEDAU)
+        Lemma(f"{EXCHANGEABLE}; {RAO_BLACKWELL}", SPREAD_LATE, VARIANCE / INTERVALS, ALGORITHM), *FEDAU
     )
     c["S24b", "bias and variance of the weight for t >= K"] = by(
         algorithmic(ERROR_LATE, p**2 * SPREAD_LATE + (p * MEAN_LATE - 1) ** 2, "E(X - 1)^2 = Var X + (E X - 1)^2"),
