@@ -6,6 +6,7 @@ import math
 
 import click
 
+from bounds.alternatives import holding
 from bounds.commands.options import (
     assume_option,
     constants_options,
@@ -50,10 +51,13 @@ def evaluate(
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
     evaluation = evaluate_result(result, constants, form=form, assume=assume, trust=trust)
+    instead = holding(evaluation, constants) if form is None else {}
     if as_json:
-        emit("eval", evaluation.to_dict())
+        emit("eval", {**evaluation.to_dict(), "holds_here": instead})
     else:
         click.echo(describe(evaluation))
+        if instead:
+            click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in instead.items()))
 
 
 def describe(evaluation: Evaluation) -> str:

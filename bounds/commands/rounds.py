@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+
 import click
 
+from bounds.alternatives import reaching
 from bounds.commands.options import (
     Count,
     caveats,
@@ -23,7 +27,8 @@ from bounds.commands.options import (
 )
 from bounds.grammar import parse_assignments
 from bounds.registry import load
-from bounds.rounds import Between, Largest, Never
+from bounds.result import Result
+from bounds.rounds import Between, Largest, Never, Reached
 from bounds.rounds import rounds as count_rounds
 
 
@@ -70,20 +75,28 @@ def rounds(
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
     with evaluations_bar() as watch:
-        answer = count_rounds(
-            result,
-            target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
-            constants,
-            optimize_over=over_names(over) if over else (),
-            within=ranges(within) or None,
-            form=form,
-            dimension=dimension,
-            solve=solve,
-            effort=effort,
-            watch=watch,
-        )
+
+        def ask(name: str | None, effort: float = effort) -> Reached | Never | Largest | Between:
+            return count_rounds(
+                result,
+                target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
+                constants,
+                optimize_over=over_names(over) if over else (),
+                within=ranges(within) or None,
+                form=name,
+                dimension=dimension,
+                solve=solve,
+                effort=effort,
+                watch=watch,
+            )
+
+        answer = ask(form)
+        open_still = isinstance(answer, Never) or (isinstance(answer, Between) and not math.isfinite(answer.high))
+        instead = {}
+        if form is None and solve is None and open_still:
+            instead = reaching(result, result.form(), lambda name: ask(name, effort / 4))
     if as_json:
-        emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict()})
+        emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": instead})
         return
     chosen = result.form(form)
     norm = (chosen.measure or result.measure).in_the_norm(answer.epsilon)
@@ -91,10 +104,12 @@ def rounds(
     click.echo("\n".join([head, *caveats(result, chosen, constants)]))
     if isinstance(answer, Between):
         click.echo(f"  {answer.words}; more with --effort\n  {answer.why}")
+        _point_to(result, instead)
         return
     label = "proved" if answer.proved else "searched"
     if isinstance(answer, Never):
         click.echo(f"  never: {answer.why}   ({label})")
+        _point_to(result, instead)
     elif isinstance(answer, Largest):
         if answer.value is None:
             click.echo(f"  no {answer.name} reaches it: {answer.why}   ({label})")
@@ -107,3 +122,10 @@ def rounds(
             click.echo(f"  {name}: {value:.12g}")
         for name, value in answer.at.items():
             click.echo(f"  {name} = {number(value)}")
+
+
+def _point_to(result: Result, forms: Mapping[str, int]) -> None:
+    """The other forms that reach the target, and in how many rounds."""
+    counter = next((q.name for q in result.notation.values() if q.concept == "rounds"), "rounds")
+    for name, count in forms.items():
+        click.echo(f"  another form reaches it: {name}, {counter} = {count}")
