@@ -329,3 +329,44 @@ def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np
         return done[name]
 
     return {name: resolve(name) for name in assignments}
+
+
+def names_in(text: object) -> set[str]:
+    """The names in an expression; none in anything else.
+
+    Example:
+        >>> sorted(names_in("sqrt(9/P)")), names_in("@rates.csv"), names_in(2.5)
+        (['P', 'sqrt'], set(), set())
+    """
+    if not isinstance(text, str) or text.strip().startswith("@"):
+        return set()
+    return {match["name"] for match in _TOKEN.finditer(text) if match["name"]}
+
+
+def parse_function(
+    name: str, argument: str, text: str, constants: Mapping[str, float | np.ndarray]
+) -> Callable[[float], float]:
+    """The function of one argument that an expression in it and in constants is.
+
+    Raises:
+        FedboundsError: when it is called: it cannot be read, or not be computed there.
+
+    Example:
+        >>> parse_function("delta", "P", "d*sqrt(9/P)", {"d": 2.0})(4)
+        3.0
+    """
+
+    def function(value: float) -> float:
+        def lookup(word: str) -> float:
+            known = constants.get(word)
+            if word == argument:
+                return float(value)
+            if known is None:
+                raise unknown_name(f"name in {name}", word, [*constants, argument])
+            if isinstance(known, np.ndarray):
+                raise FedboundsError(f"{name}: {word} is a vector and cannot be used in an expression")
+            return known
+
+        return Parser(text, name, _Numbers(lookup)).value()
+
+    return function

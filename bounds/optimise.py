@@ -161,6 +161,7 @@ def _functions(
         if loose:
             raise FedboundsError(
                 f"{master} can be optimised only where {', '.join(sorted(loose))} is given as a function of {master}: "
-                f"another {master} means another {result.notation[sorted(loose)[0]].meaning}"
+                f"another {master} means another {result.notation[sorted(loose)[0]].meaning}; "
+                f"e.g. {min(loose)}='sqrt(9/{master})'"
             )
     return rules

@@ -16,7 +16,7 @@ from bounds.commands.options import (
     number,
     over_names,
     ranges,
-    read_constants,
+    read_functions,
     refuse_lists,
     within_option,
 )
@@ -48,16 +48,26 @@ def optimize(
     Answers with the minimiser and its active conditions, or says that the infimum is not attained (and where to), or
     that nothing is admissible.
 
+    The interval is chosen only where the window divergence is given as a function of it: P and delta='sqrt(9/P)'.
+
     \b
     fedbounds optimize arbitrary-participation/theorem-3.1 --over gamma,eta --within eta=1:100 \\
         --set L=1 F=5 I=2 P=2 T=800 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
     """
     result = load(key)
-    constants = read_constants(settings, source, bare)
+    names = over_names(over)
+    constants, functions = read_functions(result, names, settings, source, bare)
     refuse_lists(result, constants)
     with evaluations_bar() as watch:
         answer = optimise(
-            result, constants, over_names(over), within=ranges(within), form=form, effort=effort, watch=watch
+            result,
+            constants,
+            names,
+            within=ranges(within),
+            form=form,
+            functions=functions,
+            effort=effort,
+            watch=watch,
         )
     if as_json:
         emit("optimize", {"key": key, "form": result.form(form).name, **answer.to_dict()})

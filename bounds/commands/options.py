@@ -15,7 +15,7 @@ import click
 from bounds.audit.ledger import shadow, untried
 from bounds.checks import check_count
 from bounds.errors import FedboundsError
-from bounds.grammar import parse_assignments
+from bounds.grammar import names_in, parse_assignments, parse_function
 from bounds.reading import read_toml
 
 if TYPE_CHECKING:
@@ -101,6 +101,35 @@ def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[s
     Raises:
         FedboundsError: something that is not NAME=VALUE, given twice, or unreadable.
     """
+    return parse_assignments(_assignments(settings, source, bare))
+
+
+def read_functions(
+    result: Result, over: Iterable[str], settings: Iterable[str], source: str | None, bare: Iterable[str] = ()
+) -> tuple[dict[str, Any], dict[str, Callable[[float], float]]]:
+    """The constants, and those that are functions of one that is chosen, as delta = sqrt(9/P) where P is.
+
+    Raises:
+        FedboundsError: as `read_constants`.
+    """
+    from bounds.optimise import DEPENDS  # scipy takes its time
+
+    assignments = _assignments(settings, source, bare)
+    texts: dict[str, tuple[str, str]] = {}  # name to the argument and the text
+    for name, text in assignments.items():
+        quantity = result.notation.resolve(name)
+        for one in over:
+            master = result.notation.resolve(one)
+            if quantity is None or master is None or quantity.concept not in DEPENDS.get(master.concept, ()):
+                continue
+            for word in {master.name, master.concept} & names_in(text):
+                texts[name] = word, str(text)
+    constants = parse_assignments({name: value for name, value in assignments.items() if name not in texts})
+    return constants, {name: parse_function(name, of, text, constants) for name, (of, text) in texts.items()}
+
+
+def _assignments(settings: Iterable[str], source: str | None, bare: Iterable[str]) -> dict[str, object]:
+    """Name to text, or to what a file says."""
     assignments: dict[str, object] = {}
     if source is not None:
         table = read_toml(source)
@@ -118,7 +147,7 @@ def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[s
             raise FedboundsError(f"{name} is given twice on the command line")
         typed.add(name)
         assignments[name] = value
-    return parse_assignments(assignments)
+    return assignments
 
 
 def over_names(text: str) -> list[str]:

@@ -21,7 +21,7 @@ from bounds.commands.options import (
     number,
     over_names,
     ranges,
-    read_constants,
+    read_functions,
     refuse_lists,
     within_option,
 )
@@ -72,7 +72,8 @@ def rounds(
     """
     result = load(key)
     target = parse_assignments({"epsilon": epsilon})["epsilon"]
-    constants = read_constants(settings, source, bare)
+    chosen_anew = over_names(over) if over else []
+    constants, functions = read_functions(result, chosen_anew, settings, source, bare)
     refuse_lists(result, constants)
     with evaluations_bar() as watch:
 
@@ -81,8 +82,9 @@ def rounds(
                 result,
                 target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
                 constants,
-                optimize_over=over_names(over) if over else (),
+                optimize_over=chosen_anew,
                 within=ranges(within) or None,
+                functions=functions or None,
                 form=name,
                 dimension=dimension,
                 solve=solve,
