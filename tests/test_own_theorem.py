@@ -76,12 +76,15 @@ def test_a_court_of_ones_own_lifts_a_trust_if_its_trials_came_within_half():
         (Verdict("survived", "ours", "", "", tightness=0.49), ("proved", (word,))),
         (Verdict("unknown", "ours", "", "no instances"), ("proved", (word,))),
         (Verdict("survived", "ours", "", "", tightness=0.5), ("proved", ())),
+        (Verdict("survived", "ours", "", "", tightness=0.9), ("proved", ())),
         (Verdict("refuted", "ours", "", ""), ("refuted", ())),
     ):
         own = [] if trial is None else [Court("ours", lambda c, _: c.id.endswith(step), lambda c, _, v=trial: v)]
         docket = Docket.of_room(gradient_descent, [*courts(), *own])
         found, whole = (docket.verdict(f"gradient-descent/{name}") for name in (step, form))
         assert (found.outcome, found.trusts) == expected
+        assert found.may_hide == ((f"an error up to a factor 2 in {word}",) if trial and trial.tightness == 0.5 else ())
+        assert whole.outcome != "proved" or whole.may_hide == found.may_hide
         telescope = ("the rounds averaged over (gradient-descent/proof/3)",)
         assert whole.outcome == ("proved" if found.outcome == "proved" else "unknown")
         for claim in (form, "repair/large-steps"):

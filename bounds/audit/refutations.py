@@ -117,7 +117,9 @@ def judged_repair(repair: Repair, docket: Docket) -> Verdict:
     evidence = (
         f"{name}: {weakest.evidence}" if len(found) == 1 else f"weakest of {len(found)}: {name}: {weakest.evidence}"
     )
-    return Verdict(weakest.outcome, NAME, f"the claims it names ({weakest.method})", evidence, axioms, trusts=trusts)
+    may_hide = tuple(dict.fromkeys(word for _, verdict in found for word in verdict.may_hide))
+    method = f"the claims it names ({weakest.method})"
+    return Verdict(weakest.outcome, NAME, method, evidence, axioms, trusts=trusts, may_hide=may_hide)
 
 
 def accused_by(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:

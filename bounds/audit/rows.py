@@ -21,7 +21,7 @@ class Row:
     Args:
         id, paper, text, kind: the claim.
         hash: of all that its verdict may depend on.
-        verdict, court, method, evidence, axioms, flags: what was found.
+        verdict, court, method, evidence, axioms, flags, may_hide: what was found.
     """
 
     id: str
@@ -35,6 +35,7 @@ class Row:
     evidence: str
     axioms: tuple[str, ...]
     flags: tuple[str, ...]
+    may_hide: tuple[str, ...] = ()
 
     @staticmethod
     def of(claim: Claim, verdict: Verdict | None) -> Row:
@@ -43,13 +44,13 @@ class Row:
         outcome = verdict.outcome if verdict else None
         return Row(
             claim.id, claim.paper, claim.text, claim.kind, claim.hash,
-            outcome, v.court, v.method, v.evidence, v.rests_on, v.flags,
+            outcome, v.court, v.method, v.evidence, v.rests_on, v.flags, v.may_hide,
         )  # fmt: skip
 
     @staticmethod
     def read(stored: dict[str, Any]) -> Row:
         """A row from the cache."""
-        return Row(**{**stored, "axioms": tuple(stored["axioms"]), "flags": tuple(stored["flags"])})
+        return Row(**{**stored, **{name: tuple(stored[name]) for name in ("axioms", "flags", "may_hide")}})
 
 
 Progress = Callable[[str, int, int], None]

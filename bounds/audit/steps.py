@@ -415,7 +415,8 @@ def try_form(subject: ResultForm, docket: Docket) -> Verdict:
         return _unknown(f"the proof uses {'; '.join(loose)}, which does not follow from the form's conditions", axioms)
     evidence = f"all {len(found.steps)} steps, and the last ends at this form"
     trusts = tuple(sorted({word for _, v in found.steps for word in v.trusts}))
-    return Verdict("proved", "steps", "graph", evidence, axioms, trusts=trusts)
+    may_hide = tuple(sorted({word for _, v in found.steps for word in v.may_hide}))
+    return Verdict("proved", "steps", "graph", evidence, axioms, trusts=trusts, may_hide=may_hide)
 
 
 def _unknown(evidence: str, axioms: tuple[str, ...]) -> Verdict:

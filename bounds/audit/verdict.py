@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Literal, get_args
 
 from bounds.errors import FedboundsError
@@ -12,6 +13,7 @@ Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 UNTRIED = "trusts"
 TIGHT = 0.5  # trials that come so near would have caught a right-hand side of half the size
+NEAR = 0.9  # trials that come so near leave nothing to say
 STRENGTH: dict[Outcome, int] = {"unknown": 0, "argued": 1, "survived": 2, "proved": 3, "refuted": 4}
 
 
@@ -32,6 +34,7 @@ class Verdict:
         axioms: what an exact argument trusts.
         trusts: what its author says and no rule shows (what an assumption says here, how far the algorithm moves, how
             many steps there are), by the step's id; empty once another court has tried it.
+        may_hide: what trials came nearer than half to, but not near: which error they would have missed at most.
         tightness: how near trials came to the claim without a violation, or, where the outcome is unknown, to what
             follows from its premises: 1 where both sides met.
         flags: further findings, e.g. "vacuous" or "needs the unstated assumption exogenous-participation".
@@ -49,6 +52,7 @@ class Verdict:
     flags: tuple[str, ...] = ()
     trusts: tuple[str, ...] = ()
     tightness: float = 0.0
+    may_hide: tuple[str, ...] = ()
 
     @property
     def rests_on(self) -> tuple[str, ...]:
@@ -60,7 +64,8 @@ def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
     """The strongest of several courts' verdicts on one claim, with the flags of all.
 
     A proof that trusts what its author says is freed of that by trials that would have caught half of it, and falls
-    with a counterexample.
+    with a counterexample. Where they would not have caught nine tenths, it may hide an error up to the factor that
+    they leave.
 
     Raises:
         Contradiction: one court has proved the claim, trusting nobody's word, and another has refuted it.
@@ -69,9 +74,11 @@ def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
         >>> combined("x", [Verdict("survived", "instances", "", "0.3"), Verdict("proved", "steps", "", "")]).court
         'steps'
         >>> word = Verdict("proved", "steps", "", "", trusts=("what x is",))
-        >>> tried = Verdict("survived", "instances", "", "", tightness=0.9)
+        >>> tried = Verdict("survived", "instances", "", "", tightness=0.55)
         >>> combined("x", [word]).trusts, combined("x", [word, tried]).trusts
         (('what x is',), ())
+        >>> combined("x", [word, tried]).may_hide
+        ('an error up to a factor 1.82 in what x is',)
         >>> combined("x", []).outcome
         'unknown'
     """
@@ -84,5 +91,12 @@ def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
         raise Contradiction(f"{claim}: the courts contradict each other: {said}")
     best = max(verdicts, key=lambda v: STRENGTH[v.outcome])
     flags = tuple(dict.fromkeys(flag for v in verdicts for flag in v.flags))
-    tried = any(v.tightness >= TIGHT for v in verdicts)
-    return replace(best, flags=flags, trusts=() if tried else best.trusts)
+    nearest = max(v.tightness for v in verdicts)
+    if nearest >= NEAR:
+        return replace(best, flags=flags, trusts=(), may_hide=())
+    if nearest < TIGHT:
+        return replace(best, flags=flags)
+    factor = f"an error up to a factor {ceil(100 / nearest) / 100:g}"
+    return replace(
+        best, flags=flags, trusts=(), may_hide=(*best.may_hide, *(f"{factor} in {word}" for word in best.trusts))
+    )

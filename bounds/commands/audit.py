@@ -103,6 +103,7 @@ def as_document(row: Row) -> dict[str, Any]:
         "evidence": row.evidence,
         "axioms": list(row.axioms),
         "flags": list(row.flags),
+        "may_hide": list(row.may_hide),
     }
 
 
@@ -111,6 +112,7 @@ def show_rows(rows: Sequence[Row]) -> None:
     if not sys.stdout.isatty():
         for row in rows:
             rests = f"  rests on {', '.join(row.axioms)}" if row.axioms else ""
+            rests += f"  may hide {', '.join(row.may_hide)}" if row.may_hide else ""
             flags = "".join(f"  [{flag}]" for flag in row.flags)
             detail = f"{row.court}, {row.method}: {row.evidence}" if row.verdict else row.text
             click.echo(f"{row.verdict or 'wording':<8}  {row.id}  {detail}{rests}{flags}")
@@ -123,6 +125,7 @@ def show_rows(rows: Sequence[Row]) -> None:
     for row in rows:
         verdict = Text(row.verdict or "wording", style=COLOURS.get(row.verdict or "", ""))
         evidence = "\n".join([row.evidence or row.text, *(f"! {flag}" for flag in row.flags)])
+        evidence += "".join(f"\n~ may hide {error}" for error in row.may_hide)
         method = f"{row.court}: {row.method}" if row.verdict else ""
         table.add_row(Text(row.id), verdict, Text(method), Text(evidence), Text(", ".join(row.axioms)))
     Console().print(table)
