@@ -9,23 +9,21 @@ inequality for $z-s$ and its factor 2 in $\|z\|^2\le2\|z-s\|^2+2\|s\|^2$ are not
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import sympy as sp
 from sympy import Rational
 
-from bounds.audit.claim import Relation
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.derivations import InExpectation, Specialise
 from bounds.audit.participation_rules import AverageOverRounds, MeanUpdate, SecondMoment
-from bounds.audit.rules import Combine
-from bounds.audit.steps import Proof, Setting, Step
-from bounds.audit.vectors import inner, square
+from bounds.audit.steps import Setting
+from bounds.audit.vectors import square
 from bounds.papers.fedau.assumptions import H_BOUNDED_BELOW
 from bounds.papers.fedau.lemmas import DRIFT_CAP, LOCAL_CAP
 from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.descent import CHOSEN, DECREASE, INDEPENDENT, SHARP, move
-from bounds.papers.fedau.proof.drift import GENERAL, G, d, f0, round_setting, s
+from bounds.papers.fedau.proof.descent import CHOSEN, DECREASE, DESCENT_PROOF, INDEPENDENT, SHARP, move
+from bounds.papers.fedau.proof.drift import GENERAL, G, round_setting, s
 from bounds.papers.fedau.proof.theorem import (
     AVERAGE_OF_H,
     CONSTANT_PROOF,
@@ -67,74 +65,48 @@ def one_round() -> sp.Expr:
     return move * (SHARP.apart(GENERAL) / 2 + second - G / 2)
 
 
-def steps() -> Iterator[Step]:
+def no_gap_chain() -> Chain:
     """One round without a gap, then as in Theorem B.4.1."""
-    yield Step(
-        "N1",
-        "the update's mean is s; participation and noise averaged out of the first-order term",
-        Relation(inner(d, f0), inner(s, f0), "=="),
-        MeanUpdate("d", "f0"),
-        CHOSEN,
-        ROUND,
+    c, home = Chain(without_gap(), ROUND, (DESCENT_PROOF, CONSTANT_PROOF)), CONSTANT_PROOF.id
+    c["N1", "the update's mean is s; participation and noise averaged out of the first-order term"] = by(
+        MeanUpdate("d", "f0"), *CHOSEN
     )
-    yield Step(
-        "N2",
-        "independent participation and noise: the variance of a sum",
-        Relation(square(d), GENERAL.moment / N * SHARP.update(GENERAL) + square(s)),
-        SecondMoment("d", "v", "a", GENERAL.moment / N),
-        (f"{KNOWN}S10'", *CHOSEN, INDEPENDENT),
-        ROUND,
+    c["N2", "independent participation and noise: the variance of a sum"] = by(
+        SecondMoment("d", "v", "a", GENERAL.moment / N), f"{KNOWN}S10'", *CHOSEN, INDEPENDENT
     )
-    yield Step(
-        "N3",
-        "one round: the gradient keeps 1/2",
-        Relation(-DECREASE, one_round()),
-        Combine((1, -move, move, L * move**2 / 2, move * square(s) / 2, move / 2)),
-        (f"{KNOWN}D1", "N1", f"{KNOWN}S7", "N2", f"{KNOWN}S13", f"{KNOWN}S9d"),
-        ROUND,
+    c["N3", "one round: the gradient keeps 1/2"] = by(
+        le(-DECREASE, one_round()),
+        {f"{KNOWN}D1": 1, "N1": -move, f"{KNOWN}S7": move, "N2": L * move**2 / 2}
+        | {f"{KNOWN}S13": move * square(s) / 2, f"{KNOWN}S9d": move / 2},
     )
-    home = CONSTANT_PROOF.id
+    rule = AverageOverRounds(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND)
     for name, cap, form, says in ROWS:
         per_round = form.bound.xreplace({H: T * DECREASE})
-        yield Step(
-            f"N4{name}",
-            "for h with the normalised weights",
-            Relation(-DECREASE, one_round().xreplace(dict(NORMALISED))),
+        c[f"N4{name}", "for h with the normalised weights"] = by(
+            le(-DECREASE, one_round().xreplace(dict(NORMALISED))),
             Specialise(NORMALISED, DISCHARGED),
-            ("N3", *(f"{home}/{step}" for step in ("H1", "H2", "H3", "H4")), cap, H_GLOBAL_CAP),
-            ROUND,
+            f"N3 {home}/H1 {home}/H2 {home}/H3 {home}/H4",
+            cap,
+            H_GLOBAL_CAP,
         )
         if form is PRINTED:
             update = 2 * gamma * etatilde * L * n.Qtilde / N
-            growth = (update * sigma**2, update * I * (n.deltatilde**2 + G))
             drift = 2 * gamma**2 * L**2 * I * (sigma**2 + 6 * I * (n.deltatilde**2 + G))
-            rule = Combine((1 / (gamma * etatilde * I * QUARTER), *growth, drift))
-            premises = (f"N4{name}", *(f"{KNOWN}{step}" for step in ("K-A", "K-B", "K1")))
+            growth = {"K-A": update * sigma**2, "K-B": update * I * (n.deltatilde**2 + G), "K1": drift}
+            factors = {f"N4{name}": 1 / (gamma * etatilde * I * QUARTER)}
+            factors |= {f"{KNOWN}{step}": m for step, m in growth.items()}
         else:
-            rule = Combine((1 / (gamma * etatilde * I * H_SLOPE_NO_GAP),))
-            premises = (f"N4{name}",)
-        yield Step(f"N5{name}", says, Relation(G, per_round), rule, (*premises, *form.conditions[2:]), ROUND)
-        yield Step(
-            f"N6{name}",
-            "in expectation over the rounds before",
-            Relation(H_GRADIENT, per_round.xreplace(dict(H_MEAN))),
-            InExpectation(H_MEAN, OVER_ALL),
-            (f"N5{name}",),
-            ROUND,
+            factors = {f"N4{name}": 1 / (gamma * etatilde * I * H_SLOPE_NO_GAP)}
+        c[f"N5{name}", says] = le(G, per_round), factors, *form.conditions[2:]
+        c[f"N6{name}", "in expectation over the rounds before"] = by(
+            le(H_GRADIENT, per_round.xreplace(dict(H_MEAN))), InExpectation(H_MEAN, OVER_ALL), f"N5{name}"
         )
-        yield Step(
-            f"B.4.4{name}",
-            "the average over the rounds, telescoped",
-            Relation(AVERAGE_OF_H, form.bound),
-            AverageOverRounds(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND),
-            (f"N6{name}", H_BOUNDED_BELOW, *form.conditions[2:]),
+        c[f"B.4.4{name}", "the average over the rounds, telescoped", ""] = by(
+            le(AVERAGE_OF_H, form.bound), rule, f"N6{name}", H_BOUNDED_BELOW, *form.conditions[2:]
         )
+    return c
 
 
-NO_GAP_PROOF = Proof(
-    f"{THEOREM_B_4_1.key}-no-gap",
-    without_gap(),
-    tuple(steps()),
-    THEOREM_B_4_1,
-    {form.name: f"B.4.4{name}" for name, _, form, _ in ROWS},
+NO_GAP_PROOF = no_gap_chain().proof(
+    f"{THEOREM_B_4_1.key}-no-gap", THEOREM_B_4_1, {form.name: f"B.4.4{name}" for name, _, form, _ in ROWS}
 )

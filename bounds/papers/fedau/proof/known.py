@@ -9,8 +9,6 @@ where every $p_n$ is $\frac SN$.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from sympy import Add, Expr, Integer, Rational, Symbol, sqrt
 
 from bounds.assumptions import Assumption
@@ -30,8 +28,9 @@ from bounds.papers.fedau.corollaries import (
 from bounds.papers.fedau.lemmas import GRADIENT_GROWTH
 from bounds.papers.fedau.notation import NOTATION as n
 from bounds.papers.fedau.proof.corollary import COROLLARY_PROOF, HALF_CONSTANT, LEAST, enter_explicit, enter_sharp
+from bounds.papers.fedau.proof.descent import DESCENT_OF_F, DESCENT_PROOF
 from bounds.papers.fedau.proof.drift import G, round_setting
-from bounds.papers.fedau.proof.theorem import EIGHTH, THEOREM_PROOF, Option, option_steps
+from bounds.papers.fedau.proof.theorem import EIGHTH, THEOREM_PROOF, Option, enter_option
 from bounds.papers.fedau.proof.weights import NO_VECTORS
 from bounds.papers.fedau.results import EXPLICIT, SLOPE, THEOREM_2, theorem_terms, tight_terms
 from bounds.result import Term
@@ -40,7 +39,10 @@ L, F, I, T, Q, W = n.L, n.F, n.I, n.T, n.Q, n.W
 sigma, delta = n.sigma, n.delta
 WEIGHT = Symbol("[omega_t^n]", nonnegative=True)
 NO_ERROR = Relation(n.Wt, Integer(0))
-OPTION = Option(THEOREM_2, Integer(0), NO_ERROR, INVERSE_RATES, SLOPE, EIGHTH, Rational(3, 2) * GRADIENT_GROWTH * G)
+BY_WEIGHTS = Rational(3, 2) * GRADIENT_GROWTH * G
+OPTION = Option(
+    THEOREM_2, Integer(0), NO_ERROR, INVERSE_RATES, SLOPE, EIGHTH, BY_WEIGHTS, "no weight error in any round"
+)
 DISCHARGED = ((SURE_Q.name, Relation(n.Qt, Q)), (PAST_WEIGHTS.name, Relation(WEIGHT, 1 / n.p)))
 ITSELF = ((Q, Q),)  # it stays a letter; the caps of the theorem are discharged here
 LOCAL_CAP, *GLOBAL_CAPS = (f"{COROLLARY_4.key}/{name}" for name in ("C2", "C4", "C5"))
@@ -69,13 +71,9 @@ def enter_without_error(c: Chain, suffix: str, source: str, terms: tuple[Term, .
 
 def unequal_chain() -> Chain:
     """Theorem 2's chain for known rates, then Corollary 4's, with Q for the mean of their inverses."""
-    c = Chain(round_setting("f"), cites=(THEOREM_PROOF, COROLLARY_PROOF))
+    c = Chain(round_setting("f"), cites=(DESCENT_PROOF, DESCENT_OF_F, THEOREM_PROOF, COROLLARY_PROOF))
     c["T2", "the gradient keeps 1/8"] = le(EIGHTH, SLOPE), f"{THEOREM_2.key}/T2"
-    c.extend(
-        replace(step, says="no weight error in any round") if step.id == "T0" else step
-        for step in option_steps(OPTION)
-        if step.id != "T8"
-    )
+    enter_option(c, OPTION)
     c["A1", "Q_t is the mean of 1/p_n, as p_n (1/p_n)^2 = 1/p_n"] = known(n.Qt, INVERSE_MEAN), INVERSE_RATES
     c["A1b", "which is at most Q"] = le(n.Qt, Q), {"A1": 1}, KNOWN_MOMENT
     c["A2", "the weights do not change, so they depend on nothing"] = known(WEIGHT, 1 / n.p), INVERSE_RATES

@@ -9,7 +9,6 @@ takes (T4a to T4c).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
@@ -17,11 +16,12 @@ from sympy import Integer, Rational, Symbol
 
 from bounds.assumptions import Assumption
 from bounds.audit.axioms import Assumed
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import InExpectation, Specialise
 from bounds.audit.participation_rules import AverageOverRounds, Vanishing
 from bounds.audit.rules import Combine
-from bounds.audit.steps import Proof, Step, measure_symbol
+from bounds.audit.steps import Proof, measure_symbol
 from bounds.clients import SumOverClients
 from bounds.measures import AVERAGE_GRADIENT
 from bounds.papers.fedau.assumptions import (
@@ -44,7 +44,7 @@ from bounds.papers.fedau.lemmas import (
     SMALLER_CAP,
 )
 from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.descent import DECREASE, DESCENT_PROOF, move, tau
+from bounds.papers.fedau.proof.descent import DECREASE, DESCENT_OF_F, DESCENT_PROOF, move, tau
 from bounds.papers.fedau.proof.drift import GENERAL, ITSELF, G, round_setting
 from bounds.papers.fedau.results import (
     AVERAGE_GRADIENT_OF_H,
@@ -101,6 +101,7 @@ class Option:
         slope: what the gradient keeps in the sharp chain.
         kept: what it keeps in the paper's.
         by_weights: what multiplies the option where the weight error multiplies the gradient.
+        says: in words.
     """
 
     result: Result
@@ -110,6 +111,7 @@ class Option:
     slope: sp.Expr
     kept: sp.Expr
     by_weights: sp.Expr
+    says: str = "Assumption 5"
 
     def explicit(self, second: sp.Expr) -> sp.Expr:
         """Where the paper's chain ends: (B.5.3), and twice that without G, (B.5.5)."""
@@ -133,149 +135,91 @@ FIRST = Option(
 )
 
 
-def shared_steps() -> Iterator[Step]:
+def enter_shared(c: Chain) -> None:
     """What both options use, about the caps and about Q."""
-    yield Step(
-        "T1",
-        "the weights' second moment is at most Q, surely",
-        Relation(n.Qt, Q),
-        Assumed(n.Qt, Q, (SURE_Q.name,), "the weights of round t"),
-        (SURE_Q,),
-        ROUND,
+    c["T1", "the weights' second moment is at most Q, surely", ROUND] = by(
+        Assumed(n.Qt, Q, (SURE_Q.name,), "the weights of round t"), SURE_Q
     )
-    yield Step(
-        "T1b",
-        "and so is its mean",
-        Relation(n.Qmean, Q),
-        Assumed(n.Qmean, Q, (SURE_Q.name,), "the weights of all rounds"),
-        (SURE_Q,),
+    c["T1b", "and so is its mean"] = Assumed(n.Qmean, Q, (SURE_Q.name,), "the weights of all rounds"), SURE_Q
+    c["T2", "S17, S18: the gradient keeps 1/8"] = by(
+        le(EIGHTH, SLOPE), {f"{KNOWN}K1": 3 * tau**2, f"{KNOWN}K-B": SHARE / 2, f"{KNOWN}K3": 0}, CAPS[2]
     )
-    yield Step(
-        "T2",
-        "S17, S18: the gradient keeps 1/8",
-        Relation(EIGHTH, SLOPE),
-        Combine((3 * tau**2, SHARE / 2, 0)),
-        (f"{KNOWN}K1", f"{KNOWN}K-B", f"{KNOWN}K3", CAPS[2]),
+    c["T4a", "S20: A_tau exceeds 17/16 by a square's remainder at most"] = by(
+        le(NOISE_GROWTH, Rational(17, 16) + 19 * E_2 * tau**2), Combine()
     )
-    yield Step(
-        "T4a",
-        "S20: A_tau exceeds 17/16 by a square's remainder at most",
-        Relation(NOISE_GROWTH, Rational(17, 16) + 19 * E_2 * tau**2),
-        Combine(),
+    c["T4b", "S20: B_tau exceeds 27/8 by a square's remainder at most"] = by(
+        le(DIVERGENCE_GROWTH, Rational(27, 8) + 42 * E_2 * tau**2), Combine()
     )
-    yield Step(
-        "T4b",
-        "S20: B_tau exceeds 27/8 by a square's remainder at most",
-        Relation(DIVERGENCE_GROWTH, Rational(27, 8) + 42 * E_2 * tau**2),
-        Combine(),
-    )
-    yield Step(
-        "T4c",
-        "1/27 of these is less than what 5 is above e - 2",
-        Relation(SHARE, Rational(1, 27)),
-        Combine(),
-        (CAPS[2],),
-    )
+    c["T4c", "1/27 of these is less than what 5 is above e - 2"] = le(SHARE, Rational(1, 27)), CAPS[2]
 
 
-def option_steps(o: Option) -> Iterator[Step]:
+def enter_option(c: Chain, o: Option) -> None:
     """From Lemma B.5.1 to the theorem."""
     shared = "" if o is SECOND else f"{SECOND.result.key}/"
     left, right = o.bound.left, o.bound.right
-    assumed = Assumed(left, right, (o.assumption.name,), "at x_t, in round t")
-    yield Step("T0", "Assumption 5", o.bound, assumed, (o.assumption,), ROUND)
+    c["T0", o.says, ROUND] = Assumed(left, right, (o.assumption.name,), "at x_t, in round t"), o.assumption
     if o is FIRST:
-        yield Step(
-            "T2",
-            "S19: the gradient keeps 1/16, the weights taking 1/54 of its growth",
-            Relation(o.kept, o.slope),
-            Combine((1, Rational(1, 54))),
-            (f"{shared}T2", f"{KNOWN}K-D"),
+        c["T2", "S19: the gradient keeps 1/16, the weights taking 1/54 of its growth"] = by(
+            le(o.kept, o.slope), {f"{shared}T2": 1, f"{KNOWN}K-D": Rational(1, 54)}
         )
-    yield Step(
-        "T3",
-        "one round, divided by gamma eta I; Q_t at most Q where it multiplies the gradient",
-        Relation(o.slope * G, in_round(total(tight_terms(Integer(1), o.gradient, n.Qmean)))),
-        Combine((1 / move, SHARE / (2 * Q) * DIVERGENCE_GROWTH * G, o.by_weights)),
-        (f"{ITSELF.proof}/S16", f"{shared}T1", "T0"),
-        ROUND,
+    c["T3", "one round, divided by gamma eta I; Q_t at most Q where it multiplies the gradient", ROUND] = by(
+        le(o.slope * G, in_round(total(tight_terms(Integer(1), o.gradient, n.Qmean)))),
+        {
+            f"{ITSELF.proof}/S16": 1 / move,
+            f"{shared}T1": SHARE / (2 * Q) * DIVERGENCE_GROWTH * G,
+            "T0": o.by_weights,
+        },
     )
-    yield Step(
-        "T3b",
-        "divided by what the gradient keeps",
-        Relation(G, in_round(o.sharp(n.Qmean))),
-        Combine((1 / o.slope, 0)),
-        ("T3", "T2"),
-        ROUND,
+    c["T3b", "divided by what the gradient keeps", ROUND] = by(
+        le(G, in_round(o.sharp(n.Qmean))), {"T3": 1 / o.slope, "T2": 0}
     )
     noise, spread = sigma**2, I * delta**2
     over = gamma * eta * L / (2 * N) / o.kept
     excess = E_2 * tau**2 * (19 * noise + 42 * spread)
-    yield Step(
-        "T4",
-        "one round with the paper's constants: what 5 is above e - 2 pays for the growth factors",
-        Relation(G, in_round(o.explicit(n.Qmean))),
-        Combine(
-            (
-                1 / o.kept,
-                G / o.kept,
-                over * n.Qt * noise,
-                over * n.Qt * spread,
-                3 * HALF / o.kept * n.Wt * (delta**2 + o.gradient**2),
-                over * excess,
-                excess / (2 * I * o.kept),
-                0,
-            )
-        ),
-        (
-            "T3",
-            "T2",
-            *(f"{shared}{s}" for s in ("T4a", "T4b")),
-            f"{KNOWN}K-D",
-            *(f"{shared}{s}" for s in ("T1", "T4c")),
-            f"{KNOWN}K1",
-        ),
-        ROUND,
+    c["T4", "one round with the paper's constants: what 5 is above e - 2 pays for the growth factors", ROUND] = by(
+        le(G, in_round(o.explicit(n.Qmean))),
+        {
+            "T3": 1 / o.kept,
+            "T2": G / o.kept,
+            f"{shared}T4a": over * n.Qt * noise,
+            f"{shared}T4b": over * n.Qt * spread,
+            f"{KNOWN}K-D": 3 * HALF / o.kept * n.Wt * (delta**2 + o.gradient**2),
+            f"{shared}T1": over * excess,
+            f"{shared}T4c": excess / (2 * I * o.kept),
+            f"{KNOWN}K1": 0,
+        },
     )
+    means = ((ERROR_MEAN, W), (MOMENT_MEAN, n.Qmean))
+    telescoped = AverageOverRounds(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, F_BOUNDED_BELOW.name, PER_ROUND)
     for name, source, bound, slope in (("", "T4", o.explicit, ()), ("-sharp", "T3b", o.sharp, ("T2",))):
-        yield Step(
-            f"T5{name}",
-            "in expectation over the rounds before",
-            Relation(GRADIENT_MEAN, in_round(bound(n.Qmean)).xreplace(dict(IN_MEAN))),
-            InExpectation(IN_MEAN, OVER_ALL),
-            (source,),
-            ROUND,
+        averaged = bound(n.Qmean)
+        c[f"T5{name}", "in expectation over the rounds before", ROUND] = by(
+            le(GRADIENT_MEAN, in_round(averaged).xreplace(dict(IN_MEAN))), InExpectation(IN_MEAN, OVER_ALL), source
         )
-        means = ((ERROR_MEAN, W), (MOMENT_MEAN, n.Qmean))
-        yield Step(
-            f"T6{name}",
-            "the average over the rounds, telescoped",
-            Relation(AVERAGE, bound(n.Qmean)),
-            AverageOverRounds(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, F_BOUNDED_BELOW.name, PER_ROUND),
-            (f"T5{name}", *slope, F_BOUNDED_BELOW),
+        c[f"T6{name}", "the average over the rounds, telescoped"] = by(
+            le(AVERAGE, averaged), telescoped, f"T5{name}", *slope, F_BOUNDED_BELOW
         )
-        update = sp.diff(bound(n.Qmean), n.Qmean)
-        yield Step(
-            f"T7{name}",
-            "with Q for the mean of Q_t",
-            Relation(AVERAGE, bound(Q)),
-            Combine((1, update, *(0 for _ in slope))),
-            (f"T6{name}", f"{shared}T1b", *slope),
-        )
+        update = {f"T6{name}": 1, f"{shared}T1b": sp.diff(averaged, n.Qmean)}
+        c[f"T7{name}", "with Q for the mean of Q_t"] = le(AVERAGE, bound(Q)), update | dict.fromkeys(slope, 0)
+
+
+def theorem_proof(o: Option, *cites: Proof) -> Proof:
+    """Theorem 2 under one option."""
+    c = Chain(OF_F, cites=(DESCENT_PROOF, DESCENT_OF_F, *cites))
+    if o is SECOND:
+        enter_shared(c)
+    enter_option(c, o)
     most = max(EXPLICIT) * EIGHTH / o.kept
-    yield Step(
-        "T8",
-        f"the printed order with {most} for each hidden constant",
-        Relation(AVERAGE, most * o.result.form("printed").bound),
-        Combine((1,)),
-        ("T7",),
+    c["T8", f"the printed order with {most} for each hidden constant"] = by(
+        le(AVERAGE, most * o.result.form("printed").bound), {"T7": 1}
     )
+    ends = {"printed": "T8", "explicit": "T7", "sharp": "T7-sharp", "sharp:mean-Q": "T6-sharp"}
+    return c.proof(o.result.key, o.result, ends)
 
 
-ENDS = {"printed": "T8", "explicit": "T7", "sharp": "T7-sharp", "sharp:mean-Q": "T6-sharp"}
 OF_F = round_setting("f")
-THEOREM_PROOF = Proof(SECOND.result.key, OF_F, (*shared_steps(), *option_steps(SECOND)), SECOND.result, ENDS)
-OPTION_1_PROOF = Proof(FIRST.result.key, OF_F, tuple(option_steps(FIRST)), FIRST.result, ENDS)
+THEOREM_PROOF = theorem_proof(SECOND)
+OPTION_1_PROOF = theorem_proof(FIRST, THEOREM_PROOF)
 
 # --- Theorem B.4.1 --------------------------------------------------------------------------------------------------
 
@@ -296,66 +240,43 @@ ROWS = (  # suffix, where the one-step lemma ends, its cap, what the gradient ke
 )
 
 
-def constant_steps() -> Iterator[Step]:
+def constant_chain() -> Chain:
     """Lemma B.3.3 for h, whose weights are those that constant omega_n give it on average."""
-    definition = Assumed(SumOverClients(omega * p), P, (CONSTANT_WEIGHTS.name,), "the definition of P, (B.4.1)", "==")
-    yield Step(
-        "H1",
-        "the weights do not change, so they depend on nothing",
-        Relation(OMEGA_T, omega, "=="),
-        Assumed(OMEGA_T, omega, (CONSTANT_WEIGHTS.name,), "in every round", "=="),
-        (CONSTANT_WEIGHTS,),
-        "for every client n and round t",
+    c, always = Chain(round_setting("f~"), cites=(DESCENT_PROOF,)), (CONSTANT_WEIGHTS.name,)
+    c["H1", "the weights do not change, so they depend on nothing", "for every client n and round t"] = by(
+        Assumed(OMEGA_T, omega, always, "in every round", "=="), CONSTANT_WEIGHTS
     )
-    yield Step("H2a", "P, eq. (B.4.1)", Relation(definition.left, P, "=="), definition, (CONSTANT_WEIGHTS,))
-    yield Step("H2", "varphi_n = omega_n p_n/P sum to 1", SUM_TO_ONE, Combine((1 / P,)), ("H2a",))
-    yield Step(
-        "H3",
-        "with weights omega_n N/P nothing is missing: p_n (omega_n N/P)/N = varphi_n",
-        Relation(p * (omega * N / P) / N - omega * p / P, Integer(0), "=="),
-        Combine(),
+    c["H2a", "P, eq. (B.4.1)"] = by(
+        Assumed(SumOverClients(omega * p), P, always, "the definition of P, (B.4.1)", "=="), CONSTANT_WEIGHTS
     )
-    yield Step(
-        "H4",
-        "eta P/N and omega_n N/P give the same iterates as eta and omega_n",
-        Relation(eta * P / N * (omega * N / P), eta * omega, "=="),
-        Combine(),
+    c["H2", "varphi_n = omega_n p_n/P sum to 1"] = SUM_TO_ONE, {"H2a": 1 / P}
+    c["H3", "with weights omega_n N/P nothing is missing: p_n (omega_n N/P)/N = varphi_n"] = by(
+        eq(p * (omega * N / P) / N - omega * p / P, 0), Combine()
     )
+    c["H4", "eta P/N and omega_n N/P give the same iterates as eta and omega_n"] = by(
+        eq(eta * P / N * (omega * N / P), eta * omega), Combine()
+    )
+    rule = AverageOverRounds(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND)
     for name, source, cap, kept, condition, form in ROWS:
         bound = THEOREM_B_4_1.form(form).bound
         one_round = bound.xreplace({H: T * DECREASE})
-        before = _conclusion(source).xreplace(dict(NORMALISED))
-        yield Step(
-            f"H5{name}",
-            "Lemma B.3.3 for h with the normalised weights",
-            Relation(-DECREASE, before),
+        c[f"H5{name}", "Lemma B.3.3 for h with the normalised weights", ROUND] = by(
+            le(-DECREASE, _conclusion(source).xreplace(dict(NORMALISED))),
             Specialise(NORMALISED, DISCHARGED),
-            (f"{KNOWN}{source}", "H1", "H2", "H3", "H4", cap, H_GLOBAL_CAP),
-            ROUND,
+            f"{KNOWN}{source} H1 H2 H3 H4",
+            cap,
+            H_GLOBAL_CAP,
         )
-        yield Step(
-            f"B.4.3{name}",
-            "one round, divided by what the gradient keeps, eq. (B.4.3)",
-            Relation(G, one_round),
-            Combine((1 / (gamma * etatilde * I * kept),)),
-            (f"H5{name}", condition),
-            ROUND,
+        c[f"B.4.3{name}", "one round, divided by what the gradient keeps, eq. (B.4.3)", ROUND] = by(
+            le(G, one_round), {f"H5{name}": 1 / (gamma * etatilde * I * kept)}, condition
         )
-        yield Step(
-            f"H6{name}",
-            "in expectation over the rounds before",
-            Relation(H_GRADIENT, one_round.xreplace(dict(H_MEAN))),
-            InExpectation(H_MEAN, OVER_ALL),
-            (f"B.4.3{name}",),
-            ROUND,
+        c[f"H6{name}", "in expectation over the rounds before", ROUND] = by(
+            le(H_GRADIENT, one_round.xreplace(dict(H_MEAN))), InExpectation(H_MEAN, OVER_ALL), f"B.4.3{name}"
         )
-        yield Step(
-            f"B.4.4{name}",
-            "the average over the rounds, telescoped, eq. (B.4.4)",
-            Relation(AVERAGE_OF_H, bound),
-            AverageOverRounds(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND),
-            (f"H6{name}", H_BOUNDED_BELOW, condition),
+        c[f"B.4.4{name}", "the average over the rounds, telescoped, eq. (B.4.4)"] = by(
+            le(AVERAGE_OF_H, bound), rule, f"H6{name}", H_BOUNDED_BELOW, condition
         )
+    return c
 
 
 def _conclusion(name: str) -> sp.Expr:
@@ -365,34 +286,22 @@ def _conclusion(name: str) -> sp.Expr:
     return step.conclusion.right
 
 
-CONSTANT_PROOF = Proof(
-    THEOREM_B_4_1.key,
-    round_setting("f~"),
-    tuple(constant_steps()),
-    THEOREM_B_4_1,
-    {form: f"B.4.4{name}" for name, *_, form in ROWS},
+CONSTANT_PROOF = constant_chain().proof(
+    THEOREM_B_4_1.key, THEOREM_B_4_1, {form: f"B.4.4{name}" for name, *_, form in ROWS}
 )
 
 # --- Theorem 1 ------------------------------------------------------------------------------------------------------
 
 REPAIRED_1 = THEOREM_1.form("repaired")
-STEPS = (("gamma", gamma), ("eta", eta))
 AT_STEPS = ((gamma, REPAIRED_1.prescribes["gamma"]), (etatilde, REPAIRED_1.prescribes["eta"] * P / N))
-LIMIT_STEPS = (
-    Step(
-        "B1",
-        "Theorem B.4.1 at gamma = c/sqrt(T) and gamma eta = c'/sqrt(T)",
-        Relation(AVERAGE_OF_H, REPAIRED_1.bound),
-        Specialise(AT_STEPS, prescribes=tuple((symbol, REPAIRED_1.prescribes[name]) for name, symbol in STEPS)),
-        (f"{CONSTANT_PROOF.id}/B.4.4-small", *REPAIRED_1.conditions),
-    ),
-    Step(
-        "B2",
-        "which falls below every epsilon^2",
-        Relation(AVERAGE_OF_H, Integer(0)),
-        Vanishing(T),
-        ("B1",),
-        "in the limit of many rounds",
-    ),
+PRESCRIBED = tuple((n[name].symbol, REPAIRED_1.prescribes[name]) for name in ("gamma", "eta"))
+
+c = Chain(round_setting("f~"), cites=(CONSTANT_PROOF,))
+c["B1", "Theorem B.4.1 at gamma = c/sqrt(T) and gamma eta = c'/sqrt(T)"] = by(
+    le(AVERAGE_OF_H, REPAIRED_1.bound),
+    Specialise(AT_STEPS, prescribes=PRESCRIBED),
+    f"{CONSTANT_PROOF.id}/B.4.4-small",
+    *REPAIRED_1.conditions,
 )
-LIMIT_PROOF = Proof(THEOREM_1.key, round_setting("f~"), LIMIT_STEPS, THEOREM_1, {"repaired": "B1", "printed": "B2"})
+c["B2", "which falls below every epsilon^2", "in the limit of many rounds"] = le(AVERAGE_OF_H, 0), Vanishing(T), "B1"
+LIMIT_PROOF = c.proof(THEOREM_1.key, THEOREM_1, {"repaired": "B1", "printed": "B2"})
