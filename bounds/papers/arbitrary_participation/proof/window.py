@@ -10,30 +10,36 @@ import sympy as sp
 from sympy import Expr, Integer, Rational, Symbol, floor
 
 from bounds.audit.axioms import Assumed, Descent, Jensen, NoiseOverTime, Smooth, Uncorrelated
-from bounds.audit.claim import Relation
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.derivations import InExpectation
-from bounds.audit.rules import Combine, Everywhere, Gram, Telescope
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.rules import Everywhere, Gram, Telescope
+from bounds.audit.steps import Setting, measure_symbol
 from bounds.audit.vectors import Atom, Vec, inner, square
 from bounds.measures import LEAST_GRADIENT
 from bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, WEIGHTS, WINDOW
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
-from bounds.papers.arbitrary_participation.proof.drift import L1, LEAST_SUM, ONE_ROUND, drift_bound, printed_bound
+from bounds.papers.arbitrary_participation.proof.drift import (
+    DRIFT_PROOF,
+    IN_WINDOW,
+    L1,
+    LEAST_SUM,
+    ONE_ROUND,
+    drift_bound,
+    printed_bound,
+)
 from bounds.papers.arbitrary_participation.proof.spread import (
     A1,
     DRIFT,
     HALF_STEP,
+    IN_ROUND,
     ONE_STEP,
     PAPER,
     PAST,
     SPREAD,
     SPREAD_ADDS,
+    SPREAD_PROOF,
     G,
-    f0,
-    g0,
-    gm,
-    gy,
 )
 from bounds.papers.arbitrary_participation.results import (
     CAPS,
@@ -72,7 +78,8 @@ WHOLE_WINDOW = Setting(
     {a.name: a for a in WINDOW_ATOMS},
     given="participation",
 )
-mean, at_mean, at_start, noise = Vec.atom("s"), Vec.atom("m"), Vec.atom("w0"), Vec.atom("z")
+gy, gm, g0, f0 = (Vec.atom(name) for name in ("gy", "gm", "g0", "f0"))
+mean, at_mean, at_start, noise = (Vec.atom(name) for name in ("s", "m", "w0", "z"))
 L2 = f"{PAPER}/lemma-c.2"
 WINDOWS = "for every complete window"
 STEP = -gamma * eta * I * P * (mean + noise)  # x_{t_0+P} - x_{t_0}
@@ -125,305 +132,123 @@ ONE_LOCAL = Branch("-one", f"{L1}/L1.one", NONE, f"{C2}-one", printed_bound(NONE
 NO_DRIFT = Branch("-none", f"{L1}/L1.one", NONE, f"{L2}/L2.one", NONE, conditions=(ONE_STEP, ONE_ROUND))
 BRANCHES = (EXPLICIT, SHARP, LEAST_SUMS, ONE_LOCAL, NO_DRIFT)
 
+three = square(mean - at_mean) + square(at_mean - at_start) + square(at_start - f0)
+c = Chain(WHOLE_WINDOW, WINDOWS, (SPREAD_PROOF, DRIFT_PROOF))
+c["Th1", "descent lemma for the amplified update of a window, eq. (C.13)"] = Descent("f0", STEP, decrease, L), A1
+c["Th1b", "the window's noise is uncorrelated with the gradient at its start"] = Uncorrelated(noise, f0), *PAST
+c["Th2", "the product of two vectors by three squares"] = by(
+    eq(-inner(f0, mean), square(mean - f0) / 2 - G / 2 - square(mean) / 2)
+)
+c["Th3a", "Jensen for three differences"] = le(square(mean - f0), 3 * three), Gram()
+c["Th3b", "Jensen over the window"] = Jensen(gy - gm), WEIGHTS
+c["Th3c", "Jensen over the window"] = Jensen(gm - g0), WEIGHTS
+c["Th3d", "smoothness between the local models and their mean"] = Smooth("gy", "gm", L), A1
+c["Th3e", "smoothness between the mean model and the window's start"] = Smooth("gm", "g0", L), A1
+c["Th3f", "eq. (7) at the window's start", "for every t_0 in {0, P, 2P, ...}"] = by(
+    Assumed(square(at_start - f0), delta**2, (WINDOW.name,), "the window's mean gradient at x0"), WINDOW
+)
+c["Th3", "the window's mean gradient against grad f, by spread, drift and window divergence"] = by(
+    le(square(mean - f0), 3 * L**2 * SPREAD + 3 * L**2 * DRIFT + 3 * delta**2), "Th3a Th3b Th3c Th3d Th3e Th3f"
+)
+c["Th5a", "the squared update by gradient and noise, which depend on each other within a window"] = by(
+    le(square(mean + noise), 2 * square(mean) + 2 * square(noise)), Gram()
+)
+c["Th5b", "the noise of a window, eq. (C.15)"] = NoiseOverTime("z", "mxi", I * P), f"{L2}/L2.1", *PAST
+c["Th7", "the squared update does not ascend", ""] = le(2 * gamma * eta * L * I * P, 1), GLOBAL_CAP
+for b in BRANCHES:
+    least = 3 * I * gamma**2 * sigma**2 if b is LEAST_SUMS else 0
+    c[f"Th4a{b.name}", "Lemma C.1 averaged over the window, 1 - S_t <= 1", IN_ROUND] = by(
+        le(SPREAD, b.spread_bound), {b.spread: 1, f"{L2}/L2.S": least}, f"{L1}/L1.S", *b.conditions
+    )
+    c[f"Th4b{b.name}", "Lemma C.2 averaged over the window, 1 - S_t <= 1", IN_WINDOW] = by(
+        le(DRIFT, b.drift_bound), f"{b.drift} {L2}/L2.S {L1}/L1.S", *b.conditions
+    )
+    c[f"Th4c{b.name}", "the average of the spread over the window"] = by(
+        le(SPREAD, b.spread_bound), Everywhere((sumsq,)), f"Th4a{b.name}"
+    )
+    c[f"Th4d{b.name}", "the average of the drift over the window"] = by(
+        le(DRIFT, b.drift_bound), Everywhere((sumsq,)), f"Th4b{b.name}"
+    )
+    w, slope = b.kept, 3 * L**2 * sp.diff(sp.expand(b.drift_bound), G)
+    c[f"Th6{b.name}", "what the gradient keeps", ""] = le(w, 1 - slope), LOCAL_CAP
+    c[f"Th6b{b.name}", "it keeps something", ""] = le(HALF_STEP, w), LOCAL_CAP
+    c[f"C.16{b.name}", "one window, eq. (C.16)"] = by(
+        le(G, b.bound),
+        {"Th1": 2 / (gamma * eta * I * P * w), "Th1b": -2 / w, "Th2": 2 / w, "Th3": 1 / w},
+        {"Th5a": gamma * eta * L * I * P / w, "Th5b": 2 * gamma * eta * L * I * P / w},
+        {f"Th4c{b.name}": 3 * L**2 / w, f"Th4d{b.name}": 3 * L**2 / w},
+        {f"Th6{b.name}": G / w, "Th7": square(mean) / w},
+        f"Th6b{b.name}",
+        LOCAL_CAP,
+    )
 
-def window_steps() -> tuple[Step, ...]:
-    """From the descent lemma to (C.16)."""
-    three = square(mean - at_mean) + square(at_mean - at_start) + square(at_start - f0)
-    steps = [
-        Step(
-            "Th1",
-            "descent lemma for the amplified update of a window, eq. (C.13)",
-            Relation(-decrease, sp.expand(inner(f0, STEP) + L / 2 * square(STEP))),
-            Descent("f0", STEP, decrease, L),
-            (A1,),
-            WINDOWS,
-        ),
-        Step(
-            "Th1b",
-            "the window's noise is uncorrelated with the gradient at its start",
-            Relation(inner(noise, f0), Integer(0), "=="),
-            Uncorrelated(noise, f0),
-            PAST,
-            WINDOWS,
-        ),
-        Step(
-            "Th2",
-            "the product of two vectors by three squares",
-            Relation(-inner(f0, mean), square(mean - f0) / 2 - G / 2 - square(mean) / 2, "=="),
-            Combine(),
-            (),
-            WINDOWS,
-        ),
-        Step(
-            "Th3a",
-            "Jensen for three differences",
-            Relation(square(mean - f0), 3 * three),
-            Gram(),
-            (),
-            WINDOWS,
-        ),
-        Step(
-            "Th3b",
-            "Jensen over the window",
-            Relation(square(mean - at_mean), square(gy - gm)),
-            Jensen(gy - gm),
-            (WEIGHTS,),
-            WINDOWS,
-        ),
-        Step(
-            "Th3c",
-            "Jensen over the window",
-            Relation(square(at_mean - at_start), square(gm - g0)),
-            Jensen(gm - g0),
-            (WEIGHTS,),
-            WINDOWS,
-        ),
-        Step(
-            "Th3d",
-            "smoothness between the local models and their mean",
-            Relation(square(gy - gm), L**2 * SPREAD),
-            Smooth("gy", "gm", L),
-            (A1,),
-            WINDOWS,
-        ),
-        Step(
-            "Th3e",
-            "smoothness between the mean model and the window's start",
-            Relation(square(gm - g0), L**2 * DRIFT),
-            Smooth("gm", "g0", L),
-            (A1,),
-            WINDOWS,
-        ),
-        Step(
-            "Th3f",
-            "eq. (7) at the window's start",
-            Relation(square(at_start - f0), delta**2),
-            Assumed(square(at_start - f0), delta**2, (WINDOW.name,), "the window's mean gradient at x0"),
-            (WINDOW,),
-            "for every t_0 in {0, P, 2P, ...}",
-        ),
-        Step(
-            "Th3",
-            "the window's mean gradient against grad f, by spread, drift and window divergence",
-            Relation(square(mean - f0), 3 * L**2 * SPREAD + 3 * L**2 * DRIFT + 3 * delta**2),
-            Combine((1, 3, 3, 3, 3, 3)),
-            ("Th3a", "Th3b", "Th3c", "Th3d", "Th3e", "Th3f"),
-            WINDOWS,
-        ),
-        Step(
-            "Th5a",
-            "the squared update by gradient and noise, which depend on each other within a window",
-            Relation(square(mean + noise), 2 * square(mean) + 2 * square(noise)),
-            Gram(),
-            (),
-            WINDOWS,
-        ),
-        Step(
-            "Th5b",
-            "the noise of a window, eq. (C.15)",
-            Relation(square(noise), rho**2 * sigma**2 / (I * P)),
-            NoiseOverTime("z", "mxi", I * P),
-            (f"{L2}/L2.1", *PAST),
-            WINDOWS,
-        ),
-        Step(
-            "Th7",
-            "the squared update does not ascend",
-            Relation(2 * gamma * eta * L * I * P, Integer(1)),
-            Combine(),
-            (GLOBAL_CAP,),
-        ),
-    ]
-    for b in BRANCHES:
-        w = b.kept
-        steps += [
-            Step(
-                f"Th4a{b.name}",
-                "Lemma C.1 averaged over the window, 1 - S_t <= 1",
-                Relation(SPREAD, b.spread_bound),
-                Combine((1, 0 if b is not LEAST_SUMS else 3 * I * gamma**2 * sigma**2, 0)),
-                (b.spread, f"{L2}/L2.S", f"{L1}/L1.S", *b.conditions),
-                "for every t and i <= I",
-            ),
-            Step(
-                f"Th4b{b.name}",
-                "Lemma C.2 averaged over the window, 1 - S_t <= 1",
-                Relation(DRIFT, b.drift_bound),
-                Combine((1, 0, 0)),
-                (b.drift, f"{L2}/L2.S", f"{L1}/L1.S", *b.conditions),
-                "for t_0 <= t < t_0 + P and i <= I",
-            ),
-            Step(
-                f"Th4c{b.name}",
-                "the average of the spread over the window",
-                Relation(SPREAD, b.spread_bound),
-                Everywhere((sumsq,)),
-                (f"Th4a{b.name}",),
-                WINDOWS,
-            ),
-            Step(
-                f"Th4d{b.name}",
-                "the average of the drift over the window",
-                Relation(DRIFT, b.drift_bound),
-                Everywhere((sumsq,)),
-                (f"Th4b{b.name}",),
-                WINDOWS,
-            ),
-            Step(
-                f"Th6{b.name}",
-                "what the gradient keeps",
-                Relation(w, 1 - 3 * L**2 * sp.diff(sp.expand(b.drift_bound), G)),
-                Combine(),
-                (LOCAL_CAP,),
-            ),
-            Step(
-                f"Th6b{b.name}",
-                "it keeps something",
-                Relation(Rational(1, 2), w),
-                Combine(),
-                (LOCAL_CAP,),
-            ),
-            Step(
-                f"C.16{b.name}",
-                "one window, eq. (C.16)",
-                Relation(G, b.bound),
-                Combine(
-                    (
-                        2 / (gamma * eta * I * P * w),
-                        -2 / w,
-                        2 / w,
-                        1 / w,
-                        gamma * eta * L * I * P / w,
-                        2 * gamma * eta * L * I * P / w,
-                        3 * L**2 / w,
-                        3 * L**2 / w,
-                        G / w,
-                        square(mean) / w,
-                        0,
-                    )
-                ),
-                (
-                    "Th1",
-                    "Th1b",
-                    "Th2",
-                    "Th3",
-                    "Th5a",
-                    "Th5b",
-                    f"Th4c{b.name}",
-                    f"Th4d{b.name}",
-                    f"Th6{b.name}",
-                    "Th7",
-                    f"Th6b{b.name}",
-                    LOCAL_CAP,
-                ),
-                WINDOWS,
-            ),
-        ]
-    return tuple(steps)
-
-
-WINDOW_PROOF = Proof(f"{PAPER}/equation-c.16", WHOLE_WINDOW, window_steps(), EQUATION_C_16, {"explicit": "C.16"}, G)
+WINDOW_PROOF = c.proof(f"{PAPER}/equation-c.16", EQUATION_C_16, {"explicit": "C.16"}, G)
 
 # --- Theorem 3.1 ----------------------------------------------------------------------------------------------------
 
-C16 = f"{PAPER}/equation-c.16"
-LEAST = measure_symbol(LEAST_GRADIENT)
+C16 = WINDOW_PROOF.id
+LEAST, OVER_BOTH = measure_symbol(LEAST_GRADIENT), measure_symbol(OVER_PARTICIPATION)
 COMPLETE = floor(T / P)
-
-
-OVER_BOTH = measure_symbol(OVER_PARTICIPATION)
 WINDOW_MEAN = Symbol("E delta^2", nonnegative=True)  # over the participation
 START_MEAN, DECREASE_MEAN = Symbol("E gradsq", nonnegative=True), Symbol("E decrease", real=True)
 LARGEST = Rational("1.28682")  # 1/(1 - K2/6), rounded up
-TWO_WINDOWS = "P floor(T/P) >= T/2"
+TWO_WINDOWS, TWO_THIRDS = "P floor(T/P) >= T/2", "P floor(T/P) >= 2T/3 whenever P <= T/2"
+AVERAGED = "the average over the complete windows, telescoped"
 
 
-def theorem_steps() -> tuple[Step, ...]:
-    """From (C.16) to eq. (8), given the participation, and in expectation over it."""
-    steps = [
-        Step(
-            f"Th9{b.name}",
-            "the average over the complete windows, telescoped",
-            Relation(LEAST, b.bound.xreplace({decrease: F / COMPLETE})),
-            Telescope(decrease, F, COMPLETE, LEAST, G),
-            (f"{C16}/C.16{b.name}", BOUNDED_BELOW, LOCAL_CAP, ONCE, *b.conditions),
-        )
-        for b in BRANCHES
-    ]
-    rows = [(b, b.name, 8, TWO_WINDOWS) for b in (EXPLICIT, LEAST_SUMS, ONE_LOCAL, NO_DRIFT)]
-    rows.append((EXPLICIT, "-two-thirds", 6, "P floor(T/P) >= 2T/3 whenever P <= T/2"))
-    for b, name, constant, says in rows:
-        steps.append(
-            Step(
-                f"Th10{name}",
-                says,
-                Relation(LEAST, constant * F / (gamma * eta * I * T) + b.bound.xreplace({decrease: NONE})),
-                Combine((1,)),
-                (f"Th9{b.name}", HALF, *b.conditions),
-            )
-        )
-    undivided = replace(SHARP, kept=ONE).bound.xreplace({decrease: F / COMPLETE})
-    means = ((G, START_MEAN), (decrease, DECREASE_MEAN), (delta**2, WINDOW_MEAN))
-    over_both = EXPLICIT.bound.xreplace({delta**2: WINDOW_MEAN})
-    steps += [
-        Step(
-            "Th11",
-            "the printed order with 144 for each hidden constant",
-            Relation(LEAST, 144 * THEOREM_3_1.form("printed").bound.doit()),
-            Combine((1,)),
-            ("Th10", *CAPS),
-        ),
-        Step(
-            "Th12a",
-            "what the gradient keeps at the largest gamma",
-            Relation(1 / SLOPE, LARGEST),
-            Combine(),
-            (LOCAL_CAP,),
-        ),
-        Step(
-            "Th12b",
-            "P floor(T/P) >= 2T/3 whenever P <= T/2",
-            Relation(1 / (P * COMPLETE), 3 / (2 * T)),
-            Combine(),
-            (HALF,),
-        ),
-        Step(
-            "Th12",
-            "rounded up at the largest gamma",
-            Relation(LEAST, THEOREM_3_1.form("sharp:worst").bound.doit()),
-            Combine((1, undivided, 2 * F * LARGEST / (gamma * eta * I))),
-            ("Th9-sharp", "Th12a", "Th12b"),
-        ),
-        Step(
-            "E16",
-            "one window, in expectation over the participation as well",
-            Relation(START_MEAN, over_both.xreplace({decrease: DECREASE_MEAN})),
-            InExpectation(means, "the participation, which the noise does not depend on"),
-            (f"{C16}/C.16", EXOGENOUS),
-            WINDOWS,
-        ),
-        Step(
-            "E9",
-            "the average over the complete windows, telescoped",
-            Relation(OVER_BOTH, over_both.xreplace({decrease: F / COMPLETE})),
-            Telescope(DECREASE_MEAN, F, COMPLETE, OVER_BOTH, START_MEAN),
-            ("E16", BOUNDED_BELOW, LOCAL_CAP, ONCE),
-        ),
-        Step(
-            "E10",
-            TWO_WINDOWS,
-            Relation(OVER_BOTH, 8 * F / (gamma * eta * I * T) + over_both.xreplace({decrease: NONE})),
-            Combine((1,)),
-            ("E9", HALF),
-        ),
-    ]
-    return tuple(steps)
+def in_windows(bound: Expr) -> Expr:
+    """The bound of one window, averaged over all complete ones."""
+    return bound.xreplace({decrease: F / COMPLETE})
 
 
-THEOREM_PROOF = Proof(
+def gap(constant: int, bound: Expr) -> Expr:
+    """The same with the number of windows bounded, so that the initial gap has this constant."""
+    return constant * F / (gamma * eta * I * T) + bound.xreplace({decrease: NONE})
+
+
+c = Chain(WHOLE_WINDOW, cites=(WINDOW_PROOF,))
+for b in BRANCHES:
+    c[f"Th9{b.name}", AVERAGED] = by(
+        le(LEAST, in_windows(b.bound)),
+        Telescope(decrease, F, COMPLETE, LEAST, G),
+        f"{C16}/C.16{b.name}",
+        BOUNDED_BELOW,
+        LOCAL_CAP,
+        ONCE,
+        *b.conditions,
+    )
+for b in (EXPLICIT, LEAST_SUMS, ONE_LOCAL, NO_DRIFT):
+    c[f"Th10{b.name}", TWO_WINDOWS] = le(LEAST, gap(8, b.bound)), f"Th9{b.name}", HALF, *b.conditions
+c["Th10-two-thirds", TWO_THIRDS] = le(LEAST, gap(6, EXPLICIT.bound)), "Th9", HALF
+c["Th11", "the printed order with 144 for each hidden constant"] = by(
+    le(LEAST, 144 * THEOREM_3_1.form("printed").bound.doit()), "Th10", *CAPS
+)
+c["Th12a", "what the gradient keeps at the largest gamma"] = le(1 / SLOPE, LARGEST), LOCAL_CAP
+c["Th12b", TWO_THIRDS] = le(1 / (P * COMPLETE), 3 / (2 * T)), HALF
+c["Th12", "rounded up at the largest gamma"] = by(
+    le(LEAST, THEOREM_3_1.form("sharp:worst").bound.doit()),
+    {"Th9-sharp": 1, "Th12a": in_windows(replace(SHARP, kept=ONE).bound), "Th12b": 2 * F * LARGEST / (gamma * eta * I)},
+)
+over_both = EXPLICIT.bound.xreplace({delta**2: WINDOW_MEAN})
+means = ((G, START_MEAN), (decrease, DECREASE_MEAN), (delta**2, WINDOW_MEAN))
+c["E16", "one window, in expectation over the participation as well", WINDOWS] = by(
+    le(START_MEAN, over_both.xreplace({decrease: DECREASE_MEAN})),
+    InExpectation(means, "the participation, which the noise does not depend on"),
+    f"{C16}/C.16",
+    EXOGENOUS,
+)
+c["E9", AVERAGED] = by(
+    le(OVER_BOTH, in_windows(over_both)),
+    Telescope(DECREASE_MEAN, F, COMPLETE, OVER_BOTH, START_MEAN),
+    "E16",
+    BOUNDED_BELOW,
+    LOCAL_CAP,
+    ONCE,
+)
+c["E10", TWO_WINDOWS] = le(OVER_BOTH, gap(8, over_both)), "E9", HALF
+
+THEOREM_PROOF = c.proof(
     f"{PAPER}/theorem-3.1",
-    WHOLE_WINDOW,
-    theorem_steps(),
     THEOREM_3_1,
     {
         "printed": "Th11",
