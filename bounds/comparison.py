@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from bounds.audit.ledger import shadow, untried
+from bounds.border import check_constants, check_ranges, names_of
 from bounds.checks import quote
 from bounds.errors import FedboundsError, unknown_name
 from bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
@@ -142,7 +143,7 @@ def compare(
     vary: tuple[str, Sequence[float] | np.ndarray],
     constants: Mapping[str, Value],
     *,
-    optimize: Sequence[str] = (),
+    optimize: str | Sequence[str] = (),
     within: Ranges | None = None,
     functions: Functions | None = None,
 ) -> Comparison:
@@ -170,6 +171,8 @@ def compare(
         >>> list(table.best) == [table.rows[1].label] * 2
         True
     """
+    check_constants(constants)
+    optimize, within = names_of("optimize", optimize), check_ranges(within)
     pairs = _pairs(results)
     if not pairs:
         raise FedboundsError("nothing to compare: name at least one result")
@@ -180,11 +183,11 @@ def compare(
     given = {**constants, vary[0]: 1.0}
     if vary[0] in constants:
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
-    _same_meaning(pairs, [*given, *optimize, *(within or {}), *(functions or {})])
+    _same_meaning(pairs, [*given, *optimize, *within, *(functions or {})])
     settings = np.atleast_1d(np.asarray(vary[1], dtype=float))
     if settings.ndim != 1 or not 1 <= settings.size <= MOST_SETTINGS:
         raise FedboundsError(f"{vary[0]} varies over {settings.size} values; at least 1, at most {MOST_SETTINGS}")
-    for name in within or {}:
+    for name in within:
         if not any(
             _is_free(r, f, name) and r.notation.resolve(name) in map(r.notation.resolve, optimize) for r, f in pairs
         ):
@@ -200,7 +203,7 @@ def compare(
             notes.append(f"{label} leaves none of {', '.join(optimize)} free")
         if free:
             chosen = [result.notation.resolve(n) for n in free]
-            ranges = {n: ends for n, ends in (within or {}).items() if result.notation.resolve(n) in chosen}
+            ranges = {n: ends for n, ends in within.items() if result.notation.resolve(n) in chosen}
             rules = {n: f for n, f in (functions or {}).items() if _is_free(result, form, n)}
             rows.append(_optimised(result, form, label, known, vary[0], settings, free, ranges, rules))
         else:
@@ -226,7 +229,7 @@ def compare(
         tuple(notes),
         {name: constant for name, constant in given.items() if name not in idle},
         tuple(optimize),
-        dict(within or {}),
+        within,
     )
 
 

@@ -12,6 +12,7 @@ import sympy as sp
 
 from bounds.audit.ledger import committed_verdict, untried
 from bounds.audit.refutations import accused_by
+from bounds.border import check_constants, check_settings, names_of
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import as_result
@@ -119,6 +120,22 @@ class Evaluation:
             return "no"
         return f"yes, conditional on {self.conditional_on} ({self.verdict})" if self.conditional_on else "yes"
 
+    def __str__(self) -> str:
+        """The evaluation as `fedbounds eval` prints it; of many settings, what they have in common."""
+        if not np.ndim(self.value):
+            from bounds.commands.evaluate import describe  # late: it prints evaluations, and needs click
+
+            return describe(self)
+        finite = self.value[np.isfinite(self.value)]
+        between = f"from {finite.min():.6g} to {finite.max():.6g}" if finite.size else "no finite value"
+        lines = [
+            f"{self.result.key} [{self.form.name}]   {self.result.source}",
+            str(self.form.measure or self.result.measure),
+            f"  {self.value.size} settings: {between}     valid: {np.count_nonzero(self.valid)}     "
+            f"guarantee: {self.promise}     verdict: {self.verdict}",
+        ]
+        return "\n".join([*lines, *(f"  - {reason}" for reason in self.why_not)])
+
     def revoked(self, *reasons: str) -> Evaluation:
         """The same without a guarantee, for reasons that a run has shown; they lead."""
         return replace(self, guarantee=False, why_not=(*reasons, *self.why_not)) if reasons else self
@@ -188,11 +205,11 @@ class Evaluation:
 def evaluate(
     result: Result | str,
     constants: Mapping[str, Value],
-    *,
     form: str | None = None,
-    assume: Iterable[str] = (),
+    *,
+    assume: str | Iterable[str] = (),
     checked: Mapping[str, bool] | None = None,
-    trust: Iterable[str] = (),
+    trust: str | Iterable[str] = (),
 ) -> Evaluation:
     r"""Evaluate one form of a result.
 
@@ -200,7 +217,7 @@ def evaluate(
         result: what to evaluate, or its key.
         constants: letter or concept to a number, an array (settings broadcast), a vector over clients, or a `Constant`.
         form: its name or kind; the strongest one that is not refuted by default.
-        assume: names of assumptions taken for granted, or `["all"]`.
+        assume: names of assumptions taken for granted, or `"all"`.
         checked: assumption name to whether it was found to hold on the problem.
         trust: claims that the user answers for although the audit has not proved them, as "paper/theorem-1" or
             "paper/theorem-1[explicit]"; what rests on one is conditional on it, and says so.
@@ -238,12 +255,13 @@ def evaluated(
     constants: Mapping[str, Value],
     *,
     form: str | None = None,
-    assume: Iterable[str] = (),
+    assume: str | Iterable[str] = (),
     checked: Mapping[str, bool] | None = None,
-    trust: Iterable[str] = (),
+    trust: str | Iterable[str] = (),
 ) -> Evaluation:
     """As `evaluate`, but where the constants together mean nothing it is a condition that fails, not an error."""
     chosen = result.form(form)
+    assume, trust = names_of("assume", assume), names_of("trust", trust)
     known = resolve_constants(result, chosen, constants)
     vectors = frozenset(q.name for q in result.notation.values() if q.shape)
     compiled = compile_form(chosen, vectors)
@@ -362,6 +380,7 @@ def resolve_constants(
     result: Result, form: Form, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
 ) -> dict[str, Constant]:
     """The constants a form needs: given ones validated, derived ones computed, contradictions and gaps refused."""
+    check_constants(constants)
     given: dict[str, Constant] = {}
     for name, value in constants.items():
         quantity = result.notation.resolve(name)
@@ -372,6 +391,7 @@ def resolve_constants(
             raise FedboundsError(f"{quantity.name} is given twice, unequal (by letter and by concept {name!r})")
         given[quantity.name] = constant
     _same_clients(result, given)
+    check_settings(result.notation, given)
     if needed is None:
         expressions = [*form.symbols, *(s for e in form.prescribes.values() for s in e.free_symbols)]
         needed = frozenset(s.name for s in expressions)

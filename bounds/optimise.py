@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from bounds.border import check_constants, check_ranges, names_of
 from bounds.effort import QUESTION, Effort, Exhausted, Watch
 from bounds.errors import FedboundsError
 from bounds.evaluation import Value
@@ -38,7 +39,7 @@ Functions = Mapping[str, Callable[[float], float]]
 def optimise(
     result: Result | str,
     constants: Mapping[str, Value],
-    over: Sequence[str] = ("gamma", "eta"),
+    over: str | Sequence[str] = ("gamma", "eta"),
     *,
     within: Ranges | None = None,
     form: str | None = None,
@@ -78,6 +79,8 @@ def optimise(
         (('eta <= 100',), 100.0, 0.1102)
     """
     result = as_result(result)
+    check_constants(constants)
+    over, within = names_of("over", over), check_ranges(within)
     allowed = Effort.of(effort, watch, result.form(form))
     try:
         return choose(

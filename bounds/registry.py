@@ -125,6 +125,8 @@ def load(key: str) -> Result:
         >>> load("arbitrary-participation/theorem-3.1").kind
         'theorem'
     """
+    if not isinstance(key, str):
+        raise FedboundsError(f"key = {quote(key)} must be the key of a result, as 'fedau/theorem-2'")
     name = key.partition("/")[0]
     if name not in paper_names():
         if near := [r.key for one in PAPERS for r in room(one).RESULTS if r.key == f"{one}/{key}"]:

@@ -252,7 +252,7 @@ class Result:
         for form in self.forms:
             if form.kind == wanted:
                 return form
-        raise unknown_name(f"form of {self.key}", wanted, [form.name for form in self.forms])
+        raise unknown_name(f"form of {self.key}", str(wanted), [form.name for form in self.forms])
 
 
 def reachable(form: Form, *, prescribed: bool = False) -> set[str]:

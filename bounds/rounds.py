@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bounds.border import check_constants, check_ranges, names_of
 from bounds.checks import check_count, check_number
 from bounds.compilation import holds
 from bounds.effort import Effort, Watch
@@ -40,7 +41,7 @@ def rounds(
     epsilon: float,
     constants: Mapping[str, Value],
     *,
-    optimize_over: Sequence[str] = (),
+    optimize_over: str | Sequence[str] = (),
     within: Ranges | None = None,
     form: str | None = None,
     functions: Functions | None = None,
@@ -80,6 +81,8 @@ def rounds(
         'the bound stays above 0.24: the window divergence (0.24) does not fall with T'
     """
     result = as_result(result)
+    check_constants(constants)
+    optimize_over, within = names_of("optimize_over", optimize_over), check_ranges(within)
     check_number("epsilon", epsilon)
     if not epsilon > 0:
         raise FedboundsError(f"epsilon = {epsilon:g} must be positive")
@@ -99,7 +102,7 @@ def rounds(
             epsilon,
             constants,
             optimize_over,
-            within or {},
+            within,
             functions or {},
             dimension,
             allowed,

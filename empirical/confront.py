@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtr
 
+from bounds.border import check_constants
 from bounds.checks import check_count
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, Value, evaluate
@@ -160,8 +161,8 @@ def confront(
     participation: Process | np.ndarray | None = None,
     interval: int | None = None,
     given: Mapping[str, Value] | None = None,
-    assume: Iterable[str] = (),
-    trust: Iterable[str] = (),
+    assume: str | Iterable[str] = (),
+    trust: str | Iterable[str] = (),
 ) -> Comparison:
     r"""Compare a run with what a result promises for it, at every number of rounds $T=P,P+1,\dots$
 
@@ -249,8 +250,8 @@ def _compared(
     participation: Process | np.ndarray | None,
     interval: int | None,
     given: Mapping[str, Value] | None,
-    assume: Iterable[str],
-    trust: Iterable[str],
+    assume: str | Iterable[str],
+    trust: str | Iterable[str],
 ) -> Comparison:
     """Measured and promised, before the crossings are judged."""
     exact = isinstance(run, Moments | MinimaxMoments)
@@ -326,8 +327,8 @@ def confront_family(
     interval: int = 1,
     form: str | None = None,
     given: Mapping[str, Value] | None = None,
-    assume: Iterable[str] = (),
-    trust: Iterable[str] = (),
+    assume: str | Iterable[str] = (),
+    trust: str | Iterable[str] = (),
     run: Callable[[Algorithm, int], Moments | MinimaxMoments | Trace] | None = None,
 ) -> Comparison:
     r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
@@ -470,6 +471,7 @@ def _standard_error(samples: np.ndarray | None, where: np.ndarray) -> np.ndarray
 
 def _by_letter(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:
     """The user's constants under the paper's letters; unknown names are left for `evaluate` to refuse."""
+    check_constants({} if given is None else given)
     resolved = {name: result.notation.resolve(name) for name in given or {}}
     return {quantity.name if (quantity := resolved[n]) else n: value for n, value in (given or {}).items()}
 
