@@ -6,7 +6,7 @@ or that a condition fails, everywhere in it. What cannot be excluded is split, n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,12 +34,14 @@ class Hit:
         covered: whether everything nearer (or everything, for None) was excluded.
         excluded: the blocks (low, high) that were, in rising order; also values that were tried and did not reach.
         left: the ends (low, high) between which the nearest value must lie; set where the effort was used up.
+        tried: where values were only tried, the largest.
     """
 
     value: float | None
     covered: bool
     excluded: tuple[tuple[float, float], ...] = field(repr=False, default=())
     left: tuple[float, float] | None = None
+    tried: float | None = None
 
     def proved(self, partial: Partial, target: float) -> bool:
         """Whether ball arithmetic confirms all of it."""
@@ -167,14 +169,23 @@ def _split(low: np.ndarray, high: np.ndarray, whole: bool) -> tuple[np.ndarray, 
 
 
 def _possible(partial: Partial, low: np.ndarray, high: np.ndarray, target: float) -> np.ndarray:
-    """Which blocks may hold a value at which the bound reaches the target and the conditions hold."""
+    """Which blocks of the one free constant may hold a value at which the bound reaches the target."""
     (name,) = partial.free
     if partial.opaque:
         raise CannotEnclose(", ".join(partial.opaque))
     ranges: dict[str, Interval] = {n: (v, v) for n, v in partial.values.items()}
-    ranges[name] = (low, high)
-    least = sum((enclose(e, ranges)[0] for e in partial.terms.values()), np.zeros(len(low)))
-    possible = ~(least > target * (1 + ROUNDING))
+    return possible(partial, ranges | {name: (low, high)}, target, len(low))
+
+
+def possible(partial: Partial, ranges: Mapping[str, Interval], target: float, boxes: int) -> np.ndarray:
+    """Which of so many boxes may hold values at which the bound reaches the target and the conditions hold.
+
+    Raises:
+        CannotEnclose: the bound holds something that is only known by value.
+    """
+    with np.errstate(all="ignore"):
+        least = sum((enclose(e, ranges)[0] for e in partial.terms.values()), np.zeros(boxes))
+    kept = ~(least > target * (1 + ROUNDING))
     for c in partial.conditions:
-        possible &= ~fails_everywhere(c, enclose(c.left, ranges), enclose(c.right, ranges))
-    return np.broadcast_to(possible, low.shape)
+        kept &= ~fails_everywhere(c, enclose(c.left, ranges), enclose(c.right, ranges))
+    return np.broadcast_to(kept, (boxes,))

@@ -8,7 +8,7 @@ is called proved is confirmed once more with error bounds of its own, in `bounds
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 
@@ -68,8 +68,14 @@ class _Walk:
 
     ranges: Mapping[str, Interval]
     outward: bool
+    known: dict[sp.Expr, Interval] = field(default_factory=dict, repr=False, compare=False)
 
     def enclose(self, e: sp.Expr) -> Interval:
+        if e not in self.known:  # a denominator stands in many terms
+            self.known[e] = self._enclosed(e)
+        return self.known[e]
+
+    def _enclosed(self, e: sp.Expr) -> Interval:
         if isinstance(e, sp.Symbol):
             return self.ranges[e.name]
         if e.is_number and not e.args and e is not sp.nan:
@@ -207,8 +213,14 @@ class _Walk:
         return least[..., 0], ends[1][..., 0]
 
     def _computed(self, e: sp.Expr) -> Interval:
-        """A function of which nothing is known but its values: its arguments must be fixed."""
+        """A function of which nothing is known but its values, so that its arguments must be fixed, or but that it
+        rises with each of them."""
         names = arguments([e])
+        if getattr(type(e), "rises", False):
+            inner = [self.enclose(a) for a in parts(e)]
+            low, high = (np.asarray(e._imp_(*(x[i] for x in inner)), dtype=float) for i in (0, 1))
+            least, most = self._wider(low, high, BY_VALUE)
+            return _known(np.where(low >= 0, np.maximum(least, 0.0), least), -np.inf), _known(most, np.inf)
         if any(self.ranges[s.name][0] is not self.ranges[s.name][1] for s in names):
             raise CannotEnclose(str(e))
         values = compile_expressions(names, (e,))(*(self.ranges[s.name][0] for s in names))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bounds.balls import available
+from bounds.effort import Effort
 from bounds.evaluation import Evaluation, Value
 from bounds.result import Result
 
@@ -143,6 +144,7 @@ class Between:
         high: it reaches epsilon (of a constant that is solved for: every larger value was excluded), or inf.
         why: how far the search came, in one line.
         evaluations: how many it took.
+        tried: where none was found that reaches epsilon, how far they were tried (None if that says nothing).
     """
 
     name: str
@@ -151,6 +153,7 @@ class Between:
     high: float
     why: str
     evaluations: int
+    tried: float | None = None
     status: ClassVar[str] = "between"
 
     @property
@@ -160,15 +163,20 @@ class Between:
         Example:
             >>> Between("T", 0.1, 1.2e9, 4.1e9, "", 4000).words
             'T between 1.2e+09 and 4.1e+09'
+            >>> Between("T", 0.1, 1200, np.inf, "", 4000, 1e6).words
+            'T at least 1200, and none found up to 1000000'
         """
-        low = None if self.low is None else f"{self.low:.6g}"
+        low = None if self.low is None else f"{self.low:.9g}"
         if np.isfinite(self.high):
             return (
-                f"{self.name} at most {self.high:.6g}"
+                f"{self.name} at most {self.high:.9g}"
                 if low is None
-                else f"{self.name} between {low} and {self.high:.6g}"
+                else f"{self.name} between {low} and {self.high:.9g}"
             )
-        return f"{self.name} undecided" if low is None else f"{self.name} at least {low}"
+        found = f"none found up to {self.tried:.9g}" if self.tried else ""
+        if low is None:
+            return ": ".join(filter(None, (f"{self.name} undecided", found)))
+        return ", and ".join(filter(None, (f"{self.name} at least {low}", found)))
 
     def to_dict(self) -> dict[str, Any]:
         """The document of `fedbounds rounds --json` (without schema and version)."""
@@ -178,9 +186,20 @@ class Between:
             "epsilon": self.epsilon,
             "low": self.low,
             "high": self.high,
+            "tried": self.tried,
             "why": self.why,
             "evaluations": self.evaluations,
         }
+
+
+def rounds_between(name: str, epsilon: float, low: float, high: float, tried: float, effort: Effort) -> Between:
+    """How far a search for rounds came: what is excluded, and what reaches epsilon or how far that was tried."""
+    why = f"every {name} below {low:.9g} is excluded" if low > 1 else f"no {name} is excluded"
+    if np.isfinite(high):
+        why += f", and {high:.9g} reaches it"
+    else:
+        why += "; none that reaches it was found" + (f" up to {tried:.9g}" if tried else "")
+    return Between(name, epsilon, low, high, why, min(effort.spent, effort.allowed), tried or None)
 
 
 def cost(result: Result, constants: Mapping[str, Value], count: int, dimension: int | None = None) -> Cost:

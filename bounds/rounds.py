@@ -19,12 +19,13 @@ from bounds.compilation import holds
 from bounds.effort import Effort, Watch
 from bounds.errors import FedboundsError
 from bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
+from bounds.excluded import excluded_below
 from bounds.first_hit import LARGEST_COUNT, Hit, first_hit
 from bounds.hopeless import hopeless
 from bounds.intervals import CannotEnclose
 from bounds.optimise import Functions, Ranges
 from bounds.partial import leave_free, quantity_named
-from bounds.reached import Between, Cost, Largest, Never, Reached, cost, floor_of, searched
+from bounds.reached import Between, Cost, Largest, Never, Reached, cost, floor_of, rounds_between, searched
 from bounds.registry import as_result
 from bounds.result import Form, Result
 from bounds.rounds_optimised import rounds_optimised
@@ -117,7 +118,13 @@ def rounds(
         hit, method = first_hit(partial, epsilon, reaches, allowed, whole=True), EXCLUDED
         proved = hit.proved(partial, epsilon)
     except CannotEnclose:
-        hit, proved = first_in_steps(reaches, allowed), False
+        least = excluded_below(partial, counter.name, epsilon, {}, allowed)
+        if least > LARGEST_COUNT:
+            last = evaluated(result, {**constants, counter.name: LARGEST_COUNT}, form=chosen.name)
+            return _never(last, counter.name, epsilon, True, False)
+        hit, proved = first_in_steps(reaches, allowed, least), False
+        if hit.left is not None:
+            return rounds_between(counter.name, epsilon, *hit.left, hit.tried or 0.0, allowed)
         method = "scanned: the bound holds functions that are only known by value"
     if hit.left is not None:
         between = _between(counter.name, epsilon, hit, reaches, allowed)
@@ -158,11 +165,6 @@ def _between(
 ) -> Between:
     """Where the nearest value must lie; beyond where the search came one value in each factor of two is tried."""
     low, high = hit.left or (1.0, np.inf)
-    if low == 0 and not from_above:  # nothing was excluded
-        why = "nothing is excluded" + (
-            f", and {high:g} reaches it" if np.isfinite(high) else "; none that reaches it was found"
-        )
-        return Between(name, epsilon, None, high, why, allowed.allowed)
     covered = low if not from_above else high
     tried = max(covered, 1e-30) if np.isfinite(covered) else 2.0**53
     found = None
@@ -170,13 +172,13 @@ def _between(
         if reaches(tried):
             found = tried
             break
+        if tried == LARGEST_COUNT and not from_above:
+            break
         tried = tried / 2 if from_above else min(2 * tried, LARGEST_COUNT)
     if from_above:
         why = f"every {name} above {covered:g} is excluded" + ("" if found is None else f", and {found:g} reaches it")
         return Between(name, epsilon, found, covered, why, allowed.allowed)
-    why = f"every {name} below {covered:g} is excluded"
-    why += "; no larger one that reaches it was found" if found is None else f", and {found:g} reaches it"
-    return Between(name, epsilon, covered, np.inf if found is None else found, why, allowed.allowed)
+    return rounds_between(name, epsilon, covered, np.inf if found is None else found, tried, allowed)
 
 
 def _never(last: Evaluation, name: str, epsilon: float, covered: bool, proved: bool) -> Never:

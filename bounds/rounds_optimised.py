@@ -9,17 +9,18 @@ scanned. Minima are found numerically, so nothing here is called proved.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 import sympy as sp
 
 from bounds.balls import nowhere
-from bounds.compilation import ROUNDING, holds
+from bounds.compilation import ROUNDING
 from bounds.effort import Effort, Exhausted
 from bounds.errors import FedboundsError
 from bounds.evaluation import Value
+from bounds.excluded import excluded_below
 from bounds.expressions import parts, symbol_names
 from bounds.first_hit import LARGEST_COUNT
 from bounds.geometric import NotGeometric, at_most, sum_of_products
@@ -27,14 +28,22 @@ from bounds.hopeless import box_of, hopeless
 from bounds.optimise import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from bounds.optimum import Undecided
 from bounds.partial import leave_free, quantity_named
-from bounds.reached import Between, Never, Reached, cost, floor_of
+from bounds.reached import Between, Never, Reached, cost, floor_of, rounds_between
 from bounds.result import Condition, Form, Result, Term
 from bounds.scan import first_in_steps
 from bounds.step_sizes import Point, Problem
 from bounds.symbols import Quantity
+from bounds.target import Target
 from bounds.whole_numbers import divided, refined, single_numbers
 
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
+
+
+@dataclass
+class _StoppedAt(Exception):
+    """The evaluations were used up; this is the least number of rounds so far that reaches the target."""
+
+    rounds: float
 
 
 def rounds_optimised(
@@ -56,22 +65,16 @@ def rounds_optimised(
     given = [quantity_named(result, form, name).name for name in functions]
     ends = {quantity_named(result, form, n).name: (float(low), float(high)) for n, (low, high) in within.items()}
 
-    def best(count: float) -> Answer:
-        known = {**constants, counter.name: count}
-        return choose(result, known, over, within=within, form=form.name, functions=functions, effort=effort)
-
-    def reaches(count: float) -> bool:
-        answer = best(count)
-        if isinstance(answer, NotAttained):
-            return answer.infimum < epsilon
-        return isinstance(answer, Minimum) and bool(holds(np.asarray(answer.value), "<=", np.asarray(epsilon)))
+    target = Target(
+        result, form, counter.name, epsilon, constants, names, _by_letter(result, within), functions, effort
+    )
+    best, reaches = target.best, target.reaches
 
     partial = leave_free(result, form, constants, [*names, counter.name, *given])
     whatever = f"whatever {', '.join((*names, counter.name))} are"
     if (broken := hopeless(partial, ends, whatever)) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
-    low, high = 0, LARGEST_COUNT  # what does not reach, and what does if anything
-    reached = False
+    low, high, tried = 0, np.inf, 0.0  # what does not reach, what does, and how far it was tried
     try:
         falls = _falls_with(result, form, counter, constants, [*names, *given])
         if not falls and not functions:
@@ -79,24 +82,33 @@ def rounds_optimised(
                 return _as_a_program(result, form, counter, epsilon, constants, names, within, best, dimension, effort)
             except NotGeometric:
                 pass
+            except _StoppedAt as stopped:
+                high = stopped.rounds
+                raise Exhausted from None
         if falls:
             if not reaches(float(LARGEST_COUNT)):
                 never = _never(counter, epsilon, best(float(LARGEST_COUNT)), covered=True)
                 return replace(never, proved=nowhere(partial, epsilon, box_of(partial, ends)))
-            reached = True
-            step = 1
+            high, step = float(LARGEST_COUNT), 1
             while not reaches(float(step)):  # the end of the search is where it began to double
                 low, step = step, min(2 * step, LARGEST_COUNT)
             high = step
             while high - low > 1:
-                middle = (low + high) // 2
+                middle = int(low + high) // 2
                 low, high = (low, middle) if reaches(float(middle)) else (middle, high)
             count: float | None = high
             method = "bisection: with the step sizes free, every term falls with the rounds and no condition tightens"
         else:
-            hit = first_in_steps(reaches, effort)
+            least = excluded_below(partial, counter.name, epsilon, ends, effort)
+            if least > LARGEST_COUNT:
+                return replace(
+                    _never(counter, epsilon, best(float(LARGEST_COUNT)), covered=True),
+                    proved=nowhere(partial, epsilon, box_of(partial, ends)),
+                )
+            low = least - 1
+            hit = first_in_steps(reaches, effort, least, target.quickly, target.roughly if target.mixed else None)
             if hit.left is not None:
-                low, high, reached = None, hit.left[1], np.isfinite(hit.left[1])
+                high, tried = hit.left[1], hit.tried or 0.0
                 raise Exhausted
             count = hit.value
             method = "scanned: the best bound was not shown to fall with the rounds"
@@ -104,7 +116,8 @@ def rounds_optimised(
             return _never(counter, epsilon, best(float(LARGEST_COUNT)), covered=False)
         answer = best(count)
     except Exhausted:
-        return _between(counter, epsilon, low, high if reached else np.inf, effort)
+        low = low or excluded_below(partial, counter.name, epsilon, ends, effort) - 1
+        return rounds_between(counter.name, epsilon, low + 1, high, tried, effort)
     at = answer.at if isinstance(answer, Minimum) else {}
     known = {**constants, **at, counter.name: count}
     if isinstance(answer, NotAttained):
@@ -113,13 +126,9 @@ def rounds_optimised(
     return Reached(int(count), epsilon, cost(result, known, int(count), dimension), evaluation, at, False, method)
 
 
-def _between(counter: Quantity, epsilon: float, low: int | None, high: float, effort: Effort) -> Between:
-    """How far the search came."""
-    why = f"{high:g} reaches it" if np.isfinite(high) else f"no {counter.name} that reaches it was found"
-    if low:
-        why += f", and {low:g} does not"
-    least = None if low is None else low + 1
-    return Between(counter.name, epsilon, least, high, why, min(effort.spent, effort.allowed))
+def _by_letter(result: Result, ranges: Ranges) -> Ranges:
+    found = {name: result.notation.resolve(name) for name in ranges}
+    return {name if q is None else q.name: ranges[name] for name, q in found.items()}
 
 
 def _as_a_program(
@@ -133,12 +142,13 @@ def _as_a_program(
     best: Callable[[float], Answer],
     dimension: int | None,
     effort: Effort,
-) -> Reached | Never | Between:
+) -> Reached | Never:
     """The least rounds T, as a geometric program: for each value of one whole number S where one is optimised or must
     divide T.
 
     Raises:
         NotGeometric: it is none, or there are several whole numbers.
+        _StoppedAt: the evaluations were used up.
     """
     quantities = [quantity_named(result, form, name) for name in names]
     whole, others = ([q for q in quantities if q.domain.integer is want] for want in (True, False))
@@ -177,8 +187,7 @@ def _as_a_program(
     try:
         S, count = refined(numbers, lambda S: found.setdefault(S, fewest(S)), rounded)
     except Exhausted:
-        few = min((float(rounded(S, T)) for S, T in found.items()), default=np.inf)
-        return _between(counter, epsilon, None, few, effort)
+        raise _StoppedAt(min((float(rounded(S, T)) for S, T in found.items()), default=np.inf)) from None
     if not count < LARGEST_COUNT:
         return _never(counter, epsilon, best(float(LARGEST_COUNT // step(S) * step(S))), covered=False)
     known = {**rest, **({scanned: S} if scanned else {}), counter.name: count}

@@ -131,17 +131,32 @@ class Problem:
         note = "" if unique else "the minimiser is not unique; this is one of them"
         return Point(dict(zip(partial.free, np.exp(solution.y).tolist(), strict=True)), note)
 
+    def geometric(self, counts: Mapping[str, float]) -> bool:
+        """Whether it is a geometric program at these whole numbers."""
+        free = [q for q in self.reals if not _single(self.ranges.get(q.name))]
+        fixed = {q.name: self.ranges[q.name][0] for q in self.reals if q not in free}
+        try:
+            partial = leave_free(self.result, self.form, {**self.known(counts), **fixed}, [q.name for q in free])
+            _program(partial, *_ends(free, self.ranges))
+        except NotGeometric:
+            return False
+        return True
+
     def search(
         self,
         constants: Mapping[str, Value],
         chosen: Mapping[str, float],
         free: Sequence[Quantity],
     ) -> Answer:
-        """The numerical search, for forms that are not geometric programs."""
+        """The numerical search, for forms that are not geometric programs; whole numbers among the free are rounded."""
+        whole = np.array([q.domain.integer for q in free])
+
+        def rounded(values: np.ndarray) -> np.ndarray:
+            return np.where(whole, np.rint(values), values)
 
         def values_and_violations(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             self.effort.spend(passes(len(points)))
-            settings = dict(zip([q.name for q in free], np.exp(points).T, strict=True))
+            settings = dict(zip([q.name for q in free], rounded(np.exp(points)).T, strict=True))
             evaluation = evaluated(self.result, {**constants, **chosen, **settings}, form=self.form.name)
             worst = np.zeros(len(points))
             for c in evaluation.conditions:
@@ -154,7 +169,7 @@ class Problem:
         open_ = np.array([q.domain.high_open and q.name not in self.ranges for q in free])
         low, high = _ends(free, self.ranges)
         found: Search = search(values_and_violations, low, np.where(open_, np.minimum(high, high - 1e-12), high))
-        at = self.snapped(dict(zip([q.name for q in free], np.exp(found.point).tolist(), strict=True)))
+        at = self.snapped(dict(zip([q.name for q in free], rounded(np.exp(found.point)).tolist(), strict=True)))
         if found.violation > 0:
             return Undecided(f"no admissible choice among {found.tried} that were tried")
         moving = [(q, end) for q, end in zip(free, found.end, strict=True) if end and q.name not in self.ranges]

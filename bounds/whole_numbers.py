@@ -24,7 +24,7 @@ from bounds.symbols import Quantity
 MOST = 10**6  # where the scan of a whole number stops that has no upper end
 PROMISING, PASSES = 12, 6  # how many whole numbers are tried at once for what interpolation expects of them
 LAST = 1000  # evaluations for the one answer that is reported when the search had to stop
-COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, without and with an inner problem
+COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, where one is cheap and where it is not
 
 
 def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomplete: bool = False) -> Answer:
@@ -53,14 +53,16 @@ def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomple
             return _neighbours(problem, whole[0])
         except NotGeometric:
             pass
-    budget = COMPLETE_INNER if problem.reals else COMPLETE
-    grids = [_grid(numbers, max(4, round(budget ** (1 / len(whole))))) for numbers in able]
-    complete = all(len(grid) == len(numbers) for grid, numbers in zip(grids, able, strict=True))
+    near = _together(problem, whole, able)
+    nearby = able if near is None else near
+    budget = COMPLETE_INNER if problem.reals or partial.opaque else COMPLETE
+    grids = [_grid(numbers, max(4, round(budget ** (1 / len(whole))))) for numbers in nearby]
+    complete = near is None and all(len(grid) == len(numbers) for grid, numbers in zip(grids, able, strict=True))
     best, enough = _best(problem, names, grids)
     first = best
-    while enough and best and not all(_gapless(grid, numbers) for grid, numbers in zip(grids, able, strict=True)):
+    while enough and best and not all(_gapless(grid, numbers) for grid, numbers in zip(grids, nearby, strict=True)):
         around = []
-        for name, grid, numbers in zip(names, grids, able, strict=True):
+        for name, grid, numbers in zip(names, grids, nearby, strict=True):
             place = grid.index(int(best[1][name]))
             low, high = grid[max(0, place - 1)], grid[min(len(grid) - 1, place + 1)]
             around.append(_grid(numbers[numbers.index(low) : numbers.index(high) + 1], 16, even=True))
@@ -86,7 +88,8 @@ def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomple
             direction += f" and {answer.direction}" if isinstance(answer, NotAttained) else ""
             return NotAttained(best[0], direction, {}, range_advice(q, 1), at)
     if isinstance(answer, Minimum):
-        how = ("all tried" if complete else "geometric grid, refined around its best") if enough else "searched in part"
+        closer_in = "geometric grid, refined around its best" if near is None else "searched together with the others"
+        how = ("all tried" if complete else closer_in) if enough else "searched in part"
         method = f"{', '.join(names)}: {how}" + (f"; {answer.method}" if problem.reals else "")
         at_ends = tuple(
             f"{q.name} {'>=' if value == numbers[0] else '<='} {value:g}"
@@ -96,6 +99,28 @@ def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomple
         notes = "; ".join(filter(None, (answer.note, note)))
         return Minimum(answer.value, answer.at, answer.active + at_ends, answer.evaluation, method, notes)
     return _staying(answer, best[1], note)
+
+
+def _together(
+    problem: Problem, whole: Sequence[Quantity], able: Sequence[Sequence[int]]
+) -> Sequence[Sequence[int]] | None:
+    """Where the inner problem is not convex: the whole numbers next to those that one search over everything finds."""
+    if not problem.reals or problem.rules or not all(isinstance(numbers, range) for numbers in able):
+        return None
+    if problem.geometric({q.name: float(numbers[0]) for q, numbers in zip(whole, able, strict=True)}):
+        return None
+    ends = {q.name: (float(numbers[0]), float(numbers[-1])) for q, numbers in zip(whole, able, strict=True)}
+    free = [q for q in (*problem.reals, *whole) if (r := (problem.ranges | ends).get(q.name)) is None or r[0] < r[1]]
+    single = {n: r[0] for n, r in (problem.ranges | ends).items() if r[0] == r[1]}
+    found = replace(problem, ranges=problem.ranges | ends).search({**problem.constants, **single}, {}, free)
+    at = {**single, **getattr(found, "at", {})}
+    if any(q.name not in at for q in whole):
+        return None
+    return [
+        numbers[max(0, place - 1) : place + 2]
+        for q, numbers in zip(whole, able, strict=True)
+        for place in [numbers.index(int(at[q.name]))]
+    ]
 
 
 def _beyond(

@@ -7,12 +7,15 @@ import pytest
 import sympy as sp
 
 from bounds import balls
-from bounds.effort import EVALUATIONS
+from bounds.effort import EVALUATIONS, Effort
 from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
+from bounds.excluded import excluded_below
+from bounds.intervals import enclose
 from bounds.measures import LEAST_GRADIENT
 from bounds.optimise import Minimum, optimise
 from bounds.papers.arbitrary_participation.notation import NOTATION
+from bounds.papers.tdcd.drift import DriftGrowth
 from bounds.partial import leave_free
 from bounds.registry import load
 from bounds.result import Condition, Form, Result, Source, Term
@@ -380,7 +383,7 @@ HARD = [
         1e-12,
         "I",
         dict(F=5, L=1, N=4, d=1, rho=0.7, sigma=0.5, upsilon=1),
-        "was found",
+        "and no smaller T reaches 1e-12",
     ),
     (
         "fedmrn/theorem-1",
@@ -399,7 +402,7 @@ HARD = [
             Lf=1, sigmaL=1, betaL=0.1, sigmaG=1, betaG=1.2, tau=(2, 3, 4), w=(0.25, 0.25, 0.5), Gx=1, R=1, Deltabar=1,
             rho=0,
         ),
-        "was found",
+        "the ascent noise",
     ),
 ]  # fmt: skip
 
@@ -415,8 +418,7 @@ def test_a_question_without_an_answer_ends_within_its_evaluations(key, form, eps
         optimize_over=over.split(",") if over else (),
         watch=lambda spent, allowed: counts.append((spent, allowed)),
     )
-    assert isinstance(answer, Never | Between) and why in answer.why
-    assert isinstance(answer, Never) == (why != "was found")
+    assert isinstance(answer, Never) and why in answer.why
     assert not counts or counts[-1][0] <= counts[-1][1] <= EVALUATIONS
 
 
@@ -437,3 +439,75 @@ def test_a_chosen_step_size_with_too_little_effort_is_bracketed_too():
         effort = 0.5 * evaluations / EVALUATIONS
         one = rounds(theorem, 0.7, KNOWN, optimize_over=over, within={"eta": (1, 100)}, form="explicit", effort=effort)
         assert isinstance(one, Between) and (one.low or 0) <= found.rounds <= one.high
+
+
+# --- Undecided ends: never without numbers, and no worse for more freedom ---
+
+TIERED = ("tdcd/theorem-1", 0.1, dict(Delta=1, L=1, Lmax=1, S=1))
+WEIGHTED = ("fedau/theorem-2", 1, dict(p=np.array([0.1, 0.2, 0.3]), L=1, F=1, sigma=1, delta=1, G=1, I=2))
+MASKED = ("fedmrn/theorem-1", 1, dict(N=20, L=1, mu=0.1, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1))
+AMPLIFIED = ("arbitrary-participation/theorem-3.1", 0.5, KNOWN)
+
+
+def smallest_known(answer):
+    """The number of rounds that is known to reach epsilon."""
+    return answer.rounds if isinstance(answer, Reached) else answer.high if isinstance(answer, Between) else math.inf
+
+
+@pytest.mark.parametrize(
+    ("question", "fewer", "more"),
+    [
+        (TIERED, ("eta", dict(Q=1)), "eta,Q"),
+        (TIERED, ("eta", dict(Q=5)), "eta,Q"),
+        (TIERED, ("Q", dict(eta=0.01)), "eta,Q"),
+        (WEIGHTED, ("gamma,eta", dict(K=60)), "gamma,eta,K"),
+        (MASKED, ("K", dict(S=3)), "K,S"),
+        (MASKED, ("S", dict(K=10)), "K,S"),
+        (AMPLIFIED, ("gamma", dict(eta=3)), "gamma,eta"),
+        (AMPLIFIED, ("eta", dict(gamma=0.01)), "gamma,eta"),
+    ],
+)
+def test_more_constants_to_choose_never_need_more_rounds(question, fewer, more):
+    key, epsilon, known = question
+    some = rounds(key, epsilon, {**known, **fewer[1]}, optimize_over=fewer[0].split(","))
+    every = rounds(key, epsilon, known, optimize_over=more.split(","))
+    assert smallest_known(every) <= smallest_known(some) < math.inf
+    if isinstance(every, Between):
+        assert every.low <= smallest_known(some)
+
+
+def test_what_is_excluded_holds_no_choice_that_a_dense_grid_finds():
+    key, epsilon, known = TIERED
+    one = load(key)
+    least = excluded_below(leave_free(one, one.form(None), known, ["eta", "Q", "R"]), "R", epsilon, {}, Effort.of(1))
+    eta, Q = np.geomspace(1e-4, 1, 400)[:, None], np.arange(1.0, 30.0)
+    below = evaluate(one, dict(known, eta=eta, Q=Q, R=least - 1))
+    assert least > 1000 and not (below.valid & (below.value <= epsilon)).any()
+    enough = evaluate(one, dict(known, eta=eta, Q=Q, R=2 * least))
+    assert (enough.valid & (enough.value <= epsilon)).any()
+
+
+@pytest.mark.parametrize(("question", "over"), [(TIERED, "eta,Q"), (WEIGHTED, "gamma,eta,K")])
+def test_an_undecided_end_always_says_between_what(question, over):
+    key, epsilon, known = question
+    answer = rounds(key, epsilon, known, optimize_over=over.split(","), effort=0.1)
+    assert isinstance(answer, Between) and answer.low is not None and answer.low >= 1
+    assert math.isfinite(answer.high) or (answer.tried and "none found up to" in answer.words)
+    document = answer.to_dict()
+    assert document["low"] == answer.low and document["tried"] == answer.tried
+
+
+def test_a_floor_below_any_weight_error_is_excluded_though_the_weights_are_known_by_value():
+    key, _, known = WEIGHTED
+    quiet = dict(known, gamma=1e-3, eta=1, K=50)
+    answer = rounds(key, 1e-2, quiet, effort=0.3)
+    assert isinstance(answer, Between) and answer.low > 10**5  # 4F/(gamma eta I T) alone is above 1e-2 before
+
+
+def test_a_function_that_rises_is_enclosed_by_its_ends():
+    x, Q = sp.symbols("x Q")
+    low, high = enclose(
+        DriftGrowth(x, Q), {"x": (np.array([0.1]), np.array([0.2])), "Q": (np.array([2]), np.array([3]))}
+    )
+    assert low == pytest.approx(0.1**2) and high == pytest.approx(0.2**2 + 0.44**2)
+    assert low <= 0.1**2 and high >= 0.2**2 + 0.44**2

@@ -62,6 +62,7 @@ class DriftGrowth(sp.Function):
     nargs = 2
     _imp_ = staticmethod(drift_growth)
     in_balls = staticmethod(_in_balls)  # for `bounds.balls`
+    rises = True  # with x and with Q, where x >= 0: for `bounds.intervals`
 
     if TYPE_CHECKING:
 
