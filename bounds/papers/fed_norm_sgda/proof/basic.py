@@ -13,10 +13,11 @@ from sympy import Symbol
 
 from bounds.assumptions import Assumption
 from bounds.audit.axioms import Assumed, Schema
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.claim import Relation
 from bounds.audit.nonnegative import Finding, same
-from bounds.audit.rules import Combine, Gram, Stated
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.rules import Gram, Stated
+from bounds.audit.steps import Proof, Setting, measure_symbol
 from bounds.audit.vectors import Atom, Vec, inner, square
 from bounds.clients import SumOverClients
 from bounds.papers.fed_norm_sgda import lemmas_basic as facts
@@ -82,114 +83,56 @@ class OneStep(Schema):
 
 def smooth(result: Result, excess: sp.Symbol, letter: sp.Symbol, assumption: Assumption, least_value: str) -> Proof:
     """Lemmas A.6 and A.7: after one step the function is not below its minimum."""
-    after = Relation(AFTER, excess - square(gradient) / (2 * n.Lf))
-    least = Relation(sp.S.Zero, AFTER)
-    bound = Relation(square(gradient), 2 * n.Lf * excess)
-    not_below = Assumed(sp.S.Zero, AFTER, (assumption.name,), "no value is below the least one")
-    steps = (
-        Step("step", "one gradient step", after, OneStep(excess), (facts.SMOOTH,)),
-        Step("least", least_value, least, not_below, (assumption,)),
-        Step("fact", result.title, bound, Combine((2 * n.Lf, 2 * n.Lf)), ("step", "least")),
+    s = Chain(ONE_FUNCTION)
+    s["step", "one gradient step"] = OneStep(excess), facts.SMOOTH
+    s["least", least_value] = by(
+        Assumed(sp.S.Zero, AFTER, (assumption.name,), "no value is below the least one"), assumption
     )
-    return Proof(result.key, ONE_FUNCTION, steps, result, {"printed": "fact"}, square(gradient), {excess: letter})
+    s["fact", result.title] = le(square(gradient), 2 * n.Lf * excess), "step least"
+    return s.proof(result.key, result, PRINTED, square(gradient), {excess: letter})
 
 
-tangent = n.slope - n.mu / 2 * n.distsq
-growth = n.mu / 2 * square(away)
-YOUNG = Proof(
-    facts.LEMMA_A_1.key,
-    VECTORS,
-    (
-        Step(
-            "fact",
-            "a square is left",
-            Relation(inner(u, v), sp.expand(square(u) / (2 * n.young) + n.young / 2 * square(v))),
-            Gram(),
-        ),
-    ),
-    facts.LEMMA_A_1,
-    {"printed": "fact"},
-    inner(u, v),
-    {square(u): n.usq, square(v): n.vsq},
-)
+PRINTED = {"printed": "fact"}
+
+s = Chain(VECTORS)
+s["fact", "a square is left"] = le(inner(u, v), sp.expand(square(u) / (2 * n.young) + n.young / 2 * square(v))), Gram()
+LETTERS = {square(u): n.usq, square(v): n.vsq}
+YOUNG = s.proof(facts.LEMMA_A_1.key, facts.LEMMA_A_1, PRINTED, inner(u, v), LETTERS)
+
 DIFFERENCE = measure_symbol(facts.LEMMA_A_2.measure)
-TANGENT = Proof(
-    facts.LEMMA_A_2.key,
-    ONE_FUNCTION,
-    (
-        Step(
-            "fact",
-            "strong concavity, by definition",
-            Relation(DIFFERENCE, tangent),
-            Assumed(DIFFERENCE, tangent, ("strongly-concave",), "at y and y'"),
-            (facts.STRONGLY_CONCAVE,),
-        ),
-    ),
-    facts.LEMMA_A_2,
-    {"repaired": "fact"},
+s = Chain(ONE_FUNCTION)
+s["fact", "strong concavity, by definition"] = by(
+    Assumed(DIFFERENCE, n.slope - n.mu / 2 * n.distsq, ("strongly-concave",), "at y and y'"), facts.STRONGLY_CONCAVE
 )
-JENSEN = Proof(
-    facts.LEMMA_A_3.key,
-    VECTORS,
-    (
-        Step("w", "the weights are a mean", ON_THE_SIMPLEX, Stated(), (SIMPLEX,)),
-        Step(
-            "fact",
-            "Jensen",
-            Relation(measure_symbol(facts.SQUARE_OF_MEAN), SumOverClients(n.w * n.squares)),
-            MeanSquare(False),
-            ("w",),
-        ),
-    ),
-    facts.LEMMA_A_3,
-    {"printed:squares": "fact"},
+TANGENT = s.proof(facts.LEMMA_A_2.key, facts.LEMMA_A_2, {"repaired": "fact"})
+
+s = Chain(VECTORS)
+s["w", "the weights are a mean"] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+s["fact", "Jensen"] = le(measure_symbol(facts.SQUARE_OF_MEAN), SumOverClients(n.w * n.squares)), MeanSquare(False), "w"
+JENSEN = s.proof(facts.LEMMA_A_3.key, facts.LEMMA_A_3, {"printed:squares": "fact"})
+
+s = Chain(VECTORS)
+s["fact", "Jensen with weights 1/n"] = by(
+    le(measure_symbol(facts.LEMMA_A_4.measure), n.n * SumOverClients(n.squares)), MeanSquare(True)
 )
-SQUARED_SUM = Relation(measure_symbol(facts.LEMMA_A_4.measure), n.n * SumOverClients(n.squares))
-SUM = Proof(
-    facts.LEMMA_A_4.key,
-    VECTORS,
-    (Step("fact", "Jensen with weights 1/n", SQUARED_SUM, MeanSquare(True)),),
-    facts.LEMMA_A_4,
-    {"printed": "fact"},
+SUM = s.proof(facts.LEMMA_A_4.key, facts.LEMMA_A_4, PRINTED)
+
+growth = n.mu / 2 * square(away)
+s = Chain(ONE_FUNCTION)
+s["definition", "strong convexity at the minimiser, where the gradient is 0"] = by(
+    Assumed(growth, EXCESS, ("strongly-convex",), "away = x - x*"), facts.STRONGLY_CONVEX
 )
-GROWTH = Proof(
-    facts.LEMMA_A_5.key,
-    ONE_FUNCTION,
-    (
-        Step(
-            "definition",
-            "strong convexity at the minimiser, where the gradient is 0",
-            Relation(growth, EXCESS),
-            Assumed(growth, EXCESS, ("strongly-convex",), "away = x - x*"),
-            (facts.STRONGLY_CONVEX,),
-        ),
-        Step("fact", "solved", Relation(square(away), 2 * EXCESS / n.mu), Combine((2 / n.mu,)), ("definition",)),
-    ),
-    facts.LEMMA_A_5,
-    {"printed": "fact"},
-    square(away),
-    {EXCESS: n.excess},
+s["fact", "solved"] = le(square(away), 2 * EXCESS / n.mu), "definition"
+GROWTH = s.proof(facts.LEMMA_A_5.key, facts.LEMMA_A_5, PRINTED, square(away), {EXCESS: n.excess})
+
+s = Chain(ONE_FUNCTION)
+s["definition", "strong convexity towards the minimiser, away = x* - x"] = by(
+    Assumed(EXCESS, sp.expand(-inner(gradient, away) - growth), ("strongly-convex",), "away = x* - x"),
+    facts.STRONGLY_CONVEX,
 )
-FROM_BELOW = Proof(
-    facts.LEMMA_A_5_GRADIENT.key,
-    ONE_FUNCTION,
-    (
-        Step(
-            "definition",
-            "strong convexity towards the minimiser, away = x* - x",
-            Relation(EXCESS, sp.expand(-inner(gradient, away) - growth)),
-            Assumed(EXCESS, sp.expand(-inner(gradient, away) - growth), ("strongly-convex",), "away = x* - x"),
-            (facts.STRONGLY_CONVEX,),
-        ),
-        Step(
-            "fact", "a square is left", Relation(EXCESS, square(gradient) / (2 * n.mu)), Combine((1,)), ("definition",)
-        ),
-    ),
-    facts.LEMMA_A_5_GRADIENT,
-    {"printed": "fact"},
-    EXCESS,
-    {square(gradient): n.usq},
-)
+s["fact", "a square is left"] = le(EXCESS, square(gradient) / (2 * n.mu)), {"definition": 1}
+FROM_BELOW = s.proof(facts.LEMMA_A_5_GRADIENT.key, facts.LEMMA_A_5_GRADIENT, PRINTED, EXCESS, {square(gradient): n.usq})
+
 BASIC_PROOFS = (
     YOUNG,
     TANGENT,

@@ -14,11 +14,12 @@ import sympy as sp
 from sympy import sqrt
 
 from bounds.audit.axioms import Assumed, Schema, Unfit
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.claim import Relation
 from bounds.audit.nonnegative import same
 from bounds.audit.participation_rules import Triangle
-from bounds.audit.rules import Combine, Stated
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.rules import Stated
+from bounds.audit.steps import Setting, measure_symbol
 from bounds.audit.vectors import Atom, Vec, square
 from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, STRONGLY_CONCAVE
 from bounds.papers.fed_norm_sgda.composites import SIMPLEX
@@ -79,147 +80,44 @@ class LeastConstant(Schema):
         return Relation(SMOOTHNESS_OF_ENVELOPE, self.constant)
 
 
-LIPSCHITZ_MAXIMISER = Relation(square(yx - yu), kappa**2 * square(u - x))
-ENVELOPE_STEPS = (
-    Step(
-        "E1",
-        "the gradient in y at another x",
-        Relation(square(e), L**2 * square(u - x)),
-        AtMaximiser(),
-        (JOINTLY_SMOOTH,),
-        ANYWHERE,
-    ),
-    Step(
-        "E2",
-        "the error bound",
-        Relation(mu**2 * square(yx - yu), square(e)),
-        Assumed(mu**2 * square(yx - yu), square(e), (STRONGLY_CONCAVE.name,), "f(u, .) at yx"),
-        (STRONGLY_CONCAVE,),
-        ANYWHERE,
-    ),
-    Step(
-        "E3",
-        "the maximiser is kappa-Lipschitz",
-        LIPSCHITZ_MAXIMISER,
-        Combine((1 / mu**2, 1 / mu**2)),
-        ("E1", "E2"),
-        ANYWHERE,
-    ),
-    Step(
-        "E4",
-        "joint smoothness at the two maximisers",
-        Relation(square(px - pu), sp.expand(L**2 * (square(x - u) + square(yx - yu)))),
-        BlockSmooth((("px", "pu"),)),
-        (JOINTLY_SMOOTH,),
-        ANYWHERE,
-    ),
-    Step(
-        "E5",
-        "the gradient of the envelope",
-        Relation(square(px - pu), (L * sqrt(1 + kappa**2)) ** 2 * square(x - u)),
-        Combine((1, L**2)),
-        ("E4", "E3"),
-        ANYWHERE,
-    ),
-    Step(
-        "B.1-sharp",
-        "Lemma B.1 with the Euclidean length",
-        Relation(SMOOTHNESS_OF_ENVELOPE, L * sqrt(1 + kappa**2)),
-        LeastConstant(L * sqrt(1 + kappa**2)),
-        ("E5",),
-    ),
-    Step(
-        "E6",
-        "with a round constant",
-        Relation(square(px - pu), ((1 + kappa) * L) ** 2 * square(x - u)),
-        Combine((1,)),
-        ("E5",),
-        ANYWHERE,
-    ),
-    Step(
-        "B.1",
-        "Lemma B.1, repaired",
-        Relation(SMOOTHNESS_OF_ENVELOPE, (1 + kappa) * L),
-        LeastConstant((1 + kappa) * L),
-        ("E6",),
-    ),
+LENGTH, ROUNDED = L * sqrt(1 + kappa**2), (1 + kappa) * L
+
+s = Chain(TWO_POINTS, ANYWHERE)
+s["E1", "the gradient in y at another x"] = AtMaximiser(), JOINTLY_SMOOTH
+s["E2", "the error bound"] = by(
+    Assumed(mu**2 * square(yx - yu), square(e), (STRONGLY_CONCAVE.name,), "f(u, .) at yx"), STRONGLY_CONCAVE
 )
-ENVELOPE_PROOF = Proof(
-    f"{PAPER}/lemma-b.1", TWO_POINTS, ENVELOPE_STEPS, LEMMA_B_1, {"sharp": "B.1-sharp", "repaired": "B.1"}
-)
+s["E3", "the maximiser is kappa-Lipschitz"] = le(square(yx - yu), kappa**2 * square(u - x)), "E1 E2"
+s["E4", "joint smoothness at the two maximisers"] = BlockSmooth((("px", "pu"),)), JOINTLY_SMOOTH
+s["E5", "the gradient of the envelope"] = le(square(px - pu), LENGTH**2 * square(x - u)), "E4 E3"
+s["B.1-sharp", "Lemma B.1 with the Euclidean length", ""] = LeastConstant(LENGTH), "E5"
+s["E6", "with a round constant"] = le(square(px - pu), ROUNDED**2 * square(x - u)), {"E5": 1}
+s["B.1", "Lemma B.1, repaired", ""] = LeastConstant(ROUNDED), "E6"
+ENVELOPE_PROOF = s.proof(f"{PAPER}/lemma-b.1", LEMMA_B_1, {"sharp": "B.1-sharp", "repaired": "B.1"})
 
 # --- Lemma B.6 ------------------------------------------------------------------------------------------------------
 
 Phi = Vec.atom("Phi")
 ROUND = "for every round t"
-AWAY_STEPS = (
-    Step("S0", "the weights are a mean", ON_THE_SIMPLEX, Stated(), (SIMPLEX,)),
-    Step(
-        "B6a",
-        "smoothness between y_t and the maximiser",
-        Relation(square(Phi - Fx), sp.expand(L**2 * square(ys - y0))),
-        BlockSmooth((("Phi", "Fx"),)),
-        ("S0", JOINTLY_SMOOTH),
-        ROUND,
-    ),
-    Step(
-        "B6b",
-        "quadratic growth, Lemma A.5",
-        Relation(mu / 2 * square(ys - y0), DELTA),
-        Assumed(sp.expand(mu / 2 * square(ys - y0)), DELTA, (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"),
-        (STRONGLY_CONCAVE,),
-        ROUND,
-    ),
-    Step(
-        "B6c",
-        "the gradient in x against that of the envelope",
-        Relation(square(Phi - Fx), 2 * kappa * L * DELTA),
-        Combine((1, 2 * kappa * L)),
-        ("B6a", "B6b"),
-        ROUND,
-    ),
-    Step(
-        "B6c-turned",
-        "the same, turned",
-        Relation(square(Fx - Phi), 2 * kappa * L * DELTA),
-        Combine((1,)),
-        ("B6c",),
-        ROUND,
-    ),
-    Step("B6", "Lemma B.6", Relation(square(Fx), 2 * G + 4 * kappa * L * DELTA), Combine((2,)), ("B6c",), ROUND),
-    Step(
-        "B6y",
-        "the gradient in y, Lemma A.7, eq. (33)",
-        Relation(square(Fy), 2 * L * DELTA),
-        SelfBounded("Fy", DELTA),
-        ("S0", JOINTLY_SMOOTH),
-        ROUND,
-    ),
-    Step(
-        "B6p",
-        "the gradient in y from below, Lemma A.5",
-        Relation(2 * mu * DELTA, square(Fy)),
-        Assumed(2 * mu * DELTA, square(Fy), (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"),
-        (STRONGLY_CONCAVE,),
-        ROUND,
-    ),
-    Step("B6g", "a letter for a square", Relation(square(Phi), G), Combine(), (), ROUND),
-    Step(
-        "B6-sharp",
-        "Lemma B.6 by the triangle inequality",
-        Relation(square(Fx), (sqrt(G) + sqrt(2 * kappa * L * DELTA)) ** 2),
-        Triangle(Phi, Fx - Phi, (sqrt(G), sqrt(2 * kappa * L * DELTA))),
-        ("B6g", "B6c-turned"),
-        ROUND,
-    ),
+ROOTS = sqrt(G), sqrt(2 * kappa * L * DELTA)
+
+s = Chain(DESCENT_SETTING, ROUND)
+s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+s["B6a", "smoothness between y_t and the maximiser"] = BlockSmooth((("Phi", "Fx"),)), "S0", JOINTLY_SMOOTH
+s["B6b", "quadratic growth, Lemma A.5"] = by(
+    le(mu / 2 * square(ys - y0), DELTA),
+    Assumed(sp.expand(mu / 2 * square(ys - y0)), DELTA, (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"),
+    STRONGLY_CONCAVE,
 )
+s["B6c", "the gradient in x against that of the envelope"] = le(square(Phi - Fx), 2 * kappa * L * DELTA), "B6a B6b"
+s["B6c-turned", "the same, turned"] = le(square(Fx - Phi), 2 * kappa * L * DELTA), "B6c"
+s["B6", "Lemma B.6"] = le(square(Fx), 2 * G + 4 * kappa * L * DELTA), {"B6c": 2}
+s["B6y", "the gradient in y, Lemma A.7, eq. (33)"] = SelfBounded("Fy", DELTA), "S0", JOINTLY_SMOOTH
+s["B6p", "the gradient in y from below, Lemma A.5"] = by(
+    Assumed(2 * mu * DELTA, square(Fy), (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"), STRONGLY_CONCAVE
+)
+s["B6g", "a letter for a square"] = le(square(Phi), G)
+s["B6-sharp", "Lemma B.6 by the triangle inequality"] = Triangle(Phi, Fx - Phi, ROOTS), "B6g B6c-turned"
 TO_LETTERS = {G: n.gradsq, DELTA: n.gap}
-AWAY_PROOF = Proof(
-    f"{PAPER}/lemma-b.6",
-    DESCENT_SETTING,
-    AWAY_STEPS,
-    LEMMA_B_6,
-    {"printed": "B6", "sharp": "B6-sharp"},
-    square(Fx),
-    TO_LETTERS,
-)
+ENDS = {"printed": "B6", "sharp": "B6-sharp"}
+AWAY_PROOF = s.proof(f"{PAPER}/lemma-b.6", LEMMA_B_6, ENDS, square(Fx), TO_LETTERS)

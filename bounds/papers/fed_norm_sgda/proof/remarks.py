@@ -4,7 +4,7 @@ r"""Remarks 1, 3 and 6 from the theorem and from the assumptions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sympy as sp
@@ -12,9 +12,10 @@ from sympy import Integer, Symbol
 
 from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
 from bounds.audit.axioms import Assumed, Schema, Unfit
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.claim import Relation
-from bounds.audit.rules import Combine, Stated
-from bounds.audit.steps import Premise, Proof, Setting, Step, condition_fact, measure_symbol
+from bounds.audit.rules import Stated
+from bounds.audit.steps import Setting, condition_fact, measure_symbol
 from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
 from bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL
 from bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
@@ -22,7 +23,7 @@ from bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN, ON_AVERAGE, SETTING
 from bounds.papers.fed_norm_sgda.proof.axioms import NOISE
 from bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING
-from bounds.papers.fed_norm_sgda.proof.theorem import THEOREM_PROOF
+from bounds.papers.fed_norm_sgda.proof.theorem import REPAIRED, SHARP, THEOREM_PROOF
 from bounds.papers.fed_norm_sgda.remarks import PLAIN, REMARK_1, REMARK_3, REMARK_6
 from bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, THEOREM_1_AT_ITS_STEPS
 
@@ -59,60 +60,36 @@ class AllAlike(Schema):
         return Relation(self.which, dict(VALUES)[self.which], "==")
 
 
-def alike_steps() -> Iterator[Step]:
-    """(6) repaired: Theorem 1 at its steps with these values, one after the other."""
-    for k, condition in enumerate(SAID):
-        fact = condition_fact(condition)
-        yield Step(f"R{k}", condition.why, fact, Stated(), (condition,))
-    names = tuple(f"R{k}" for k in range(len(SAID)))
-    for letter, value in VALUES:
-        yield Step(f"{letter}", "all clients are alike", Relation(letter, value, "=="), AllAlike(letter), names)
-    theorem = THEOREM_1_AT_ITS_STEPS.form("sharp")
-    start = sp.expand(theorem.bound)
-    yield Step(
-        "6-general",
-        "Theorem 1 at its steps",
-        Relation(G_MEAN, start),
-        Combine((1,)),
-        (f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS),
-    )
-    source, effective = "6-general", f"R{len(SAID) - 1}"
-    at = start.xreplace({n.taueff: n.taubar})
-    factor = sp.cancel((start - at) / (n.taueff - n.taubar))
-    yield Step("6-taueff", "with taueff = tau", Relation(G_MEAN, at), Combine((1, factor)), (source, effective))
-    source = "6-taueff"
-    for letter, value in VALUES:
-        after, slope = sp.expand(at.xreplace({letter: value})), sp.diff(at, letter)
-        yield Step(
-            f"6-{letter}",
-            f"with {letter} = {value}",
-            Relation(G_MEAN, after),
-            Combine((1, slope)),
-            (source, f"{letter}"),
-        )
-        source, at = f"6-{letter}", after
-
-
-REMARK_1_PROOF = Proof(REMARK_1.key, DESCENT_SETTING, tuple(alike_steps()), REMARK_1, {"repaired": "6-D"})
+# (6) repaired: Theorem 1 at its steps with these values, one after the other
+s = Chain(DESCENT_SETTING, cites=(THEOREM_1_AT_ITS_STEPS,))
+for k, condition in enumerate(SAID):
+    s[f"R{k}", condition.why] = condition_fact(condition), Stated(), condition
+SO = " ".join(f"R{k}" for k in range(len(SAID)))
+for letter, _ in VALUES:
+    s[f"{letter}", "all clients are alike"] = AllAlike(letter), SO
+at = sp.expand(THEOREM_1_AT_ITS_STEPS.form("sharp").bound)
+s["6-general", "Theorem 1 at its steps"] = by(
+    le(G_MEAN, at), {f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]": 1}, *LEGAL, CURVATURE, *ENOUGH_ROUNDS
+)
+start, at = at, at.xreplace({n.taueff: n.taubar})
+factor = sp.cancel((start - at) / (n.taueff - n.taubar))
+s["6-taueff", "with taueff = tau"] = le(G_MEAN, at), {"6-general": 1, f"R{len(SAID) - 1}": factor}
+source = "6-taueff"
+for letter, value in VALUES:
+    slope, at = sp.diff(at, letter), sp.expand(at.xreplace({letter: value}))
+    s[f"6-{letter}", f"with {letter} = {value}"] = le(G_MEAN, at), {source: 1, f"{letter}": slope}
+    source = f"6-{letter}"
+REMARK_1_PROOF = s.proof(REMARK_1.key, REMARK_1, {"repaired": "6-D"})
 
 # --- Remark 3 -------------------------------------------------------------------------------------------------------
 
 
-def pl_step(name: str, source: str) -> Step:
-    """Theorem 1, whose proof uses no more of concavity than the PL condition gives."""
-    end = THEOREM_PROOF.step(source)
-    assert end is not None
-    return Step(name, "Theorem 1 as it is", end.conclusion, Combine((1,)), (f"{THEOREM_PROOF.id}/{source}",))
-
-
-PL_THEOREM_PROOF = Proof(
-    REMARK_3.key,
-    SETTING,
-    (pl_step("PL", "18"), pl_step("PL-sharp", "18-sharp")),
-    REMARK_3,
-    {"repaired": "PL", "sharp": "PL-sharp"},
-    substitute=ON_AVERAGE,
-)
+# Theorem 1, whose proof uses no more of concavity than the PL condition gives
+s = Chain(SETTING, cites=(THEOREM_PROOF,))
+for name, source, constants in (("PL", "18", REPAIRED), ("PL-sharp", "18-sharp", SHARP)):
+    s[name, "Theorem 1 as it is"] = le(G_MEAN, sp.expand(constants.bound)), f"{THEOREM_PROOF.id}/{source}"
+ENDS = {"repaired": "PL", "sharp": "PL-sharp"}
+PL_THEOREM_PROOF = s.proof(REMARK_3.key, REMARK_3, ENDS, substitute=ON_AVERAGE)
 
 # --- Remark 6 -------------------------------------------------------------------------------------------------------
 
@@ -145,32 +122,18 @@ class MeanOfNoise(Schema):
         return Relation(self.noise, sp.expand(premises[0].right.xreplace({OWN: MEANS[self.noise]}) / n.n))
 
 
-def noise_steps() -> Iterator[Step]:
-    """n clients, and n samples of one."""
-    noise: tuple[Premise, ...] = (BLOCK_NOISE, MARTINGALE, INDEPENDENT_CLIENTS)
-    yield Step("each", "Assumption 2", Relation(EACH, LEVEL), assumed(EACH, LEVEL, BLOCK_NOISE), (BLOCK_NOISE,))
-    for name, of_mean in (("clients", OF_CLIENTS), ("samples", OF_SAMPLES)):
-        bound = sp.expand(LEVEL.xreplace({OWN: MEANS[of_mean]}) / n.n)
-        yield Step(name, f"the mean of n {name}", Relation(of_mean, bound), MeanOfNoise(of_mean), ("each", *noise))
-    spread = n.betaG**2 * n.gradxsq + n.sigmaG**2
-    rule = assumed(MEAN, spread, HETEROGENEITY)
-    yield Step("spread", "Assumption 3", Relation(MEAN, spread), rule, (HETEROGENEITY,))
-    end = n.sigmaL**2 / n.n + n.betaL**2 / n.n * spread
-    yield Step(
-        "6", "Remark 6", Relation(OF_CLIENTS, sp.expand(end)), Combine((1, n.betaL**2 / n.n)), ("clients", "spread")
-    )
-
-
 def assumed(left: sp.Expr, right: sp.Expr, assumption: Assumption) -> Assumed:
     """A hypothesis at one point."""
     return Assumed(left, right, (assumption.name,), "at one point, in one block")
 
 
-REMARK_6_PROOF = Proof(
-    REMARK_6.key,
-    Setting("one point", {}),
-    tuple(noise_steps()),
-    REMARK_6,
-    {"repaired": "6", "repaired:one-node": "samples"},
-)
+SPREAD = n.betaG**2 * n.gradxsq + n.sigmaG**2
+
+s = Chain(Setting("one point", {}))
+s["each", "Assumption 2"] = assumed(EACH, LEVEL, BLOCK_NOISE), BLOCK_NOISE
+for name, of_mean in (("clients", OF_CLIENTS), ("samples", OF_SAMPLES)):
+    s[name, f"the mean of n {name}"] = MeanOfNoise(of_mean), "each", BLOCK_NOISE, MARTINGALE, INDEPENDENT_CLIENTS
+s["spread", "Assumption 3"] = assumed(MEAN, SPREAD, HETEROGENEITY), HETEROGENEITY
+s["6", "Remark 6"] = le(OF_CLIENTS, sp.expand(n.sigmaL**2 / n.n + n.betaL**2 / n.n * SPREAD)), "clients spread"
+REMARK_6_PROOF = s.proof(REMARK_6.key, REMARK_6, {"repaired": "6", "repaired:one-node": "samples"})
 REMARK_PROOFS = (REMARK_1_PROOF, PL_THEOREM_PROOF, REMARK_6_PROOF)

@@ -4,19 +4,19 @@ r"""Lemma C.4 and Theorems 4 and 3: the Moreau envelope's descent, the gap at th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
-from sympy import Integer, Symbol, floor, sqrt
+from sympy import Integer, Rational, Symbol, floor, sqrt
 
 from bounds.audit.axioms import Assumed, Schema, Unfit
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.claim import Relation
 from bounds.audit.derivations import InExpectation
 from bounds.audit.nonnegative import same
 from bounds.audit.participation_rules import AverageOverRounds
-from bounds.audit.rules import Combine, Stated
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.rules import Stated
+from bounds.audit.steps import Proof, Setting, measure_symbol
 from bounds.audit.vectors import square
 from bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW, LIPSCHITZ
 from bounds.papers.fed_norm_sgda.composites import WHOLE_BLOCKS
@@ -30,7 +30,7 @@ from bounds.papers.fed_norm_sgda.proof.moreau import HERE as MOREAU_SETTING
 from bounds.papers.fed_norm_sgda.proof.restart import APPROACH, FIRST, KEPT, ONE_POINT_PROOF, RESTART_PROOF
 from bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SNAPSHOT_PROOF, STALE, TO_OWN, V_C
 
-SNAPSHOT, RESTART = SNAPSHOT_PROOF.id, RESTART_PROOF.id
+RESTART = RESTART_PROOF.id
 ONE = Integer(1)
 I_1 = sqrt(I_1_SQUARED)
 LAG = Symbol("[E|x_t - x^|]", nonnegative=True)
@@ -117,88 +117,47 @@ class OverUnequalBlocks(Schema):
         return Relation(STALE_MEAN, factor * start.right * (1 / n.S + 1 / n.T) + rest)
 
 
-def lag_steps() -> Iterator[Step]:
+def lag_proof() -> Proof:
     """Lemma C.4."""
-    yield Step(
+    s = Chain(SETTING, EACH, (SNAPSHOT_PROOF,))
+    s["73a", "(73): envelope and objective are Gx-Lipschitz in x"] = by(
+        Assumed(DELTA, STALE + 2 * Gx * LAG, (LIPSCHITZ.name,), "between x_t and the snapshot"), LIPSCHITZ
+    )
+    s["73b", "the mean length by the mean square"] = MeanLength(), f"{SNAPSHOT_PROOF.id}/63"
+    s["73c", "the snapshot's mean age", ""] = SnapshotLag(), "73b"
+    s["73d", "the average over the rounds", ""] = by(
+        le(GAP_MEAN, STALE_MEAN + 2 * Gx * LAG_MEAN),
+        InExpectation(((DELTA, GAP_MEAN), (STALE, STALE_MEAN), (LAG, LAG_MEAN)), "the rounds"),
         "73a",
-        "(73): envelope and objective are Gx-Lipschitz in x",
-        Relation(DELTA, STALE + 2 * Gx * LAG),
-        Assumed(DELTA, STALE + 2 * Gx * LAG, (LIPSCHITZ.name,), "between x_t and the snapshot"),
-        (LIPSCHITZ,),
-        EACH,
     )
-    yield Step(
-        "73b",
-        "the mean length by the mean square",
-        Relation(LENGTH, sqrt(nu) * I_1),
-        MeanLength(),
-        (f"{SNAPSHOT}/63",),
-        EACH,
-    )
-    lag = Gammax * (n.S - 1) / 2 * sqrt(nu) * I_1
-    yield Step("73c", "the snapshot's mean age", Relation(LAG_MEAN, lag), SnapshotLag(), ("73b",))
-    means = ((DELTA, GAP_MEAN), (STALE, STALE_MEAN), (LAG, LAG_MEAN))
-    yield Step(
-        "73d",
-        "the average over the rounds",
-        Relation(GAP_MEAN, STALE_MEAN + 2 * Gx * LAG_MEAN),
-        InExpectation(means, "the rounds"),
-        ("73a",),
-    )
-    yield Step(
-        "73",
-        "Lemma C.4, (73)",
-        Relation(GAP_MEAN, STALE_MEAN + Gammax * Gx * (n.S - 1) * sqrt(nu) * I_1),
-        Combine((1, 2 * Gx)),
-        ("73d", "73c"),
-    )
-    yield Step(
-        "73-printed",
-        "as printed: the root of nu is less than 2",
-        Relation(GAP_MEAN, STALE_MEAN + 2 * Gammax * Gx * (n.S - 1) * I_1),
-        Combine((1,)),
-        ("73",),
-    )
+    s["73", "Lemma C.4, (73)", ""] = le(GAP_MEAN, STALE_MEAN + AGE), "73d 73c"
+    s["73-printed", "as printed: the root of nu is less than 2", ""] = le(GAP_MEAN, STALE_MEAN + OLDER), "73"
+    ends, letters = {"explicit": "73-printed", "repaired": "73"}, {**TO_OWN, STALE_MEAN: n.staledual}
+    return s.proof(LEMMA_C_4.key, LEMMA_C_4, ends, substitute=letters)
 
 
-LAG_PROOF = Proof(
-    LEMMA_C_4.key,
-    SETTING,
-    tuple(lag_steps()),
-    LEMMA_C_4,
-    {"explicit": "73-printed", "repaired": "73"},
-    substitute={**TO_OWN, STALE_MEAN: n.staledual},
-)
+AGE, OLDER = Gammax * Gx * (n.S - 1) * sqrt(nu) * I_1, 2 * Gammax * Gx * (n.S - 1) * I_1
+LAG_PROOF = lag_proof()
 
 
-def envelope_steps(suffix: str, price: sp.Expr) -> Iterator[Step]:
+def envelope_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     """(49), before the gap at the snapshots is bounded."""
-    x = suffix
-    in_gap = 2 * L * STALE
     one = 8 / Gammax * ENVELOPE_DECREASE + 8 * price * Gammax * L * I_1_SQUARED + 16 * L * DELTA
-    yield Step(
-        f"49-round{x}",
-        "one round, solved for the gradient, with Lemma C.2 for the drift",
-        Relation(GRADIENT, sp.expand(one + 32 * price * V_C + in_gap)),
-        Combine((8 / Gammax, 16, 16 * L * STALE)),
-        (f"{MOREAU_PROOF.id}/C.1{x}", f"{RESTART}/V_C{x}", f"{RESTART}/72-local{x}"),
-        EACH,
+    one = sp.expand(one + 32 * price * V_C + 2 * L * STALE)
+    s[f"49-round{suffix}", "one round, solved for the gradient, with Lemma C.2 for the drift", EACH] = by(
+        le(GRADIENT, one),
+        {
+            f"{MOREAU_PROOF.id}/C.1{suffix}": 8 / Gammax,
+            f"{RESTART}/V_C{suffix}": 16,
+            f"{RESTART}/72-local{suffix}": 16 * L * STALE,
+        },
     )
-    means = {ENVELOPE_DECREASE: n.Deltabar / n.T, STALE: STALE_MEAN, DELTA: GAP_MEAN}
-    yield Step(
-        f"49-average{x}",
-        "(49): the average over the rounds, telescoped",
-        Relation(ENVELOPE_MEAN, sp.expand(one + 32 * price * V_C + in_gap).xreplace(means)),
-        AverageOverRounds(
-            ENVELOPE_DECREASE,
-            n.Deltabar,
-            n.T,
-            ENVELOPE_MEAN,
-            GRADIENT,
-            ((STALE, STALE_MEAN), (DELTA, GAP_MEAN)),
-            BOUNDED_BELOW.name,
-        ),
-        (f"49-round{x}", BOUNDED_BELOW),
+    means, total = ((STALE, STALE_MEAN), (DELTA, GAP_MEAN)), n.Deltabar
+    s[f"49-average{suffix}", "(49): the average over the rounds, telescoped"] = by(
+        le(ENVELOPE_MEAN, one.xreplace({ENVELOPE_DECREASE: total / n.T, **dict(means)})),
+        AverageOverRounds(ENVELOPE_DECREASE, total, n.T, ENVELOPE_MEAN, GRADIENT, means, BOUNDED_BELOW.name),
+        f"49-round{suffix}",
+        BOUNDED_BELOW,
     )
 
 
@@ -209,91 +168,43 @@ def bound(price: sp.Expr, stale: sp.Expr, kept: sp.Expr, local: sp.Expr) -> sp.E
     return initial + lag + (72 * L * n.R / (Gammay * n.S) + 18 * price * L * Gammay * N) / kept + local * price * V_C
 
 
-def end_steps(source: str, home: str) -> Iterator[Step]:
+def end_steps(s: Chain, source: str, home: str = "") -> None:
     """(48), with the gap at the snapshots from Lemma C.3 or C.5."""
-    yield Step("S|T", "whole blocks", Relation(WHOLE_BLOCKS.left, WHOLE_BLOCKS.right, "=="), Stated(), (WHOLE_BLOCKS,))
-    yield from unequal_steps(source, home)
-    rows = (
-        ("", f"{home}73", bound(nu, 16 * sqrt(nu), ONE, Integer(82))),
-        ("-sharp", f"{home}73", bound(nu, 16 * sqrt(nu), KEPT, TIGHT_DRIFT)),
-        ("-printed", f"{home}73-lag", bound(ONE, Integer(32), ONE, Integer(104))),
-    )
-    for suffix, lag, end in rows:
-        plain = suffix.replace("-sharp", "")
-        block = _conclusion(source, f"C.3{suffix}")
-        yield Step(
-            f"blocks{suffix}",
-            "the bound of every block for the average over all rounds",
-            Relation(STALE_MEAN, block.right),
-            OverBlocks(),
-            (f"{source}/C.3{suffix}", "S|T"),
-        )
-        yield Step(
-            f"48{suffix}",
-            "(48)" + (" with the constants of the paper's own proof" if suffix == "-printed" else ""),
-            Relation(ENVELOPE_MEAN, sp.expand(end)),
-            Combine((1, 16 * L, 18 * L)),
-            (f"{home}49-average{plain}", lag, f"blocks{suffix}"),
-        )
-
-
-def unequal_steps(source: str, home: str) -> Iterator[Step]:
-    """(48) where S need not divide T."""
-    each = _conclusion(source, "C.3-round-sharp").right
-    rest = sp.expand(each - sp.diff(each, APPROACH) * APPROACH)
-    restart = 4 * n.R / (KEPT * Gammay) * (1 / n.S + 1 / n.T)
-    yield Step(
-        "blocks-unequal",
-        "the average over all rounds, the last block being shorter",
-        Relation(STALE_MEAN, sp.expand(restart + rest)),
+    s["S|T", "whole blocks"] = eq(WHOLE_BLOCKS.left, WHOLE_BLOCKS.right), Stated(), WHOLE_BLOCKS
+    restart = 4 * n.R / Gammay * (1 / n.S + 1 / n.T)
+    s["blocks-unequal", "the average over all rounds, the last block being shorter"] = by(
+        le(STALE_MEAN, sp.expand((restart + nu * Gammay * N + Rational(11, 4) * nu * V_C / L) / KEPT)),
         OverUnequalBlocks(),
-        (f"{source}/C.3-round-sharp", f"{RESTART}/4R"),
+        f"{source}/C.3-round-sharp {RESTART}/4R",
     )
-    end = bound(nu, 16 * sqrt(nu), KEPT, TIGHT_DRIFT) + 72 * L * n.R / (KEPT * Gammay * n.T)
-    yield Step(
-        "48-unequal",
-        "(48) for any number of rounds",
-        Relation(ENVELOPE_MEAN, sp.expand(end)),
-        Combine((1, 16 * L, 18 * L)),
-        (f"{home}49-average", f"{home}73", "blocks-unequal"),
+    sharp = bound(nu, 16 * sqrt(nu), KEPT, TIGHT_DRIFT)
+    s["48-unequal", "(48) for any number of rounds"] = by(
+        le(ENVELOPE_MEAN, sp.expand(sharp + 72 * L * n.R / (KEPT * Gammay * n.T))),
+        f"{home}49-average {home}73 blocks-unequal",
     )
-
-
-def _conclusion(proof: str, name: str) -> Relation:
-    found = {p.id: p for p in (RESTART_PROOF, ONE_POINT_PROOF)}[proof].step(name)
-    assert found is not None
-    return found.conclusion
-
-
-def theorem_4_steps() -> Iterator[Step]:
-    """What both theorems share, and the end of Theorem 4."""
-    for suffix, price in (("", nu), ("-printed", ONE)):
-        yield from envelope_steps(suffix, price)
-    yield from lag_links()
-    yield from end_steps(RESTART, "")
-
-
-def lag_links() -> Iterator[Step]:
-    """Lemma C.4, repaired and as the paper's chain has it."""
-    lag = Gammax * Gx * (n.S - 1) * sqrt(nu) * I_1
-    yield Step("73", "Lemma C.4", Relation(GAP_MEAN, STALE_MEAN + lag), Combine((1,)), (f"{LAG_PROOF.id}/73",))
-    printed = 2 * Gammax * Gx * (n.S - 1) * I_1
-    yield Step(
-        "73-lag",
-        "Lemma C.4 as printed",
-        Relation(GAP_MEAN, STALE_MEAN + printed),
-        Combine((1,)),
-        (f"{LAG_PROOF.id}/73-printed",),
-    )
+    for suffix, plain, lag, end in (
+        ("", "", "73", bound(nu, 16 * sqrt(nu), ONE, Integer(82))),
+        ("-sharp", "", "73", sharp),
+        ("-printed", "-printed", "73-lag", bound(ONE, Integer(32), ONE, Integer(104))),
+    ):
+        s[f"blocks{suffix}", "the bound of every block for the average over all rounds"] = by(
+            OverBlocks(), f"{source}/C.3{suffix}", "S|T"
+        )
+        s[f"48{suffix}", "(48)" + (" with the constants of the paper's own proof" if plain else "")] = by(
+            le(ENVELOPE_MEAN, sp.expand(end)), f"{home}49-average{plain} {home}{lag} blocks{suffix}"
+        )
 
 
 ENDS = {"explicit": "48-printed", "repaired": "48", "sharp": "48-sharp", "sharp:any-T": "48-unequal"}
-THEOREM_4_PROOF = Proof(THEOREM_4.key, SETTING, tuple(theorem_4_steps()), THEOREM_4, ENDS, substitute=TO_OWN)
-THEOREM_3_PROOF = Proof(
-    THEOREM_3.key,
-    SETTING,
-    tuple(end_steps(ONE_POINT_PROOF.id, f"{THEOREM_4.key}/")),
-    THEOREM_3,
-    ENDS,
-    substitute=TO_OWN,
-)
+
+s = Chain(SETTING, cites=(MOREAU_PROOF, LAG_PROOF, RESTART_PROOF))
+envelope_steps(s, "", nu)
+envelope_steps(s, "-printed", ONE)
+s["73", "Lemma C.4"] = le(GAP_MEAN, STALE_MEAN + AGE), f"{LAG_PROOF.id}/73"
+s["73-lag", "Lemma C.4 as printed"] = le(GAP_MEAN, STALE_MEAN + OLDER), f"{LAG_PROOF.id}/73-printed"
+end_steps(s, RESTART)
+THEOREM_4_PROOF = s.proof(THEOREM_4.key, THEOREM_4, ENDS, substitute=TO_OWN)
+
+s = Chain(SETTING, cites=(RESTART_PROOF, ONE_POINT_PROOF, THEOREM_4_PROOF))
+end_steps(s, ONE_POINT_PROOF.id, f"{THEOREM_4.key}/")
+THEOREM_3_PROOF = s.proof(THEOREM_3.key, THEOREM_3, ENDS, substitute=TO_OWN)
