@@ -7,18 +7,17 @@ The gradient in y is taken at $(\hat x^{(s)},y)$, that in x, bounded by $G_x$ ev
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import sympy as sp
 from sympy import Integer, Symbol
 
 from bounds.audit.axioms import Schema, Unfit
-from bounds.audit.chain import Chain
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import Squared
-from bounds.audit.rules import Abbreviated, Combine, Gram, Stated
-from bounds.audit.steps import Setting, Step
+from bounds.audit.rules import Abbreviated, Gram, Stated
+from bounds.audit.steps import Setting
 from bounds.audit.vectors import Atom, Vec, square
 from bounds.clients import SumOverClients
 from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, LIPSCHITZ, LOCAL_MAP
@@ -30,6 +29,7 @@ from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth
 from bounds.papers.fed_norm_sgda.proof.directions import (
     EACH,
     IN_X,
+    PRICES,
     TO_LETTERS,
     Block,
     end_steps,
@@ -116,100 +116,43 @@ class BoundedGradient(Schema):
         return Relation(square(scaled(self.prefix, plain) if self.prefix else plain), sums[self.prefix] * Gx**2)
 
 
-def shared_steps() -> Iterator[Step]:
+def shared_steps(s: Chain) -> None:
     """The blocks at their own places."""
-    yield Step("S0", "the weights are a mean", ON_THE_SIMPLEX, Stated(), (SIMPLEX,))
-    yield Step(
-        "S-self",
-        "Lemma A.7 at the snapshot",
-        Relation(square(IN_SNAPSHOT.F), 2 * L * STALE),
-        SelfBounded("Fy", STALE),
-        ("S0", JOINTLY_SMOOTH),
-        EACH,
+    b, both = IN_SNAPSHOT, square(MOVED["x"]) + MOVED_Y
+    s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+    s["S-self", "Lemma A.7 at the snapshot"] = SelfBounded("Fy", STALE), "S0", JOINTLY_SMOOTH
+    s["D1x-spelled", "smoothness between the local model and the round's start"] = by(
+        BlockSmooth((("Gx", "gx"),)), JOINTLY_SMOOTH
     )
-    both = square(MOVED["x"]) + MOVED_Y
-    yield Step(
-        "D1x-spelled",
-        "smoothness between the local model and the round's start",
-        Relation(square(IN_X.G - IN_X.g), sp.expand(L**2 * both)),
-        BlockSmooth((("Gx", "gx"),)),
-        (JOINTLY_SMOOTH,),
-        EACH,
-    )
-    yield Step("D1x", "in x", Relation(square(IN_X.G - IN_X.g), X), Abbreviated(), ("D1x-spelled",), EACH)
-    yield Step(
-        "D1y-own",
-        "smoothness in y alone, at the snapshot",
-        Relation(square(IN_SNAPSHOT.G - IN_SNAPSHOT.g), sp.expand(L**2 * MOVED_Y)),
-        BlockSmooth((("Gy", "gy"),)),
-        (JOINTLY_SMOOTH,),
-        EACH,
-    )
-    yield Step(
-        "D1y-spelled",
-        "which is part of the drift",
-        Relation(square(IN_SNAPSHOT.G - IN_SNAPSHOT.g), sp.expand(L**2 * both)),
-        Combine((1,)),
-        ("D1y-own",),
-        EACH,
-    )
-    yield Step("D1y", "in y", Relation(square(IN_SNAPSHOT.G - IN_SNAPSHOT.g), X), Abbreviated(), ("D1y-spelled",), EACH)
+    s["D1x", "in x"] = le(square(IN_X.G - IN_X.g), X), Abbreviated(), "D1x-spelled"
+    s["D1y-own", "smoothness in y alone, at the snapshot"] = BlockSmooth((("Gy", "gy"),)), JOINTLY_SMOOTH
+    s["D1y-spelled", "which is part of the drift"] = le(square(b.G - b.g), sp.expand(L**2 * both)), "D1y-own"
+    s["D1y", "in y"] = le(square(b.G - b.g), X), Abbreviated(), "D1y-spelled"
+    start_steps(s, IN_X)
+    start_steps(s, b)
 
 
-def descent_direction_steps() -> Iterator[Step]:
+def descent_direction_steps(s: Chain) -> None:
     """(63): the direction in x, whose gradients are bounded."""
-    for name, vector, prefix, total in (
-        ("63-H", "Hx", "", Integer(1)),
-        ("63-w", "hx", "w", W_SQUARED),
-        ("63-a", "Gx", "a", Z),
-    ):
-        plain = Vec.atom(vector)
-        yield Step(
-            name,
-            "gradients in x are bounded, so are their means",
-            Relation(square(scaled(prefix, plain) if prefix else plain), total * Gx**2),
-            BoundedGradient(vector, prefix),
-            ("S0", LIPSCHITZ),
-            EACH,
+    sample_steps(s, IN_X)
+    for name, vector, prefix in (("63-H", "Hx", ""), ("63-w", "hx", "w"), ("63-a", "Gx", "a")):
+        s[name, "gradients in x are bounded, so are their means"] = BoundedGradient(vector, prefix), "S0", LIPSCHITZ
+    for suffix, price, says in PRICES:
+        s[f"63{suffix}-spelled", f"(63){says}"] = by(
+            le(square(IN_X.s + IN_X.n), sp.expand(price * OWN_LETTERS[I_1_SQUARED])), f"19x{suffix} 63-H 63-w 63-a"
         )
-    bound = r * Z * (sigmaL**2 + betaL**2 * Gx**2) + Gx**2 * (c + r * d * W_SQUARED)
-    for suffix, price in (("", nu), ("-printed", Integer(1))):
-        yield Step(
-            f"63{suffix}-spelled",
-            "(63)" + (" as printed" if suffix else " at the price nu"),
-            Relation(square(IN_X.s + IN_X.n), sp.expand(price * bound)),
-            Combine((1, price * c, price * r * d, price * r * betaL**2)),
-            (f"19x{suffix}", "63-H", "63-w", "63-a"),
-            EACH,
-        )
-        yield Step(
-            f"63{suffix}",
-            "with I_1^2",
-            Relation(square(IN_X.s + IN_X.n), price * I_1_SQUARED),
-            Abbreviated(),
-            (f"63{suffix}-spelled", SAMPLED),
-            EACH,
+        s[f"63{suffix}", "with I_1^2"] = by(
+            le(square(IN_X.s + IN_X.n), price * I_1_SQUARED), Abbreviated(), f"63{suffix}-spelled", SAMPLED
         )
 
 
-def direction_steps() -> Iterator[Step]:
-    """(69), after the steps that both blocks share."""
-    yield Step(
-        "69a",
-        "(69): two parts",
-        Relation(square(IN_SNAPSHOT.H), 2 * square(IN_SNAPSHOT.H - IN_SNAPSHOT.F) + 2 * square(IN_SNAPSHOT.F)),
-        Gram(),
-        (),
-        EACH,
-    )
-    yield Step(
-        "69",
-        "(69): the mean exact direction in y",
-        Relation(square(IN_SNAPSHOT.H), 2 * X + 4 * L * STALE),
-        Combine((1, 2, 2)),
-        ("69a", "D4y", "S-self"),
-        EACH,
-    )
+def ascent_direction_steps(s: Chain) -> None:
+    """(69): the direction in y, whose gradients are taken at the snapshot."""
+    b = IN_SNAPSHOT
+    for part in (sample_steps, gradient_steps, end_steps):
+        part(s, b)
+    s["69a", "(69): two parts"] = le(square(b.H), 2 * square(b.H - b.F) + 2 * square(b.F)), Gram()
+    s["69", "(69): the mean exact direction in y"] = le(square(b.H), 2 * X + 4 * L * STALE), "69a D4y S-self"
 
 
 # --- Lemma C.2 ------------------------------------------------------------------------------------------------------
@@ -218,132 +161,60 @@ ASCENT_START = sigmaL**2 * C_w + 2 * D * square(IN_SNAPSHOT.g)
 START = ASCENT_START.xreplace({square(IN_SNAPSHOT.g): betaG**2 * 2 * L * STALE + sigmaG**2})
 
 
-def cap_steps(suffix: str, price: sp.Expr) -> Iterator[Step]:
+def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     """The cap of Lemma C.2 in letters."""
-    spelled = Relation(2 * price * L**2 * etay**2 * a_m, HALF)
+    spelled = le(2 * price * L**2 * etay**2 * a_m, HALF)
     if not suffix:
         condition = recursion_cap(nu)
-        yield Step("m-stated", "the cap", Relation(condition.left, condition.right), Stated(), (condition,))
-        yield Step("m", "the cap in letters", spelled, Abbreviated(), ("m-stated",))
+        s["m-stated", "the cap", ""] = le(condition.left, condition.right), Stated(), condition
+        s["m", "the cap in letters", ""] = spelled, Abbreviated(), "m-stated"
         return
-    cap = LEMMA_C_2.form("printed").conditions[-1]
-    growth = sp.Max(1, betaL**2)
+    cap, growth = LEMMA_C_2.form("printed").conditions[-1], sp.Max(1, betaL**2)
     most = 1 / (8 * L**2 * LARGEST_SUM**2 * growth)
-    yield Step("cap", "the cap of Lemma C.2, squared", Relation(cap.left**2, most), Squared(), (cap,))
-    recursion = Relation(a_m, (1 + betaL**2) * LARGEST_SUM**2)
-    yield Step("cap-a", "no coefficient is more than their sum", recursion, LargestRecursion(), (LOCAL_MAP,))
-    yield Step(
-        "m-printed",
-        "(66): the recursion, 1 + betaL^2 being at most twice the larger",
-        spelled,
-        Combine((2 * growth * LARGEST_SUM**2 * 2 * L**2, 2 * L**2 * etay**2)),
-        ("cap", "cap-a"),
+    s["cap", "the cap of Lemma C.2, squared", ""] = le(cap.left**2, most), Squared(), cap
+    s["cap-a", "no coefficient is more than their sum", ""] = LargestRecursion(), LOCAL_MAP
+    s["m-printed", "(66): the recursion, 1 + betaL^2 being at most twice the larger", ""] = by(
+        spelled, {"cap": 2 * growth * LARGEST_SUM**2 * 2 * L**2, "cap-a": 2 * L**2 * etay**2}
     )
 
 
-def drift_steps(suffix: str, price: sp.Expr) -> Iterator[Step]:
+def drift_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     """(65) to (67): the drift in y, that in x, and both."""
-    own = sp.expand(price * etay**2 * (sigmaL**2 * C_w + 2 * a_m * L**2 * MOVED_Y + 2 * D * square(IN_SNAPSHOT.g)))
-    yield Step(
-        f"66{suffix}",
-        "(66): the drift in y as a recursion",
-        Relation(MOVED_Y, own),
-        Combine((1, 2 * price * etay**2 * a_m)),
-        (f"30y{suffix}", "D1y-own"),
-        EACH,
+    own = price * etay**2 * (sigmaL**2 * C_w + 2 * a_m * L**2 * MOVED_Y + 2 * D * square(IN_SNAPSHOT.g))
+    s[f"66{suffix}", "(66): the drift in y as a recursion"] = le(MOVED_Y, sp.expand(own)), f"30y{suffix} D1y-own"
+    s[f"66-solved{suffix}", "solved"] = by(
+        le(MOVED_Y, sp.expand(2 * price * etay**2 * ASCENT_START)), {f"66{suffix}": 2, f"m{suffix}": 2 * MOVED_Y}
     )
-    yield Step(
-        f"66-solved{suffix}",
-        "solved",
-        Relation(MOVED_Y, sp.expand(2 * price * etay**2 * ASCENT_START)),
-        Combine((2, 2 * MOVED_Y)),
-        (f"66{suffix}", f"m{suffix}"),
-        EACH,
+    s[f"67y{suffix}", "(67): heterogeneity and the gap at the snapshot"] = by(
+        le(MOVED_Y, sp.expand(2 * price * etay**2 * START)), f"66-solved{suffix} A3y S-self"
     )
-    yield Step(
-        f"67y{suffix}",
-        "(67): heterogeneity and the gap at the snapshot",
-        Relation(MOVED_Y, sp.expand(2 * price * etay**2 * START)),
-        Combine((1, 4 * price * etay**2 * D, 4 * price * etay**2 * D * betaG**2)),
-        (f"66-solved{suffix}", "A3y", "S-self"),
-        EACH,
+    s[f"67x{suffix}", "the drift in x, where the gradient is bounded"] = by(
+        le(square(MOVED["x"]), price * etax**2 * (sigmaL**2 * C_w + D * Gx**2)), f"25x{suffix} 67-r"
     )
-    yield Step(
-        f"67x{suffix}",
-        "the drift in x, where the gradient is bounded",
-        Relation(square(MOVED["x"]), price * etax**2 * (sigmaL**2 * C_w + D * Gx**2)),
-        Combine((1, price * etax**2)),
-        (f"25x{suffix}", "67-r"),
-        EACH,
+    in_y = etay**2 * (sigmaG**2 + 2 * betaG**2 * L * STALE)
+    tight = (etax**2 + 2 * etay**2) * sigmaL**2 * C_w + D * (etax**2 * Gx**2 + 4 * in_y)
+    loose = 2 * (etax**2 + etay**2) * sigmaL**2 * C_w + 4 * D * (etax**2 * Gx**2 + in_y)
+    s[f"C.2-spelled{suffix}", "both blocks"] = by(
+        le(sp.expand(L**2 * (square(MOVED["x"]) + MOVED_Y)), sp.expand(price * L**2 * tight)),
+        f"67x{suffix} 67y{suffix}",
     )
-    tight = (etax**2 + 2 * etay**2) * sigmaL**2 * C_w + D * (
-        etax**2 * Gx**2 + 4 * etay**2 * (sigmaG**2 + 2 * betaG**2 * L * STALE)
+    s[f"C.2-sharp{suffix}", "Lemma C.2 with every summand its own constant"] = by(
+        le(X, sp.expand(price * L**2 * tight)), Abbreviated(), f"C.2-spelled{suffix}"
     )
-    yield Step(
-        f"C.2-spelled{suffix}",
-        "both blocks",
-        Relation(sp.expand(L**2 * (square(MOVED["x"]) + MOVED_Y)), sp.expand(price * L**2 * tight)),
-        Combine((L**2, L**2)),
-        (f"67x{suffix}", f"67y{suffix}"),
-        EACH,
-    )
-    yield Step(
-        f"C.2-sharp{suffix}",
-        "Lemma C.2 with every summand its own constant",
-        Relation(X, sp.expand(price * L**2 * tight)),
-        Abbreviated(),
-        (f"C.2-spelled{suffix}",),
-        EACH,
-    )
-    loose = 2 * (etax**2 + etay**2) * sigmaL**2 * C_w + 4 * D * (
-        etax**2 * Gx**2 + etay**2 * (sigmaG**2 + 2 * betaG**2 * L * STALE)
-    )
-    yield Step(
-        f"C.2{suffix}",
-        "Lemma C.2" + (" as printed" if suffix else " at the price nu"),
-        Relation(X, sp.expand(price * L**2 * loose)),
-        Combine((1,)),
-        (f"C.2-sharp{suffix}",),
-        EACH,
+    s[f"C.2{suffix}", "Lemma C.2" + (" as printed" if suffix else " at the price nu")] = by(
+        le(X, sp.expand(price * L**2 * loose)), f"C.2-sharp{suffix}"
     )
 
 
-def lemma_c_2_steps() -> Iterator[Step]:
-    """Lemma C.2."""
-    yield Step(
-        "67-r",
-        "gradients in x are bounded, in the weights of the drift",
-        Relation(square(scaled("r", IN_X.G)), D * Gx**2),
-        BoundedGradient("Gx", "r"),
-        (LIPSCHITZ,),
-        EACH,
-    )
-    for suffix, price in (("", nu), ("-printed", Integer(1))):
-        yield from cap_steps(suffix, price)
-        yield from drift_steps(suffix, price)
-
-
-def lemma_c_2_chain() -> Chain:
-    """Both directions, and Lemma C.2."""
-    s = Chain(SETTING, EACH, (LOCAL_PROOF,))
-    s.extend(shared_steps())
-    for b in (IN_X, IN_SNAPSHOT):
-        start_steps(s, b)
-    sample_steps(s, IN_X)
-    s.extend(descent_direction_steps())
-    for part in (sample_steps, gradient_steps, end_steps):
-        part(s, IN_SNAPSHOT)
-    s.extend(direction_steps())
-    for b in (IN_X, IN_SNAPSHOT):
-        block_steps(s, b)
-    s.extend(lemma_c_2_steps())
-    return s
-
-
-SNAPSHOT_PROOF = lemma_c_2_chain().proof(
-    f"{PAPER}/lemma-c.2",
-    LEMMA_C_2,
-    {"printed": "C.2-printed", "repaired": "C.2", "sharp": "C.2-sharp"},
-    X,
-    TO_OWN,
-)
+s = Chain(SETTING, EACH, (LOCAL_PROOF,))
+shared_steps(s)
+descent_direction_steps(s)
+ascent_direction_steps(s)
+block_steps(s, IN_X)
+block_steps(s, IN_SNAPSHOT)
+s["67-r", "gradients in x are bounded, in the weights of the drift"] = BoundedGradient("Gx", "r"), LIPSCHITZ
+for suffix, price, _ in PRICES:
+    cap_steps(s, suffix, price)
+    drift_steps(s, suffix, price)
+ENDS = {"printed": "C.2-printed", "repaired": "C.2", "sharp": "C.2-sharp"}
+SNAPSHOT_PROOF = s.proof(f"{PAPER}/lemma-c.2", LEMMA_C_2, ENDS, X, TO_OWN)
