@@ -213,6 +213,7 @@ def compare(
     for (result, form), label in zip(pairs, labels, strict=True):
         notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
         notes += [f"{label} {said}"] if (said := shadow(result, form)) else []
+        notes += [f"{label} is {form.generous}"] if form.generous else []
         notes += [f"{label} is conditional on {trusted}"] if (trusted := untried(result, form)) else []
     rows = [replace(row, mark=_mark(result, form)) for row, (result, form) in zip(rows, pairs, strict=True)]
     measures = [form.measure or result.measure for result, form in pairs]

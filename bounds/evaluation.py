@@ -198,6 +198,7 @@ class Evaluation:
             "dominant": self.dominant,
             "measure": str(self.form.measure or self.result.measure),
             "order_only": self.form.order_only,
+            "reading": self.form.generous,
             "verdict": self.verdict,
         }
 

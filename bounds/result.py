@@ -171,6 +171,19 @@ class Form:
         return self.name.partition(":")[0]
 
     @property
+    def generous(self) -> str:
+        """What a printed form takes for granted that its paper does not print ("" if nothing): the reading in the
+        authors' favour, said wherever the form is shown.
+
+        Example:
+            >>> from bounds.registry import load
+            >>> load("arbitrary-participation/theorem-3.1").form("printed").generous
+            'read generously: assumes martingale-noise, which the paper does not print'
+        """
+        unstated = [a.name for a in self.assumptions if a.unstated] if self.kind == "printed" else []
+        return f"read generously: assumes {', '.join(unstated)}, which the paper does not print" if unstated else ""
+
+    @property
     def bound(self) -> sp.Expr:
         """The sum of the terms, unevaluated so that nothing merges behind one's back."""
         return sp.Add(*(term.expression for term in self.terms), evaluate=False)

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from bounds.audit.cache import content_key, read_cache, write_cache
-from bounds.audit.claim import Claim
+from bounds.audit.claim import Claim, ResultForm
 from bounds.audit.verdict import Verdict
 from bounds.errors import unknown_name
 from bounds.registry import PAPERS, paper
@@ -42,9 +42,11 @@ class Row:
         """The row of a claim that has been tried."""
         v = verdict or Verdict("unknown", "", "", "")
         outcome = verdict.outcome if verdict else None
+        form = claim.subject.form if claim.kind == "result" and isinstance(claim.subject, ResultForm) else None
+        generous = (form.generous,) if form and form.generous else ()
         return Row(
             claim.id, claim.paper, claim.text, claim.kind, claim.hash,
-            outcome, v.court, v.method, v.evidence, v.rests_on, v.flags, v.may_hide,
+            outcome, v.court, v.method, v.evidence, v.rests_on, (*v.flags, *generous), v.may_hide,
         )  # fmt: skip
 
     @staticmethod

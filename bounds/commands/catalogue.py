@@ -192,6 +192,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 },
                 "order_only": f.order_only,
                 "refuted_by": f.refuted_by,
+                "reading": f.generous,
                 "verdict": committed_verdict(result, f),
                 "conditional_on": untried(result, f),
                 "note": f.note,
@@ -243,6 +244,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += ["", f"[{form.name}]{mark} {form.note}".rstrip()]
         lines += [f"  left-hand side: {form.measure}"] if form.measure else []
         lines += [f"  {shade}"] if (shade := shadow(result, form)) else []
+        lines += [f"  {form.generous}"] if form.generous else []
         lines += [f"  proved, conditional on {trusted}"] if (trusted := untried(result, form)) else []
         lines += [f"  order only; hides {form.hides}"] if form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []

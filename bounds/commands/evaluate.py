@@ -74,6 +74,8 @@ def describe(evaluation: Evaluation) -> str:
         "",
         "terms",
     ]
+    if form.generous:
+        lines.insert(3, f"  {form.generous}")
     width = max(len(name) for name in evaluation.terms)
     for name, term in evaluation.terms.items():
         share = float(evaluation.shares[name])

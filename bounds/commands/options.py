@@ -277,4 +277,5 @@ def caveats(result: Result, form: Form, constants: Iterable[str]) -> list[str]:
     found += [said] if (said := shadow(result, form)) else []
     idle = [f"  not used by this form: {', '.join(names)}"] if (names := unused(result, form, constants)) else []
     trusted = [f"  conditional on {words}"] if (words := untried(result, form)) else []
-    return [f"  no guarantee: [{form.name}] {reason}" for reason in found] + trusted + idle
+    reading = [f"  {form.generous}"] if form.generous else []
+    return [f"  no guarantee: [{form.name}] {reason}" for reason in found] + reading + trusted + idle

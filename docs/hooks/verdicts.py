@@ -118,6 +118,8 @@ def result_page(result: Result) -> Iterator[str]:
         yield f"## {form.name}"
         yield displayed(result, form)
         yield f"Verdict on `{claim}`: {verdict(result.paper, claim)}. Units: {verdict(result.paper, f'{claim}/units')}."
+        if form.generous:
+            yield f"It is {plain(form.generous)}."
         yield from failures(result, form, errata)
         if form.assumptions:
             yield "Assumes:\n\n" + "\n".join(f"- {plain(a.statement)} ({plain(a.label)})" for a in form.assumptions)

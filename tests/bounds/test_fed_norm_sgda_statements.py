@@ -9,7 +9,7 @@ from bounds.commands import places
 from bounds.evaluation import evaluate
 from bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from bounds.papers.fed_norm_sgda.limits import LIMITS, closed_forms
-from bounds.registry import load, statements
+from bounds.registry import load, paper, statements
 from fedbounds import main
 
 PAPER = "fed-norm-sgda"
@@ -105,3 +105,11 @@ def test_what_the_letters_mean_is_no_condition_of_a_printed_theorem(capsys):
     conditions = [line for line in lines if line.startswith("  if ")]
     assert len(conditions) == 3 and not any("alast" in line or "w) == 1" in line for line in conditions)
     assert "  where amax is the largest of the coefficients with these norms" in lines
+
+
+def test_strong_concavity_and_the_pl_condition_are_each_what_its_assumption_says():
+    """Both once read "every f_i(x, .) is mu-strongly concave (or sum_i w_i f_i is mu-PL in y)", which neither says."""
+    said = {a.label: a.statement for r in paper(PAPER).results for f in r.forms for a in f.assumptions}
+    assert said["Assumption 4"] + "." == LISTED["assumption-4"].says.replace("Every", "every")
+    assert "PL condition" in said["Assumption 5"] and ">= 2 mu (max_y f - f)" in said["Assumption 5"]
+    assert "PL" not in said["Assumption 4"] and "f_i" not in said["Assumption 5"].replace("w_i f_i", "")

@@ -3,13 +3,14 @@
 """What holds in every room of the walking skeleton: units, scaling, order of the forms, monotonicity, broadcasting."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
 from bounds.dimensions import dimension_of
 from bounds.evaluation import evaluated
-from bounds.registry import load, paper
+from bounds.registry import load, paper, papers
 
 ROOMS = ("fedau", "fedmrn", "tdcd", "fed-norm-sgda")
 EVERY = [result for room in ROOMS for result in paper(room).results]
@@ -527,3 +528,12 @@ def test_constants_may_be_given_by_concept():
     c = dict(smoothness=2, block_smoothness=1, initial_gap=1, block_gradient_noise=0.5, local_steps=5, rounds=100)
     got = evaluated(result, c | dict(local_step_size=0.01), form="repaired")
     assert float(got.value) == pytest.approx(1.024, rel=1e-14)
+
+
+def test_an_assumption_bounds_by_a_letter_of_its_paper():
+    """FedAU's divergence was bounded by d, which is its dimension."""
+    for one in papers():
+        for result in one.results:
+            for assumption in (a for form in result.forms for a in form.assumptions):
+                for letter in re.findall(r"\| <= (\w+)", assumption.statement):
+                    assert letter in result.notation, (result.key, assumption.name, letter)

@@ -22,8 +22,11 @@ HETEROGENEITY = Assumption(
     "for b = x and b = y, sum_i w_i |grad_b f_i(z)|^2 <= betaG^2 |sum_i w_i grad_b f_i(z)|^2 + sigmaG^2 for all z",
     "Assumption 3",
 )
-STRONGLY_CONCAVE = Assumption(
-    "strongly-concave", "every f_i(x, .) is mu-strongly concave (or sum_i w_i f_i is mu-PL in y)", "Assumption 4"
+STRONGLY_CONCAVE = Assumption("strongly-concave", "every f_i(x, .) is mu-strongly concave", "Assumption 4")
+PL = Assumption(
+    STRONGLY_CONCAVE.name,  # its place in the proofs, which use no more of it than this
+    "only the PL condition of it: f = sum_i w_i f_i has a maximum over y, and |grad_y f|^2 >= 2 mu (max_y f - f)",
+    "Assumption 5",
 )
 SAMPLING = Assumption(
     "uniform-sampling",

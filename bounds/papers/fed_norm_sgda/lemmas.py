@@ -17,6 +17,7 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     HETEROGENEITY,
     JOINTLY_SMOOTH,
     NO_RUN,
+    PL,
     PRINTED,
     STRONGLY_CONCAVE,
     USED,
@@ -84,7 +85,6 @@ WHOLE_NOISE_ERRATUM = "noise-bounded-as-a-whole"
 RANDOM = "gradient noise and participation"
 LOCAL_NOISE = drift_step * (sigmaL**2 * C_w + 2 * sigmaG**2 * D)  # V
 ONE = Integer(1)
-PL = STRONGLY_CONCAVE.labelled("Assumption 5")
 
 
 def with_pl(assumptions: tuple[Assumption, ...]) -> tuple[Assumption, ...]:

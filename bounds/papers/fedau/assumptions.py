@@ -45,7 +45,9 @@ CUT_OFF_LAW = Assumption(
 )
 CITED = Assumption("cited", "the assumptions of the cited paper, which are not stated here", "Appendix A.3")
 
-BOUNDED_DIVERGENCE = DIVERGENCE.labelled("Assumption 3")
+BOUNDED_DIVERGENCE = Assumption(  # d is the dimension here
+    DIVERGENCE.name, "|grad F_n(x) - grad f(x)| <= delta for all x, n", "Assumption 3"
+)
 LOCAL = (
     SMOOTH.labelled("Assumption 1"),
     UNBIASED.labelled("Assumption 2"),
