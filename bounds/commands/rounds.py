@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import click
 
 from bounds.alternatives import reaching
 from bounds.commands.options import (
     Count,
+    assume_option,
     caveats,
     constants_options,
     effort_option,
@@ -25,6 +27,7 @@ from bounds.commands.options import (
     refuse_lists,
     within_option,
 )
+from bounds.evaluation import Evaluation, evaluate
 from bounds.grammar import parse_assignments
 from bounds.registry import load
 from bounds.result import Result
@@ -41,6 +44,7 @@ from bounds.rounds import rounds as count_rounds
 @within_option
 @form_option
 @constants_options
+@assume_option
 @effort_option
 @json_option
 def rounds(
@@ -54,13 +58,15 @@ def rounds(
     settings: tuple[str, ...],
     source: str | None,
     bare: tuple[str, ...],
+    assume: tuple[str, ...],
     effort: float,
     as_json: bool,
 ) -> None:
     """How many rounds until the bound of KEY is at most epsilon, or why never.
 
-    An answer is proved (confirmed in ball arithmetic, which needs the extra audit) or searched. A search that would
-    take too many evaluations ends with the two numbers between which the answer lies; --effort lets it go on.
+    An answer is certified (its arithmetic is confirmed in balls, which needs the extra audit) or searched; whether it
+    is a guarantee is another question, which the form's own proof and the assumptions settle. A search that would take
+    too many evaluations ends with the two numbers between which the answer lies; --effort lets it go on.
 
     Epsilon bounds the measure itself: for squared gradient norms, tables that speak of the norm mean its square root.
 
@@ -97,18 +103,22 @@ def rounds(
         instead = {}
         if form is None and solve is None and open_still:
             instead = reaching(result, result.form(), lambda name: ask(name, effort / 4))
+    if isinstance(answer, Reached) and answer.evaluation is not None:
+        there = evaluate(result, answer.evaluation.constants, form=result.form(form).name, assume=assume)
+        answer = replace(answer, evaluation=there)
     if as_json:
         emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": instead})
         return
     chosen = result.form(form)
     norm = (chosen.measure or result.measure).in_the_norm(answer.epsilon)
     head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
-    click.echo("\n".join([head, *caveats(result, chosen, constants)]))
+    said = caveats(result, chosen, constants)
+    click.echo("\n".join([head, *said]))
     if isinstance(answer, Between):
         click.echo(f"  {answer.words}; more with --effort\n  {answer.why}")
         _point_to(result, instead)
         return
-    label = "proved" if answer.proved else "searched"
+    label = "certified" if answer.proved else "searched"
     if isinstance(answer, Never):
         click.echo(f"  never: {answer.why}   ({label})")
         _point_to(result, instead)
@@ -124,6 +134,17 @@ def rounds(
             click.echo(f"  {name}: {value:.12g}")
         for name, value in answer.at.items():
             click.echo(f"  {name} = {number(value)}")
+        if answer.evaluation is not None:
+            told = any("no guarantee" in line for line in said)
+            click.echo(f"  guarantee: {'no' if told else _promise(answer.evaluation)}")
+
+
+def _promise(there: Evaluation) -> str:
+    """Whether the bound at the answer is a guarantee, and if not, why."""
+    if there.guarantee:
+        return there.promise
+    hint = " (--assume all takes them for granted)" if "not checked" in there.assumptions.values() else ""
+    return f"no: {'; '.join(there.why_not)}{hint}"
 
 
 def _point_to(result: Result, forms: Mapping[str, int]) -> None:

@@ -448,3 +448,13 @@ def test_the_least_bound_of_a_comparison_is_one_that_can_be_relied_on():
 
 def test_a_result_without_its_paper_is_looked_for_in_all():
     assert "a key is PAPER/RESULT: fedau/theorem-1 or fed-norm-sgda/theorem-1" in run("show", "theorem-1")[2]
+
+
+def test_rounds_say_certified_of_the_arithmetic_and_guarantee_of_the_theorem():
+    words = ["--epsilon", "1", *FREE.split()]
+    text = run("rounds", STEPS, *words)[1]
+    assert "proved:" not in text and ("(certified: " in text or "(searched: " in text)
+    assert "guarantee: no: assumptions neither checked nor assumed" in text and "--assume all" in text
+    assert "guarantee: yes" in run("rounds", STEPS, *words, "--assume", "all")[1]
+    assert document("rounds", STEPS, *words, "--assume", "all")["evaluation"]["guarantee"]
+    assert "unknown assumption" in run("rounds", STEPS, *words, "--assume", "nothing")[2]
