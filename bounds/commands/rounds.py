@@ -27,6 +27,7 @@ from bounds.commands.options import (
     refuse_lists,
     within_option,
 )
+from bounds.errors import unknown_name
 from bounds.evaluation import Evaluation, evaluate
 from bounds.grammar import parse_assignments
 from bounds.registry import load
@@ -81,6 +82,9 @@ def rounds(
     chosen_anew = over_names(over) if over else []
     constants, functions = read_functions(result, chosen_anew, settings, source, bare)
     refuse_lists(result, constants)
+    known = [a.name for a in result.form(form).assumptions]
+    for name in set(assume) - {"all", *known}:  # before the search, which need not end in an evaluation
+        raise unknown_name("assumption", name, [*known, "all"])
     with evaluations_bar() as watch:
 
         def ask(name: str | None, effort: float = effort) -> Reached | Never | Largest | Between:
