@@ -53,9 +53,8 @@ def claims(paper: str) -> str:
     with (GALLERY / paper / "claims.csv").open(encoding="utf-8") as file:
         _, *rows = csv.reader(file)
     lines = [" | ".join(plain(cell) for cell in row) for row in rows]
-    return "\n".join(
-        ["| where | claim | measured | verdict |", "|---|---|---|---|", *(f"| {line} |" for line in lines)]
-    )
+    head = ["| where | claim, in our words | measured | verdict |", "|---|---|---|---|"]
+    return "\n".join([*head, *(f"| {line} |" for line in lines)])
 
 
 def gallery(paper: str) -> str:
