@@ -32,6 +32,33 @@ def _with_noise(law: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.nda
     return lambda twin, case: twin(replace(case, problem=replace(case.problem, noises=law(case.problem.noises))))
 
 
+def _received_only(twin: Callable[[Case], np.ndarray], case: Case) -> np.ndarray:
+    """The twin whose local gradients are all taken at the received model: one step, I times as long."""
+    noises = case.problem.noises
+    calm = replace(case.problem, noises=None if noises is None else noises.mean(axis=2, keepdims=True))
+    return twin(replace(case, problem=calm, local_steps=1, step_size=case.local_steps * case.step_size))
+
+
+def _starting(where: Callable[[list[np.ndarray], np.ndarray, np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
+    """Algorithm 1 whose clients start elsewhere: from the models so far, the step so far and the model left last."""
+
+    def as_if(twin: Callable[[Case], np.ndarray], case: Case) -> np.ndarray:
+        models, summed = [case.problem.x0], np.zeros(case.problem.dimension)
+        for t in range(case.rounds):
+            x, step, left = models[t], np.zeros(case.problem.dimension), models[t]
+            for n in np.flatnonzero(case.weights[t]):
+                start = where(models, step, left)
+                left = start + case.update(t, int(n), start)
+                step = step + case.weights[t, n] * (left - x)
+            summed = summed + step
+            amplified = (case.multiplier - 1) * summed if case.ends(t) else 0.0
+            models.append(x + step + amplified)
+            summed = np.zeros_like(summed) if case.ends(t) else summed
+        return np.stack(models)
+
+    return as_if
+
+
 MISREADINGS = (
     Misreading(
         "it ignores the multiplier",
@@ -50,6 +77,12 @@ MISREADINGS = (
     ),
     Misreading(
         "it does a local step too few", lambda twin, case: twin(replace(case, local_steps=case.local_steps - 1))
+    ),
+    Misreading("it takes every local gradient at the received model", _received_only),
+    Misreading("each client starts where the one before it stopped", _starting(lambda models, step, left: left)),
+    Misreading("each client starts from the sum so far", _starting(lambda models, step, left: models[-1] + step)),
+    Misreading(
+        "clients start from the model of the round before", _starting(lambda models, step, left: models[-2:][0])
     ),
     Misreading("its steps have the wrong sign", lambda twin, case: twin(replace(case, step_size=-case.step_size))),
     Misreading(

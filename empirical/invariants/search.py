@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 
+SHARED = 400  # cases that break one invariant, and are tried on the others
+
+
 @dataclass(frozen=True, eq=False)
 class Subject:
     """What is tested, and what it is tested against.
@@ -92,13 +95,17 @@ def search(
                 held[name] += 1
             else:
                 found[name] = counterexample
+    seen: list[Any] = []  # cases that break something, met on the way to smaller ones
     for name in found:  # the same seed comes to the same counterexample, and from there to smaller ones
 
         def break_it(case: Any, name: str = name) -> Counterexample | None:
-            return _counterexample(chosen[name], cache(subject), case, tolerance)
+            broken = _counterexample(chosen[name], cache(subject), case, tolerance)
+            seen.extend([case] if broken else [])
+            return broken
 
         smallest = _find(strategy, lambda case: break_it(case) is not None, examples, seed)
         found[name] = (smallest and break_it(smallest)) or found[name]  # not everything breaks twice
+    _share(found, seen, chosen, subject, tolerance)
     twin = replace(subject, run=subject.twin)
     return Report(
         tuple(
@@ -107,6 +114,30 @@ def search(
         likely_cause(found, subject, twin, subject.misreadings, tolerance) if found else None,
         tuple(feature.words for feature in without),
     )
+
+
+def _share(
+    found: dict[str, Counterexample],
+    seen: Sequence[Any],
+    chosen: Mapping[str, Callable[..., Sides]],
+    subject: Subject,
+    tolerance: float,
+) -> None:
+    """Try every broken invariant on small cases that break another, and keep the smallest that breaks it."""
+    cases = sorted(seen, key=_size)
+    for name, own in found.items():
+        for case in cases[:SHARED]:
+            if _size(case) >= _size(own.drawn):
+                break
+            smaller = _counterexample(chosen[name], cache(subject), case, tolerance)
+            if smaller is not None:
+                found[name] = smaller
+                break
+
+
+def _size(case: Any) -> int:
+    """How much there is to read of a case."""
+    return len(str(case))
 
 
 def chosen_from(known: Mapping[str, Callable[..., Sides]], names: Sequence[str] | None) -> dict[str, Any]:

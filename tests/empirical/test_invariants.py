@@ -310,6 +310,9 @@ CAUSES = {
     "gradient ascent": "its steps have the wrong sign",
     "step sizes shared by the local steps": "it divides the step size by the local steps",
     "a local step too few": "it does a local step too few",
+    "gradients at the received model": "it takes every local gradient at the received model",
+    "participants one after the other": "each client starts from the sum so far",
+    "clients start from the model of the round before": "clients start from the model of the round before",
     "a local step too many, for which there is no noise": "it gives no models in some cases: the run raised IndexError",
     "one noise for all clients": "it gives all clients the same noise",
     "one noise for all local steps": "it gives all local steps the same noise",
@@ -357,6 +360,21 @@ def test_every_planted_bug_breaks_the_invariants_that_it_should_and_no_others(bu
     report = check_invariants(planted(line, mutated), cases=noisy_cases)
     assert {verdict.name for verdict in report.broken} == broken | {"reference twin"}
     assert report.cause is not None and CAUSES.get(bug, "") in report.cause
+
+
+def test_the_smallest_case_of_one_invariant_serves_all_that_it_breaks():
+    """Each client starts where the one before it stopped: two clients in one dimension show it to all that see it."""
+    source = inspect.getsource(fedavg_by_hand).replace("            y = x\n", "")
+    namespace = {"np": np}
+    exec(source.replace("        step = np.zeros_like(x)\n", "        step, y = np.zeros_like(x), x\n"), namespace)
+    report = check_invariants(namespace["fedavg_by_hand"])
+    assert report.cause == "each client starts where the one before it stopped"
+    assert {"relabelled clients", "split clients", "summed displacements"} <= {
+        verdict.name for verdict in report.broken
+    }
+    for verdict in report.broken:
+        problem = verdict.counterexample.case.problem
+        assert (problem.clients, problem.dimension, problem.quadratic) == (2, 1, True), str(verdict)
 
 
 def test_every_invariant_catches_some_bug():
