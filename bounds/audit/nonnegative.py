@@ -48,10 +48,12 @@ class System:
     Args:
         facts: expressions that are nonnegative.
         stands: what a symbol stands for, where it is a floor, a maximum or a minimum.
+        numbers: the value of a symbol that is a named number or a root of one, to `DIGITS` digits.
     """
 
     facts: list[sp.Expr]
     stands: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
+    numbers: dict[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
 
 def prove(expression: sp.Expr, facts: Sequence[Relation] = ()) -> Finding:
@@ -82,6 +84,8 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
         coefficients = _by_coefficients(expression, values)
         tries = 12 if coefficients else 60
         at, found = _sampled(expression, system, values, tries)
+        if not found:  # look longer before saying that there are none
+            at, found = _sampled(expression, system, values, 50 * tries)
         if at is not None:
             return Finding(False, "exact rationals", f"false at {at}" if at else "it is negative")
         fraction = cancelled(expression)
@@ -146,6 +150,7 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
         value = sp.Rational(str(sp.N(number, DIGITS)))
         margin = sp.Rational(1, 10 ** (DIGITS - 3))
         symbols[number] = symbol
+        system.numbers[symbol] = value
         everything += [symbol - (value - margin), (value + margin) - symbol]
     for part in sorted({a for e in everything for a in e.atoms(OverClients)}, key=str):
         symbols[part] = sp.Symbol(f"[{part}]", real=True, nonnegative=part.is_nonnegative)
@@ -181,9 +186,12 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
         root = sp.Symbol(f"{symbol.name}^(1/{q})", positive=symbol.is_positive, nonnegative=True)
         everything = [e.xreplace({symbol: root**q}) for e in everything]  # sqrt((a - b)^2) stays as it is
         stands = {s: e.xreplace({symbol: root**q}) for s, e in stands.items()}
+        if symbol in system.numbers:
+            value = sp.N(sp.root(system.numbers.pop(symbol), q), DIGITS)
+            system.numbers[root] = sp.Rational(str(value))
         if symbol.is_integer and symbol.is_positive:
             everything.append(root - 1)
-    return everything[0], System([e for e in everything[1:] if not e.is_zero], stands)
+    return everything[0], System([e for e in everything[1:] if not e.is_zero], stands, system.numbers)
 
 
 def _constant(number: sp.Expr) -> bool:
@@ -246,9 +254,13 @@ def _sampled(
     Every fourth point owes nothing to the substitution, so that an error in it is found out; floors and extrema are
     computed.
     """
-    facts = system.facts
-    symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols}, key=str)
-    solved = _substitution(facts, symbols) if substitution is None else substitution
+    facts, numbers = system.facts, {s: _exactly(v, {}) for s, v in system.numbers.items()}
+    symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols if s not in numbers}, key=str)
+    if numbers:  # these are no letters: they have one value, in a small interval
+        apart = [f for f in (fact.xreplace(dict(system.numbers)) for fact in facts) if f.free_symbols]
+        solved = _substitution(apart, symbols)
+    else:
+        solved = _substitution(facts, symbols) if substitution is None else substitution
     fresh = sorted({s for e in solved.values() for s in e.free_symbols} | (set(symbols) - set(solved)), key=str)
     points = [solved.get(s, s) for s in symbols]
     source, found = random.Random(0), 0
@@ -257,7 +269,7 @@ def _sampled(
         picks = [_pick(s, source, whole=bool(s.is_integer) or k % 3 == 0) for s in (symbols if direct else fresh)]
         try:
             values = picks if direct else [_exactly(point, dict(zip(fresh, picks, strict=True))) for point in points]
-            known = dict(zip(symbols, values, strict=True))
+            known = dict(zip(symbols, values, strict=True)) | numbers
             for symbol, part in system.stands.items():  # inner ones were replaced first
                 known[symbol] = _extreme(part, known)
             if not all(_in_domain(s, v) for s, v in known.items()):
@@ -268,9 +280,14 @@ def _sampled(
         except ZeroDivisionError:
             continue
         found += 1
-        if value < 0:
+        if value < 0 and all(_exactly(expression, known | _moved(numbers, way)) < 0 for way in (-1, 1) if numbers):
             return ", ".join(f"{s} = {known[s]}" for s in symbols), found
     return None, found
+
+
+def _moved(numbers: Mapping[sp.Symbol, flint.fmpq], way: int) -> dict[sp.Symbol, flint.fmpq]:
+    """The numbers at the ends of their intervals: what is negative at one end only may be zero between."""
+    return {symbol: value + flint.fmpq(way, 10 ** (DIGITS - 3)) for symbol, value in numbers.items()}
 
 
 def _extreme(part: sp.Expr, values: Mapping[sp.Symbol, flint.fmpq]) -> flint.fmpq:
@@ -509,6 +526,8 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
     try:
         witness = _sampled(sp.S.NegativeOne, system, None, 200)[0]  # the first point at which the facts hold
     except sp.PolynomialError:
+        if at_squares(facts):
+            return Finding(True, "exact rationals", f"values were found that satisfy {said}")
         return Finding(True, "none", f"whether {said} can hold together is not decided")
     if witness is not None or at_squares(facts):
         return Finding(True, "exact rationals", f"values were found that satisfy {said}")
@@ -517,8 +536,8 @@ def satisfiable(facts: tuple[Relation, ...]) -> Finding:
     return Finding(True, "none", f"{NO_WITNESS}: {said}")
 
 
-def at_squares(facts: tuple[Relation, ...], tries: int = 4000) -> bool:
-    """Whether the facts hold at some squares of small numbers, whose roots are rational.
+def at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
+    """Whether the facts hold at some squares, whose roots are rational; what is over clients is a letter like others.
 
     Example:
         >>> x, y = sp.symbols("x y", positive=True)
@@ -526,6 +545,9 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 4000) -> bool:
         True
     """
     facts = tuple(replace(f, left=_unnamed(f.left), right=_unnamed(f.right)) for f in facts)
+    over = {part for f in facts for side in (f.left, f.right) for part in side.atoms(OverClients)}
+    letters = {part: sp.Symbol(f"over{k}", positive=True) for k, part in enumerate(sorted(over, key=str))}
+    facts = tuple(replace(f, left=f.left.xreplace(letters), right=f.right.xreplace(letters)) for f in facts)
     slacks = [f.slack for f in facts]
     symbols = sorted(set().union(*(s.free_symbols for s in slacks)), key=str)
     if (
@@ -535,7 +557,8 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 4000) -> bool:
     ):
         return False
     numbers, draw = sp.lambdify(symbols, slacks, "math"), random.Random(199)
-    choices = [[1, 4, 9, 16] if s.is_integer else [Fraction(1, 16), Fraction(1, 4), 1, 4, 16] for s in symbols]
+    whole, any_ = [1, 1, 4, 9, 16, 10**12], [Fraction(1, 10**12), Fraction(1, 16), Fraction(1, 4), 1, 1, 4, 16]
+    choices = [whole if s.is_integer else any_ for s in symbols]
     for _ in range(tries):
         point = [draw.choice(c) for c in choices]
         try:

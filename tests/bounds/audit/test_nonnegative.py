@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from bounds.audit.claim import Relation
 from bounds.audit.docket import Docket, room_claims
-from bounds.audit.nonnegative import at_squares, counterexample, never_zero, prove, same, satisfiable
+from bounds.audit.nonnegative import NO_WITNESS, at_squares, counterexample, never_zero, prove, same, satisfiable
 from bounds.audit.steps import StepOf, condition_fact
+from bounds.clients import MaxOverClients
 from bounds.clients import SumOverClients as OverAll
 from bounds.named_numbers import NamedNumber
 from bounds.result import Condition
@@ -160,3 +161,20 @@ def test_the_facts_of_corollary_4_8_hold_together_at_squares():
     assert facts and satisfiable(facts).method == "exact rationals"
     x = sp.Symbol("x", positive=True)
     assert not at_squares((Relation(x, sp.Integer(2)), Relation(sp.Integer(3), x)))
+
+
+def test_values_are_found_where_numbers_with_a_name_and_their_roots_have_one_value_each():
+    x, K = sp.Symbol("x", positive=True), NamedNumber("K", sp.E - 2)
+    found = prove(16 * x**2 * K - 2 * x * sp.sqrt(K) + sp.Rational(1, 16))
+    assert found.holds and NO_WITNESS not in found.evidence
+    assert prove(x * K - x * sp.Rational(3, 4)).evidence.startswith("false at")
+    assert prove(sp.sqrt(2) * x - sp.Rational(7, 5) * x).holds
+
+
+def test_values_are_found_for_conditions_on_what_is_largest_over_clients_and_under_a_root():
+    a, s, beta = sp.Symbol("a", positive=True), sp.Symbol("s", positive=True), sp.Symbol("beta", positive=True)
+    cap = Relation(s, sp.sqrt(2) / (4 * MaxOverClients(a) * sp.sqrt(sp.Max(1, beta**2))))
+    under = Relation(s, 1 / sp.sqrt(2 * beta**2 + 2))
+    for facts in ((cap,), (under,), (cap, under)):
+        found = satisfiable(facts)
+        assert found.holds and found.method == "exact rationals"
