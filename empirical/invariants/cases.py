@@ -112,7 +112,7 @@ class PlainProblem:
 
     def noise(self, t: int, n: int, i: int) -> np.ndarray:
         """What is added to the gradient of client n in local step i of round t, (d,), unit f/x."""
-        return np.zeros(self.dimension) if self.noises is None else self.noises[t, n, i].copy()
+        return 0.0 * self.start if self.noises is None else self.noises[t, n, i].copy()
 
     def __str__(self) -> str:
         form = "F_n(x) = (x - c_n)^T A_n (x - c_n) / 2"

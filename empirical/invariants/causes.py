@@ -1,4 +1,4 @@
-"""What several broken invariants have in common: the one misreading that explains every counterexample, if one does."""
+"""What several broken invariants have in common: the one misreading that explains every case, if one does."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def apart(sides: Sides, tolerance: float) -> np.ndarray:
 
 def likely_cause(
     found: Mapping[str, Counterexample],
+    drawn: Sequence[Any],
     outcome: Outcome,
     twin: Outcome,
     misreadings: Sequence[Misreading],
@@ -45,8 +46,12 @@ def likely_cause(
 ) -> str | None:
     """One line on where to begin, or None where a single invariant is broken for no reason that is known.
 
+    The smallest counterexamples alone say little: in one interval, to amplify all but the first is to amplify none. So
+    a misreading is a cause only if it is what the run does in all cases that were tried.
+
     Args:
         found: the counterexamples, by the invariant that they break.
+        drawn: the cases that were tried.
         outcome: what the run makes of a case.
         twin: what the reference twin makes of it.
         misreadings: the ways to be wrong that are known.
@@ -59,9 +64,10 @@ def likely_cause(
         if name in found and len(found) > 1:
             return f"it is random where nothing should be: begin with {name!r}, the others may follow from it"
     sides = [counterexample.sides for counterexample in found.values() if counterexample.sides is not None]
-    if not raised and not any(apart(each, SINGLE_PRECISION).any() for each in sides if each.within < SINGLE_PRECISION):
+    close = not any(apart(each, SINGLE_PRECISION).any() for each in sides if each.within < SINGLE_PRECISION)
+    if not raised and close and all(np.array_equal(each.got, each.got.astype(np.float32)) for each in sides):
         return f"the sides differ by round-off: if it computes in single precision, pass tolerance={SINGLE_PRECISION}"
-    cases = [case for each in found.values() for case in (each.case, each.drawn)]
+    cases = [case for each in found.values() for case in (each.case, each.drawn)] + list(drawn)
     for misreading in misreadings:
         if _explains(misreading, cases, outcome, twin, tolerance):
             return misreading.words + (f" ({misreading.remedy})" if misreading.remedy else "")

@@ -111,7 +111,7 @@ def search(
         tuple(
             Verdict(name, _statement(chosen[name]), held[name], found.get(name), skipped.get(name)) for name in chosen
         ),
-        likely_cause(found, subject, twin, subject.misreadings, tolerance) if found else None,
+        likely_cause(found, drawn, subject, twin, subject.misreadings, tolerance) if found else None,
         tuple(feature.words for feature in without),
     )
 

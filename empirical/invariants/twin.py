@@ -135,15 +135,16 @@ def fed_norm_sgda(
         x, y = states[t]
         if period and t % period == 0:
             snapshot = x
-        gx, gy = np.zeros_like(x), np.zeros_like(y)
+        gx, gy = 0 * x, 0 * y
         for i in cohort:
             tau = int(local_steps[i])
-            a = [[sum(momentum**m for m in range(k - j)) for j in range(k)] for k in range(tau + 1)]
+            sums = [sum(momentum**m for m in range(k)) for k in range(tau + 1)]
+            a = [[sums[k - j] for j in range(k)] for k in range(tau + 1)]
             Gx: list[np.ndarray] = []
             Gy: list[np.ndarray] = []
             for k in range(tau):
-                xk = x - local_step_sizes[0] * sum((c * g for c, g in zip(a[k], Gx, strict=True)), np.zeros_like(x))
-                yk = y + local_step_sizes[1] * sum((c * g for c, g in zip(a[k], Gy, strict=True)), np.zeros_like(y))
+                xk = x - local_step_sizes[0] * sum((c * g for c, g in zip(a[k], Gx, strict=True)), 0 * x)
+                yk = y + local_step_sizes[1] * sum((c * g for c, g in zip(a[k], Gy, strict=True)), 0 * y)
                 Gx.append(game.gradient(i, xk, yk)[0])
                 Gy.append(game.gradient(i, snapshot if period else xk, yk)[1])
             share = weights[i] * n / P / sum(a[tau])

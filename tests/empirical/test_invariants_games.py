@@ -92,6 +92,9 @@ BUGS = {
     "local y descends": ("yk = y + local", "yk = y - local", "exchanged players"),
     "the snapshot is never renewed": ("t % period == 0", "t == 0", "restarted blocks"),
     "the snapshot is renewed a round late": ("t % period == 0", "t % period == 1", "snapshots of every round"),
+    "the last of more than three is left out": (
+        "for i in cohort:", "for i in cohort[: 3 if len(cohort) == 4 else 4]:", "reference twin",
+    ),
     "one step size for both players": ("local_step_sizes[1] * sum", "local_step_sizes[0] * sum", "exchanged players"),
     "the local steps of the wrong client": ("int(local_steps[i])", "int(local_steps[0])", "relabelled clients"),
     "everyone computes, whoever is there": ("for i in cohort:", "for i in range(n):", "absent clients"),
@@ -117,6 +120,21 @@ def planted(old, new):
 def test_a_bug_is_found_by_the_invariant_that_speaks_of_it(bug):
     old, new, name = BUGS[bug]
     assert not breaks_with(fed_norm_sgda, MINIMAX_INVARIANTS[name], first_broken(planted(old, new), name))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bug_of_four_players_is_found_in_the_default_games_too(seed):
+    run = planted(*BUGS["the last of more than three is left out"][:2])
+    report = check_minimax(run, invariants=["reference twin"], seed=seed)
+    assert report.broken and report["reference twin"].counterexample.case.cohorts.shape[1] == 4
+
+
+def test_a_snapshot_that_is_late_is_not_taken_for_one_that_is_never_renewed():
+    late, never = (planted(*BUGS[f"the snapshot is {how}"][:2]) for how in ("renewed a round late", "never renewed"))
+    names = ["restarted blocks", "snapshots of every round", "reference twin"]
+    report = check_minimax(late, invariants=names)
+    assert len(report.broken) == 3 and report.cause.startswith("not known; begin with")
+    assert check_minimax(never, invariants=names).cause == "it never renews the snapshot"
 
 
 def first_broken(run, name):
@@ -177,7 +195,7 @@ def test_the_page_tells_of_every_invariant_and_its_example_prints_what_it_says(c
     section = page.split("## Minimax algorithms")[1]
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
     assert [name for cell in cells for name in re.findall(r"`([a-z ]+)`", cell)] == list(MINIMAX_INVARIANTS)
-    assert len(BUGS) == 18 and "Eighteen planted bugs" in section
+    assert len(BUGS) == 19 and "Nineteen planted bugs" in section
     code, printed = (re.findall(rf"```{kind}\n(.*?)```", section, re.DOTALL)[0] for kind in ("python", "text"))
     exec(code, {})
     assert capsys.readouterr().out == printed
