@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from bounds.audit.ledger import committed_verdict, untried
+from bounds.audit.ledger import committed_verdict, unheard, untried
 from bounds.audit.refutations import accused_by
 from bounds.border import check_constants, check_settings, names_of
+from bounds.checks import check_memory
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
 from bounds.registry import as_result
@@ -287,7 +288,7 @@ def evaluated(
     unproved = "" if verdict == "proved" or (trusted and verdict != "refuted") else verdict
     prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
     accused = accused_by(result.paper, chosen.refuted_by) if chosen.refuted_by else ""
-    why_not = _reasons(chosen, accused, unproved, checks, known, statuses, prescribed)
+    why_not = _reasons(result, chosen, accused, unproved, checks, known, statuses, prescribed)
     if np.any(lost):
         why_not = (f"{NO_VALUE}{f' at {lost.sum()} of {lost.size} settings' if lost.ndim else ''}", *why_not)
     if np.any(valid & (total == np.inf)):
@@ -326,6 +327,7 @@ def _trusted(result: Result, form: Form, trust: Iterable[str]) -> str:
 
 
 def _reasons(
+    result: Result,
     form: Form,
     accused: str,
     unproved: str,
@@ -343,7 +345,8 @@ def _reasons(
     if accused:
         reasons.append(f"the form, or a step it rests on, is refuted by erratum {accused}")
     elif unproved:
-        reasons.append(f"the audit has not proved it: its verdict is {unproved}")
+        because = unheard(result.paper)
+        reasons.append(f"the audit has not proved it: its verdict is {unproved}{because and f'; {because}'}")
     if broken := "; ".join(c.text for c in checks if not np.all(c.holds)):
         reasons.append(f"a condition fails: {broken}")
     for name, step in prescribed.items():
@@ -387,7 +390,7 @@ def resolve_constants(
         quantity = result.notation.resolve(name)
         if quantity is None:
             raise unknown_name(f"constant of {result.key}", name, [*result.notation])
-        constant = as_constant(quantity, value)
+        constant = as_constant(quantity, _for_all(result, quantity, value, constants))
         if quantity.name in given and not np.array_equal(given[quantity.name].value, constant.value):
             raise FedboundsError(f"{quantity.name} is given twice, unequal (by letter and by concept {name!r})")
         given[quantity.name] = constant
@@ -520,6 +523,23 @@ def derived_constants(result: Result, form: Form, name: str, known: Mapping[str,
     return found
 
 
+def _for_all(result: Result, quantity: Quantity, value: Value, constants: Mapping[str, Value]) -> Value:
+    """One number for a constant of every client, where the number of clients is given: all clients have it."""
+    if not quantity.shape or isinstance(value, NoConstant):
+        return value
+    number = value.value if isinstance(value, Constant) else value
+    clients = next((q for q in result.notation.values() if q.concept == "clients"), None)
+    count = next((v for name, v in constants.items() if clients and result.notation.resolve(name) is clients), None)
+    if np.ndim(number) or clients is None or count is None:  # pyright: ignore[reportArgumentType]
+        return value
+    how_many = as_constant(clients, count).value
+    if np.ndim(how_many):
+        return value
+    check_memory(f"{quantity.name} for {clients.name} = {how_many:g} clients", 8 * int(how_many))
+    every = np.full(int(how_many), number, dtype=float)
+    return replace(value, value=every) if isinstance(value, Constant) else every
+
+
 def as_constant(quantity: Quantity, value: Value) -> Constant:
     """A given value as a constant inside its domain.
 
@@ -537,7 +557,8 @@ def as_constant(quantity: Quantity, value: Value) -> Constant:
         number = f"{float(array):.12g}"
         raise FedboundsError(
             f"{quantity.name} = {number} is one number; it needs one per client: {quantity.meaning} "
-            f"(for a single client: {quantity.name}={number}, with the comma, or [{number}])"
+            f"(the same for all clients: give their number too; for a single client: {quantity.name}={number}, with "
+            "the comma, or a list of one in Python)"
         )
     if array.size == 0:
         raise FedboundsError(f"{quantity.name} is empty: {quantity.meaning}")

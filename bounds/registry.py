@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bounds.result import Result
     from bounds.statement import Statement
 
+GROUP = "fedbounds.papers"
 PAPERS = {
     "arbitrary-participation": "bounds.papers.arbitrary_participation",
     "fedau": "bounds.papers.fedau",
@@ -45,7 +46,7 @@ def paper_names() -> list[str]:
 
 @lru_cache(maxsize=1)
 def _strangers() -> dict[str, metadata.EntryPoint]:
-    return {point.name: point for point in metadata.entry_points(group="fedbounds.papers")}
+    return {point.name: point for point in metadata.entry_points(group=GROUP)}
 
 
 def room(name: str) -> ModuleType:

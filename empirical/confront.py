@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtr
 
+from bounds.audit.ledger import unheard
 from bounds.border import check_constants
 from bounds.checks import check_count
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, Value, evaluate
 from bounds.measures import Measure
-from bounds.registry import as_result
+from bounds.registry import as_result, paper_names
 from bounds.result import Form, Result, reachable
 from bounds.symbols import Constant
 from empirical.algorithms import Algorithm
@@ -231,7 +232,9 @@ def _not_known_to_cover(form: Form, result: Result, paper: Paper | None, setting
     """Why nobody knows that a form is about this run at all; assumptions that nobody listed are not met for free."""
     reasons = ()
     if paper is None:
-        reasons += (f"not known to cover this run: the paper of {result.key} does not say which runs it is about",)
+        stranger = result.paper not in paper_names()
+        why = unheard(result.paper) if stranger else f"the paper of {result.key} does not say which runs it is about"
+        reasons += (f"not known to cover this run: {why}",)
     if not any(a.participation for a in form.assumptions) and not setting.everybody:
         reasons += (
             "not known to cover this run: the result says nothing of who takes part, and here not every client takes "

@@ -96,7 +96,9 @@ def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> st
         >>> broken_gauge(n.L * n.sigma, GRADIENT**2, n)
         'x -> b x with b = 27/4 multiplies it by 0.00325154, not 0.0219479'
     """
-    expression = _two_clients(expression, notation)
+    # a float has 16 digits: as the fraction that it is, it has them all
+    fractions = {number: sp.Rational(number) for number in expression.atoms(sp.Float)}
+    expression = _two_clients(expression.xreplace(fractions), notation)
     letters = sorted(expression.free_symbols, key=str)
     return _broken(expression, _powers(unit), tuple((s, _gauge_of(s, notation)) for s in letters))
 

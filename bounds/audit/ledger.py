@@ -14,7 +14,7 @@ from bounds.audit.docket import Judged
 from bounds.audit.refutations import accused_by
 from bounds.audit.verdict import UNTRIED
 from bounds.errors import FedboundsError
-from bounds.registry import paper_names, room
+from bounds.registry import GROUP, PAPERS, paper_names, room
 from bounds.result import Form, Result
 
 NAME = "ledger.json"
@@ -107,6 +107,18 @@ def _entry(result: Result, form: Form) -> Mapping[str, object] | None:
     ours = result.paper in paper_names() and any(r is result for r in room(result.paper).RESULTS)
     entry = _committed(result.paper).get(f"{result.key}[{form.name}]") if ours else None
     return entry if entry and entry.get("hash") == _hash(result, form) else None
+
+
+def unheard(paper: str) -> str:
+    """Why nothing of a stranger's paper has a verdict, and what gives it one; "" if it has a ledger.
+
+    Example:
+        >>> unheard("fedau"), unheard("sgd")
+        ('', 'sgd is not installed as a package (no entry point of fedbounds.papers has this name)')
+    """
+    if paper not in paper_names():
+        return f"{paper} is not installed as a package (no entry point of {GROUP} has this name)"
+    return "" if paper in PAPERS or read_ledger(paper) else f"no ledger: fedbounds audit --paper {paper} --write"
 
 
 @lru_cache(maxsize=1024)

@@ -56,7 +56,8 @@ set_option = click.option(
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Constants, e.g. --set L=1 gamma='1/(12*L)' p=0.1,0.35 p=@rates.csv. May be repeated; NAME=VALUE may also "
+    help="Constants, e.g. --set L=1 gamma='1/(12*L)' p=0.1,0.35 p=@rates.csv "
+    "(with p=0.1 N=50 every client has 0.1). May be repeated; NAME=VALUE may also "
     "stand alone after the key.",
 )
 from_option = click.option(

@@ -26,7 +26,7 @@ CHOICES = {  # another value is another choice, not a contradiction
 }
 VALUES = {  # an instance of every letter that something follows from
     "p": [0.2, 0.3, 0.5], "omega": [1.0, 2.0, 1.5], "varphi": [0.2, 0.3, 0.5], "qbar": [0.2, 0.3, 0.5],
-    "alphatilde": [1.0, 2.0, 1.5], "w": [0.3, 0.3, 0.4], "tau": [1.0, 4.0, 2.0], "a1": [1.0, 4.0, 2.0],
+    "alphatilde": [3 / 1.55, 6 / 1.55, 4.5 / 1.55], "w": [0.3, 0.3, 0.4], "tau": [1.0, 4.0, 2.0], "a1": [1.0, 4.0, 2.0],
     "a2": [1.0, 3.0, 2.0], "alast": [1.0, 0.9, 1.0], "amax": [1.0, 1.2, 1.0], "K": 11, "T": 100, "N": 3, "n": 3, "S": 2,
     "P": 2, "R": 3.5, "Q": 4.0, "Wmax": 0.01, "kappa": 3.0, "Lf": 2.0, "mu": 0.5, "delta": 0.7, "eta": 0.2,
     "rho": 0.5, "taueff": 2.0, "gammax": 0.1, "gammay": 0.2, "betaL": 0.3, "upsilon": 0.4, "d": 0.6, "F": 2.0, "L": 1.5,
@@ -73,7 +73,7 @@ def test_what_is_two_derivations_away_is_compared_as_well():
 
 
 def test_what_takes_too_long_to_derive_may_be_given():
-    c = dict(F=1, I=1, L=1, G=1, sigma=0.1, delta=0.1, T=1e9, p=[0.2, 0.5], K=4, gamma=1e-6, eta=1)
+    c = dict(F=1, I=1, L=1, G=1, sigma=0.1, delta=0.1, T=1e9, p=[1e-6, 0.5], K=1e6, gamma=1e-15, eta=1)
     theorem = load("fedau/theorem-2")
     with pytest.raises(FedboundsError, match="give W"):
         evaluate(theorem, c)

@@ -494,9 +494,7 @@ def test_a_result_that_says_nothing_of_participation_covers_full_participation_o
 def test_a_result_whose_paper_names_nobody_is_not_known_to_cover_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     orphan = replace(divided(1), key="nobody/theorem-1")
     found = confront(toy_run(), orphan, trust=[orphan.key])
-    assert (
-        not found.guarantee and "the paper of nobody/theorem-1 does not say which runs it is about" in found.why_not[0]
-    )
+    assert not found.guarantee and "nobody is not installed as a package (no entry point of" in found.why_not[0]
     room = SimpleNamespace(RESULTS=(orphan,), RUNS="empirical.papers.arbitrary_participation:ArbitraryParticipation")
     monkeypatch.setattr(papers, "paper_names", lambda: ["nobody"])
     monkeypatch.setattr(papers, "room", lambda name: room)

@@ -341,7 +341,8 @@ def _average_square(p: np.ndarray, K: np.ndarray, T: np.ndarray) -> tuple[np.nda
     if T.max() > LONGEST and _settled(np.asarray(rarest)) > LONGEST:
         raise FedboundsError(
             f"W follows from p, K, T for T up to {LONGEST} where a rate is as small as {rarest:.6g}, and "
-            f"T = {T.max():.12g}: give W (Theorem 3 bounds it)"
+            f"T = {T.max():.12g}: give W (Theorem 3 bounds it), "
+            "or take a form that needs none, as fedau/corollary-4:repaired"
         )
     shape = np.broadcast_shapes(p.shape[:-1], K.shape, T.shape)
     K, T = np.broadcast_to(K, shape), np.broadcast_to(T, shape)

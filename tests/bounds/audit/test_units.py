@@ -173,3 +173,15 @@ def test_reductions_over_clients_are_scaled_as_a_whole():
     square = tuple(Term(t.name, t.expression / n.d) for t in form.terms)
     claim = units_claim(ResultForm(result, replace(form, terms=square)))
     assert tries(claim, docket("fedmrn")).outcome == "refuted"
+
+
+def test_a_coefficient_that_is_a_float_has_the_units_of_a_fraction():
+    from bounds.audit.gauges import broken_gauge
+    from bounds.papers.arbitrary_participation.notation import NOTATION as n
+    from bounds.symbols import GRADIENT
+
+    for coefficient in (0.9, 0.1, 1 / 3, 1e-20, 2.5e300):
+        assert broken_gauge(coefficient * n.L * n.gamma * n.sigma**2, GRADIENT**2, n) == ""
+        assert broken_gauge(coefficient * n.gamma * n.sigma**2, GRADIENT**2, n) != ""
+    assert broken_gauge((0.1 * n.L * n.F) ** 1.0 + 0.7 * n.sigma**2.0, GRADIENT**2, n) == ""
+    assert broken_gauge((0.1 * n.L * n.F) ** 1.0 + 0.7 * n.sigma**2.01, GRADIENT**2, n) != ""
