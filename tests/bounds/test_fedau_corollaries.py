@@ -429,3 +429,10 @@ def test_exact_runs_with_known_rates_stay_below_their_bound_at_its_steps():
 def test_the_fixed_cut_off_leaves_a_floor_that_no_number_of_rounds_removes():
     """A client of p = .02 with K = 50 keeps a squared bias of .98^100 = 0.133."""
     assert squared_error(0.02, 50, 20_000)[-1] == pytest.approx(0.98**100, rel=0.03)
+
+
+def test_the_printed_corollary_prescribes_r_log_t_and_its_q_a_whole_number():
+    forms = {form.name: form for form in load("fedau/corollary-4").forms}
+    why = {name: {rule.name: rule.why for rule in form.derived}["K"] for name, form in forms.items()}
+    assert why["printed"].startswith("where Q needs it") and "the form's R log T" in why["printed"]
+    assert all(not text.startswith("where Q") for name, text in why.items() if name != "printed")
