@@ -8,14 +8,14 @@ them: it weighs client n by $(q^n+q'^n)/2$, and $s_n=(q^n-q'^n)/(q^n+q'^n)$ lies
 
 from __future__ import annotations
 
-from sympy import Expr, Symbol, log, sqrt
+from sympy import Symbol, log, sqrt
 
 from bounds.audit.axioms import Assumed, Jensen
-from bounds.audit.claim import Relation
+from bounds.audit.chain import Chain, by, le
 from bounds.audit.concentration import AllAtOnce, McDiarmid
 from bounds.audit.derivations import InExpectation, Lemma
-from bounds.audit.rules import Abbreviated, Combine, Everywhere, SumOverClients
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from bounds.audit.rules import Abbreviated, Everywhere, SumOverClients
+from bounds.audit.steps import Setting, measure_symbol
 from bounds.audit.transcendental import Opened
 from bounds.audit.vectors import Atom, Vec, square
 from bounds.papers.arbitrary_participation.assumptions import (
@@ -38,7 +38,15 @@ from bounds.papers.arbitrary_participation.likely import (
 )
 from bounds.papers.arbitrary_participation.notation import NOTATION as n
 from bounds.papers.arbitrary_participation.participation import PROPOSITION_4_7
-from bounds.papers.arbitrary_participation.proof.participation import LHS, MEAN_SQUARES, SQUARES, VARIANCE
+from bounds.papers.arbitrary_participation.proof.participation import (
+    ERGODIC_PROOF,
+    FIFTEEN,
+    LHS,
+    MEAN_OF_P,
+    MEAN_SQUARES,
+    SQUARES,
+    VARIANCE,
+)
 from bounds.papers.arbitrary_participation.proof.spread import PAPER
 
 N, P, T, d, c, upsilon = n.N, n.P, n.T, n.d, n.c, n.upsilon
@@ -58,169 +66,83 @@ MEAN, MEAN2 = Symbol("E Z", nonnegative=True), Symbol("E Z^2", nonnegative=True)
 MOVES = Symbol("how far Z moves when one round is drawn anew", nonnegative=True)
 DEVIATIONS = Symbol("sum_n (q_t^n - 1/N)^2", nonnegative=True)
 ROUND = Symbol("max_t E sum_n (q_t^n - 1/N)^2", nonnegative=True)
+POINTS = "for every point x"
 ONE, EVERY = measure_symbol(ONE_WINDOW), measure_symbol(ALL_WINDOWS)
 q = Symbol("q_t^n", real=True)
-AVERAGED, YOUNG = f"{PAPER}/equation-15/D2", N**2 / 4
+YOUNG = N**2 / 4
 FOUR_TERM = SCALE * ((1 + 1 / (YOUNG - 1)) * one_root**2 + YOUNG * tail_root**2)
 
-
-def likely(name: str, source: str, mean: Expr) -> tuple[Step, Step]:
-    """One window by bounded differences, and all windows at once."""
-    return (
-        Step(
-            f"H{name}",
-            "McDiarmid's inequality for one window, at all points at once",
-            Relation(ONE, one_window(mean)),
-            McDiarmid(MOVES, MEAN, ONE, P, c, SCALE),
-            ("H3", source, JOINTLY_INDEPENDENT),
-        ),
-        Step(
-            f"H{name}-all",
-            "at most T/P windows, each with probability of failure c P/T",
-            Relation(EVERY, all_windows(mean)),
-            AllAtOnce(c, ONE, EVERY, T / P),
-            (f"H{name}", SOME_WINDOW),
-        ),
-    )
-
-
-LIKELY_PROOF = Proof(
-    f"{PAPER}/proposition-4.7-likely",
-    TWO_DRAWS,
-    (
-        Step("H1", "Jensen", Relation(square(mev), square(ev)), Jensen(ev), (WEIGHTS,)),
-        Step(
-            "H2",
-            "Assumption 3 at every point, as |s_n| <= 1",
-            Relation(square(ev), d**2),
-            Assumed(square(ev), d**2, (BOUNDED_DIVERGENCE.name, WEIGHTS.name), "every client at x"),
-            (BOUNDED_DIVERGENCE, WEIGHTS),
-            "for every point x",
-        ),
-        Step(
-            "H2b",
-            "a round drawn anew moves the sum over the clients by at most 2d at any point",
-            Relation(4 / P**2 * square(mev), 4 * d**2 / P**2),
-            Combine((4 / P**2, 4 / P**2)),
-            ("H1", "H2"),
-            "for every point x",
-        ),
-        Step(
-            "H3",
-            "so Z, the largest over the points, moves by at most 2d/P",
-            Relation(MOVES**2, 4 * d**2 / P**2),
-            Everywhere(of=4 / P**2 * square(mev), is_=MOVES**2),
-            ("H2b",),
-        ),
-        Step(
-            "H4",
-            "(15) is free of x, so it bounds the largest over the points",
-            Relation(LARGEST2, N * SQUARES * d**2),
-            Everywhere(of=LHS, is_=LARGEST2),
-            (AVERAGED,),
-        ),
-        Step(
-            "H5",
-            "in expectation",
-            Relation(MEAN2, N * MEAN_SQUARES * d**2),
-            InExpectation(((LARGEST2, MEAN2), (SQUARES, MEAN_SQUARES)), "the participation"),
-            ("H4",),
-        ),
-        Step(
-            "H6",
-            "the weights of a round sum to 1 and are at most 1",
-            Relation(DEVIATIONS, 1 - 1 / N),
-            SumOverClients(
-                q - q**2,
-                (Relation(0 * q, q), Relation(q, 1 + 0 * q)),
-                (q,),
-                (((1,), 1 + 0 * q), ((2,), DEVIATIONS + 1 / N)),
-                needs=(WEIGHTS.name,),
-            ),
-            (WEIGHTS,),
-            "for every round",
-        ),
-        Step(
-            "H7",
-            "in expectation, in every round",
-            Relation(ROUND, 1 - 1 / N),
-            InExpectation(((DEVIATIONS, ROUND),), "the participation"),
-            ("H6",),
-        ),
-        Step(
-            "H8",
-            "the variances of means of P independent weights",
-            Relation(MEAN_SQUARES, ROUND / P),
-            Lemma(
-                "the variance of a mean of P independent numbers is 1/P of their mean variance",
-                MEAN_SQUARES,
-                ROUND / P,
-                (JOINTLY_INDEPENDENT.name, UNBIASED_SAMPLING.name),
-            ),
-            (JOINTLY_INDEPENDENT, UNBIASED_SAMPLING),
-        ),
-        Step(
-            "H9",
-            "the square of the mean of Z is at most its mean square",
-            Relation(MEAN**2, MEAN2),
-            Lemma("Jensen's inequality for expectations: (E Z)^2 <= E Z^2", MEAN**2, MEAN2),
-        ),
-        Step(
-            "H10",
-            "the mean of Z, for any weights",
-            Relation(MEAN**2, d**2 * (N - 1) / P),
-            Combine((1, 1, N * d**2, N * d**2 / P)),
-            ("H9", "H5", "H8", "H7"),
-        ),
-        Step(
-            "H11",
-            "the variance of a mean of P independent weights",
-            Relation(VARIANCE, upsilon**2 / P),
-            Lemma(
-                "the variance of a mean of P independent numbers is 1/P of their mean variance",
-                VARIANCE,
-                upsilon**2 / P,
-                (JOINTLY_INDEPENDENT.name,),
-            ),
-            (JOINTLY_INDEPENDENT,),
-        ),
-        Step(
-            "H12",
-            "the mean of Z, by the variance of the weights",
-            Relation(MEAN**2, d**2 * N**2 * upsilon**2 / P),
-            Combine((1, 1, N * d**2, N**2 * d**2)),
-            ("H9", "H5", f"{PAPER}/proposition-4.4/D2", "H11"),
-        ),
-        *likely("13", "H10", ANY_WEIGHTS),
-        *likely("14", "H12", OF_VARIANCE),
-        Step(
-            "H15",
-            "(C.4) with b such that the tail gets the printed factor",
-            Relation(SCALE * (one_root + tail_root) ** 2, FOUR_TERM),
-            Combine(),
-            (FOUR_CLIENTS,),
-        ),
-        Step(
-            "H16",
-            "the same with the roots written out",
-            Relation(one_window(ANY_WEIGHTS), FOUR_TERM.xreplace(dict(TWO_DRAWS.letters))),
-            Abbreviated(),
-            ("H15",),
-        ),
-        Step(
-            "H17",
-            "the logarithm of a product",
-            Relation(log(1 / c), log(2 / c) - log(2)),
-            Lemma("ln(2/c) = ln(2) + ln(1/c)", log(1 / c), log(2 / c) - log(2)),
-        ),
-        Step(
-            "H18",
-            "Proposition 4.7's constant for one window, as (N - 1)/(N^2 - 4) <= 1/4 <= ln(2)/2",
-            Relation(ONE, OWN_CONSTANT),
-            Opened((1, 1, N**2 * d**2 / (2 * P))),
-            ("H13", "H16", "H17", FOUR_CLIENTS),
-        ),
+h = Chain(TWO_DRAWS, cites=(FIFTEEN, ERGODIC_PROOF))
+h["H1", "Jensen"] = Jensen(ev), WEIGHTS
+h["H2", "Assumption 3 at every point, as |s_n| <= 1", POINTS] = by(
+    Assumed(square(ev), d**2, (BOUNDED_DIVERGENCE.name, WEIGHTS.name), "every client at x"), BOUNDED_DIVERGENCE, WEIGHTS
+)
+h["H2b", "a round drawn anew moves the sum over the clients by at most 2d at any point", POINTS] = by(
+    le(4 / P**2 * square(mev), 4 * d**2 / P**2), "H1 H2"
+)
+h["H3", "so Z, the largest over the points, moves by at most 2d/P"] = by(
+    le(MOVES**2, 4 * d**2 / P**2), Everywhere(of=4 / P**2 * square(mev), is_=MOVES**2), "H2b"
+)
+h["H4", "(15) is free of x, so it bounds the largest over the points"] = by(
+    le(LARGEST2, N * SQUARES * d**2), Everywhere(of=LHS, is_=LARGEST2), f"{FIFTEEN.id}/D2"
+)
+h["H5", "in expectation"] = by(
+    le(MEAN2, N * MEAN_SQUARES * d**2),
+    InExpectation(((LARGEST2, MEAN2), (SQUARES, MEAN_SQUARES)), "the participation"),
+    "H4",
+)
+h["H6", "the weights of a round sum to 1 and are at most 1", "for every round"] = by(
+    le(DEVIATIONS, 1 - 1 / N),
+    SumOverClients(
+        q - q**2,
+        (le(0 * q, q), le(q, 1)),
+        (q,),
+        (((1,), 1 + 0 * q), ((2,), DEVIATIONS + 1 / N)),
+        needs=(WEIGHTS.name,),
     ),
+    WEIGHTS,
+)
+h["H7", "in expectation, in every round"] = by(
+    le(ROUND, 1 - 1 / N), InExpectation(((DEVIATIONS, ROUND),), "the participation"), "H6"
+)
+h["H8", "the variances of means of P independent weights"] = by(
+    Lemma(MEAN_OF_P, MEAN_SQUARES, ROUND / P, (JOINTLY_INDEPENDENT.name, UNBIASED_SAMPLING.name)),
+    JOINTLY_INDEPENDENT,
+    UNBIASED_SAMPLING,
+)
+h["H9", "the square of the mean of Z is at most its mean square"] = Lemma(
+    "Jensen's inequality for expectations: (E Z)^2 <= E Z^2", MEAN**2, MEAN2
+)
+h["H10", "the mean of Z, for any weights"] = by(
+    le(MEAN**2, d**2 * (N - 1) / P), {"H9": 1, "H5": 1, "H8": N * d**2, "H7": N * d**2 / P}
+)
+h["H11", "the variance of a mean of P independent weights"] = by(
+    Lemma(MEAN_OF_P, VARIANCE, upsilon**2 / P, (JOINTLY_INDEPENDENT.name,)), JOINTLY_INDEPENDENT
+)
+h["H12", "the mean of Z, by the variance of the weights"] = by(
+    le(MEAN**2, d**2 * N**2 * upsilon**2 / P),
+    {"H9": 1, "H5": 1, f"{ERGODIC_PROOF.id}/D2": N * d**2, "H11": N**2 * d**2},
+)
+for name, source, mean in (("H13", "H10", ANY_WEIGHTS), ("H14", "H12", OF_VARIANCE)):
+    h[name, "McDiarmid's inequality for one window, at all points at once"] = by(
+        le(ONE, one_window(mean)), McDiarmid(MOVES, MEAN, ONE, P, c, SCALE), f"H3 {source}", JOINTLY_INDEPENDENT
+    )
+    h[f"{name}-all", "at most T/P windows, each with probability of failure c P/T"] = by(
+        le(EVERY, all_windows(mean)), AllAtOnce(c, ONE, EVERY, T / P), name, SOME_WINDOW
+    )
+h["H15", "(C.4) with b such that the tail gets the printed factor"] = by(
+    le(SCALE * (one_root + tail_root) ** 2, FOUR_TERM), FOUR_CLIENTS
+)
+h["H16", "the same with the roots written out"] = by(
+    le(one_window(ANY_WEIGHTS), FOUR_TERM.xreplace(dict(TWO_DRAWS.letters))), Abbreviated(), "H15"
+)
+h["H17", "the logarithm of a product"] = Lemma("ln(2/c) = ln(2) + ln(1/c)", log(1 / c), log(2 / c) - log(2))
+h["H18", "Proposition 4.7's constant for one window, as (N - 1)/(N^2 - 4) <= 1/4 <= ln(2)/2"] = by(
+    le(ONE, OWN_CONSTANT), Opened, {"H13": 1, "H16": 1, "H17": N**2 * d**2 / (2 * P)}, FOUR_CLIENTS
+)
+
+LIKELY_PROOF = h.proof(
+    f"{PAPER}/proposition-4.7-likely",
     PROPOSITION_4_7,
     {
         "repaired:one-window": "H13",

@@ -7,11 +7,11 @@ from __future__ import annotations
 from sympy import Abs, Integer, Symbol, log
 
 from bounds.audit.axioms import Assumed, Jensen, MeanOf
-from bounds.audit.claim import Relation
+from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.derivations import InExpectation, Lemma, Markov
-from bounds.audit.rules import Combine, Everywhere, SumOverClients
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
-from bounds.audit.vectors import Atom, Vec, inner, square
+from bounds.audit.rules import Everywhere, SumOverClients
+from bounds.audit.steps import Setting, measure_symbol
+from bounds.audit.vectors import Atom, Vec, square
 from bounds.clients import MedianOverClients
 from bounds.clients import SumOverClients as Sum
 from bounds.papers.arbitrary_participation.assumptions import (
@@ -39,7 +39,7 @@ from bounds.papers.arbitrary_participation.participation import (
 from bounds.papers.arbitrary_participation.proof.spread import PAPER
 from bounds.papers.arbitrary_participation.results import EQUATION_11
 
-N, P, S, d, c, theta, nu, beta = n.N, n.P, n.S, n.d, n.c, n.theta, n.nu, n.beta
+N, P, S, d, theta, nu, beta = n.N, n.P, n.S, n.d, n.theta, n.nu, n.beta
 upsilon, windowvar = n.upsilon, n.windowvar
 
 # --- (11) and Proposition 4.1 ---------------------------------------------------------------------------------------
@@ -54,80 +54,28 @@ g, mg, f = (Vec.atom(a.name) for a in COHORT_ATOMS)
 POINTS = "for every round t and point x"
 WITHIN, AROUND = square(g - mg), square(mg - f)
 
-DECOMPOSITION = Proof(
-    f"{PAPER}/equation-11",
-    ONE_ROUND,
-    (
-        Step(
-            "D1",
-            "the participants' mean gradient is their mean",
-            Relation(inner(g - mg, mg - f), Integer(0), "=="),
-            MeanOf(g - mg, mg - f),
-            (WEIGHTS,),
-            POINTS,
-        ),
-        Step("D2", "eq. (11)", Relation(square(g - f), WITHIN + AROUND, "=="), Combine((2,)), ("D1",), POINTS),
-        Step(
-            "D3",
-            "Assumption 3, averaged over the participants",
-            Relation(square(g - f), d**2),
-            Assumed(square(g - f), d**2, (BOUNDED_DIVERGENCE.name, WEIGHTS.name), "every client at x"),
-            (BOUNDED_DIVERGENCE, WEIGHTS),
-            POINTS,
-        ),
-        Step("D4", "eq. (6)", Relation(WITHIN, nu**2), Assumed(WITHIN, nu**2, (COHORT.name,)), (COHORT,), POINTS),
-        Step(
-            "D5",
-            "eq. (5)",
-            Relation(AROUND, beta**2),
-            Assumed(AROUND, beta**2, (PARTICIPATION.name,)),
-            (PARTICIPATION,),
-            POINTS,
-        ),
-        Step(
-            "D6",
-            "(11) with the suprema of (5) and (6)",
-            Relation(square(g - f), nu**2 + beta**2),
-            Combine((1, 1, 1)),
-            ("D2", "D4", "D5"),
-            POINTS,
-        ),
-    ),
-    EQUATION_11,
-    {"printed": "D3", "explicit": "D6"},
-    square(g - f),
+c = Chain(ONE_ROUND, POINTS)
+c["D1", "the participants' mean gradient is their mean"] = MeanOf(g - mg, mg - f), WEIGHTS
+c["D2", "eq. (11)"] = eq(square(g - f), WITHIN + AROUND), "D1"
+c["D3", "Assumption 3, averaged over the participants"] = by(
+    Assumed(square(g - f), d**2, (BOUNDED_DIVERGENCE.name, WEIGHTS.name), "every client at x"),
+    BOUNDED_DIVERGENCE,
+    WEIGHTS,
 )
+c["D4", "eq. (6)"] = Assumed(WITHIN, nu**2, (COHORT.name,)), COHORT
+c["D5", "eq. (5)"] = Assumed(AROUND, beta**2, (PARTICIPATION.name,)), PARTICIPATION
+c["D6", "(11) with the suprema of (5) and (6)"] = le(square(g - f), nu**2 + beta**2), {"D2": 1, "D4": 1, "D5": 1}
+DECOMPOSITION = c.proof(f"{PAPER}/equation-11", EQUATION_11, {"printed": "D3", "explicit": "D6"}, square(g - f))
 
-ANY_ROUND = Symbol("sup (5)", nonnegative=True)
-OTHER_ROUND = Symbol("sup (6)", nonnegative=True)
-EACH = Proof(
-    f"{PAPER}/proposition-4.1",
-    ONE_ROUND,
-    (
-        Step(
-            "D1",
-            "(5) in one round, by (11)",
-            Relation(AROUND, d**2),
-            Combine((-1, 1)),
-            (f"{PAPER}/equation-11/D2", f"{PAPER}/equation-11/D3"),
-            POINTS,
-        ),
-        Step(
-            "D2",
-            "(6) in one round, by (11)",
-            Relation(WITHIN, d**2),
-            Combine((-1, 1)),
-            (f"{PAPER}/equation-11/D2", f"{PAPER}/equation-11/D3"),
-            POINTS,
-        ),
-        Step("D3", "the supremum of (5)", Relation(ANY_ROUND, d**2), Everywhere(of=AROUND, is_=ANY_ROUND), ("D1",)),
-        Step("D4", "the supremum of (6)", Relation(OTHER_ROUND, d**2), Everywhere(of=WITHIN, is_=OTHER_ROUND), ("D2",)),
-        Step("D5", "both", Relation(ANY_ROUND + OTHER_ROUND, 2 * d**2), Combine((1, 1)), ("D3", "D4")),
-    ),
-    PROPOSITION_4_1,
-    {"repaired": "D5"},
-    ANY_ROUND + OTHER_ROUND,
-)
+ANY_ROUND, OTHER_ROUND = Symbol("sup (5)", nonnegative=True), Symbol("sup (6)", nonnegative=True)
+c = Chain(ONE_ROUND, cites=(DECOMPOSITION,))
+BY_11 = {f"{DECOMPOSITION.id}/D2": -1, f"{DECOMPOSITION.id}/D3": 1}
+c["D1", "(5) in one round, by (11)", POINTS] = le(AROUND, d**2), BY_11
+c["D2", "(6) in one round, by (11)", POINTS] = le(WITHIN, d**2), BY_11
+c["D3", "the supremum of (5)"] = le(ANY_ROUND, d**2), Everywhere(of=AROUND, is_=ANY_ROUND), "D1"
+c["D4", "the supremum of (6)"] = le(OTHER_ROUND, d**2), Everywhere(of=WITHIN, is_=OTHER_ROUND), "D2"
+c["D5", "both"] = le(ANY_ROUND + OTHER_ROUND, 2 * d**2), {"D3": 1, "D4": 1}
+EACH = c.proof(f"{PAPER}/proposition-4.1", PROPOSITION_4_1, {"repaired": "D5"}, ANY_ROUND + OTHER_ROUND)
 
 # --- One window: Proposition 4.2 and (15) ----------------------------------------------------------------------------
 
@@ -146,66 +94,28 @@ FREE = "for every point x and window"
 ALIGNED = "for every point x and every window that starts at a multiple of P"
 E7 = measure_symbol(EXPECTED_WINDOW)
 
-REGULAR = Proof(
-    f"{PAPER}/proposition-4.2",
-    ALL_CLIENTS,
-    (
-        Step(
-            "D1",
-            "grad f is the mean of the grad F_n, so the offsets v_n sum to zero, eq. (12)",
-            Relation(square(mqv), square(OFFSET)),
-            Jensen(OFFSET),
-            (WEIGHTS,),
-            FREE,
-        ),
-        Step(
-            "D2",
-            "every client's mean weight is 1/N, because they are equal and sum to 1",
-            Relation(square(OFFSET), Integer(0), "=="),
-            Assumed(square(OFFSET), Integer(0), (REGULARIZED.name, WEIGHTS.name), "qbar_n = 1/N", op="=="),
-            (REGULARIZED, WEIGHTS),
-            ALIGNED,
-        ),
-        Step(
-            "D3", "the left-hand side of (7)", Relation(LHS, Integer(0)), Combine((N**2, N**2)), ("D1", "D2"), ALIGNED
-        ),
-    ),
-    PROPOSITION_4_2,
-    {"printed": "D3"},
-    LHS,
+c = Chain(ALL_CLIENTS, FREE)
+c["D1", "grad f is the mean of the grad F_n, so the offsets v_n sum to zero, eq. (12)"] = Jensen(OFFSET), WEIGHTS
+c["D2", "every client's mean weight is 1/N, because they are equal and sum to 1", ALIGNED] = by(
+    Assumed(square(OFFSET), Integer(0), (REGULARIZED.name, WEIGHTS.name), "qbar_n = 1/N", op="=="), REGULARIZED, WEIGHTS
 )
+c["D3", "the left-hand side of (7)", ALIGNED] = le(LHS, 0), "D1 D2"
+REGULAR = c.proof(f"{PAPER}/proposition-4.2", PROPOSITION_4_2, {"printed": "D3"}, LHS)
 
-FIFTEEN = Proof(
-    f"{PAPER}/equation-15",
-    ALL_CLIENTS,
-    (
-        Step(
-            "D1",
-            "(qbar_n - 1/N)^2 (d^2 - |v_n|^2) >= 0, averaged over the clients",
-            Relation(square(OFFSET), SQUARES * d**2 / N),
-            SumOverClients(
-                weight**2 * (d**2 - length**2),
-                (Relation(length, d),),
-                (weight, length),
-                (((2, 0), SQUARES / N), ((2, 2), square(OFFSET))),
-                needs=(BOUNDED_DIVERGENCE.name,),
-            ),
-            (BOUNDED_DIVERGENCE,),
-            FREE,
-        ),
-        Step(
-            "D2",
-            "Cauchy-Schwarz over the clients, eq. (15)",
-            Relation(LHS, N * SQUARES * d**2),
-            Combine((N**2, N**2)),
-            (f"{PAPER}/proposition-4.2/D1", "D1"),
-            FREE,
-        ),
+c = Chain(ALL_CLIENTS, FREE, (REGULAR,))
+c["D1", "(qbar_n - 1/N)^2 (d^2 - |v_n|^2) >= 0, averaged over the clients"] = by(
+    le(square(OFFSET), SQUARES * d**2 / N),
+    SumOverClients(
+        weight**2 * (d**2 - length**2),
+        (le(length, d),),
+        (weight, length),
+        (((2, 0), SQUARES / N), ((2, 2), square(OFFSET))),
+        needs=(BOUNDED_DIVERGENCE.name,),
     ),
-    EQUATION_15,
-    {"printed": "D2"},
-    LHS,
+    BOUNDED_DIVERGENCE,
 )
+c["D2", "Cauchy-Schwarz over the clients, eq. (15)"] = le(LHS, N * SQUARES * d**2), f"{REGULAR.id}/D1 D1"
+FIFTEEN = c.proof(f"{PAPER}/equation-15", EQUATION_15, {"printed": "D2"}, LHS)
 
 # With the median mu of the mean weights: the bracket weighs client n by |qbar_n - mu|/C, C = sum_n |qbar_n - mu|.
 SIGNED_ATOMS = (
@@ -217,185 +127,94 @@ BY_DEVIATION = Setting(
 )
 sv, msv = Vec.atom("sv"), Vec.atom("msv")
 DEVIATIONS = Sum(Abs(n.qbar - MedianOverClients(n.qbar)))
-MEDIAN = Proof(
-    f"{PAPER}/equation-15-median",
-    BY_DEVIATION,
-    (
-        Step(
-            "D1",
-            "the offsets sum to zero, so any common mu may be subtracted, eq. (12)",
-            Relation(LHS, DEVIATIONS**2 * square(msv)),
-            Lemma("grad f is the mean of the grad F_n, so their offsets sum to zero", LHS, DEVIATIONS**2 * square(msv)),
-            (),
-            FREE,
-        ),
-        Step("D2", "Jensen", Relation(square(msv), square(sv)), Jensen(sv), (WEIGHTS,), FREE),
-        Step(
-            "D3",
-            "Assumption 3, averaged",
-            Relation(square(sv), d**2),
-            Assumed(square(sv), d**2, (BOUNDED_DIVERGENCE.name,), "every client at x"),
-            (BOUNDED_DIVERGENCE,),
-            FREE,
-        ),
-        Step(
-            "D4",
-            "the triangle inequality over the clients",
-            Relation(LHS, DEVIATIONS**2 * d**2),
-            Combine((1, DEVIATIONS**2, DEVIATIONS**2)),
-            ("D1", "D2", "D3"),
-            FREE,
-        ),
-    ),
-    EQUATION_15,
-    {"sharp:median": "D4"},
-    LHS,
+c = Chain(BY_DEVIATION, FREE)
+c["D1", "the offsets sum to zero, so any common mu may be subtracted, eq. (12)"] = Lemma(
+    "grad f is the mean of the grad F_n, so their offsets sum to zero", LHS, DEVIATIONS**2 * square(msv)
 )
+c["D2", "Jensen"] = Jensen(sv), WEIGHTS
+c["D3", "Assumption 3, averaged"] = by(
+    Assumed(square(sv), d**2, (BOUNDED_DIVERGENCE.name,), "every client at x"), BOUNDED_DIVERGENCE
+)
+c["D4", "the triangle inequality over the clients"] = le(LHS, DEVIATIONS**2 * d**2), "D1 D2 D3"
+MEDIAN = c.proof(f"{PAPER}/equation-15-median", EQUATION_15, {"sharp:median": "D4"}, LHS)
 
 # --- Random weights: Propositions 4.4, 4.6, 4.7 ---
 
 MEAN_SQUARES = Symbol("E sum_n (qbar_n - 1/N)^2", nonnegative=True)
 VARIANCE = Symbol("max_n Var(qbar_n)", nonnegative=True)
-EXPECTED = (
-    Step(
-        "D1",
-        "(15) in expectation over the participation",
-        Relation(E7, N * MEAN_SQUARES * d**2),
-        InExpectation(((square(mqv), E7 / N**2), (SQUARES, MEAN_SQUARES)), "the participation"),
-        (f"{PAPER}/equation-15/D2",),
-        FREE,
-    ),
-    Step(
-        "D2",
-        "E qbar_n = 1/N, so these are variances",
-        Relation(MEAN_SQUARES, N * VARIANCE),
-        Assumed(
-            MEAN_SQUARES,
-            N * VARIANCE,
-            (UNBIASED_SAMPLING.name, WEIGHTS.name),
-            "E (qbar_n - E qbar_n)^2 = Var(qbar_n) <= the largest",
-        ),
-        (UNBIASED_SAMPLING, WEIGHTS),
-    ),
-)
-KNOWN_VARIANCE = (
-    *EXPECTED,
-    Step(
-        "D3",
-        "windowvar bounds the variance in every window used",
-        Relation(VARIANCE, windowvar),
-        Assumed(VARIANCE, windowvar, (UNIFORMLY_SAMPLED.name,)),
-        (UNIFORMLY_SAMPLED,),
-    ),
-    Step(
-        "D4",
-        "the window divergence in expectation",
-        Relation(E7, N**2 * d**2 * windowvar),
-        Combine((1, N * d**2, N**2 * d**2)),
-        ("D1", "D2", "D3"),
-    ),
-)
-ERGODIC_PROOF = Proof(f"{PAPER}/proposition-4.4", ALL_CLIENTS, KNOWN_VARIANCE, PROPOSITION_4_4, {"repaired": "D4"})
 LIKELY = measure_symbol(AVERAGE_WINDOW)
-MIXING_PROOF = Proof(
-    f"{PAPER}/proposition-4.6",
-    ALL_CLIENTS,
-    (
-        Step(
-            "D1",
-            "the window divergence in expectation, as in Proposition 4.4",
-            Relation(E7, N**2 * d**2 * windowvar),
-            Combine((1,)),
-            (f"{PAPER}/proposition-4.4/D4",),
-        ),
-        Step(
-            "D2",
-            "Markov's inequality for the average over the windows",
-            Relation(LIKELY, N**2 * d**2 * windowvar / c),
-            Markov(c, LIKELY),
-            ("D1",),
-        ),
-    ),
-    PROPOSITION_4_6,
-    {"repaired": "D1", "repaired:probability": "D2"},
+BY_VARIANCE = N**2 * d**2 * windowvar
+c = Chain(ALL_CLIENTS, cites=(FIFTEEN,))
+c["D1", "(15) in expectation over the participation", FREE] = by(
+    le(E7, N * MEAN_SQUARES * d**2),
+    InExpectation(((square(mqv), E7 / N**2), (SQUARES, MEAN_SQUARES)), "the participation"),
+    f"{FIFTEEN.id}/D2",
 )
+c["D2", "E qbar_n = 1/N, so these are variances"] = by(
+    Assumed(
+        MEAN_SQUARES,
+        N * VARIANCE,
+        (UNBIASED_SAMPLING.name, WEIGHTS.name),
+        "E (qbar_n - E qbar_n)^2 = Var(qbar_n) <= the largest",
+    ),
+    UNBIASED_SAMPLING,
+    WEIGHTS,
+)
+c["D3", "windowvar bounds the variance in every window used"] = by(
+    Assumed(VARIANCE, windowvar, (UNIFORMLY_SAMPLED.name,)), UNIFORMLY_SAMPLED
+)
+c["D4", "the window divergence in expectation"] = le(E7, BY_VARIANCE), {"D1": 1, "D2": N * d**2, "D3": N**2 * d**2}
+ERGODIC_PROOF = c.proof(f"{PAPER}/proposition-4.4", PROPOSITION_4_4, {"repaired": "D4"})
+ERGODIC = ERGODIC_PROOF.id
+
+c = Chain(ALL_CLIENTS, cites=(ERGODIC_PROOF,))
+c["D1", "the window divergence in expectation, as in Proposition 4.4"] = le(E7, BY_VARIANCE), f"{ERGODIC}/D4"
+c["D2", "Markov's inequality for the average over the windows"] = (
+    le(LIKELY, BY_VARIANCE / n.c),
+    Markov(n.c, LIKELY),
+    "D1",
+)
+MIXING_PROOF = c.proof(f"{PAPER}/proposition-4.6", PROPOSITION_4_6, {"repaired": "D1", "repaired:probability": "D2"})
+
 TAIL = Symbol("average over clients and windows of (qbar_n - 1/N)^2, likely", nonnegative=True)
-SUB_GAUSSIAN = (log(1 / c) + log(1 / (1 - theta)) / 2) / (2 * theta * P)
+SUB_GAUSSIAN = (log(1 / n.c) + log(1 / (1 - theta)) / 2) / (2 * theta * P)
 HOEFFDING = (
     "Hoeffding's lemma: the mean of P independent numbers in [0, 1] is sub-Gaussian with variance proxy s^2 = 1/(4P); "
     "E exp(lambda Y^2) <= (1 - 2 lambda s^2)^(-1/2) for such Y; exp is convex; Chernoff with lambda = theta/(2 s^2)"
 )
-INDEPENDENT_PROOF = Proof(
+HOEFFDING_SHARED = HOEFFDING.replace("[0, 1]", "[0, 1/S]").replace("1/(4P)", "1/(4P S^2)")
+MEAN_OF_P = "the variance of a mean of P independent numbers is 1/P of their mean variance"
+TAILED = (INDEPENDENT_ROUNDS, UNBIASED_SAMPLING, WEIGHTS)
+NAMES = tuple(a.name for a in TAILED)
+c = Chain(ALL_CLIENTS, cites=(FIFTEEN, ERGODIC_PROOF))
+c["D1", "the variance of a mean of P uncorrelated weights"] = by(
+    Lemma(MEAN_OF_P, VARIANCE, upsilon**2 / P, (INDEPENDENT_ROUNDS.name,)), INDEPENDENT_ROUNDS
+)
+c["D2", "the window divergence in expectation"] = by(
+    le(E7, N**2 * d**2 * upsilon**2 / P), {f"{ERGODIC}/D1": 1, f"{ERGODIC}/D2": N * d**2, "D1": N**2 * d**2}
+)
+c["D3", "Markov's inequality for the average over the windows"] = by(
+    le(LIKELY, N**2 * d**2 * upsilon**2 / (n.c * P)), Markov(n.c, LIKELY), "D2"
+)
+c["D4", "the average over clients and windows of the squared deviations, with probability 1 - c"] = by(
+    Lemma(HOEFFDING, TAIL, SUB_GAUSSIAN, NAMES), *TAILED
+)
+c["D5", "(15) averaged over the windows: N times the sum over clients is N^2 times their mean"] = by(
+    le(LIKELY, N**2 * d**2 * TAIL),
+    InExpectation(((square(mqv), LIKELY / N**2), (SQUARES, N * TAIL)), "the windows"),
+    f"{FIFTEEN.id}/D2",
+)
+c["D6", "the average over the windows, sub-Gaussian"] = by(
+    le(LIKELY, N**2 * d**2 * SUB_GAUSSIAN), {"D4": N**2 * d**2, "D5": 1}
+)
+c["D7", "the average over clients and windows of the squared deviations of weights in [0, 1/S]"] = by(
+    Lemma(HOEFFDING_SHARED, TAIL, SUB_GAUSSIAN / S**2, (*NAMES, SHARED_EQUALLY.name)), *TAILED, SHARED_EQUALLY
+)
+c["D8", "the average over the windows, sub-Gaussian"] = by(
+    le(LIKELY, N**2 * d**2 * SUB_GAUSSIAN / S**2), {"D7": N**2 * d**2, "D5": 1}
+)
+INDEPENDENT_PROOF = c.proof(
     f"{PAPER}/proposition-4.7",
-    ALL_CLIENTS,
-    (
-        Step(
-            "D1",
-            "the variance of a mean of P uncorrelated weights",
-            Relation(VARIANCE, upsilon**2 / P),
-            Lemma(
-                "the variance of a mean of P independent numbers is 1/P of their mean variance",
-                VARIANCE,
-                upsilon**2 / P,
-                (INDEPENDENT_ROUNDS.name,),
-            ),
-            (INDEPENDENT_ROUNDS,),
-        ),
-        Step(
-            "D2",
-            "the window divergence in expectation",
-            Relation(E7, N**2 * d**2 * upsilon**2 / P),
-            Combine((1, N * d**2, N**2 * d**2)),
-            (f"{PAPER}/proposition-4.4/D1", f"{PAPER}/proposition-4.4/D2", "D1"),
-        ),
-        Step(
-            "D3",
-            "Markov's inequality for the average over the windows",
-            Relation(LIKELY, N**2 * d**2 * upsilon**2 / (c * P)),
-            Markov(c, LIKELY),
-            ("D2",),
-        ),
-        Step(
-            "D4",
-            "the average over clients and windows of the squared deviations, with probability 1 - c",
-            Relation(TAIL, SUB_GAUSSIAN),
-            Lemma(HOEFFDING, TAIL, SUB_GAUSSIAN, (INDEPENDENT_ROUNDS.name, UNBIASED_SAMPLING.name, WEIGHTS.name)),
-            (INDEPENDENT_ROUNDS, UNBIASED_SAMPLING, WEIGHTS),
-        ),
-        Step(
-            "D5",
-            "(15) averaged over the windows: N times the sum over clients is N^2 times their mean",
-            Relation(LIKELY, N**2 * d**2 * TAIL),
-            InExpectation(((square(mqv), LIKELY / N**2), (SQUARES, N * TAIL)), "the windows"),
-            (f"{PAPER}/equation-15/D2",),
-        ),
-        Step(
-            "D6",
-            "the average over the windows, sub-Gaussian",
-            Relation(LIKELY, N**2 * d**2 * SUB_GAUSSIAN),
-            Combine((N**2 * d**2, 1)),
-            ("D4", "D5"),
-        ),
-        Step(
-            "D7",
-            "the average over clients and windows of the squared deviations of weights in [0, 1/S]",
-            Relation(TAIL, SUB_GAUSSIAN / S**2),
-            Lemma(
-                HOEFFDING.replace("[0, 1]", "[0, 1/S]").replace("1/(4P)", "1/(4P S^2)"),
-                TAIL,
-                SUB_GAUSSIAN / S**2,
-                (INDEPENDENT_ROUNDS.name, UNBIASED_SAMPLING.name, WEIGHTS.name, SHARED_EQUALLY.name),
-            ),
-            (INDEPENDENT_ROUNDS, UNBIASED_SAMPLING, WEIGHTS, SHARED_EQUALLY),
-        ),
-        Step(
-            "D8",
-            "the average over the windows, sub-Gaussian",
-            Relation(LIKELY, N**2 * d**2 * SUB_GAUSSIAN / S**2),
-            Combine((N**2 * d**2, 1)),
-            ("D7", "D5"),
-        ),
-    ),
     PROPOSITION_4_7,
     {"printed": "D2", "repaired:markov": "D3", "repaired:probability": "D6", "repaired:equal-weights": "D8"},
 )
