@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import cast
 
@@ -17,8 +17,8 @@ MOST_LEFT = 3  # squares that a conclusion may leave out
 def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.Expr, ...] | None:
     r"""Multipliers with which no inner product and no left-hand side is left over: slack = sum_k m_k slack_k + rest.
 
-    Where no combination leaves nothing over, as few squares as possible are left to the rest. A premise without inner
-    products gets 0, as a fact about constants, unless it is the conclusion itself.
+    What no premise speaks of is left to the rest; where that is not enough, as few squares as possible are. A premise
+    without inner products gets 0, as a fact about constants, unless it is the conclusion itself.
 
     Returns:
         One multiplier for each premise, in order; None where these equations determine none.
@@ -28,27 +28,47 @@ def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.E
         >>> eliminated(Relation(a, 3 * x), [Relation(a, 2 * b), Relation(b, x)])
         (1, 2)
     """
-    slacks = [sp.expand(p.slack) for p in premises]
-    wanted = sp.expand(conclusion.slack)
-    terms = sorted(
-        (s for s in set().union(wanted.free_symbols, *(s.free_symbols for s in slacks)) if opaque(s)), key=str
-    )
-    if any(sp.diff(slack, s).has(*terms) for slack in (wanted, *slacks) for s in terms):
+    found = [coefficients(relation.slack) for relation in (conclusion, *premises)]
+    if None in found:
         return None
-    if not terms and len(slacks) == 1 and reduced(slacks[0] - wanted) == 0:
-        return (sp.S.One,)
-    speak = [k for k, slack in enumerate(slacks) if slack.free_symbols & set(terms)]
-    unknown = [sp.Dummy(f"m{k}") for k in speak]
-    rows = {s: sum((m * sp.diff(slacks[k], s) for m, k in zip(unknown, speak, strict=True)), sp.S.Zero)
-            - sp.diff(wanted, s) for s in terms}  # fmt: skip
+    wanted, *slacks = cast(list[dict[sp.Symbol, sp.Expr]], found)
+    speak = [slack for slack in slacks if slack]
+    if not speak:
+        same = len(premises) == 1 and reduced(premises[0].slack - conclusion.slack) == 0
+        return None if wanted else (sp.S.One,) if same else (sp.S.Zero,) * len(premises)
+    unknown = [sp.Dummy(f"m{k}") for k in range(len(speak))]
+    terms = sorted({s for slack in speak for s in slack}, key=str)
+    rows = {s: sum((m * slack.get(s, 0) for m, slack in zip(unknown, speak, strict=True)), -wanted.get(s, sp.S.Zero))
+            for s in terms}  # fmt: skip
     squares = [s for s in terms if s.is_nonnegative]
     for left in (left for count in range(MOST_LEFT) for left in combinations(squares, count)):
-        equations = [row for s, row in rows.items() if s not in left]
-        solved = sp.solve(equations, unknown, dict=True) if unknown else [{}] * all(e == 0 for e in equations)
-        if len(solved) == 1 and len(solved[0]) == len(unknown):
-            found = dict(zip(speak, (reduced(cast(sp.Expr, solved[0][m])) for m in unknown), strict=True))
-            return tuple(found.get(k, sp.S.Zero) for k in range(len(slacks)))
+        solved = determined([row for s, row in rows.items() if s not in left], unknown)
+        if solved is not None:
+            values = iter(solved)
+            return tuple(next(values) if slack else sp.S.Zero for slack in slacks)
     return None
+
+
+def determined(equations: Sequence[sp.Expr], unknown: Sequence[sp.Symbol]) -> tuple[sp.Expr, ...] | None:
+    """The only solution of linear equations; None where there is none, or more than one."""
+    solutions = cast(sp.FiniteSet, sp.linsolve(equations, *unknown)) if equations else ()
+    for solution in cast(Iterable[sp.Tuple], solutions):
+        if not solution.free_symbols & set(unknown):
+            return tuple(reduced(cast(sp.Expr, value)) for value in solution)
+    return None
+
+
+def coefficients(slack: sp.Expr) -> dict[sp.Symbol, sp.Expr] | None:
+    """What stands before each inner product and left-hand side; None where one of them does not enter linearly."""
+    found: dict[sp.Symbol, sp.Expr] = {}
+    for summand in sp.Add.make_args(sp.expand(slack)):
+        terms = [s for s in summand.free_symbols if opaque(s)]
+        if terms:
+            factor, term = summand.as_independent(*terms, as_Add=False)
+            if not isinstance(term, sp.Symbol):
+                return None
+            found[term] = found.get(term, sp.S.Zero) + factor
+    return found
 
 
 def opaque(symbol: sp.Basic) -> bool:

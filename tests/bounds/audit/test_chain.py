@@ -54,6 +54,16 @@ def test_a_combination_finds_its_multipliers_or_is_told_them():
     assert four.rule == Combine((1, 2)) and four.premises == ("2", "1") and four.quantifiers == ""
 
 
+def test_what_no_premise_speaks_of_is_left_to_the_rest():
+    c = chain()
+    c["3", "a square more, which has an inner product"] = by(
+        le(square(gx), 2 * square(gx - gy) + 2 * square(gy) + square(x - y)), "2"
+    )
+    assert c.steps[-1].rule == Combine((1,))
+    one = Relation(square(gx) ** 2, square(gy))
+    assert eliminated(one, [one]) is None  # an inner product that does not enter linearly
+
+
 def test_what_is_not_determined_is_refused():
     c = chain()
     for key, entry, words in (

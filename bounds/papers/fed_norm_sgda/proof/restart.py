@@ -51,15 +51,7 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     r,
     y0,
 )
-from bounds.papers.fed_norm_sgda.proof.snapshot import (
-    IN_SNAPSHOT,
-    MOVED,
-    SETTING,
-    SNAPSHOT_PROOF,
-    STALE,
-    TO_OWN,
-    V_C,
-)
+from bounds.papers.fed_norm_sgda.proof.snapshot import IN_SNAPSHOT, MOVED, SETTING, SNAPSHOT_PROOF, STALE, TO_OWN, V_C
 from bounds.result import Result
 
 SNAPSHOT = SNAPSHOT_PROOF.id

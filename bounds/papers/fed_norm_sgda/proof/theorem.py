@@ -31,21 +31,7 @@ from bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF
 from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH
 from bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
-from bounds.papers.fed_norm_sgda.proof.letters import (
-    DELTA,
-    G,
-    Gammax,
-    Gammay,
-    H,
-    L,
-    M,
-    N,
-    V,
-    X,
-    c,
-    kappa,
-    nu,
-)
+from bounds.papers.fed_norm_sgda.proof.letters import DELTA, G, Gammax, Gammay, H, L, M, N, V, X, c, kappa, nu
 from bounds.papers.fed_norm_sgda.results import CERTIFIED, THEOREM_1, TIGHT
 
 MORE_DRIFT = Rational(313, 312)  # what the drift counts in (41)
