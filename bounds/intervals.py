@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
+from typing import Any, cast
 
 import numpy as np
 import sympy as sp
@@ -218,7 +219,7 @@ class _Walk:
         names = arguments([e])
         if getattr(type(e), "rises", False):
             inner = [self.enclose(a) for a in parts(e)]
-            low, high = (np.asarray(e._imp_(*(x[i] for x in inner)), dtype=float) for i in (0, 1))
+            low, high = (np.asarray(cast(Any, e)._imp_(*(x[i] for x in inner)), dtype=float) for i in (0, 1))
             least, most = self._wider(low, high, BY_VALUE)
             return _known(np.where(low >= 0, np.maximum(least, 0.0), least), -np.inf), _known(most, np.inf)
         if any(self.ranges[s.name][0] is not self.ranges[s.name][1] for s in names):

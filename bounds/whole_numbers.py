@@ -110,9 +110,10 @@ def _together(
     if problem.geometric({q.name: float(numbers[0]) for q, numbers in zip(whole, able, strict=True)}):
         return None
     ends = {q.name: (float(numbers[0]), float(numbers[-1])) for q, numbers in zip(whole, able, strict=True)}
-    free = [q for q in (*problem.reals, *whole) if (r := (problem.ranges | ends).get(q.name)) is None or r[0] < r[1]]
-    single = {n: r[0] for n, r in (problem.ranges | ends).items() if r[0] == r[1]}
-    found = replace(problem, ranges=problem.ranges | ends).search({**problem.constants, **single}, {}, free)
+    ranges = {**problem.ranges, **ends}
+    free = [q for q in (*problem.reals, *whole) if (r := ranges.get(q.name)) is None or r[0] < r[1]]
+    single = {n: r[0] for n, r in ranges.items() if r[0] == r[1]}
+    found = replace(problem, ranges=ranges).search({**problem.constants, **single}, {}, free)
     at = {**single, **getattr(found, "at", {})}
     if any(q.name not in at for q in whole):
         return None

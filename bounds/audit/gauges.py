@@ -98,7 +98,7 @@ def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> st
     """
     # a float has 16 digits: as the fraction that it is, it has them all
     fractions = {number: sp.Rational(number) for number in expression.atoms(sp.Float)}
-    expression = _two_clients(expression.xreplace(fractions), notation)
+    expression = _two_clients(cast(sp.Expr, expression.xreplace(fractions)), notation)
     letters = sorted(expression.free_symbols, key=str)
     return _broken(expression, _powers(unit), tuple((s, _gauge_of(s, notation)) for s in letters))
 

@@ -23,7 +23,8 @@ import sympy as sp
 import z3
 
 from bounds.audit.claim import Relation
-from bounds.audit.quotients import Quotient, cancelled, quotient
+from bounds.audit.quotients import Quotient, cancelled, normal, quotient
+from bounds.audit.slack_variables import solved_by_slack
 from bounds.clients import OverClients
 from bounds.named_numbers import NamedNumber
 
@@ -79,7 +80,7 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
     if expression in system.facts:
         return Finding(True, "fact", "one of the facts")
     symbols = sorted({s for e in (expression, *system.facts) for s in e.free_symbols}, key=str)
-    values = _substitution(system.facts, symbols)
+    values = solved_by_slack(system.facts, symbols)
     try:
         coefficients = _by_coefficients(expression, values)
         tries = 12 if coefficients else 60
@@ -213,11 +214,6 @@ def bearing(expression: sp.Expr, facts: Sequence[sp.Expr]) -> list[sp.Expr]:
     return [f for f in facts if f in found]
 
 
-def domain_facts(symbols: Iterable[sp.Symbol]) -> list[sp.Expr]:
-    """That whole numbers with a positive domain are at least 1."""
-    return [s - 1 for s in symbols if s.is_integer and s.is_positive]
-
-
 def counterexample(
     expression: sp.Expr,
     facts: Sequence[sp.Expr],
@@ -234,7 +230,7 @@ def counterexample(
 def _irrational(expression: sp.Expr, facts: Sequence[sp.Expr], tries: int) -> str | None:
     """A counterexample where roots, floors or named numbers occur, whose signs sympy decides."""
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols}, key=str)
-    solved, source = _substitution(facts, symbols), random.Random(0)
+    solved, source = solved_by_slack(facts, symbols), random.Random(0)
     fresh = sorted({s for e in solved.values() for s in e.free_symbols} | (set(symbols) - set(solved)), key=str)
     for k in range(tries):
         picks = {s: sp.Rational(str(_pick(s, source, whole=bool(s.is_integer) or k % 3 == 0))) for s in fresh}
@@ -258,9 +254,9 @@ def _sampled(
     symbols = sorted({s for e in (expression, *facts) for s in e.free_symbols if s not in numbers}, key=str)
     if numbers:  # these are no letters: they have one value, in a small interval
         apart = [f for f in (fact.xreplace(dict(system.numbers)) for fact in facts) if f.free_symbols]
-        solved = _substitution(apart, symbols)
+        solved = solved_by_slack(apart, symbols)
     else:
-        solved = _substitution(facts, symbols) if substitution is None else substitution
+        solved = solved_by_slack(facts, symbols) if substitution is None else substitution
     fresh = sorted({s for e in solved.values() for s in e.free_symbols} | (set(symbols) - set(solved)), key=str)
     points = [solved.get(s, s) for s in symbols]
     source, found = random.Random(0), 0
@@ -330,85 +326,6 @@ def _pick(symbol: sp.Symbol, source: random.Random, whole: bool) -> flint.fmpq:
     if whole:
         return flint.fmpq(sign * source.choice([low, low, 1, 2, 3, 7, 50]))
     return flint.fmpq(sign * source.randint(1, 40), source.choice([1, 3, 10, 40, 1000]))
-
-
-def _substitution(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> dict[sp.Symbol, sp.Expr]:
-    """Every symbol by nonnegative slack variables, where the facts can be solved one after the other.
-
-    A fact a - b >= 0 whose two sides are monomials after earlier substitutions is solved for one of its symbols: from
-    above as limit/(1 + slack), from below as limit*(1 + slack) or limit + slack. Only facts in nonnegative letters,
-    whose denominators have a known sign, are solved; the boundary, where a letter is zero, follows by continuity.
-    """
-    return dict(_solved(tuple(facts), tuple(symbols)))
-
-
-@lru_cache(maxsize=4096)
-def _solved(facts: tuple[sp.Expr, ...], symbols: tuple[sp.Symbol, ...]) -> dict[sp.Symbol, sp.Expr]:
-    values: dict[sp.Symbol, sp.Expr] = {}
-    count = 0
-    pending = [*facts, *domain_facts(symbols)]
-    for fact in sorted(pending, key=lambda e: (len(e.free_symbols), str(e))):
-        sides = _sides(fact)
-        if sides is None:
-            continue
-        positive, negative = (side.xreplace(values) for side in sides)
-        letters = positive.free_symbols | negative.free_symbols
-        for symbol in sorted(letters, key=lambda s: (s in values, _order(s))):
-            if symbol in values or symbol.name.startswith("slack") or not symbol.is_nonnegative:
-                continue
-            up, down = _degree(positive, symbol), _degree(negative, symbol)
-            if up is None or down is None or (up == 0) == (down == 0):
-                continue
-            divisor = negative / symbol**down if down else positive / symbol**up
-            if not divisor.is_positive:  # a letter that may be zero is not cancelled
-                continue
-            slack = sp.Symbol(f"slack{count}", nonnegative=True)
-            count += 1
-            if down:  # positive >= c symbol^k: a bound from above
-                value = _root(positive / divisor, down) / (1 + slack)
-            else:
-                limit = _root(negative / divisor, up)
-                value = limit + slack if limit.is_number else limit * (1 + slack)
-            if any(not p.exp.is_integer for p in value.atoms(sp.Pow)):
-                continue
-            values = {s: v.xreplace({symbol: value}) for s, v in values.items()} | {symbol: value}
-            break
-    return values
-
-
-def _root(value: sp.Expr, degree: int) -> sp.Expr:
-    return value if degree == 1 else sp.powdenest(value ** sp.Rational(1, degree), force=True)
-
-
-@lru_cache(maxsize=4096)
-def _sides(fact: sp.Expr) -> tuple[sp.Expr, sp.Expr] | None:
-    """a and b of a fact a >= b without negative terms or denominators; None where a letter or a denominator has no
-    sign."""
-    above, below = _normal(fact)
-    if not (below.is_nonnegative or below.is_nonpositive) or not all(s.is_nonnegative for s in above.free_symbols):
-        return None
-    return _two_sides(above if below.is_nonnegative else sp.expand(-above))
-
-
-def _order(symbol: sp.Symbol) -> tuple[int, str]:
-    """Step sizes and T are solved for before L, I, P, which occur in the limits."""
-    first = ("eta", "gamma", "T", "rho")
-    return (first.index(symbol.name) if symbol.name in first else len(first), symbol.name)
-
-
-def _two_sides(polynomial: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    terms = sp.Add.make_args(polynomial)
-    negative = [t for t in terms if t.could_extract_minus_sign()]
-    positive = [t for t in terms if not t.could_extract_minus_sign()]
-    return sp.factor(sp.Add(*positive)), sp.factor(-sp.Add(*negative))
-
-
-def _degree(side: sp.Expr, symbol: sp.Symbol) -> int | None:
-    """The power of the symbol if the side is a monomial in it, else None."""
-    if not side.has(symbol):
-        return 0
-    coefficient, exponent = side.as_coeff_exponent(symbol)
-    return int(exponent) if exponent.is_Integer and exponent > 0 and not coefficient.has(symbol) else None
 
 
 def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> bool:
@@ -491,7 +408,7 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
     try:
         found = cancelled(plain)
         strict = [
-            f for fact in facts if fact.strict for f, _ in sp.factor_list(_normal(_plain(fact.slack, ())[0])[0])[1]
+            f for fact in facts if fact.strict for f, _ in sp.factor_list(normal(_plain(fact.slack, ())[0])[0])[1]
         ]
     except sp.PolynomialError:
         return False
@@ -587,17 +504,7 @@ def same(left: sp.Expr, right: sp.Expr) -> bool:
     if left == right:
         return True
     difference, _ = _plain(left - right, ())
-    return _normal(difference)[0].is_zero is True
-
-
-def _normal(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """Numerator and denominator without common factors, written out; of any expression."""
-    try:
-        found = cancelled(expression)
-    except sp.PolynomialError:
-        above, below = sp.fraction(sp.cancel(sp.together(expression)))
-        return sp.expand(above), sp.expand(below)
-    return found.written(found.above), found.written(found.below)
+    return normal(difference)[0].is_zero is True
 
 
 def reduced(expression: sp.Expr) -> sp.Expr:

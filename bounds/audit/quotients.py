@@ -106,3 +106,13 @@ def _pair(e: sp.Expr, generators: Mapping[sp.Expr, flint.fmpz_mpoly], one: flint
             raise sp.PolynomialError(f"{e} divides by zero")
         return d**k, n**k
     raise sp.PolynomialError(f"{e} is not rational")
+
+
+def normal(expression: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """Numerator and denominator without common factors, written out; of any expression."""
+    try:
+        found = cancelled(expression)
+    except sp.PolynomialError:
+        above, below = sp.fraction(sp.cancel(sp.together(expression)))
+        return sp.expand(above), sp.expand(below)
+    return found.written(found.above), found.written(found.below)

@@ -165,5 +165,5 @@ def draw_bounded(rng: np.random.Generator, B: int, shape: Shape) -> BoundedInsta
 def draw_far(rng: np.random.Generator, B: int, shape: Shape) -> BoundedInstances:
     """One-point concave functions, from where they curve upwards: there ascent adds to the noise before it."""
     z = draw_bounded(rng, B, shape)
-    away = rng.uniform(2, 6, z.y.shape) * rng.choice([-1, 1], size=z.y.shape)
-    return replace(z, y=z.maximiser(z.x) + away, concave=np.zeros(B, dtype=bool), sigma=np.maximum(z.sigma, 0.1))
+    z = replace(z, concave=np.zeros(B, dtype=bool), slope_y=0 * z.slope_y, sigma=np.maximum(z.sigma, 0.1))
+    return replace(z, y=z.maximiser(z.x) + rng.uniform(2, 6, z.y.shape) * rng.choice([-1, 1], size=z.y.shape))
