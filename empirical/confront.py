@@ -180,7 +180,8 @@ def confront(
         problem: of a simulation (moments know theirs).
         participation: of a simulation: the process, or the weights.
         interval: P of the analysis, where $\eta=1$ leaves it free.
-        given: constants by letter or concept, which win over those of the run.
+        given: constants by letter or concept, which win over those of the run: they may loosen the bound, never
+            contradict the run.
         assume: names of assumptions taken for granted.
         trust: claims that the user answers for, as in `evaluate`.
 
@@ -344,7 +345,8 @@ def confront_family(
         local_steps: I.
         interval: P.
         form: its name or kind.
-        given: constants by letter or concept, which win over those of the runs.
+        given: constants by letter or concept, which win over those of the runs: they may loosen the bound, never
+            contradict them.
         assume: names of assumptions taken for granted.
         trust: claims that the user answers for, as in `evaluate`.
         run: makes the run of an algorithm for T rounds; exact moments by default.

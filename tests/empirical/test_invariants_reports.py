@@ -94,7 +94,7 @@ def test_a_run_that_raises_or_overflows_in_some_cases_is_broken_there(noisy_case
 
     def overflows(problem, weights, *, rounds, **numbers):
         models = generalized_fedavg(problem, weights, rounds=rounds, **numbers)
-        if rounds == 2 and problem.x0.any():
+        if rounds < 4 and problem.x0.any():
             models[-1] = np.inf
         return models
 

@@ -71,6 +71,7 @@ c["D5", "the same with the K of the result"] = by(
 )
 MEAN_PROOF = c.proof(LEMMA, LEMMA_B_6_1, {"printed": "D5"})
 
+VARIANCE_CLOSED = moment(2, rate) - moment(1, rate) ** 2
 LESS_MEAN, LINEAR = SECOND - MEAN**2, rate**2 * SECOND - 2 * rate * MEAN + 1
 c = Chain(NO_VECTORS, cites=(MEAN_PROOF,))
 c["D1", "the second moment by the law (B.6.1)"] = by_the_law(SECOND, 2), CUT_OFF_LAW
@@ -80,7 +81,7 @@ c["D4", "the variance is the second moment less the squared mean, (B.6.6)"] = by
     Assumed(VARIANCE, LESS_MEAN, (CUT_OFF_LAW.name,), "E (S - E S)^2 = E S^2 - (E S)^2", op="=="), CUT_OFF_LAW
 )
 c["D5", "with both moments"] = by(
-    eq(VARIANCE, moment(2, rate) - moment(1, rate) ** 2),
+    eq(VARIANCE, VARIANCE_CLOSED),
     Opened,
     {"D4": 1, "D3": 1, f"{LEMMA}/D4": -(MEAN + moment(1, rate))},
 )
