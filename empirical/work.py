@@ -91,7 +91,7 @@ def building_seconds(table: Mapping[str, Any], dimension: int) -> float:
     """Seconds that it takes at least to make the problem of a table with all its defaults.
 
     Example:
-        >>> building_seconds({"kind": "quadratic", "diagonal": False, "shared": True}, 20_000)
+        >>> building_seconds({"kind": "quadratic", "clients": 3, "diagonal": False, "shared": True}, 20_000)
         800.0
     """
     if table.get("kind") not in DENSE or table.get("diagonal", False) or "clients" not in table:

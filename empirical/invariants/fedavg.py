@@ -154,7 +154,7 @@ def check_invariants(
         >>> [verdict.status for verdict in report.verdicts]
         ['held', 'broken']
         >>> report["two sided step sizes"].counterexample.told, report.cause
-        ('at t = 1: [0.25], expected [0]', 'it ignores the multiplier (if it has none: cases(multipliers=(1.0,)))')
+        ('at t = 1: [0.5], expected [1]', 'it ignores the multiplier (if it has none: cases(multipliers=(1.0,)))')
 
     Source: Wang & Ji 2022, Algorithm 1.
     """

@@ -23,8 +23,8 @@ def least_squares(p: np.ndarray, target: np.ndarray, V: np.ndarray) -> np.ndarra
 
     Example:
         >>> p, target = np.array([0.5, 0.5]), np.array([0.5, 0.5])
-        >>> float(least_squares(p, target, np.array(0.0))), float(least_squares(p, target, np.array(0.125)))
-        (1.0, 0.25...)
+        >>> [round(float(least_squares(p, target, np.array(V))), 12) for V in (0.0, 0.125)]
+        [1.0, 0.25]
     """
     squares = target**2
     length, miss = np.sqrt(squares.sum(axis=-1)), np.sqrt(V)
