@@ -10,7 +10,6 @@ import numpy as np
 from bounds.audit.ledger import committed_verdict
 from bounds.errors import FedboundsError
 from bounds.evaluation import Evaluation, Value, evaluated
-from bounds.reached import Reached
 from bounds.result import Form, Result
 
 
@@ -52,6 +51,8 @@ def reaching(result: Result, form: Form, ask: Callable[[str], Any]) -> dict[str,
     Args:
         ask: the answer for the form of this name (see `bounds.rounds.rounds`).
     """
+    from bounds.reached import Reached  # flint takes its time
+
     found: dict[str, int] = {}
     for other in others(result, form):
         try:

@@ -16,6 +16,7 @@ from bounds.border import check_constants, check_settings, names_of
 from bounds.checks import check_memory
 from bounds.compilation import arguments, compile_expressions, compile_form
 from bounds.errors import FedboundsError, unknown_name
+from bounds.plain_text import describe
 from bounds.registry import as_result
 from bounds.result import AGREEMENT, Condition, Derived, Form, Result, unused
 from bounds.symbols import Constant, NoConstant, Notation, Quantity, Source
@@ -124,8 +125,6 @@ class Evaluation:
     def __str__(self) -> str:
         """The evaluation as `fedbounds eval` prints it; of many settings, what they have in common."""
         if not np.ndim(self.value):
-            from bounds.commands.evaluate import describe  # late: it prints evaluations, and needs click
-
             return describe(self)
         finite = self.value[np.isfinite(self.value)]
         between = f"from {finite.min():.6g} to {finite.max():.6g}" if finite.size else "no finite value"
@@ -366,17 +365,24 @@ def _reasons(
     return tuple(reasons)
 
 
-def _assumption_statuses(form: Form, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
+def check_assumed(form: Form, assume: Iterable[str]) -> set[str]:
+    """The assumptions that are taken for granted, "all" for each: refused where the form makes none of that name."""
     names = [a.name for a in form.assumptions]
     taken = set(assume)
-    for name in taken - {"all"} - set(names):
+    for name in taken - {"all", *names}:
         raise unknown_name("assumption", name, [*names, "all"])
+    return set(names) if "all" in taken else taken
+
+
+def _assumption_statuses(form: Form, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
+    taken = check_assumed(form, assume)
     statuses = {}
-    for name in names:
+    for assumption in form.assumptions:
+        name = assumption.name
         if name in checked:
             statuses[name] = "checked" if checked[name] else "violated"
         else:
-            statuses[name] = "assumed" if name in taken or "all" in taken else "not checked"
+            statuses[name] = "assumed" if name in taken else "not checked"
     return statuses
 
 

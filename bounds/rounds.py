@@ -18,7 +18,7 @@ from bounds.checks import check_count, check_number
 from bounds.compilation import holds
 from bounds.effort import Effort, Watch
 from bounds.errors import FedboundsError
-from bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
+from bounds.evaluation import NO_VALUE, Evaluation, Value, check_assumed, evaluated
 from bounds.excluded import excluded_below
 from bounds.first_hit import LARGEST_COUNT, Hit, first_hit
 from bounds.hopeless import hopeless
@@ -50,6 +50,7 @@ def rounds(
     solve: str | None = None,
     effort: float = 1.0,
     watch: Watch | None = None,
+    assume: str | Sequence[str] = (),
 ) -> Reached | Never | Largest | Between:
     r"""The smallest number of rounds at which the bound is at most epsilon and its conditions hold.
 
@@ -64,13 +65,14 @@ def rounds(
         solve: the inverse question: the rounds are given, and the largest value of this constant is wanted.
         effort: how many evaluations the search may take, as a multiple of the usual number.
         watch: told (evaluations so far, evaluations allowed) as the search goes on.
+        assume: names of assumptions that the evaluation there takes for granted, or "all".
 
     Returns:
         `Reached`, or `Never` with the floor; for `solve`, `Largest`. `Between` where the evaluations did not suffice.
 
     Raises:
-        FedboundsError: bad constants, an epsilon that is not positive, a dimension that is not a whole number, or a
-            form without rounds.
+        FedboundsError: bad constants, an epsilon that is not positive, a dimension that is not a whole number, a form
+            without rounds, or an assumption that the form does not make.
 
     Example:
         >>> corollary = "arbitrary-participation/corollary-3.2"
@@ -90,26 +92,35 @@ def rounds(
     if dimension is not None:
         dimension = check_count("dimension", dimension)
     chosen, allowed = result.form(form), Effort.of(effort, watch, result.form(form))
+    assumed = check_assumed(chosen, names_of("assume", assume))
     if solve is not None:
         if optimize_over:
             raise FedboundsError("--solve asks for one constant with the others fixed; leave out what is optimised")
-        return _largest(result, chosen, epsilon, constants, solve, allowed)
-    counter = _counter(result, chosen)
-    if optimize_over:
-        return rounds_optimised(
-            result,
-            chosen,
-            counter,
-            epsilon,
-            constants,
-            optimize_over,
-            within,
-            functions or {},
-            dimension,
-            allowed,
+        answer = _largest(result, chosen, epsilon, constants, solve, allowed)
+    elif optimize_over:
+        counter, given = _counter(result, chosen), functions or {}
+        answer = rounds_optimised(
+            result, chosen, counter, epsilon, constants, optimize_over, within, given, dimension, allowed
         )
-    if within or functions:
+    elif within or functions:
         raise FedboundsError("ranges and functions belong to constants that are optimised over")
+    else:
+        answer = _smallest(result, chosen, epsilon, constants, dimension, allowed)
+    if assumed and isinstance(answer, Reached | Largest) and answer.evaluation is not None:
+        there = evaluated(result, answer.evaluation.constants, form=chosen.name, assume=assumed)
+        return replace(answer, evaluation=there)
+    return answer
+
+
+def _smallest(
+    result: Result,
+    chosen: Form,
+    epsilon: float,
+    constants: Mapping[str, Value],
+    dimension: int | None,
+    allowed: Effort,
+) -> Reached | Never | Between:
+    counter = _counter(result, chosen)
     partial = leave_free(result, chosen, constants, [counter.name])
     if (broken := hopeless(partial, {}, f"whatever {counter.name} is")) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)

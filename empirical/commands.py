@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bounds.commands.options import Count, Place, emit, json_option, number, progress_bar
+from bounds.commands.options import Count, Place, emit, json_option, progress_bar
 from bounds.errors import FedboundsError, MissingExtra
+from bounds.plain_text import number
 
 if TYPE_CHECKING:
     from empirical.sweep import Outcome, Row, Run, Store

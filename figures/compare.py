@@ -13,7 +13,6 @@ from bounds.commands.options import (
     constants_options,
     emit,
     json_option,
-    number,
     over_names,
     ranges,
     read_constants,
@@ -22,6 +21,7 @@ from bounds.commands.options import (
 from bounds.comparison import Comparison, parse_vary, whole_settings
 from bounds.comparison import compare as compare_bounds
 from bounds.errors import FedboundsError
+from bounds.plain_text import number
 from bounds.registry import load
 
 if TYPE_CHECKING:

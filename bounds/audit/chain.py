@@ -126,10 +126,6 @@ class Chain:
         """The chain as the proof of a result; the arguments are those of `Proof`."""
         return Proof(id, self.setting, self.steps, result, ends, left, substitute or {})
 
-    def extend(self, steps: Iterable[Step]) -> None:
-        """Enter steps that are written elsewhere."""
-        self._steps |= {step.id: step for step in steps}
-
     def _known(self, names: str) -> list[str]:
         """The ids in a string; one may hold blanks itself."""
         return [names] if names in self._steps or names in self._cited else names.split()

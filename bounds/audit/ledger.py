@@ -98,8 +98,10 @@ def untried(result: Result, form: Form) -> str:
     if entry is None or entry["verdict"] != "proved":
         return ""
     words = map(str, cast(Sequence[object], entry["axioms"]))
-    first, *others = [word.removeprefix(UNTRIED).strip() for word in words if word.startswith(UNTRIED)] or [""]
-    return f"{first} and {len(others)} more that nobody has tried" if others else f"{first}, untried" if first else ""
+    found = [word.removeprefix(UNTRIED).strip() for word in words if word.startswith(UNTRIED)]
+    if not found:
+        return ""
+    return f"{found[0]} and {len(found) - 1} more that nobody has tried" if found[1:] else f"{found[0]}, untried"
 
 
 def _entry(result: Result, form: Form) -> Mapping[str, object] | None:

@@ -13,7 +13,6 @@ from bounds.commands.options import (
     form_option,
     json_option,
     key_argument,
-    number,
     over_names,
     ranges,
     read_functions,
@@ -21,6 +20,7 @@ from bounds.commands.options import (
     within_option,
 )
 from bounds.optimise import Infeasible, Minimum, Undecided, optimise
+from bounds.plain_text import number
 from bounds.registry import load
 
 

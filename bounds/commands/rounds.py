@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 
 import click
 
@@ -20,16 +19,15 @@ from bounds.commands.options import (
     form_option,
     json_option,
     key_argument,
-    number,
     over_names,
     ranges,
     read_functions,
     refuse_lists,
     within_option,
 )
-from bounds.errors import unknown_name
-from bounds.evaluation import Evaluation, evaluate
+from bounds.evaluation import Evaluation
 from bounds.grammar import parse_assignments
+from bounds.plain_text import number
 from bounds.registry import load
 from bounds.result import Result
 from bounds.rounds import Between, Largest, Never, Reached
@@ -82,12 +80,9 @@ def rounds(
     chosen_anew = over_names(over) if over else []
     constants, functions = read_functions(result, chosen_anew, settings, source, bare)
     refuse_lists(result, constants)
-    known = [a.name for a in result.form(form).assumptions]
-    for name in set(assume) - {"all", *known}:  # before the search, which need not end in an evaluation
-        raise unknown_name("assumption", name, [*known, "all"])
     with evaluations_bar() as watch:
 
-        def ask(name: str | None, effort: float = effort) -> Reached | Never | Largest | Between:
+        def ask(name: str | None, effort: float, assume: tuple[str, ...]) -> Reached | Never | Largest | Between:
             return count_rounds(
                 result,
                 target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
@@ -100,16 +95,14 @@ def rounds(
                 solve=solve,
                 effort=effort,
                 watch=watch,
+                assume=assume,
             )
 
-        answer = ask(form)
+        answer = ask(form, effort, assume)
         open_still = isinstance(answer, Never) or (isinstance(answer, Between) and not math.isfinite(answer.high))
         instead = {}
         if form is None and solve is None and open_still:
-            instead = reaching(result, result.form(), lambda name: ask(name, effort / 4))
-    if isinstance(answer, Reached) and answer.evaluation is not None:
-        there = evaluate(result, answer.evaluation.constants, form=result.form(form).name, assume=assume)
-        answer = replace(answer, evaluation=there)
+            instead = reaching(result, result.form(), lambda name: ask(name, effort / 4, ()))
     if as_json:
         emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": instead})
         return

@@ -9,6 +9,7 @@ from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.papers.fedau.weight_error import weight_error
 from bounds.registry import load
+from tests.scalar_run import scalar_run
 
 BOUNDED, NEARLY, WEIGHTS = load("fedau/theorem-2"), load("fedau/theorem-2-option-1"), load("fedau/theorem-3")
 OPTIONS = {"theorem-2": BOUNDED, "theorem-2-option-1": NEARLY}
@@ -106,20 +107,6 @@ def test_fedaus_own_weights_never_meet_option_1_in_theorem_2():
         evaluation = evaluate(NEARLY, c, form=form.name, assume=["all"], trust=[NEARLY.key])
         assert float(evaluation.constants["Wmax"].value) == 576 and float(evaluation.constants["W"].value) < 1 / 81
         assert not evaluation.guarantee and "a condition fails: Wmax <= 1/81" in evaluation.why_not
-
-
-def scalar_run(centres, p, gamma, eta, I, T, noise, start):
-    """Mean E|grad f|^2 for F_n = (x - c_n)^2/2, weights 1/p_n, by the exact second moment of x - mean c."""
-    c = centres - centres.mean()
-    shrink = 1 - (1 - gamma) ** I
-    jitter = gamma**2 * noise**2 * sum((1 - gamma) ** (2 * j) for j in range(I))
-    mean, second, total = start, start**2, 0.0
-    for _ in range(T):
-        total += second
-        spread = shrink**2 * (second - 2 * mean * c + c**2)
-        variance = np.sum((1 / p - 1) * spread + jitter / p) * (eta / len(c)) ** 2
-        mean, second = mean * (1 - eta * shrink), second * (1 - eta * shrink) ** 2 + variance
-    return total / T
 
 
 def test_exact_runs_with_known_participation_stay_below_every_explicit_form():

@@ -12,6 +12,7 @@ from bounds.errors import FedboundsError
 from bounds.evaluation import evaluate
 from bounds.papers.fedau.weight_error import exact_weight_moments, squared_error, weight_error
 from bounds.registry import load
+from tests.scalar_run import scalar_run
 
 MEAN, VARIANCE = load("fedau/lemma-b.6.1"), load("fedau/lemma-b.6.1-variance")
 AT_CUT_OFF = load("fedau/lemma-b.7.1")
@@ -409,20 +410,12 @@ def test_exact_runs_with_known_rates_stay_below_their_bound_at_its_steps():
     for _ in range(40):
         N, I, T = (int(i) for i in rng.integers(1, [8, 8, 400]))
         c, p, noise, start = rng.normal(size=N), rng.uniform(0.02, 1, N), rng.uniform(0, 2), 3 * rng.normal()
-        c -= c.mean()
-        known: dict[str, Any] = dict(L=1, F=start**2 / 2, I=I, T=T, sigma=noise, delta=np.abs(c).max(), p=p)
+        delta = np.abs(c - c.mean()).max()
+        known: dict[str, Any] = dict(L=1, F=start**2 / 2, I=I, T=T, sigma=noise, delta=delta, p=p)
         for form in ("explicit", "sharp"):
             at = evaluate(UNEQUAL, known, form=form)
             gamma, eta = float(at.prescribed["gamma"]), float(at.prescribed["eta"])
-            shrink = 1 - (1 - gamma) ** I
-            jitter = gamma**2 * noise**2 * sum((1 - gamma) ** (2 * j) for j in range(I))
-            mean, second, total = start, start**2, 0.0
-            for _ in range(T):
-                total += second
-                spread = shrink**2 * (second - 2 * mean * c + c**2)
-                variance = np.sum((1 / p - 1) * spread + jitter / p) * (eta / N) ** 2
-                mean, second = mean * (1 - eta * shrink), second * (1 - eta * shrink) ** 2 + variance
-            ratios.append(total / T / float(at.value))
+            ratios.append(scalar_run(c, p, gamma, eta, I, T, noise, start) / float(at.value))
     assert 0.05 < max(ratios) < 1
 
 

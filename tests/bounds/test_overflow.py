@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bounds.commands.evaluate import describe
 from bounds.commands.options import plain
 from bounds.comparison import compare
 from bounds.evaluation import evaluate
 from bounds.optimise import Minimum, optimise
+from bounds.plain_text import describe
 from bounds.registry import load
 from bounds.result import Condition, Form, Term
 from bounds.rounds import Between, Never, rounds

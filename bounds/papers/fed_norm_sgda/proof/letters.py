@@ -137,8 +137,8 @@ BRACKET = (
 # one round, opaque: what differs from round to round
 X = Symbol("[X_t]", nonnegative=True)
 DELTA = Symbol("[delta_t]", nonnegative=True)
-x0, y0, xs, ys, Xk, Yk = (Vec.atom(name) for name in ("x0", "y0", "xs", "ys", "X", "Y"))
-gx, gy, Fx, Fy, Gradx, Grady = (Vec.atom(name) for name in ("gx", "gy", "Fx", "Fy", "Gx", "Gy"))
+x0, y0, xs, ys = (Vec.atom(name) for name in ("x0", "y0", "xs", "ys"))
+gx, gy, Fx, Fy = (Vec.atom(name) for name in ("gx", "gy", "Fx", "Fy"))
 hx, hy, Hx, Hy, sx, sy, nx, ny = (Vec.atom(name) for name in ("hx", "hy", "Hx", "Hy", "sx", "sy", "nx", "ny"))
 
 

@@ -63,7 +63,7 @@ from bounds.papers.fedau.proof.drift import (
     Xi,
     a,
     d,
-    divergence_step,
+    enter_divergence,
     f0,
     g0,
     round_setting,
@@ -148,7 +148,7 @@ def enter_shared(c: Chain, o: Objective) -> None:
     )
     c["S9a", "smoothness between the local models and x_t", CLIENTS] = Smooth("GY", "g0", L), A1
     c["S9b", "Jensen over the local steps", CLIENTS] = StepMean(GY - g0)
-    c.extend([divergence_step(o)])
+    enter_divergence(c, o)
     c["S14a", "Jensen for three gradients", CLIENTS] = by(
         le(square(v), 3 * square(v - g0) + 3 * square(g0 - f0) + 3 * G), Gram()
     )

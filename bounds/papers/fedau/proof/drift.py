@@ -16,7 +16,7 @@ from bounds.audit.chain import Chain, by, eq, le
 from bounds.audit.claim import Relation
 from bounds.audit.participation_rules import Centred, ClientMean, NoiseGivenPast, Triangle
 from bounds.audit.rules import Everywhere, Gram, Unroll, power_sum
-from bounds.audit.steps import Proof, Setting, Step
+from bounds.audit.steps import Proof, Setting
 from bounds.audit.vectors import Atom, Vec, product_symbol, square
 from bounds.clients import MedianOverClients, SumOverClients
 from bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS
@@ -152,7 +152,7 @@ def drift_chain(objective: Objective) -> Chain:
     three = square(gy - g0) + square(g0 - f0) + G
     c["S2", "Jensen for three gradients, eq. (B.1.1)"] = le(square(gy), 3 * three), Gram()
     c["S2a", "smoothness between the local model and x_t"] = Smooth("gy", "g0", L), A1
-    c.extend([divergence_step(objective)])
+    enter_divergence(c, objective)
     grows = YOUNG + 6 * I * L**2 * gamma**2
     c["S3", "the recursion of the drift, eq. (B.3.4)"] = le(AFTER, (1 + grows) * DRIFT + adds), "S0 S0b S1 S2 S2a S2b"
     c["S3a", "5 is less than the root of 30", ""] = FIFTH, DRIFT_CAP
@@ -174,19 +174,14 @@ def drift_chain(objective: Objective) -> Chain:
     return c
 
 
-def divergence_step(objective: Objective) -> Step:
+def enter_divergence(c: Chain, objective: Objective) -> None:
     """The divergence at x_t, the only point where it is used."""
     left, right = square(g0 - f0), objective.divergence**2
     assumed = (BOUNDED_DIVERGENCE, *objective.weights)
     says = "the divergence from f~, Lemma B.3.1" if objective.weights else "the divergence, Assumption 3"
     where = f"grad F_n and grad {objective.name} at x_t"
-    return Step(
-        "S2b",
-        says,
-        Relation(left, right),
-        Assumed(left, right, tuple(assumption.name for assumption in assumed), where),
-        assumed,
-        "for every client n, at x_t",
+    c["S2b", says, "for every client n, at x_t"] = by(
+        Assumed(left, right, tuple(assumption.name for assumption in assumed), where), *assumed
     )
 
 
