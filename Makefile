@@ -12,12 +12,14 @@ SITE    ?= site
 BIN   := $(VENV)/bin
 PY    := $(BIN)/python
 STAMP := $(VENV)/.installed
+# the papers on trial are those with a ledger
+PAPERS := $(subst _,-,$(notdir $(patsubst %/ledger.json,%,$(wildcard bounds/papers/*/ledger.json))))
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST     := $(ONE_THREAD) $(PY) -m pytest
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long audit audit-mutations demo bench figures lint format doctest notebooks docs serve wheel clean
+.PHONY: help install test long audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs serve wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -40,15 +42,16 @@ test: $(STAMP) ## the tests
 long: $(STAMP) ## the long searches and full figure sets, by hand before a release
 	$(PYTEST) -n $(WORKERS) --durations=15 -m long
 
-audit: $(STAMP) ## every claim on trial, compared with the committed ledger
-	$(ONE_THREAD) $(BIN)/fedbounds audit --paper arbitrary-participation --no-cache --verdict unknown
-	$(ONE_THREAD) $(BIN)/fedbounds audit --paper fedau --no-cache --verdict unknown
-	$(ONE_THREAD) $(BIN)/fedbounds audit --paper fed-norm-sgda --no-cache --verdict unknown
+audit: $(addprefix audit-,$(PAPERS)) ## every claim on trial, compared with the committed ledger
+
+$(addprefix audit-,$(PAPERS)): audit-%: $(STAMP)
+	$(ONE_THREAD) $(BIN)/fedbounds audit --paper $* --no-cache --verdict unknown
+
+audits: # the targets of `audit`, for those who run them side by side
+	@echo $(addprefix audit-,$(PAPERS))
 
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and which court of the audit notices each
-	$(ONE_THREAD) $(PY) -m bounds.audit.mutations arbitrary-participation
-	$(ONE_THREAD) $(PY) -m bounds.audit.mutations fedau
-	$(ONE_THREAD) $(PY) -m bounds.audit.mutations fed-norm-sgda
+	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.mutations $$paper; done
 
 demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes
 	$(BIN)/fedbounds demo --out $(OUT)
@@ -57,7 +60,7 @@ bench: $(STAMP) ## the benchmarks, as ratios on this machine
 	set -e; for race in benchmarks/*.py; do $(PY) $$race; done
 
 figures: $(STAMP) ## the papers' figures, redrawn from our own runs
-	set -e; for paper in arbitrary-participation fedau fed-norm-sgda; do \
+	set -e; for paper in $(PAPERS); do \
 	$(BIN)/fedbounds figure $$paper --out docs/gallery/$$paper --workers $(WORKERS); done
 
 lint: $(STAMP) ## ruff (lint, format) and pyright
@@ -69,7 +72,7 @@ format: $(STAMP) ## let ruff mend what it can
 	$(PY) -m ruff format .
 
 doctest: $(STAMP) ## the examples in the docstrings
-	$(PYTEST) -p tests.conftest --doctest-modules fedbounds.py bounds empirical figures
+	$(PYTEST) -p tests.conftest --doctest-modules fedbounds
 
 notebooks: $(STAMP) ## execute the notebooks and compare what they print
 	$(PYTEST) -m notebook tests/test_notebooks.py --durations=0
@@ -85,4 +88,4 @@ wheel: $(STAMP) ## build the wheel and try it in a clean environment
 
 clean: ## remove what is made (not the environment, nor results of sweeps)
 	rm -rf build dist site *.egg-info .pytest_cache .ruff_cache .hypothesis
-	find fedbounds.py bounds empirical figures tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find fedbounds bounds empirical figures tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

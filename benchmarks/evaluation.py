@@ -19,11 +19,11 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np  # noqa: E402
 
-from bounds.compilation import compile_form  # noqa: E402
-from bounds.evaluation import evaluate  # noqa: E402
-from bounds.optimise import optimise  # noqa: E402
-from bounds.registry import load  # noqa: E402
-from bounds.rounds import rounds  # noqa: E402
+from fedbounds.bounds.compilation import compile_form  # noqa: E402
+from fedbounds.bounds.evaluation import evaluate  # noqa: E402
+from fedbounds.bounds.optimise import optimise  # noqa: E402
+from fedbounds.bounds.registry import load  # noqa: E402
+from fedbounds.bounds.rounds import rounds  # noqa: E402
 
 SETTINGS, TURNS = 1_000_000, 15
 TARGETS = {"the bound alone": 1.5, "evaluate: validation, terms, conditions": 0.6}

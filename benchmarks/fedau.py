@@ -20,15 +20,15 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from empirical.algorithms import MIFA, AverageAll, AverageParticipating, FedAU, FedAvg, FedVarp
-from empirical.datasets import Dataset
-from empirical.participation import Bernoulli
-from empirical.participation_weights import ParticipationWeights
-from empirical.partition import Partition
-from empirical.problems import ImageClassification, random_quadratic
-from empirical.reference import run_reference
-from empirical.simulate import simulate
-from empirical.streams import Streams
+from fedbounds.empirical.algorithms import MIFA, AverageAll, AverageParticipating, FedAU, FedAvg, FedVarp
+from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights
+from fedbounds.empirical.participation import Bernoulli
+from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.problems import ImageClassification, random_quadratic
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import run_reference
 
 CLIENTS, ROUNDS, SEEDS = 100, 10_000, 1_000
 STEPS = (0.05, 5)

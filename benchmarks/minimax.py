@@ -21,13 +21,13 @@ from functools import partial
 import numpy as np
 import torch
 
-from empirical.algorithms import SGDA, FedNormSGDA, heavy_ball
-from empirical.moments import moments
-from empirical.participation import Full, Process, WithoutReplacement
-from empirical.problems import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
-from empirical.reference import run_reference
-from empirical.simulate import simulate
-from empirical.streams import Streams
+from fedbounds.empirical.algorithms import SGDA, FedNormSGDA, heavy_ball
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.participation import Full, Process, WithoutReplacement
+from fedbounds.empirical.problems import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import run_reference
 
 CLIENTS, HALF, ROUNDS, TURNS = 15, 10, 40, 5
 SEEDS = (1, 20)

@@ -19,14 +19,14 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from empirical.algorithms import FedAvg
-from empirical.datasets import Dataset
-from empirical.participation import WithoutReplacement
-from empirical.partition import Partition
-from empirical.problems import ImageClassification, Problem, Quadratic, random_quadratic
-from empirical.reference import run_reference
-from empirical.simulate import simulate
-from empirical.streams import Streams
+from fedbounds.empirical.algorithms import FedAvg
+from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.participation import WithoutReplacement
+from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, random_quadratic
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import run_reference
 
 CLIENTS, COHORT, STEP_SIZE = 100, 10, 0.05
 TURNS = 5

@@ -7,9 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from bounds.result import AGREEMENT
-from bounds.symbols import Quantity
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.result import AGREEMENT
+from fedbounds.bounds.symbols import Quantity
 
 Side = Literal["larger", "smaller"]
 
@@ -96,12 +96,13 @@ def check_agreement(quantity: Quantity, given: np.ndarray, known: np.ndarray, wh
         FedboundsError: both values, and which would do.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> L = load("fedau/theorem-2").notation["L"]
         >>> check_agreement(L, np.array(1e-3), np.array(1.0), "of the problem")
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: L = 0.001 is given, and it is 1 (of the problem): give that or a larger one, ...
+        fedbounds.bounds.errors.FedboundsError: L = 0.001 is given, and it is 1 (of the problem): give that or a larger
+        one, ...
     """
     try:
         values, truth = np.broadcast_arrays(given, known)

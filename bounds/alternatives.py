@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from bounds.audit.ledger import committed_verdict
-from bounds.errors import FedboundsError
-from bounds.evaluation import Evaluation, Value, evaluated
-from bounds.result import Form, Result
+from fedbounds.bounds.audit.ledger import committed_verdict
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Evaluation, Value, evaluated
+from fedbounds.bounds.result import Form, Result
 
 
 def others(result: Result, form: Form) -> Iterator[Form]:
@@ -26,7 +26,7 @@ def holding(evaluation: Evaluation, constants: Mapping[str, Value]) -> dict[str,
     """The forms whose conditions hold at the constants where this one's fail, each with its value, the least first.
 
     Example:
-        >>> from bounds.evaluation import evaluate
+        >>> from fedbounds.bounds.evaluation import evaluate
         >>> known = dict(L=10, F=1, I=5, S=5, sigma=1, N=50, d=1, T=10_000)
         >>> default = evaluate("arbitrary-participation/corollary-4.8", known)
         >>> bool(default.valid), {name: round(value, 3) for name, value in holding(default, known).items()}
@@ -49,9 +49,9 @@ def reaching(result: Result, form: Form, ask: Callable[[str], Any]) -> dict[str,
     """The forms that reach a target which this one does not, each with its rounds, the least first.
 
     Args:
-        ask: the answer for the form of this name (see `bounds.rounds.rounds`).
+        ask: the answer for the form of this name (see `fedbounds.bounds.rounds.rounds`).
     """
-    from bounds.reached import Reached  # flint takes its time
+    from fedbounds.bounds.reached import Reached  # flint takes its time
 
     found: dict[str, int] = {}
     for other in others(result, form):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError
 
 
 def write_file(path: Path, content: bytes) -> None:

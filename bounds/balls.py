@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import sympy as sp
 
-from bounds.clients import OverClients
-from bounds.compilation import ROUNDING, STEP
-from bounds.expressions import parts, symbol_names
-from bounds.intervals import CannotEnclose
-from bounds.named_numbers import NamedNumber
-from bounds.partial import Partial
+from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.compilation import ROUNDING, STEP
+from fedbounds.bounds.expressions import parts, symbol_names
+from fedbounds.bounds.intervals import CannotEnclose
+from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.partial import Partial
 
 if TYPE_CHECKING:
     from flint import arb
@@ -104,7 +104,7 @@ def _asked(partial: Partial, target: float, operations: int, question: Callable[
 
 
 def ball_enclosure(expression: sp.Expr, ranges: Mapping[str, tuple[float, float] | np.ndarray]) -> Ends:
-    """The ends between which the expression lies: a rigorous second opinion on `bounds.intervals.enclose`.
+    """The ends between which the expression lies: a rigorous second opinion on `fedbounds.bounds.intervals.enclose`.
 
     Args:
         expression: the symbols' names are the keys of `ranges`.

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bounds.checks import quote
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, Notation
+from fedbounds.bounds.checks import quote
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, Notation
 
 
 def names_of(what: str, names: str | Iterable[str] | None) -> tuple[str, ...]:
@@ -40,7 +40,8 @@ def check_constants(constants: object) -> None:
         >>> check_constants(None)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: constants = None must be a table of letters and values, as {'L': 1, 'T': 100}
+        fedbounds.bounds.errors.FedboundsError: constants = None must be a table of letters and values, as {'L': 1, 'T':
+        100}
     """
     if not isinstance(constants, Mapping) or not all(isinstance(name, str) for name in constants):
         what = quote(constants)
@@ -54,12 +55,12 @@ def check_settings(notation: Notation, given: Mapping[str, Constant]) -> None:
         FedboundsError: which constant has how many.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> notation = load("fedau/theorem-2").notation
         >>> check_settings(notation, {"L": Constant(np.ones(3), "given"), "F": Constant(np.ones(2), "given")})
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: the settings differ in shape: L has (3,), F has (2,)
+        fedbounds.bounds.errors.FedboundsError: the settings differ in shape: L has (3,), F has (2,)
     """
     shapes = {n: np.shape(c.value)[:-1] if notation[n].shape else np.shape(c.value) for n, c in given.items()}
     try:
@@ -81,7 +82,7 @@ def check_ranges(within: Any) -> dict[str, tuple[float, float]]:
         >>> check_ranges({"eta": "1:100"})
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: within: eta = '1:100' must be a pair of numbers, as {'eta': (1, 100)}
+        fedbounds.bounds.errors.FedboundsError: within: eta = '1:100' must be a pair of numbers, as {'eta': (1, 100)}
     """
     if within is None:
         return {}

@@ -9,7 +9,7 @@ from typing import TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError
 
 LARGEST_COUNT = 2**63 - 1  # what numpy and TOML call an integer
 
@@ -56,7 +56,7 @@ def check_count(name: str, value: object, low: int = 1, high: int | None = None,
         >>> check_count("participants", 12, high=10, why="at most all clients")
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: participants = 12 must be an integer in [1, 10]: at most all clients
+        fedbounds.bounds.errors.FedboundsError: participants = 12 must be an integer in [1, 10]: at most all clients
     """
     most = LARGEST_COUNT if high is None else high
     if not is_finite(value) or value != int(value) or not low <= value <= most:
@@ -81,7 +81,7 @@ def check_memory(what: str, size: int) -> None:
         >>> check_memory("clients = 1125899906842624", 2**53)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: clients = 1125899906842624 needs about 8.39e+06 GiB of memory; ...
+        fedbounds.bounds.errors.FedboundsError: clients = 1125899906842624 needs about 8.39e+06 GiB of memory; ...
     """
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if size > memory:
@@ -107,7 +107,7 @@ def check_number(name: str, value: object, low: float = -math.inf, high: float =
         >>> check_number("leave", 1.5, 0, 1)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: leave = 1.5 must be a number in [0, 1]
+        fedbounds.bounds.errors.FedboundsError: leave = 1.5 must be a number in [0, 1]
     """
     if not is_finite(value) or not low <= value <= high:
         legal = f"{'[' if math.isfinite(low) else '('}{low:g}, {high:g}{']' if math.isfinite(high) else ')'}"
@@ -125,7 +125,7 @@ def check_flag(name: str, value: object) -> bool:
         >>> check_flag("reshuffle", "no")
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: reshuffle = 'no' must be true or false
+        fedbounds.bounds.errors.FedboundsError: reshuffle = 'no' must be true or false
     """
     if not isinstance(value, bool | np.bool_):
         raise FedboundsError(f"{name} = {quote(value)} must be true or false")
@@ -147,7 +147,7 @@ def check_matrix(name: str, values: ArrayLike, shape: str) -> np.ndarray:
         >>> check_matrix("weights q", [1.0, 2.0], "(rounds, clients)")
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: weights q has shape (2,); expected (rounds, clients)
+        fedbounds.bounds.errors.FedboundsError: weights q has shape (2,); expected (rounds, clients)
     """
     return _check_array(name, values, shape, 2)
 
@@ -167,7 +167,7 @@ def check_vector(name: str, values: ArrayLike, length: int | None = None) -> np.
         >>> check_vector("mean", [0.5, 0.5], 3)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: mean has shape (2,); expected (3,)
+        fedbounds.bounds.errors.FedboundsError: mean has shape (2,); expected (3,)
     """
     array = _check_array(name, values, "(n,)" if length is None else f"({length},)", 1)
     if length is not None and len(array) != length:

@@ -11,17 +11,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from bounds.audit.ledger import shadow, untried
-from bounds.border import check_constants, check_ranges, names_of
-from bounds.checks import quote
-from bounds.errors import FedboundsError, unknown_name
-from bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
-from bounds.grammar import parse_assignments
-from bounds.measures import Measure
-from bounds.optimise import Functions, Infeasible, Minimum, Ranges, Undecided, optimise
-from bounds.registry import as_result
-from bounds.result import Form, Result, reachable, unused
-from bounds.symbols import Constant
+from fedbounds.bounds.audit.ledger import shadow, untried
+from fedbounds.bounds.border import check_constants, check_ranges, names_of
+from fedbounds.bounds.checks import quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
+from fedbounds.bounds.grammar import parse_assignments
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.optimise import Functions, Infeasible, Minimum, Ranges, Undecided, optimise
+from fedbounds.bounds.registry import as_result
+from fedbounds.bounds.result import Form, Result, reachable, unused
+from fedbounds.bounds.symbols import Constant
 
 MOST_SETTINGS = 100_000
 Mark = Literal["", "refuted", "order only", "not proved"]
@@ -154,14 +154,14 @@ def compare(
         vary: a letter or concept and its values; the same concept in every result.
         constants: letter or concept to value; each result takes those it knows.
         optimize: constants to choose anew at every setting, where a form leaves them free.
-        within, functions: as for `bounds.optimise.optimise`.
+        within, functions: as for `fedbounds.bounds.optimise.optimise`.
 
     Raises:
         FedboundsError: left-hand sides that cannot be compared (saying why), a letter that means different things in
             the results, a constant that none of them knows, or anything that `evaluate` refuses.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
         >>> known = dict(L=1, F=5, I=2, P=2, gamma=1/96, eta=2, rho=1, nu=2, beta=1, delta=0, sigma=1)
         >>> table = compare([(theorem, "explicit"), theorem], ("rounds", [10, 1000]), known)
@@ -407,7 +407,7 @@ def comparability(results: Sequence[Result | str | tuple[Result | str, str | Non
     """The comparability matrix: for every pair what differs in measure, assumptions, participation and kind.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> a, b = load("arbitrary-participation/corollary-3.2"), load("arbitrary-participation/corollary-4.3")
         >>> difference, = comparability([a, b])
         >>> difference.comparable, difference.measure, difference.participation

@@ -13,11 +13,11 @@ from fractions import Fraction
 
 import sympy as sp
 
-from bounds.errors import FedboundsError
-from bounds.exact_lp import maximise
-from bounds.expressions import substituted
-from bounds.rates import growth_exponents
-from bounds.result import Condition, Term
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.exact_lp import maximise
+from fedbounds.bounds.expressions import substituted
+from fedbounds.bounds.rates import growth_exponents
+from fedbounds.bounds.result import Condition, Term
 
 FIRST = 10**6  # the rate counts so much more than the work that it alone decides
 

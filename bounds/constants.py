@@ -4,7 +4,7 @@ A record is a matrix of weights $q_t^n$ of shape (rounds, clients). The clients 
 $\mathbf v_n=\nabla F_n-\nabla f$ of shape (clients, dimension), taken at one point, or at any point where
 they do not depend on it (quadratics with equal Hessians). As $\nabla f$ is the mean of the $\nabla F_n$,
 offsets are centred on reading, so the local gradients themselves may be given. Every divergence is the *root*
-of the paper's squared quantity, hence has a gradient's unit, f/x. Exact variances: `bounds.window_variance`.
+of the paper's squared quantity, hence has a gradient's unit, f/x. Exact variances: `fedbounds.bounds.window_variance`.
 
 Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*,
 Assumption 3' and Section 4.
@@ -17,9 +17,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.checks import check_count, check_matrix, check_number, check_vector
-from bounds.errors import FedboundsError
-from bounds.window_variance import (
+from fedbounds.bounds.checks import check_count, check_matrix, check_number, check_vector
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.window_variance import (
     group_markov_variance,
     long_run_variance,
     markov_correlation,
@@ -74,7 +74,7 @@ def check_weights(q: ArrayLike, *, unit_sum: bool = True, name: str = "weights q
         >>> check_weights([[0.5, 0.4]])
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: weights q[0] sum to 0.9; the theorem needs 1 in every round
+        fedbounds.bounds.errors.FedboundsError: weights q[0] sum to 0.9; the theorem needs 1 in every round
     """
     weights = check_matrix(name, q, "(rounds, clients)")
     if (weights < 0).any():

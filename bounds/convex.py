@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bounds.geometric import Product, Program, far_out, loosens_for_ever
+from fedbounds.bounds.geometric import Product, Program, far_out, loosens_for_ever
 
 Smooth = Callable[[np.ndarray], tuple[float, np.ndarray, np.ndarray]]  # value, gradient (n,), Hessian (n, n)
 GAP = 1e-11  # relative distance from the minimum at which the barrier stops
@@ -153,7 +153,7 @@ class Solution:
 
 
 def solve(program: Program) -> Solution:
-    """Minimise; the minimum must be attained (see `bounds.geometric.falls_for_ever`).
+    """Minimise; the minimum must be attained (see `fedbounds.bounds.geometric.falls_for_ever`).
 
     Phase one finds a point inside, phase two follows the barrier, and a last Newton iteration on the active
     constraints takes both to rounding. Where the objective does not see a direction in which the constraints loosen,

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import sympy as sp
 
-from bounds.clients import OverClients
-from bounds.errors import FedboundsError
-from bounds.symbols import NONE, Dimension, Notation
+from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import NONE, Dimension, Notation
 
 
 class DimensionMismatch(FedboundsError):
@@ -27,13 +27,13 @@ def dimension_of(expression: sp.Expr, notation: Notation) -> Dimension | None:
         DimensionMismatch: names the sum whose summands differ.
 
     Example:
-        >>> from bounds.papers.arbitrary_participation.notation import NOTATION as n
+        >>> from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
         >>> str(dimension_of(n.L * n.F, n))
         'f^2/x^2'
         >>> dimension_of(1 + n.sigma**2, n)
         Traceback (most recent call last):
             ...
-        bounds.dimensions.DimensionMismatch: sigma**2 + 1 adds 1 and f^2/x^2
+        fedbounds.bounds.dimensions.DimensionMismatch: sigma**2 + 1 adds 1 and f^2/x^2
     """
     units = {quantity.symbol: quantity.dimension for quantity in notation.values()}
     return _dimension(expression, units)

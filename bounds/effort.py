@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 import sympy as sp
 
-from bounds.errors import FedboundsError
-from bounds.result import Form
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.result import Form
 
 EVALUATIONS = 3000  # of a form of usual length, at an effort of 1: some seconds
 USUAL = 150  # parts of its expressions; of a longer form there are fewer evaluations

@@ -16,7 +16,7 @@ class FedboundsError(ValueError):
         >>> raise FedboundsError("sigma = -1 is outside its domain [0, inf)")
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: sigma = -1 is outside its domain [0, inf)
+        fedbounds.bounds.errors.FedboundsError: sigma = -1 is outside its domain [0, inf)
     """
 
 

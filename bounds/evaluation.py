@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from bounds.audit.ledger import committed_verdict, unheard, untried
-from bounds.audit.refutations import accused_by
-from bounds.border import check_constants, check_settings, names_of
-from bounds.checks import check_memory
-from bounds.compilation import arguments, compile_expressions, compile_form
-from bounds.errors import FedboundsError, unknown_name
-from bounds.plain_text import describe
-from bounds.registry import as_result
-from bounds.result import AGREEMENT, Condition, Derived, Form, Result, unused
-from bounds.symbols import Constant, NoConstant, Notation, Quantity, Source
+from fedbounds.bounds.audit.ledger import committed_verdict, unheard, untried
+from fedbounds.bounds.audit.refutations import accused_by
+from fedbounds.bounds.border import check_constants, check_settings, names_of
+from fedbounds.bounds.checks import check_memory
+from fedbounds.bounds.compilation import arguments, compile_expressions, compile_form
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.plain_text import describe
+from fedbounds.bounds.registry import as_result
+from fedbounds.bounds.result import AGREEMENT, Condition, Derived, Form, Result, unused
+from fedbounds.bounds.symbols import Constant, NoConstant, Notation, Quantity, Source
 
 SOFT: Mapping[Source, str] = {
     "trajectory": "known only along one run",
@@ -232,7 +232,7 @@ def evaluate(
             that together mean nothing, as four of three clients (for arrays: at every point).
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
         >>> evaluation = evaluate(theorem, dict(L=1, F=1.5, I=1, P=3, T=30, gamma=1/36, eta=6, rho=1, sigma=0,
         ...                                     nu=0, beta=0, delta=0), form="explicit")
@@ -510,7 +510,7 @@ def derived_constants(result: Result, form: Form, name: str, known: Mapping[str,
         known: what is known, by letter.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("fed-norm-sgda/theorem-1")
         >>> steps = {"gammax": Constant(0.1, "given"), "taueff": Constant(5.0, "given")}
         >>> [float(c.value) for c in derived_constants(theorem, theorem.form("explicit"), "Gammax", steps)]

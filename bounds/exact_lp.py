@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError
 
 Vector = tuple[Fraction, ...]
 

@@ -13,12 +13,12 @@ from typing import cast
 import numpy as np
 import sympy as sp
 
-from bounds.effort import ENCLOSURE, Effort, Exhausted
-from bounds.expressions import symbol_names
-from bounds.first_hit import LARGEST, LARGEST_COUNT, SMALLEST, Blocks, possible
-from bounds.hopeless import Box, box_of
-from bounds.intervals import CannotEnclose, Interval
-from bounds.partial import Partial
+from fedbounds.bounds.effort import ENCLOSURE, Effort, Exhausted
+from fedbounds.bounds.expressions import symbol_names
+from fedbounds.bounds.first_hit import LARGEST, LARGEST_COUNT, SMALLEST, Blocks, possible
+from fedbounds.bounds.hopeless import Box, box_of
+from fedbounds.bounds.intervals import CannotEnclose, Interval
+from fedbounds.bounds.partial import Partial
 
 CLOSE = 1e-3  # width, in logarithms, at which the box with the fewest rounds is as good as one point
 AT_ONCE = 128  # boxes that are halved at once
@@ -39,8 +39,8 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
         1 where nothing is excluded, and more than 2^53 where everything up to there is.
 
     Example:
-        >>> from bounds.partial import leave_free
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.partial import leave_free
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
         >>> known = dict(L=1, F=5, I=2, P=2, sigma=0, nu=0, beta=0, delta=0, rho=1)
         >>> free = leave_free(theorem, theorem.form("explicit"), known, ["gamma", "eta", "T"])

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bounds.balls import confirmed
-from bounds.compilation import ROUNDING
-from bounds.effort import ENCLOSURE, Effort, Exhausted
-from bounds.hopeless import fails_everywhere
-from bounds.intervals import CannotEnclose, Interval, enclose
-from bounds.partial import Partial
+from fedbounds.bounds.balls import confirmed
+from fedbounds.bounds.compilation import ROUNDING
+from fedbounds.bounds.effort import ENCLOSURE, Effort, Exhausted
+from fedbounds.bounds.hopeless import fails_everywhere
+from fedbounds.bounds.intervals import CannotEnclose, Interval, enclose
+from fedbounds.bounds.partial import Partial
 
 LARGEST_COUNT = 2**53  # whole numbers are exact in float64 up to here
 SMALLEST, LARGEST = 1e-30, 1e30  # between which the search over reals is fine

@@ -17,9 +17,9 @@ from itertools import product as choices
 import numpy as np
 import sympy as sp
 
-from bounds.exact_lp import Vector, maximise
-from bounds.expressions import base_and_exponent, parts, symbol_names
-from bounds.intervals import fixed_value
+from fedbounds.bounds.exact_lp import Vector, maximise
+from fedbounds.bounds.expressions import base_and_exponent, parts, symbol_names
+from fedbounds.bounds.intervals import fixed_value
 
 MOST_PRODUCTS = 500  # an expression that expands beyond this is left to the numerical search
 

@@ -20,9 +20,9 @@ from typing import Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
-from bounds.checks import is_number, quote
-from bounds.errors import FedboundsError, unknown_name
-from bounds.reading import read_text
+from fedbounds.bounds.checks import is_number, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.reading import read_text
 
 LONGEST = 500  # characters in one value
 DEEPEST = 40  # nested parentheses, signs or powers

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from bounds.balls import nowhere
-from bounds.compilation import ROUNDING, holds
-from bounds.expressions import parts, symbol_names
-from bounds.intervals import CannotEnclose, Interval, enclose, fixed_value
-from bounds.partial import Partial
-from bounds.result import Condition
+from fedbounds.bounds.balls import nowhere
+from fedbounds.bounds.compilation import ROUNDING, holds
+from fedbounds.bounds.expressions import parts, symbol_names
+from fedbounds.bounds.intervals import CannotEnclose, Interval, enclose, fixed_value
+from fedbounds.bounds.partial import Partial
+from fedbounds.bounds.result import Condition
 
 Box = Mapping[str, tuple[float, float]]
 
@@ -35,8 +35,8 @@ def hopeless(partial: Partial, within: Box, whatever: str = "whatever is chosen"
         whatever: what is free, in words.
 
     Example:
-        >>> from bounds.partial import leave_free
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.partial import leave_free
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("fedmrn/theorem-1")
         >>> known = dict(L=1, mu=100, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1, N=10, K=5, S=2)
         >>> hopeless(leave_free(theorem, theorem.form("sharp"), known, ["T"]), {}).why
@@ -104,8 +104,8 @@ def narrowed(partial: Partial, name: str, numbers: range, within: Box) -> range:
     """The whole numbers of this name without those at the upper end that fail a condition, whatever the others are.
 
     Example:
-        >>> from bounds.partial import leave_free
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.partial import leave_free
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("fedmrn/theorem-1")
         >>> known = dict(L=1, mu=1, sigma=1, G=1, q=0.5, Gamma=0.1, Delta1=1, N=10, S=2, T=9)
         >>> narrowed(leave_free(theorem, theorem.form("sharp"), known, ["K"]), "K", range(1, 10**6), {})  # K <= N

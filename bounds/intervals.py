@@ -2,7 +2,7 @@
 
 An enclosure never misses a value: every operation is rounded outwards, so it can prove that no number of rounds in a
 block reaches a target. Many blocks are enclosed in one call: every interval is a pair of arrays that broadcast. What
-is called proved is confirmed once more with error bounds of its own, in `bounds.balls`.
+is called proved is confirmed once more with error bounds of its own, in `fedbounds.bounds.balls`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, cast
 import numpy as np
 import sympy as sp
 
-from bounds.clients import REDUCTIONS, OverClients
-from bounds.compilation import STEP, arguments, compile_expressions
-from bounds.expressions import parts, symbol_names
+from fedbounds.bounds.clients import REDUCTIONS, OverClients
+from fedbounds.bounds.compilation import STEP, arguments, compile_expressions
+from fedbounds.bounds.expressions import parts, symbol_names
 
 Interval = tuple[np.ndarray, np.ndarray]
 EPS = float(np.finfo(float).eps)

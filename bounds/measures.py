@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bounds.symbols import GRADIENT, Dimension
+from fedbounds.bounds.symbols import GRADIENT, Dimension
 
 Aggregate = Literal["minimum", "average", "supremum", "last", "single"]
 IndexSet = Literal["rounds", "sync points", "window starts", "local steps", "windows", "iterations", "none"]

@@ -1,10 +1,10 @@
 r"""The best step sizes of a bound: the minimiser, or the fact that there is none.
 
-Positive real constants are optimised in logarithms. Where the form is a geometric program (`bounds.geometric`), the
-problem is convex there: whether the infimum is attained is decided exactly, and the minimum is found to rounding.
-Other forms are searched on grids that close in from several starts. One whole number in a convex problem lies next to
-the real minimiser; others are scanned: all of them while they are few, else on a geometric grid that is refined around
-its best point.
+Positive real constants are optimised in logarithms. Where the form is a geometric program
+(`fedbounds.bounds.geometric`), the problem is convex there: whether the infimum is attained is decided exactly, and the
+minimum is found to rounding. Other forms are searched on grids that close in from several starts. One whole number in a
+convex problem lies next to the real minimiser; others are scanned: all of them while they are few, else on a geometric
+grid that is refined around its best point.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from bounds.border import check_constants, check_ranges, names_of
-from bounds.effort import QUESTION, Effort, Exhausted, Watch
-from bounds.errors import FedboundsError
-from bounds.evaluation import Value
-from bounds.hopeless import hopeless
-from bounds.optimum import Answer, Infeasible, Minimum, NotAttained, Undecided
-from bounds.partial import leave_free, quantity_named
-from bounds.registry import as_result
-from bounds.result import Form, Result
-from bounds.step_sizes import Problem, Ranges
-from bounds.symbols import Quantity
-from bounds.whole_numbers import scan
+from fedbounds.bounds.border import check_constants, check_ranges, names_of
+from fedbounds.bounds.effort import QUESTION, Effort, Exhausted, Watch
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value
+from fedbounds.bounds.hopeless import hopeless
+from fedbounds.bounds.optimum import Answer, Infeasible, Minimum, NotAttained, Undecided
+from fedbounds.bounds.partial import leave_free, quantity_named
+from fedbounds.bounds.registry import as_result
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.step_sizes import Problem, Ranges
+from fedbounds.bounds.symbols import Quantity
+from fedbounds.bounds.whole_numbers import scan
 
 __all__ = ["Answer", "Functions", "Infeasible", "Minimum", "NotAttained", "Ranges", "Undecided", "optimise"]
 

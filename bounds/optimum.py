@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from bounds.evaluation import Evaluation
+from fedbounds.bounds.evaluation import Evaluation
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Reading what `bounds.printing` writes: text to expressions, by the grammar of values and no other."""
+"""Reading what `fedbounds.bounds.printing` writes: text to expressions, by the grammar of values and no other."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 import sympy as sp
 
-from bounds.clients import OverClients
-from bounds.errors import FedboundsError, unknown_name
-from bounds.grammar import LARGEST_EXPONENT, Parser
-from bounds.named_numbers import NamedNumber
-from bounds.result import Result
+from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.grammar import LARGEST_EXPONENT, Parser
+from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.result import Result
 
 LONGEST = 200_000  # characters in one line
 DEEPEST = 100
@@ -88,7 +88,7 @@ def read_expression(text: str, result: Result) -> sp.Expr:
         FedboundsError: an unknown letter or function, a line that is no expression.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("fedau/theorem-2")
         >>> read_expression("k = exp(1) - 2" + chr(10) + "k*F/(gamma*T)", theorem)
         k*F/(T*gamma)

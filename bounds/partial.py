@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import sympy as sp
 
-from bounds.errors import FedboundsError, unknown_name
-from bounds.evaluation import Value, resolve_constants
-from bounds.expressions import substituted, symbol_names
-from bounds.result import Condition, Form, Result, reachable
-from bounds.symbols import Constant, Quantity
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.evaluation import Value, resolve_constants
+from fedbounds.bounds.expressions import substituted, symbol_names
+from fedbounds.bounds.result import Condition, Form, Result, reachable
+from fedbounds.bounds.symbols import Constant, Quantity
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bounds.evaluation import Evaluation
+    from fedbounds.bounds.evaluation import Evaluation
 
 
 def number(value: Any) -> str:

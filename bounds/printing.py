@@ -1,4 +1,5 @@
-"""How expressions are written: plain text that `bounds.parsing` reads back, and LaTeX in the paper's letters."""
+"""How expressions are written: plain text that `fedbounds.bounds.parsing` reads back, and LaTeX in the paper's
+letters."""
 
 from __future__ import annotations
 
@@ -13,10 +14,10 @@ import sympy as sp
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
-from bounds.clients import OverClients
-from bounds.expressions import parts
-from bounds.named_numbers import NamedNumber
-from bounds.symbols import Notation
+from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.expressions import parts
+from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.symbols import Notation
 
 LONG = 100  # symbols, numbers and operations from which what is written has its repeated parts abbreviated
 WORTHWHILE = 9  # of them in a part that is worth a name
@@ -31,7 +32,7 @@ class _Ordered:
 
 
 class _Plain(_Ordered, StrPrinter):
-    """Text in which every word is a letter, a definition, or a function that `bounds.parsing` knows."""
+    """Text in which every word is a letter, a definition, or a function that `fedbounds.bounds.parsing` knows."""
 
     def _call(self, name: str, arguments: Sequence[sp.Basic]) -> str:
         return f"{name}({', '.join(self._print(argument) for argument in arguments)})"
@@ -86,7 +87,7 @@ def latex(expression: sp.Basic, notation: Notation) -> str:
     r"""The expression in the letters of a paper.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("fed-norm-sgda/theorem-1")
         >>> latex(theorem.form("printed").conditions[0].left, theorem.notation)
         '\\sum_iw_i'
@@ -117,7 +118,7 @@ def written(expressions: Iterable[sp.Expr], notation: Notation) -> Written:
     """The expressions as they are best written: parts that come again and again have names X1, X2, ... if all is long.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("fedau/theorem-2")
         >>> found = written([term.expression for term in theorem.form("sharp").terms], theorem.notation)
         >>> list(found.numbers), plain(found.expressions[0])
@@ -156,7 +157,7 @@ def as_printed(expression: sp.Expr, notation: Notation) -> Printed:
     Ours is what is proved, evaluated and read back: it divides by max(1, n - 1), so that n = 1 is an answer.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> notation = load("fed-norm-sgda/theorem-1").notation
         >>> n, P, A_w, Lf = notation.n, notation.P, notation.A_w, notation.Lf
         >>> printed = as_printed(n * (A_w / n + Lf * (1 - (n - P) / sp.Max(1, n - 1))) / P, notation)

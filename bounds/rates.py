@@ -17,11 +17,11 @@ from typing import ClassVar
 
 import sympy as sp
 
-from bounds.errors import FedboundsError, unknown_name
-from bounds.exact_lp import Vector, maximise
-from bounds.expressions import base_and_exponent, parts, substituted, symbol_names
-from bounds.result import Condition, Form
-from bounds.symbols import Notation
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.exact_lp import Vector, maximise
+from fedbounds.bounds.expressions import base_and_exponent, parts, substituted, symbol_names
+from fedbounds.bounds.result import Condition, Form
+from fedbounds.bounds.symbols import Notation
 
 Growth = tuple[tuple[Vector, ...], ...]  # the largest, over alternatives, of the smallest a.v of each
 Sides = Sequence[Sequence[Vector]]
@@ -336,7 +336,7 @@ def term_exponents(
         steps: expressions for some constants, e.g. step sizes that depend on T.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> corollary = load("arbitrary-participation/corollary-3.2")
         >>> term_exponents(corollary.form("explicit"), corollary.notation.T)["noise"]
         Fraction(-1, 2)
@@ -349,7 +349,7 @@ def dominant_terms(form: Form, symbol: sp.Symbol, steps: Mapping[sp.Symbol, sp.E
     """The terms that fall slowest (or grow fastest) as the symbol goes to infinity.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> corollary = load("arbitrary-participation/corollary-4.3")
         >>> dominant_terms(corollary.form("explicit"), corollary.notation.T)
         ('noise',)
@@ -369,7 +369,7 @@ def regime(
     """For every other term whether it is O(this term) under the assumptions: all proved means that it rules there.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> corollary = load("arbitrary-participation/corollary-4.3")
         >>> n = corollary.notation
         >>> rest = regime(corollary.form("printed"), "noise", [(n.T, ">=", n.I * n.P**2)], varying=[n.T, n.I, n.P],

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bounds.balls import available
-from bounds.effort import Effort
-from bounds.evaluation import Evaluation, Value
-from bounds.result import Result
+from fedbounds.bounds.balls import available
+from fedbounds.bounds.effort import Effort
+from fedbounds.bounds.evaluation import Evaluation, Value
+from fedbounds.bounds.result import Result
 
 
 @dataclass(frozen=True)
@@ -206,7 +206,7 @@ def cost(result: Result, constants: Mapping[str, Value], count: int, dimension: 
     """What this many rounds cost, as far as the constants give I, S and N (by letter or concept).
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> cost(load("arbitrary-participation/theorem-3.1"), {"I": 5, "S": 10, "N": 250}, 100, dimension=1000)
         ... # doctest: +ELLIPSIS
         Cost(rounds=100, iterations=500, oracle_calls=5000, oracle_calls_per_client=20.0, floats=2000000, bits=64000000)

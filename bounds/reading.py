@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError
 
 LARGEST_TOML = 2**20  # bytes
 DEEPEST = 32  # tables and lists within each other; what reads them is recursive
@@ -35,7 +35,8 @@ def open_regular(path: str | os.PathLike[str], what: str, largest: int) -> Binar
         >>> open_regular("/dev/zero", "the sweep file /dev/zero", 1000)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: cannot read the sweep file /dev/zero: it is a device; only regular files are read
+        fedbounds.bounds.errors.FedboundsError: cannot read the sweep file /dev/zero: it is a device; only regular files
+        are read
     """
     try:
         file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY))  # noqa: SIM115

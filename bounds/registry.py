@@ -1,4 +1,9 @@
-"""The papers there are: a static table, joined by strangers' packages through the entry points fedbounds.papers."""
+"""The papers there are, and what each has on every floor.
+
+Ours are found by their folders: the room of a paper is `fedbounds.<floor>.papers.<paper>`, on the floors bounds,
+empirical and figures, furnished alike. A stranger's package joins through one entry point of the group fedbounds.papers;
+all that it has on any floor are submodules of that one module.
+"""
 
 from __future__ import annotations
 
@@ -9,24 +14,20 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from importlib.util import find_spec
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from bounds.checks import quote
-from bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds import papers as our_papers
+from fedbounds.bounds.checks import quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 if TYPE_CHECKING:
-    from bounds.result import Result
-    from bounds.statement import Statement
+    from fedbounds.bounds.result import Result
+    from fedbounds.bounds.statement import Statement
 
 GROUP = "fedbounds.papers"
-PAPERS = {
-    "arbitrary-participation": "bounds.papers.arbitrary_participation",
-    "fedau": "bounds.papers.fedau",
-    "fed-norm-sgda": "bounds.papers.fed_norm_sgda",
-    "fedmrn": "bounds.papers.fedmrn",
-    "tdcd": "bounds.papers.tdcd",
-}
+PAPERS = tuple(sorted(folder.name.replace("_", "-") for folder in iter_modules(our_papers.__path__)))
 
 
 @dataclass(frozen=True)
@@ -57,13 +58,45 @@ def room(name: str) -> ModuleType:
 
     Example:
         >>> room("fedau").__name__
-        'bounds.papers.fedau'
+        'fedbounds.bounds.papers.fedau'
     """
     if name in PAPERS:
-        return importlib.import_module(PAPERS[name])
+        return importlib.import_module(_place(name, "bounds"))
     if name in _strangers():
         return _strangers()[name].load()
     raise unknown_name("paper", name, paper_names())
+
+
+def _place(name: str, floor: str) -> str:
+    return f"fedbounds.{floor}.papers.{name.replace('-', '_')}"
+
+
+def part(name: str, floor: str, what: str) -> ModuleType | None:
+    """What a paper's room holds under this name on this floor; None if it holds nothing there.
+
+    Args:
+        name: the paper's key.
+        floor: "bounds", "empirical" or "figures".
+        what: the submodule, such as "trial" or "algorithms".
+
+    Raises:
+        FedboundsError: no such paper.
+        ImportError: the submodule is there and cannot be imported.
+
+    Example:
+        >>> part("fedau", "bounds", "trial").__name__, part("tdcd", "bounds", "trial")
+        ('fedbounds.bounds.papers.fedau.trial', None)
+    """
+    home = _place(name, floor) if name in PAPERS else room(name).__name__
+    if name not in PAPERS and not hasattr(room(name), "__path__"):  # a module without submodules
+        return None
+    try:
+        found = find_spec(f"{home}.{what}")
+    except ModuleNotFoundError as error:
+        if error.name != home:
+            raise
+        found = None
+    return importlib.import_module(f"{home}.{what}") if found else None
 
 
 @lru_cache(maxsize=64)
@@ -93,10 +126,10 @@ def statements(name: str) -> tuple[Statement, ...]:
     Raises:
         FedboundsError: no such paper, or a statement whose key is not the paper's, or a result's, or another's.
     """
-    place = f"{room(name).__name__}.statements"
-    if not hasattr(room(name), "__path__") or find_spec(place) is None:  # a module without submodules lists none
+    listed = part(name, "bounds", "statements")
+    if listed is None:
         return ()
-    found: tuple[Statement, ...] = tuple(importlib.import_module(place).STATEMENTS)
+    found: tuple[Statement, ...] = tuple(listed.STATEMENTS)
     taken = {result.key for result in paper(name).results}
     for one in found:
         if one.paper != name or one.key in taken:
@@ -149,7 +182,7 @@ def as_result(result: Result | str) -> Result:
         >>> as_result("fedau/theorem-2").key
         'fedau/theorem-2'
     """
-    from bounds.result import Result
+    from fedbounds.bounds.result import Result
 
     if isinstance(result, str):
         return load(result)

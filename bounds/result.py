@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 import sympy as sp
 
-from bounds.assumptions import Assumption
-from bounds.errors import FedboundsError, unknown_name
-from bounds.measures import Measure
-from bounds.printing import as_printed, plain
-from bounds.symbols import Notation
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.printing import as_printed, plain
+from fedbounds.bounds.symbols import Notation
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
 AGREEMENT = 1e-9  # relative difference at which two values of one constant contradict each other
@@ -176,7 +176,7 @@ class Form:
         authors' favour, said wherever the form is shown.
 
         Example:
-            >>> from bounds.registry import load
+            >>> from fedbounds.bounds.registry import load
             >>> load("arbitrary-participation/theorem-3.1").form("printed").generous
             'read generously: assumes martingale-noise, which the paper does not print'
         """
@@ -288,7 +288,7 @@ def unused(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
     """Those of these constants, by letter, that nothing in a form depends on, in the order of the notation.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
         >>> unused(theorem, theorem.form("explicit"), ["L", "S", "oracle_calls", "gradient_divergence_sup"])
         ('d', 'M')

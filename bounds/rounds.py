@@ -1,9 +1,9 @@
 r"""How many rounds until a bound is below epsilon, what they cost, and the inverse: what a number of rounds can bear.
 
 With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval
-arithmetic (`bounds.first_hit`), so nothing is assumed about monotonicity: step sizes may depend on T, and
-$T/\lfloor T/P\rfloor$ may jump. What is called proved is confirmed in ball arithmetic (`bounds.balls`). Rounds with
-step sizes that are chosen anew for every T stand in `bounds.rounds_optimised`.
+arithmetic (`fedbounds.bounds.first_hit`), so nothing is assumed about monotonicity: step sizes may depend on T, and
+$T/\lfloor T/P\rfloor$ may jump. What is called proved is confirmed in ball arithmetic (`fedbounds.bounds.balls`).
+Rounds with step sizes that are chosen anew for every T stand in `fedbounds.bounds.rounds_optimised`.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from dataclasses import replace
 
 import numpy as np
 
-from bounds.border import check_constants, check_ranges, names_of
-from bounds.checks import check_count, check_number
-from bounds.compilation import holds
-from bounds.effort import Effort, Watch
-from bounds.errors import FedboundsError
-from bounds.evaluation import NO_VALUE, Evaluation, Value, check_assumed, evaluated
-from bounds.excluded import excluded_below
-from bounds.first_hit import LARGEST_COUNT, Hit, first_hit
-from bounds.hopeless import hopeless
-from bounds.intervals import CannotEnclose
-from bounds.optimise import Functions, Ranges
-from bounds.partial import leave_free, quantity_named
-from bounds.reached import Between, Cost, Largest, Never, Reached, cost, floor_of, rounds_between, searched
-from bounds.registry import as_result
-from bounds.result import Form, Result
-from bounds.rounds_optimised import rounds_optimised
-from bounds.scan import first_in_steps
-from bounds.symbols import Quantity
+from fedbounds.bounds.border import check_constants, check_ranges, names_of
+from fedbounds.bounds.checks import check_count, check_number
+from fedbounds.bounds.compilation import holds
+from fedbounds.bounds.effort import Effort, Watch
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, check_assumed, evaluated
+from fedbounds.bounds.excluded import excluded_below
+from fedbounds.bounds.first_hit import LARGEST_COUNT, Hit, first_hit
+from fedbounds.bounds.hopeless import hopeless
+from fedbounds.bounds.intervals import CannotEnclose
+from fedbounds.bounds.optimise import Functions, Ranges
+from fedbounds.bounds.partial import leave_free, quantity_named
+from fedbounds.bounds.reached import Between, Cost, Largest, Never, Reached, cost, floor_of, rounds_between, searched
+from fedbounds.bounds.registry import as_result
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.rounds_optimised import rounds_optimised
+from fedbounds.bounds.scan import first_in_steps
+from fedbounds.bounds.symbols import Quantity
 
 __all__ = ["Between", "Cost", "Largest", "Never", "Reached", "cost", "rounds"]
 

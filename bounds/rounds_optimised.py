@@ -15,26 +15,26 @@ from typing import Any, cast
 import numpy as np
 import sympy as sp
 
-from bounds.balls import nowhere
-from bounds.compilation import ROUNDING
-from bounds.effort import Effort, Exhausted
-from bounds.errors import FedboundsError
-from bounds.evaluation import Value
-from bounds.excluded import excluded_below
-from bounds.expressions import parts, symbol_names
-from bounds.first_hit import LARGEST_COUNT
-from bounds.geometric import NotGeometric, at_most, sum_of_products
-from bounds.hopeless import box_of, hopeless
-from bounds.optimise import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
-from bounds.optimum import Undecided
-from bounds.partial import leave_free, quantity_named
-from bounds.reached import Between, Never, Reached, cost, floor_of, rounds_between
-from bounds.result import Condition, Form, Result, Term
-from bounds.scan import first_in_steps
-from bounds.step_sizes import Point, Problem
-from bounds.symbols import Quantity
-from bounds.target import Target
-from bounds.whole_numbers import divided, refined, single_numbers
+from fedbounds.bounds.balls import nowhere
+from fedbounds.bounds.compilation import ROUNDING
+from fedbounds.bounds.effort import Effort, Exhausted
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value
+from fedbounds.bounds.excluded import excluded_below
+from fedbounds.bounds.expressions import parts, symbol_names
+from fedbounds.bounds.first_hit import LARGEST_COUNT
+from fedbounds.bounds.geometric import NotGeometric, at_most, sum_of_products
+from fedbounds.bounds.hopeless import box_of, hopeless
+from fedbounds.bounds.optimise import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
+from fedbounds.bounds.optimum import Undecided
+from fedbounds.bounds.partial import leave_free, quantity_named
+from fedbounds.bounds.reached import Between, Never, Reached, cost, floor_of, rounds_between
+from fedbounds.bounds.result import Condition, Form, Result, Term
+from fedbounds.bounds.scan import first_in_steps
+from fedbounds.bounds.step_sizes import Point, Problem
+from fedbounds.bounds.symbols import Quantity
+from fedbounds.bounds.target import Target
+from fedbounds.bounds.whole_numbers import divided, refined, single_numbers
 
 FAR = (1e-30, 1e30)  # between which step sizes are sought that may run off to 0
 
@@ -58,7 +58,7 @@ def rounds_optimised(
     dimension: int | None,
     effort: Effort,
 ) -> Reached | Never | Between:
-    """See `bounds.rounds.rounds`."""
+    """See `fedbounds.bounds.rounds.rounds`."""
     names = [quantity_named(result, form, name).name for name in over]
     if counter.name in names:
         raise FedboundsError(f"{counter.name} is what is asked for; leave it out of what is optimised")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bounds.effort import Effort, Exhausted
-from bounds.errors import FedboundsError
-from bounds.first_hit import LARGEST_COUNT, Hit
+from fedbounds.bounds.effort import Effort, Exhausted
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.first_hit import LARGEST_COUNT, Hit
 
 DENSE, RATIO = 64, 1.02  # so many numbers are tried one by one, then in steps of this ratio
 Reaches = Callable[[int], bool]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bounds.result import Source
+from fedbounds.bounds.result import Source
 
 StatementKind = Literal["definition", "assumption", "equation", "remark"]
 

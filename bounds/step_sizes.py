@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bounds.convex import is_unique, log_sum, solve
-from bounds.effort import SOLUTION, Effort, passes
-from bounds.errors import FedboundsError
-from bounds.evaluation import Value, evaluated
-from bounds.geometric import (
+from fedbounds.bounds.convex import is_unique, log_sum, solve
+from fedbounds.bounds.effort import SOLUTION, Effort, passes
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value, evaluated
+from fedbounds.bounds.geometric import (
     NotGeometric,
     Product,
     Program,
@@ -22,12 +22,12 @@ from bounds.geometric import (
     sum_of_products,
     survivors,
 )
-from bounds.grid_search import Search, search
-from bounds.hopeless import settled
-from bounds.optimum import Answer, Infeasible, Minimum, NotAttained, Undecided
-from bounds.partial import Partial, leave_free
-from bounds.result import Form, Result
-from bounds.symbols import Quantity
+from fedbounds.bounds.grid_search import Search, search
+from fedbounds.bounds.hopeless import settled
+from fedbounds.bounds.optimum import Answer, Infeasible, Minimum, NotAttained, Undecided
+from fedbounds.bounds.partial import Partial, leave_free
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.symbols import Quantity
 
 TIGHT = 1e-7  # relative difference of the two sides at which a condition is reported as active
 Ranges = Mapping[str, tuple[float, float]]

@@ -17,10 +17,10 @@ import numpy as np
 import sympy as sp
 from sympy.printing.latex import LatexPrinter, modifier_dict
 
-from bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError
 
 if TYPE_CHECKING:
-    from bounds.result import Derived
+    from fedbounds.bounds.result import Derived
 
 SUM_TOLERANCE = 1e-9
 Source = Literal["given", "exact", "trajectory", "estimated", "derived"]
@@ -230,7 +230,7 @@ class Quantity:
         >>> gamma.check(np.array(-0.1))
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: gamma = -0.1 is outside its domain (0, inf): local learning rate
+        fedbounds.bounds.errors.FedboundsError: gamma = -0.1 is outside its domain (0, inf): local learning rate
     """
 
     name: str

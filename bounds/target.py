@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bounds.compilation import holds
-from bounds.effort import Effort
-from bounds.evaluation import Value, evaluated
-from bounds.optimise import Answer, Functions, Minimum, NotAttained, Ranges, choose
-from bounds.result import Form, Result
-from bounds.step_sizes import Problem
-from bounds.whole_numbers import MOST
+from fedbounds.bounds.compilation import holds
+from fedbounds.bounds.effort import Effort
+from fedbounds.bounds.evaluation import Value, evaluated
+from fedbounds.bounds.optimise import Answer, Functions, Minimum, NotAttained, Ranges, choose
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.step_sizes import Problem
+from fedbounds.bounds.whole_numbers import MOST
 
 REMEMBERED = 3  # choices that reached the target before, and are tried first
 

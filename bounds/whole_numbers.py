@@ -11,15 +11,15 @@ import numpy as np
 import sympy as sp
 from scipy.interpolate import PchipInterpolator
 
-from bounds.effort import Effort, Exhausted, passes
-from bounds.evaluation import Value, evaluated
-from bounds.geometric import NotGeometric
-from bounds.hopeless import narrowed
-from bounds.optimum import Answer, Infeasible, Minimum, NotAttained
-from bounds.partial import Partial
-from bounds.result import Condition, Result
-from bounds.step_sizes import Problem, range_advice
-from bounds.symbols import Quantity
+from fedbounds.bounds.effort import Effort, Exhausted, passes
+from fedbounds.bounds.evaluation import Value, evaluated
+from fedbounds.bounds.geometric import NotGeometric
+from fedbounds.bounds.hopeless import narrowed
+from fedbounds.bounds.optimum import Answer, Infeasible, Minimum, NotAttained
+from fedbounds.bounds.partial import Partial
+from fedbounds.bounds.result import Condition, Result
+from fedbounds.bounds.step_sizes import Problem, range_advice
+from fedbounds.bounds.symbols import Quantity
 
 MOST = 10**6  # where the scan of a whole number stops that has no upper end
 PROMISING, PASSES = 12, 6  # how many whole numbers are tried at once for what interpolation expects of them

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.checks import check_count, check_flag, check_number, check_vector
-from bounds.errors import FedboundsError
+from fedbounds.bounds.checks import check_count, check_flag, check_number, check_vector
+from fedbounds.bounds.errors import FedboundsError
 
 
 def without_replacement_variance(clients: int, participants: int, interval: int = 1) -> float:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from bounds.audit.claim import Claim
-from empirical.instances.population import Population
-from empirical.instances.sides import Finding, Sides, Trial, examined
+from fedbounds.bounds.audit.claim import Claim
+from fedbounds.empirical.instances.population import Population
+from fedbounds.empirical.instances.sides import Finding, Sides, Trial, examined
 
 P = TypeVar("P", bound=Population)
 Score = Callable[[Sides], np.ndarray]

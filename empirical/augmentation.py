@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from bounds.checks import quote
-from bounds.errors import FedboundsError, unknown_name
-from empirical.words import uniforms
+from fedbounds.bounds.checks import quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.words import uniforms
 
 _SHARPNESS, _BITS_KEPT, _BRIGHTNESS, _HUE = 2, 2, 0.05, 0.05
 

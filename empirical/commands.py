@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bounds.commands.options import Count, Place, emit, json_option, progress_bar
-from bounds.errors import FedboundsError, MissingExtra
-from bounds.plain_text import number
+from fedbounds.bounds.commands.options import Count, Place, emit, json_option, progress_bar
+from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.plain_text import number
 
 if TYPE_CHECKING:
-    from empirical.sweep import Outcome, Row, Run, Store
-    from empirical.sweep.executor import Progress
+    from fedbounds.empirical.sweep import Outcome, Row, Run, Store
+    from fedbounds.empirical.sweep.executor import Progress
 
 spec_argument = click.argument("spec", metavar="SPEC.toml", type=Place())
 out_option = click.option(
@@ -41,7 +41,7 @@ def run(spec: str, workers: int, dry_run: bool, retry_failed: bool, out: str | N
     \b
     fedbounds run examples/sweep.toml --workers 2
     """
-    from empirical.sweep import execute
+    from fedbounds.empirical.sweep import execute
 
     name, runs, store = _open(spec, out)
     head = {"name": name, "directory": str(store.directory)}
@@ -78,7 +78,7 @@ def results(spec: str, csv_path: str | None, out: str | None, as_json: bool) -> 
     \b
     fedbounds results examples/sweep.toml --csv sweep.csv
     """
-    from empirical.sweep import tabulate, write_csv
+    from fedbounds.empirical.sweep import tabulate, write_csv
 
     name, runs, store = _open(spec, out)
     rows = tabulate(runs, store)
@@ -107,7 +107,7 @@ def results(spec: str, csv_path: str | None, out: str | None, as_json: bool) -> 
 
 
 def _open(spec: str, out: str | None) -> tuple[str, tuple[Run, ...], Store]:
-    from empirical.sweep import Store, plan, read_sweep
+    from fedbounds.empirical.sweep import Store, plan, read_sweep
 
     sweep = read_sweep(spec)
     directory = Path("results") / sweep.name if out is None else Path(out)
@@ -158,7 +158,7 @@ LONG = 60.0  # seconds from which a dry run says how long a run takes at least
 
 
 def _show_plan(head: dict[str, str], runs: Sequence[Run], store: Store, as_json: bool) -> None:
-    from empirical.work import in_words
+    from fedbounds.empirical.work import in_words
 
     statuses = [store.standing(run.key).status for run in runs]
     if as_json:

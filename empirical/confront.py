@@ -8,24 +8,24 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import stdtr
 
-from bounds.audit.ledger import unheard
-from bounds.border import check_constants
-from bounds.checks import check_count
-from bounds.errors import FedboundsError
-from bounds.evaluation import Evaluation, Value, evaluate
-from bounds.measures import Measure
-from bounds.registry import as_result, paper_names
-from bounds.result import Form, Result, reachable
-from bounds.symbols import Constant
-from empirical.algorithms import Algorithm
-from empirical.given import Ground, ground, without_rounds
-from empirical.moments import MinimaxMoments, Moments, moments
-from empirical.papers import PAPERS, Ahead, Paper, paper_of
-from empirical.papers.paper import Known
-from empirical.participation import Process
-from empirical.problems import Problem
-from empirical.run_setting import Setting, as_process, of_moments, of_trace
-from empirical.trace import Trace
+from fedbounds.bounds.audit.ledger import unheard
+from fedbounds.bounds.border import check_constants
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Evaluation, Value, evaluate
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.registry import as_result, paper_names
+from fedbounds.bounds.result import Form, Result, reachable
+from fedbounds.bounds.symbols import Constant
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.given import Ground, ground, without_rounds
+from fedbounds.empirical.moments import MinimaxMoments, Moments, moments
+from fedbounds.empirical.papers import PAPERS, Ahead, Paper, paper_of
+from fedbounds.empirical.papers.paper import Known
+from fedbounds.empirical.participation import Process
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.run_setting import Setting, as_process, of_moments, of_trace
+from fedbounds.empirical.trace import Trace
 
 STEP_AGREEMENT = 1e-9  # relative difference at which step sizes are not those that a result prescribes
 NO_WORD = Ground()
@@ -168,9 +168,9 @@ def confront(
     r"""Compare a run with what a result promises for it, at every number of rounds $T=P,P+1,\dots$
 
     The measure is the result's; the constants, with their kinds, are those of the run's problem, algorithm and
-    participation; assumptions are checked on them. What a paper's results must know of a run is in `empirical.papers`.
-    Where the result sets step sizes that depend on T, one run is one point: its own T, and its step sizes must be the
-    result's (`confront_family` makes such runs).
+    participation; assumptions are checked on them. What a paper's results must know of a run is in
+    `fedbounds.empirical.papers`. Where the result sets step sizes that depend on T, one run is one point: its own T,
+    and its step sizes must be the result's (`confront_family` makes such runs).
 
     Args:
         run: exact moments, or a simulation. Of a run whose participation is given, the constants of participation are
@@ -192,9 +192,9 @@ def confront(
         FedboundsError: what the result is about was not run or not measured, or a constant is missing.
 
     Example:
-        >>> from bounds.registry import load
-        >>> from empirical.algorithms import GeneralizedFedAvg
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.empirical.algorithms import GeneralizedFedAvg
+        >>> from fedbounds.empirical.problems import toy_example
         >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
         >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
         >>> comparison = confront(run, load("arbitrary-participation/theorem-3.1"), "explicit")
@@ -355,8 +355,8 @@ def confront_family(
         FedboundsError: the form sets no step sizes, or as for `confront`.
 
     Example:
-        >>> from bounds.registry import load
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.empirical.problems import toy_example
         >>> corollary = load("arbitrary-participation/corollary-3.2")
         >>> cycles = np.tile(np.eye(3), (100, 1))
         >>> family = confront_family(corollary, toy_example(), cycles, [30, 300], local_steps=1, interval=3)

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bounds.errors import FedboundsError, MissingExtra, unknown_name
-from empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn
+from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
+from fedbounds.empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html (the binary version)"

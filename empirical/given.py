@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bounds.agreement import check_agreement
-from bounds.errors import FedboundsError
-from bounds.evaluation import Value, as_constant, derived_constants
-from bounds.result import Form, Result, unused
-from bounds.symbols import Constant, NoConstant, Quantity
-from empirical.papers.paper import Known
+from fedbounds.bounds.agreement import check_agreement
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value, as_constant, derived_constants
+from fedbounds.bounds.result import Form, Result, unused
+from fedbounds.bounds.symbols import Constant, NoConstant, Quantity
+from fedbounds.empirical.papers.paper import Known
 
 Says = Callable[[frozenset[str]], Known]  # the letters that need not be found out -> what the run says
 

@@ -16,8 +16,8 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import (
     Algorithm,
     AverageAll,
     AverageParticipating,
@@ -26,8 +26,8 @@ from empirical.algorithms import (
     FixedWeights,
     KnownParticipation,
 )
-from empirical.participation import Bernoulli, Full, Process
-from empirical.problems import BoundedGradient, Problem, Quadratic
+from fedbounds.empirical.participation import Bernoulli, Full, Process
+from fedbounds.empirical.problems import BoundedGradient, Problem, Quadratic
 
 
 class Objective(Protocol):

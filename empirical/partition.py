@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError
 
 
 @dataclass(frozen=True, eq=False)

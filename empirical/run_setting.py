@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
-from empirical.moments import MinimaxMoments, Moments
-from empirical.participation import Full, Process, Recorded
-from empirical.problems import Problem
-from empirical.same_run import check_same_run
-from empirical.simulate import described
-from empirical.streams import Streams
-from empirical.trace import Trace
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
+from fedbounds.empirical.moments import MinimaxMoments, Moments
+from fedbounds.empirical.participation import Full, Process, Recorded
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.same_run import check_same_run
+from fedbounds.empirical.simulate import described
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)

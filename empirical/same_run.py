@@ -7,14 +7,14 @@ from itertools import islice, pairwise
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import Algorithm
-from empirical.engines import choose_engine
-from empirical.participation import Process, Round, process_from_spec
-from empirical.problems import Problem
-from empirical.simulate import described, simulate
-from empirical.streams import Streams
-from empirical.trace import Trace
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.engines import choose_engine
+from fedbounds.empirical.participation import Process, Round, process_from_spec
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.simulate import described, simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.trace import Trace
 
 SEEDS = 2  # whose participation is drawn again
 LONGEST = 2000  # rounds that are run again, at most

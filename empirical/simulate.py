@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from bounds.checks import check_count, check_memory, quote
-from bounds.constants import SUM_TOLERANCE
-from bounds.errors import FedboundsError
-from empirical.algorithms import Algorithm, Cohort
-from empirical.engines import choose_engine
-from empirical.participation import Process, Recorded, Round
-from empirical.problems import Problem, Quadratic
-from empirical.streams import Streams
-from empirical.trace import Trace
-from empirical.work import check_work, may_be_closed
+from fedbounds.bounds.checks import check_count, check_memory, quote
+from fedbounds.bounds.constants import SUM_TOLERANCE
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import Algorithm, Cohort
+from fedbounds.empirical.engines import choose_engine
+from fedbounds.empirical.participation import Process, Recorded, Round
+from fedbounds.empirical.problems import Problem, Quadratic
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.work import check_work, may_be_closed
 
 
 def simulate(
@@ -63,15 +63,15 @@ def simulate(
             of the wrong shape, a recorded participation that ends too soon.
 
     Example:
-        >>> from empirical.algorithms import GeneralizedFedAvg
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.empirical.algorithms import GeneralizedFedAvg
+        >>> from fedbounds.empirical.problems import toy_example
         >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
         >>> trace = simulate(amplified, toy_example(), np.tile(np.eye(3), (10, 1)), 30)
         >>> float(trace.gradient_norm_squared[0, 30].round(10))
         0.0004398725
-        >>> from empirical.algorithms import FedNormSGDA
-        >>> from empirical.participation import WithoutReplacement
-        >>> from empirical.problems import random_quadratic_minimax
+        >>> from fedbounds.empirical.algorithms import FedNormSGDA
+        >>> from fedbounds.empirical.participation import WithoutReplacement
+        >>> from fedbounds.empirical.problems import random_quadratic_minimax
         >>> unequal = FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=(2, 5, 3))
         >>> game = simulate(unequal, random_quadratic_minimax(3, 2, 2), WithoutReplacement(3, 2), 100)
         >>> game.engine, game.envelope_gradient_norm_squared.shape
@@ -151,7 +151,8 @@ def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, ever
         >>> check_run_memory(3, 2, 10**12, 4, 1, False)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: a run with seeds = 4, dimension = 2, rounds = 1000000000000, record_every = 1 ...
+        fedbounds.bounds.errors.FedboundsError: a run with seeds = 4, dimension = 2, rounds = 1000000000000,
+        record_every = 1 ...
     """
     records = rounds // every + 2
     # the model, what a round makes of it, some metrics, and the random streams of a seed

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bounds.errors import MissingExtra, unknown_name
-from bounds.symbols import Constant
-from empirical.invariants.cases import Case, PlainProblem
-from empirical.invariants.games import Game, GameCase
-from empirical.invariants.weights import WeightCase
-from empirical.participation import (
+from fedbounds.bounds.errors import MissingExtra, unknown_name
+from fedbounds.bounds.symbols import Constant
+from fedbounds.empirical.invariants.cases import Case, PlainProblem
+from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
+from fedbounds.empirical.papers.fedau.invariants import WeightCase
+from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
     CyclicClients,
@@ -38,7 +38,7 @@ from empirical.participation import (
     WithoutReplacement,
     WithReplacement,
 )
-from empirical.problems import CosineQuadratic, Quadratic
+from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 
 try:
     from hypothesis import strategies as st
@@ -292,7 +292,7 @@ def cases(
     unit_sum: bool = True,
     noise: bool = False,
 ) -> Case:
-    r"""Runs for `empirical.invariants`: a problem, weights that sum to one, and the numbers of Algorithm 1.
+    r"""Runs for `fedbounds.empirical.invariants`: a problem, weights that sum to one, and the numbers of Algorithm 1.
 
     What the cases do not have, no invariant asks of a run: leave out here what yours does without.
 
@@ -311,7 +311,7 @@ def cases(
 
     Example:
         >>> from hypothesis import given, settings
-        >>> from empirical.invariants import generalized_fedavg
+        >>> from fedbounds.empirical.invariants import generalized_fedavg
         >>> @settings(max_examples=10)
         ... @given(cases(noise=True))
         ... def test_every_round_has_a_model(case):
@@ -339,7 +339,8 @@ def cases(
 
 @st.composite
 def weight_cases(draw: st.DrawFn, *, cutoffs: tuple[float, ...] = (2, 3, 5, 1, 20, np.inf)) -> WeightCase:
-    """Records of participation for `empirical.invariants.check_weights`: up to 8 rounds, 2 clients and any cut-off.
+    """Records of participation for `fedbounds.empirical.invariants.check_weights`: up to 8 rounds, 2 clients and any
+    cut-off.
 
     Args:
         cutoffs: the K to try; (inf,) for an estimator without.
@@ -382,7 +383,8 @@ def game_cases(
     parts: tuple[int, ...] = (1, 2, 3),
     everyone: bool = False,
 ) -> GameCase:
-    r"""Runs for `empirical.invariants.check_minimax`: up to 4 rounds in whole blocks, any local steps and cohorts.
+    r"""Runs for `fedbounds.empirical.invariants.check_minimax`: up to 4 rounds in whole blocks, any local steps and
+    cohorts.
 
     What the cases do not have, no invariant asks of a run: leave out here what yours does without.
 

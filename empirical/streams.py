@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from bounds.checks import check_count, quote
-from bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.checks import check_count, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 STREAMS = ("data", "initialisation", "participation", "noise", "masks", "rates", "work")
 COUNTERS = 3  # Philox counts in four 64-bit words; the lowest runs within a generator

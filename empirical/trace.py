@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bounds.atomic import write_atomically
-from bounds.errors import FedboundsError, MissingExtra
-from bounds.reading import open_regular
+from fedbounds.bounds.atomic import write_atomically
+from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.reading import open_regular
 
 if TYPE_CHECKING:
     import pandas as pd

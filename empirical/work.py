@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import Algorithm, MinimaxAlgorithm
-from empirical.algorithms.algorithm import Fits
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
+from fedbounds.empirical.algorithms.algorithm import Fits
 
 STEP = 1e-6  # seconds: no local step, and no round, is ever quicker
 SPEED = 1e11  # multiplications a second
@@ -24,8 +24,8 @@ def most_local_steps(algorithm: Algorithm, problem: Fits) -> int:
     """The most local steps that a client ever takes in a round.
 
     Example:
-        >>> from empirical.algorithms import FedAvg
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.empirical.algorithms import FedAvg
+        >>> from fedbounds.empirical.problems import toy_example
         >>> most_local_steps(FedAvg(0.1, 5), toy_example())
         5
     """
@@ -44,8 +44,8 @@ def least_seconds(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, 
         closed: whether local steps may be summed in closed form, once for all rounds.
 
     Example:
-        >>> from empirical.algorithms import FedAvg
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.empirical.algorithms import FedAvg
+        >>> from fedbounds.empirical.problems import toy_example
         >>> least_seconds(FedAvg(0.1, 5), toy_example(), 1000, 1, 2, closed=False)
         0.005
     """
@@ -61,12 +61,12 @@ def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dim
         FedboundsError: says what was asked, and how long it takes at least.
 
     Example:
-        >>> from empirical.algorithms import FedAvg
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.empirical.algorithms import FedAvg
+        >>> from fedbounds.empirical.problems import toy_example
         >>> check_work(FedAvg(0.1, 10**15), toy_example(), 3, 1, 2, closed=False)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: rounds = 3, local_steps = 1000000000000000, seeds = 1, dimension = 2 ...
+        fedbounds.bounds.errors.FedboundsError: rounds = 3, local_steps = 1000000000000000, seeds = 1, dimension = 2 ...
     """
     seconds = least_seconds(algorithm, problem, rounds, seeds, dimension, closed)
     if seconds > PATIENCE:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from bounds.atomic import write_file
-from empirical.trace import Trace
-from figures.room import series
+from fedbounds.bounds.atomic import write_file
+from fedbounds.empirical.trace import Trace
+from fedbounds.figures.room import series
 
 ALIKE = 0.10  # two losses within 10 % of the smaller one count as "about equal"
 

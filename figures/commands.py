@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bounds.commands.options import Count, Place, emit, json_option
-from bounds.errors import FedboundsError, MissingExtra, unknown_name
+from fedbounds.bounds.commands.options import Count, Place, emit, json_option
+from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
 
 if TYPE_CHECKING:
-    from figures.picture import Picture
+    from fedbounds.figures.picture import Picture
 
 # paper -> the package of its figures: `drawing` with Room, FIGURES and draw, `claims` with all_claims
 PAPERS = {
-    "arbitrary-participation": "figures.arbitrary_participation",
-    "fedau": "figures.fedau",
-    "fed-norm-sgda": "figures.fed_norm_sgda",
+    "arbitrary-participation": "fedbounds.figures.papers.arbitrary_participation",
+    "fedau": "fedbounds.figures.papers.fedau",
+    "fed-norm-sgda": "fedbounds.figures.papers.fed_norm_sgda",
 }
 workers_option = click.option(
     "--workers", type=Count(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
@@ -96,8 +96,8 @@ def _paper(
 ) -> list[Path]:
     """One figure, the claims, or everything of a paper."""
     drawing, claims = _part(paper, "drawing"), _part(paper, "claims")
-    from empirical.commands import runs_bar
-    from figures.claims import write_claims
+    from fedbounds.empirical.commands import runs_bar
+    from fedbounds.figures.claims import write_claims
 
     if which and which not in _names(paper):
         raise unknown_name(f"figure of {paper}", which, _names(paper))
@@ -117,7 +117,7 @@ def _paper(
 
 def _figure_path(out: str | Path) -> Path:
     """The path of one figure, checked before any run is made."""
-    from figures.picture import figure_path
+    from fedbounds.figures.picture import figure_path
 
     return figure_path(out)
 
@@ -138,11 +138,11 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) ->
         FedboundsError: the file is wrong, a run failed, or no run has this metric (names those there are).
     """
     try:
-        from empirical.commands import runs_bar
-        from empirical.sweep import Store, execute, plan, read_sweep
+        from fedbounds.empirical.commands import runs_bar
+        from fedbounds.empirical.sweep import Store, execute, plan, read_sweep
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
-    from figures.curves import panels, seed_curve
+    from fedbounds.figures.curves import panels, seed_curve
 
     sweep = read_sweep(spec)
     store = Store(results / sweep.name)
@@ -194,9 +194,9 @@ def demo(out: str, workers: int, scale: str, as_json: bool) -> None:
     Writes figures with their data, a table of claims and a summary into DIR. Offline.
     """
     try:
-        from empirical.commands import runs_bar
-        from figures.arbitrary_participation.experiments import SMOKE
-        from figures.demonstration import demonstrate
+        from fedbounds.empirical.commands import runs_bar
+        from fedbounds.figures.demonstration import demonstrate
+        from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
     with runs_bar("training on images") as progress:

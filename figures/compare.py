@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from bounds.commands.options import (
+from fedbounds.bounds.commands.options import (
     Place,
     constants_options,
     emit,
@@ -18,14 +18,14 @@ from bounds.commands.options import (
     read_constants,
     within_option,
 )
-from bounds.comparison import Comparison, parse_vary, whole_settings
-from bounds.comparison import compare as compare_bounds
-from bounds.errors import FedboundsError
-from bounds.plain_text import number
-from bounds.registry import load
+from fedbounds.bounds.comparison import Comparison, parse_vary, whole_settings
+from fedbounds.bounds.comparison import compare as compare_bounds
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.registry import load
 
 if TYPE_CHECKING:
-    from figures.picture import Picture
+    from fedbounds.figures.picture import Picture
 
 
 @click.command("compare")
@@ -96,7 +96,7 @@ def describe(table: Comparison, rows: int = 12) -> str:
 def write(table: Comparison, path: Path) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        from bounds.atomic import write_file
+        from fedbounds.bounds.atomic import write_file
 
         write_file(path, table.to_csv().encode())
         return [path]
@@ -105,8 +105,8 @@ def write(table: Comparison, path: Path) -> list[Path]:
 
 def picture(table: Comparison) -> Picture:
     """The bounds over what varies: dotted where a condition fails, marked where they are not to be relied on."""
-    from figures.curves import compare_curves
-    from figures.picture import Curve
+    from fedbounds.figures.curves import compare_curves
+    from fedbounds.figures.picture import Curve
 
     drawn = [Curve(row.name, table.settings, row.values, valid=row.valid) for row in table.rows]
     constants = ", ".join(f"{name} = {number(c.value)} ({c.source})" for name, c in table.constants.items())

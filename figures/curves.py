@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.figure import Figure
 
-from figures.picture import COLOURS, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.picture import COLOURS, DASHES, DOTTED, Curve, Picture, styled
 
 Scale = Literal["linear", "log"]
 MOST = len(COLOURS)  # curves that one pair of axes tells apart

@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from bounds.registry import load
-from empirical.algorithms import GeneralizedFedAvg
-from empirical.confront import Comparison, confront
-from empirical.moments import moments
-from empirical.participation import PeriodicGroups
-from empirical.problems import random_quadratic
-from empirical.sweep.executor import Progress
-from figures.arbitrary_participation.claims import ordering
-from figures.arbitrary_participation.drawing import Room
-from figures.arbitrary_participation.experiments import DEMO, Scale
-from figures.claims import Claim, level, write_claims
-from figures.overlay import overlay
-from figures.participation import participation_timeline
-from figures.room import Traces, convergence
-from figures.theory import breakdown
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.confront import Comparison, confront
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.participation import PeriodicGroups
+from fedbounds.empirical.problems import random_quadratic
+from fedbounds.empirical.sweep.executor import Progress
+from fedbounds.figures.claims import Claim, level, write_claims
+from fedbounds.figures.overlay import overlay
+from fedbounds.figures.papers.arbitrary_participation.claims import ordering
+from fedbounds.figures.papers.arbitrary_participation.drawing import Room
+from fedbounds.figures.papers.arbitrary_participation.experiments import DEMO, Scale
+from fedbounds.figures.participation import participation_timeline
+from fedbounds.figures.room import Traces, convergence
+from fedbounds.figures.theory import breakdown
 
 THEOREM = "arbitrary-participation/theorem-3.1"
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from figures.picture import BOUND, COLOURS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
-from figures.terms import HATCHES, looks
-from figures.theory import axis_label, conditions_in_words
+from fedbounds.figures.picture import BOUND, COLOURS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.terms import HATCHES, looks
+from fedbounds.figures.theory import axis_label, conditions_in_words
 
 if TYPE_CHECKING:
-    from empirical.confront import Comparison
+    from fedbounds.empirical.confront import Comparison
 
 VISIBLE = 0.004  # of the height: a band of about one pixel
 TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
@@ -26,16 +26,16 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
     promised the measured curve is red; where a condition fails the bound is dotted.
 
     Args:
-        comparison: from `empirical.confront.confront`.
+        comparison: from `fedbounds.empirical.confront.confront`.
         title: above the picture (the result and form by default).
 
     Example:
         >>> import numpy as np
-        >>> from bounds.registry import load
-        >>> from empirical.algorithms import GeneralizedFedAvg
-        >>> from empirical.confront import confront
-        >>> from empirical.moments import moments
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.bounds.registry import load
+        >>> from fedbounds.empirical.algorithms import GeneralizedFedAvg
+        >>> from fedbounds.empirical.confront import confront
+        >>> from fedbounds.empirical.moments import moments
+        >>> from fedbounds.empirical.problems import toy_example
         >>> run = moments(GeneralizedFedAvg(1 / 36, 1, 6, 3), toy_example(), np.tile(np.eye(3), (10, 1)))
         >>> picture = overlay(confront(run, load("arbitrary-participation/theorem-3.1"), "explicit"))
         >>> [curve.label for curve in picture.curves][:2]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from bounds.constants import window_means
-from bounds.errors import FedboundsError
-from figures.picture import COLOURS, Curve, Picture, styled
+from fedbounds.bounds.constants import window_means
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.figures.picture import COLOURS, Curve, Picture, styled
 
 
 def participation_timeline(weights: np.ndarray, interval: int, provenance: Mapping[str, Any] | None = None) -> Picture:

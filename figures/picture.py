@@ -19,8 +19,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from bounds.atomic import write_file
-from bounds.errors import FedboundsError
+from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.errors import FedboundsError
 
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
 ROWS = 300  # of data kept per curve

@@ -8,12 +8,12 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from bounds.errors import FedboundsError, unknown_name
-from empirical.sweep import Store, Sweep, execute, plan
-from empirical.sweep.executor import Progress
-from empirical.trace import Trace
-from figures.curves import panels, seed_curve
-from figures.picture import Picture
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.sweep import Store, Sweep, execute, plan
+from fedbounds.empirical.sweep.executor import Progress
+from fedbounds.empirical.trace import Trace
+from fedbounds.figures.curves import panels, seed_curve
+from fedbounds.figures.picture import Picture
 
 SMOOTH = 0.03  # the papers' moving average over 3 % of the points
 Traces = Mapping[str, Sequence[Trace]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Mapping
 
-from figures.picture import COLOURS
+from fedbounds.figures.picture import COLOURS
 
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
 # One line per colour; terms that stand in one form stand on different lines.

@@ -10,15 +10,15 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from bounds.errors import FedboundsError
-from bounds.evaluation import Evaluation, evaluate
-from bounds.measures import Measure
-from bounds.registry import as_result
-from bounds.result import Result
-from bounds.symbols import Notation
-from figures.curves import draw
-from figures.picture import COLOURS, Curve, Picture, styled
-from figures.terms import HATCHES, looks
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Evaluation, evaluate
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.registry import as_result
+from fedbounds.bounds.result import Result
+from fedbounds.bounds.symbols import Notation
+from fedbounds.figures.curves import draw
+from fedbounds.figures.picture import COLOURS, Curve, Picture, styled
+from fedbounds.figures.terms import HATCHES, looks
 
 TIE = 1e-9  # terms this close are equal (a prescribed step size often balances two of them); the first is shown
 BLACK = COLOURS.index("#000000")
@@ -37,7 +37,7 @@ def breakdown(evaluation: Evaluation) -> Picture:
         FedboundsError: settings of more than one dimension; `regime_map` shows two constants.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("arbitrary-participation/corollary-3.2")
         >>> shares = breakdown(evaluate(theorem, dict(L=1, F=1, I=5, P=10, rho=0.3, nu=1, beta=1, delta=0.01, sigma=1,
         ...                                           T=[20, 2000, 200000])))

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import fedbounds
-from bounds import registry
-from bounds.checks import check_count
-from bounds.comparison import parse_vary
-from bounds.errors import LONGEST_NAME, MOST_SHOWN, FedboundsError, unknown_name
-from bounds.evaluation import evaluate
-from bounds.optimise import optimise
-from bounds.rounds import Reached, rounds
-from empirical.sweep import plan, resolve
+from fedbounds.bounds import registry
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.comparison import parse_vary
+from fedbounds.bounds.errors import LONGEST_NAME, MOST_SHOWN, FedboundsError, unknown_name
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.optimise import optimise
+from fedbounds.bounds.rounds import Reached, rounds
+from fedbounds.empirical.sweep import plan, resolve
 from tests.command_line import run
 
 THEOREM = "arbitrary-participation/theorem-3.1"

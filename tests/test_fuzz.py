@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fedbounds
-from bounds.registry import load, results
+from fedbounds.bounds.registry import load, results
 from tests.command_line import run
 
 SECONDS = 20  # of wall time for one example; a search that is cut off says nothing about its answer

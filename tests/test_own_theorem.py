@@ -24,17 +24,17 @@ from gradient_descent.proof import KEPT, PROOF, STEP, decrease, g
 from gradient_descent.results import CAP, LEAST, THEOREM, F, L, T, eta
 from sympy import Integer, Rational, Symbol
 
-from bounds.audit.axioms import Assumed, Descent
-from bounds.audit.claim import Relation
-from bounds.audit.court import Court, courts
-from bounds.audit.docket import Docket, result_claims
-from bounds.audit.rules import Combine, Telescope
-from bounds.audit.steps import Step, measure_symbol
-from bounds.audit.vectors import inner, square
-from bounds.audit.verdict import Verdict
-from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
-from bounds.result import Condition, Form, Term
+from fedbounds.bounds.audit.axioms import Assumed, Descent
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.court import Court, courts
+from fedbounds.bounds.audit.docket import Docket, result_claims
+from fedbounds.bounds.audit.rules import Combine, Telescope
+from fedbounds.bounds.audit.steps import Step, measure_symbol
+from fedbounds.bounds.audit.vectors import inner, square
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.result import Condition, Form, Term
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "gradient_descent"
@@ -117,7 +117,9 @@ def drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
             text = file.read_text().replace("from gradient_descent.", f"from {name}.")
             text = text.replace("for erratum in ERRATA:", 'for erratum in errata_claims("gradient-descent"):')
             text = text.replace("yield from erratum.claims(PAPER)", "yield erratum")
-            text = text.replace("import Claim\n", "import Claim\nfrom bounds.audit.refutations import errata_claims\n")
+            text = text.replace(
+                "import Claim\n", "import Claim\nfrom fedbounds.bounds.audit.refutations import errata_claims\n"
+            )
             file.write_text(text.replace('refutes=("theorem-1[printed]",)', f'refutes=("{refutes}",)'))
         return import_module(name)
 

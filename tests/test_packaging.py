@@ -30,18 +30,22 @@ def files(top: str) -> set[Path]:
     return {p.relative_to(ROOT) for p in (ROOT / top).rglob("*") if p.is_file() and "__pycache__" not in p.parts}
 
 
-def test_the_list_of_packages_is_the_tree() -> None:
+def test_every_folder_of_python_files_is_a_package() -> None:
     folders = {path.parent for top in TOPS for path in files(top) if path.suffix == ".py"}
-    assert set(PROJECT["tool"]["setuptools"]["packages"]) == {".".join(folder.parts) for folder in folders}
     assert not [folder for folder in folders if not (ROOT / folder / "__init__.py").is_file()]
 
 
+def test_the_folders_have_one_name_each() -> None:
+    """In a checkout the front door holds links to them, and nothing else that is installed has a name of its own."""
+    assert {top: os.readlink(ROOT / "fedbounds" / top) for top in TOPS} == {top: f"../{top}" for top in TOPS}
+    assert all(not Path(top).is_absolute() and (ROOT / "fedbounds" / top / "__init__.py").is_file() for top in TOPS)
+
+
 def test_everything_beside_the_python_files_is_package_data() -> None:
-    patterns = PROJECT["tool"]["setuptools"]["package-data"]
-    shipped = {path.relative_to(ROOT) for top in TOPS for glob in patterns[top] for path in (ROOT / top).glob(glob)}
+    patterns = PROJECT["tool"]["setuptools"]["package-data"]["*"]
     data = {path for top in TOPS for path in files(top) if path.suffix != ".py"}
-    assert shipped == data
-    assert {Path(top, "py.typed") for top in TOPS} <= data
+    assert data and all(any(path.match(glob) for glob in patterns) for path in data)
+    assert (ROOT / "fedbounds" / "py.typed").is_file()
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -66,8 +70,9 @@ def test_every_requirement_that_make_installs_is_pinned_within_its_range() -> No
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy, so that no leftover of an earlier build slips in."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    for name in ("pyproject.toml", "README.md", "LICENSE", "fedbounds.py"):
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
+    shutil.copytree(ROOT / "fedbounds", source / "fedbounds", symlinks=True)
     for top in TOPS:
         shutil.copytree(ROOT / top, source / top, ignore=shutil.ignore_patterns("__pycache__"))
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source)]
@@ -144,7 +149,8 @@ def one_line_naming_an_extra(done: subprocess.CompletedProcess[str]) -> bool:
 @pytest.mark.wheel
 def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     shipped = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    assert shipped == {"fedbounds.py"} | {path.as_posix() for top in TOPS for path in files(top)}
+    front = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedbounds").glob("*.*")}
+    assert shipped == front | {f"fedbounds/{path.as_posix()}" for top in TOPS for path in files(top)}
     assert f"fedbounds-{__version__}-" in wheel.name
 
 
@@ -181,10 +187,10 @@ def test_the_demo_without_torch_is_one_line_that_says_what_to_install(clean: Pat
 
 @pytest.mark.wheel
 def test_the_demo_of_the_wheel_writes_its_figures_and_tables(furnished: Path) -> None:
-    where = "import fedbounds, bounds, empirical, figures, sys; print(*(sys.modules[n].__file__ for n in sys.argv[1:]))"
-    found = subprocess.run(
-        [furnished / "venv/bin/python", "-c", where, "fedbounds", *TOPS], cwd=furnished, capture_output=True, text=True
-    )
+    names = ["fedbounds", *(f"fedbounds.{top}" for top in TOPS)]
+    where = f"import sys, {', '.join(names)}; print(*(sys.modules[n].__file__ for n in {names}))"
+    python = furnished / "venv/bin/python"
+    found = subprocess.run([python, "-c", where], cwd=furnished, capture_output=True, text=True)
     assert found.returncode == 0 and len(found.stdout.split()) == 4, found.stderr
     assert all(Path(file).is_relative_to(furnished) for file in found.stdout.split()), found.stdout
     done = fedbounds(furnished, "demo", "--scale", "smoke", "--workers", "1", "--out", "demo", "--json")
@@ -195,3 +201,16 @@ def test_the_demo_of_the_wheel_writes_its_figures_and_tables(furnished: Path) ->
     assert sharp["guarantee"] and 0 < sharp["measured"] < sharp["bound"]
     assert {Path(path).suffix for path in document["written"]} == {".png", ".csv", ".json"}
     assert all((furnished / path).stat().st_size > 0 for path in document["written"])
+
+
+@pytest.mark.wheel
+def test_folders_of_the_user_with_the_same_names_do_no_harm(clean: Path) -> None:
+    """A script beside a bounds.py, an empirical.py and a package figures of its own."""
+    home = clean / "script"
+    (home / "figures").mkdir(parents=True)
+    for name in ("bounds.py", "empirical.py", "figures/__init__.py"):
+        (home / name).write_text("raise ImportError('the user's own')\n")
+    script = "import fedbounds; print(fedbounds.load('fedau/theorem-2').key); from fedbounds.figures import theory"
+    (home / "script.py").write_text(script)
+    done = subprocess.run([clean / "venv/bin/python", "script.py"], cwd=home, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "fedau/theorem-2\n", done.stderr

@@ -22,13 +22,13 @@ from fractions import Fraction
 import flint
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.geometric_sums import BITS
-from bounds.audit.nonnegative import Finding, same
-from bounds.audit.rules import Unroll, power_sum
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import gram_symbols, product_symbol
-from bounds.named_numbers import NamedNumber
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.geometric_sums import BITS
+from fedbounds.bounds.audit.nonnegative import Finding, same
+from fedbounds.bounds.audit.rules import Unroll, power_sum
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import gram_symbols, product_symbol
+from fedbounds.bounds.named_numbers import NamedNumber
 
 SINGLE = 60  # coefficients compared one by one, besides the argument for all
 

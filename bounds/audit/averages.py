@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, never_zero, prove, same
-from bounds.audit.steps import Setting
-from bounds.clients import MeanOverClients
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.clients import MeanOverClients
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import sympy as sp
 
-from bounds.audit.claim import Relation, Relator
-from bounds.audit.nonnegative import Finding, same
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.audit.claim import Relation, Relator
+from fedbounds.bounds.audit.nonnegative import Finding, same
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 
 
 class Unfit(ValueError):

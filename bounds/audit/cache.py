@@ -13,10 +13,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from bounds.atomic import write_file
-from bounds.errors import FedboundsError
+from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.errors import FedboundsError
 
-PACKAGES = ("bounds", "empirical")
+PACKAGES = ("fedbounds.bounds", "fedbounds.empirical")
 SOLVERS = ("sympy", "numpy", "scipy", "z3-solver", "python-flint", "torch")
 
 

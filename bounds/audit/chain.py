@@ -16,13 +16,13 @@ from typing import Protocol, cast, runtime_checkable
 
 import sympy as sp
 
-from bounds.assumptions import Assumption
-from bounds.audit.claim import Relation, ResultForm
-from bounds.audit.multipliers import eliminated
-from bounds.audit.rules import Combine
-from bounds.audit.steps import Premise, Proof, Rule, Setting, Step, left_hand_side
-from bounds.errors import FedboundsError
-from bounds.result import Condition, Result
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.claim import Relation, ResultForm
+from fedbounds.bounds.audit.multipliers import eliminated
+from fedbounds.bounds.audit.rules import Combine
+from fedbounds.bounds.audit.steps import Premise, Proof, Rule, Setting, Step, left_hand_side
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.result import Condition, Result
 
 Multipliers = Mapping[str, sp.Expr | int]
 Part = Relation | Rule | type[Combine] | str | Multipliers | Assumption | Condition

@@ -8,10 +8,10 @@ from typing import Literal
 
 import sympy as sp
 
-from bounds.assumptions import Assumption
-from bounds.audit.written import written
-from bounds.printing import latex
-from bounds.result import Condition, Form, Result
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.written import written
+from fedbounds.bounds.printing import latex
+from fedbounds.bounds.result import Condition, Form, Result
 
 ClaimKind = Literal["result", "units", "step", "limit", "erratum", "repair", "assumption", "wording"]
 Relator = Literal["<=", "=="]

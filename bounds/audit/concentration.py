@@ -8,9 +8,9 @@ from typing import ClassVar, cast
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, prove, same
-from bounds.audit.steps import Setting
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, prove, same
+from fedbounds.bounds.audit.steps import Setting
 
 
 @dataclass(frozen=True)

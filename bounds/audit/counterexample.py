@@ -13,8 +13,8 @@ from functools import cached_property
 from math import isqrt
 from typing import Literal
 
-from bounds.assumptions import Assumption
-from bounds.audit.claim import Claim
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.claim import Claim
 
 Number = Fraction | int
 Degree = Literal[

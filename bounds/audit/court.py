@@ -8,18 +8,18 @@ from functools import lru_cache
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
-from bounds.audit.claim import Claim
-from bounds.audit.verdict import Verdict
-from bounds.errors import FedboundsError
+from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.errors import FedboundsError
 
 if TYPE_CHECKING:
-    from bounds.audit.docket import Docket
+    from fedbounds.bounds.audit.docket import Docket
 
 COURTS = {
-    "units": ("bounds.audit.units", "audit"),
-    "limits": ("bounds.audit.limits", "audit"),
-    "steps": ("bounds.audit.steps", "audit"),
-    "refutations": ("bounds.audit.refutations", "audit"),
+    "units": ("fedbounds.bounds.audit.units", "audit"),
+    "limits": ("fedbounds.bounds.audit.limits", "audit"),
+    "steps": ("fedbounds.bounds.audit.steps", "audit"),
+    "refutations": ("fedbounds.bounds.audit.refutations", "audit"),
 }
 
 
@@ -47,7 +47,7 @@ def courts() -> tuple[Court, ...]:
     """
     found = [_loaded(place, extra) for place, extra in COURTS.values()]
     for point in metadata.entry_points(group="fedbounds.courts"):
-        found.append(_loaded(point.module, "empirical" if point.module.startswith("empirical") else "all"))
+        found.append(_loaded(point.module, "empirical" if point.module.startswith("fedbounds.empirical") else "all"))
     return tuple(found)
 
 

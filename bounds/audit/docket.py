@@ -8,13 +8,13 @@ from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.counterexample import Erratum
-from bounds.audit.court import Court, courts
-from bounds.audit.verdict import Verdict, combined
-from bounds.errors import FedboundsError, unknown_name
-from bounds.registry import room
-from bounds.result import Result
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.counterexample import Erratum
+from fedbounds.bounds.audit.court import Court, courts
+from fedbounds.bounds.audit.verdict import Verdict, combined
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.registry import room
+from fedbounds.bounds.result import Result
 
 SOLVERS = ("flint", "z3")  # the extra `audit`
 
@@ -61,11 +61,11 @@ class Docket:
                 there.
 
         Example:
-            >>> from bounds.papers import fedau
+            >>> from fedbounds.bounds.papers import fedau
             >>> Docket.of_room(fedau).paper
             'fedau'
         """
-        from bounds.audit.refutations import check_targets
+        from fedbounds.bounds.audit.refutations import check_targets
 
         docket = Docket.of_claims(module_claims(module), only)
         check_targets(docket)
@@ -125,7 +125,7 @@ def module_claims(module: ModuleType) -> Iterator[Claim]:
     """Every form of every result, its units, the claims that the paper's module brings (`<module>.trial:claims`), and
     its errata (`<module>.errata`), where these are not among them.
     """
-    from bounds.audit.refutations import remarks
+    from fedbounds.bounds.audit.refutations import remarks
 
     for result in module.RESULTS:
         yield from result_claims(result)
@@ -155,11 +155,11 @@ def result_claims(result: Result) -> Iterator[Claim]:
     """Every form of one result and its units.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> [claim.id for claim in result_claims(load("fedau/theorem-3"))][:2]
         ['fedau/theorem-3[printed]', 'fedau/theorem-3[printed]/units']
     """
-    from bounds.audit.units import units_claim
+    from fedbounds.bounds.audit.units import units_claim
 
     for form in result.forms:
         subject = ResultForm(result, form)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
-from bounds.audit.counterexample import Degree
-from bounds.audit.refutations import room_errata, room_wording
+from fedbounds.bounds.audit.counterexample import Degree
+from fedbounds.bounds.audit.refutations import room_errata, room_wording
 
 WORDING = "wording"
 

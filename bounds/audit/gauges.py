@@ -15,8 +15,8 @@ from typing import cast
 
 import sympy as sp
 
-from bounds.clients import MaxOverClients, MeanOverClients, MedianOverClients, OverClients, SumOverClients
-from bounds.symbols import NONE, Dimension, Notation
+from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, MedianOverClients, OverClients, SumOverClients
+from fedbounds.bounds.symbols import NONE, Dimension, Notation
 
 # concept: its powers of a and b; a concept without a unit keeps its value
 GAUGES: Mapping[str, tuple[int, int]] = {
@@ -89,8 +89,8 @@ def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> st
     """What the gauges find wrong with an expression that should have this unit; empty if nothing.
 
     Example:
-        >>> from bounds.papers.arbitrary_participation.notation import NOTATION as n
-        >>> from bounds.symbols import GRADIENT
+        >>> from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+        >>> from fedbounds.bounds.symbols import GRADIENT
         >>> broken_gauge(n.L * n.F, GRADIENT**2, n)
         ''
         >>> broken_gauge(n.L * n.sigma, GRADIENT**2, n)

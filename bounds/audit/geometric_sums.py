@@ -20,10 +20,10 @@ from dataclasses import dataclass
 import flint
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, same
-from bounds.audit.rules import power_sum
-from bounds.audit.steps import Setting
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, same
+from fedbounds.bounds.audit.rules import power_sum
+from fedbounds.bounds.audit.steps import Setting
 
 BITS = 128
 PIECES = 1000

@@ -14,10 +14,10 @@ from typing import ClassVar
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, prove, same
-from bounds.audit.steps import Setting
-from bounds.audit.transcendental import opened
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, prove, same
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.transcendental import opened
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import cast
 
-from bounds.atomic import write_file
-from bounds.audit.claim import ResultForm
-from bounds.audit.docket import Judged
-from bounds.audit.refutations import accused_by
-from bounds.audit.verdict import UNTRIED
-from bounds.errors import FedboundsError
-from bounds.registry import GROUP, PAPERS, paper_names, room
-from bounds.result import Form, Result
+from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.docket import Judged
+from fedbounds.bounds.audit.refutations import accused_by
+from fedbounds.bounds.audit.verdict import UNTRIED
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.registry import GROUP, PAPERS, paper_names, room
+from fedbounds.bounds.result import Form, Result
 
 NAME = "ledger.json"
 
@@ -76,7 +76,7 @@ def committed_verdict(result: Result, form: Form) -> str:
     changed since it was on trial; without a ledger a form that an erratum refutes is refuted, every other one unknown.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
         >>> committed_verdict(theorem, theorem.form("explicit"))
         'proved'
@@ -89,7 +89,7 @@ def untried(result: Result, form: Form) -> str:
     """What a proved form rests on that its author says and nobody has tried; "" if nothing.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> theorem = load("arbitrary-participation/theorem-3.1")
         >>> untried(theorem, theorem.form("explicit"))
         ''
@@ -132,7 +132,7 @@ def shadow(result: Result, form: Form) -> str:
     """What keeps a form from being relied on: an erratum against it or what it rests on, or no proof; "" if nothing.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> lemma = load("fed-norm-sgda/lemma-b.4")
         >>> shadow(lemma, lemma.form("printed")), shadow(lemma, lemma.form("repaired"))
         ('rests on what is refuted by erratum cross-term-of-local-noise (false as stated)', '')

@@ -1,7 +1,7 @@
 r"""Court 3: special cases that must agree, and inequalities that must hold between them.
 
 A `Limit` is about forms: after a substitution, or in a limit, two sums of terms are equal, or one is at most the other
-wherever the facts hold. A `Spread` (`bounds.audit.spreads`) is about data.
+wherever the facts hold. A `Spread` (`fedbounds.bounds.audit.spreads`) is about data.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import cast
 
 import sympy as sp
 
-from bounds.audit.claim import Claim, Relation, Relator
-from bounds.audit.court import Court
-from bounds.audit.docket import Docket
-from bounds.audit.gauges import FOR_TWO_CLIENTS
-from bounds.audit.nonnegative import bearing, counterexample, prove, same
-from bounds.audit.spreads import Spread, limit_claim, try_spread
-from bounds.audit.verdict import Verdict
-from bounds.audit.written import written
-from bounds.clients import OverClients
-from bounds.result import Condition, Term
+from fedbounds.bounds.audit.claim import Claim, Relation, Relator
+from fedbounds.bounds.audit.court import Court
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.gauges import FOR_TWO_CLIENTS
+from fedbounds.bounds.audit.nonnegative import bearing, counterexample, prove, same
+from fedbounds.bounds.audit.spreads import Spread, limit_claim, try_spread
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.audit.written import written
+from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.result import Condition, Term
 
 POINTS, DIGITS = 12, 30
 PLANTED = tuple(sp.Rational(n, 100) for n in (99, 90, 50, 10, 1))

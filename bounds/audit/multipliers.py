@@ -8,8 +8,8 @@ from typing import cast
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import reduced
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import reduced
 
 MOST_LEFT = 3  # squares that a conclusion may leave out
 

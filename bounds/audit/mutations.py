@@ -14,23 +14,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from importlib import import_module
 
 import sympy as sp
 
-from bounds.assumptions import Assumption
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.counterexample import Erratum, Replay
-from bounds.audit.court import Court, courts
-from bounds.audit.docket import Docket, room_claims
-from bounds.audit.limits import Limit
-from bounds.audit.steps import Premise, Proof, Step, StepOf
-from bounds.audit.units import units_claim
-from bounds.audit.vectors import Atom
-from bounds.audit.verdict import Verdict
-from bounds.errors import FedboundsError, unknown_name
-from bounds.registry import PAPERS
-from bounds.result import Condition, Form, Term
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.counterexample import Erratum, Replay
+from fedbounds.bounds.audit.court import Court, courts
+from fedbounds.bounds.audit.docket import Docket, room_claims
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.steps import Premise, Proof, Step, StepOf
+from fedbounds.bounds.audit.units import units_claim
+from fedbounds.bounds.audit.vectors import Atom
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.registry import part
+from fedbounds.bounds.result import Condition, Form, Term
 
 # kinds of planted errors
 CONSTANT, CONDITION, ASSUMPTION, TERM, FLIP = "constant", "dropped condition", "assumption", "dropped term", "flipped"
@@ -470,10 +469,12 @@ def _line(text: str, width: int = 150) -> str:
 
 def main(paper: str = PAPER) -> int:
     """Print the table of all mutations of a paper, the first one's unless another is named; 1 if there is a gap."""
-    mutations = import_module(f"{PAPERS[paper]}.mutations").MUTATIONS
+    planted = part(paper, "bounds", "mutations")
+    if planted is None:
+        raise FedboundsError(f"{paper} brings no mutations")
     bench = Bench.of(paper=paper)
     caught = []
-    for mutation in mutations:
+    for mutation in planted.MUTATIONS:
         caught.append(bench.judged(mutation))
         sys.stdout.write(row(caught[-1]) + "\n")
         sys.stdout.flush()

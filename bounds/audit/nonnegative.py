@@ -22,11 +22,11 @@ import flint
 import sympy as sp
 import z3
 
-from bounds.audit.claim import Relation
-from bounds.audit.quotients import Quotient, cancelled, normal, quotient
-from bounds.audit.slack_variables import solved_by_slack
-from bounds.clients import OverClients
-from bounds.named_numbers import NamedNumber
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.quotients import Quotient, cancelled, normal, quotient
+from fedbounds.bounds.audit.slack_variables import solved_by_slack
+from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.named_numbers import NamedNumber
 
 RLIMIT = 4_000_000  # z3 counts its own steps, so that the verdict does not depend on the machine
 DIGITS = 15  # of the rational enclosure of a named number

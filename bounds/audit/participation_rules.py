@@ -15,12 +15,12 @@ from typing import ClassVar
 
 import sympy as sp
 
-from bounds.audit.axioms import Descent, NoiseOverTime, Schema, Uncorrelated, Unfit, averaged
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, prove, same
-from bounds.audit.steps import Setting, about_constants
-from bounds.audit.vectors import Vec, gram_symbols, inner, square
-from bounds.clients import OverClients, SumOverClients
+from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Schema, Uncorrelated, Unfit, averaged
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, prove, same
+from fedbounds.bounds.audit.steps import Setting, about_constants
+from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
+from fedbounds.bounds.clients import OverClients, SumOverClients
 
 LOCAL_NOISE = ("unbiased-noise", "martingale-noise")
 PARTICIPATION = ("bernoulli-participation", "past-weights")

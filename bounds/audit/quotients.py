@@ -11,7 +11,7 @@ from typing import NamedTuple
 import flint
 import sympy as sp
 
-from bounds.named_numbers import NamedNumber
+from fedbounds.bounds.named_numbers import NamedNumber
 
 
 class Quotient(NamedTuple):

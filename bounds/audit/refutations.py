@@ -8,15 +8,15 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.counterexample import Argument, Erratum, Repair, Replay, Supplement, Wording, shown
-from bounds.audit.court import Court
-from bounds.audit.verdict import Outcome, Verdict
-from bounds.errors import unknown_name
-from bounds.registry import paper_names, room
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.counterexample import Argument, Erratum, Repair, Replay, Supplement, Wording, shown
+from fedbounds.bounds.audit.court import Court
+from fedbounds.bounds.audit.verdict import Outcome, Verdict
+from fedbounds.bounds.errors import unknown_name
+from fedbounds.bounds.registry import paper_names, room
 
 if TYPE_CHECKING:
-    from bounds.audit.docket import Docket
+    from fedbounds.bounds.audit.docket import Docket
 
 NAME = "refutations"
 WEAKEST: dict[Outcome, int] = {"refuted": 0, "unknown": 1, "argued": 2, "survived": 3, "proved": 4}
@@ -204,7 +204,7 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
     """The verdict on one claim.
 
     Example:
-        >>> from bounds.audit.docket import Docket
+        >>> from fedbounds.bounds.audit.docket import Docket
         >>> [erratum] = [e for e in room_errata("arbitrary-participation") if e.id == "suprema-at-different-rounds"]
         >>> false, repair = erratum.claims("arbitrary-participation")
         >>> tries(false, Docket("arbitrary-participation", {}, ())).evidence

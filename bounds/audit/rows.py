@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from bounds.audit.cache import content_key, read_cache, write_cache
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.verdict import Verdict
-from bounds.errors import unknown_name
-from bounds.registry import PAPERS, paper
+from fedbounds.bounds.audit.cache import content_key, read_cache, write_cache
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.errors import unknown_name
+from fedbounds.bounds.registry import PAPERS, paper
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
         FedboundsError: no such paper, no claim that starts so, or a court's dependency is missing.
         Contradiction: two courts disagree.
     """
-    from bounds.audit.docket import Docket
+    from fedbounds.bounds.audit.docket import Docket
 
     paper(name)
     keeps = use_cache and name in PAPERS  # the content of strangers' rooms is not hashed

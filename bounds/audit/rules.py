@@ -10,10 +10,10 @@ from typing import ClassVar, cast
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, never_zero, prove, reduced, same
-from bounds.audit.steps import Setting, about_constants
-from bounds.audit.vectors import gram_symbols
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, reduced, same
+from fedbounds.bounds.audit.steps import Setting, about_constants
+from fedbounds.bounds.audit.vectors import gram_symbols
 
 
 @dataclass(frozen=True)

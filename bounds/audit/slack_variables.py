@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from bounds.audit.quotients import normal
+from fedbounds.bounds.audit.quotients import normal
 
 
 def domain_facts(symbols: Iterable[sp.Symbol]) -> list[sp.Expr]:

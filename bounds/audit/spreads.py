@@ -16,8 +16,8 @@ from typing import cast
 
 import sympy as sp
 
-from bounds.audit.claim import Claim, Relator
-from bounds.audit.verdict import Verdict
+from fedbounds.bounds.audit.claim import Claim, Relator
+from fedbounds.bounds.audit.verdict import Verdict
 
 MEAN_SQUARE, SQUARED_MEAN, VARIANCE = sp.symbols("mean_square squared_mean variance", nonnegative=True)
 MEAN_AXIOM = "a weighted mean is at most the largest of its values"

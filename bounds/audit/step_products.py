@@ -10,9 +10,9 @@ from typing import Literal
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, same
-from bounds.audit.steps import Setting
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, same
+from fedbounds.bounds.audit.steps import Setting
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from typing import Protocol, cast
 
 import sympy as sp
 
-from bounds.assumptions import Assumption
-from bounds.audit.claim import Claim, Relation, ResultForm
-from bounds.audit.court import Court
-from bounds.audit.docket import Docket
-from bounds.audit.nonnegative import Finding, never_zero, prove, same, satisfiable
-from bounds.audit.vectors import Atom
-from bounds.audit.verdict import Verdict
-from bounds.audit.written import written
-from bounds.errors import FedboundsError, unknown_name
-from bounds.measures import Measure
-from bounds.result import Condition, Form, Result
-from bounds.symbols import Notation
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
+from fedbounds.bounds.audit.court import Court
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same, satisfiable
+from fedbounds.bounds.audit.vectors import Atom
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.audit.written import written
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.result import Condition, Form, Result
+from fedbounds.bounds.symbols import Notation
 
 Premise = str | Assumption | Condition
 

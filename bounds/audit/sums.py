@@ -7,7 +7,7 @@ from typing import cast
 
 import sympy as sp
 
-from bounds.result import Result, Term
+from fedbounds.bounds.result import Result, Term
 
 
 def of(result: Result, form: str, *names: str) -> tuple[Term, ...]:

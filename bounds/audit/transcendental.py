@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, prove
-from bounds.audit.rules import Combine
-from bounds.audit.steps import Setting
-from bounds.clients import OverClients
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, prove
+from fedbounds.bounds.audit.rules import Combine
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.clients import OverClients
 
 DIGITS = 15  # of the rational enclosure of the logarithm of a number
 

@@ -16,13 +16,13 @@ from typing import cast
 
 import sympy as sp
 
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.court import Court
-from bounds.audit.docket import Docket
-from bounds.audit.gauges import broken_gauge
-from bounds.audit.verdict import Verdict
-from bounds.dimensions import DimensionMismatch, dimension_of
-from bounds.symbols import NONE, Dimension, Notation
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.court import Court
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.gauges import broken_gauge
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.dimensions import DimensionMismatch, dimension_of
+from fedbounds.bounds.symbols import NONE, Dimension, Notation
 
 POWERS = (1, -1, 2, -2, sp.S.Half, -sp.S.Half)  # of a relation that says the same
 UNITS_AXIOM = "the letters have their declared units"
@@ -62,7 +62,7 @@ def units_claim(subject: ResultForm) -> Claim:
     """The claim that a form's terms, conditions and step sizes are consistent in their units.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> result = load("arbitrary-participation/corollary-3.3")
         >>> units_claim(ResultForm(result, result.form("printed"))).id
         'arbitrary-participation/corollary-3.3[printed]/units'
@@ -126,8 +126,8 @@ def repair(
     """The powers of the hidden constants whose product turns one unit into the other; None if there are none.
 
     Example:
-        >>> from bounds.papers.arbitrary_participation.notation import NOTATION as n
-        >>> from bounds.symbols import GRADIENT
+        >>> from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+        >>> from fedbounds.bounds.symbols import GRADIENT
         >>> {str(s): str(p) for s, p in repair(GRADIENT, GRADIENT**2, (n.L, n.F), n).items()}
         {'L': '1/2', 'F': '1/2'}
         >>> repair(GRADIENT, GRADIENT**3, (n.F,), n) is None

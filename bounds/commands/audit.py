@@ -10,14 +10,14 @@ from typing import Any
 
 import click
 
-from bounds.audit.counterexample import Check, Erratum, Replay, shown
-from bounds.audit.ledger import differences, read_ledger, write_ledger
-from bounds.audit.refutations import judged_replay, refuted_claims, room_errata
-from bounds.audit.rows import Progress, Row, audit_rows, counts, ledger_entries
-from bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
-from bounds.commands.options import emit, json_option, progress_bar
-from bounds.errors import FedboundsError, unknown_name
-from bounds.registry import paper, papers
+from fedbounds.bounds.audit.counterexample import Check, Erratum, Replay, shown
+from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
+from fedbounds.bounds.audit.refutations import judged_replay, refuted_claims, room_errata
+from fedbounds.bounds.audit.rows import Progress, Row, audit_rows, counts, ledger_entries
+from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
+from fedbounds.bounds.commands.options import emit, json_option, progress_bar
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.registry import paper, papers
 
 COLOURS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 

@@ -8,9 +8,9 @@ from typing import Any
 import click
 import sympy as sp
 
-from bounds.audit.ledger import committed_verdict, shadow, untried
-from bounds.commands.options import emit, form_option, json_option, key_argument
-from bounds.commands.places import (
+from fedbounds.bounds.audit.ledger import committed_verdict, shadow, untried
+from fedbounds.bounds.commands.options import emit, form_option, json_option, key_argument
+from fedbounds.bounds.commands.places import (
     equation_number,
     equation_places,
     places_text,
@@ -18,13 +18,13 @@ from bounds.commands.places import (
     statement_document,
     statement_text,
 )
-from bounds.errors import FedboundsError
-from bounds.printing import Written, as_printed, plain, written
-from bounds.printing import latex as in_latex
-from bounds.registry import load, paper, papers, statements
-from bounds.result import Condition, Derived, Form, Result, reachable
-from bounds.statement import Statement
-from bounds.symbols import Notation
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.printing import Written, as_printed, plain, written
+from fedbounds.bounds.printing import latex as in_latex
+from fedbounds.bounds.registry import load, paper, papers, statements
+from fedbounds.bounds.result import Condition, Derived, Form, Result, reachable
+from fedbounds.bounds.statement import Statement
+from fedbounds.bounds.symbols import Notation
 
 
 @click.command("list")
@@ -159,7 +159,7 @@ def latex(result: Result, form: Form) -> str:
 
 
 def as_text(form: Form, notation: Notation) -> str:
-    """The bound as text that `bounds.parsing.read_expression` reads: what the names mean, then the bound."""
+    """The bound as text that `fedbounds.bounds.parsing.read_expression` reads: what the names mean, then the bound."""
     short = written(tuple(t.expression for t in form.terms), notation)
     lines = [f"{name} = {plain(meaning)}" for name, meaning in short.definitions()]
     return "\n".join([*lines, plain(sp.Add(*short.expressions, evaluate=False))])

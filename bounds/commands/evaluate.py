@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from bounds.alternatives import holding
-from bounds.commands.options import (
+from fedbounds.bounds.alternatives import holding
+from fedbounds.bounds.commands.options import (
     assume_option,
     constants_options,
     emit,
@@ -16,9 +16,9 @@ from bounds.commands.options import (
     refuse_lists,
     trust_option,
 )
-from bounds.evaluation import evaluate as evaluate_result
-from bounds.plain_text import describe, number
-from bounds.registry import load
+from fedbounds.bounds.evaluation import evaluate as evaluate_result
+from fedbounds.bounds.plain_text import describe, number
+from fedbounds.bounds.registry import load
 
 
 @click.command("eval")

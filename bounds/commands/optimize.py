@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bounds.commands.options import (
+from fedbounds.bounds.commands.options import (
     caveats,
     constants_options,
     effort_option,
@@ -19,9 +19,9 @@ from bounds.commands.options import (
     refuse_lists,
     within_option,
 )
-from bounds.optimise import Infeasible, Minimum, Undecided, optimise
-from bounds.plain_text import number
-from bounds.registry import load
+from fedbounds.bounds.optimise import Infeasible, Minimum, Undecided, optimise
+from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.registry import load
 
 
 @click.command("optimize")

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from bounds.audit.ledger import shadow, untried
-from bounds.checks import check_count
-from bounds.errors import FedboundsError
-from bounds.grammar import names_in, parse_assignments, parse_function
-from bounds.reading import read_toml
+from fedbounds.bounds.audit.ledger import shadow, untried
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.grammar import names_in, parse_assignments, parse_function
+from fedbounds.bounds.reading import read_toml
 
 if TYPE_CHECKING:
-    from bounds.result import Form, Result
+    from fedbounds.bounds.result import Form, Result
 
 
 class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  generic in newer versions alone
@@ -113,7 +113,7 @@ def read_functions(
     Raises:
         FedboundsError: as `read_constants`.
     """
-    from bounds.optimise import DEPENDS  # scipy takes its time
+    from fedbounds.bounds.optimise import DEPENDS  # scipy takes its time
 
     assignments = _assignments(settings, source, bare)
     texts: dict[str, tuple[str, str]] = {}  # name to the argument and the text
@@ -258,7 +258,7 @@ def evaluations_bar() -> AbstractContextManager[Advance | None]:
 def caveats(result: Result, form: Form, constants: Iterable[str]) -> list[str]:
     """Why no number of this form is a guarantee, whatever the constants, and which constants it has no use for; one
     line each."""
-    from bounds.result import unused  # sympy takes its time
+    from fedbounds.bounds.result import unused  # sympy takes its time
 
     found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
     found += [said] if (said := shadow(result, form)) else []

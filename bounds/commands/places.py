@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from bounds.audit.ledger import read_ledger
-from bounds.audit.refutations import room_errata, room_wording
-from bounds.errors import FedboundsError, unknown_name
-from bounds.registry import paper, paper_names, statements
-from bounds.statement import Statement
+from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.audit.refutations import room_errata, room_wording
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.registry import paper, paper_names, statements
+from fedbounds.bounds.statement import Statement
 
 REMARKS = ("erratum/", "wording/")
 NUMBER = re.compile(r"^(?:equation-|eq[.-]?)?\(?((?:[a-z]\.)?\d+(?:\.\d+)*[a-z]?)\)?$", re.IGNORECASE)
@@ -129,7 +129,7 @@ def equation_places(name: str, number: str) -> list[Place]:
 @lru_cache(maxsize=16)
 def _steps(name: str) -> tuple[Place, ...]:
     """The steps of a paper's proofs, with the verdicts of the ledger."""
-    from bounds.audit.docket import room_claims  # the proofs need the solvers, the results do not
+    from fedbounds.bounds.audit.docket import room_claims  # the proofs need the solvers, the results do not
 
     return tuple(
         Place(claim.id, "step", claim.text, _verdict(name, claim.id))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 import click
 
-from bounds.alternatives import reaching
-from bounds.commands.options import (
+from fedbounds.bounds.alternatives import reaching
+from fedbounds.bounds.commands.options import (
     Count,
     assume_option,
     caveats,
@@ -25,13 +25,13 @@ from bounds.commands.options import (
     refuse_lists,
     within_option,
 )
-from bounds.evaluation import Evaluation
-from bounds.grammar import parse_assignments
-from bounds.plain_text import number
-from bounds.registry import load
-from bounds.result import Result
-from bounds.rounds import Between, Largest, Never, Reached
-from bounds.rounds import rounds as count_rounds
+from fedbounds.bounds.evaluation import Evaluation
+from fedbounds.bounds.grammar import parse_assignments
+from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.registry import load
+from fedbounds.bounds.result import Result
+from fedbounds.bounds.rounds import Between, Largest, Never, Reached
+from fedbounds.bounds.rounds import rounds as count_rounds
 
 
 @click.command("rounds")

@@ -1,6 +1,6 @@
 """A hook of mkdocs: the lines of a page that stand for many.
 
-`::: bounds.* but bounds.commands` becomes the reference of every public module of `bounds`,
+`::: bounds.* but fedbounds.bounds.commands` becomes the reference of every public module of `bounds`,
 `::: results arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
 table of that paper's claims as it was last measured, and `::: gallery fedau` its figures with their captions. So no
 list can forget one.
@@ -16,11 +16,11 @@ from typing import Any
 
 from sympy import Symbol
 
-from bounds.audit.ledger import read_ledger
-from bounds.audit.refutations import room_errata
-from bounds.printing import latex, written
-from bounds.registry import paper
-from bounds.result import Form, Result
+from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.audit.refutations import room_errata
+from fedbounds.bounds.printing import latex, written
+from fedbounds.bounds.registry import paper
+from fedbounds.bounds.result import Form, Result
 
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "docs" / "gallery"

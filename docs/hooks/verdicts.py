@@ -16,13 +16,13 @@ from typing import Any, get_args
 from mkdocs.structure.files import File, Files
 from modules import displayed  # beside this file: mkdocs puts the folder of its hooks on the path
 
-from bounds.audit.counterexample import Degree, Erratum, Replay, Wording, shown
-from bounds.audit.findings import findings_in_words
-from bounds.audit.ledger import read_ledger
-from bounds.audit.refutations import refuted_claims, room_errata, room_supplements, room_wording
-from bounds.audit.verdict import OUTCOMES
-from bounds.registry import PAPERS, paper
-from bounds.result import Form, Result
+from fedbounds.bounds.audit.counterexample import Degree, Erratum, Replay, Wording, shown
+from fedbounds.bounds.audit.findings import findings_in_words
+from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.audit.refutations import refuted_claims, room_errata, room_supplements, room_wording
+from fedbounds.bounds.audit.verdict import OUTCOMES
+from fedbounds.bounds.registry import PAPERS, paper
+from fedbounds.bounds.result import Form, Result
 
 COURTS = {
     "steps": "its proof, step by step",

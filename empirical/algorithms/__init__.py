@@ -1,7 +1,13 @@
 """Federated algorithms: a client update and a server update each, one module per paper and its baselines."""
 
-from empirical.algorithms.algorithm import Algorithm, Pairs, Report
-from empirical.algorithms.arbitrary_participation import (
+from fedbounds.empirical.algorithms.algorithm import Algorithm, Pairs, Report
+from fedbounds.empirical.algorithms.cohort import Cohort
+from fedbounds.empirical.algorithms.descent_ascent import DescentAscent, LocalDescentAscent, MinimaxAlgorithm
+from fedbounds.empirical.algorithms.local import LocalSGD
+from fedbounds.empirical.algorithms.local_optimiser import SGDA, LocalOptimiser, heavy_ball, proximal, variable_rates
+from fedbounds.empirical.algorithms.spec import algorithm_from_spec
+from fedbounds.empirical.algorithms.workload import Drawn
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     FrozenGradient,
     GeneralizedFedAvg,
@@ -9,10 +15,9 @@ from empirical.algorithms.arbitrary_participation import (
     WaitFull,
     WaitMinibatch,
 )
-from empirical.algorithms.cohort import Cohort
-from empirical.algorithms.descent_ascent import DescentAscent, LocalDescentAscent, MinimaxAlgorithm
-from empirical.algorithms.fed_norm_sgda import FedNormSGDA
-from empirical.algorithms.fedau import (
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA, LocalSGDA, SynchronousSGDA
+from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     Aggregation,
     AverageAll,
@@ -23,11 +28,6 @@ from empirical.algorithms.fedau import (
     FixedWeights,
     KnownParticipation,
 )
-from empirical.algorithms.local import LocalSGD
-from empirical.algorithms.local_optimiser import SGDA, LocalOptimiser, heavy_ball, proximal, variable_rates
-from empirical.algorithms.local_sgda import FSGDA, LocalSGDA, SynchronousSGDA
-from empirical.algorithms.spec import algorithm_from_spec
-from empirical.algorithms.workload import Drawn
 
 __all__ = [
     "Aggregation",

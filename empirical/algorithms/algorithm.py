@@ -11,13 +11,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 import torch
 
-from bounds.checks import check_count
-from bounds.errors import FedboundsError
-from empirical.algorithms.cohort import Cohort
-from empirical.algorithms.local import LocalSGD, check_positive
-from empirical.participation import Process
-from empirical.problems.problem import Problem
-from empirical.streams import Streams
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms.cohort import Cohort
+from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
+from fedbounds.empirical.participation import Process
+from fedbounds.empirical.problems.problem import Problem
+from fedbounds.empirical.streams import Streams
 
 
 @dataclass(frozen=True)

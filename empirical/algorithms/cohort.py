@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn.functional import embedding_bag
 
-from empirical.participation import Round
+from fedbounds.empirical.participation import Round
 
 
 @dataclass(frozen=True)

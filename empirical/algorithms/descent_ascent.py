@@ -16,18 +16,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.constants import SUM_TOLERANCE
-from bounds.errors import FedboundsError
-from empirical.algorithms.algorithm import Algorithm, Fits, Report
-from empirical.algorithms.cohort import Cohort
-from empirical.algorithms.local_optimiser import LocalOptimiser
-from empirical.algorithms.workload import Workload
-from empirical.problems.minimax import Minimax
-from empirical.problems.problem import Problem
-from empirical.streams import Streams
+from fedbounds.bounds.constants import SUM_TOLERANCE
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms.algorithm import Algorithm, Fits, Report
+from fedbounds.empirical.algorithms.cohort import Cohort
+from fedbounds.empirical.algorithms.local_optimiser import LocalOptimiser
+from fedbounds.empirical.algorithms.workload import Workload
+from fedbounds.empirical.problems.minimax import Minimax
+from fedbounds.empirical.problems.problem import Problem
+from fedbounds.empirical.streams import Streams
 
 if TYPE_CHECKING:
-    from empirical.algorithms.fed_norm_sgda import FedNormSGDA
+    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 
 
 @dataclass(frozen=True)

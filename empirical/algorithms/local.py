@@ -8,8 +8,8 @@ from typing import Literal, get_args
 
 import torch
 
-from bounds.checks import check_count, check_number, is_number, quote
-from bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.checks import check_count, check_number, is_number, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 Oracle = Literal["stochastic", "full"]
 
@@ -24,7 +24,7 @@ def check_positive(name: str, value: object) -> float:
         >>> check_positive("local_step_size", 0)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: local_step_size = 0 must be a number in (0, inf)
+        fedbounds.bounds.errors.FedboundsError: local_step_size = 0 must be a number in (0, inf)
     """
     if is_number(value) and value == 0:
         raise FedboundsError(f"{name} = {quote(value)} must be a number in (0, inf)")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bounds.checks import is_number, quote
-from bounds.errors import FedboundsError, unknown_name
-from empirical.algorithms.local import check_positive
+from fedbounds.bounds.checks import is_number, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.algorithms.local import check_positive
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from bounds.checks import quote
-from bounds.errors import FedboundsError, unknown_name
-from empirical.algorithms.algorithm import Algorithm
-from empirical.algorithms.arbitrary_participation import (
+from fedbounds.bounds.checks import quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.algorithms.algorithm import Algorithm
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     FrozenGradient,
     GeneralizedFedAvg,
@@ -17,8 +17,9 @@ from empirical.algorithms.arbitrary_participation import (
     WaitFull,
     WaitMinibatch,
 )
-from empirical.algorithms.fed_norm_sgda import FedNormSGDA
-from empirical.algorithms.fedau import (
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA, LocalSGDA, SynchronousSGDA
+from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     AverageAll,
     AverageParticipating,
@@ -27,7 +28,6 @@ from empirical.algorithms.fedau import (
     FixedWeights,
     KnownParticipation,
 )
-from empirical.algorithms.local_sgda import FSGDA, LocalSGDA, SynchronousSGDA
 
 ALGORITHMS: Mapping[str, type[Algorithm]] = {
     algorithm.kind: algorithm
@@ -69,8 +69,8 @@ def algorithm_from_spec(spec: Mapping[str, Any]) -> Algorithm:
         >>> algorithm_from_spec({"kind": "fedavg", "local_step_sise": 0.1, "local_steps": 5})
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: unknown key of algorithm fedavg 'local_step_sise'; did you mean local_step_size or
-        local_steps?
+        fedbounds.bounds.errors.FedboundsError: unknown key of algorithm fedavg 'local_step_sise'; did you mean
+        local_step_size or local_steps?
     """
     if not isinstance(spec, Mapping):
         raise FedboundsError(f"algorithm = {quote(spec)} is not a table; give one like {{kind: fedavg, ...}}")

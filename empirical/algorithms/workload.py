@@ -9,9 +9,9 @@ from functools import cached_property
 
 import numpy as np
 
-from bounds.checks import check_count, check_flag, quote
-from bounds.errors import FedboundsError, unknown_name
-from empirical.streams import Streams
+from fedbounds.bounds.checks import check_count, check_flag, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.streams import Streams
 
 
 @dataclass(frozen=True)

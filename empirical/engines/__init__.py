@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from bounds.errors import FedboundsError, unknown_name
-from empirical.algorithms import Algorithm, Cohort
-from empirical.engines.batched import Batched
-from empirical.engines.closed_form import ClosedForm
-from empirical.engines.engine import Engine
-from empirical.engines.in_turn import InTurn
-from empirical.engines.masked_batch import MaskedBatch, MaskedInTurn
-from empirical.problems import Problem, Quadratic
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.algorithms import Algorithm, Cohort
+from fedbounds.empirical.engines.batched import Batched
+from fedbounds.empirical.engines.closed_form import ClosedForm
+from fedbounds.empirical.engines.engine import Engine
+from fedbounds.empirical.engines.in_turn import InTurn
+from fedbounds.empirical.engines.masked_batch import MaskedBatch, MaskedInTurn
+from fedbounds.empirical.problems import Problem, Quadratic
 
 MINIMISING: Mapping[str, Callable[..., Engine]] = {"in turn": InTurn, "batched": Batched, "closed form": ClosedForm}
 MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedInTurn, "masked batch": MaskedBatch}

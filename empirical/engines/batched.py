@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from empirical.algorithms import Cohort
-from empirical.engines.engine import Engine
-from empirical.engines.local_steps import AT_ONCE, local_updates
-from empirical.streams import Streams
+from fedbounds.empirical.algorithms import Cohort
+from fedbounds.empirical.engines.engine import Engine
+from fedbounds.empirical.engines.local_steps import AT_ONCE, local_updates
+from fedbounds.empirical.streams import Streams
 
 
 class Batched(Engine):

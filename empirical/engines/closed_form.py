@@ -16,11 +16,11 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import Cohort, LocalSGD
-from empirical.engines.engine import Engine
-from empirical.problems import Problem, Quadratic
-from empirical.streams import Streams
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import Cohort, LocalSGD
+from fedbounds.empirical.engines.engine import Engine
+from fedbounds.empirical.problems import Problem, Quadratic
+from fedbounds.empirical.streams import Streams
 
 
 def local_map(local: LocalSGD, eigenvalues: torch.Tensor, noise: float) -> tuple[torch.Tensor, torch.Tensor]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import torch
 
-from empirical.algorithms import Cohort, Pairs, Report
-from empirical.problems import Problem
-from empirical.streams import GeneratorPool, Streams
+from fedbounds.empirical.algorithms import Cohort, Pairs, Report
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.streams import GeneratorPool, Streams
 
 
 class Engine(ABC):

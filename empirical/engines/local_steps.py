@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import torch
 
-from empirical.algorithms import LocalSGD
-from empirical.problems import Problem
-from empirical.streams import GeneratorPool, Streams
+from fedbounds.empirical.algorithms import LocalSGD
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.streams import GeneratorPool, Streams
 
 AT_ONCE = 2**22  # numbers held by one batch: pairs x d, and the randomness drawn ahead
 

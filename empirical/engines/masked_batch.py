@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from empirical.algorithms import Cohort, LocalDescentAscent
-from empirical.algorithms.descent_ascent import blocks
-from empirical.engines.engine import Engine
-from empirical.problems import Minimax
-from empirical.streams import Streams
+from fedbounds.empirical.algorithms import Cohort, LocalDescentAscent
+from fedbounds.empirical.algorithms.descent_ascent import blocks
+from fedbounds.empirical.engines.engine import Engine
+from fedbounds.empirical.problems import Minimax
+from fedbounds.empirical.streams import Streams
 
 AT_ONCE = 2**22  # numbers held by one batch: pairs x d, and the randomness drawn ahead
 

@@ -7,6 +7,6 @@ numbers of the instance. A form that hides constants in an O(.) is measured with
 then the smallest constant that would do here, and refutes nothing unless it is infinite, where the form is 0.
 """
 
-from empirical.instances.judging import COURT, judged_on_instances
+from fedbounds.empirical.instances.judging import COURT, judged_on_instances
 
 __all__ = ["COURT", "judged_on_instances"]

@@ -13,21 +13,21 @@ from typing import NamedTuple
 import numpy as np
 import sympy as sp
 
-from bounds.assumptions import Assumption
-from bounds.audit.averages import AverageOverClients, HarmonicAverage
-from bounds.audit.claim import Claim, Relation
-from bounds.audit.concentration import AllAtOnce
-from bounds.audit.derivations import InExpectation
-from bounds.audit.docket import Docket
-from bounds.audit.participation_rules import AverageOverRounds
-from bounds.audit.rules import Everywhere, Telescope
-from bounds.audit.steps import StepOf, relation_of
-from bounds.clients import OverClients
-from bounds.compilation import arguments, compile_expressions
-from bounds.symbols import Notation
-from empirical.instances.means import GAPS, MEANS
-from empirical.instances.premises import Drawn, premise_sides
-from empirical.instances.sides import Trial
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage
+from fedbounds.bounds.audit.claim import Claim, Relation
+from fedbounds.bounds.audit.concentration import AllAtOnce
+from fedbounds.bounds.audit.derivations import InExpectation
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.participation_rules import AverageOverRounds
+from fedbounds.bounds.audit.rules import Everywhere, Telescope
+from fedbounds.bounds.audit.steps import StepOf, relation_of
+from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.compilation import arguments, compile_expressions
+from fedbounds.bounds.symbols import Notation
+from fedbounds.empirical.instances.means import GAPS, MEANS
+from fedbounds.empirical.instances.premises import Drawn, premise_sides
+from fedbounds.empirical.instances.sides import Trial
 
 CASES = 30
 SIZES = ((1, 1, 1), (7, 3, 2), (12, 4, 4), (1, 1, 100), (40, 5, 8), (41, 1, 8))

@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.court import Court
-from bounds.audit.docket import Docket
-from bounds.audit.steps import StepOf
-from bounds.audit.verdict import Verdict
-from bounds.registry import PAPERS
-from empirical import adversary  # which needs this package: the module, not its names
-from empirical.instances.arbitrary_participation import premises as of_arbitrary_participation
-from empirical.instances.arbitrary_participation import trials as arbitrary_participation
-from empirical.instances.averages import AVERAGES, average_trial
-from empirical.instances.fed_norm_sgda import premises as of_fed_norm_sgda
-from empirical.instances.fed_norm_sgda import trials as fed_norm_sgda
-from empirical.instances.fed_norm_sgda.blocks import BLOCKS
-from empirical.instances.fedau import premises as of_fedau
-from empirical.instances.fedau import trials as fedau
-from empirical.instances.premises import premise_trial
-from empirical.instances.sides import Finding, Trial
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.court import Court
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.registry import PAPERS
+from fedbounds.empirical import adversary  # which needs this package: the module, not its names
+from fedbounds.empirical.instances.averages import AVERAGES, average_trial
+from fedbounds.empirical.instances.premises import premise_trial
+from fedbounds.empirical.instances.sides import Finding, Trial
+from fedbounds.empirical.papers.arbitrary_participation.instances import premises as of_arbitrary_participation
+from fedbounds.empirical.papers.arbitrary_participation.instances import trials as arbitrary_participation
+from fedbounds.empirical.papers.fed_norm_sgda.instances import premises as of_fed_norm_sgda
+from fedbounds.empirical.papers.fed_norm_sgda.instances import trials as fed_norm_sgda
+from fedbounds.empirical.papers.fed_norm_sgda.instances.blocks import BLOCKS
+from fedbounds.empirical.papers.fedau.instances import premises as of_fedau
+from fedbounds.empirical.papers.fedau.instances import trials as fedau
 
 NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"

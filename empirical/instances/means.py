@@ -10,16 +10,16 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from bounds.audit.steps import measure_symbol
-from bounds.audit.vectors import product_symbol
-from bounds.papers.arbitrary_participation.notation import NOTATION as of_arbitrary
-from bounds.papers.arbitrary_participation.proof import likely, window
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
-from bounds.papers.fed_norm_sgda.notation import NOTATION as of_fed_norm
-from bounds.papers.fed_norm_sgda.proof import ascent, descent, letters, moreau, restart, theorem_4
-from bounds.papers.fedau.notation import NOTATION as of_fedau
-from bounds.papers.fedau.proof import descent as fedau_descent
-from bounds.papers.fedau.proof import theorem, weights
+from fedbounds.bounds.audit.steps import measure_symbol
+from fedbounds.bounds.audit.vectors import product_symbol
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as of_arbitrary
+from fedbounds.bounds.papers.arbitrary_participation.proof import likely, window
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as of_fed_norm
+from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent, descent, letters, moreau, restart, theorem_4
+from fedbounds.bounds.papers.fedau.notation import NOTATION as of_fedau
+from fedbounds.bounds.papers.fedau.proof import descent as fedau_descent
+from fedbounds.bounds.papers.fedau.proof import theorem, weights
 
 START = product_symbol("f0", "f0")  # the squared gradient at the start of a round or window
 IN_WINDOWS: Mapping[sp.Symbol, sp.Expr] = {

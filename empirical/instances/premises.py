@@ -15,12 +15,12 @@ from typing import Any, cast
 import numpy as np
 import sympy as sp
 
-from bounds.audit.claim import Claim, Relation
-from bounds.audit.steps import StepOf
-from bounds.audit.vectors import gram_symbols
-from bounds.compilation import arguments
-from empirical.instances.readable import Readable, compared, evaluated, not_measured, readable
-from empirical.instances.sides import Sides, Trial
+from fedbounds.bounds.audit.claim import Claim, Relation
+from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.vectors import gram_symbols
+from fedbounds.bounds.compilation import arguments
+from fedbounds.empirical.instances.readable import Readable, compared, evaluated, not_measured, readable
+from fedbounds.empirical.instances.sides import Sides, Trial
 
 CANCELLED = 1e-12  # error of both sides relative to the sizes of their summands
 

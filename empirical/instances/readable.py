@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import sympy as sp
 
-from bounds.assumptions import Assumption
-from bounds.audit.claim import Claim, Relation, ResultForm
-from bounds.audit.steps import Proof, Step, StepOf
-from bounds.audit.vectors import gram_symbols, product_symbol
-from bounds.compilation import Compiled, arguments, compile_expressions, compile_form, holds
-from bounds.result import Condition, Form
-from empirical.instances.sides import Sides
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
+from fedbounds.bounds.audit.steps import Proof, Step, StepOf
+from fedbounds.bounds.audit.vectors import gram_symbols, product_symbol
+from fedbounds.bounds.compilation import Compiled, arguments, compile_expressions, compile_form, holds
+from fedbounds.bounds.result import Condition, Form
+from fedbounds.empirical.instances.sides import Sides
 
 Basis = tuple[tuple[str, tuple[str, ...]], ...]  # each vector of a proof as a sum of differences
 

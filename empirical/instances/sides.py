@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bounds.audit.claim import Claim
+from fedbounds.bounds.audit.claim import Claim
 
 ROUNDING = 1e-9  # relative excess that is a violation
 

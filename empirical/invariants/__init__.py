@@ -1,14 +1,14 @@
 """What must hold for any implementation of an algorithm, as properties that test a stranger's as well as ours."""
 
-from empirical.invariants.applies import Sides
-from empirical.invariants.cases import Case, PlainProblem, Run
-from empirical.invariants.fedavg import check_invariants
-from empirical.invariants.games import Game, GameCase
-from empirical.invariants.minimax import MINIMAX_INVARIANTS, check_minimax
-from empirical.invariants.properties import INVARIANTS, Execute, Invariant, agreement_with
-from empirical.invariants.report import BrokenInvariant, Counterexample, Report, Verdict
-from empirical.invariants.twin import fed_norm_sgda, fedau_weights, generalized_fedavg
-from empirical.invariants.weights import WEIGHT_INVARIANTS, WeightCase, check_weights
+from fedbounds.empirical.invariants.applies import Sides
+from fedbounds.empirical.invariants.cases import Case, PlainProblem, Run
+from fedbounds.empirical.invariants.report import BrokenInvariant, Counterexample, Report, Verdict
+from fedbounds.empirical.invariants.twin import fed_norm_sgda, fedau_weights, generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS, Execute, Invariant, agreement_with
+from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
+from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS, check_minimax
+from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, WeightCase, check_weights
 
 __all__ = [
     "check_invariants",

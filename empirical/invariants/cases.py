@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.checks import quote
-from bounds.errors import FedboundsError
-from empirical.invariants.applies import Feature, Need
-from empirical.problems import CosineQuadratic, Quadratic
+from fedbounds.bounds.checks import quote
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.invariants.applies import Feature, Need
+from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 
 Run = Callable[..., ArrayLike]
 
@@ -41,7 +41,7 @@ class PlainProblem:
     $$F_n(x) = \tfrac12 (x - c_n)^\top A_n (x - c_n) + b_n^\top x + \kappa\sum_j(1 - \cos w_j^\top(x - o)),$$
 
     where the $w_j$ are the rows of an orthogonal matrix: the quadratics and the rippled bowls of
-    `empirical.problems`, in any coordinates.
+    `fedbounds.empirical.problems`, in any coordinates.
 
     Args:
         hessians: $A_n$, (N, d, d), unit f/x^2.
@@ -54,7 +54,7 @@ class PlainProblem:
         noises: the gradient noise of each round, client and local step, (T, N, I, d); none if there is none.
 
     Example:
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.empirical.problems import toy_example
         >>> problem = PlainProblem.of(toy_example())
         >>> problem.clients, problem.gradient(1, problem.x0), problem.noise(0, 1, 0)
         (3, array([0., 2.]), array([0., 0.]))
@@ -139,7 +139,7 @@ class Case:
         seed: for the run's own randomness.
 
     Example:
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.empirical.problems import toy_example
         >>> case = Case(PlainProblem.of(toy_example()), np.eye(3), step_size=0.5, local_steps=1)
         >>> case.step(0, case.problem.x0)  # client 0 is at (-1, 0), and goes half the way
         array([-1., -1.])

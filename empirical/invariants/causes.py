@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from empirical.invariants.applies import SINGLE_PRECISION, Sides
-from empirical.invariants.report import Counterexample
+from fedbounds.empirical.invariants.applies import SINGLE_PRECISION, Sides
+from fedbounds.empirical.invariants.report import Counterexample
 
 Outcome = Callable[[Any], np.ndarray]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from bounds.errors import unknown_name
-from empirical.invariants.applies import Sides
+from fedbounds.bounds.errors import unknown_name
+from fedbounds.empirical.invariants.applies import Sides
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Report:
         without: what the run is seen to do without, in words, so that the cases have none of it.
 
     Example:
-        >>> from empirical.invariants import check_invariants, generalized_fedavg
+        >>> from fedbounds.empirical.invariants import check_invariants, generalized_fedavg
         >>> report = check_invariants(generalized_fedavg, invariants=["translation", "rotation"], examples=10)
         >>> print(report)
         2 invariants, none broken

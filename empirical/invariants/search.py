@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bounds.checks import check_count, check_number, quote
-from bounds.errors import FedboundsError, unknown_name
-from empirical.invariants.applies import ROUND_OFF, SINGLE_PRECISION, Feature, Sides, done_without, scope_of
-from empirical.invariants.cases import as_array
-from empirical.invariants.causes import Misreading, apart, likely_cause
-from empirical.invariants.report import Counterexample, Report, Verdict
+from fedbounds.bounds.checks import check_count, check_number, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.invariants.applies import ROUND_OFF, SINGLE_PRECISION, Feature, Sides, done_without, scope_of
+from fedbounds.empirical.invariants.cases import as_array
+from fedbounds.empirical.invariants.causes import Misreading, apart, likely_cause
+from fedbounds.empirical.invariants.report import Counterexample, Report, Verdict
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -156,17 +156,17 @@ def chosen_from(known: Mapping[str, Callable[..., Sides]], names: Sequence[str] 
 
 
 def strategy_of(cases: SearchStrategy[Any] | None, name: str) -> SearchStrategy[Any]:
-    """The strategy that is given, or that of this name in `empirical.strategies`.
+    """The strategy that is given, or that of this name in `fedbounds.empirical.strategies`.
 
     Raises:
         FedboundsError: what is given is none.
         MissingExtra: hypothesis is not installed.
     """
-    from empirical import strategies  # late: it needs the extra
+    from fedbounds.empirical import strategies  # late: it needs the extra
 
     strategy = getattr(strategies, name)() if cases is None else cases
     if not isinstance(strategy, strategies.SearchStrategy):
-        raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like empirical.strategies.{name}()")
+        raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like fedbounds.empirical.strategies.{name}()")
     return strategy
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from empirical.invariants.cases import PlainProblem
+from fedbounds.empirical.invariants.cases import PlainProblem
 
 if TYPE_CHECKING:
-    from empirical.invariants.games import Game
+    from fedbounds.empirical.papers.fed_norm_sgda.games import Game
 
 
 def generalized_fedavg(
@@ -39,7 +39,7 @@ def generalized_fedavg(
         $x_0,\dots,x_T$, (T + 1, d).
 
     Example:
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.empirical.problems import toy_example
         >>> toy = PlainProblem.of(toy_example())
         >>> generalized_fedavg(toy, np.eye(3), rounds=3, step_size=0.5, local_steps=1)[1]
         array([0., 1.])
@@ -121,7 +121,7 @@ def fed_norm_sgda(
         $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d).
 
     Example:
-        >>> from empirical.invariants.games import Game
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.games import Game
         >>> game = Game(np.array([[[1.0, 0.0], [0.0, -1.0]]]), np.zeros((1, 2)), np.array([1.0, 1.0]), 1)
         >>> fed_norm_sgda(game, np.array([[0]]), weights=np.ones(1), local_steps=np.array([2]),
         ...               local_step_sizes=(0.5, 0.0), step_sizes=(1.0, 1.0))[1]

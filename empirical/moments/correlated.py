@@ -16,10 +16,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from empirical.moments.local_work import Coordinates, LocalWork
-from empirical.participation import PeriodicGroups, Permutation, Process
-from empirical.participation.sampling import place_pairs
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.moments.local_work import Coordinates, LocalWork
+from fedbounds.empirical.participation import PeriodicGroups, Permutation, Process
+from fedbounds.empirical.participation.sampling import place_pairs
 
 MOST_ROUNDS = 2000  # where every pair of rounds has a covariance of its own, of which nothing else is known
 

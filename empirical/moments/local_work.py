@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from empirical.problems import Quadratic
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.problems import Quadratic
 
 
 def apply(operator: np.ndarray, to: np.ndarray) -> np.ndarray:

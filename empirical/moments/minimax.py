@@ -10,12 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count, check_memory
-from bounds.errors import FedboundsError
-from empirical.algorithms import FedNormSGDA, LocalOptimiser, MinimaxAlgorithm
-from empirical.algorithms.descent_ascent import blocks
-from empirical.participation import Full, Process, WithoutReplacement
-from empirical.problems import Problem, QuadraticMinimax
+from fedbounds.bounds.checks import check_count, check_memory
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import FedNormSGDA, LocalOptimiser, MinimaxAlgorithm
+from fedbounds.empirical.algorithms.descent_ascent import blocks
+from fedbounds.empirical.participation import Full, Process, WithoutReplacement
+from fedbounds.empirical.problems import Problem, QuadraticMinimax
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +124,9 @@ def minimax_moments(
 ) -> MinimaxMoments:
     r"""The exact moments of $z_0,\dots,z_T$ over gradient noise and over clients drawn without replacement.
 
-    This is what `empirical.moments.moments` does for minimax algorithms. Local steps on quadratics are affine in the
-    received model and in the noise. With $h_i$ the expected contribution of client i given z, $\bar h$ their sum and
-    $S_i$ the covariance of its noise,
+    This is what `fedbounds.empirical.moments.moments` does for minimax algorithms. Local steps on quadratics are affine
+    in the received model and in the noise. With $h_i$ the expected contribution of client i given z, $\bar h$ their sum
+    and $S_i$ the covariance of its noise,
 
     $$\operatorname{Cov}(z_{t+1}) = (I+\Lambda\bar A)\operatorname{Cov}(z_t)(I+\Lambda\bar A)^\top
       + \Lambda\Big[\tfrac nP\textstyle\sum_iS_i
@@ -207,12 +207,12 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
     role as long as every client has the same mean weight.
 
     Args:
-        algorithm: as for `empirical.moments.moments`, with the same local steps in every round.
-        problem: as for `empirical.moments.moments`.
+        algorithm: as for `fedbounds.empirical.moments.moments`, with the same local steps in every round.
+        problem: as for `fedbounds.empirical.moments.moments`.
 
     Raises:
-        FedboundsError: as `empirical.moments.moments`; the steps change from round to round; there is no single fixed
-            point.
+        FedboundsError: as `fedbounds.empirical.moments.moments`; the steps change from round to round; there is no
+            single fixed point.
 
     Example:
         >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]])

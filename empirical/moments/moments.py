@@ -8,9 +8,9 @@ from typing import Literal, overload
 
 import numpy as np
 
-from bounds.checks import check_count, check_memory
-from bounds.errors import FedboundsError, unknown_name
-from empirical.algorithms import (
+from fedbounds.bounds.checks import check_count, check_memory
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.algorithms import (
     Aggregation,
     Algorithm,
     AverageParticipating,
@@ -22,13 +22,13 @@ from empirical.algorithms import (
     MinimaxAlgorithm,
     WaitMinibatch,
 )
-from empirical.moments.correlated import correlated_rounds
-from empirical.moments.local_work import Coordinates, LocalWork
-from empirical.moments.minimax import MinimaxMoments, minimax_moments
-from empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
-from empirical.participation import Bernoulli, Process, Recorded, Round
-from empirical.problems import Problem, Quadratic
-from empirical.work import check_work
+from fedbounds.empirical.moments.correlated import correlated_rounds
+from fedbounds.empirical.moments.local_work import Coordinates, LocalWork
+from fedbounds.empirical.moments.minimax import MinimaxMoments, minimax_moments
+from fedbounds.empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
+from fedbounds.empirical.participation import Bernoulli, Process, Recorded, Round
+from fedbounds.empirical.problems import Problem, Quadratic
+from fedbounds.empirical.work import check_work
 
 Noise = Literal["independent", "common"]
 Label = Literal["exact", "exact given the record"]
@@ -103,7 +103,7 @@ def moments(
     - different Hessians, participation independent between rounds: O(N d^3) a round, in two matrix products.
 
     Minimax algorithms on quadratic minimax problems have moments of their own kind, over clients drawn without
-    replacement: see `empirical.moments.minimax`.
+    replacement: see `fedbounds.empirical.moments.minimax`.
 
     Args:
         algorithm: generalized FedAvg with any step sizes, steps and interval, FedAvg, the frozen-gradient limit, or a
@@ -120,20 +120,20 @@ def moments(
         FedboundsError: the moments do not close: what is missing; or a number outside its domain.
 
     Example:
-        >>> from empirical.problems import toy_example
+        >>> from fedbounds.empirical.problems import toy_example
         >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
         >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
         >>> run.label, run.gradient_norm_squared[[0, 3, 30]].round(10).tolist()
         ('exact given the record', [3.0239322566, 0.814487379, 0.0004398725])
-        >>> from empirical.algorithms import LocalSGDA
-        >>> from empirical.participation import WithoutReplacement
-        >>> from empirical.problems import random_quadratic_minimax
+        >>> from fedbounds.empirical.algorithms import LocalSGDA
+        >>> from fedbounds.empirical.participation import WithoutReplacement
+        >>> from fedbounds.empirical.problems import random_quadratic_minimax
         >>> game = moments(LocalSGDA(0.1, 0.2, 3), random_quadratic_minimax(4, 2, 2), WithoutReplacement(4, 2), 10)
         >>> game.envelope_gradient_norm_squared().shape
         (11,)
 
-    Source: Wang & Ji 2022, Algorithm 1; the recursion for equal Hessians in `empirical.moments.correlated`, for all
-    others in `empirical.moments.rounds`.
+    Source: Wang & Ji 2022, Algorithm 1; the recursion for equal Hessians in `fedbounds.empirical.moments.correlated`,
+    for all others in `fedbounds.empirical.moments.rounds`.
     """
     if noise not in ("independent", "common"):
         raise unknown_name("noise", str(noise), ["independent", "common"])

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from empirical.moments.local_work import Coordinates, LocalWork, apply, sandwich, trace
+from fedbounds.empirical.moments.local_work import Coordinates, LocalWork, apply, sandwich, trace
 
 BLOCK = 512  # recorded rounds that are weighed in one matrix product
 FITS = 20_000  # numbers that are worked on at a time: they stay in the cache, and products too small for threads

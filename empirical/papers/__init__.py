@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from bounds.errors import FedboundsError
-from bounds.registry import paper_names, room
-from bounds.result import Result
-from empirical.papers.arbitrary_participation import ArbitraryParticipation
-from empirical.papers.fed_norm_sgda import FedNormSGDAPaper
-from empirical.papers.fedau import FedAUPaper
-from empirical.papers.paper import Ahead, Paper
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.registry import paper_names, room
+from fedbounds.bounds.result import Result
+from fedbounds.empirical.papers.arbitrary_participation.run import ArbitraryParticipation
+from fedbounds.empirical.papers.fed_norm_sgda.run import FedNormSGDAPaper
+from fedbounds.empirical.papers.fedau.run import FedAUPaper
+from fedbounds.empirical.papers.paper import Ahead, Paper
 
 PAPERS: Mapping[str, Paper] = {
     "arbitrary-participation": ArbitraryParticipation(),
@@ -23,14 +23,15 @@ PAPERS: Mapping[str, Paper] = {
 def paper_of(result: Result) -> Paper | None:
     """Who knows what a result must be told of a run; None where its paper names nobody.
 
-    A stranger's module names a class of `Paper` in `RUNS`, e.g. "empirical.papers.arbitrary_participation:
-    ArbitraryParticipation" for theorems about generalized FedAvg and its special cases.
+    A stranger's module names a class of `Paper` in `RUNS`, e.g.
+    "fedbounds.empirical.papers.arbitrary_participation.run: ArbitraryParticipation" for theorems about generalized
+    FedAvg and its special cases.
 
     Raises:
         FedboundsError: what the module names cannot be loaded.
 
     Example:
-        >>> from bounds.registry import load
+        >>> from fedbounds.bounds.registry import load
         >>> type(paper_of(load("fedau/theorem-2"))).__name__, paper_of(load("tdcd/theorem-1"))
         ('FedAUPaper', None)
     """

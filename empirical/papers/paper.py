@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from bounds.evaluation import Value
-from bounds.result import Form, Result
-from bounds.symbols import Constant, NoConstant
-from empirical.algorithms import Algorithm
-from empirical.participation import Process
-from empirical.problems import Problem
-from empirical.run_setting import Setting
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.participation import Process
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.run_setting import Setting
 
 Constants = dict[str, Constant | NoConstant]
 GRADIENT_OF_F = "squared gradient norm of f"

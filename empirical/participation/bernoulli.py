@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from bounds.checks import check_count, check_flag, check_number
-from bounds.errors import FedboundsError
-from empirical.participation.process import Process, Round
-from empirical.participation.sampling import block_rounds
+from fedbounds.bounds.checks import check_count, check_flag, check_number
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.participation.process import Process, Round
+from fedbounds.empirical.participation.sampling import block_rounds
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from bounds.checks import check_count, check_memory, check_number
-from bounds.errors import FedboundsError
-from bounds.window_variance import markov_window_factor
-from empirical.participation.process import Process, Round
-from empirical.participation.sampling import block_rounds
+from fedbounds.bounds.checks import check_count, check_memory, check_number
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.window_variance import markov_window_factor
+from fedbounds.empirical.participation.process import Process, Round
+from fedbounds.empirical.participation.sampling import block_rounds
 
 Probability = float | Sequence[float] | np.ndarray
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.checks import check_count, check_matrix, check_memory, check_number, quote
-from bounds.errors import FedboundsError, unknown_name
-from empirical.partition import class_counts
-from empirical.streams import Streams
+from fedbounds.bounds.checks import check_count, check_matrix, check_memory, check_number, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.partition import class_counts
+from fedbounds.empirical.streams import Streams
 
 
 def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) -> np.ndarray:
@@ -27,7 +27,7 @@ def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) 
 
     Args:
         labels: the class of each sample, (samples,), from 0.
-        assignment: the client of each sample, (samples,), as in `empirical.partition.Partition`.
+        assignment: the client of each sample, (samples,), as in `fedbounds.empirical.partition.Partition`.
         clients: N, each with at least one sample.
 
     Raises:
@@ -103,7 +103,7 @@ def participation_rates(
         >>> participation_rates([[1.0, 0.0], [0.5, 0.5]], mean=1.0, alpha=0.01)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: rate[0] = 2 is more than 1 (C mu = 2): lower the mean, or give a cap
+        fedbounds.bounds.errors.FedboundsError: rate[0] = 2 is more than 1 (C mu = 2): lower the mean, or give a cap
 
     Source: Wang & Ji 2024, eq. (C.6.1), with the minimum of its Appendix C.6.
     """

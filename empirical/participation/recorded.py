@@ -13,11 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.checks import check_count, check_flag, quote
-from bounds.constants import SUM_TOLERANCE, check_weights
-from bounds.errors import FedboundsError
-from bounds.reading import read_text
-from empirical.participation.process import Process, Round
+from fedbounds.bounds.checks import check_count, check_flag, quote
+from fedbounds.bounds.constants import SUM_TOLERANCE, check_weights
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.reading import read_text
+from fedbounds.empirical.participation.process import Process, Round
 
 LARGEST = 2**26  # bytes of a record
 

@@ -13,9 +13,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bounds.checks import check_count, check_flag
-from bounds.window_variance import ragged_places
-from empirical.participation.process import Exchangeable, Round, equal_weights
+from fedbounds.bounds.checks import check_count, check_flag
+from fedbounds.bounds.window_variance import ragged_places
+from fedbounds.empirical.participation.process import Exchangeable, Round, equal_weights
 
 
 @dataclass(frozen=True)

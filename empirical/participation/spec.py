@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from bounds.checks import check_count, quote
-from bounds.errors import FedboundsError, unknown_name
-from empirical.participation.bernoulli import Bernoulli
-from empirical.participation.clients import CyclicClients, CyclicFromInactive, Markovian
-from empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups
-from empirical.participation.process import Process
-from empirical.participation.rates import rates_from_spec
-from empirical.participation.recorded import Recorded
-from empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
+from fedbounds.bounds.checks import check_count, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.participation.bernoulli import Bernoulli
+from fedbounds.empirical.participation.clients import CyclicClients, CyclicFromInactive, Markovian
+from fedbounds.empirical.participation.groups import Cyclic, GroupMarkov, PeriodicGroups
+from fedbounds.empirical.participation.process import Process
+from fedbounds.empirical.participation.rates import rates_from_spec
+from fedbounds.empirical.participation.recorded import Recorded
+from fedbounds.empirical.participation.sampling import Full, Permutation, WithoutReplacement, WithReplacement
 
 PROCESSES: Mapping[str, type[Process]] = {
     process.kind: process
@@ -41,7 +41,8 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
     Args:
         spec: `kind`, and the arguments of that process by name; a record is given by its `weights` or by the
             CSV `file` that holds them. A `probability` may be a table from which rates are drawn, as
-            `empirical.participation.rates.rates_from_spec` describes it; the process's own spec has the rates.
+            `fedbounds.empirical.participation.rates.rates_from_spec` describes it; the process's own spec has the
+            rates.
 
     Raises:
         FedboundsError: no or an unknown kind, a missing or unknown key (with the nearest names), or a bad
@@ -53,7 +54,7 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
         >>> process_from_spec({"kind": "permutations"})
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: unknown kind of participation 'permutations'; did you mean permutation?
+        fedbounds.bounds.errors.FedboundsError: unknown kind of participation 'permutations'; did you mean permutation?
     """
     if not isinstance(spec, Mapping):
         raise FedboundsError(f"participation = {quote(spec)} must be a table with a kind and its arguments")

@@ -1,20 +1,20 @@
 """Federated problems: local gradients, exact or stochastic, with the constants of the theory and their kind."""
 
-from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
-from empirical.problems.fair_images import FairImages
-from empirical.problems.images import ImageClassification
-from empirical.problems.minimax import ExactEnvelope, Minimax
-from empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
-from empirical.problems.minimax_images import MinimaxImages, RobustImages
-from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
-from empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
-from empirical.problems.networks import Network
-from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
-from empirical.problems.problem import Problem, Synthetic
-from empirical.problems.projections import project_onto_ball, project_onto_simplex
-from empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
-from empirical.problems.sloped import Sloped
-from empirical.problems.spec import problem_from_spec
+from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
+from fedbounds.empirical.problems.fair_images import FairImages
+from fedbounds.empirical.problems.images import ImageClassification
+from fedbounds.empirical.problems.minimax import ExactEnvelope, Minimax
+from fedbounds.empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
+from fedbounds.empirical.problems.minimax_images import MinimaxImages, RobustImages
+from fedbounds.empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
+from fedbounds.empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
+from fedbounds.empirical.problems.networks import Network
+from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
+from fedbounds.empirical.problems.problem import Problem, Synthetic
+from fedbounds.empirical.problems.projections import project_onto_ball, project_onto_simplex
+from fedbounds.empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
+from fedbounds.empirical.problems.sloped import Sloped
+from fedbounds.empirical.problems.spec import problem_from_spec
 
 __all__ = [
     "BoundedGradient",

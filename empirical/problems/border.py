@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import is_finite, quote
-from bounds.errors import FedboundsError
-from bounds.symbols import NONNEGATIVE, Domain
+from fedbounds.bounds.checks import is_finite, quote
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import NONNEGATIVE, Domain
 
 
 def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
@@ -25,7 +25,7 @@ def real(name: str, value: Any, domain: Domain = NONNEGATIVE) -> float:
         >>> real("noise", -1)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: noise = -1 must be a number in [0, inf)
+        fedbounds.bounds.errors.FedboundsError: noise = -1 must be a number in [0, inf)
     """
     if not is_finite(value) or not domain.contains(float(value)):
         what = "an integer" if domain.integer else "a number"

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count
-from bounds.errors import FedboundsError, unknown_name
-from bounds.symbols import Constant, Domain, NoConstant
-from empirical.problems.border import array, real
-from empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.symbols import Constant, Domain, NoConstant
+from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 
 class Shape(NamedTuple):

@@ -6,16 +6,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_flag
-from bounds.errors import FedboundsError
-from bounds.symbols import POSITIVE, Constant, NoConstant
-from empirical.datasets import Dataset
-from empirical.partition import Partition
-from empirical.problems.border import real
-from empirical.problems.image_problem import Samples
-from empirical.problems.minimax import ExactEnvelope
-from empirical.problems.minimax_images import MinimaxImages
-from empirical.problems.projections import project_onto_simplex
+from fedbounds.bounds.checks import check_flag
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import POSITIVE, Constant, NoConstant
+from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.image_problem import Samples
+from fedbounds.empirical.problems.minimax import ExactEnvelope
+from fedbounds.empirical.problems.minimax_images import MinimaxImages
+from fedbounds.empirical.problems.projections import project_onto_simplex
 
 
 class FairImages(MinimaxImages, ExactEnvelope):
@@ -47,8 +47,8 @@ class FairImages(MinimaxImages, ExactEnvelope):
             training samples.
 
     Example:
-        >>> from empirical.datasets import load_dataset
-        >>> from empirical.partition import dirichlet_partition
+        >>> from fedbounds.empirical.datasets import load_dataset
+        >>> from fedbounds.empirical.partition import dirichlet_partition
         >>> digits = load_dataset("digits")
         >>> partition = dirichlet_partition(digits.train_labels, 15, np.random.default_rng(0), 0.1)
         >>> problem = FairImages(digits, partition, "mlp")

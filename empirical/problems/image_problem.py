@@ -11,14 +11,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bounds.checks import check_count
-from bounds.errors import FedboundsError
-from empirical.augmentation import Augmentation
-from empirical.datasets import Dataset, checksum
-from empirical.partition import Partition
-from empirical.problems.networks import Network
-from empirical.problems.problem import Problem
-from empirical.words import words_of
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.augmentation import Augmentation
+from fedbounds.empirical.datasets import Dataset, checksum
+from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.problems.networks import Network
+from fedbounds.empirical.problems.problem import Problem
+from fedbounds.empirical.words import words_of
 
 _CHUNK = 1024  # samples that are evaluated at once
 _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one per client on a processor (measured)

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bounds.checks import check_count, quote
-from bounds.errors import FedboundsError, unknown_name
-from empirical.datasets import Dataset, load_dataset
-from empirical.partition import Partition, class_mix_partition, dirichlet_partition, majority_class_partition
-from empirical.problems.border import real
-from empirical.problems.fair_images import FairImages
-from empirical.problems.images import ImageClassification
-from empirical.problems.minimax_images import RobustImages
+from fedbounds.bounds.checks import check_count, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.datasets import Dataset, load_dataset
+from fedbounds.empirical.partition import Partition, class_mix_partition, dirichlet_partition, majority_class_partition
+from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.fair_images import FairImages
+from fedbounds.empirical.problems.images import ImageClassification
+from fedbounds.empirical.problems.minimax_images import RobustImages
 
 
 def image_classification(

@@ -9,11 +9,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bounds.checks import check_flag
-from bounds.symbols import Constant, NoConstant
-from empirical.datasets import Dataset
-from empirical.partition import Partition, class_counts
-from empirical.problems.image_problem import ImageProblem, Samples
+from fedbounds.bounds.checks import check_flag
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.partition import Partition, class_counts
+from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
 
 
 class ImageClassification(ImageProblem):
@@ -49,8 +49,8 @@ class ImageClassification(ImageProblem):
         FedboundsError: a partition of other data, a value outside its range, an unknown network or operation.
 
     Example:
-        >>> from empirical.datasets import load_dataset
-        >>> from empirical.partition import majority_class_partition
+        >>> from fedbounds.empirical.datasets import load_dataset
+        >>> from fedbounds.empirical.partition import majority_class_partition
         >>> digits = load_dataset("digits")
         >>> partition = majority_class_partition(digits.train_labels, 20, np.random.default_rng(0))
         >>> problem = ImageClassification(digits, partition, "mlp")

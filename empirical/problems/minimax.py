@@ -8,7 +8,7 @@ from abc import abstractmethod
 import torch
 from torch import Tensor
 
-from empirical.problems.problem import Problem
+from fedbounds.empirical.problems.problem import Problem
 
 
 class Minimax(Problem):

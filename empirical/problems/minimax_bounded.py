@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from bounds.errors import FedboundsError
-from bounds.symbols import POSITIVE, Constant, NoConstant
-from empirical.problems.border import array, real
-from empirical.problems.bounded_gradient import SHAPES
-from empirical.problems.minimax_synthetic import SyntheticMinimax
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import POSITIVE, Constant, NoConstant
+from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.bounded_gradient import SHAPES
+from fedbounds.empirical.problems.minimax_synthetic import SyntheticMinimax
 
 
 class Well(NamedTuple):

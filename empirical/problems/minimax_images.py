@@ -9,14 +9,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count
-from bounds.symbols import POSITIVE, Constant, NoConstant
-from empirical.datasets import Dataset
-from empirical.partition import Partition
-from empirical.problems.border import real
-from empirical.problems.image_problem import ImageProblem, Samples
-from empirical.problems.minimax import Minimax
-from empirical.problems.projections import project_onto_ball
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.symbols import POSITIVE, Constant, NoConstant
+from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.partition import Partition
+from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
+from fedbounds.empirical.problems.minimax import Minimax
+from fedbounds.empirical.problems.projections import project_onto_ball
 
 
 class MinimaxImages(ImageProblem, Minimax):
@@ -176,8 +176,8 @@ class RobustImages(MinimaxImages):
         FedboundsError: a partition of other data, a value outside its range, an unknown network.
 
     Example:
-        >>> from empirical.datasets import load_dataset
-        >>> from empirical.partition import dirichlet_partition
+        >>> from fedbounds.empirical.datasets import load_dataset
+        >>> from fedbounds.empirical.partition import dirichlet_partition
         >>> digits = load_dataset("digits")
         >>> partition = dirichlet_partition(digits.train_labels, 15, np.random.default_rng(0), 0.1)
         >>> problem = RobustImages(digits, partition, "mlp")

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count, check_memory
-from bounds.errors import FedboundsError
-from bounds.symbols import POSITIVE, Constant, Domain, NoConstant
-from empirical.problems.border import array, real
-from empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
+from fedbounds.bounds.checks import check_count, check_memory
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import POSITIVE, Constant, Domain, NoConstant
+from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
 
 _FLAT = 1e-12  # relative size below which an eigenvalue counts as zero
 

@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import is_number
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
-from empirical.problems.border import array, real
-from empirical.problems.minimax import ExactEnvelope
+from fedbounds.bounds.checks import is_number
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.minimax import ExactEnvelope
 
 _NEWTON_STEPS, _HALVINGS = 60, 40
 
@@ -266,7 +266,7 @@ def check_weights(weights: Any, clients: int) -> Tensor:
         >>> check_weights([0.5, 0.6], 2)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: weights sum to 1.1, must sum to 1
+        fedbounds.bounds.errors.FedboundsError: weights sum to 1.1, must sum to 1
     """
     w = array("weights", weights, (clients,))
     if float(w.min()) < 0:

@@ -13,8 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from bounds.errors import FedboundsError, unknown_name
-from empirical.words import uniforms
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.words import uniforms
 
 _DROPOUT = 100  # the purpose of the first dense layer's random numbers; augmentation has the lower ones
 

@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
-from empirical.problems.border import real
-from empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.border import real
+from fedbounds.empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 
 class CosineQuadratic(Sloped):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.symbols import Constant, NoConstant
+from fedbounds.bounds.symbols import Constant, NoConstant
 
 
 class Problem(ABC):

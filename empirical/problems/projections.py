@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from bounds.symbols import POSITIVE
-from empirical.problems.border import real
+from fedbounds.bounds.symbols import POSITIVE
+from fedbounds.empirical.problems.border import real
 
 
 def project_onto_ball(y: Tensor, radius: float = 1.0) -> Tensor:

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_count, check_flag, check_memory
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, Domain, NoConstant
-from empirical.problems.border import array, real
-from empirical.problems.problem import Synthetic
+from fedbounds.bounds.checks import check_count, check_flag, check_memory
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, Domain, NoConstant
+from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.problem import Synthetic
 
 _COPIES = 4  # of the Hessians and centres while a random instance is made
 _PARALLEL = 1e-12  # relative size below which a residual of linear algebra in float64 counts as zero

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bounds.checks import check_memory
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
-from empirical.problems.border import array, real
-from empirical.problems.problem import Synthetic
+from fedbounds.bounds.checks import check_memory
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.border import array, real
+from fedbounds.empirical.problems.problem import Synthetic
 
 
 class Sloped(Synthetic):

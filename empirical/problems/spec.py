@@ -6,21 +6,21 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bounds.checks import check_count
-from bounds.errors import FedboundsError, unknown_name
-from empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
-from empirical.problems.image_specs import fair_images, image_classification, robust_images
-from empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
-from empirical.problems.minimax_quadratic import (
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
+from fedbounds.empirical.problems.image_specs import fair_images, image_classification, robust_images
+from fedbounds.empirical.problems.minimax_bounded import BoundedMinimax, OnePointMinimax
+from fedbounds.empirical.problems.minimax_quadratic import (
     QuadraticMinimax,
     ScaledMinimax,
     check_minimax_memory,
     random_quadratic_minimax,
 )
-from empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
-from empirical.problems.problem import Problem
-from empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
-from empirical.problems.sloped import check_slopes_memory
+from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
+from fedbounds.empirical.problems.problem import Problem
+from fedbounds.empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
+from fedbounds.empirical.problems.sloped import check_slopes_memory
 
 
 def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
@@ -57,7 +57,7 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
         >>> problem_from_spec({"kind": "images", "clent": 9})
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: unknown key of problem 'images': 'clent'; did you mean clients?
+        fedbounds.bounds.errors.FedboundsError: unknown key of problem 'images': 'clent'; did you mean clients?
     """
     make, _ = _checked(spec)
     return make(**{key: value for key, value in spec.items() if key != "kind"})

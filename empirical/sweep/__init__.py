@@ -2,7 +2,7 @@
 
 ```python
 from pathlib import Path
-from empirical.sweep import Store, execute, plan, read_sweep
+from fedbounds.empirical.sweep import Store, execute, plan, read_sweep
 
 sweep = read_sweep("examples/sweep.toml")
 runs, store = plan(sweep), Store(Path("results") / sweep.name)
@@ -11,11 +11,11 @@ gaps = {run.title: store.load(run.key).objective_gap for run in runs}    # (seed
 ```
 """
 
-from empirical.sweep.executor import Outcome, execute
-from empirical.sweep.runs import Run, plan
-from empirical.sweep.spec import Sweep, read_sweep, resolve
-from empirical.sweep.store import Standing, Store
-from empirical.sweep.table import Row, Summary, summarise, tabulate, write_csv
+from fedbounds.empirical.sweep.executor import Outcome, execute
+from fedbounds.empirical.sweep.runs import Run, plan
+from fedbounds.empirical.sweep.spec import Sweep, read_sweep, resolve
+from fedbounds.empirical.sweep.store import Standing, Store
+from fedbounds.empirical.sweep.table import Row, Summary, summarise, tabulate, write_csv
 
 __all__ = [
     "Outcome",

@@ -21,14 +21,14 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any
 
-from bounds.errors import FedboundsError
-from empirical.sweep.provenance import provenance
-from empirical.sweep.runs import Run
-from empirical.sweep.spec import Task
-from empirical.sweep.store import CannotWrite, Standing, Store
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep.provenance import provenance
+from fedbounds.empirical.sweep.runs import Run
+from fedbounds.empirical.sweep.spec import Task
+from fedbounds.empirical.sweep.store import CannotWrite, Standing, Store
 
 if TYPE_CHECKING:
-    from empirical.trace import Trace
+    from fedbounds.empirical.trace import Trace
 
 RunTask = Callable[[Task], "Trace"]
 MAX_WORKERS = 1024
@@ -77,7 +77,7 @@ def execute(
         workers: 0 or 1 runs in this process; more are spawned local processes (a script that starts them
             needs `if __name__ == "__main__":`).
         retry_failed: make runs again whose record says that they raised.
-        run_task: task to trace (default: `empirical.sweep.task.run_task`); for several workers it must be a
+        run_task: task to trace (default: `fedbounds.empirical.sweep.task.run_task`); for several workers it must be a
             function at the top of a module.
         progress: called in this process with (outcome, outcomes so far, runs in all); found runs come first.
 
@@ -88,7 +88,7 @@ def execute(
     if not 0 <= workers <= MAX_WORKERS:
         raise FedboundsError(f"workers = {workers} must be an integer in [0, {MAX_WORKERS}]")
     if run_task is None:
-        from empirical.sweep.task import run_task
+        from fedbounds.empirical.sweep.task import run_task
     runs = list(runs)
     distinct = {run.key: run for run in runs}
     standings = {key: store.standing(key) for key in distinct}

@@ -4,7 +4,7 @@ $$\text{key} = \mathrm{SHA256}\big(\text{canonical JSON of (task without labels,
 
 - *task*: the resolved dictionary with its block of seeds. Its labels, the sweep's name and the layout of the
   file do not enter, so two sweeps that ask for the same run share it.
-- *sources*: a digest of the modules of the package `empirical` that a run imports. The set is found
+- *sources*: a digest of the modules of the package `fedbounds.empirical` that a run imports. The set is found
   statically, from the syntax trees: starting at the module that runs a task, every `import` at any depth of
   the code (also inside functions), every package on the way, and every text constant that is the name of a
   module of the package (tables of lazily imported names). The bytes are what is hashed, so a changed comment
@@ -24,9 +24,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError
 
-ENTRY = "empirical.sweep.task"
+ENTRY = "fedbounds.empirical.sweep.task"
 
 
 def canonical_json(value: Any) -> str:
@@ -99,10 +99,11 @@ def source_files(entry: str = ENTRY, root: Path | None = None) -> dict[str, Path
 
     Args:
         entry: dotted name of the module to start from.
-        root: the directory that holds the package (default: where this package lies).
+        root: the directory that holds the outermost package (default: where this one lies).
     """
-    root = Path(__file__).resolve().parents[2] if root is None else root
-    package = entry.partition(".")[0]
+    root = Path(__file__).parents[3] if root is None else root
+    package = entry.rsplit(".", 2)[0]
+    depths = package.count(".") + 1
     found: dict[str, Path] = {}
     waiting = [entry]
     while waiting:
@@ -113,7 +114,7 @@ def source_files(entry: str = ENTRY, root: Path | None = None) -> dict[str, Path
         found[name] = path
         for imported in _imports(path, name, package):
             parts = imported.split(".")
-            waiting += [".".join(parts[:depth]) for depth in range(1, len(parts) + 1)]
+            waiting += [".".join(parts[:depth]) for depth in range(depths, len(parts) + 1)]
     return found
 
 

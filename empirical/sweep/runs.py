@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bounds.checks import quote
-from bounds.errors import FedboundsError
-from empirical.sweep.keys import canonical_json, run_key, source_digest
-from empirical.sweep.spec import COMPONENTS, Sweep, Task
+from fedbounds.bounds.checks import quote
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep.keys import canonical_json, run_key, source_digest
+from fedbounds.empirical.sweep.spec import COMPONENTS, Sweep, Task
 
 if TYPE_CHECKING:
-    from empirical.algorithms import Algorithm
+    from fedbounds.empirical.algorithms import Algorithm
 
 
 MOST_SEEDS = 32  # that a title names one by one
@@ -101,9 +101,9 @@ class Preparation:
         Raises:
             FedboundsError: names the file, the table, the axes that set it, the nearest legal name.
         """
-        from empirical.simulate import check_run_memory
-        from empirical.streams import Streams
-        from empirical.work import building_seconds
+        from fedbounds.empirical.simulate import check_run_memory
+        from fedbounds.empirical.streams import Streams
+        from fedbounds.empirical.work import building_seconds
 
         with _located(f"{sweep.source}: [streams]"):
             Streams(0, task["streams"])
@@ -137,8 +137,8 @@ class Preparation:
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
     ) -> tuple[Mapping[str, Any], float]:
         """The completed table of an algorithm that can run on a problem for so many rounds, and its least seconds."""
-        from empirical.engines import check_engine
-        from empirical.work import check_work, may_be_closed
+        from fedbounds.empirical.engines import check_engine
+        from fedbounds.empirical.work import check_work, may_be_closed
 
         built = self._component(sweep, task, "algorithm", table, suffix)
         assert built.algorithm is not None
@@ -159,9 +159,9 @@ class Preparation:
 
 
 def _build(name: str, table: Mapping[str, Any]) -> Component:
-    from empirical.algorithms import algorithm_from_spec
-    from empirical.participation import process_from_spec
-    from empirical.problems.spec import sketch, with_defaults
+    from fedbounds.empirical.algorithms import algorithm_from_spec
+    from fedbounds.empirical.participation import process_from_spec
+    from fedbounds.empirical.problems.spec import sketch, with_defaults
 
     if name == "algorithm":
         algorithm = algorithm_from_spec(table)

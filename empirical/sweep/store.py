@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bounds.atomic import write_atomically
-from bounds.errors import FedboundsError
-from bounds.reading import open_regular, read_bytes
-from empirical.sweep.keys import canonical_json
+from fedbounds.bounds.atomic import write_atomically
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.reading import open_regular, read_bytes
+from fedbounds.empirical.sweep.keys import canonical_json
 
 if TYPE_CHECKING:
-    from empirical.trace import Trace
+    from fedbounds.empirical.trace import Trace
 
 MAX_RECORD_BYTES, MAX_TRACE_BYTES = 1 << 24, 1 << 32
 
@@ -101,7 +101,7 @@ class Store:
         standing = self.standing(key)
         if not standing.finished:
             raise FedboundsError(f"{self.trace_path(key)}: no result to read: {standing.status}")
-        from empirical.trace import Trace
+        from fedbounds.empirical.trace import Trace
 
         return Trace.load(self.trace_path(key))
 

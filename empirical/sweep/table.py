@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from bounds.atomic import write_file
-from empirical.sweep.runs import Run
-from empirical.sweep.store import Store
+from fedbounds.bounds.atomic import write_file
+from fedbounds.empirical.sweep.runs import Run
+from fedbounds.empirical.sweep.store import Store
 
 if TYPE_CHECKING:
-    from empirical.trace import Trace
+    from fedbounds.empirical.trace import Trace
 
 
 class Summary(NamedTuple):
@@ -65,7 +65,7 @@ def summarise(trace: Trace) -> dict[str, Summary]:
     """The summary of every metric of a trace; a seed that diverged makes the mean NaN from then on.
 
     Example:
-        >>> from empirical.trace import Trace
+        >>> from fedbounds.empirical.trace import Trace
         >>> trace = Trace({"loss": np.array([[3.0, 1.0, 2.0], [3.0, 3.0, 4.0]])}, {"loss": ("seed", "round")}, {}, "",
         ...     ("done", "done"))
         >>> summarise(trace)["loss"]

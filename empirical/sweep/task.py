@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from empirical.algorithms import algorithm_from_spec
-from empirical.participation import process_from_spec
-from empirical.problems import problem_from_spec
-from empirical.simulate import simulate
-from empirical.trace import Trace
+from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.participation import process_from_spec
+from fedbounds.empirical.problems import problem_from_spec
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.trace import Trace
 
 
 def run_task(task: Mapping[str, Any]) -> Trace:
@@ -23,7 +23,7 @@ def run_task(task: Mapping[str, Any]) -> Trace:
 
     Args:
         task: `problem`, `participation`, `algorithm` or `phases`, `rounds`, `seeds`, `engine`, `streams`,
-            `record_every`, `record_models`, `record_participation`; see `empirical.sweep.spec`.
+            `record_every`, `record_models`, `record_participation`; see `fedbounds.empirical.sweep.spec`.
 
     Raises:
         FedboundsError: what the tables describe does not exist or does not fit together.

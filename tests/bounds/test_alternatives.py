@@ -5,12 +5,12 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from bounds.alternatives import others
-from bounds.commands.evaluate import evaluate as eval_command
-from bounds.commands.rounds import rounds as rounds_command
-from bounds.evaluation import evaluate
-from bounds.registry import load, results
-from bounds.rounds import rounds
+from fedbounds.bounds.alternatives import others
+from fedbounds.bounds.commands.evaluate import evaluate as eval_command
+from fedbounds.bounds.commands.rounds import rounds as rounds_command
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load, results
+from fedbounds.bounds.rounds import rounds
 
 KEY = "arbitrary-participation/corollary-4.8"
 KNOWN = dict(L=10, F=1, I=5, S=5, sigma=1, N=50, d=1)

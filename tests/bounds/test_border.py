@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from bounds.comparison import compare
-from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
-from bounds.optimise import optimise
-from bounds.registry import load
-from bounds.rounds import rounds
+from fedbounds.bounds.comparison import compare
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.optimise import optimise
+from fedbounds.bounds.registry import load
+from fedbounds.bounds.rounds import rounds
 from tests.command_line import run as typed
 
 KEY = "arbitrary-participation/theorem-3.1"

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
-from bounds.commands.options import plain
+from fedbounds.bounds.commands.options import plain
 from tests.command_line import run
 
 THEOREM = "arbitrary-participation/theorem-3.1"

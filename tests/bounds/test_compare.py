@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.assumptions import DIVERGENCE, EXOGENOUS, SMOOTH
-from bounds.comparison import comparability, compare, parse_vary, whole_settings
-from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
-from bounds.measures import LEAST_GRADIENT
-from bounds.optimise import Infeasible, Minimum, NotAttained, optimise
-from bounds.registry import load
-from bounds.result import Form, Result, Source, Term
-from bounds.symbols import COUNT, POSITIVE, Constant, Notation, Quantity
+from fedbounds.bounds.assumptions import DIVERGENCE, EXOGENOUS, SMOOTH
+from fedbounds.bounds.comparison import comparability, compare, parse_vary, whole_settings
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.optimise import Infeasible, Minimum, NotAttained, optimise
+from fedbounds.bounds.registry import load
+from fedbounds.bounds.result import Form, Result, Source, Term
+from fedbounds.bounds.symbols import COUNT, POSITIVE, Constant, Notation, Quantity
 
 KNOWN = dict(L=1, F=5, I=2, P=2, rho=0.7, sigma=1, nu=2, beta=0.5, delta=0)
 STEPS = {"gamma": 1e-3, "eta": 20}

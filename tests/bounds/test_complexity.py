@@ -8,9 +8,9 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bounds.complexity import best_complexity
-from bounds.errors import FedboundsError
-from bounds.papers.fed_norm_sgda.tables import (
+from fedbounds.bounds.complexity import best_complexity
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.papers.fed_norm_sgda.tables import (
     NONCONVEX_CONCAVE,
     NONCONVEX_STRONGLY_CONCAVE,
     ONE_POINT_CONCAVE,
@@ -18,8 +18,8 @@ from bounds.papers.fed_norm_sgda.tables import (
     THEOREM_4,
     Case,
 )
-from bounds.rates import growth_exponents
-from bounds.result import Condition, Term
+from fedbounds.bounds.rates import growth_exponents
+from fedbounds.bounds.result import Condition, Term
 
 T, eta, gamma, m, S = sp.symbols("T eta gamma m S", positive=True)
 ONE = sp.S.One

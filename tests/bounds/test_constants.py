@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from bounds.constants import (
+from fedbounds.bounds.constants import (
     bound_15,
     check_weights,
     cohort_divergence,
@@ -25,7 +25,7 @@ from bounds.constants import (
     window_divergence,
     window_means,
 )
-from bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError
 
 SLACK = 1 + 1e-9
 

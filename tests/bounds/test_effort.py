@@ -6,11 +6,11 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from bounds.effort import EVALUATIONS, Effort, Exhausted
-from bounds.errors import FedboundsError
-from bounds.optimise import optimise
-from bounds.registry import results
-from bounds.rounds import rounds
+from fedbounds.bounds.effort import EVALUATIONS, Effort, Exhausted
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.optimise import optimise
+from fedbounds.bounds.registry import results
+from fedbounds.bounds.rounds import rounds
 
 EXTREME = (1e-9, 1.0, 1e9)
 STRIDE = 97  # of all questions, so many apart are asked here; 1 asks every one of them

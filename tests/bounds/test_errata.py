@@ -9,10 +9,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from bounds.audit.counterexample import exp_above, exp_below, root_above, root_below
-from bounds.audit.refutations import judged_replay
-from bounds.evaluation import evaluate
-from bounds.papers.arbitrary_participation.errata_noise import (
+from fedbounds.bounds.audit.counterexample import exp_above, exp_below, root_above, root_below
+from fedbounds.bounds.audit.refutations import judged_replay
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.papers.arbitrary_participation.errata_noise import (
     earlier_rounds_in_lemma_c2,
     lemma_c2_has_slack,
     noise_with_memory,
@@ -22,7 +22,7 @@ from bounds.papers.arbitrary_participation.errata_noise import (
     toy_rest,
     toy_rest_is_near,
 )
-from bounds.papers.arbitrary_participation.errata_rates import (
+from fedbounds.bounds.papers.arbitrary_participation.errata_rates import (
     cap_free_of_rounds,
     interval_is_not_a_whole_number,
     lost_weight_variance,
@@ -30,7 +30,7 @@ from bounds.papers.arbitrary_participation.errata_rates import (
     speed_up_ends_at_the_cap,
     step_size_with_a_unit,
 )
-from bounds.papers.arbitrary_participation.errata_windows import (
+from fedbounds.bounds.papers.arbitrary_participation.errata_windows import (
     block_variance,
     chebyshev_for_one_window,
     finite_window_against_its_limit,
@@ -41,8 +41,8 @@ from bounds.papers.arbitrary_participation.errata_windows import (
     three_clients_each_independent,
     vanishing_long_run_variance,
 )
-from bounds.registry import load
-from empirical.instances.arbitrary_participation.patterns import law_of_largest
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import law_of_largest
 
 
 def value(replay, text):

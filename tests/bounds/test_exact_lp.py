@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from bounds.errors import FedboundsError
-from bounds.exact_lp import maximise
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.exact_lp import maximise
 
 whole = st.integers(-4, 4)
 

@@ -5,13 +5,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bounds.errors import FedboundsError
-from bounds.evaluation import _apply, evaluate
-from bounds.papers.fedau.second_moments import least_second_moment
-from bounds.papers.fedau.weight_error import exact_weight_moments
-from bounds.registry import results
-from bounds.result import Derived
-from bounds.symbols import Constant
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import _apply, evaluate
+from fedbounds.bounds.papers.fedau.second_moments import least_second_moment
+from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments
+from fedbounds.bounds.registry import results
+from fedbounds.bounds.result import Derived
+from fedbounds.bounds.symbols import Constant
 
 FEDAU = dict(L=1, F=1, I=1, T=100, gamma=1e-3, eta=1, delta=1, sigma=1)
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from bounds.audit.claim import ResultForm
-from bounds.audit.rows import Row
-from bounds.audit.verdict import Verdict
-from bounds.registry import papers
+from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.rows import Row
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.registry import papers
 from tests.command_line import run
 
 ROOT = Path(__file__).parents[2]

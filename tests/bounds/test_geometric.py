@@ -9,9 +9,9 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bounds.convex import is_unique, log_sum, solve
-from bounds.geometric import NotGeometric, Program, at_most, falls_for_ever, far_out, sum_of_products
-from bounds.intervals import fixed_value
+from fedbounds.bounds.convex import is_unique, log_sum, solve
+from fedbounds.bounds.geometric import NotGeometric, Program, at_most, falls_for_ever, far_out, sum_of_products
+from fedbounds.bounds.intervals import fixed_value
 
 x, y, c = sp.symbols("x y c", positive=True)
 FREE = np.array([-np.inf, -np.inf]), np.array([np.inf, np.inf])

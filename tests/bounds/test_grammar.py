@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bounds.errors import FedboundsError
-from bounds.grammar import parse_assignments, split_list
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.grammar import parse_assignments, split_list
 
 
 def read(text, **others):

@@ -11,11 +11,11 @@ import sympy as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bounds.balls import ball_enclosure
-from bounds.clients import MeanOverClients
-from bounds.compilation import compile_expressions
-from bounds.intervals import enclose, fixed_value
-from bounds.registry import load
+from fedbounds.bounds.balls import ball_enclosure
+from fedbounds.bounds.clients import MeanOverClients
+from fedbounds.bounds.compilation import compile_expressions
+from fedbounds.bounds.intervals import enclose, fixed_value
+from fedbounds.bounds.registry import load
 
 x, y = sp.symbols("x y", real=True)
 EXPRESSIONS = [
@@ -162,7 +162,7 @@ def test_what_a_large_number_swallows_is_not_lost(y_is):
 
 
 def test_the_drift_of_frozen_steps_lies_in_its_enclosure():
-    from bounds.papers.tdcd.drift import DriftGrowth
+    from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 
     drift = DriftGrowth(x, y)
     with mpmath.workdps(60):

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sympy import divisors
 
-from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
-from bounds.optimise import Infeasible, Minimum, NotAttained, Undecided, optimise
-from bounds.registry import load
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.optimise import Infeasible, Minimum, NotAttained, Undecided, optimise
+from fedbounds.bounds.registry import load
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 KNOWN = dict(L=1, F=5, I=2, P=2, T=800, rho=math.sqrt(0.5), sigma=1, nu=2, beta=0.5, delta=0.01)

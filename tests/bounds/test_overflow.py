@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bounds.commands.options import plain
-from bounds.comparison import compare
-from bounds.evaluation import evaluate
-from bounds.optimise import Minimum, optimise
-from bounds.plain_text import describe
-from bounds.registry import load
-from bounds.result import Condition, Form, Term
-from bounds.rounds import Between, Never, rounds
+from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.comparison import compare
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.optimise import Minimum, optimise
+from fedbounds.bounds.plain_text import describe
+from fedbounds.bounds.registry import load
+from fedbounds.bounds.result import Condition, Form, Term
+from fedbounds.bounds.rounds import Between, Never, rounds
 
 THEOREM = load("fedau/theorem-2")
 n = THEOREM.notation
@@ -76,7 +76,7 @@ def test_neither_a_comparison_nor_a_search_takes_what_is_no_number():
 
 
 def test_the_command_prints_no_number_that_is_none():
-    from bounds.commands.evaluate import evaluate as command
+    from fedbounds.bounds.commands.evaluate import evaluate as command
 
     words = ["fedau/theorem-2", *(f"{name}={value}" for name, value in KNOWN.items()), "--assume", "all"]
     shown = CliRunner().invoke(command, words).output

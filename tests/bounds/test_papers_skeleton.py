@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from bounds.dimensions import dimension_of
-from bounds.evaluation import evaluated
-from bounds.registry import load, paper, papers
+from fedbounds.bounds.dimensions import dimension_of
+from fedbounds.bounds.evaluation import evaluated
+from fedbounds.bounds.registry import load, paper, papers
 
 ROOMS = ("fedau", "fedmrn", "tdcd", "fed-norm-sgda")
 EVERY = [result for room in ROOMS for result in paper(room).results]

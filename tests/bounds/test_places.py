@@ -5,12 +5,12 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from bounds import registry
-from bounds.commands import places
-from bounds.errors import FedboundsError
-from bounds.result import Source
-from bounds.statement import Statement
 from fedbounds import main
+from fedbounds.bounds import registry
+from fedbounds.bounds.commands import places
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.result import Source
+from fedbounds.bounds.statement import Statement
 
 PAPER = "arbitrary-participation"
 YOUNG = Statement(
@@ -29,7 +29,9 @@ def listed(monkeypatch: pytest.MonkeyPatch):
     """A room that lists one statement."""
     before = registry.statements
     monkeypatch.setattr(places, "statements", lambda name: (YOUNG,) if name == PAPER else before(name))
-    monkeypatch.setattr("bounds.commands.catalogue.statements", lambda name: (YOUNG,) if name == PAPER else ())
+    monkeypatch.setattr(
+        "fedbounds.bounds.commands.catalogue.statements", lambda name: (YOUNG,) if name == PAPER else ()
+    )
 
 
 def run(capsys, *words: str) -> tuple[int, str, str]:

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.clients import OverClients, SumOverClients
-from bounds.commands.catalogue import as_document, as_text, describe, latex
-from bounds.compilation import compile_form
-from bounds.errors import FedboundsError
-from bounds.named_numbers import NamedNumber
-from bounds.parsing import read_expression
-from bounds.printing import as_printed, plain, written
-from bounds.printing import latex as in_latex
-from bounds.registry import load, papers
-from bounds.symbols import Letter, Quantity
+from fedbounds.bounds.clients import OverClients, SumOverClients
+from fedbounds.bounds.commands.catalogue import as_document, as_text, describe, latex
+from fedbounds.bounds.compilation import compile_form
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.parsing import read_expression
+from fedbounds.bounds.printing import as_printed, plain, written
+from fedbounds.bounds.printing import latex as in_latex
+from fedbounds.bounds.registry import load, papers
+from fedbounds.bounds.symbols import Letter, Quantity
 
 FORMS = [(result, form) for paper in papers() for result in paper.results for form in result.forms]
 MINIMAX = load("fed-norm-sgda/theorem-1")

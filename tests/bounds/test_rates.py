@@ -9,11 +9,11 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bounds.compilation import compile_expressions
-from bounds.errors import FedboundsError
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.results import STEPS_3_2, STEPS_3_3
-from bounds.rates import (
+from fedbounds.bounds.compilation import compile_expressions
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.results import STEPS_3_2, STEPS_3_3
+from fedbounds.bounds.rates import (
     CouldNotTell,
     Proved,
     Refuted,
@@ -23,7 +23,7 @@ from bounds.rates import (
     regime,
     term_exponents,
 )
-from bounds.registry import load
+from fedbounds.bounds.registry import load
 
 EQUAL = {n.rho: 1 / sp.sqrt(n.S)}
 

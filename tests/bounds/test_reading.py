@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from bounds.errors import FedboundsError
-from bounds.grammar import parse_assignments
-from bounds.reading import DEEPEST, nests_deeper, open_regular, read_bytes, read_text, read_toml
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.grammar import parse_assignments
+from fedbounds.bounds.reading import DEEPEST, nests_deeper, open_regular, read_bytes, read_text, read_toml
 
 
 @pytest.fixture

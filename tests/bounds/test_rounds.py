@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds import balls
-from bounds.effort import EVALUATIONS, Effort
-from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
-from bounds.excluded import excluded_below
-from bounds.intervals import enclose
-from bounds.measures import LEAST_GRADIENT
-from bounds.optimise import Minimum, optimise
-from bounds.papers.arbitrary_participation.notation import NOTATION
-from bounds.papers.tdcd.drift import DriftGrowth
-from bounds.partial import leave_free
-from bounds.registry import load
-from bounds.result import Condition, Form, Result, Source, Term
-from bounds.rounds import Between, Largest, Never, Reached, rounds
+from fedbounds.bounds import balls
+from fedbounds.bounds.effort import EVALUATIONS, Effort
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.excluded import excluded_below
+from fedbounds.bounds.intervals import enclose
+from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.optimise import Minimum, optimise
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
+from fedbounds.bounds.partial import leave_free
+from fedbounds.bounds.registry import load
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.rounds import Between, Largest, Never, Reached, rounds
 
 KNOWN = dict(L=1, F=5, I=2, P=2, S=2, sigma=math.sqrt(0.5), nu=2, beta=0.5, delta=0)
 COROLLARIES = ["corollary-3.2", "corollary-3.3"]

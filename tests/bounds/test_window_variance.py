@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bounds.errors import FedboundsError
-from bounds.window_variance import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.window_variance import (
     group_markov_variance,
     long_run_variance,
     markov_correlation,

@@ -10,8 +10,8 @@ from functools import reduce
 import numpy as np
 import torch
 
-from empirical.invariants import PlainProblem
-from empirical.strategies import cases, game_cases, weight_cases
+from fedbounds.empirical.invariants import PlainProblem
+from fedbounds.empirical.strategies import cases, game_cases, weight_cases
 
 GALLERY, GAMES, WEIGHTS = {}, {}, {}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from empirical.problems import Problem
+from fedbounds.empirical.problems import Problem
 
 
 class Unmeasured(Problem):

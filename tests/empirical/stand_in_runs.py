@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from empirical.sweep import Run, Sweep, resolve
-from empirical.sweep.keys import run_key
-from empirical.trace import Trace
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep import Run, Sweep, resolve
+from fedbounds.empirical.sweep.keys import run_key
+from fedbounds.empirical.trace import Trace
 
 DOCUMENT = {
     "name": "stand-in",

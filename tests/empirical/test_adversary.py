@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bounds.audit.claim import ResultForm
-from bounds.audit.docket import room_claims
-from bounds.audit.ledger import read_ledger
-from bounds.registry import load
-from empirical.adversary import DEEP, LIGHT, climb, exposure, ratio, searched
-from empirical.instances.arbitrary_participation.blind import (
+from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.docket import room_claims
+from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.adversary import DEEP, LIGHT, climb, exposure, ratio, searched
+from fedbounds.empirical.instances.judging import hears, judged_on_instances
+from fedbounds.empirical.papers.arbitrary_participation.instances.blind import (
     NOT_SEARCHED,
     SEARCHES,
     NoiseDriven,
@@ -18,9 +19,8 @@ from empirical.instances.arbitrary_participation.blind import (
     blind_test,
     stated,
 )
-from empirical.instances.arbitrary_participation.drawing import draw
-from empirical.instances.arbitrary_participation.trials import form_sides, trial
-from empirical.instances.judging import hears, judged_on_instances
+from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
+from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
 
 THEOREM, LEMMA = load("arbitrary-participation/theorem-3.1"), load("arbitrary-participation/lemma-c.1")
 CLAIM = ResultForm(THEOREM, THEOREM.form("sharp"))
@@ -87,7 +87,7 @@ def test_errors_without_a_search_are_listed_with_the_reason(sightings: dict[str,
 def test_every_searched_error_is_an_erratum_of_the_paper_or_what_holds_without_an_assumption(
     sightings: dict[str, Sighting],
 ) -> None:
-    from bounds.papers.arbitrary_participation.errata import ERRATA, SUPPLEMENTS
+    from fedbounds.bounds.papers.arbitrary_participation.errata import ERRATA, SUPPLEMENTS
 
     assert set(sightings) <= {entry.id for entry in (*ERRATA, *SUPPLEMENTS)}
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import (
     FedAvg,
     FrozenGradient,
     GeneralizedFedAvg,
@@ -16,8 +16,8 @@ from empirical.algorithms import (
     WaitMinibatch,
     algorithm_from_spec,
 )
-from empirical.problems import Quadratic, random_cosine_quadratic, random_quadratic, toy_example
-from empirical.simulate import simulate
+from fedbounds.empirical.problems import Quadratic, random_cosine_quadratic, random_quadratic, toy_example
+from fedbounds.empirical.simulate import simulate
 
 CLIENTS, DIMENSION, ROUNDS = 6, 4, 11
 ENGINES = ["in turn", "batched", "closed form"]

@@ -10,10 +10,10 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
-from bounds.errors import FedboundsError
-from empirical import augmentation
-from empirical.augmentation import Augmentation
-from empirical.words import uniforms
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical import augmentation
+from fedbounds.empirical.augmentation import Augmentation
+from fedbounds.empirical.words import uniforms
 
 RNG = np.random.default_rng(0)
 WORDS = torch.arange(1000)

@@ -10,15 +10,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bounds import constants
-from bounds.errors import FedboundsError
-from empirical.algorithms import Algorithm, FedAvg, GeneralizedFedAvg, algorithm_from_spec
-from empirical.algorithms.spec import ALGORITHMS
-from empirical.participation import Bernoulli, Full, Process, Recorded, process_from_spec
-from empirical.participation.spec import PROCESSES
-from empirical.problems import CosineQuadratic, Problem, Quadratic, problem_from_spec, toy_example
-from empirical.simulate import simulate
-from empirical.trace import Trace
+from fedbounds.bounds import constants
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import Algorithm, FedAvg, GeneralizedFedAvg, algorithm_from_spec
+from fedbounds.empirical.algorithms.spec import ALGORITHMS
+from fedbounds.empirical.participation import Bernoulli, Full, Process, Recorded, process_from_spec
+from fedbounds.empirical.participation.spec import PROCESSES
+from fedbounds.empirical.problems import CosineQuadratic, Problem, Quadratic, problem_from_spec, toy_example
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.trace import Trace
 
 # --- specifications ---------------------------------------------------------------------------------------------------
 

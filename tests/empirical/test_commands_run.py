@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import fedbounds
-from empirical.sweep import Store, plan, read_sweep
+from fedbounds.empirical.sweep import Store, plan, read_sweep
 
 SPEC = """
 name = "toy"
@@ -59,7 +59,7 @@ dimension = 2
 
 @pytest.fixture(autouse=True)
 def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("empirical.sweep.runs.source_digest", lambda: "sources")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "sources")
 
 
 @pytest.fixture

@@ -10,18 +10,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bounds import constants as of_matrices
-from bounds.assumptions import FULL_PARTICIPATION
-from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
-from bounds.registry import load
-from bounds.result import Form, Result
-from empirical import papers
-from empirical.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
-from empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
-from empirical.moments import moments
-from empirical.papers.arbitrary_participation import process_constants, record_constants
-from empirical.participation import (
+from fedbounds.bounds import constants as of_matrices
+from fedbounds.bounds.assumptions import FULL_PARTICIPATION
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load
+from fedbounds.bounds.result import Form, Result
+from fedbounds.empirical import papers
+from fedbounds.empirical.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
+from fedbounds.empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.run import process_constants, record_constants
+from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
     Full,
@@ -32,10 +32,10 @@ from empirical.participation import (
     Recorded,
     WithoutReplacement,
 )
-from empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
-from empirical.simulate import simulate
-from empirical.streams import Streams
-from figures.overlay import overlay
+from fedbounds.empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.figures.overlay import overlay
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 COROLLARY_3_2 = load("arbitrary-participation/corollary-3.2")
@@ -495,10 +495,12 @@ def test_a_result_whose_paper_names_nobody_is_not_known_to_cover_a_run(monkeypat
     orphan = replace(divided(1), key="nobody/theorem-1")
     found = confront(toy_run(), orphan, trust=[orphan.key])
     assert not found.guarantee and "nobody is not installed as a package (no entry point of" in found.why_not[0]
-    room = SimpleNamespace(RESULTS=(orphan,), RUNS="empirical.papers.arbitrary_participation:ArbitraryParticipation")
+    room = SimpleNamespace(
+        RESULTS=(orphan,), RUNS="fedbounds.empirical.papers.arbitrary_participation.run:ArbitraryParticipation"
+    )
     monkeypatch.setattr(papers, "paper_names", lambda: ["nobody"])
     monkeypatch.setattr(papers, "room", lambda name: room)
     assert confront(toy_run(), orphan, trust=[orphan.key]).guarantee
-    room.RUNS = "empirical.papers.arbitrary_participation:Nothing"
+    room.RUNS = "fedbounds.empirical.papers.arbitrary_participation.run:Nothing"
     with pytest.raises(FedboundsError, match="which is no module:Class"):
         confront(toy_run(), orphan)

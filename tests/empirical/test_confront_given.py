@@ -7,17 +7,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from bounds.agreement import MAY_BE, contradicts
-from bounds.errors import FedboundsError
-from bounds.registry import paper_names, room
-from empirical.algorithms import FedAU, FedAvg, FedNormSGDA, GeneralizedFedAvg
-from empirical.confront import Comparison, confront, confront_family
-from empirical.moments import moments
-from empirical.participation import Bernoulli, Full, Recorded, WithoutReplacement, WithReplacement
-from empirical.problems import Quadratic, Synthetic, random_quadratic, random_quadratic_minimax, toy_example
-from empirical.problems.bounded_gradient import random_bounded_gradient
-from empirical.simulate import simulate
-from empirical.trace import Trace
+from fedbounds.bounds.agreement import MAY_BE, contradicts
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.registry import paper_names, room
+from fedbounds.empirical.algorithms import FedAU, FedAvg, FedNormSGDA, GeneralizedFedAvg
+from fedbounds.empirical.confront import Comparison, confront, confront_family
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.participation import Bernoulli, Full, Recorded, WithoutReplacement, WithReplacement
+from fedbounds.empirical.problems import Quadratic, Synthetic, random_quadratic, random_quadratic_minimax, toy_example
+from fedbounds.empirical.problems.bounded_gradient import random_bounded_gradient
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.trace import Trace
 
 THEOREM = "arbitrary-participation/theorem-3.1"
 CYCLES = np.tile(np.eye(3), (10, 1))

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import sympy as sp
 
-from bounds.errors import FedboundsError
-from bounds.registry import load
-from bounds.result import Form, Result, Term
-from empirical.algorithms import FedAvg
-from empirical.confront import confront
-from empirical.moments import moments
-from empirical.participation import Full, WithoutReplacement
-from empirical.problems import Quadratic, random_quadratic
-from empirical.simulate import simulate
-from figures.overlay import overlay
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.registry import load
+from fedbounds.bounds.result import Form, Result, Term
+from fedbounds.empirical.algorithms import FedAvg
+from fedbounds.empirical.confront import confront
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.participation import Full, WithoutReplacement
+from fedbounds.empirical.problems import Quadratic, random_quadratic
+from fedbounds.empirical.simulate import simulate
+from fedbounds.figures.overlay import overlay
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 PROBLEM, EVERYBODY, ALGORITHM = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 1.0, [2.0]), Full(4), FedAvg(0.02, 2)

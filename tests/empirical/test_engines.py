@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import (
     FedAvg,
     FedNormSGDA,
     FrozenGradient,
@@ -19,11 +19,11 @@ from empirical.algorithms import (
     WaitFull,
     WaitMinibatch,
 )
-from empirical.datasets import load_dataset
-from empirical.engines import Cohort, batched, choose_engine, local_steps
-from empirical.participation import Bernoulli, Process, Round, WithoutReplacement
-from empirical.partition import majority_class_partition
-from empirical.problems import (
+from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.engines import Cohort, batched, choose_engine, local_steps
+from fedbounds.empirical.participation import Bernoulli, Process, Round, WithoutReplacement
+from fedbounds.empirical.partition import majority_class_partition
+from fedbounds.empirical.problems import (
     CosineQuadratic,
     ImageClassification,
     Problem,
@@ -31,9 +31,9 @@ from empirical.problems import (
     random_cosine_quadratic,
     random_quadratic,
 )
-from empirical.reference import run_reference
-from empirical.simulate import simulate
-from empirical.streams import Streams
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import run_reference
 
 CLIENTS, DIMENSION, ROUNDS = 7, 4, 9
 ALGORITHMS = [

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from empirical.algorithms import FedAvg, FrozenGradient, GeneralizedFedAvg, LocalSGD, WaitForAll
-from empirical.engines import ClosedForm, Cohort
-from empirical.engines.closed_form import local_map
-from empirical.participation import Round
-from empirical.problems import Quadratic, random_quadratic
-from empirical.simulate import simulate
-from empirical.streams import Streams
+from fedbounds.empirical.algorithms import FedAvg, FrozenGradient, GeneralizedFedAvg, LocalSGD, WaitForAll
+from fedbounds.empirical.engines import ClosedForm, Cohort
+from fedbounds.empirical.engines.closed_form import local_map
+from fedbounds.empirical.participation import Round
+from fedbounds.empirical.problems import Quadratic, random_quadratic
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
 
 CLIENTS, DIMENSION, GAMMA, NOISE = 5, 3, 0.3, 0.7
 FORMS = [(True, False), (True, True), (False, False), (False, True)]

@@ -10,28 +10,32 @@ import numpy as np
 import pytest
 from sympy import Integer, Rational
 
-from bounds.assumptions import Assumption
-from bounds.audit.claim import Claim, Relation, ResultForm
-from bounds.audit.docket import room_claims
-from bounds.audit.steps import StepOf
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.proof import PROOFS
-from bounds.registry import load
-from bounds.result import Term
-from empirical.algorithms import GeneralizedFedAvg
-from empirical.instances.arbitrary_participation.drawing import draw, pool
-from empirical.instances.arbitrary_participation.fedavg import FedAvgInstances
-from empirical.instances.arbitrary_participation.gram import round_products, window_products
-from empirical.instances.arbitrary_participation.random_rounds import draw_rounds
-from empirical.instances.arbitrary_participation.ripples import slope, slope_change
-from empirical.instances.arbitrary_participation.tails import FairCoins, failure_of_all, failure_of_average
-from empirical.instances.arbitrary_participation.trials import form_sides, trial
-from empirical.instances.arbitrary_participation.windows import HeldCoins, draw_processes
-from empirical.instances.judging import hears, judged_on_instances, verdict
-from empirical.instances.sides import Sides, examined
-from empirical.moments import along_the_run, moments
-from empirical.participation import WithoutReplacement
-from empirical.problems import Quadratic
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
+from fedbounds.bounds.audit.docket import room_claims
+from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
+from fedbounds.bounds.registry import load
+from fedbounds.bounds.result import Term
+from fedbounds.empirical.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.instances.judging import hears, judged_on_instances, verdict
+from fedbounds.empirical.instances.sides import Sides, examined
+from fedbounds.empirical.moments import along_the_run, moments
+from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw, pool
+from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
+from fedbounds.empirical.papers.arbitrary_participation.instances.gram import round_products, window_products
+from fedbounds.empirical.papers.arbitrary_participation.instances.random_rounds import draw_rounds
+from fedbounds.empirical.papers.arbitrary_participation.instances.ripples import slope, slope_change
+from fedbounds.empirical.papers.arbitrary_participation.instances.tails import (
+    FairCoins,
+    failure_of_all,
+    failure_of_average,
+)
+from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
+from fedbounds.empirical.papers.arbitrary_participation.instances.windows import HeldCoins, draw_processes
+from fedbounds.empirical.participation import WithoutReplacement
+from fedbounds.empirical.problems import Quadratic
 
 PAPER = "arbitrary-participation"
 REFUTED = {

@@ -14,23 +14,30 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from bounds.constants import cohort_divergence, participation_divergence, window_divergence
-from bounds.evaluation import evaluate
-from bounds.registry import load
-from empirical.algorithms.spec import ALGORITHMS
-from empirical.invariants import (
+from fedbounds.bounds.constants import cohort_divergence, participation_divergence, window_divergence
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.algorithms.spec import ALGORITHMS
+from fedbounds.empirical.invariants import (
     INVARIANTS,
     Case,
     PlainProblem,
     check_invariants,
     generalized_fedavg,
 )
-from empirical.invariants.applies import scope_of
-from empirical.problems import Quadratic, toy_example
-from empirical.reference import TWINS, run_reference
-from empirical.simulate import simulate
-from empirical.strategies import cases, cosine_quadratics, participation_matrices, quadratics, schedules, step_sizes
-from empirical.streams import Streams
+from fedbounds.empirical.invariants.applies import scope_of
+from fedbounds.empirical.problems import Quadratic, toy_example
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.strategies import (
+    cases,
+    cosine_quadratics,
+    participation_matrices,
+    quadratics,
+    schedules,
+    step_sizes,
+)
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import TWINS, run_reference
 from tests.empirical.planted_fedavg import fedavg_by_hand, planted
 from tests.empirical.stand_in_problems import Unmeasured
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from empirical.invariants import check_invariants, check_minimax, check_weights, generalized_fedavg
-from empirical.strategies import weight_cases
+from fedbounds.empirical.invariants import check_invariants, check_minimax, check_weights, generalized_fedavg
+from fedbounds.empirical.strategies import weight_cases
 from tests.empirical.correct_implementations import (
     GALLERY,
     GAMES,

@@ -8,7 +8,7 @@ import re
 
 import numpy as np
 
-from empirical.invariants import (
+from fedbounds.empirical.invariants import (
     INVARIANTS,
     MINIMAX_INVARIANTS,
     WEIGHT_INVARIANTS,
@@ -24,7 +24,7 @@ from empirical.invariants import (
     fedau_weights,
     generalized_fedavg,
 )
-from empirical.strategies import cases
+from fedbounds.empirical.strategies import cases
 
 
 def delta(problem, x, t, n, step_size, local_steps):

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import fedbounds
-from bounds.errors import FedboundsError, MissingExtra
-from empirical.invariants import (
+from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.empirical.invariants import (
     BrokenInvariant,
     check_invariants,
     generalized_fedavg,
 )
-from empirical.strategies import cases, quadratics
+from fedbounds.empirical.strategies import cases, quadratics
 from tests.empirical.planted_fedavg import planted
 
 FORGETFUL = planted("            u = 0.0\n", "")
@@ -179,8 +179,8 @@ def test_what_cannot_be_checked_is_refused_in_one_line(run, arguments, says):
 def test_without_hypothesis_the_search_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "hypothesis"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "empirical.strategies")
-    monkeypatch.delattr("empirical.strategies", raising=False)
+    monkeypatch.delitem(sys.modules, "fedbounds.empirical.strategies")
+    monkeypatch.delattr("fedbounds.empirical.strategies", raising=False)
     with pytest.raises(MissingExtra, match=r"hypothesis is not installed; run: pip install 'fedbounds\[testing\]'"):
         check_invariants(generalized_fedavg)
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from empirical.algorithms import KnownParticipation
-from empirical.participation import CyclicClients
+from fedbounds.empirical.algorithms import KnownParticipation
+from fedbounds.empirical.participation import CyclicClients
 
 
 def test_known_statistics_are_the_rates_kept_and_the_public_code_takes_those_asked_for():

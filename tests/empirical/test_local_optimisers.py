@@ -7,9 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from empirical.algorithms import SGDA, Drawn, FedNormSGDA, LocalOptimiser, heavy_ball, proximal, variable_rates
-from empirical.reference import fed_norm_sgda as pseudo_code
-from empirical.streams import Streams
+from fedbounds.empirical.algorithms import (
+    SGDA,
+    Drawn,
+    FedNormSGDA,
+    LocalOptimiser,
+    heavy_ball,
+    proximal,
+    variable_rates,
+)
+from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as pseudo_code
+from fedbounds.empirical.streams import Streams
 
 EXACT = 1e-12
 RATES = (0.05, 0.08, 0.03, 0.06)

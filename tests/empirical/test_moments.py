@@ -9,8 +9,8 @@ from itertools import pairwise, permutations, product
 import numpy as np
 import pytest
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import (
     FedAvg,
     FrozenGradient,
     GeneralizedFedAvg,
@@ -18,9 +18,9 @@ from empirical.algorithms import (
     WaitFull,
     WaitMinibatch,
 )
-from empirical.moments import moments
-from empirical.moments.local_work import powers
-from empirical.participation import (
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.moments.local_work import powers
+from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
     Full,
@@ -32,8 +32,8 @@ from empirical.participation import (
     WithoutReplacement,
     WithReplacement,
 )
-from empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
-from empirical.simulate import simulate
+from fedbounds.empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
+from fedbounds.empirical.simulate import simulate
 
 Records = list[tuple[float, np.ndarray]]  # every record of participation with its probability
 

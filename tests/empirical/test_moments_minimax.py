@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.linalg import matrix_power
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import (
     FSGDA,
     Drawn,
     FedAvg,
@@ -21,9 +21,9 @@ from empirical.algorithms import (
     proximal,
     variable_rates,
 )
-from empirical.moments import fixed_point, moments
-from empirical.participation import Bernoulli, Full, WithoutReplacement
-from empirical.problems import (
+from fedbounds.empirical.moments import fixed_point, moments
+from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
+from fedbounds.empirical.problems import (
     BoundedMinimax,
     QuadraticMinimax,
     ScaledMinimax,

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bounds.errors import FedboundsError
-from bounds.evaluation import Evaluation, evaluate
-from bounds.registry import load
-from empirical.algorithms import FedAvg, GeneralizedFedAvg
-from empirical.confront import confront
-from empirical.moments import AlongTheRun, Moments, along_the_run, moments
-from empirical.problems import Quadratic, random_quadratic
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Evaluation, evaluate
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.algorithms import FedAvg, GeneralizedFedAvg
+from fedbounds.empirical.confront import confront
+from fedbounds.empirical.moments import AlongTheRun, Moments, along_the_run, moments
+from fedbounds.empirical.problems import Quadratic, random_quadratic
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 LEMMA_C1 = load("arbitrary-participation/lemma-c.1")

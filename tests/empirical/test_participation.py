@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bounds.constants import participation_norm, window_divergence, window_means
-from bounds.errors import FedboundsError
-from empirical.participation import (
+from fedbounds.bounds.constants import participation_norm, window_divergence, window_means
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
     Full,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bounds.constants import (
+from fedbounds.bounds.constants import (
     bound_15,
     expected_bound_15,
     expected_window_divergence,
@@ -18,14 +18,14 @@ from bounds.constants import (
     median_bound,
     window_divergence,
 )
-from bounds.errors import FedboundsError
-from bounds.window_variance import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.window_variance import (
     group_markov_variance,
     periodic_groups_variance,
     permutation_variance,
     without_replacement_variance,
 )
-from empirical.participation import (
+from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
     Full,

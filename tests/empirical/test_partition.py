@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bounds.errors import FedboundsError
-from empirical.datasets import load_dataset
-from empirical.partition import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.partition import (
     Partition,
     class_counts,
     class_mix_partition,

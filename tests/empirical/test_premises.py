@@ -9,17 +9,17 @@ from typing import Any, cast
 import pytest
 import sympy as sp
 
-from bounds.audit.averages import StandsFor
-from bounds.audit.axioms import Assumed, Descent, NoiseOverTime
-from bounds.audit.claim import Claim, Relation
-from bounds.audit.derivations import Lemma
-from bounds.audit.docket import Docket
-from bounds.audit.ledger import read_ledger
-from bounds.audit.rules import Unroll
-from bounds.audit.steps import StepOf, relation_of
-from bounds.audit.verdict import UNTRIED
-from bounds.compilation import arguments
-from empirical.instances.judging import BUILDERS, PREMISES, hears, judged_on_instances
+from fedbounds.bounds.audit.averages import StandsFor
+from fedbounds.bounds.audit.axioms import Assumed, Descent, NoiseOverTime
+from fedbounds.bounds.audit.claim import Claim, Relation
+from fedbounds.bounds.audit.derivations import Lemma
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.audit.rules import Unroll
+from fedbounds.bounds.audit.steps import StepOf, relation_of
+from fedbounds.bounds.audit.verdict import UNTRIED
+from fedbounds.bounds.compilation import arguments
+from fedbounds.empirical.instances.judging import BUILDERS, PREMISES, hears, judged_on_instances
 
 ROOMS = ("arbitrary-participation", "fedau", "fed-norm-sgda")
 

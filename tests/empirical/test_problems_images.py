@@ -10,15 +10,15 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
-from empirical.algorithms import FedAvg
-from empirical.datasets import Dataset, checksum, load_dataset
-from empirical.participation import Bernoulli
-from empirical.partition import Partition, majority_class_partition
-from empirical.problems import ImageClassification, Network
-from empirical.simulate import simulate
-from empirical.words import uniforms
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.algorithms import FedAvg
+from fedbounds.empirical.datasets import Dataset, checksum, load_dataset
+from fedbounds.empirical.participation import Bernoulli
+from fedbounds.empirical.partition import Partition, majority_class_partition
+from fedbounds.empirical.problems import ImageClassification, Network
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.words import uniforms
 
 NETWORKS = ["cnn", "cnn-cifar", "cnn-small", "fedau-svhn", "fedau-cifar-10", "mlp", "linear"]
 VGG_11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")  # Simonyan & Zisserman, configuration A

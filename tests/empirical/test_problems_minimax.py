@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
-from empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT, BoundedMinimax, OnePointMinimax
-from empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
-from empirical.problems.minimax_synthetic import SyntheticMinimax
-from empirical.problems.spec import problem_from_spec
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT, BoundedMinimax, OnePointMinimax
+from fedbounds.empirical.problems.minimax_quadratic import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
+from fedbounds.empirical.problems.minimax_synthetic import SyntheticMinimax
+from fedbounds.empirical.problems.spec import problem_from_spec
 
 RNG = np.random.default_rng(5)
 CLIENTS, DX, DY = 4, 3, 2
@@ -187,7 +187,7 @@ def test_newton_finds_the_proximal_point_of_a_quadratic_that_is_known_in_closed_
 
 
 def test_the_error_of_a_proximal_point_is_a_bound_where_newton_is_stopped_early(monkeypatch):
-    monkeypatch.setattr("empirical.problems.minimax_synthetic._NEWTON_STEPS", 1)
+    monkeypatch.setattr("fedbounds.empirical.problems.minimax_synthetic._NEWTON_STEPS", 1)
     problem = _problem("Q3", ripple=3.0)
     x = _points(problem, 50, 3.0)[:, :DX]
     early = problem.prox(x)

@@ -13,16 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
-from empirical.algorithms import Drawn, FedNormSGDA, LocalSGDA, heavy_ball
-from empirical.datasets import Dataset, load_dataset
-from empirical.participation import Full, WithoutReplacement
-from empirical.partition import Partition, class_counts, dirichlet_partition
-from empirical.problems import FairImages, RobustImages, problem_from_spec
-from empirical.reference import run_reference
-from empirical.simulate import simulate
-from empirical.streams import Streams
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.algorithms import Drawn, FedNormSGDA, LocalSGDA, heavy_ball
+from fedbounds.empirical.datasets import Dataset, load_dataset
+from fedbounds.empirical.participation import Full, WithoutReplacement
+from fedbounds.empirical.partition import Partition, class_counts, dirichlet_partition
+from fedbounds.empirical.problems import FairImages, RobustImages, problem_from_spec
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import run_reference
 
 DIGITS = load_dataset("digits")
 CLIENTS, CLASSES, PIXELS = 6, 10, 64

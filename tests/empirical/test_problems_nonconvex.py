@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
-from empirical.problems import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.problems import (
     BoundedGradient,
     CosineQuadratic,
     Quadratic,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from bounds.errors import FedboundsError
-from bounds.symbols import Constant, NoConstant
-from empirical.problems import Quadratic, random_quadratic, toy_example
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.problems import Quadratic, random_quadratic, toy_example
 
 CLIENTS, DIMENSION = 5, 4
 

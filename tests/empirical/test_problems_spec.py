@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bounds.errors import FedboundsError
-from empirical.datasets import checksum, load_dataset
-from empirical.problems import (
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.datasets import checksum, load_dataset
+from fedbounds.empirical.problems import (
     BoundedGradient,
     CosineQuadratic,
     ImageClassification,

@@ -11,12 +11,12 @@ from pkgutil import iter_modules
 import pytest
 import sympy as sp
 
-import bounds.audit
-from bounds.audit.docket import Docket
-from bounds.audit.refutations import judged_argument
-from bounds.audit.steps import StepOf
-from bounds.papers import arbitrary_participation, fed_norm_sgda, fedau
-from empirical.instances.judging import hears, judged_on_instances
+import fedbounds.bounds.audit
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.refutations import judged_argument
+from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.papers import arbitrary_participation, fed_norm_sgda, fedau
+from fedbounds.empirical.instances.judging import hears, judged_on_instances
 
 ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda}
 SHOWS = {  # what these conclude follows from their premises by computation, or by a theorem that they check in full
@@ -28,7 +28,7 @@ SHOWS = {  # what these conclude follows from their premises by computation, or 
 
 def rules() -> dict[str, type]:
     """Every class that can justify a step, by name."""
-    names = [f"bounds.audit.{m.name}" for m in iter_modules(bounds.audit.__path__)]
+    names = [f"fedbounds.bounds.audit.{m.name}" for m in iter_modules(fedbounds.bounds.audit.__path__)]
     for room in ROOMS.values():
         proof = import_module(f"{room.__name__}.proof")
         names += [f"{proof.__name__}.{m.name}" for m in iter_modules(proof.__path__)]

@@ -5,12 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import Drawn, FedAvg, FedNormSGDA, GeneralizedFedAvg, LocalSGDA, WaitForAll, WaitMinibatch
-from empirical.participation import Bernoulli, Process, Recorded, Round, WithoutReplacement
-from empirical.problems import Quadratic, random_quadratic, random_quadratic_minimax
-from empirical.simulate import simulate
-from empirical.streams import Streams
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import (
+    Drawn,
+    FedAvg,
+    FedNormSGDA,
+    GeneralizedFedAvg,
+    LocalSGDA,
+    WaitForAll,
+    WaitMinibatch,
+)
+from fedbounds.empirical.participation import Bernoulli, Process, Recorded, Round, WithoutReplacement
+from fedbounds.empirical.problems import Quadratic, random_quadratic, random_quadratic_minimax
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
 
 CLIENTS, DIMENSION = 6, 3
 PROBLEM = random_quadratic(CLIENTS, DIMENSION, noise=0.2)

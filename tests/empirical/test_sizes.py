@@ -7,16 +7,16 @@ import time
 import numpy as np
 import pytest
 
-from bounds.errors import FedboundsError
-from empirical.algorithms import FedAvg, FedNormSGDA
-from empirical.moments import moments
-from empirical.participation import Full
-from empirical.problems import problem_from_spec, random_quadratic_minimax, toy_example
-from empirical.problems.nonconvex import random_cosine_quadratic
-from empirical.problems.spec import sketch
-from empirical.simulate import simulate
-from empirical.sweep import plan, resolve
-from empirical.work import least_seconds
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import FedAvg, FedNormSGDA
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.participation import Full
+from fedbounds.empirical.problems import problem_from_spec, random_quadratic_minimax, toy_example
+from fedbounds.empirical.problems.nonconvex import random_cosine_quadratic
+from fedbounds.empirical.problems.spec import sketch
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.sweep import plan, resolve
+from fedbounds.empirical.work import least_seconds
 from tests.command_line import run as typed
 
 

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from bounds.constants import check_weights, window_divergence
-from bounds.errors import FedboundsError, MissingExtra
-from bounds.evaluation import evaluate
-from bounds.registry import load
-from empirical.invariants import generalized_fedavg
-from empirical.participation import Permutation
-from empirical.participation.spec import PROCESSES
-from empirical.problems import CosineQuadratic, Quadratic
-from empirical.strategies import (
+from fedbounds.bounds.constants import check_weights, window_divergence
+from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.invariants import generalized_fedavg
+from fedbounds.empirical.participation import Permutation
+from fedbounds.empirical.participation.spec import PROCESSES
+from fedbounds.empirical.problems import CosineQuadratic, Quadratic
+from fedbounds.empirical.strategies import (
     FORMS,
     cases,
     cosine_quadratics,
@@ -205,7 +205,7 @@ def test_cases_reach_runs_without_a_complete_interval_and_problems_of_either_kin
 def test_without_hypothesis_the_import_names_the_extra(monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "hypothesis"]:
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.delitem(sys.modules, "empirical.strategies")
+    monkeypatch.delitem(sys.modules, "fedbounds.empirical.strategies")
     with pytest.raises(MissingExtra, match=r"run: pip install 'fedbounds\[testing\]'") as refused:
-        importlib.import_module("empirical.strategies")
+        importlib.import_module("fedbounds.empirical.strategies")
     assert isinstance(refused.value, FedboundsError)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bounds.errors import FedboundsError
-from empirical.streams import STREAMS, GeneratorPool, Streams
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.streams import STREAMS, GeneratorPool, Streams
 
 
 def numbers(streams: Streams, stream: str, *counter: int) -> tuple[float, ...]:

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from empirical.algorithms import Drawn, FedNormSGDA, GeneralizedFedAvg, heavy_ball
-from empirical.participation import Permutation, WithoutReplacement
-from empirical.problems import random_quadratic, random_quadratic_minimax
-from empirical.simulate import simulate
-from empirical.sweep import Store, execute, plan, read_sweep, resolve, tabulate
+from fedbounds.empirical.algorithms import Drawn, FedNormSGDA, GeneralizedFedAvg, heavy_ball
+from fedbounds.empirical.participation import Permutation, WithoutReplacement
+from fedbounds.empirical.problems import random_quadratic, random_quadratic_minimax
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.sweep import Store, execute, plan, read_sweep, resolve, tabulate
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = """
@@ -49,7 +49,7 @@ algorithm = { kind = "generalized-fedavg", local_step_size = 0.05, local_steps =
 
 @pytest.fixture(autouse=True)
 def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("empirical.sweep.runs.source_digest", lambda: "sources")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "sources")
 
 
 def test_real_runs_give_the_same_bytes_on_one_and_on_two_workers(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from bounds.errors import FedboundsError
-from empirical.sweep import Store, execute
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep import Store, execute
 from tests.empirical.stand_in_runs import runs_of, stand_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,7 +116,7 @@ def test_workers_that_cannot_begin_stop_the_sweep_with_a_hint(tmp_path: Path) ->
     script = tmp_path / "unguarded.py"
     script.write_text(
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from empirical.sweep import Store, execute\n"
+        "from fedbounds.empirical.sweep import Store, execute\n"
         "from pathlib import Path\n"
         "from tests.empirical.stand_in_runs import runs_of, stand_in\n"
         f"execute(runs_of(['fine'] * 2), Store(Path({str(tmp_path / 'r')!r})), workers=2, run_task=stand_in)\n"
@@ -142,7 +142,7 @@ def test_where_a_result_comes_from_stands_beside_it(tmp_path: Path) -> None:
 SCRIPT = """
 import signal, sys
 from pathlib import Path
-from empirical.sweep import Store, execute
+from fedbounds.empirical.sweep import Store, execute
 from tests.empirical.stand_in_runs import runs_of, stand_in
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bounds.errors import FedboundsError
-from empirical.sweep import plan, resolve
-from empirical.sweep.keys import canonical_json, run_key, source_digest, source_files
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep import plan, resolve
+from fedbounds.empirical.sweep.keys import canonical_json, run_key, source_digest, source_files
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,7 +119,7 @@ def test_sources_and_data_are_in_the_key() -> None:
 
 @pytest.fixture
 def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("empirical.sweep.runs.source_digest", lambda: "sources")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "sources")
 
 
 TEXT = """
@@ -185,7 +185,7 @@ def test_the_machine_and_the_day_do_not_matter(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("same_sources")
 def test_a_change_of_the_sources_makes_every_run_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     before = keys_of(TEXT)
-    monkeypatch.setattr("empirical.sweep.runs.source_digest", lambda: "edited")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "edited")
     assert not set(before) & set(keys_of(TEXT))
 
 
@@ -251,15 +251,19 @@ def test_the_digest_changes_with_a_source_exactly_if_the_run_imports_it(name: st
 def test_what_a_run_really_loads_is_in_the_digest() -> None:
     code = f"""
 import json, sys, tomllib
-from empirical.sweep import resolve
+from fedbounds.empirical.sweep import resolve
 for task in resolve(tomllib.loads({TEXT!r})).tasks:
-    from empirical.sweep.task import run_task
+    from fedbounds.empirical.sweep.task import run_task
     run_task(task)
-print(json.dumps([name for name in sys.modules if name.partition(".")[0] == "empirical"]))
+print(json.dumps([name for name in sys.modules if name.startswith("fedbounds.empirical.")]))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    loaded = {name for name in json.loads(done.stdout) if not name.startswith("empirical.sweep")}
+    loaded = {name for name in json.loads(done.stdout) if not name.startswith("fedbounds.empirical.sweep")}
     digested = set(source_files())
-    assert "empirical.simulate" in loaded and loaded <= digested
-    assert "empirical.sweep.task" in digested
-    assert not digested & {"empirical.sweep.executor", "empirical.commands", "empirical.confront"}
+    assert "fedbounds.empirical.simulate" in loaded and loaded <= digested
+    assert "fedbounds.empirical.sweep.task" in digested
+    assert not digested & {
+        "fedbounds.empirical.sweep.executor",
+        "fedbounds.empirical.commands",
+        "fedbounds.empirical.confront",
+    }

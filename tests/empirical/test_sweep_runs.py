@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from bounds.errors import FedboundsError
-from empirical.sweep import plan, resolve
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep import plan, resolve
 
 BASE = """
 rounds = 2
@@ -35,7 +35,7 @@ PHASES = '[[algorithms.two.phases]]\nalgorithm = { kind = "fedavg", local_step_s
 @pytest.fixture(autouse=True)
 def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """The digest of the sources has tests of its own."""
-    monkeypatch.setattr("empirical.sweep.runs.source_digest", lambda: "sources")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "sources")
 
 
 MISTAKES = {
@@ -159,7 +159,7 @@ def test_a_changed_default_makes_another_run(monkeypatch: pytest.MonkeyPatch) ->
 
     before = key()
     assert key() == before
-    monkeypatch.setattr("empirical.problems.quadratics.toy_example.__defaults__", (0.5,))
+    monkeypatch.setattr("fedbounds.empirical.problems.quadratics.toy_example.__defaults__", (0.5,))
     assert key() != before
 
 

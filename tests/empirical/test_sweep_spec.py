@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-import empirical.sweep.spec as spec_module
-from bounds.errors import FedboundsError
-from empirical.sweep import plan, read_sweep, resolve
+import fedbounds.empirical.sweep.spec as spec_module
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep import plan, read_sweep, resolve
 
 BASE = """
 name = "small"

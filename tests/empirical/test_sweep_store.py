@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bounds.atomic import write_file
-from bounds.errors import FedboundsError
-from empirical.sweep import Store
-from empirical.sweep.store import CannotWrite
-from empirical.trace import Trace
+from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep import Store
+from fedbounds.empirical.sweep.store import CannotWrite
+from fedbounds.empirical.trace import Trace
 from tests.empirical.stand_in_runs import runs_of, stand_in
 
 (RUN,) = runs_of(["fine"])

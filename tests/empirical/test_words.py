@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from empirical.words import uniforms, words_of
+from fedbounds.empirical.words import uniforms, words_of
 
 
 def splitmix64(state):

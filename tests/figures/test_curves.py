@@ -4,11 +4,11 @@ import matplotlib.colors as mcolors
 import numpy as np
 import pytest
 
-from bounds.comparison import compare
-from bounds.registry import load
-from figures.compare import picture
-from figures.curves import facets, panels
-from figures.picture import Curve
+from fedbounds.bounds.comparison import compare
+from fedbounds.bounds.registry import load
+from fedbounds.figures.compare import picture
+from fedbounds.figures.curves import facets, panels
+from fedbounds.figures.picture import Curve
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 KNOWN = dict(L=1, F=5, I=2, P=2, T=100, eta=2, rho=0.7, sigma=1, nu=2, beta=0.5, delta=0)

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from bounds.registry import load
-from empirical.algorithms import GeneralizedFedAvg
-from empirical.confront import confront, confront_family
-from empirical.moments import moments
-from empirical.problems import Quadratic, toy_example
-from figures.overlay import overlay
-from figures.picture import CROSSED
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.confront import confront, confront_family
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.problems import Quadratic, toy_example
+from fedbounds.figures.overlay import overlay
+from fedbounds.figures.picture import CROSSED
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 CYCLE = np.tile(np.eye(3), (10, 1))

@@ -7,14 +7,14 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from bounds.errors import FedboundsError
-from bounds.evaluation import evaluate
-from bounds.registry import load, papers
-from figures.curves import moving_average, panels, seed_curve
-from figures.participation import participation_timeline
-from figures.picture import Curve
-from figures.terms import looks
-from figures.theory import breakdown, regime_map
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load, papers
+from fedbounds.figures.curves import moving_average, panels, seed_curve
+from fedbounds.figures.participation import participation_timeline
+from fedbounds.figures.picture import Curve
+from fedbounds.figures.terms import looks
+from fedbounds.figures.theory import breakdown, regime_map
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 GOOD = dict(L=1, F=5, I=2, P=2, T=8, gamma=1 / 48, eta=6, rho=0.75, nu=2, beta=0.5, delta=0, sigma=0.5)

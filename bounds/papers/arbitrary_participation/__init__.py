@@ -6,7 +6,7 @@ participant, adds the weighted updates, and every $P$ rounds multiplies the disp
 that the pattern of participation does to the bound is in one number, the window divergence $\tilde\delta^2(P)$.
 """
 
-from bounds.papers.arbitrary_participation import participation, rates, results
+from fedbounds.bounds.papers.arbitrary_participation import participation, rates, results
 
 REFERENCE = (
     "S. Wang and M. Ji, A Unified Analysis of Federated Learning with Arbitrary Client Participation, "

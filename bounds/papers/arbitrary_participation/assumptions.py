@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bounds import assumptions as common
-from bounds.assumptions import DIVERGENCE, MARTINGALE, SMOOTH, UNBIASED, Assumption
+from fedbounds.bounds import assumptions as common
+from fedbounds.bounds.assumptions import DIVERGENCE, MARTINGALE, SMOOTH, UNBIASED, Assumption
 
 INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.labelled("Lemma C.1 (b)")
 EXOGENOUS = common.EXOGENOUS.labelled("Section 3: expectations over the gradient noise only")

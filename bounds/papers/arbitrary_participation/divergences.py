@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from bounds.audit.spreads import MEAN_SQUARE, SQUARED_MEAN, VARIANCE, Group, Record, Spread, Vector, norm2, weighted
+from fedbounds.bounds.audit.spreads import (
+    MEAN_SQUARE,
+    SQUARED_MEAN,
+    VARIANCE,
+    Group,
+    Record,
+    Spread,
+    Vector,
+    norm2,
+    weighted,
+)
 
 WINDOW = 4  # the rounds of every record are a multiple of it
 LARGEST_OFFSET = "|grad F_n - grad f| <= d for every client"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bounds.assumptions import MARTINGALE, SMOOTH, UNBIASED
-from bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
-from bounds.papers.arbitrary_participation import errata_noise as noise
-from bounds.papers.arbitrary_participation import errata_rates as rates
-from bounds.papers.arbitrary_participation import errata_windows as windows
-from bounds.papers.arbitrary_participation.assumptions import (
+from fedbounds.bounds.assumptions import MARTINGALE, SMOOTH, UNBIASED
+from fedbounds.bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
+from fedbounds.bounds.papers.arbitrary_participation import errata_noise as noise
+from fedbounds.bounds.papers.arbitrary_participation import errata_rates as rates
+from fedbounds.bounds.papers.arbitrary_participation import errata_windows as windows
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_BELOW,
     BOUNDED_DIVERGENCE,
     COHORT,

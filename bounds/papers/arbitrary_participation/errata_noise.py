@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from bounds.audit.counterexample import (
+from fedbounds.bounds.audit.counterexample import (
     Argument,
     Check,
     Line,

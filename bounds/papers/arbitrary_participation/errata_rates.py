@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
 
 LN_20_BELOW, LN_20_ABOVE = Fraction(299, 100), Fraction(3)
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import count, pairwise, product
 from math import comb
 
-from bounds.audit.counterexample import (
+from fedbounds.bounds.audit.counterexample import (
     Argument,
     Check,
     Line,

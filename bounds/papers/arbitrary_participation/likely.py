@@ -12,15 +12,15 @@ from typing import cast
 import sympy as sp
 from sympy import Integer, log, sqrt
 
-from bounds.measures import single
-from bounds.papers.arbitrary_participation.assumptions import (
+from fedbounds.bounds.measures import single
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
     JOINTLY_INDEPENDENT,
     UNBIASED_SAMPLING,
     WEIGHTS,
 )
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.result import Condition, Derived, Form, Term
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.result import Condition, Derived, Form, Term
 
 N, P, T, d, c, upsilon = n.N, n.P, n.T, n.d, n.c, n.upsilon
 SQUARED_DIVERGENCE = "squared divergence of a window of P rounds from f, eq. (7)"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bounds.audit.limits import Limit
-from bounds.audit.spreads import Spread
-from bounds.papers.arbitrary_participation.divergences import SPREADS
-from bounds.papers.arbitrary_participation.orders import ORDERS
-from bounds.papers.arbitrary_participation.special_cases import EQUALITIES
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.spreads import Spread
+from fedbounds.bounds.papers.arbitrary_participation.divergences import SPREADS
+from fedbounds.bounds.papers.arbitrary_participation.orders import ORDERS
+from fedbounds.bounds.papers.arbitrary_participation.special_cases import EQUALITIES
 
 LIMITS: tuple[Limit | Spread, ...] = (*EQUALITIES, *ORDERS, *SPREADS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import sympy as sp
 
-from bounds.audit.mutations import (
+from fedbounds.bounds.audit.mutations import (
     CONDITION,
     CONSTANT,
     EXPONENT,
@@ -49,8 +49,8 @@ from bounds.audit.mutations import (
     with_larger_claim,
     without_term,
 )
-from bounds.audit.rules import power_sum
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.audit.rules import power_sum
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 
 WEIGHT, SIDE = "weight of a limit", "side of a counterexample"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from bounds.result import Derived
-from bounds.symbols import (
+from fedbounds.bounds.result import Derived
+from fedbounds.bounds.symbols import (
     COUNT,
     GRADIENT,
     NONE,

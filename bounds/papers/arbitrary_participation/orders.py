@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sympy import Integer, Symbol, sqrt
 
-from bounds.audit.claim import Relation
-from bounds.audit.limits import Limit
-from bounds.audit.sums import at, of, one, times
-from bounds.papers.arbitrary_participation.results import HALF, LEMMA_C_1, LEMMA_C_2, LOCAL_CAP, LOCAL_STEP
-from bounds.papers.arbitrary_participation.special_cases import (
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.sums import at, of, one, times
+from fedbounds.bounds.papers.arbitrary_participation.results import HALF, LEMMA_C_1, LEMMA_C_2, LOCAL_CAP, LOCAL_STEP
+from fedbounds.bounds.papers.arbitrary_participation.special_cases import (
     BRANCH_A,
     BRANCH_B,
     C32,
@@ -37,8 +37,8 @@ from bounds.papers.arbitrary_participation.special_cases import (
     sumsq,
     upsilon,
 )
-from bounds.papers.arbitrary_participation.sums import merged
-from bounds.result import Term
+from fedbounds.bounds.papers.arbitrary_participation.sums import merged
+from fedbounds.bounds.result import Term
 
 RHO = Relation(rho, Integer(1))
 x, y, mu = Symbol("x"), Symbol("y"), Symbol("mu")

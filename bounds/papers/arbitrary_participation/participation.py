@@ -7,9 +7,9 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Abs, Integer, Rational, floor, log, sqrt
 
-from bounds.clients import MedianOverClients, SumOverClients
-from bounds.measures import LEAST_GRADIENT, single
-from bounds.papers.arbitrary_participation.assumptions import (
+from fedbounds.bounds.clients import MedianOverClients, SumOverClients
+from fedbounds.bounds.measures import LEAST_GRADIENT, single
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
     BOUNDED_DIVERGENCE,
     ERGODIC,
@@ -21,9 +21,14 @@ from bounds.papers.arbitrary_participation.assumptions import (
     UNIFORMLY_SAMPLED,
     WEIGHTS,
 )
-from bounds.papers.arbitrary_participation.likely import ALL_WINDOWS, LIKELY_EVENT, SQUARED_DIVERGENCE, likely_forms
-from bounds.papers.arbitrary_participation.notation import NOTATION
-from bounds.papers.arbitrary_participation.results import (
+from fedbounds.bounds.papers.arbitrary_participation.likely import (
+    ALL_WINDOWS,
+    LIKELY_EVENT,
+    SQUARED_DIVERGENCE,
+    likely_forms,
+)
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation.results import (
     COROLLARY_3_2,
     DRIFT_NOISE,
     EQUAL_WEIGHTS,
@@ -42,8 +47,8 @@ from bounds.papers.arbitrary_participation.results import (
     rho,
     sigma,
 )
-from bounds.result import Condition, Derived, Form, Result, Source, Term
-from bounds.symbols import NONE
+from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
+from fedbounds.bounds.symbols import NONE
 
 n = NOTATION
 d, N, S, upsilon, upsilonhat, c, windowvar, theta = (

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from sympy import Expr, Integer, Rational, log, sqrt
 
-from bounds.assumptions import Assumption
-from bounds.measures import LEAST_GRADIENT, Measure
-from bounds.papers.arbitrary_participation.assumptions import (
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.measures import LEAST_GRADIENT, Measure
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
     BOUNDED_BELOW,
     ERGODIC,
@@ -18,10 +18,10 @@ from bounds.papers.arbitrary_participation.assumptions import (
     REGULARIZED,
     UNBIASED_SAMPLING,
 )
-from bounds.papers.arbitrary_participation.notation import NOTATION
-from bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
-from bounds.papers.arbitrary_participation.results import PAPER
-from bounds.result import Form, Result, Source, Term
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
+from fedbounds.bounds.papers.arbitrary_participation.results import PAPER
+from fedbounds.bounds.result import Form, Result, Source, Term
 
 n = NOTATION
 HIDDEN = "one numerical constant, L, F, d (the table ignores other variables) and every term of lower order in T"

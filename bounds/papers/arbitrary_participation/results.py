@@ -13,9 +13,9 @@ from typing import cast
 import sympy as sp
 from sympy import Integer, Max, Min, Rational, exp, floor, sqrt
 
-from bounds.measures import LEAST_GRADIENT, single
-from bounds.named_numbers import NamedNumber
-from bounds.papers.arbitrary_participation.assumptions import (
+from fedbounds.bounds.measures import LEAST_GRADIENT, single
+from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
     COHORT,
     NOISE,
@@ -23,9 +23,9 @@ from bounds.papers.arbitrary_participation.assumptions import (
     THEOREM,
     WEIGHTS,
 )
-from bounds.papers.arbitrary_participation.notation import NOTATION
-from bounds.result import Condition, Derived, Form, Result, Source, Term
-from bounds.symbols import PARAMETER
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
+from fedbounds.bounds.symbols import PARAMETER
 
 PAPER = "Wang & Ji 2022"
 n = NOTATION

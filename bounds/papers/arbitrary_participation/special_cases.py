@@ -7,11 +7,11 @@ from typing import cast
 import sympy as sp
 from sympy import Integer, Rational, Symbol, floor, log, sqrt
 
-from bounds.audit.limits import Limit
-from bounds.audit.sums import at, of, one, times
-from bounds.papers.arbitrary_participation import participation, rates
-from bounds.papers.arbitrary_participation.notation import NOTATION
-from bounds.papers.arbitrary_participation.results import (
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.sums import at, of, one, times
+from fedbounds.bounds.papers.arbitrary_participation import participation, rates
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
+from fedbounds.bounds.papers.arbitrary_participation.results import (
     COROLLARY_3_2,
     COROLLARY_3_3,
     EQUATION_C_16,
@@ -21,7 +21,7 @@ from bounds.papers.arbitrary_participation.results import (
     STEPS_3_3,
     THEOREM_3_1,
 )
-from bounds.result import Term
+from fedbounds.bounds.result import Term
 
 n = NOTATION
 L, F, I, P, T, N, S = n.L, n.F, n.I, n.P, n.T, n.N, n.S

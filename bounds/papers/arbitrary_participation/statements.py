@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bounds.result import Source
-from bounds.statement import Statement, StatementKind
+from fedbounds.bounds.result import Source
+from fedbounds.bounds.statement import Statement, StatementKind
 
 PAPER = "arbitrary-participation"
 CITATION = "Wang & Ji 2022"

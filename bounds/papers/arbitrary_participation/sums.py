@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sympy as sp
 
-from bounds.result import Term
+from fedbounds.bounds.result import Term
 
 
 def merged(terms: Sequence[Term], gap: str = "noise") -> tuple[Term, ...]:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bounds.assumptions import MARTINGALE
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.refutations import errata_claims
-from bounds.audit.steps import Unstated
-from bounds.papers.arbitrary_participation.limits import LIMITS
-from bounds.papers.arbitrary_participation.proof import PROOFS
-from bounds.papers.arbitrary_participation.results import THEOREM_3_1
+from fedbounds.bounds.assumptions import MARTINGALE
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.refutations import errata_claims
+from fedbounds.bounds.audit.steps import Unstated
+from fedbounds.bounds.papers.arbitrary_participation.limits import LIMITS
+from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
+from fedbounds.bounds.papers.arbitrary_participation.results import THEOREM_3_1
 
 PAPER = "arbitrary-participation"
 UNSTATED = ((MARTINGALE, "noise-with-memory"),)

@@ -7,7 +7,7 @@ $\gamma_x,\gamma_y$, times $\tau_{\rm eff}$. The normalisation lets clients diff
 converges is the gradient of the envelope $\tilde\Phi(x)=\max_y\sum_iw_if_i(x,y)$.
 """
 
-from bounds.papers.fed_norm_sgda import (
+from fedbounds.bounds.papers.fed_norm_sgda import (
     concave,
     corollaries,
     lemmas,

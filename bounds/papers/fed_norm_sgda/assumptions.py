@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
 
 JOINTLY_SMOOTH = Assumption(
     "smooth", "|grad f_i(z) - grad f_i(z')| <= Lf |z - z'| for all z = (x, y), z' and every client i", "Assumption 1"

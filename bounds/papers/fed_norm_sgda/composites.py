@@ -17,9 +17,9 @@ import numpy as np
 import sympy as sp
 from sympy import Integer, Max, Min, floor
 
-from bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
-from bounds.papers.fed_norm_sgda.notation import NOTATION
-from bounds.result import Condition, Derived
+from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.result import Condition, Derived
 
 notation = NOTATION
 Lf, mu, kappa, betaL, n, P, T, tau, w, p = (

@@ -12,16 +12,16 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Max, Rational, ceiling, sqrt
 
-from bounds.assumptions import Assumption
-from bounds.clients import SumOverClients
-from bounds.measures import Measure
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     CONCAVE_PRINTED,
     CONCAVE_USED,
     ONE_POINT_PRINTED,
     ONE_POINT_USED,
 )
-from bounds.papers.fed_norm_sgda.composites import (
+from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     LEGAL,
     SAMPLED,
     SIMPLEX,
@@ -39,10 +39,10 @@ from bounds.papers.fed_norm_sgda.composites import (
     least,
     r,
 )
-from bounds.papers.fed_norm_sgda.notation import NOTATION
-from bounds.papers.fed_norm_sgda.results import CROSS_TERM, PAPER
-from bounds.result import Condition, Form, Result, Source, Term
-from bounds.symbols import GRADIENT
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM, PAPER
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import GRADIENT
 
 notation = NOTATION
 RADIUS_ERRATUM = "radius-of-the-iterates-only"

@@ -11,9 +11,9 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Rational, ceiling, sqrt
 
-from bounds.clients import MaxOverClients, SumOverClients
-from bounds.measures import Measure, single
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.clients import MaxOverClients, SumOverClients
+from fedbounds.bounds.measures import Measure, single
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     CONCAVE,
     CONCAVE_PRINTED,
     CONCAVE_USED,
@@ -24,7 +24,7 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     STRONGLY_CONCAVE,
     USED,
 )
-from bounds.papers.fed_norm_sgda.composites import (
+from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     CURVATURE,
     DERIVED,
     LEGAL,
@@ -33,7 +33,7 @@ from bounds.papers.fed_norm_sgda.composites import (
     WITHOUT_CURVATURE,
     largest,
 )
-from bounds.papers.fed_norm_sgda.concave import (
+from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     ASCENT_NOISE,
     CAPPED_ASCENT,
     DESCENT_NOISE,
@@ -43,10 +43,10 @@ from bounds.papers.fed_norm_sgda.concave import (
     MIXED,
     NOISE,
 )
-from bounds.papers.fed_norm_sgda.notation import NOTATION
-from bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, PAPER, SPEED, THEOREM_1_AT_ITS_STEPS
-from bounds.result import Condition, Form, Result, Source, Term
-from bounds.symbols import GRADIENT, NONE
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, PAPER, SPEED, THEOREM_1_AT_ITS_STEPS
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import GRADIENT, NONE
 
 MOREAU_ERRATUM = "factor-of-corollary-2.1"
 ROUNDS_ERRATUM = "rounds-beyond-the-cap"

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
-from bounds.papers.fed_norm_sgda import errata_algorithm as algorithm
-from bounds.papers.fed_norm_sgda import errata_blocks as blocks
-from bounds.papers.fed_norm_sgda import errata_concave as concave
-from bounds.papers.fed_norm_sgda import errata_descent as descent
-from bounds.papers.fed_norm_sgda import errata_envelope as envelope
-from bounds.papers.fed_norm_sgda import errata_noise as noise
-from bounds.papers.fed_norm_sgda import errata_rates as rates
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from fedbounds.bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
+from fedbounds.bounds.papers.fed_norm_sgda import errata_algorithm as algorithm
+from fedbounds.bounds.papers.fed_norm_sgda import errata_blocks as blocks
+from fedbounds.bounds.papers.fed_norm_sgda import errata_concave as concave
+from fedbounds.bounds.papers.fed_norm_sgda import errata_descent as descent
+from fedbounds.bounds.papers.fed_norm_sgda import errata_envelope as envelope
+from fedbounds.bounds.papers.fed_norm_sgda import errata_noise as noise
+from fedbounds.bounds.papers.fed_norm_sgda import errata_rates as rates
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BLOCK_NOISE,
     CONCAVE_PRINTED,
     HETEROGENEITY,
@@ -28,11 +28,15 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
-from bounds.papers.fed_norm_sgda.concave import RADIUS_ERRATUM
-from bounds.papers.fed_norm_sgda.corollaries import MOREAU_ERRATUM, ROUNDS_ERRATUM, SAMPLE_ERRATUM
-from bounds.papers.fed_norm_sgda.lemmas import DESCENT_ERRATUM, DESCENT_SMOOTHNESS_ERRATUM, WHOLE_NOISE_ERRATUM
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1, LEMMA_C_2, LEMMA_C_4, ONE_BLOCK
-from bounds.papers.fed_norm_sgda.results import CROSS_TERM
+from fedbounds.bounds.papers.fed_norm_sgda.concave import RADIUS_ERRATUM
+from fedbounds.bounds.papers.fed_norm_sgda.corollaries import MOREAU_ERRATUM, ROUNDS_ERRATUM, SAMPLE_ERRATUM
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import (
+    DESCENT_ERRATUM,
+    DESCENT_SMOOTHNESS_ERRATUM,
+    WHOLE_NOISE_ERRATUM,
+)
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1, LEMMA_C_2, LEMMA_C_4, ONE_BLOCK
+from fedbounds.bounds.papers.fed_norm_sgda.results import CROSS_TERM
 
 THEOREM_1 = (*PRINTED, *descent.PRINTED_CONDITIONS)  # as printed
 ONE_ROUND = (*PRINTED, MARTINGALE, INDEPENDENT_CLIENTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 MOMENTUM = "heavy-ball momentum in [0, 1), buffer 0 at the start of a round"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bounds.audit.counterexample import Check, Line, Replay, Smaller
-from bounds.papers.fed_norm_sgda.assumptions import CONCAVE, JOINTLY_SMOOTH, LIPSCHITZ, NOISE
-from bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
-from bounds.papers.fed_norm_sgda.errata_noise import twin_checks
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1, LEMMA_C_2, LEMMA_C_4
+from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import CONCAVE, JOINTLY_SMOOTH, LIPSCHITZ, NOISE
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1, LEMMA_C_2, LEMMA_C_4
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 MEAN_OF_SIGNS = ((ONE, Fraction(1, 4)), (Fraction(0), HALF), (-ONE, Fraction(1, 4)))  # of two clients: value, chance

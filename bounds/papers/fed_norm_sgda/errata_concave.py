@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
     CONCAVE,
     JOINTLY_SMOOTH,
@@ -13,10 +13,10 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     NOISE,
     ONE_POINT_CONCAVE,
 )
-from bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
-from bounds.papers.fed_norm_sgda.errata_noise import twin_checks
-from bounds.papers.fed_norm_sgda.errata_rates import ASCENT_CAP, SECOND_CAP
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
+from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
+from fedbounds.bounds.papers.fed_norm_sgda.errata_rates import ASCENT_CAP, SECOND_CAP
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3
 
 ONE, ZERO = Fraction(1), Fraction(0)
 PRINTED = LEMMA_C_3.form("printed")

@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import sympy as sp
 
-from bounds.audit.counterexample import Check
-from bounds.clients import OverClients, SumOverClients
-from bounds.result import Condition, Form
+from fedbounds.bounds.audit.counterexample import Check
+from fedbounds.bounds.clients import OverClients, SumOverClients
+from fedbounds.bounds.result import Condition, Form
 
 
 def alike(clients: int, tau: int = 1, **given: Fraction | int) -> dict[str, Fraction]:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from math import isqrt
 
-from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, root_above
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, root_above
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     HETEROGENEITY,
     JOINTLY_SMOOTH,
     LOCAL_MAP,
@@ -15,10 +15,10 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
-from bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
-from bounds.papers.fed_norm_sgda.errata_noise import SMOOTHNESS, twin_checks
-from bounds.papers.fed_norm_sgda.remarks import REMARK_3
-from bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_AT_ITS_STEPS
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import SMOOTHNESS, twin_checks
+from fedbounds.bounds.papers.fed_norm_sgda.remarks import REMARK_3
+from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_AT_ITS_STEPS
 
 ONE, HALF, ZERO = Fraction(1), Fraction(1, 2), Fraction(0)
 PRINTED = THEOREM_1.form("printed")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
     CONCAVE,
     HETEROGENEITY,
@@ -16,10 +16,10 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
-from bounds.papers.fed_norm_sgda.composites import CURVATURE
-from bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
-from bounds.papers.fed_norm_sgda.errata_noise import sign_noise_checks, twin_checks
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import sign_noise_checks, twin_checks
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 WEIGHTS = "w and p are on the simplex"

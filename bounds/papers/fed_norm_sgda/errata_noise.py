@@ -9,9 +9,9 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 
-from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BLOCK_NOISE,
     BOUNDED_BELOW,
     GROWING,
@@ -22,8 +22,8 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     SAMPLING,
     STRONGLY_CONCAVE,
 )
-from bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_3
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, as_fraction, condition_checks, in_fractions
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_3
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
-from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
-from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, NOISE, STRONGLY_CONCAVE
-from bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
-from bounds.papers.fed_norm_sgda.errata_noise import twin_checks
-from bounds.papers.fed_norm_sgda.remarks import REMARK_1
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, NOISE, STRONGLY_CONCAVE
+from fedbounds.bounds.papers.fed_norm_sgda.errata_constants import alike, condition_checks
+from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
+from fedbounds.bounds.papers.fed_norm_sgda.remarks import REMARK_1
 
 ONE = Fraction(1)
 CONDITIONS_OF_REMARK_1 = tuple(condition.text for condition in REMARK_1.form("printed").conditions)

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bounds.errors import FedboundsError
-from bounds.evaluation import Value, evaluated
-from bounds.papers.fed_norm_sgda.concave import THEOREM_4
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value, evaluated
+from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 
 GRID = 4096  # whole numbers S, in geometric progression up to T
 

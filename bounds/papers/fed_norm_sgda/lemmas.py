@@ -10,10 +10,10 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Max, Rational, sqrt
 
-from bounds.assumptions import Assumption
-from bounds.clients import MaxOverClients
-from bounds.measures import Measure, single
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.clients import MaxOverClients
+from fedbounds.bounds.measures import Measure, single
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     HETEROGENEITY,
     JOINTLY_SMOOTH,
     NO_RUN,
@@ -23,7 +23,7 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     USED,
     without,
 )
-from bounds.papers.fed_norm_sgda.composites import (
+from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     CURVATURE,
     DERIVED,
     LEGAL,
@@ -39,9 +39,9 @@ from bounds.papers.fed_norm_sgda.composites import (
     d,
     r,
 )
-from bounds.papers.fed_norm_sgda.concave import NOISE
-from bounds.papers.fed_norm_sgda.notation import NOTATION
-from bounds.papers.fed_norm_sgda.results import (
+from fedbounds.bounds.papers.fed_norm_sgda.concave import NOISE
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.papers.fed_norm_sgda.results import (
     AS_PRINTED,
     CROSS_TERM,
     ENVELOPE_SMOOTHNESS,
@@ -50,8 +50,8 @@ from bounds.papers.fed_norm_sgda.results import (
     drift_step,
     step_conditions,
 )
-from bounds.result import Condition, Form, Result, Source, Term
-from bounds.symbols import GRADIENT, OBJECTIVE, SMOOTHNESS
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE, SMOOTHNESS
 
 notation = NOTATION
 Lf, kappa, sigmaL, betaL, sigmaG, betaG = (

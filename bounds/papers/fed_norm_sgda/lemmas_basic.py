@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from sympy import Expr
 
-from bounds.assumptions import Assumption
-from bounds.clients import SumOverClients
-from bounds.measures import Measure, single
-from bounds.papers.fed_norm_sgda.composites import SIMPLEX
-from bounds.papers.fed_norm_sgda.lemmas import lemma
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.result import Condition, Form, Result, Term
-from bounds.symbols import GRADIENT, OBJECTIVE, PARAMETER
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.measures import Measure, single
+from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import lemma
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.result import Condition, Form, Result, Term
+from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE, PARAMETER
 
 SMOOTH = Assumption("smooth", "|grad g(x) - grad g(x')| <= Lf |x - x'| for all x, x'", "Lemma A.6, A.7")
 CONVEX = Assumption("convex", "g is convex", "Lemma A.6")

@@ -8,10 +8,10 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Max, Rational, sqrt
 
-from bounds.assumptions import Assumption
-from bounds.clients import MaxOverClients
-from bounds.measures import Measure, single
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.clients import MaxOverClients
+from fedbounds.bounds.measures import Measure, single
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
     CONCAVE,
     CONCAVE_PRINTED,
@@ -23,8 +23,8 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     ONE_POINT_USED,
     without,
 )
-from bounds.papers.fed_norm_sgda.composites import LEGAL, r
-from bounds.papers.fed_norm_sgda.concave import (
+from fedbounds.bounds.papers.fed_norm_sgda.composites import LEGAL, r
+from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     DRIFT,
     I_1,
     I_1_SQUARED,
@@ -33,7 +33,7 @@ from bounds.papers.fed_norm_sgda.concave import (
     ascent_conditions,
     recursion_cap,
 )
-from bounds.papers.fed_norm_sgda.lemmas import (
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import (
     DRIFT_MEASURE,
     ONE,
     RANDOM,
@@ -41,9 +41,9 @@ from bounds.papers.fed_norm_sgda.lemmas import (
     lemma,
     two_forms,
 )
-from bounds.papers.fed_norm_sgda.notation import NOTATION
-from bounds.result import Condition, Form, Term
-from bounds.symbols import OBJECTIVE
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.result import Condition, Form, Term
+from fedbounds.bounds.symbols import OBJECTIVE
 
 notation = NOTATION
 Lf, sigmaL, betaL, sigmaG, betaG, Gx, R = (

@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping
 import sympy as sp
 from sympy import Integer, Symbol
 
-from bounds.audit.claim import Relation
-from bounds.audit.limits import Limit
-from bounds.audit.sums import at, of, one
-from bounds.clients import SumOverClients
-from bounds.papers.fed_norm_sgda.composites import SAMPLED, c, d
-from bounds.papers.fed_norm_sgda.concave import I_1_SQUARED, NOISE, THEOREM_4
-from bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_2_1
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_2, LEMMA_C_3
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.remarks import REMARK_1
-from bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_AT_ITS_STEPS
-from bounds.result import Result, Term
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.sums import at, of, one
+from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, c, d
+from fedbounds.bounds.papers.fed_norm_sgda.concave import I_1_SQUARED, NOISE, THEOREM_4
+from fedbounds.bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_2_1
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_2, LEMMA_C_3
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.remarks import REMARK_1
+from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_AT_ITS_STEPS
+from fedbounds.bounds.result import Result, Term
 
 s = Symbol("s", positive=True)
 SHARP_1, SHARP_4 = of(THEOREM_1, "sharp"), of(THEOREM_4, "sharp")

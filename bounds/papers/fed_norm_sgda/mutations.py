@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import sympy as sp
 
-from bounds.audit.mutations import (
+from fedbounds.bounds.audit.mutations import (
     ASSUMPTION,
     CONDITION,
     CONSTANT,
@@ -47,8 +47,8 @@ from bounds.audit.mutations import (
     with_larger_claim,
     without_term,
 )
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.remarks import OF_SAMPLES
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.remarks import OF_SAMPLES
 
 SHARP_1, SHARP_4 = "theorem-1[sharp]", "theorem-4[sharp]"
 AT_ITS_STEPS, ROUNDS = "theorem-1-at-its-steps[sharp]", "corollary-1.2[repaired]"

@@ -6,15 +6,15 @@ from dataclasses import replace
 
 from sympy import Integer, Max, Rational, sqrt
 
-from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
-from bounds.clients import MaxOverClients, SumOverClients
-from bounds.measures import single
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, NOISE, PRINTED, USED
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LARGEST, LEGAL, SIMPLEX, W, d
-from bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
-from bounds.papers.fed_norm_sgda.lemmas import with_pl
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.results import (
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
+from fedbounds.bounds.clients import MaxOverClients, SumOverClients
+from fedbounds.bounds.measures import single
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, NOISE, PRINTED, USED
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LARGEST, LEGAL, SIMPLEX, W, d
+from fedbounds.bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import with_pl
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.results import (
     AS_PRINTED,
     ENOUGH_ROUNDS,
     ENVELOPE,
@@ -23,8 +23,8 @@ from bounds.papers.fed_norm_sgda.results import (
     THEOREM_1,
     TIGHT,
 )
-from bounds.result import Condition, Form, Result, Source, Term
-from bounds.symbols import GRADIENT
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import GRADIENT
 
 kappa, nu, tau, P, T = n.kappa, n.nu, n.taubar, n.P, n.T
 sigmaL, betaL, sigmaG, betaG = n.sigmaL, n.betaL, n.sigmaG, n.betaG

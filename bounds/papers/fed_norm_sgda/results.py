@@ -10,9 +10,9 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Max, Rational, sqrt
 
-from bounds.measures import Measure
-from bounds.papers.fed_norm_sgda.assumptions import PRINTED, USED
-from bounds.papers.fed_norm_sgda.composites import (
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import PRINTED, USED
+from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     CURVATURE,
     DERIVED,
     LEGAL,
@@ -25,9 +25,9 @@ from bounds.papers.fed_norm_sgda.composites import (
     full_synchronisation,
     r,
 )
-from bounds.papers.fed_norm_sgda.notation import NOTATION
-from bounds.result import Condition, Form, Result, Source, Term
-from bounds.symbols import GRADIENT
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import GRADIENT
 
 PAPER = "Sharma et al. 2023"
 notation = NOTATION

@@ -4,9 +4,9 @@ without a bound, the step sizes of Theorem 4 and its special cases.
 
 from __future__ import annotations
 
-from bounds.papers.fed_norm_sgda.results import PAPER
-from bounds.result import Source
-from bounds.statement import Statement, StatementKind
+from fedbounds.bounds.papers.fed_norm_sgda.results import PAPER
+from fedbounds.bounds.result import Source
+from fedbounds.bounds.statement import Statement, StatementKind
 
 
 def said(

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.refutations import errata_claims
-from bounds.audit.steps import Unstated
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, BOUNDED_MAXIMISER, GROWING
-from bounds.papers.fed_norm_sgda.concave import THEOREM_4
-from bounds.papers.fed_norm_sgda.limits import LIMITS
-from bounds.papers.fed_norm_sgda.proof import PROOFS
-from bounds.papers.fed_norm_sgda.results import THEOREM_1
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.refutations import errata_claims
+from fedbounds.bounds.audit.steps import Unstated
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, BOUNDED_MAXIMISER, GROWING
+from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
+from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS
+from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS
+from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
 
 PAPER = "fed-norm-sgda"
 UNSTATED = (

@@ -8,8 +8,8 @@ $W=\frac1{NT}\sum_{t,n}\mathbb E(p_n\omega_t^n-1)^2$, which `weight_statistics` 
 every weight.
 """
 
-from bounds.papers.fedau import corollaries, results
-from bounds.papers.fedau.weight_error import WeightStatistics, weight_statistics
+from fedbounds.bounds.papers.fedau import corollaries, results
+from fedbounds.bounds.papers.fedau.weight_error import WeightStatistics, weight_statistics
 
 REFERENCE = (
     "S. Wang and M. Ji, A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging, "

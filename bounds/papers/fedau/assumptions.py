@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bounds.assumptions import (
+from fedbounds.bounds.assumptions import (
     BOUNDED_BELOW,
     DIVERGENCE,
     INDEPENDENT_CLIENTS,

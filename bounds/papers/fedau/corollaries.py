@@ -12,10 +12,10 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Max, Min, Rational, ceiling, floor, log, sqrt
 
-from bounds.clients import MaxOverClients, MeanOverClients
-from bounds.expressions import substituted
-from bounds.measures import AVERAGE_GRADIENT, single
-from bounds.papers.fedau.assumptions import (
+from fedbounds.bounds.clients import MaxOverClients, MeanOverClients
+from fedbounds.bounds.expressions import substituted
+from fedbounds.bounds.measures import AVERAGE_GRADIENT, single
+from fedbounds.bounds.papers.fedau.assumptions import (
     CITED,
     CUT_OFF_LAW,
     FEDAU,
@@ -25,9 +25,9 @@ from bounds.papers.fedau.assumptions import (
     OPTION_1,
     OPTION_2,
 )
-from bounds.papers.fedau.lemmas import CLIENTS
-from bounds.papers.fedau.notation import NOTATION
-from bounds.papers.fedau.results import (
+from fedbounds.bounds.papers.fedau.lemmas import CLIENTS
+from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.papers.fedau.results import (
     DERIVED,
     DERIVED_1,
     HIDDEN,
@@ -53,8 +53,8 @@ from bounds.papers.fedau.results import (
     p,
     sigma,
 )
-from bounds.result import Condition, Derived, Form, Result, Source, Term
-from bounds.symbols import NONE
+from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
+from fedbounds.bounds.symbols import NONE
 
 n = NOTATION
 R, rate, S = n.R, n.rate, n.S

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
-from bounds.papers.fedau import errata_descent as descent
-from bounds.papers.fedau import errata_experiments as experiments
-from bounds.papers.fedau import errata_weights as weights
-from bounds.papers.fedau.assumptions import BERNOULLI, FEDAU, OBJECTIVE_WEIGHTS, ONE_STEP
-from bounds.papers.fedau.lemmas import DESCENT_ERRATUM, GLOBAL_CAP, LOCAL_CAP
-from bounds.papers.fedau.results import TWO_ROUNDS
+from fedbounds.bounds.audit.counterexample import Erratum, Quote, Supplement, Wording
+from fedbounds.bounds.papers.fedau import errata_descent as descent
+from fedbounds.bounds.papers.fedau import errata_experiments as experiments
+from fedbounds.bounds.papers.fedau import errata_weights as weights
+from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, FEDAU, OBJECTIVE_WEIGHTS, ONE_STEP
+from fedbounds.bounds.papers.fedau.lemmas import DESCENT_ERRATUM, GLOBAL_CAP, LOCAL_CAP
+from fedbounds.bounds.papers.fedau.results import TWO_ROUNDS
 
 ONE_ROUND = (*ONE_STEP, OBJECTIVE_WEIGHTS, LOCAL_CAP.text, GLOBAL_CAP.text)  # of Lemma B.3.3
 

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise, product
 
-from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, UNBIASED
-from bounds.audit.counterexample import Check, Line, Replay, Smaller, root_above, shown
-from bounds.papers.fedau.assumptions import (
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, UNBIASED
+from fedbounds.bounds.audit.counterexample import Check, Line, Replay, Smaller, root_above, shown
+from fedbounds.bounds.papers.fedau.assumptions import (
     BERNOULLI,
     BOUNDED_DIVERGENCE,
     OBJECTIVE_WEIGHTS,
     PAST_WEIGHTS,
 )
-from bounds.papers.fedau.lemmas import GLOBAL_CAP, LOCAL_CAP
+from fedbounds.bounds.papers.fedau.lemmas import GLOBAL_CAP, LOCAL_CAP
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
 PRINTED_NOISE = Fraction(17, 16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from bounds.audit.counterexample import Argument, Check, Line, Number, Replay, Smaller
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Number, Replay, Smaller
 
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
 
-from bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
-from bounds.papers.fedau.assumptions import BERNOULLI, FEDAU_WEIGHTS
-from bounds.papers.fedau.results import TWO_ROUNDS
+from fedbounds.bounds.audit.counterexample import Argument, Check, Line, Replay, Smaller, exp_above, exp_below
+from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, FEDAU_WEIGHTS
+from fedbounds.bounds.papers.fedau.results import TWO_ROUNDS
 
 HALF = Fraction(1, 2)
 OPTION_1 = Fraction(1, 81)

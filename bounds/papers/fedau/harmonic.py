@@ -37,7 +37,7 @@ class HarmonicNumber(sp.Function):
 
     nargs = 1
     _imp_ = staticmethod(harmonic_number)
-    in_balls = staticmethod(_in_balls)  # for `bounds.balls`
+    in_balls = staticmethod(_in_balls)  # for `fedbounds.bounds.balls`
 
     if TYPE_CHECKING:
 

@@ -11,13 +11,13 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Abs, Integer, Rational, sqrt
 
-from bounds.clients import MeanOverClients, MedianOverClients, SumOverClients
-from bounds.measures import single
-from bounds.named_numbers import NamedNumber
-from bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS, ONE_STEP
-from bounds.papers.fedau.notation import NOTATION
-from bounds.result import Condition, Derived, Form, Result, Source, Term
-from bounds.symbols import OBJECTIVE, PARAMETER
+from fedbounds.bounds.clients import MeanOverClients, MedianOverClients, SumOverClients
+from fedbounds.bounds.measures import single
+from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS, ONE_STEP
+from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
+from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER
 
 PAPER = "Wang & Ji 2024"
 n = NOTATION

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bounds.audit.limits import Limit
-from bounds.papers.fedau.orders import ORDERS
-from bounds.papers.fedau.special_cases import EQUALITIES
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.papers.fedau.orders import ORDERS
+from fedbounds.bounds.papers.fedau.special_cases import EQUALITIES
 
 LIMITS: tuple[Limit, ...] = (*EQUALITIES, *ORDERS)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sympy as sp
 
-from bounds.audit.averaged_sums import mean_power_sum
-from bounds.audit.mutations import (
+from fedbounds.bounds.audit.averaged_sums import mean_power_sum
+from fedbounds.bounds.audit.mutations import (
     CONDITION,
     CONSTANT,
     EXPONENT,
@@ -40,10 +40,10 @@ from bounds.audit.mutations import (
     unconditional,
     without_term,
 )
-from bounds.papers.fedau.mutations_weights import WEIGHTS
-from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.drift import RATIO
-from bounds.papers.fedau.proof.theorem import IN_MEAN
+from fedbounds.bounds.papers.fedau.mutations_weights import WEIGHTS
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.proof.drift import RATIO
+from fedbounds.bounds.papers.fedau.proof.theorem import IN_MEAN
 
 OPTION_2, OPTION_1, SHARP = "theorem-2[explicit]", "theorem-2-option-1[explicit]", "theorem-2[sharp:mean-Q]"
 ONE_STEP, OF_F, CONSTANT_WEIGHTS = "lemma-b.3.3", "lemma-b.5.1", "theorem-b.4.1"

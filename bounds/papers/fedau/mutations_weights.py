@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import sympy as sp
 
-from bounds.audit.limits import Limit
-from bounds.audit.mutations import (
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.mutations import (
     CONDITION,
     CONSTANT,
     EXPONENT,
@@ -41,10 +41,10 @@ from bounds.audit.mutations import (
     unconditional,
     without_term,
 )
-from bounds.papers.fedau.corollaries import LOCAL_STEP
-from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.weights import cut, q, s, t
-from bounds.result import Condition
+from fedbounds.bounds.papers.fedau.corollaries import LOCAL_STEP
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.proof.weights import cut, q, s, t
+from fedbounds.bounds.result import Condition
 
 WEIGHT = "weight"
 VARIANCE, BIAS = "variance", "bias"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
-from bounds.result import Derived
-from bounds.symbols import (
+from fedbounds.bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
+from fedbounds.bounds.result import Derived
+from fedbounds.bounds.symbols import (
     COUNT,
     GRADIENT,
     NONE,

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import sympy as sp
 from sympy import Integer, Rational, Symbol, log
 
-from bounds.audit.claim import Relation
-from bounds.audit.limits import Limit
-from bounds.audit.sums import at, of, one, times
-from bounds.papers.fedau.corollaries import GLOBAL_STEPS
-from bounds.papers.fedau.harmonic import HarmonicNumber
-from bounds.papers.fedau.results import CAPS
-from bounds.papers.fedau.special_cases import (
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.sums import at, of, one, times
+from fedbounds.bounds.papers.fedau.corollaries import GLOBAL_STEPS
+from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
+from fedbounds.bounds.papers.fedau.results import CAPS
+from fedbounds.bounds.papers.fedau.special_cases import (
     COROLLARY_4,
     COROLLARY_4_OPTION_1,
     LEMMA_B_6_1_VARIANCE,
@@ -44,7 +44,7 @@ from bounds.papers.fedau.special_cases import (
     sigma,
     steps,
 )
-from bounds.result import Term
+from fedbounds.bounds.result import Term
 
 ell, h, lam = Symbol("log T", positive=True), Symbol("H_(T-1)", nonnegative=True), Symbol("log 2", positive=True)
 u, v = Symbol("(1-p)^(2K)", nonnegative=True), Symbol("(1-p)^(2s)", nonnegative=True)

@@ -12,11 +12,11 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Min, Rational, log, sqrt
 
-from bounds.clients import MeanOverClients, SumOverClients
-from bounds.measures import AVERAGE_GRADIENT, Measure
-from bounds.papers.fedau.assumptions import CONSTANT, FEDAU, OPTION_1, OPTION_2
-from bounds.papers.fedau.harmonic import HarmonicNumber
-from bounds.papers.fedau.lemmas import (
+from fedbounds.bounds.clients import MeanOverClients, SumOverClients
+from fedbounds.bounds.measures import AVERAGE_GRADIENT, Measure
+from fedbounds.bounds.papers.fedau.assumptions import CONSTANT, FEDAU, OPTION_1, OPTION_2
+from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
+from fedbounds.bounds.papers.fedau.lemmas import (
     CLIENTS,
     DIVERGENCE_GROWTH,
     DRIFT_CAP,
@@ -35,15 +35,15 @@ from bounds.papers.fedau.lemmas import (
     deltatilde,
     tau,
 )
-from bounds.papers.fedau.notation import NOTATION
-from bounds.papers.fedau.weight_error import (
+from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.papers.fedau.weight_error import (
     largest_weight_error,
     largest_weight_moment,
     mean_weight_moment,
     weight_error,
 )
-from bounds.result import Condition, Derived, Form, Result, Source, Term
-from bounds.symbols import NONE
+from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
+from fedbounds.bounds.symbols import NONE
 
 n = NOTATION
 L, F, I, N, T = n.L, n.F, n.I, n.N, n.T

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
-from bounds.audit.limits import Limit
-from bounds.audit.sums import at, of, one, times
-from bounds.clients import MeanOverClients
-from bounds.papers.fedau.corollaries import (
+from fedbounds.bounds.audit.limits import Limit
+from fedbounds.bounds.audit.sums import at, of, one, times
+from fedbounds.bounds.clients import MeanOverClients
+from fedbounds.bounds.papers.fedau.corollaries import (
     APPENDIX_A_3,
     APPENDIX_A_3_UNEQUAL,
     COROLLARY_4,
@@ -24,9 +24,9 @@ from bounds.papers.fedau.corollaries import (
     LEMMA_B_6_1_VARIANCE,
     LEMMA_B_7_1,
 )
-from bounds.papers.fedau.lemmas import LEMMA_B_3_3, LEMMA_B_5_1
-from bounds.papers.fedau.notation import NOTATION
-from bounds.papers.fedau.results import (
+from fedbounds.bounds.papers.fedau.lemmas import LEMMA_B_3_3, LEMMA_B_5_1
+from fedbounds.bounds.papers.fedau.notation import NOTATION
+from fedbounds.bounds.papers.fedau.results import (
     STEPS_1,
     THEOREM_1,
     THEOREM_2,
@@ -34,7 +34,7 @@ from bounds.papers.fedau.results import (
     THEOREM_3,
     THEOREM_B_4_1,
 )
-from bounds.result import Result, Term
+from fedbounds.bounds.result import Result, Term
 
 n = NOTATION
 L, F, I, N, T, S = n.L, n.F, n.I, n.N, n.T, n.S

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bounds.audit.claim import Claim, ResultForm
-from bounds.audit.refutations import errata_claims
-from bounds.audit.steps import Unstated
-from bounds.papers.fedau.assumptions import SURE_Q
-from bounds.papers.fedau.limits import LIMITS
-from bounds.papers.fedau.proof import PROOFS
-from bounds.papers.fedau.results import THEOREM_2
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.refutations import errata_claims
+from fedbounds.bounds.audit.steps import Unstated
+from fedbounds.bounds.papers.fedau.assumptions import SURE_Q
+from fedbounds.bounds.papers.fedau.limits import LIMITS
+from fedbounds.bounds.papers.fedau.proof import PROOFS
+from fedbounds.bounds.papers.fedau.results import THEOREM_2
 
 PAPER = "fedau"
 UNSTATED = ((THEOREM_2, "explicit", SURE_Q),)

@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bounds.checks import check_count, check_memory, check_vector, quote
-from bounds.errors import FedboundsError
+from fedbounds.bounds.checks import check_count, check_memory, check_vector, quote
+from fedbounds.bounds.errors import FedboundsError
 
 LONGEST = 2**20  # rounds: a transform of eight times that many points, or a little more
 SETTLED = 48.0  # over p: rounds after which q^t is below 1e-20, so that the integral is all there is
@@ -84,7 +84,8 @@ def weight_statistics(rates: ArrayLike, rounds: int, cut_off: float = math.inf) 
         >>> weight_statistics([0.5, 0.0], rounds=4)
         Traceback (most recent call last):
             ...
-        bounds.errors.FedboundsError: rates[1] = 0 must lie in (0, 1]: the weight of a client that never takes part ...
+        fedbounds.bounds.errors.FedboundsError: rates[1] = 0 must lie in (0, 1]: the weight of a client that never takes
+        part ...
 
     Source: Wang & Ji 2024, Algorithm 2.
     """

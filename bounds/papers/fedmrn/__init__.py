@@ -7,7 +7,7 @@ any unbiased operator with relative error $q$; $T$ counts iterations, $T=RS$ ove
 error that does not shrink with the update, so that no finite $q$ fits them: the forms R1 and R2 cover them instead.
 """
 
-from bounds.papers.fedmrn import results
+from fedbounds.bounds.papers.fedmrn import results
 
 REFERENCE = (
     "S. Li, Y. Cheng, H. Wang, X. Tang, S. Xu, W. Luo, Y. Li, D. Liu, X. He and R. Li, Masked Random Noise for "

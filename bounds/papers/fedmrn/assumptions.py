@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bounds.assumptions import BOUNDED_BELOW, INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, Assumption
+from fedbounds.bounds.assumptions import BOUNDED_BELOW, INDEPENDENT_CLIENTS, MARTINGALE, SMOOTH, Assumption
 
 STRONGLY_CONVEX = Assumption("strongly-convex", "every F_k is mu-strongly convex", "Assumption 5")
 SAMPLING = Assumption(

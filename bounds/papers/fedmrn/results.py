@@ -9,8 +9,8 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Max, sqrt
 
-from bounds.measures import Measure
-from bounds.papers.fedmrn.assumptions import (
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.papers.fedmrn.assumptions import (
     BELOW,
     FIXED_MASKS,
     LIPSCHITZ,
@@ -21,9 +21,9 @@ from bounds.papers.fedmrn.assumptions import (
     STRONGLY_CONVEX,
     USED,
 )
-from bounds.papers.fedmrn.notation import NOTATION
-from bounds.result import Condition, Form, Result, Source, Term
-from bounds.symbols import GRADIENT, OBJECTIVE
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE
 
 PAPER = "Li et al. 2024"
 n = NOTATION

@@ -7,7 +7,7 @@ mini-batch, stay frozen; the hub averages its clients. $R$ rounds are $T=QR$ ite
 $S=\sum_j\sigma_j^2$ alone.
 """
 
-from bounds.papers.tdcd import results
+from fedbounds.bounds.papers.tdcd import results
 
 REFERENCE = (
     "A. Das, T. Castiglia, S. Wang and S. Patterson, Cross-Silo Federated Learning for Multi-Tier Networks with "

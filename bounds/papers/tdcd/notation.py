@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bounds.symbols import COUNT, GRADIENT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
+from fedbounds.bounds.symbols import COUNT, GRADIENT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
 
 NOTATION = Notation(
     [

@@ -11,12 +11,12 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Integer, Max, Rational
 
-from bounds.assumptions import BOUNDED_BELOW, SMOOTH, Assumption
-from bounds.measures import Measure
-from bounds.papers.tdcd.drift import DriftGrowth
-from bounds.papers.tdcd.notation import NOTATION
-from bounds.result import Condition, Form, Result, Source, Term
-from bounds.symbols import GRADIENT
+from fedbounds.bounds.assumptions import BOUNDED_BELOW, SMOOTH, Assumption
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
+from fedbounds.bounds.papers.tdcd.notation import NOTATION
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import GRADIENT
 
 PAPER = "Das et al. 2022"
 n = NOTATION

@@ -1,10 +1,10 @@
 """The proof: the descent lemma, solved for the gradient, summed over the steps."""
 
-from bounds.audit.axioms import Descent
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.rules import Telescope
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.audit.axioms import Descent
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.rules import Telescope
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from sympy import Symbol
 
 from gradient_descent.notation import BELOW, SMOOTH

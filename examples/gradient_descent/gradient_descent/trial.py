@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bounds.audit.claim import Claim
+from fedbounds.bounds.audit.claim import Claim
 
 from gradient_descent.errata import ERRATA
 from gradient_descent.limits import LIMITS

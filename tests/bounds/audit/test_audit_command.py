@@ -5,12 +5,12 @@ import json
 import pytest
 
 import fedbounds
-from bounds.audit import cache, ledger, rows
-from bounds.audit.claim import Claim
-from bounds.audit.court import Court
-from bounds.audit.docket import Docket, Judged
-from bounds.audit.refutations import room_errata
-from bounds.audit.verdict import Verdict
+from fedbounds.bounds.audit import cache, ledger, rows
+from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.court import Court
+from fedbounds.bounds.audit.docket import Docket, Judged
+from fedbounds.bounds.audit.refutations import room_errata
+from fedbounds.bounds.audit.verdict import Verdict
 
 PAPER = "arbitrary-participation"
 OUTCOMES = {"a": "proved", "b": "refuted", "c": "unknown", "d": "survived"}
@@ -147,9 +147,9 @@ def test_a_damaged_cache_is_ignored(trial, capsys, damage):
 
 def test_the_key_of_the_cache_covers_every_source_file(monkeypatch, tmp_path):
     names = [name for name, _ in cache.source_files()]
-    for wanted in ("bounds/audit/refutations.py", "bounds/papers/arbitrary_participation/errata.py"):
-        assert wanted in names
-    assert any(name.startswith("empirical/") for name in names) and not any(
+    for wanted in ("audit/refutations.py", "papers/arbitrary_participation/errata.py"):
+        assert f"fedbounds.bounds/{wanted}" in names
+    assert any(name.startswith("fedbounds.empirical/") for name in names) and not any(
         "ledger" in n for n in names if ".json" in n
     )
     here = tmp_path / "a.py"
@@ -245,7 +245,7 @@ def test_every_refutation_is_one_json_document(capsys, erratum):
 def test_a_refutation_that_fails_exits_with_one(capsys, monkeypatch):
     from dataclasses import replace
 
-    from bounds.papers.arbitrary_participation import errata
+    from fedbounds.bounds.papers.arbitrary_participation import errata
 
     sound = errata.ERRATA[0]
     swapped = replace(sound, replay=lambda: replace(sound.replay(), claimed=2, true=1))

@@ -5,16 +5,16 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bounds.assumptions import Assumption
-from bounds.audit.axioms import Smooth
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.claim import Relation
-from bounds.audit.multipliers import eliminated
-from bounds.audit.rules import Combine, Gram
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Atom, Vec, square
-from bounds.errors import FedboundsError
-from bounds.papers.fedau.proof.drift import DRIFT_PROOF
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.axioms import Smooth
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.multipliers import eliminated
+from fedbounds.bounds.audit.rules import Combine, Gram
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.papers.fedau.proof.drift import DRIFT_PROOF
 
 SMOOTH = Assumption("smooth", "|grad F_n(x) - grad F_n(y)| <= L |x - y|", "Assumption 1")
 ATOMS = (

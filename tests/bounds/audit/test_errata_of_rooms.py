@@ -6,10 +6,10 @@ from typing import get_args
 
 import pytest
 
-from bounds.audit.counterexample import Degree
-from bounds.audit.findings import findings, findings_in_words
-from bounds.audit.refutations import judged_replay, room_errata, room_supplements, room_wording
-from bounds.registry import PAPERS, paper, room
+from fedbounds.bounds.audit.counterexample import Degree
+from fedbounds.bounds.audit.findings import findings, findings_in_words
+from fedbounds.bounds.audit.refutations import judged_replay, room_errata, room_supplements, room_wording
+from fedbounds.bounds.registry import PAPERS, paper, room
 
 ROOMS = [name for name in PAPERS if room_errata(name)]
 ERRATA = {f"{name}/{erratum.id}": (name, erratum) for name in ROOMS for erratum in room_errata(name)}

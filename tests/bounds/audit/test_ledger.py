@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bounds.audit.claim import ResultForm
-from bounds.audit.docket import Docket
-from bounds.audit.findings import findings_in_words
-from bounds.audit.ledger import committed_verdict, read_ledger, shadow
-from bounds.audit.refutations import room_errata
-from bounds.audit.verdict import OUTCOMES
-from bounds.evaluation import evaluate
-from bounds.registry import PAPERS, load, results
+from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.findings import findings_in_words
+from fedbounds.bounds.audit.ledger import committed_verdict, read_ledger, shadow
+from fedbounds.bounds.audit.refutations import room_errata
+from fedbounds.bounds.audit.verdict import OUTCOMES
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import PAPERS, load, results
 
 ROOT = Path(__file__).parents[3]
 AUDITED = [name for name in PAPERS if read_ledger(name)]

@@ -9,16 +9,25 @@ from itertools import pairwise
 import pytest
 from sympy import Integer, Rational, sqrt
 
-from bounds.audit.claim import Relation
-from bounds.audit.docket import Docket
-from bounds.audit.limits import COURT, Limit, _slack, tries
-from bounds.audit.spreads import MEAN_SQUARE, SQUARED_MEAN, VARIANCE, Group, mean_identity, norm2, records, weighted
-from bounds.clients import MaxOverClients, SumOverClients
-from bounds.papers.arbitrary_participation.limits import LIMITS
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.results import HALF
-from bounds.papers.fed_norm_sgda.notation import NOTATION as FIFTH
-from bounds.result import Term
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.limits import COURT, Limit, _slack, tries
+from fedbounds.bounds.audit.spreads import (
+    MEAN_SQUARE,
+    SQUARED_MEAN,
+    VARIANCE,
+    Group,
+    mean_identity,
+    norm2,
+    records,
+    weighted,
+)
+from fedbounds.bounds.clients import MaxOverClients, SumOverClients
+from fedbounds.bounds.papers.arbitrary_participation.limits import LIMITS
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.results import HALF
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as FIFTH
+from fedbounds.bounds.result import Term
 
 PAPER = "arbitrary-participation"
 BY_NAME = {limit.name: limit for limit in LIMITS}

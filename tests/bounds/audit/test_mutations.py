@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from bounds.audit import limits, refutations, steps, units
-from bounds.audit.mutations import Bench, Catch, Mutation, row, summary, worse
-from bounds.audit.verdict import Verdict
-from bounds.papers.arbitrary_participation.mutations import MUTATIONS
+from fedbounds.bounds.audit import limits, refutations, steps, units
+from fedbounds.bounds.audit.mutations import Bench, Catch, Mutation, row, summary, worse
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.papers.arbitrary_participation.mutations import MUTATIONS
 
 COURTS = (units.COURT, limits.COURT, steps.COURT, refutations.COURT)
 EXPLICIT = "theorem-3.1[explicit]"

@@ -9,14 +9,22 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bounds.audit.claim import Relation
-from bounds.audit.docket import Docket, room_claims
-from bounds.audit.nonnegative import NO_WITNESS, at_squares, counterexample, never_zero, prove, same, satisfiable
-from bounds.audit.steps import StepOf, condition_fact
-from bounds.clients import MaxOverClients
-from bounds.clients import SumOverClients as OverAll
-from bounds.named_numbers import NamedNumber
-from bounds.result import Condition
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.docket import Docket, room_claims
+from fedbounds.bounds.audit.nonnegative import (
+    NO_WITNESS,
+    at_squares,
+    counterexample,
+    never_zero,
+    prove,
+    same,
+    satisfiable,
+)
+from fedbounds.bounds.audit.steps import StepOf, condition_fact
+from fedbounds.bounds.clients import MaxOverClients
+from fedbounds.bounds.clients import SumOverClients as OverAll
+from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.result import Condition
 
 x, y, z = sp.symbols("x y z", positive=True)
 a, b, c, d = sp.symbols("a b c d", nonnegative=True)

@@ -7,9 +7,9 @@ import random
 import pytest
 import sympy as sp
 
-from bounds.audit.nonnegative import reduced, same
-from bounds.audit.quotients import cancelled, quotient
-from bounds.named_numbers import NamedNumber
+from fedbounds.bounds.audit.nonnegative import reduced, same
+from fedbounds.bounds.audit.quotients import cancelled, quotient
+from fedbounds.bounds.named_numbers import NamedNumber
 
 x, y, z = sp.symbols("x y z", positive=True)
 K = NamedNumber("K", sp.exp(1) - 1)

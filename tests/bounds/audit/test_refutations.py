@@ -5,15 +5,15 @@ from fractions import Fraction
 
 import pytest
 
-from bounds.audit import refutations
-from bounds.audit.claim import ResultForm
-from bounds.audit.counterexample import Argument, Check, Erratum, Line, Replay, Smaller, Supplement, shown
-from bounds.audit.court import Court
-from bounds.audit.docket import Docket
-from bounds.audit.refutations import COURT, errata_claims, hears, judged_argument, judged_replay, room_errata
-from bounds.audit.verdict import Verdict
-from bounds.papers.arbitrary_participation.assumptions import BOUNDED_DIVERGENCE, WEIGHTS
-from bounds.registry import paper, results
+from fedbounds.bounds.audit import refutations
+from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.counterexample import Argument, Check, Erratum, Line, Replay, Smaller, Supplement, shown
+from fedbounds.bounds.audit.court import Court
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.refutations import COURT, errata_claims, hears, judged_argument, judged_replay, room_errata
+from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_DIVERGENCE, WEIGHTS
+from fedbounds.bounds.registry import paper, results
 
 PAPER = "arbitrary-participation"
 ERRATA = {erratum.id: erratum for erratum in room_errata(PAPER)}
@@ -88,7 +88,7 @@ def test_a_form_whose_proof_alone_is_false_is_not_called_refuted():
 
 def test_the_explicit_corollary_4_3_is_true_although_its_proof_is_not():
     # term by term its sharp form is smaller, at every P <= T/2: so `refuted` would contradict a proof
-    from bounds.evaluation import evaluate
+    from fedbounds.bounds.evaluation import evaluate
 
     for P in (1, 2, 7, 50):
         for T in (2 * P, 3 * P + 1, 1000 * P):

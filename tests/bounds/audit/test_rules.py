@@ -8,7 +8,7 @@ import flint
 import pytest
 import sympy as sp
 
-from bounds.audit.axioms import (
+from fedbounds.bounds.audit.axioms import (
     Assumed,
     Descent,
     Independent,
@@ -19,10 +19,10 @@ from bounds.audit.axioms import (
     Starts,
     Uncorrelated,
 )
-from bounds.audit.claim import Relation
-from bounds.audit.derivations import AtMinimum, InExpectation, Leading, Lemma, Markov, Prescribed, Specialise
-from bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivided
-from bounds.audit.rules import (
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.derivations import AtMinimum, InExpectation, Leading, Lemma, Markov, Prescribed, Specialise
+from fedbounds.bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivided
+from fedbounds.bounds.audit.rules import (
     Abbreviated,
     Combine,
     Everywhere,
@@ -33,8 +33,8 @@ from bounds.audit.rules import (
     Unroll,
     power_sum,
 )
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
 
 x, y, z, L, F = sp.symbols("x y z L F", positive=True)
 a, b = sp.symbols("a b", nonnegative=True)

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 import sympy as sp
 
-from bounds.audit import gauges
-from bounds.audit.claim import ResultForm
-from bounds.audit.docket import Docket
-from bounds.audit.units import COURT, faults, gauge_faults, tries, units_claim
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.registry import PAPERS, load, paper
-from bounds.result import Condition, Term
-from bounds.symbols import NONE, Notation
+from fedbounds.bounds.audit import gauges
+from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.units import COURT, faults, gauge_faults, tries, units_claim
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.registry import PAPERS, load, paper
+from fedbounds.bounds.result import Condition, Term
+from fedbounds.bounds.symbols import NONE, Notation
 
 HIDE_A_SCALE = {
     ("corollary-3.3", "printed"),
@@ -176,9 +176,9 @@ def test_reductions_over_clients_are_scaled_as_a_whole():
 
 
 def test_a_coefficient_that_is_a_float_has_the_units_of_a_fraction():
-    from bounds.audit.gauges import broken_gauge
-    from bounds.papers.arbitrary_participation.notation import NOTATION as n
-    from bounds.symbols import GRADIENT
+    from fedbounds.bounds.audit.gauges import broken_gauge
+    from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+    from fedbounds.bounds.symbols import GRADIENT
 
     for coefficient in (0.9, 0.1, 1 / 3, 1e-20, 2.5e300):
         assert broken_gauge(coefficient * n.L * n.gamma * n.sigma**2, GRADIENT**2, n) == ""

@@ -6,19 +6,19 @@ y\rangle$, the drift $D=\|\bar y-x_{t_0}\|^2$. Every constant of the results is 
 expression in the bounds of earlier steps, and a form is proved only if its own expression is where the chain ends.
 """
 
-from bounds.papers.arbitrary_participation.proof import participation
-from bounds.papers.arbitrary_participation.proof.corollaries import (
+from fedbounds.bounds.papers.arbitrary_participation.proof import participation
+from fedbounds.bounds.papers.arbitrary_participation.proof.corollaries import (
     COROLLARY_3_2_PROOF,
     COROLLARY_3_3_PROOF,
     COROLLARY_4_3_PROOF,
     COROLLARY_4_8_PROOF,
     TABLE_1_PROOF,
 )
-from bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
-from bounds.papers.arbitrary_participation.proof.likely import LIKELY_PROOF
-from bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
-from bounds.papers.arbitrary_participation.proof.tuned import TUNED_LEMMAS, TUNED_PROOF
-from bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.likely import LIKELY_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.tuned import TUNED_LEMMAS, TUNED_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_PROOF
 
 PROOFS = (
     SPREAD_PROOF,

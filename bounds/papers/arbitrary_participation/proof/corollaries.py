@@ -6,28 +6,39 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, Rational, Symbol, sqrt
 
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialise
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.measures import LEAST_GRADIENT
-from bounds.papers.arbitrary_participation.assumptions import COHORT, PARTICIPATION, WINDOW
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.participation import COROLLARY_4_3, COROLLARY_4_8, OVER_PARTICIPATION
-from bounds.papers.arbitrary_participation.proof.participation import (
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialise
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import COHORT, PARTICIPATION, WINDOW
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.participation import (
+    COROLLARY_4_3,
+    COROLLARY_4_8,
+    OVER_PARTICIPATION,
+)
+from fedbounds.bounds.papers.arbitrary_participation.proof.participation import (
     ANY_ROUND,
     E7,
     ERGODIC_PROOF,
     INDEPENDENT_PROOF,
     OTHER_ROUND,
 )
-from bounds.papers.arbitrary_participation.proof.participation import EACH as PROPOSITION_4_1_PROOF
-from bounds.papers.arbitrary_participation.proof.participation import LHS as WINDOW_SQUARED
-from bounds.papers.arbitrary_participation.proof.participation import REGULAR as REGULAR_PROOF
-from bounds.papers.arbitrary_participation.proof.spread import PAPER
-from bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_MEAN
-from bounds.papers.arbitrary_participation.rates import RESULTS as RATES
-from bounds.papers.arbitrary_participation.results import COROLLARY_3_2, COROLLARY_3_3, FLAT, HALF, ONCE, THEOREM_3_1
-from bounds.result import Result
+from fedbounds.bounds.papers.arbitrary_participation.proof.participation import EACH as PROPOSITION_4_1_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.participation import LHS as WINDOW_SQUARED
+from fedbounds.bounds.papers.arbitrary_participation.proof.participation import REGULAR as REGULAR_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import PAPER
+from fedbounds.bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_MEAN
+from fedbounds.bounds.papers.arbitrary_participation.rates import RESULTS as RATES
+from fedbounds.bounds.papers.arbitrary_participation.results import (
+    COROLLARY_3_2,
+    COROLLARY_3_3,
+    FLAT,
+    HALF,
+    ONCE,
+    THEOREM_3_1,
+)
+from fedbounds.bounds.result import Result
 
 L, F, I, N, P, T = n.L, n.F, n.I, n.N, n.P, n.T
 gamma, eta, rho, sigma, nu, beta, delta, d = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta, n.d

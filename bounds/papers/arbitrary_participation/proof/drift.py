@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, Rational, Symbol
 
-from bounds.audit.axioms import Assumed, Jensen, Smooth, Starts, Uncorrelated
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.geometric_sums import GeometricSum
-from bounds.audit.rules import Gram, SumOverClients, Unroll, power_sum
-from bounds.audit.vectors import Vec, square
-from bounds.papers.arbitrary_participation.assumptions import PARTICIPATION, WEIGHTS
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.proof.spread import (
+from fedbounds.bounds.audit.axioms import Assumed, Jensen, Smooth, Starts, Uncorrelated
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.geometric_sums import GeometricSum
+from fedbounds.bounds.audit.rules import Gram, SumOverClients, Unroll, power_sum
+from fedbounds.bounds.audit.vectors import Vec, square
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import PARTICIPATION, WEIGHTS
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import (
     A1,
     A2,
     AFTER_DRIFT,
@@ -33,8 +33,8 @@ from bounds.papers.arbitrary_participation.proof.spread import (
     q,
     s,
 )
-from bounds.papers.arbitrary_participation.results import K1, K2, LEMMA_C_2, LOCAL_CAP
-from bounds.result import Condition
+from fedbounds.bounds.papers.arbitrary_participation.results import K1, K2, LEMMA_C_2, LOCAL_CAP
+from fedbounds.bounds.result import Condition
 
 L, I, P = n.L, n.I, n.P
 gamma, rho, sigma, nu, beta, sumsq = n.gamma, n.rho, n.sigma, n.nu, n.beta, n.sumsq

@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from sympy import Symbol, log, sqrt
 
-from bounds.audit.axioms import Assumed, Jensen
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.concentration import AllAtOnce, McDiarmid
-from bounds.audit.derivations import InExpectation, Lemma
-from bounds.audit.rules import Abbreviated, Everywhere, SumOverClients
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.audit.transcendental import Opened
-from bounds.audit.vectors import Atom, Vec, square
-from bounds.papers.arbitrary_participation.assumptions import (
+from fedbounds.bounds.audit.axioms import Assumed, Jensen
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.concentration import AllAtOnce, McDiarmid
+from fedbounds.bounds.audit.derivations import InExpectation, Lemma
+from fedbounds.bounds.audit.rules import Abbreviated, Everywhere, SumOverClients
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.transcendental import Opened
+from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
     JOINTLY_INDEPENDENT,
     UNBIASED_SAMPLING,
     WEIGHTS,
 )
-from bounds.papers.arbitrary_participation.likely import (
+from fedbounds.bounds.papers.arbitrary_participation.likely import (
     ALL_WINDOWS,
     ANY_WEIGHTS,
     FOUR_CLIENTS,
@@ -36,9 +36,9 @@ from bounds.papers.arbitrary_participation.likely import (
     all_windows,
     one_window,
 )
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.participation import PROPOSITION_4_7
-from bounds.papers.arbitrary_participation.proof.participation import (
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.participation import PROPOSITION_4_7
+from fedbounds.bounds.papers.arbitrary_participation.proof.participation import (
     ERGODIC_PROOF,
     FIFTEEN,
     LHS,
@@ -47,7 +47,7 @@ from bounds.papers.arbitrary_participation.proof.participation import (
     SQUARES,
     VARIANCE,
 )
-from bounds.papers.arbitrary_participation.proof.spread import PAPER
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import PAPER
 
 N, P, T, d, c, upsilon = n.N, n.P, n.T, n.d, n.c, n.upsilon
 EXCHANGED = (

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from sympy import Abs, Integer, Symbol, log
 
-from bounds.audit.axioms import Assumed, Jensen, MeanOf
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.derivations import InExpectation, Lemma, Markov
-from bounds.audit.rules import Everywhere, SumOverClients
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.audit.vectors import Atom, Vec, square
-from bounds.clients import MedianOverClients
-from bounds.clients import SumOverClients as Sum
-from bounds.papers.arbitrary_participation.assumptions import (
+from fedbounds.bounds.audit.axioms import Assumed, Jensen, MeanOf
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.derivations import InExpectation, Lemma, Markov
+from fedbounds.bounds.audit.rules import Everywhere, SumOverClients
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.clients import MedianOverClients
+from fedbounds.bounds.clients import SumOverClients as Sum
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED_DIVERGENCE,
     COHORT,
     INDEPENDENT_ROUNDS,
@@ -25,8 +25,8 @@ from bounds.papers.arbitrary_participation.assumptions import (
     UNIFORMLY_SAMPLED,
     WEIGHTS,
 )
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.participation import (
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.participation import (
     AVERAGE_WINDOW,
     EQUATION_15,
     EXPECTED_WINDOW,
@@ -36,8 +36,8 @@ from bounds.papers.arbitrary_participation.participation import (
     PROPOSITION_4_6,
     PROPOSITION_4_7,
 )
-from bounds.papers.arbitrary_participation.proof.spread import PAPER
-from bounds.papers.arbitrary_participation.results import EQUATION_11
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import PAPER
+from fedbounds.bounds.papers.arbitrary_participation.results import EQUATION_11
 
 N, P, S, d, theta, nu, beta = n.N, n.P, n.S, n.d, n.theta, n.nu, n.beta
 upsilon, windowvar = n.upsilon, n.windowvar

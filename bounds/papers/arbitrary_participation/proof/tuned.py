@@ -12,14 +12,14 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational
 
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.geometric_sums import GeometricSum
-from bounds.audit.rules import Everywhere, Gram, Telescope, Unroll, power_sum
-from bounds.audit.vectors import Vec, square
-from bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, WEIGHTS
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF, IN_WINDOW, L1
-from bounds.papers.arbitrary_participation.proof.spread import (
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.geometric_sums import GeometricSum
+from fedbounds.bounds.audit.rules import Everywhere, Gram, Telescope, Unroll, power_sum
+from fedbounds.bounds.audit.vectors import Vec, square
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, WEIGHTS
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF, IN_WINDOW, L1
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import (
     AFTER_DRIFT,
     AFTER_SPREAD,
     DRIFT,
@@ -33,7 +33,7 @@ from bounds.papers.arbitrary_participation.proof.spread import (
     SPREAD_PROOF,
     G,
 )
-from bounds.papers.arbitrary_participation.proof.window import (
+from fedbounds.bounds.papers.arbitrary_participation.proof.window import (
     AVERAGED,
     C16,
     COMPLETE,
@@ -48,7 +48,7 @@ from bounds.papers.arbitrary_participation.proof.window import (
     mean,
     noise,
 )
-from bounds.papers.arbitrary_participation.results import (
+from fedbounds.bounds.papers.arbitrary_participation.results import (
     K3,
     K4,
     LOCAL_CAP,

@@ -9,17 +9,17 @@ from dataclasses import dataclass, replace
 import sympy as sp
 from sympy import Expr, Integer, Rational, Symbol, floor
 
-from bounds.audit.axioms import Assumed, Descent, Jensen, NoiseOverTime, Smooth, Uncorrelated
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.derivations import InExpectation
-from bounds.audit.rules import Everywhere, Gram, Telescope
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.audit.vectors import Atom, Vec, inner, square
-from bounds.measures import LEAST_GRADIENT
-from bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, WEIGHTS, WINDOW
-from bounds.papers.arbitrary_participation.notation import NOTATION as n
-from bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
-from bounds.papers.arbitrary_participation.proof.drift import (
+from fedbounds.bounds.audit.axioms import Assumed, Descent, Jensen, NoiseOverTime, Smooth, Uncorrelated
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.derivations import InExpectation
+from fedbounds.bounds.audit.rules import Everywhere, Gram, Telescope
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, WEIGHTS, WINDOW
+from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
+from fedbounds.bounds.papers.arbitrary_participation.proof.drift import (
     DRIFT_PROOF,
     IN_WINDOW,
     L1,
@@ -28,7 +28,7 @@ from bounds.papers.arbitrary_participation.proof.drift import (
     drift_bound,
     printed_bound,
 )
-from bounds.papers.arbitrary_participation.proof.spread import (
+from fedbounds.bounds.papers.arbitrary_participation.proof.spread import (
     A1,
     DRIFT,
     HALF_STEP,
@@ -41,7 +41,7 @@ from bounds.papers.arbitrary_participation.proof.spread import (
     SPREAD_PROOF,
     G,
 )
-from bounds.papers.arbitrary_participation.results import (
+from fedbounds.bounds.papers.arbitrary_participation.results import (
     CAPS,
     EQUATION_C_16,
     GLOBAL_CAP,
@@ -53,7 +53,7 @@ from bounds.papers.arbitrary_participation.results import (
     SLOPE,
     THEOREM_3_1,
 )
-from bounds.result import Condition
+from fedbounds.bounds.result import Condition
 
 L, F, I, P, T = n.L, n.F, n.I, n.P, n.T
 gamma, eta, rho, sigma, nu, beta, delta = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta

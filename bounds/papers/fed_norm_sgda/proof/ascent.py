@@ -14,30 +14,30 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Rational, Symbol
 
-from bounds.audit.axioms import Schema
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.participation_rules import AverageOverRounds
-from bounds.audit.rules import Abbreviated, Gram, Stated
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.audit.vectors import Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING, STRONGLY_CONCAVE
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, SIMPLEX
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.axioms import (
+from fedbounds.bounds.audit.axioms import Schema
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.participation_rules import AverageOverRounds
+from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import Vec, inner, square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING, STRONGLY_CONCAVE
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import (
     ON_THE_SIMPLEX,
     BlockSmooth,
     NoiseGivenStart,
     SampleMean,
     SmoothFall,
 )
-from bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
-from bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, MOVE, in_x_before
-from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, NOISY, TO_LETTERS
-from bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
-from bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
-from bounds.papers.fed_norm_sgda.proof.letters import (
+from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, MOVE, in_x_before
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, NOISY, TO_LETTERS
+from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
     DELTA,
     DESCENT_SETTING,
     PAPER,
@@ -60,7 +60,7 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     r,
     x0,
 )
-from bounds.papers.fed_norm_sgda.results import ENVELOPE
+from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE
 
 ROUND, CAPS = DIRECTIONS_PROOF.id, CAPS_PROOF.id
 HALF = Rational(1, 2)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import same
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Atom, Vec, inner, square
-from bounds.clients import SumOverClients
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import same
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 
 NOISE = ("unbiased-block-noise", "martingale-noise")
 SAMPLING = "uniform-sampling"

@@ -11,20 +11,20 @@ from typing import ClassVar
 import sympy as sp
 from sympy import Symbol
 
-from bounds.assumptions import Assumption
-from bounds.audit.axioms import Assumed, Schema
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding, same
-from bounds.audit.rules import Gram, Stated
-from bounds.audit.steps import Proof, Setting, measure_symbol
-from bounds.audit.vectors import Atom, Vec, inner, square
-from bounds.clients import SumOverClients
-from bounds.papers.fed_norm_sgda import lemmas_basic as facts
-from bounds.papers.fed_norm_sgda.composites import SIMPLEX
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX
-from bounds.result import Result
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.axioms import Assumed, Schema
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding, same
+from fedbounds.bounds.audit.rules import Gram, Stated
+from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.papers.fed_norm_sgda import lemmas_basic as facts
+from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX
+from fedbounds.bounds.result import Result
 
 u, v, gradient, away = (Vec.atom(name) for name in ("u", "v", "gradient", "away"))
 VECTORS = Setting("any vectors", {a: Atom(a, "gradient", 0, f"any vector {a}", per_client=False) for a in ("u", "v")})

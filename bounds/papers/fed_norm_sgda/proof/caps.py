@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational
 
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.participation_rules import Squared
-from bounds.audit.rules import Abbreviated, Stated
-from bounds.audit.steps import condition_fact
-from bounds.papers.fed_norm_sgda import composites
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED
-from bounds.papers.fed_norm_sgda.proof.letters import (
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.participation_rules import Squared
+from fedbounds.bounds.audit.rules import Abbreviated, Stated
+from fedbounds.bounds.audit.steps import condition_fact
+from fedbounds.bounds.papers.fed_norm_sgda import composites
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
     DESCENT_SETTING,
     PAPER,
     S_1,
@@ -44,8 +44,8 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     theta_delta,
     theta_G,
 )
-from bounds.papers.fed_norm_sgda.results import THEOREM_1, step_conditions
-from bounds.result import Condition
+from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, step_conditions
+from fedbounds.bounds.result import Condition
 
 ONE, HALF = Integer(1), Rational(1, 2)
 ASCENT = Gammay * L  # what the caps on Gamma_y bound

@@ -11,26 +11,32 @@ from typing import ClassVar
 import sympy as sp
 from sympy import Symbol, sqrt
 
-from bounds.audit.axioms import Assumed, Schema, Unfit
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.claim import Relation
-from bounds.audit.derivations import Specialise
-from bounds.audit.nonnegative import Finding
-from bounds.audit.participation_rules import Triangle
-from bounds.audit.rules import Abbreviated, Gram, Stated
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.audit.vectors import Atom, Vec, square
-from bounds.clients import SumOverClients
-from bounds.papers.fed_norm_sgda import corollaries
-from bounds.papers.fed_norm_sgda.assumptions import HETEROGENEITY, JOINTLY_SMOOTH
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL, SIMPLEX, largest
-from bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_1_2, COROLLARY_2_1, MEANT, ROUNDS_NEEDED
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN
-from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth
-from bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING, L, betaG, kappa, sigmaG
-from bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, STEPS, THEOREM_1, THEOREM_1_AT_ITS_STEPS
-from bounds.result import Condition
+from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.derivations import Specialise
+from fedbounds.bounds.audit.nonnegative import Finding
+from fedbounds.bounds.audit.participation_rules import Triangle
+from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.papers.fed_norm_sgda import corollaries
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import HETEROGENEITY, JOINTLY_SMOOTH
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL, SIMPLEX, largest
+from fedbounds.bounds.papers.fed_norm_sgda.corollaries import (
+    COROLLARY_1_1,
+    COROLLARY_1_2,
+    COROLLARY_2_1,
+    MEANT,
+    ROUNDS_NEEDED,
+)
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING, L, betaG, kappa, sigmaG
+from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, STEPS, THEOREM_1, THEOREM_1_AT_ITS_STEPS
+from fedbounds.bounds.result import Condition
 
 ASCENT = n.taueff * STEPS["gammay"]
 AT_ITS_STEPS = (

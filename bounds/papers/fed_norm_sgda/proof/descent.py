@@ -7,17 +7,17 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.rules import Abbreviated, Gram, Stated
-from bounds.audit.steps import condition_fact
-from bounds.audit.vectors import Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
-from bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
-from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothRise
-from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_LETTERS
-from bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF
-from bounds.papers.fed_norm_sgda.proof.letters import (
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.steps import condition_fact
+from fedbounds.bounds.audit.vectors import Vec, inner, square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
+from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothRise
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_LETTERS
+from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
     DELTA,
     DESCENT_SETTING,
     PAPER,

@@ -13,18 +13,18 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer
 
-from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from bounds.audit.axioms import Assumed
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.participation_rules import StepMean
-from bounds.audit.rules import Abbreviated, Gram, Stated
-from bounds.audit.steps import Proof
-from bounds.audit.vectors import Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, JOINTLY_SMOOTH, SAMPLING
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED, SIMPLEX
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_7, LEMMA_B_8
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.axioms import (
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from fedbounds.bounds.audit.axioms import Assumed
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.participation_rules import StepMean
+from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.steps import Proof
+from fedbounds.bounds.audit.vectors import Vec, inner, square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, JOINTLY_SMOOTH, SAMPLING
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED, SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_7, LEMMA_B_8
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import (
     ON_THE_SIMPLEX,
     BlockSmooth,
     MixingPrice,
@@ -36,8 +36,8 @@ from bounds.papers.fed_norm_sgda.proof.axioms import (
     WeightedMean,
     scaled,
 )
-from bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
-from bounds.papers.fed_norm_sgda.proof.letters import (
+from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
     A_DRIFT,
     CONSTANTS,
     DELTA,
@@ -67,7 +67,7 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     sigmaG,
     sigmaL,
 )
-from bounds.result import Result
+from fedbounds.bounds.result import Result
 
 ONE_PRICE = Integer(1)
 PRICES = (("", nu, " at the price nu"), ("-printed", ONE_PRICE, " as printed"))

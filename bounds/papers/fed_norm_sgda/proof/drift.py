@@ -9,22 +9,22 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational
 
-from bounds.audit.axioms import Schema
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.participation_rules import Squared
-from bounds.audit.rules import Abbreviated, Gram, Stated
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Vec, square
-from bounds.clients import MaxOverClients
-from bounds.papers.fed_norm_sgda.assumptions import GROWING, LOCAL_MAP
-from bounds.papers.fed_norm_sgda.composites import CURVATURE
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4, LEMMA_B_9
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.axioms import Scaled, scaled
-from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, TO_LETTERS, Block
-from bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
-from bounds.papers.fed_norm_sgda.proof.letters import (
+from fedbounds.bounds.audit.axioms import Schema
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.participation_rules import Squared
+from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Vec, square
+from fedbounds.bounds.clients import MaxOverClients
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import GROWING, LOCAL_MAP
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4, LEMMA_B_9
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import Scaled, scaled
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, TO_LETTERS, Block
+from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
     DELTA,
     DESCENT_SETTING,
     PAPER,
@@ -49,9 +49,9 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     x0,
     y0,
 )
-from bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF, OverLocalSteps
-from bounds.papers.fed_norm_sgda.results import THEOREM_1
-from bounds.result import Condition
+from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF, OverLocalSteps
+from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
+from fedbounds.bounds.result import Condition
 
 ROUND = DIRECTIONS_PROOF.id
 HALF = Rational(1, 2)

@@ -13,20 +13,32 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import sqrt
 
-from bounds.audit.axioms import Assumed, Schema, Unfit
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import same
-from bounds.audit.participation_rules import Triangle
-from bounds.audit.rules import Stated
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.audit.vectors import Atom, Vec, square
-from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, STRONGLY_CONCAVE
-from bounds.papers.fed_norm_sgda.composites import SIMPLEX
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_1, LEMMA_B_6
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth, SelfBounded
-from bounds.papers.fed_norm_sgda.proof.letters import DELTA, DESCENT_SETTING, PAPER, Fx, Fy, G, L, kappa, mu, y0, ys
+from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import same
+from fedbounds.bounds.audit.participation_rules import Triangle
+from fedbounds.bounds.audit.rules import Stated
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, STRONGLY_CONCAVE
+from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_1, LEMMA_B_6
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth, SelfBounded
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
+    DELTA,
+    DESCENT_SETTING,
+    PAPER,
+    Fx,
+    Fy,
+    G,
+    L,
+    kappa,
+    mu,
+    y0,
+    ys,
+)
 
 SMOOTHNESS_OF_ENVELOPE = measure_symbol(LEMMA_B_1.measure)
 TWO_POINTS = Setting(

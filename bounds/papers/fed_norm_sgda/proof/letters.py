@@ -17,10 +17,10 @@ from collections.abc import Iterator, Mapping
 import sympy as sp
 from sympy import Symbol
 
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Atom, Vec, product_symbol, square
-from bounds.papers.fed_norm_sgda import composites
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol, square
+from fedbounds.bounds.papers.fed_norm_sgda import composites
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 
 PAPER = "fed-norm-sgda"
 L, kappa, sigmaL, betaL, sigmaG, betaG, nu, Gx = n.Lf, n.kappa, n.sigmaL, n.betaL, n.sigmaG, n.betaG, n.nu, n.Gx

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Symbol
 
-from bounds.assumptions import MARTINGALE
-from bounds.audit.axioms import Assumed, Schema, Unfit
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import same
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Atom, Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, LOCAL_MAP, SAMPLING
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4
-from bounds.papers.fed_norm_sgda.proof.axioms import NOISE, MixingPrice, NoiseGivenStart, scaled
-from bounds.papers.fed_norm_sgda.proof.letters import PAPER, C_w, betaL, nu, sigmaL
+from fedbounds.bounds.assumptions import MARTINGALE
+from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import same
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, LOCAL_MAP, SAMPLING
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NOISE, MixingPrice, NoiseGivenStart, scaled
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import PAPER, C_w, betaL, nu, sigmaL
 
 STEP = Symbol("eta_b", nonnegative=True)  # the client's step size in the block
 SUM, SQUARES = Symbol("[sum_j a^(j)(k)]", nonnegative=True), Symbol("[sum_j a^(j)(k)^2]", nonnegative=True)

@@ -9,21 +9,21 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Symbol
 
-from bounds.audit.axioms import Schema
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.rules import Abbreviated, Gram, Stated
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
-from bounds.papers.fed_norm_sgda.composites import SIMPLEX
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothFall
-from bounds.papers.fed_norm_sgda.proof.descent import MOVE
-from bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X, NOISY
-from bounds.papers.fed_norm_sgda.proof.letters import DELTA, PAPER, Gammax, L, X, nu, x0
-from bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SETTING, SNAPSHOT_PROOF, TO_OWN
+from fedbounds.bounds.audit.axioms import Schema
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Vec, inner, square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
+from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothFall
+from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import MOVE
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X, NOISY
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, PAPER, Gammax, L, X, nu, x0
+from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SETTING, SNAPSHOT_PROOF, TO_OWN
 
 xb = Vec.atom("xb")
 AWAY = xb - x0  # from x_t to its proximal point

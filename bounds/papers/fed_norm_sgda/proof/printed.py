@@ -10,16 +10,16 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Rational, Symbol
 
-from bounds.audit.axioms import Assumed
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.rules import Abbreviated, Gram
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import inner, square
-from bounds.papers.fed_norm_sgda.assumptions import SAMPLING, STRONGLY_CONCAVE
-from bounds.papers.fed_norm_sgda.composites import CURVATURE
-from bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.ascent import (
+from fedbounds.bounds.audit.axioms import Assumed
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import inner, square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import SAMPLING, STRONGLY_CONCAVE
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import (
     ASCENT_PROOF,
     CAPS,
     CLIMB,
@@ -38,12 +38,12 @@ from bounds.papers.fed_norm_sgda.proof.ascent import (
     TELESCOPED,
     Fy1,
 )
-from bounds.papers.fed_norm_sgda.proof.axioms import NoiseGivenStart, SampleMean
-from bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
-from bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, in_x_before
-from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_Y, NOISY
-from bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
-from bounds.papers.fed_norm_sgda.proof.letters import (
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NoiseGivenStart, SampleMean
+from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, in_x_before
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_Y, NOISY
+from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
     DELTA,
     PAPER,
     S_1,
@@ -63,8 +63,8 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     mu,
     r,
 )
-from bounds.papers.fed_norm_sgda.proof.theorem import descent_steps
-from bounds.papers.fed_norm_sgda.results import THEOREM_1
+from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem import descent_steps
+from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
 
 HALF = Rational(1, 2)
 LATER = Symbol("[Phi~(x_{t+1}) - F~(x_{t+1}, y_t)]", real=True)

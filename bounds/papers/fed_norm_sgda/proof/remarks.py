@@ -10,22 +10,22 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Symbol
 
-from bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
-from bounds.audit.axioms import Assumed, Schema, Unfit
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.rules import Stated
-from bounds.audit.steps import Setting, condition_fact, measure_symbol
-from bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
-from bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL
-from bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN, ON_AVERAGE, SETTING
-from bounds.papers.fed_norm_sgda.proof.axioms import NOISE
-from bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING
-from bounds.papers.fed_norm_sgda.proof.theorem import REPAIRED, SHARP, THEOREM_PROOF
-from bounds.papers.fed_norm_sgda.remarks import PLAIN, REMARK_1, REMARK_3, REMARK_6
-from bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, THEOREM_1_AT_ITS_STEPS
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
+from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.rules import Stated
+from fedbounds.bounds.audit.steps import Setting, condition_fact, measure_symbol
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL
+from fedbounds.bounds.papers.fed_norm_sgda.corollaries import EQUAL_CLIENTS
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN, ON_AVERAGE, SETTING
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NOISE
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING
+from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem import REPAIRED, SHARP, THEOREM_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.remarks import PLAIN, REMARK_1, REMARK_3, REMARK_6
+from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, THEOREM_1_AT_ITS_STEPS
 
 # --- Remark 1 -------------------------------------------------------------------------------------------------------
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
-from bounds.assumptions import Assumption
-from bounds.audit.axioms import Assumed, Schema, Unfit
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.participation_rules import AverageOverRounds
-from bounds.audit.rules import Abbreviated, Stated
-from bounds.audit.steps import Proof, Setting, condition_fact, measure_symbol
-from bounds.audit.vectors import Atom, Vec, inner, square
-from bounds.papers.fed_norm_sgda.assumptions import (
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.participation_rules import AverageOverRounds
+from fedbounds.bounds.audit.rules import Abbreviated, Stated
+from fedbounds.bounds.audit.steps import Proof, Setting, condition_fact, measure_symbol
+from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
     BOUNDED_MAXIMISER,
     CONCAVE,
@@ -25,13 +25,13 @@ from bounds.papers.fed_norm_sgda.assumptions import (
     ONE_POINT_CONCAVE,
     SAMPLING,
 )
-from bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
-from bounds.papers.fed_norm_sgda.concave import ascent_conditions
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean
-from bounds.papers.fed_norm_sgda.proof.directions import EACH, NOISY
-from bounds.papers.fed_norm_sgda.proof.letters import (
+from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.concave import ascent_conditions
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, NOISY
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
     S_1,
     S_2,
     D,
@@ -51,8 +51,16 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     r,
     y0,
 )
-from bounds.papers.fed_norm_sgda.proof.snapshot import IN_SNAPSHOT, MOVED, SETTING, SNAPSHOT_PROOF, STALE, TO_OWN, V_C
-from bounds.result import Result
+from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import (
+    IN_SNAPSHOT,
+    MOVED,
+    SETTING,
+    SNAPSHOT_PROOF,
+    STALE,
+    TO_OWN,
+    V_C,
+)
+from fedbounds.bounds.result import Result
 
 SNAPSHOT = SNAPSHOT_PROOF.id
 yb = Vec.atom("yb")

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Symbol
 
-from bounds.audit.axioms import Schema, Unfit
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.participation_rules import Squared
-from bounds.audit.rules import Abbreviated, Gram, Stated
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import Atom, Vec, square
-from bounds.clients import SumOverClients
-from bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, LIPSCHITZ, LOCAL_MAP
-from bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
-from bounds.papers.fed_norm_sgda.concave import recursion_cap
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_2
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth, SelfBounded, scaled
-from bounds.papers.fed_norm_sgda.proof.directions import (
+from fedbounds.bounds.audit.axioms import Schema, Unfit
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.participation_rules import Squared
+from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, LIPSCHITZ, LOCAL_MAP
+from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
+from fedbounds.bounds.papers.fed_norm_sgda.concave import recursion_cap
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_2
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth, SelfBounded, scaled
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import (
     EACH,
     IN_X,
     PRICES,
@@ -37,8 +37,8 @@ from bounds.papers.fed_norm_sgda.proof.directions import (
     sample_steps,
     start_steps,
 )
-from bounds.papers.fed_norm_sgda.proof.drift import HALF, LARGEST_SUM, MOVED, LargestRecursion, block_steps
-from bounds.papers.fed_norm_sgda.proof.letters import (
+from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import HALF, LARGEST_SUM, MOVED, LargestRecursion, block_steps
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
     PAPER,
     C_w,
     D,
@@ -60,7 +60,7 @@ from bounds.papers.fed_norm_sgda.proof.letters import (
     sigmaG,
     sigmaL,
 )
-from bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF
 
 STALE = Symbol("[delta^_t]", nonnegative=True)
 W_SQUARED, I_1_SQUARED = Symbol("sum w_i^2", nonnegative=True), Symbol("I_1^2", nonnegative=True)

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from bounds.audit.claim import Relation
-from bounds.audit.nonnegative import Finding
-from bounds.audit.steps import Proof, Setting, Step, measure_symbol
-from bounds.audit.written import written
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.tables import (
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.nonnegative import Finding
+from fedbounds.bounds.audit.steps import Proof, Setting, Step, measure_symbol
+from fedbounds.bounds.audit.written import written
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.tables import (
     NONCONVEX_CONCAVE,
     NONCONVEX_STRONGLY_CONCAVE,
     ONE_POINT_CONCAVE,
     TABLES,
     Case,
 )
-from bounds.result import Result
+from fedbounds.bounds.result import Result
 
 NO_VECTORS = Setting("orders for small eps, every other constant fixed", {})
 

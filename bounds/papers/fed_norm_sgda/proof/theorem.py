@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Rational
 
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.participation_rules import AverageOverRounds
-from bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW
-from bounds.papers.fed_norm_sgda.composites import CURVATURE
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof import ascent
-from bounds.papers.fed_norm_sgda.proof.ascent import (
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.participation_rules import AverageOverRounds
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent
+from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import (
     ASCENT_PROOF,
     CAPS,
     G_MEAN,
@@ -27,12 +27,12 @@ from bounds.papers.fed_norm_sgda.proof.ascent import (
     SETTING,
     Contraction,
 )
-from bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
-from bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF
-from bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH
-from bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
-from bounds.papers.fed_norm_sgda.proof.letters import DELTA, G, Gammax, Gammay, H, L, M, N, V, X, c, kappa, nu
-from bounds.papers.fed_norm_sgda.results import CERTIFIED, THEOREM_1, TIGHT
+from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH
+from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import DRIFT_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, G, Gammax, Gammay, H, L, M, N, V, X, c, kappa, nu
+from fedbounds.bounds.papers.fed_norm_sgda.results import CERTIFIED, THEOREM_1, TIGHT
 
 MORE_DRIFT = Rational(313, 312)  # what the drift counts in (41)
 

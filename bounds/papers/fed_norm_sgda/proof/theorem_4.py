@@ -9,26 +9,26 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol, floor, sqrt
 
-from bounds.audit.axioms import Assumed, Schema, Unfit
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.claim import Relation
-from bounds.audit.derivations import InExpectation
-from bounds.audit.nonnegative import same
-from bounds.audit.participation_rules import AverageOverRounds
-from bounds.audit.rules import Stated
-from bounds.audit.steps import Proof, Setting, measure_symbol
-from bounds.audit.vectors import square
-from bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW, LIPSCHITZ
-from bounds.papers.fed_norm_sgda.composites import WHOLE_BLOCKS
-from bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4, TIGHT_DRIFT
-from bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_4
-from bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X
-from bounds.papers.fed_norm_sgda.proof.letters import DELTA, Gammax, Gammay, Gx, L, N, nu
-from bounds.papers.fed_norm_sgda.proof.moreau import ENVELOPE_DECREASE, GRADIENT, MOREAU_PROOF
-from bounds.papers.fed_norm_sgda.proof.moreau import HERE as MOREAU_SETTING
-from bounds.papers.fed_norm_sgda.proof.restart import APPROACH, FIRST, KEPT, ONE_POINT_PROOF, RESTART_PROOF
-from bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SNAPSHOT_PROOF, STALE, TO_OWN, V_C
+from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.derivations import InExpectation
+from fedbounds.bounds.audit.nonnegative import same
+from fedbounds.bounds.audit.participation_rules import AverageOverRounds
+from fedbounds.bounds.audit.rules import Stated
+from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import square
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW, LIPSCHITZ
+from fedbounds.bounds.papers.fed_norm_sgda.composites import WHOLE_BLOCKS
+from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4, TIGHT_DRIFT
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_4
+from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X
+from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, Gammax, Gammay, Gx, L, N, nu
+from fedbounds.bounds.papers.fed_norm_sgda.proof.moreau import ENVELOPE_DECREASE, GRADIENT, MOREAU_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.moreau import HERE as MOREAU_SETTING
+from fedbounds.bounds.papers.fed_norm_sgda.proof.restart import APPROACH, FIRST, KEPT, ONE_POINT_PROOF, RESTART_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SNAPSHOT_PROOF, STALE, TO_OWN, V_C
 
 RESTART = RESTART_PROOF.id
 ONE = Integer(1)

@@ -5,17 +5,17 @@ weights; a vector with an index n is that of any one client. The paper's one-ste
 (S10 of Lemma B.3.3); the chain through S10' repairs it, and Theorem 2 follows from that with the printed constants.
 """
 
-from bounds.papers.fedau.proof import corollary, known, weights
-from bounds.papers.fedau.proof.constant import NO_GAP_PROOF
-from bounds.papers.fedau.proof.descent import DESCENT_OF_F, DESCENT_PROOF
-from bounds.papers.fedau.proof.drift import (
+from fedbounds.bounds.papers.fedau.proof import corollary, known, weights
+from fedbounds.bounds.papers.fedau.proof.constant import NO_GAP_PROOF
+from fedbounds.bounds.papers.fedau.proof.descent import DESCENT_OF_F, DESCENT_PROOF
+from fedbounds.bounds.papers.fedau.proof.drift import (
     AVERAGE_OF_F,
     AVERAGE_PROOF,
     DIVERGENCE_PROOF,
     DRIFT_OF_F,
     DRIFT_PROOF,
 )
-from bounds.papers.fedau.proof.theorem import CONSTANT_PROOF, LIMIT_PROOF, OPTION_1_PROOF, THEOREM_PROOF
+from fedbounds.bounds.papers.fedau.proof.theorem import CONSTANT_PROOF, LIMIT_PROOF, OPTION_1_PROOF, THEOREM_PROOF
 
 OPTIMISATION = (
     DIVERGENCE_PROOF,

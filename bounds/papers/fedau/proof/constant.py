@@ -14,17 +14,17 @@ from dataclasses import replace
 import sympy as sp
 from sympy import Rational
 
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.derivations import InExpectation, Specialise
-from bounds.audit.participation_rules import AverageOverRounds, MeanUpdate, SecondMoment
-from bounds.audit.steps import Setting
-from bounds.audit.vectors import square
-from bounds.papers.fedau.assumptions import H_BOUNDED_BELOW
-from bounds.papers.fedau.lemmas import DRIFT_CAP, LOCAL_CAP
-from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.descent import CHOSEN, DECREASE, DESCENT_PROOF, INDEPENDENT, SHARP, move
-from bounds.papers.fedau.proof.drift import GENERAL, G, round_setting, s
-from bounds.papers.fedau.proof.theorem import (
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.derivations import InExpectation, Specialise
+from fedbounds.bounds.audit.participation_rules import AverageOverRounds, MeanUpdate, SecondMoment
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import square
+from fedbounds.bounds.papers.fedau.assumptions import H_BOUNDED_BELOW
+from fedbounds.bounds.papers.fedau.lemmas import DRIFT_CAP, LOCAL_CAP
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.proof.descent import CHOSEN, DECREASE, DESCENT_PROOF, INDEPENDENT, SHARP, move
+from fedbounds.bounds.papers.fedau.proof.drift import GENERAL, G, round_setting, s
+from fedbounds.bounds.papers.fedau.proof.theorem import (
     AVERAGE_OF_H,
     CONSTANT_PROOF,
     DISCHARGED,
@@ -37,7 +37,7 @@ from bounds.papers.fedau.proof.theorem import (
     PER_ROUND,
     ROUND,
 )
-from bounds.papers.fedau.results import H_GLOBAL_CAP, H_SLOPE_NO_GAP, THEOREM_B_4_1
+from fedbounds.bounds.papers.fedau.results import H_GLOBAL_CAP, H_SLOPE_NO_GAP, THEOREM_B_4_1
 
 L, I, N, T, H, gamma, sigma, etatilde = n.L, n.I, n.N, n.T, n.H, n.gamma, n.sigma, n.etatilde
 HALF, QUARTER = Rational(1, 2), Rational(1, 4)

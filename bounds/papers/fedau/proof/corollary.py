@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Integer, Max, Min, Rational, exp, log, sqrt
 
-from bounds.audit.averages import AtStep, AverageOverClients
-from bounds.audit.axioms import Assumed
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.derivations import Prescribed, Specialise
-from bounds.audit.exponentials import Tangent
-from bounds.audit.step_products import PrescribedProduct
-from bounds.audit.steps import Proof, measure_symbol
-from bounds.audit.transcendental import Opened
-from bounds.audit.whole_numbers import WholeNumber
-from bounds.measures import AVERAGE_GRADIENT
-from bounds.papers.fedau.assumptions import FEDAU_WEIGHTS
-from bounds.papers.fedau.corollaries import (
+from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
+from fedbounds.bounds.audit.axioms import Assumed
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.derivations import Prescribed, Specialise
+from fedbounds.bounds.audit.exponentials import Tangent
+from fedbounds.bounds.audit.step_products import PrescribedProduct
+from fedbounds.bounds.audit.steps import Proof, measure_symbol
+from fedbounds.bounds.audit.transcendental import Opened
+from fedbounds.bounds.audit.whole_numbers import WholeNumber
+from fedbounds.bounds.measures import AVERAGE_GRADIENT
+from fedbounds.bounds.papers.fedau.assumptions import FEDAU_WEIGHTS
+from fedbounds.bounds.papers.fedau.corollaries import (
     AT_WHOLE_K,
     C_W,
     COROLLARY_4,
@@ -33,8 +33,8 @@ from bounds.papers.fedau.corollaries import (
     PRINTED_K,
     WHOLE_K,
 )
-from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.weights import (
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.proof.weights import (
     NO_VECTORS,
     PAPER,
     PER_CLIENT,
@@ -44,8 +44,8 @@ from bounds.papers.fedau.proof.weights import (
     p,
     q,
 )
-from bounds.papers.fedau.results import THEOREM_2, THEOREM_2_OPTION_1, THEOREM_3, TWO_ROUNDS
-from bounds.result import Condition, Result
+from fedbounds.bounds.papers.fedau.results import THEOREM_2, THEOREM_2_OPTION_1, THEOREM_3, TWO_ROUNDS
+from fedbounds.bounds.result import Condition, Result
 
 L, F, I, N, T, K = n.L, n.F, n.I, n.N, n.T, n.K
 gamma, eta, sigma, delta, Q, W, R = n.gamma, n.eta, n.sigma, n.delta, n.Q, n.W, n.R

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
-from bounds.audit.axioms import Assumed, Descent, Smooth
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.claim import Relation
-from bounds.audit.participation_rules import (
+from fedbounds.bounds.audit.axioms import Assumed, Descent, Smooth
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.participation_rules import (
     CauchySchwarz,
     ClientMean,
     MeanUpdate,
@@ -28,11 +28,11 @@ from bounds.audit.participation_rules import (
     StepMean,
     WeightedDescent,
 )
-from bounds.audit.rules import Combine, Gram
-from bounds.audit.steps import Proof
-from bounds.audit.vectors import inner, square
-from bounds.papers.fedau.assumptions import BERNOULLI, ONE_STEP, PAST_WEIGHTS
-from bounds.papers.fedau.lemmas import (
+from fedbounds.bounds.audit.rules import Combine, Gram
+from fedbounds.bounds.audit.steps import Proof
+from fedbounds.bounds.audit.vectors import inner, square
+from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, ONE_STEP, PAST_WEIGHTS
+from fedbounds.bounds.papers.fedau.lemmas import (
     DIVERGENCE_GROWTH,
     E_2,
     GLOBAL_CAP,
@@ -47,8 +47,8 @@ from bounds.papers.fedau.lemmas import (
     SMALLER_CAP,
     descent_terms,
 )
-from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.drift import (
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.proof.drift import (
     A1,
     A2,
     AVERAGE_OF_F,
@@ -71,7 +71,7 @@ from bounds.papers.fedau.proof.drift import (
     v,
     z,
 )
-from bounds.result import Condition
+from fedbounds.bounds.result import Condition
 
 L, I, N, gamma, eta, sigma = n.L, n.I, n.N, n.gamma, n.eta, n.sigma
 INDEPENDENT = ONE_STEP[2]

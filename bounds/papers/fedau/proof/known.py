@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Integer, Rational, Symbol, sqrt
 
-from bounds.assumptions import Assumption
-from bounds.audit.axioms import Assumed
-from bounds.audit.chain import Chain, by, le
-from bounds.audit.claim import Relation
-from bounds.audit.derivations import Leading, Specialise
-from bounds.papers.fedau.assumptions import EQUAL_RATES, INVERSE_RATES, PAST_WEIGHTS, SURE_Q
-from bounds.papers.fedau.corollaries import (
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.axioms import Assumed
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.derivations import Leading, Specialise
+from fedbounds.bounds.papers.fedau.assumptions import EQUAL_RATES, INVERSE_RATES, PAST_WEIGHTS, SURE_Q
+from fedbounds.bounds.papers.fedau.corollaries import (
     APPENDIX_A_3,
     APPENDIX_A_3_UNEQUAL,
     COROLLARY_4,
@@ -25,15 +25,21 @@ from bounds.papers.fedau.corollaries import (
     KNOWN_MOMENT,
     KNOWN_Q,
 )
-from bounds.papers.fedau.lemmas import GRADIENT_GROWTH
-from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.corollary import COROLLARY_PROOF, HALF_CONSTANT, LEAST, enter_explicit, enter_sharp
-from bounds.papers.fedau.proof.descent import DESCENT_OF_F, DESCENT_PROOF
-from bounds.papers.fedau.proof.drift import G, round_setting
-from bounds.papers.fedau.proof.theorem import EIGHTH, THEOREM_PROOF, Option, enter_option
-from bounds.papers.fedau.proof.weights import NO_VECTORS
-from bounds.papers.fedau.results import EXPLICIT, SLOPE, THEOREM_2, theorem_terms, tight_terms
-from bounds.result import Term
+from fedbounds.bounds.papers.fedau.lemmas import GRADIENT_GROWTH
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.proof.corollary import (
+    COROLLARY_PROOF,
+    HALF_CONSTANT,
+    LEAST,
+    enter_explicit,
+    enter_sharp,
+)
+from fedbounds.bounds.papers.fedau.proof.descent import DESCENT_OF_F, DESCENT_PROOF
+from fedbounds.bounds.papers.fedau.proof.drift import G, round_setting
+from fedbounds.bounds.papers.fedau.proof.theorem import EIGHTH, THEOREM_PROOF, Option, enter_option
+from fedbounds.bounds.papers.fedau.proof.weights import NO_VECTORS
+from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, THEOREM_2, theorem_terms, tight_terms
+from fedbounds.bounds.result import Term
 
 L, F, I, T, Q, W = n.L, n.F, n.I, n.T, n.Q, n.W
 sigma, delta = n.sigma, n.delta

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
-from bounds.assumptions import Assumption
-from bounds.audit.axioms import Assumed
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.claim import Relation
-from bounds.audit.derivations import InExpectation, Specialise
-from bounds.audit.participation_rules import AverageOverRounds, Vanishing
-from bounds.audit.rules import Combine
-from bounds.audit.steps import Proof, measure_symbol
-from bounds.clients import SumOverClients
-from bounds.measures import AVERAGE_GRADIENT
-from bounds.papers.fedau.assumptions import (
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.axioms import Assumed
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.derivations import InExpectation, Specialise
+from fedbounds.bounds.audit.participation_rules import AverageOverRounds, Vanishing
+from fedbounds.bounds.audit.rules import Combine
+from fedbounds.bounds.audit.steps import Proof, measure_symbol
+from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.measures import AVERAGE_GRADIENT
+from fedbounds.bounds.papers.fedau.assumptions import (
     BOUNDED_GRADIENT,
     CONSTANT_WEIGHTS,
     F_BOUNDED_BELOW,
@@ -34,7 +34,7 @@ from bounds.papers.fedau.assumptions import (
     PAST_WEIGHTS,
     SURE_Q,
 )
-from bounds.papers.fedau.lemmas import (
+from fedbounds.bounds.papers.fedau.lemmas import (
     DIVERGENCE_GROWTH,
     DRIFT_CAP,
     E_2,
@@ -43,10 +43,10 @@ from bounds.papers.fedau.lemmas import (
     NOISE_GROWTH,
     SMALLER_CAP,
 )
-from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.proof.descent import DECREASE, DESCENT_OF_F, DESCENT_PROOF, move, tau
-from bounds.papers.fedau.proof.drift import GENERAL, ITSELF, G, round_setting
-from bounds.papers.fedau.results import (
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.proof.descent import DECREASE, DESCENT_OF_F, DESCENT_PROOF, move, tau
+from fedbounds.bounds.papers.fedau.proof.drift import GENERAL, ITSELF, G, round_setting
+from fedbounds.bounds.papers.fedau.results import (
     AVERAGE_GRADIENT_OF_H,
     CAPS,
     EXPLICIT,
@@ -62,7 +62,7 @@ from bounds.papers.fedau.results import (
     theorem_terms,
     tight_terms,
 )
-from bounds.result import Result, Term
+from fedbounds.bounds.result import Result, Term
 
 L, F, I, N, T, Q, W = n.L, n.F, n.I, n.N, n.T, n.Q, n.W
 gamma, eta, sigma, delta = n.gamma, n.eta, n.sigma, n.delta

@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, Min, Sum, Symbol, floor, log
 
-from bounds.audit.averages import AverageOverClients, HarmonicAverage, StandsFor
-from bounds.audit.axioms import Assumed
-from bounds.audit.chain import Chain, by, eq, le
-from bounds.audit.claim import Relation
-from bounds.audit.derivations import Lemma, Specialise
-from bounds.audit.induction import Induction
-from bounds.audit.steps import Setting, measure_symbol
-from bounds.audit.transcendental import Opened
-from bounds.audit.whole_numbers import Cases, Division
-from bounds.papers.fedau.assumptions import CUT_OFF_LAW, FEDAU
-from bounds.papers.fedau.corollaries import LEMMA_B_6_1, LEMMA_B_6_1_VARIANCE
-from bounds.papers.fedau.harmonic import HarmonicNumber
-from bounds.papers.fedau.notation import NOTATION as n
-from bounds.papers.fedau.results import THEOREM_3, TWO_ROUNDS
+from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage, StandsFor
+from fedbounds.bounds.audit.axioms import Assumed
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.derivations import Lemma, Specialise
+from fedbounds.bounds.audit.induction import Induction
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.transcendental import Opened
+from fedbounds.bounds.audit.whole_numbers import Cases, Division
+from fedbounds.bounds.papers.fedau.assumptions import CUT_OFF_LAW, FEDAU
+from fedbounds.bounds.papers.fedau.corollaries import LEMMA_B_6_1, LEMMA_B_6_1_VARIANCE
+from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
+from fedbounds.bounds.papers.fedau.notation import NOTATION as n
+from fedbounds.bounds.papers.fedau.results import THEOREM_3, TWO_ROUNDS
 
 PAPER = "fedau"
 K, N, T, p, rate = n.K, n.N, n.T, n.p, n.rate

@@ -1,0 +1,1 @@
+"""Generalized FedAvg under arbitrary participation: algorithms, pseudo-code, runs, instances, invariants."""

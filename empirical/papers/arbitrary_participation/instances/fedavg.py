@@ -1,0 +1,293 @@
+r"""Generalized FedAvg on instances whose constants are exact, measured without sampling.
+
+Every client has $F_n(x)=h(x)+b_n^\top x$ with $\sum_nb_n=0$ and
+$h(x)=\sum_j[\frac{a_j}2x_j^2+\kappa_j(1-\cos x_j)]$, $a,\kappa\ge0$: $f=h$ is least at 0 with $f^*=0$,
+$L=\max_j(a_j+\kappa_j)$, and $\nabla F_n-\nabla f=b_n$ at every x. With $\kappa=0$ these are the quadratics with equal
+Hessians (diagonal without loss of generality), and all expectations follow from means and variances; with ripples the
+noise must be zero. The recursions are written from Wang & Ji 2022, Algorithm 1, and share nothing with
+`fedbounds.empirical.moments`, against which they are tested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from fedbounds.empirical.instances.population import Population, shaken, stirred
+
+
+@dataclass(frozen=True, eq=False)
+class FedAvgInstances(Population):
+    r"""B instances of generalized FedAvg with the same numbers of clients, rounds and steps.
+
+    Attributes:
+        curvature: $a\ge0$, (B, d).
+        ripple: $\kappa\ge0$, (B, d).
+        slopes: $b_n$, zero mean over clients, (B, N, d).
+        start: $x_0$, (B, d).
+        noise: standard deviation per coordinate, (B, d).
+        correlation: covariance of the clients' noise, at most 1 on the diagonal; diagonal if independent, (B, N, N).
+        weights: $q_t^n$, (B, T, N).
+        gamma, eta: step sizes, (B,).
+        local_steps, interval: I and P.
+        reach: gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it.
+    """
+
+    curvature: np.ndarray
+    ripple: np.ndarray
+    slopes: np.ndarray
+    start: np.ndarray
+    noise: np.ndarray
+    correlation: np.ndarray
+    weights: np.ndarray
+    gamma: np.ndarray
+    eta: np.ndarray
+    local_steps: int
+    interval: int
+    reach: int
+
+    @property
+    def cost(self) -> int:
+        """T I."""
+        return self.rounds * self.local_steps
+
+    @property
+    def clients(self) -> int:
+        """N."""
+        return self.weights.shape[2]
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return self.weights.shape[1]
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """L, (B,)."""
+        return (self.curvature + self.ripple).max(axis=1)
+
+    @cached_property
+    def sum_of_squares(self) -> np.ndarray:
+        r"""$S_t=\sum_n(q_t^n)^2$, (B, T)."""
+        return (self.weights**2).sum(axis=2)
+
+    @cached_property
+    def noise_weight(self) -> np.ndarray:
+        r"""$q_t^\top\Gamma q_t$, the share of the noise that is left in the mean; $S_t$ if independent, (B, T)."""
+        return np.einsum("btn,bnm,btm->bt", self.weights, self.correlation, self.weights)
+
+    @cached_property
+    def pulls(self) -> np.ndarray:
+        r"""$\sum_nq_t^nb_n$, (B, T, d)."""
+        return self.pulled(self.weights)
+
+    def pulled(self, weights: np.ndarray) -> np.ndarray:
+        r"""$\sum_nw^nb_n$ for weights (B, ..., N), where rounding of offsets that cancel is zero, (B, ..., d)."""
+        pull = weights @ self.slopes
+        return np.where(np.abs(pull) < 1e-14 * np.abs(self.slopes).max(axis=(1, 2), keepdims=True), 0.0, pull)
+
+    @cached_property
+    def cancellation(self) -> np.ndarray:
+        """By how much offsets exceed the pull that is left of them in a round, or the gradient of f, (B, T)."""
+        most = np.sqrt((self.slopes**2).sum(axis=2).max(axis=1))[:, None, None]
+        left = np.sqrt(np.stack([self.course.gradient[:, :-1], (self.pulls**2).sum(axis=2)], axis=2))
+        return np.where(left > 0, np.maximum(most / np.where(left > 0, left, 1), 1), 1).max(axis=2)
+
+    @cached_property
+    def cohort(self) -> np.ndarray:
+        """The left-hand side of (6) per coordinate, (B, T, d)."""
+        apart = self.slopes[:, None] - self.pulls[:, :, None]
+        return np.einsum("btn,btnd->btd", self.weights, apart**2)
+
+    @cached_property
+    def window_weights(self) -> np.ndarray:
+        """Mean weights over the complete aligned windows, (B, K, N)."""
+        K = self.rounds // self.interval
+        return self.weights[:, : K * self.interval].reshape(len(self), K, self.interval, -1).mean(axis=2)
+
+    @cached_property
+    def window(self) -> np.ndarray:
+        """The left-hand side of (7) at the complete aligned windows, (B, K)."""
+        return (self.pulled(self.window_weights) ** 2).sum(axis=2)
+
+    @cached_property
+    def course(self) -> Course:
+        """The exact course: by means and variances, or step by step where there are ripples."""
+        if not self.ripple.any():
+            return quadratic_course(self)
+        from fedbounds.empirical.papers.arbitrary_participation.instances.ripples import rippled_course
+
+        return rippled_course(self)
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """The paper's constants, exact, each (B, 1); a dictionary of one's own."""
+        return dict(self._constants)
+
+    @cached_property
+    def _constants(self) -> dict[str, np.ndarray]:
+        x, noise = self.start, self.noise
+        found = {
+            "L": self.smoothness,
+            "F": (self.curvature / 2 * x**2 + 2 * self.ripple * np.sin(x / 2) ** 2).sum(axis=1),
+            "sigma": np.sqrt((noise**2).sum(axis=1) * np.einsum("bnn->bn", self.correlation).max(axis=1)),
+            "rho": np.sqrt(self.sum_of_squares.max(axis=1)),
+            "sumsq": self.sum_of_squares.min(axis=1),
+            "nu": np.sqrt(self.cohort.sum(axis=2).max(axis=1)),
+            "beta": np.sqrt((self.pulls**2).sum(axis=2).max(axis=1)),
+            "delta": np.sqrt(self.window.max(axis=1)),
+            "d": np.sqrt((self.slopes**2).sum(axis=2).max(axis=1)),
+            "gamma": self.gamma,
+            "eta": self.eta,
+        }
+        counts = {"I": self.local_steps, "P": self.interval, "T": self.rounds, "N": self.clients, "s": 1.0, "r": 7 / 17}
+        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
+        return {name: value[:, None] for name, value in found.items()}
+
+    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+        r"""The same with $\gamma$ and $\gamma\eta$ at these shares of $1/(12LI\cdot\text{reach})$ and $1/(2LIP)$."""
+        gamma = local / (12 * self.smoothness * self.local_steps * self.reach)
+        return replace(self, gamma=gamma, eta=update / (2 * self.smoothness * self.local_steps * self.interval * gamma))
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        """Other curvatures, slopes, start, noise, weights and step sizes; the step sizes stay within their caps."""
+        L = self.smoothness * self.local_steps
+        local, update = self.gamma * 12 * L * self.reach, self.gamma * self.eta * 2 * L * self.interval
+        slopes = shaken(self.slopes, rng)
+        weights = self.weights
+        if rng.random() < 0.5:
+            weights = stirred(weights, rng)
+            weights = weights / weights.sum(axis=2, keepdims=True)
+        off = 1 - np.eye(self.clients)
+        diagonal = self.correlation * np.eye(self.clients)
+        shared = np.clip(stirred(self.correlation * off, rng).max(axis=(1, 2)), 0, 1)[:, None, None]
+        keeps = np.any(self.correlation * off, axis=(1, 2), keepdims=True)
+        moved = replace(
+            self,
+            curvature=stirred(self.curvature, rng),
+            ripple=stirred(self.ripple, rng),
+            slopes=slopes - slopes.mean(axis=1, keepdims=True),
+            start=shaken(self.start, rng),
+            noise=stirred(self.noise, rng),
+            weights=weights,
+            correlation=np.where(keeps, diagonal + shared * off, self.correlation),
+        )
+        return moved.at(np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1))
+
+
+class Law(NamedTuple):
+    r"""Means and variances on quadratics, coordinate by coordinate, in the letters of `quadratic_course`.
+
+    Attributes:
+        m, C: of $x_{t_0}$ in every round, (B, T, d).
+        zeta, psi, rest: of $\bar y_{t,i}-x_{t_0}$, with rest $=\mathrm{Var}\,r$, (B, T, I+1, d).
+        mean_zeta, mean_psi: their means over the window's local steps, (B, K, d).
+        mean_rest: variance of the mean of r over the window's local steps, (B, K, d).
+        mean_cross: covariance of that mean with the mean noise z, (B, K, d).
+        mean_noise: variance of z, (B, K, d).
+    """
+
+    m: np.ndarray
+    C: np.ndarray
+    zeta: np.ndarray
+    psi: np.ndarray
+    rest: np.ndarray
+    mean_zeta: np.ndarray
+    mean_psi: np.ndarray
+    mean_rest: np.ndarray
+    mean_cross: np.ndarray
+    mean_noise: np.ndarray
+
+
+class Path(NamedTuple):
+    """The iterates of a noise-free run.
+
+    Attributes:
+        anchor: $x_{t_0}$ in every round, (B, T, d).
+        moved: $x_t-x_{t_0}$, (B, T, d).
+        change: $y^n_{t,i}-x_t$, (B, T, I+1, N, d).
+    """
+
+    anchor: np.ndarray
+    moved: np.ndarray
+    change: np.ndarray
+
+
+@dataclass(frozen=True)
+class Course:
+    r"""What the proof speaks of, exactly: expectations over the gradient noise given the participation.
+
+    Attributes:
+        gradient: $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1).
+        gap: $\mathbb Ef(x_t)-f^*$, (B, T+1).
+        decrease: $\mathbb Ef(x_{t_0})-\mathbb Ef(x_{t_0+P})$ over each complete window, not as a difference, (B, K).
+        spread: $V_{t,i}$, (B, T, I+1).
+        drift: $D_{t,i}$, (B, T, I+1).
+        behind: what the models are distributed as.
+    """
+
+    gradient: np.ndarray
+    gap: np.ndarray
+    decrease: np.ndarray
+    spread: np.ndarray
+    drift: np.ndarray
+    behind: Law | Path
+
+
+def quadratic_course(z: FedAvgInstances) -> Course:
+    r"""Means and variances, coordinate by coordinate.
+
+    With $B=1-\gamma a$, from $x_{t_0}$ of mean m and variance C the mean model is
+    $\bar y=x_{t_0}+\zeta+\psi(x_{t_0}-m)+r$: $\zeta\leftarrow B\zeta-\gamma(am+b^q_t)$,
+    $\psi\leftarrow B\psi-\gamma a$, and $r\leftarrow Br-\gamma\xi$ with $\mathrm{Var}\,\xi=s^2q_t^\top\Gamma q_t$.
+    A window's sums of $\zeta$, $\psi$, r and of the noise are kept beside.
+    """
+    B, T, I, P, d = len(z), z.rounds, z.local_steps, z.interval, z.curvature.shape[1]
+    K, IP = T // P, I * P
+    a, gamma, eta = z.curvature, z.gamma[:, None], z.eta[:, None]
+    keep, noise, pulls, left = 1 - gamma * a, z.noise**2, z.pulls, z.noise_weight
+    powers = keep[:, None, :] ** np.arange(I)[:, None]
+    ratio = np.concatenate([np.zeros((B, 1, d)), np.cumsum(powers, axis=1)], axis=1)
+    squares = np.concatenate([np.zeros((B, 1, d)), np.cumsum(powers**2, axis=1)], axis=1)
+    apart = np.einsum("btn,bnn->bt", z.weights, z.correlation) - left
+    spread = np.einsum("bid,btd->bti", ratio**2, z.cohort) + np.einsum("bid,bd,bt->bti", squares, noise, apart)
+
+    law = Law(*np.empty((2, B, T, d)), *(path := np.empty((3, B, T, I + 1, d))), *(ends := np.empty((5, B, K, d))))
+    fresh = noise * left.T[:, :, None]
+    pushes = np.empty((T, 5, B, d))  # on zeta, psi, Var r, Cov(r, noise) and Var noise, in every local step of a round
+    pushes[:, 1], pushes[:, 2], pushes[:, 3], pushes[:, 4] = -gamma * a, gamma**2 * fresh, -gamma * fresh, fresh
+    keeps, none = np.stack([keep, keep, keep**2, keep, np.ones_like(a)]), np.zeros((5, B, d))
+    m, C, state = z.start, none[0], none
+    for t in range(T):
+        if t % P == 0:
+            law.m[:, t : t + P], law.C[:, t : t + P] = m[:, None], C[:, None]
+            pushes[t : t + P, 0] = (-gamma[:, None] * ((a * m)[:, None] + pulls[:, t : t + P])).swapaxes(0, 1)
+            state, sums = none, none
+            rs = rs_r = none[0]  # Var of the sum of r, and its covariance with r
+        for i in range(I):
+            path[:, :, t, i] = state[:3]
+            sums, rs, rs_r = sums + state, rs + 2 * rs_r + state[2], keep * (rs_r + state[2])
+            state = keeps * state + pushes[t]
+        path[:, :, t, I] = state[:3]
+        if (t + 1) % P == 0:
+            k = t // P
+            ends[:2, :, k], ends[2, :, k], ends[3, :, k], ends[4, :, k] = sums[:2], rs, sums[3], state[4]
+            m, C = m + eta * state[0], (1 + eta * state[1]) ** 2 * C + eta**2 * state[2]
+    ends[:2] /= IP
+    ends[2:] /= IP**2
+    last, last_C = (m, C) if T % P == 0 else (m + state[0], (1 + state[1]) ** 2 * C + state[2])
+    zeta, psi, r = path[:, :, P - 1 : K * P : P, I]
+    step, turn = eta[:, None] * zeta, eta[:, None] * psi
+    grown = (
+        step * (2 * law.m[:, : K * P : P] + step) + turn * (2 + turn) * law.C[:, : K * P : P] + eta[:, None] ** 2 * r
+    )
+    decrease = -(a[:, None] / 2 * grown).sum(axis=2)
+    zeta0, psi0, rest0 = law.zeta[:, :, 0], law.psi[:, :, 0], law.rest[:, :, 0]
+    second = np.concatenate(
+        [(law.m + zeta0) ** 2 + (1 + psi0) ** 2 * law.C + rest0, (last**2 + last_C)[:, None]], axis=1
+    )
+    drift = (law.zeta**2 + law.psi**2 * law.C[:, :, None] + law.rest).sum(axis=3)
+    gradient, gap = (a[:, None] ** 2 * second).sum(axis=2), (a[:, None] * second).sum(axis=2) / 2
+    return Course(gradient, gap, decrease, spread * z.gamma[:, None, None] ** 2, drift, law)

@@ -1,0 +1,243 @@
+r"""Propositions 4.4, 4.6, 4.7 and Corollary 4.8 on participation processes whose window covariance is exact.
+
+A *shift process* has one vector w of weights and a walk on the N cyclic shifts: $q_t^n=w_{n-s_t}$, where $s_t$ starts
+uniform and moves by an independent increment of law p each round. So $\mathbb Eq_t^n=1/N$ for any w, and after a
+discrete Fourier transform (hats) each frequency j stands alone: $\lambda_j=\hat p_j$,
+$$\mathrm{Cov}(q_t,q_{t+k})=\tfrac1N|\hat w_j|^2\lambda_j^k,\qquad
+  \mathrm{Var}(\overline q)=\sum_{j\ne0}\tfrac{|\hat w_j|^2}{N^2}\Re c_P(\lambda_j),\qquad
+  \hat\upsilon^2=\sum_{j\ne0}\tfrac{|\hat w_j|^2}{N^2}\Re\tfrac{1+\lambda_j}{1-\lambda_j},$$
+with $c_P(\lambda)=\frac1P[1+2\sum_{k<P}(1-\frac kP)\lambda^k]$. A uniform increment makes the rounds independent; with
+N = 2 it is the two-state Markov chain. All clients have the same variance, and the process is stationary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.compilation import compile_form
+from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
+from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import PATTERNS
+from fedbounds.empirical.papers.arbitrary_participation.instances.tails import TAILS
+
+LONG = 1024, 4096  # two windows from which the limit of an asymptotic claim is taken
+SOON = 0.98  # correlations up to this size have died out after the shorter one
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftProcesses(Population):
+    """B processes of N clients.
+
+    Attributes:
+        base: w, nonnegative with sum 1, (B, N).
+        increments: p, a law on the N shifts, (B, N).
+        slopes: the clients' offsets from grad f, zero mean, (B, N, d).
+        interval: P, (B,).
+    """
+
+    base: np.ndarray
+    increments: np.ndarray
+    slopes: np.ndarray
+    interval: np.ndarray
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        """Other weights, walks, offsets and windows."""
+        base, increments = stirred(self.base, rng), stirred(self.increments, rng)
+        slopes = shaken(self.slopes, rng)
+        return replace(
+            self,
+            base=base / base.sum(axis=1, keepdims=True),
+            increments=increments / increments.sum(axis=1, keepdims=True),
+            slopes=slopes - slopes.mean(axis=1, keepdims=True),
+            interval=np.maximum(1, np.rint(stirred(self.interval * 1.0, rng))).astype(int),
+        )
+
+    @property
+    def correlation(self) -> np.ndarray:
+        r"""$\lambda_j$ for $j\ne0$, (B, N-1)."""
+        return np.fft.fft(self.increments, axis=1)[:, 1:]
+
+    @property
+    def power(self) -> np.ndarray:
+        r"""$|\hat w_j|^2$ for $j\ne0$, (B, N-1)."""
+        return np.abs(np.fft.fft(self.base, axis=1)[:, 1:]) ** 2
+
+    def independent(self) -> np.ndarray:
+        """Whether the rounds are independent, (B,)."""
+        return np.abs(self.increments - 1 / self.base.shape[1]).max(axis=1) < 1e-12
+
+    def mixing(self) -> np.ndarray:
+        """Whether every frequency that the weights have dies out, geometrically, (B,)."""
+        return ((np.abs(self.correlation) < 1 - 1e-6) | (self.power == 0)).all(axis=1)
+
+    def constants(self, interval: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """N, d, P and the exact deviations of the weights, (B, 1)."""
+        P = self.interval if interval is None else interval
+        N = self.base.shape[1]
+        share, lam = self.power / N**2, self.correlation
+        with np.errstate(divide="ignore", invalid="ignore"):
+            long_run = np.where(self.power > 0, share * ((1 + lam) / (1 - lam)).real, 0).sum(axis=1)
+        found = {
+            "N": np.full(len(self), float(N)),
+            "P": P * 1.0,
+            "d": np.sqrt((self.slopes**2).sum(axis=2).max(axis=1)),
+            "upsilon": np.sqrt(share.sum(axis=1)),
+            "upsilonhat": np.sqrt(np.maximum(long_run, 0)),
+            "windowvar": (share * window_factor(lam, P)).sum(axis=1),
+        }
+        return {name: value[:, None] for name, value in found.items()}
+
+    def expected_window(self, interval: np.ndarray | None = None) -> np.ndarray:
+        r"""$\mathbb E\|\sum_n\overline{q^n}b_n\|^2$ exactly, (B, 1)."""
+        P = self.interval if interval is None else interval
+        N = self.base.shape[1]
+        size = (np.abs(np.fft.fft(self.slopes, axis=1)[:, 1:]) ** 2).sum(axis=2)
+        return (size * self.power / N**2 * window_factor(self.correlation, P)).sum(axis=1)[:, None]
+
+
+def window_factor(correlation: np.ndarray, interval: np.ndarray) -> np.ndarray:
+    r"""The real part of $c_P(\lambda)$: in closed form, and by summation where that cancels, (B, J)."""
+    P = np.broadcast_to(interval[:, None], correlation.shape)
+    away = 1 - correlation
+    near = P * np.abs(away) < 0.05
+    away = np.where(near, 1.0, away)
+    factor = ((2 - away) / away - 2 * correlation * (1 - correlation**P) / (P * away**2)) / P
+    for b, j in np.argwhere(near):
+        lag = np.arange(1, int(P[b, j]))
+        factor[b, j] = (1 + 2 * ((1 - lag / P[b, j]) * correlation[b, j] ** lag).sum()) / P[b, j]
+    return factor.real
+
+
+def draw_processes(rng: np.random.Generator, B: int, N: int) -> ShiftProcesses:
+    """Random processes: a third with independent rounds, a third that mostly move on by one, a third any."""
+    kind = rng.integers(3, size=(B, 1))
+    onward, one = rng.uniform(0, 1, (B, 1)), np.eye(N)[1 % N]
+    lazy = onward * one + (1 - onward) * np.eye(N)[0]
+    walk = np.select([kind == 0, kind == 1], [np.full((B, N), 1 / N), lazy], rng.dirichlet(np.ones(N), size=B))
+    base = rng.dirichlet(np.full(N, 0.4), size=B)
+    base = np.where(rng.random((B, 1)) < 0.4, np.eye(N)[0], base)
+    slopes = rng.normal(size=(B, N, int(rng.integers(1, 4))))
+    slopes -= slopes.mean(axis=1, keepdims=True)
+    return ShiftProcesses(base, walk, slopes, rng.integers(1, 40, size=B))
+
+
+def process_sides(claim: Claim, z: ShiftProcesses) -> Sides:
+    """A bound on the expected window divergence; where it is asymptotic, its limit."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    form, names = subject.form, {a.name for a in claim.assumptions}
+    covered = np.ones(len(z), dtype=bool)
+    if "independent-rounds" in names:
+        covered &= z.independent()
+    if {"strongly-mixing", "ergodic"} & names:
+        covered &= z.mixing()
+    unknown = names - {"bounded-divergence", "unbiased-sampling", "weights", "window-variance"}
+    unknown -= {"independent-rounds", "strongly-mixing", "ergodic"}
+    if unknown:
+        covered[:] = False
+
+    note = f"not checkable here: {', '.join(sorted(unknown))}" if unknown else ""
+    left, interval = z.expected_window(), z.interval
+    if form.asymptotic:
+        left, interval = limit_of_windows(z), np.full(len(z), LONG[1])
+        covered &= (np.abs(z.correlation) < SOON).all(axis=1)
+    parts = compile_form(form).parts(z.constants(interval))
+    terms = {t.name: np.broadcast_to(v, (len(z), 1)) for t, v in zip(form.terms, parts.terms, strict=True)}
+    d2 = z.constants()["d"] ** 2
+
+    def describe(b: int) -> dict[str, Any]:
+        return z.describe(b) | {"interval": int(interval[b])}
+
+    return Sides(left, terms, covered[:, None], 1e-14 * d2, note, describe)
+
+
+def limit_of_windows(z: ShiftProcesses) -> np.ndarray:
+    r"""$\lim_{P\to\infty}P\,\mathbb E\,\mathrm{LHS}(7)$, over the longer window's P, (B, 1).
+
+    P times the variance of a mean is its limit less a constant over P, up to correlations of lag P.
+    """
+    short, long = (P * z.expected_window(np.full(len(z), P)) for P in LONG)
+    return (LONG[1] * long - LONG[0] * short) / (LONG[1] - LONG[0]) / LONG[1]
+
+
+def vanishing_sides(z: ShiftProcesses) -> Sides:
+    """Proposition 4.4 on stationary processes: a window of 4096 rounds against a hundredth of a window of one."""
+    one, long = (z.expected_window(np.full(len(z), P)) for P in (1, 4096))
+    slow = (np.abs(1 - z.correlation) < 0.05).any(axis=1)  # vanishes too, but later
+    return Sides(long, {"limit": 0.0 * one}, (z.mixing() & ~slow)[:, None], one / 100 + 1e-14, "", z.describe)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldCoins(Population):
+    r"""One of two clients alone through a whole block, by a fair coin; block j is $\lceil j^\theta\rceil$ rounds long.
+
+    Attributes:
+        growth: $\theta\ge0$, (B,).
+    """
+
+    growth: np.ndarray
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        """Another growth."""
+        return replace(self, growth=stirred(self.growth, rng))
+
+    def lengths(self, rounds: int) -> list[np.ndarray]:
+        """The blocks' lengths until they fill this many rounds, one array per instance."""
+        every = [np.ceil(np.arange(1, rounds + 1) ** g) for g in self.growth]
+        return [np.minimum(a[: int(np.searchsorted(np.cumsum(a), rounds)) + 1], rounds) for a in every]
+
+    def variance(self, interval: int) -> np.ndarray:
+        r"""Of a weight's mean over the first P rounds, of which block j has $m_j$: $\frac14\sum_jm_j^2/P^2$, (B,)."""
+        sums = [((np.diff(np.minimum(np.cumsum(a), interval), prepend=0)) ** 2).sum() for a in self.lengths(interval)]
+        return np.array(sums) / (4 * interval**2)
+
+    def latest_variance(self, interval: int) -> np.ndarray:
+        """The largest over all starts: blocks grow without end, so that some window lies within one; (B,)."""
+        return np.where(self.growth > 0, 0.25, 1 / (4 * interval))
+
+    def sides(self) -> Sides:
+        r"""Is $\sup_{t_0}\mathbb E\,\mathrm{LHS}(7)$, with $d=1$, small on a long window, if from $t_0=0$ it is?"""
+        decays = [self.variance(P) for P in (16, 256, 4096)]
+        covered = (decays[1] < decays[0]) & (decays[2] < decays[1]) & (decays[2] < 0.05)
+        left = 4 * self.latest_variance(4096)[:, None]
+        return Sides(left, {"limit": 0 * left}, covered[:, None], 0.1, "", self.describe)
+
+
+def vanishing(claim: Claim, z: ShiftProcesses | HeldCoins) -> Sides:
+    """Proposition 4.4 as printed: a limit that is uniform in the window's start."""
+    return z.sides() if isinstance(z, HeldCoins) else vanishing_sides(z)
+
+
+def draw_vanishing(claim: Claim, cells: int) -> Iterator[ShiftProcesses | HeldCoins]:
+    """Stationary processes, and coins that are held for longer and longer, or not."""
+    rng = np.random.default_rng(48)
+    for N in (2, 3, 5):
+        yield draw_processes(rng, 60, N)
+    yield HeldCoins(rng.choice([0.0, 0.5, 1.0], size=6))
+
+
+def draw_all(claim: Claim, cells: int) -> Iterator[ShiftProcesses]:
+    """Random shift processes of 1 to 6 clients."""
+    rng = np.random.default_rng(47)
+    for _ in range(max(6, cells // 3)):
+        yield draw_processes(rng, 60, int(rng.integers(1, 7)))
+
+
+def trial_of(claim: Claim) -> Trial:
+    """How a form of Propositions 4.4, 4.6 or 4.7 is tried."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    if claim.id.endswith("proposition-4.4[printed]"):
+        return Trial(draw_vanishing, vanishing)
+    if (subject.form.measure or subject.result.measure) == ONE_WINDOW:
+        return PATTERNS
+    return TAILS if "probability" in (subject.form.measure or subject.result.measure).given else PROCESSES
+
+
+PROCESSES = Trial(draw_all, process_sides)

@@ -1,0 +1,285 @@
+r"""The invariants of generalized FedAvg, one function each.
+
+An invariant takes an `execute` (from a case to its models) and a `Case`, and returns two arrays that must be equal,
+row by row, with the case that was run. Its docstring is what it says, its formula, and what it leaves out; what it
+applies to stands above it; $\Delta_t^n$ is the update of client
+n, $q_t^n$ its weight, $\eta$ the multiplier, P the interval, and $t_0$ starts an interval.
+
+Example:
+    >>> from fedbounds.empirical.invariants import Case, PlainProblem, generalized_fedavg
+    >>> from fedbounds.empirical.problems import toy_example
+    >>> case = Case(PlainProblem.of(toy_example()), np.eye(3), step_size=0.5, local_steps=2, multiplier=4.0, interval=3)
+    >>> sides = translation(lambda case: case.models(generalized_fedavg), case)
+    >>> bool(abs(sides.got - sides.expected).max() < sides.within)
+    True
+    >>> (sides.got == sides.case.models(generalized_fedavg)).all(), sides.case.problem.x0
+    (np.True_, array([2., 4.]))
+
+Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from fedbounds.empirical.invariants.applies import Sides, applies
+from fedbounds.empirical.invariants.cases import ABSENT, AMPLIFIED, ANY_SUM, LONG_INTERVAL, UNEQUAL, Case, Run, digits
+from fedbounds.empirical.invariants.twin import generalized_fedavg
+
+SMALL = 2.0**-24  # the step size that stands for its limit 0
+# Who applies the weights that are given; the others make weights of their own of who takes part.
+ALGORITHM_1 = frozenset({"generalized-fedavg", "fedavg"})
+AS_WEIGHTED = ALGORITHM_1 | {"frozen-gradient"}
+AS_PRESENT = AS_WEIGHTED | {"average-participating"}
+
+Execute = Callable[[Case], np.ndarray]
+Invariant = Callable[[Execute, Case], Sides]
+
+
+# --- the amplification ------------------------------------------------------------------------------------
+
+
+@applies(algorithms=ALGORITHM_1)
+def anchor_form(execute: Execute, case: Case) -> Sides:
+    r"""An interval ends at its anchor plus eta times its un-amplified progress, and knows nothing else of the past.
+
+    $$x_{t_0+P} = x_{t_0} + \eta(\hat x_{t_0+P} - x_{t_0}), \qquad x_t = \hat x_t \text{ for } t_0 < t < t_0 + P,$$
+
+    with $\hat x$ the run from $x_{t_0}$ with $\eta = 1$: the form without an accumulator.
+    """
+    got = execute(case)
+    expected = got.copy()
+    for t0 in range(0, case.rounds, case.interval):
+        later = case.restarted(t0, got[t0])
+        plain = execute(replace(later, weights=later.weights[: case.interval], multiplier=1.0))
+        expected[t0 + 1 : t0 + len(plain)] = plain[1:]
+        if len(plain) == case.interval + 1:
+            expected[t0 + case.interval] = got[t0] + case.multiplier * (plain[-1] - got[t0])
+    return Sides(got, expected)
+
+
+@applies(algorithms=ALGORITHM_1)
+def summed_displacements(execute: Execute, case: Case) -> Sides:
+    r"""The model is where it began, plus eta times what complete intervals moved, plus what the last rounds moved.
+
+    $$x_t = x_0 + \eta\sum_{k\text{ complete}} u_k + u_{\text{tail}}, \qquad u_k = \sum_{t\in k}\sum_n q_t^n\Delta_t^n$$
+    """
+    got = execute(case)
+    complete, tail = np.zeros_like(got[0]), np.zeros_like(got[0])
+    expected = [case.problem.x0]
+    for t in range(case.rounds):
+        tail = tail + case.step(t, got[t])
+        if case.ends(t):
+            complete, tail = complete + tail, np.zeros_like(tail)
+        expected.append(case.problem.x0 + case.multiplier * complete + tail)
+    return Sides(got, np.stack(expected))
+
+
+@applies(LONG_INTERVAL, algorithms=ALGORITHM_1)
+def plain_multiplier(execute: Execute, case: Case) -> Sides:
+    r"""With eta = 1 the interval plays no role.
+
+    $$x_t(\eta=1, P) = x_t(\eta=1, 1)$$
+    """
+    plain = replace(case, multiplier=1.0)
+    shorter = replace(plain, interval=1)
+    return Sides(execute(plain), execute(shorter), case=plain, against=shorter)
+
+
+@applies(algorithms=ALGORITHM_1)
+def two_sided_step_sizes(execute: Execute, case: Case) -> Sides:
+    r"""With P = 1, eta is a second step size, at the server.
+
+    $$x_{t+1} = x_t + \eta\sum_n q_t^n\Delta_t^n$$
+    """
+    each = replace(case, interval=1)
+    got = execute(each)
+    steps = [case.multiplier * case.step(t, got[t]) for t in range(case.rounds)]
+    return Sides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=each)
+
+
+@applies(AMPLIFIED, algorithms=ALGORITHM_1, tolerance=1e-8)
+def frozen_gradient_limit(execute: Execute, case: Case) -> Sides:
+    r"""As gamma tends to 0 with kappa = gamma eta fixed, all gradients are taken where the interval began.
+
+    $$x_{t_0+P} \to x_{t_0} - \kappa\sum_{t=t_0}^{t_0+P-1}\sum_n q_t^n\sum_{i<I}g_n(x_{t_0})$$
+
+    Computed with $\eta = 2^{24}$, and compared to three digits.
+    """
+    amplified = replace(case, step_size=SMALL * case.step_size, multiplier=1 / SMALL)
+    got = execute(amplified)
+    x, progress = case.problem.x0, np.zeros(case.problem.dimension)
+    expected, problem = [x], case.problem
+    for t in range(case.rounds):
+        for n in range(problem.clients):
+            gradients = [problem.gradient(n, x) + problem.noise(t, n, i) for i in range(case.local_steps)]
+            progress = progress - case.step_size * case.weights[t, n] * np.sum(gradients, axis=0)
+        if case.ends(t):
+            x, progress = x + progress, np.zeros_like(x)
+        expected.append(x)
+    return Sides(got, np.stack(expected), within=1e-3, case=amplified)
+
+
+# --- one round --------------------------------------------------------------------------------------------
+
+
+@applies(algorithms=ALGORITHM_1)
+def averaged_models(execute: Execute, case: Case) -> Sides:
+    r"""Before amplification the model is the weighted mean of the participants' models.
+
+    $$x_{t+1} = \sum_n q_t^n y_{t,I}^n, \qquad \sum_n q_t^n = 1,\ t + 1 < t_0 + P$$
+
+    Checked in the rounds that do not end an interval, or in all of them with $\eta = 1$ where P = 1.
+    """
+    case = case if case.interval > 1 else replace(case, multiplier=1.0)
+    return _mean_of_models(execute, case, case.of_unit_sum)
+
+
+@applies(ANY_SUM, algorithms=ALGORITHM_1)
+def weights_as_given(execute: Execute, case: Case) -> Sides:
+    r"""Weights that do not sum to one are applied as they are; a round without participants changes nothing.
+
+    $$x_{t+1} = \sum_n q_t^n y_{t,I}^n + \Big(1-\sum_n q_t^n\Big)x_t$$
+
+    So the model is the participants' mean only if the weights sum to one. Outside the theory: the cases have such
+    weights only if they are asked for.
+    """
+    case = case if case.interval > 1 else replace(case, multiplier=1.0)
+    return _mean_of_models(execute, case, ~case.of_unit_sum)
+
+
+def _mean_of_models(execute: Execute, case: Case, rounds: np.ndarray) -> Sides:
+    got = execute(case)
+    expected = got.copy()
+    for t in np.flatnonzero(rounds).tolist():
+        if case.multiplier == 1 or not case.ends(t):
+            models = np.stack([got[t] + case.update(t, n, got[t]) for n in range(case.problem.clients)])
+            expected[t + 1] = case.weights[t] @ models + (1 - case.weights[t].sum()) * got[t]
+    return Sides(got, expected, case=case)
+
+
+# --- clients ----------------------------------------------------------------------------------------------
+
+
+@applies(ABSENT, algorithms=AS_PRESENT)
+def absent_clients(execute: Execute, case: Case) -> Sides:
+    r"""A client whose weight is always zero changes nothing, whether it is computed or skipped.
+
+    $$q_t^0 = 0 \text{ for all } t \implies x_t(F_0, F_1, \dots, F_N) = x_t(F_1, \dots, F_N)$$
+
+    The absent client has the gradients and the noise of another, but its own centre.
+    """
+    N = case.problem.clients
+    more = case.renamed(np.append(0, np.arange(N)), np.hstack([np.zeros((case.rounds, 1)), case.weights]))
+    elsewhere = replace(more.problem, centres=more.problem.centres + np.eye(N + 1, 1))
+    more = replace(more, problem=elsewhere)
+    return Sides(execute(more), execute(case), case=more, against=case)
+
+
+def relabelled_clients(execute: Execute, case: Case) -> Sides:
+    r"""Renaming the clients, together with their weights and their noise, changes nothing.
+
+    $$x_t(F_{\pi(n)}, q_t^{\pi(n)}) = x_t(F_n, q_t^n)$$
+    """
+    order = np.roll(np.arange(case.problem.clients), 1)
+    renamed = case.renamed(order, case.weights[:, order])
+    return Sides(execute(renamed), execute(case), case=renamed, against=case)
+
+
+@applies(UNEQUAL, algorithms=AS_WEIGHTED)
+def split_clients(execute: Execute, case: Case) -> Sides:
+    r"""Two copies of a client, with the same noise and weights that add up to the client's, are the client.
+
+    $$x_t(F_1, F_1, F_2, \dots;\ \tfrac14q^1, \tfrac34q^1, q^2, \dots) = x_t(F_1, F_2, \dots;\ q^1, q^2, \dots)$$
+
+    With noise of its own for each copy this holds for $\sigma = 0$ only.
+    """
+    first, others = case.weights[:, :1], case.weights[:, 1:]
+    who = np.append(0, np.arange(case.problem.clients))
+    split = case.renamed(who, np.hstack([first / 4, 3 * first / 4, others]))
+    return Sides(execute(split), execute(case), case=split, against=case)
+
+
+# --- coordinates and units --------------------------------------------------------------------------------
+
+
+def translation(execute: Execute, case: Case) -> Sides:
+    r"""Moving the origin moves every model along.
+
+    $$x_t(F_n(\cdot - s), x_0 + s) = x_t(F_n, x_0) + s$$
+    """
+    shift = np.arange(1.0, case.problem.dimension + 1)
+    moved = case.translated(shift)
+    return Sides(execute(moved), execute(case) + shift, case=moved, against=case, via=f"moved by {digits(shift)}")
+
+
+def rotation(execute: Execute, case: Case) -> Sides:
+    r"""An orthogonal change of coordinates commutes with the run; noise is turned too.
+
+    $$x_t(F_n(U^\top\cdot), Ux_0) = Ux_t(F_n, x_0), \qquad U^\top U = I_d$$
+    """
+    v = np.arange(1.0, case.problem.dimension + 1)
+    mirror = np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v)
+    turned = case.rotated(mirror)
+    via = f"turned by {digits(mirror)}"
+    return Sides(execute(turned), execute(case) @ mirror, case=turned, against=case, via=via)
+
+
+def scaling(execute: Execute, case: Case) -> Sides:
+    r"""Only the step size times the gradients matters: gradients a times as large undo a step size divided by a.
+
+    $$x_t(aF_n, ag_n, \gamma/a) = x_t(F_n, g_n, \gamma)$$
+    """
+    steeper = case.scaled(3.0)
+    return Sides(execute(steeper), execute(case), case=steeper, against=case)
+
+
+# --- randomness -------------------------------------------------------------------------------------------
+
+
+def determinism(execute: Execute, case: Case) -> Sides:
+    """The same case run again, with the same seed, gives the same models."""
+    return Sides(execute(replace(case)), execute(case), against=case)
+
+
+def seed_without_noise(execute: Execute, case: Case) -> Sides:
+    """Where there is no noise, or the problem gives it, nothing is random: the seed plays no role."""
+    other = replace(case, seed=case.seed + 1)
+    return Sides(execute(other), execute(case), case=other, against=case)
+
+
+def agreement_with(twin: Run, algorithms: frozenset[str] | None = None) -> Invariant:
+    """The invariant that a run and another implementation, of these algorithms or of any, give the same models."""
+
+    @applies(algorithms=algorithms)
+    def reference_twin(execute: Execute, case: Case) -> Sides:
+        """The models are those of the reference twin, by default Algorithm 1 as the paper prints it."""
+        return Sides(execute(case), case.models(twin))
+
+    return reference_twin
+
+
+INVARIANTS: Mapping[str, Invariant] = {
+    held.__name__.replace("_", " "): held
+    for held in (
+        anchor_form,
+        summed_displacements,
+        plain_multiplier,
+        two_sided_step_sizes,
+        frozen_gradient_limit,
+        averaged_models,
+        weights_as_given,
+        absent_clients,
+        relabelled_clients,
+        split_clients,
+        translation,
+        rotation,
+        scaling,
+        determinism,
+        seed_without_noise,
+        agreement_with(generalized_fedavg, ALGORITHM_1),
+    )
+}

@@ -1,0 +1,189 @@
+"""Slow twins of generalized FedAvg and its baselines (Wang & Ji 2022): letters and lines of the paper.
+
+Every function takes the problem, the weights q (T, N), the initial model x0 (d,) and the streams of one seed,
+and returns the list of models x_0, ..., x_T. Clients whose weight is zero are skipped, as the paper allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.streams import Streams
+
+Vector = torch.Tensor
+Oracle = Callable[[Vector], Vector]
+
+
+def stochastic_oracle(problem: Problem, n: int, t: int, streams: Streams) -> Oracle:
+    """g_n: every call draws anew from the place (round t, client n) of the noise."""
+    rng, name = streams.generator("noise", t, n), torch.tensor([[n]])
+
+    def g(y: Vector) -> Vector:
+        xi = problem.draw(rng, n)
+        drawn = None if xi is None else torch.from_numpy(np.asarray(xi))[None, None]
+        if drawn is not None and drawn.is_floating_point():
+            drawn = drawn.to(problem.dtype)
+        return problem.stochastic_gradient(y[None, None], name, drawn)[0, 0]
+
+    return g
+
+
+def full_oracle(problem: Problem, n: int) -> Oracle:
+    """The exact gradient of F_n."""
+    return lambda y: problem.gradient(y[None, None], torch.tensor([[n]]))[0, 0]
+
+
+def local_update(g: Oracle, x: Vector, gamma: float, I: int) -> Vector:
+    """Algorithm 1, lines 4 to 8: Delta."""
+    y = x
+    for _ in range(I):
+        y = y - gamma * g(y)
+    return y - x
+
+
+def generalized_fedavg(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    local_step_size: float,
+    local_steps: int,
+    server_multiplier: float,
+    interval: int,
+) -> list[Vector]:
+    """Algorithm 1, with the accumulator u."""
+    gamma, eta, P = local_step_size, server_multiplier, interval
+    T, N = q.shape
+    x = [x0]
+    t0, u = 0, torch.zeros_like(x0)
+    for t in range(T):
+        step = torch.zeros_like(x0)
+        for n in range(N):
+            if q[t, n]:
+                g = stochastic_oracle(problem, n, t, streams)
+                step = step + q[t, n] * local_update(g, x[t], gamma, local_steps)
+        x.append(x[t] + step)
+        u = u + step
+        if t + 1 - t0 == P:
+            x[t + 1] = x[t + 1] + (eta - 1) * u
+            t0, u = t + 1, torch.zeros_like(x0)
+    return x
+
+
+def fedavg(
+    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, *, local_step_size: float, local_steps: int
+) -> list[Vector]:
+    """FedAvg: x_{t+1} is the weighted mean of the clients' models, up to the sum of the weights."""
+    T, N = q.shape
+    x = [x0]
+    for t in range(T):
+        x.append(x[t])
+        for n in range(N):
+            if q[t, n]:
+                g = stochastic_oracle(problem, n, t, streams)
+                x[t + 1] = x[t + 1] + q[t, n] * local_update(g, x[t], local_step_size, local_steps)
+    return x
+
+
+def wait_minibatch(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    local_step_size: float,
+    local_steps: int,
+    interval: int,
+    full: bool = False,
+) -> list[Vector]:
+    """Local SGD of everybody in the last round of every interval, nothing in the others."""
+    T, N = q.shape
+    x = [x0]
+    for t in range(T):
+        x.append(x[t])
+        if (t + 1) % interval == 0:
+            for n in range(N):
+                g = full_oracle(problem, n) if full else stochastic_oracle(problem, n, t, streams)
+                x[t + 1] = x[t + 1] + local_update(g, x[t], local_step_size, local_steps) / N
+    return x
+
+
+def wait_full(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    local_step_size: float,
+    local_steps: int,
+    interval: int,
+) -> list[Vector]:
+    """`wait_minibatch` with exact local gradients."""
+    return wait_minibatch(
+        problem,
+        q,
+        x0,
+        streams,
+        local_step_size=local_step_size,
+        local_steps=local_steps,
+        interval=interval,
+        full=True,
+    )
+
+
+def wait_for_all(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    step_size: float,
+    local_steps: int,
+    interval: int,
+) -> list[Vector]:
+    """One SGD step at the end of an interval, as soon as every client has been heard since the last."""
+    T, N = q.shape
+    x = [x0]
+    heard: list[list[Vector]] = [[] for _ in range(N)]
+    for t in range(T):
+        for n in range(N):
+            if q[t, n]:
+                g = stochastic_oracle(problem, n, t, streams)
+                heard[n] += [g(x[t]) for _ in range(local_steps)]
+        x.append(x[t])
+        if (t + 1) % interval == 0 and all(heard):
+            for n in range(N):
+                x[t + 1] = x[t + 1] - step_size / N * sum(heard[n]) / len(heard[n])
+            heard = [[] for _ in range(N)]
+    return x
+
+
+def frozen_gradient(
+    problem: Problem,
+    q: np.ndarray,
+    x0: Vector,
+    streams: Streams,
+    *,
+    step_size: float,
+    local_steps: int,
+    interval: int,
+) -> list[Vector]:
+    """SGD on the interval's participants with all gradients at the interval's first model."""
+    T, N = q.shape
+    x, gradients = [x0], torch.zeros_like(x0)
+    for t in range(T):
+        for n in range(N):
+            if q[t, n]:
+                g = stochastic_oracle(problem, n, t, streams)
+                for _ in range(local_steps):
+                    gradients = gradients + q[t, n] * g(x[t])
+        x.append(x[t])
+        if (t + 1) % interval == 0:
+            x[t + 1] = x[t] - step_size * gradients
+            gradients = torch.zeros_like(x0)
+    return x

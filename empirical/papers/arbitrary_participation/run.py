@@ -1,0 +1,271 @@
+r"""What is known of a run of generalized FedAvg: step sizes, divergences and participation, with their kind.
+
+For every horizon T in question, the constants of participation are those of the first T rounds, which are all that a
+theorem about T rounds speaks of. They come from one of three sources:
+
+- a *record* of weights, where the offsets $\mathbf v_n=\nabla F_n-\nabla f$ do not depend on x: exact;
+- a *process*, where they do not either: the largest expected values over the rounds (and aligned windows). Every step
+  of the proof of Theorem 3.1 is linear in $S_t=\sum_n(q_t^n)^2$ and in the left-hand sides of (5), (6) and (7), so the
+  theorem holds with them for expectations over gradient noise *and* participation: exact;
+- a record, where the Hessians differ: suprema along the run, a `trajectory`.
+
+Source: Wang & Ji 2022, Assumption 3' and Appendix C.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from fedbounds.bounds.constants import centred_offsets, check_weights, window_means
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.symbols import Constant
+from fedbounds.empirical.algorithms import Algorithm, GeneralizedFedAvg
+from fedbounds.empirical.moments import along_the_run, analysis_interval
+from fedbounds.empirical.papers.paper import (
+    Ahead,
+    Constants,
+    Known,
+    Paper,
+    Steps,
+    by_letter,
+    found_of_problem,
+    needed,
+    problem_constants,
+)
+from fedbounds.empirical.participation import Process, Recorded
+from fedbounds.empirical.problems import Problem, Quadratic, Synthetic
+from fedbounds.empirical.run_setting import Setting
+
+DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
+WHOLE = 1e-9  # relative distance from a whole number at which a prescribed interval is one
+
+
+class ArbitraryParticipation(Paper):
+    """Generalized FedAvg with weights that sum to one."""
+
+    def steps(self, setting: Setting, interval: int | None) -> Steps:
+        P, multiplier = analysis_interval(setting.algorithm, interval)
+        return Steps(P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
+
+    def known(
+        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+    ) -> Known:
+        stated = problem_constants(setting.problem)
+        divergences = bool({result.notation[name].concept for name in needed(form) - given} & set(DIVERGENCES))
+        v = offsets(setting.problem) if divergences else None
+        constants: Constants = stated | algorithm_constants(setting.algorithm, interval)
+        constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
+        notes: tuple[str, ...] = ()
+        if setting.q is not None:
+            constants |= record_constants(setting.q, v, interval, horizons)
+        else:
+            constants |= process_constants(setting.process, v, interval, horizons)
+            notes += ("averaged over participation: its constants are largest expected values over the rounds",)
+        if divergences and v is None:
+            if setting.q is None:
+                raise FedboundsError(
+                    "the Hessians differ, so the divergences of Assumption 3' are known only along a run whose "
+                    "participation is given: run a record of it (process.matrix(rounds, rng))"
+                )
+            run = along_the_run(setting.algorithm, setting.problem, setting.q[: setting.total], interval)
+            constants |= run.constants(horizons)
+            notes += ("the Hessians differ: divergences are suprema along this run, not constants of the problem",)
+        found = _found(setting, form, interval, int(horizons[-1]), stated)
+        if v is not None:
+            found |= {"participation-divergence": True, "cohort-divergence": True, "window-divergence": True}
+        return Known(by_letter(result, form, constants, given), found, notes, constants)
+
+    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+        record = isinstance(ahead.process, Recorded)
+        q = ahead.process.matrix(ahead.rounds, np.random.default_rng()) if record else None  # a record draws nothing
+        unknown = GeneralizedFedAvg(1.0, ahead.local_steps, 1.0, ahead.interval)
+        setting = Setting.ahead(unknown, ahead.problem, ahead.process, q, ahead.rounds)
+        own: dict[str, Value] = {name: 0.0 for name, letter in result.notation.items() if letter.concept in DIVERGENCES}
+        own |= given  # divergences play no part in step sizes
+        known = self.known(setting, form, result, ahead.interval, np.array([ahead.rounds]), frozenset(own))
+        steps = {
+            n: float(np.ravel(v)[0])
+            for n, v in evaluate(result, known.constants | own, form=form.name).prescribed.items()
+        }
+        P = steps.get("P", float(ahead.interval))
+        if abs(P - round(P)) > WHOLE * P or round(P) < 1:
+            raise FedboundsError(f"{result.key} [{form.name}] sets P = {P:.6g}, which is not a whole number of rounds")
+        return GeneralizedFedAvg(steps["gamma"], ahead.local_steps, steps["eta"], round(P))
+
+
+def offsets(problem: Problem) -> np.ndarray | None:
+    """The offsets (N, d), or None where they depend on x.
+
+    Raises:
+        FedboundsError: neither fixed offsets nor a quadratic, so nothing is known about the divergences.
+    """
+    if isinstance(problem, Quadratic) and not problem.shared:
+        return None
+    if not isinstance(problem, Synthetic):
+        raise FedboundsError(
+            f"{type(problem).__name__} states no divergence constants; give them: given={{'nu': ..., 'beta': ...}}"
+        )
+    return problem.offsets()
+
+
+def record_constants(q: np.ndarray, v: np.ndarray | None, interval: int, rounds: np.ndarray) -> Constants:
+    r"""What a record of weights implies, for each horizon.
+
+    Args:
+        q: weights (T, N), each round summing to one.
+        v: offsets (N, d), or None for the weights' own constants alone.
+        interval: P.
+        rounds: the horizons, each in [P, T].
+    """
+    weights = check_weights(q)
+    squares, last, windows = (weights**2).sum(axis=1), rounds - 1, rounds // interval - 1
+    exact: dict[str, tuple[np.ndarray, str]] = {
+        "participation_norm": (np.maximum.accumulate(squares)[last], "largest sum of squared weights of a round"),
+    }
+    constants: Constants = {
+        "sum_of_squared_weights": Constant(np.minimum.accumulate(squares)[last], "exact", "the least over the rounds")
+    }
+    if v is not None:
+        centred = centred_offsets(v, weights.shape[1])
+        cohort = np.array([_cohort(row, centred) for row in weights])
+        windowed = ((window_means(weights, interval) @ centred) ** 2).sum(axis=1)
+        exact |= {
+            "participation_divergence": (
+                np.maximum.accumulate(((weights @ centred) ** 2).sum(axis=1))[last],
+                "left side of (5), largest over the rounds",
+            ),
+            "cohort_divergence": (np.maximum.accumulate(cohort)[last], "left side of (6), largest over the rounds"),
+            "window_divergence": (
+                np.maximum.accumulate(windowed)[windows],
+                "left side of (7), largest over the complete windows",
+            ),
+        }
+    return constants | {name: Constant(np.sqrt(value), "exact", note) for name, (value, note) in exact.items()}
+
+
+def _cohort(weights: np.ndarray, offsets: np.ndarray) -> float:
+    """The left side of (6) in one round."""
+    present = np.flatnonzero(weights)
+    share, cohort = weights[present], offsets[present]
+    return float(share @ ((cohort - share @ cohort) ** 2).sum(axis=1))
+
+
+def process_constants(process: Process, v: np.ndarray | None, interval: int, rounds: np.ndarray) -> Constants:
+    r"""What a process implies in expectation over participation, for each horizon.
+
+    Args:
+        process: weights that sum to one.
+        v: offsets (N, d), or None for the weights' own constants alone.
+        interval: P.
+        rounds: the horizons, each at least P.
+
+    Raises:
+        FedboundsError: weights that need not sum to one.
+    """
+    process.require_unit_sum("the theorem")
+    T, last, windows = int(rounds.max()), rounds - 1, rounds // interval - 1
+    starts = range(0, T - interval + 1, interval)
+    if process.stationary:
+        T, starts, last, windows = 1, range(1), np.zeros_like(rounds), np.zeros_like(rounds)
+    means, variances = (np.array([of(t) for t in range(T)]) for of in (process.mean, process.variance))
+    window_covariances = [process.window_covariance(t0, interval) for t0 in starts]
+    squares = (variances + means**2).sum(axis=1)
+    window_variance = np.array([np.diag(covariance).max() for covariance in window_covariances])
+
+    expected = "largest expected {} over the rounds"
+    roots: dict[str, tuple[np.ndarray, str]] = {
+        "participation_norm": (np.maximum.accumulate(squares)[last], expected.format("sum of squared weights")),
+        "weight_deviation": (
+            np.maximum.accumulate(variances.max(axis=1))[last],
+            "largest standard deviation of a weight",
+        ),
+    }
+    plain: dict[str, tuple[np.ndarray, str]] = {
+        "sum_of_squared_weights": (np.minimum.accumulate(squares)[last], "least expected value over the rounds"),
+        "window_mean_variance": (
+            np.maximum.accumulate(window_variance)[windows],
+            "largest over clients and aligned windows",
+        ),
+    }
+    if v is not None:
+        centred = centred_offsets(v, process.clients)
+        biases = ((means @ centred) ** 2).sum(axis=1)
+        spreads = np.array([_quadratic(process.covariance(t, t), centred) for t in range(T)])
+        participation = biases + spreads
+        cohort = np.maximum(means @ (centred**2).sum(axis=1) - participation, 0.0)
+        window_biases = [process.window_mean(t0, interval) @ centred for t0 in starts]
+        windowed = np.array(
+            [
+                b @ b + _quadratic(covariance, centred)
+                for b, covariance in zip(window_biases, window_covariances, strict=True)
+            ]
+        )
+        roots |= {
+            "participation_divergence": (np.maximum.accumulate(participation)[last], expected.format("(5)")),
+            "cohort_divergence": (np.maximum.accumulate(cohort)[last], expected.format("(6)")),
+            "window_divergence": (
+                np.maximum.accumulate(windowed)[windows],
+                "largest expected (7) over the aligned windows",
+            ),
+        }
+    constants: Constants = {name: Constant(value, "exact", note) for name, (value, note) in plain.items()}
+    return constants | {name: Constant(np.sqrt(value), "exact", note) for name, (value, note) in roots.items()}
+
+
+def _quadratic(covariance: np.ndarray, vectors: np.ndarray) -> float:
+    """tr(V^T C V), without the rounding below zero."""
+    return max(float(np.vdot(covariance @ vectors, vectors)), 0.0)
+
+
+def algorithm_constants(algorithm: Algorithm, interval: int) -> Constants:
+    """Step sizes, local steps and interval of generalized FedAvg."""
+    multiplier = algorithm.server_multiplier if isinstance(algorithm, GeneralizedFedAvg) else 1.0
+    values = {
+        "local_step_size": algorithm.local.step_size,
+        "local_steps": algorithm.local.steps,
+        "server_multiplier": multiplier,
+        "interval": interval,
+    }
+    return {name: Constant(float(value), "given", "of the algorithm") for name, value in values.items()}
+
+
+def is_regularized(q: np.ndarray | None, process: Process, interval: int, rounds: int, tolerance: float = 1e-9) -> bool:
+    """Whether every client has mean weight 1/N over every complete aligned window of the first rounds."""
+    if q is not None:
+        return bool(np.allclose(window_means(q[:rounds], interval), 1 / q.shape[1], rtol=tolerance, atol=0))
+    starts = range(1) if process.stationary else range(0, rounds - interval + 1, interval)
+    return all(
+        math.sqrt(max(float(np.diag(process.window_covariance(t0, interval)).max()), 0.0)) * process.clients < tolerance
+        and np.allclose(process.window_mean(t0, interval), 1 / process.clients, rtol=tolerance, atol=0)
+        for t0 in starts
+    )
+
+
+def _found(setting: Setting, form: Form, interval: int, rounds: int, stated: Constants) -> dict[str, bool]:
+    """The assumptions of a form that can be checked on a run, and whether they hold."""
+    process, given = setting.process, setting.q is not None
+    found = found_of_problem(setting, stated) | {
+        "weights": True,  # or they would have been refused
+        "exogenous-participation": True,
+        "independent-rounds": process.independent_rounds,
+        "window-variance": not given,
+    }
+    assumed = {assumption.name for assumption in form.assumptions}
+    if "regularized" in assumed:
+        found["regularized"] = is_regularized(setting.q, process, interval, rounds)
+    if "unbiased-sampling" in assumed:
+        found["unbiased-sampling"] = not given and _unbiased(process, rounds)
+    return found
+
+
+def _unbiased(process: Process, rounds: int) -> bool:
+    """Whether in every round all clients have the same mean weight."""
+    if process.unbiased:
+        return True
+    means = np.array([process.mean(t) for t in range(1 if process.stationary else rounds)])
+    return bool(np.allclose(means, means[:, :1], rtol=1e-9, atol=0))

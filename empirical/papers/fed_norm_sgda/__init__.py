@@ -1,0 +1,1 @@
+"""Fed-Norm-SGDA, minimax problems: algorithms, pseudo-code, runs, instances, invariants."""

@@ -1,0 +1,202 @@
+r"""What a run is given when the invariants of minimax algorithms are tested: a quadratic game, and its numbers.
+
+A *run* is any function that computes the states of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ with snapshots:
+
+    run(game, cohorts, weights=, local_steps=, momentum=, local_step_sizes=, step_sizes=, period=, seed=)
+        -> states (T + 1, d_x + d_y)
+
+`game` and `cohorts` come by position, the others by name, so that `**_` may stand for those that are not used:
+
+- `game`: `game.gradient(i, x, y)` is the pair $(\nabla_xf_i, \nabla_yf_i)$ of arrays (d_x,) and (d_y,); `game.x0`,
+  `game.y0` and `game.clients` say the rest. See `Game`. There is no gradient noise.
+- `cohorts`: who takes part, (T, P) indices of clients, each row without repetition.
+- `weights`: $w_i$, (n,), summing to one; a client that takes part counts $w_in/P$.
+- `local_steps`: $\tau_i$, (n,); `momentum`: $\rho$ of the heavy ball, whose buffer starts empty in every round.
+- `local_step_sizes`: $(\eta_x, \eta_y)$; `step_sizes`: $(\Gamma_x, \Gamma_y)$, what multiplies the normalised
+  directions $\sum_{i\in C}\tilde w_i\sum_ka_i^{(k)}\nabla f_i/\|a_i\|_1$.
+- `period`: 0 for Fed-Norm-SGDA, else S, which divides T: the gradients in y are taken at the snapshot of x of the last
+  round that S divides.
+- `seed`: for whatever randomness a run has of its own.
+
+The states are $(x_0, y_0), \dots, (x_T, y_T)$, x before y.
+
+Source: Sharma et al. 2023, *Federated Minimax Optimization with Client Heterogeneity*, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedbounds.empirical.invariants.applies import Feature, Need
+from fedbounds.empirical.invariants.cases import as_numbers, digits
+
+MinimaxRun = Callable[..., ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class Game:
+    r"""Quadratic games as plain callables on NumPy arrays.
+
+    $$f_i(z) = \tfrac12 z^\top H_iz + b_i^\top z, \qquad z = (x, y)$$
+
+    Args:
+        hessians: $H_i$, (n, d, d), symmetric, unit f/x^2.
+        slopes: $b_i$, (n, d), unit f/x.
+        start: $(x_0, y_0)$, (d,).
+        descent: $d_x$, how many of the coordinates are x's.
+
+    Example:
+        >>> game = Game(np.array([[[1.0, 2.0], [2.0, -1.0]]]), np.array([[0.0, 3.0]]), np.array([1.0, 1.0]), 1)
+        >>> game.gradient(0, game.x0, game.y0)
+        (array([3.]), array([4.]))
+
+    Source: Sharma et al. 2023, eq. (1); the family is ours.
+    """
+
+    hessians: np.ndarray
+    slopes: np.ndarray
+    start: np.ndarray
+    descent: int
+
+    @property
+    def clients(self) -> int:
+        """n."""
+        return len(self.hessians)
+
+    @property
+    def x0(self) -> np.ndarray:
+        """The initial x, (d_x,), a fresh copy each time."""
+        return self.start[: self.descent].copy()
+
+    @property
+    def y0(self) -> np.ndarray:
+        """The initial y, (d_y,), a fresh copy each time."""
+        return self.start[self.descent :].copy()
+
+    def gradient(self, i: int, x: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        r"""$\nabla_xf_i(x, y)$, (d_x,), and $\nabla_yf_i(x, y)$, (d_y,), unit f/x; of arrays, lists or tensors."""
+        gradient = (
+            self.hessians[i] @ np.concatenate([np.asarray(x, dtype=float), np.asarray(y, dtype=float)]) + self.slopes[i]
+        )
+        return gradient[: self.descent], gradient[self.descent :]
+
+    def of(self, who: Sequence[int]) -> Game:
+        """The game in which client k is client who[k] of this one."""
+        return replace(self, hessians=self.hessians[list(who)], slopes=self.slopes[list(who)])
+
+    def turned(self, turn: np.ndarray) -> Game:
+        """The game in coordinates turn @ z, for an orthogonal matrix that keeps the players apart."""
+        hessians = turn @ self.hessians @ turn.T
+        return replace(
+            self,
+            hessians=(hessians + hessians.transpose(0, 2, 1)) / 2,
+            slopes=self.slopes @ turn.T,
+            start=turn @ self.start,
+        )
+
+    def __str__(self) -> str:
+        rows = [f"{name} = {digits(value)}" for name, value in (("H", self.hessians), ("b", self.slopes))]
+        start = f"x0 = {digits(self.x0)}, y0 = {digits(self.y0)}"
+        return "; ".join(["f_i(z) = z^T H_i z / 2 + b_i^T z, z = (x, y)", f"n = {self.clients}", *rows, start])
+
+
+@dataclass(frozen=True, eq=False)
+class GameCase:
+    r"""One run of a minimax algorithm, before it is run.
+
+    Args:
+        game: the clients.
+        cohorts: who takes part, (T, P).
+        weights: $w_i$, (n,).
+        local_steps: $\tau_i$, (n,).
+        local_step_sizes: $(\eta_x, \eta_y)$, unit x^2/f.
+        step_sizes: $(\Gamma_x, \Gamma_y)$, unit x^2/f.
+        momentum: $\rho$.
+        period: S; 0 for no snapshots.
+        seed: for the run's own randomness.
+
+    Source: Sharma et al. 2023, Algorithm 1.
+    """
+
+    game: Game
+    cohorts: np.ndarray
+    weights: np.ndarray
+    local_steps: np.ndarray
+    local_step_sizes: tuple[float, float]
+    step_sizes: tuple[float, float]
+    momentum: float = 0.0
+    period: int = 0
+    seed: int = 0
+
+    def states(self, run: MinimaxRun) -> np.ndarray:
+        r"""What a run makes of this case: $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d).
+
+        Raises:
+            FedboundsError: the run returns something else, or numbers that are not finite.
+        """
+        returned = run(
+            self.game,
+            self.cohorts.copy(),
+            weights=self.weights.copy(),
+            local_steps=self.local_steps.copy(),
+            momentum=self.momentum,
+            local_step_sizes=self.local_step_sizes,
+            step_sizes=self.step_sizes,
+            period=self.period,
+            seed=self.seed,
+        )
+        wanted = (len(self.cohorts) + 1, len(self.game.start))
+        return as_numbers(
+            returned,
+            wanted,
+            f"the run returned {{}}; expected states of shape {wanted}",
+            f"the run returned shape {{}}; expected (x_0, y_0)..(x_T, y_T), {wanted}",
+            "the run returned (x_{t}, y_{t}) = {row}, which is not finite",
+        )
+
+    @property
+    def everyone(self) -> GameCase:
+        """The same with all clients in every round."""
+        n = self.game.clients
+        return replace(self, cohorts=np.tile(np.arange(n), (len(self.cohorts), 1)))
+
+    def of(self, who: Sequence[int], weights: np.ndarray) -> GameCase:
+        """The case in which client k is client who[k] of this one, with weights of its own and the same cohorts."""
+        return replace(self, game=self.game.of(who), weights=weights, local_steps=self.local_steps[list(who)])
+
+    def __str__(self) -> str:
+        local, server = digits(self.local_step_sizes), digits(self.step_sizes)
+        return "\n".join(
+            [
+                f"game:    {self.game}",
+                f"cohorts: {self.cohorts.tolist()}",
+                f"clients: weights {digits(self.weights)}, local steps {self.local_steps.tolist()}",
+                f"run:     local step sizes {local}, the server's {server}, momentum {digits(self.momentum)}, "
+                f"{f'snapshots every {self.period}' if self.period else 'no snapshots'}, "
+                f"seed {self.seed}",
+            ]
+        )
+
+
+# What a case may have and an implementation may do without.
+FEATURES = (
+    Feature("momentum", "no momentum (rho = 0)", lambda case: replace(case, momentum=0.0)),
+    Feature("period", "no snapshots", lambda case: replace(case, period=0)),
+    Feature(
+        "local_steps", "one local step each", lambda case: replace(case, local_steps=np.ones_like(case.local_steps))
+    ),
+    Feature(
+        "weights",
+        "equal weights",
+        lambda case: replace(case, weights=np.full(len(case.weights), 1 / len(case.weights))),
+    ),
+)
+SNAPSHOTS = Need("snapshots", lambda case: case.period > 0)
+NO_SNAPSHOTS = Need("a run without snapshots", lambda case: case.period == 0)
+ABSENT = Need("a client that never takes part", lambda case: len(np.unique(case.cohorts)) < case.game.clients)
+UNEQUAL = Need("unequal weights", lambda case: np.ptp(case.weights) > 1e-12)
+MANY_STEPS = Need("more than one local step", lambda case: (case.local_steps > 1).any())

@@ -1,0 +1,372 @@
+r"""What is known of a run of Fed-Norm-SGDA: its weights, coefficients and step sizes, and how stationary it becomes.
+
+The theorems are about the envelope of $\sum_iw_if_i$, w being the weights that the server steps along: the algorithm's
+own, or, of naive averaging, $w_i\propto p_i\|a_i\|_1$. Everything else about a run is exact before it, but for the
+radius R of Theorems 2 to 4, which is a `trajectory`.
+
+Source: Sharma et al. 2023, Theorems 1 to 4 and Corollaries 1.1 and 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU
+from fedbounds.bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_2_1
+from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
+from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.algorithms import Algorithm, FedNormSGDA, MinimaxAlgorithm
+from fedbounds.empirical.moments import MinimaxMoments
+from fedbounds.empirical.papers.paper import (
+    Ahead,
+    Constants,
+    Known,
+    Paper,
+    Steps,
+    by_letter,
+    found_of_problem,
+    needed,
+)
+from fedbounds.empirical.participation import Full, Process, WithoutReplacement
+from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, Problem, SyntheticMinimax
+from fedbounds.empirical.run_setting import Setting
+
+GRADIENT, PROXIMAL, GAP = "envelope_gradient_norm_squared", "moreau_gradient_norm_squared", "dual_gap"
+WEIGHTED = {ENVELOPE.of: GRADIENT, MOREAU.of: PROXIMAL, LEMMA_B_5.measure.of: GAP}
+OWN = {COROLLARY_1_1.measure.of: GRADIENT, COROLLARY_2_1.measure.of: PROXIMAL}
+ABOUT_SNAPSHOTS = ("theorem-2", "theorem-3", "theorem-4", "lemma-c", "table-1-nc-c", "table-1-nc-1pc", "table-2-nc-c")
+EQUAL = 1e-12  # largest difference of weights that are the same
+
+
+def why_no_bound(algorithm: Algorithm, problem: Problem, participation: Process) -> str | None:
+    """Why no theorem covers runs of an algorithm under a participation process; None if one does.
+
+    Example:
+        >>> from fedbounds.empirical.algorithms import LocalSGDA, proximal
+        >>> from fedbounds.empirical.problems import random_quadratic_minimax
+        >>> problem = random_quadratic_minimax(3, 2, 2)
+        >>> why_no_bound(LocalSGDA(0.1, 0.1, 2), problem, WithoutReplacement(3, 2)) is None
+        True
+        >>> shrinking = FedNormSGDA(0.1, 0.1, 0.01, 0.01, local_steps=2, optimiser=proximal(0.9))
+        >>> why_no_bound(shrinking, problem, Full(3)).partition(":")[0]
+        'fed-norm-sgda with a contraction'
+    """
+    if not isinstance(algorithm, MinimaxAlgorithm):
+        return f"{algorithm.kind}: it has no player that ascends"
+    rule = algorithm.rule(problem.clients)
+    if not all(rule.optimiser_of(i).in_theory for i in range(problem.clients)):
+        return (
+            f"{algorithm.kind} with a contraction: the proofs need coefficients that never shrink while later local "
+            "steps are taken"
+        )
+    workload = rule.workload(problem)
+    if not workload.constant:
+        return (
+            f"{algorithm.kind} with local steps that are drawn or change from round to round: every result has the "
+            "same tau_i in all rounds; give one number for each client"
+        )
+    if not isinstance(participation, Full | WithoutReplacement):
+        return f"{participation.kind} participation: every result has P clients drawn uniformly without replacement"
+    return None
+
+
+class Round(NamedTuple):
+    r"""What every client does in a round, $w_i$, $\tau_{\rm eff}$, and how many take part."""
+
+    steps: np.ndarray
+    coefficients: tuple[np.ndarray, ...]
+    weights: np.ndarray
+    effective: float
+    participants: int
+
+
+def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> Round:
+    """The rounds of an algorithm that a theorem covers."""
+    assert isinstance(process, Full | WithoutReplacement)
+    p = _weights_of(problem)
+    steps = np.broadcast_to(rule.workload(problem).steps(0, 0, ()), problem.clients)
+    coefficients = tuple(rule.optimiser_of(i).coefficients(tau) for i, tau in enumerate(steps.tolist()))
+    effective = float((rule.scales(steps, p) * rule.masses(steps)).sum())
+    drawn = process.participants if isinstance(process, WithoutReplacement) else problem.clients
+    return Round(steps, coefficients, rule.effective_weights(steps, p), effective, drawn)
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Every problem, weight and record that a run of a minimax algorithm has.
+
+    Args:
+        setting: the run.
+        rule: the algorithm.
+        round: its rounds.
+    """
+
+    setting: Setting
+    rule: FedNormSGDA
+    round: Round
+
+    @staticmethod
+    def of(setting: Setting) -> Measured:
+        """A run taken apart further."""
+        assert isinstance(setting.algorithm, MinimaxAlgorithm)
+        rule = setting.algorithm.rule(setting.problem.clients)
+        return Measured(setting, rule, round_of(rule, setting.problem, setting.process))
+
+    @property
+    def even(self) -> bool:
+        """Whether the server steps along the problem's own objective."""
+        return bool(np.abs(self.round.weights - _weights_of(self.setting.problem)).max() <= EQUAL)
+
+    @property
+    def surrogate(self) -> SyntheticMinimax:
+        r"""The problem whose objective is $\sum_iw_if_i$.
+
+        Raises:
+            FedboundsError: only the problem's own objective is known.
+        """
+        problem = self.setting.problem
+        if not isinstance(problem, SyntheticMinimax):
+            raise FedboundsError("the envelope of other weights than the problem's own is known on synthetic ones only")
+        return problem if self.even else problem.surrogate(self.round.weights)
+
+    def record(self, metric: str, weighted: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
+        """A metric at the recorded rounds, of the weighted objective or of the problem's own, and its samples."""
+        run = self.setting.run
+        if isinstance(run, MinimaxMoments):
+            return self._exact(run, metric, self.round.weights if weighted and not self.even else None), None
+        if weighted and not self.even:
+            states = torch.from_numpy(self.setting.recorded("model", "its models: simulate with record_models=True"))
+            samples = self.surrogate.metrics(states)[metric].numpy()
+        else:
+            samples = self.setting.recorded(metric, metric)
+        samples = np.where(np.isnan(samples), np.inf, samples)
+        return samples.mean(axis=0), samples
+
+    @staticmethod
+    def _exact(run: MinimaxMoments, metric: str, weights: np.ndarray | None) -> np.ndarray:
+        exact: Mapping[str, Callable[[np.ndarray | None], np.ndarray]] = {
+            GRADIENT: run.envelope_gradient_norm_squared,
+            PROXIMAL: run.moreau_gradient_norm_squared,
+            GAP: run.dual_gap,
+        }
+        return exact[metric](weights)
+
+    def largest(self, horizons: np.ndarray) -> np.ndarray:
+        r"""The largest $\|y_t\|^2$ of all seeds before each horizon."""
+        samples = self.setting.recorded("ascent_norm_squared", "|y_t|^2, which Theorem 4 bounds by R: simulate")
+        largest = np.maximum.accumulate(np.where(np.isnan(samples), np.inf, samples).max(axis=0))
+        return largest[np.searchsorted(self.setting.at, horizons) - 1]
+
+    def mismatch(self, proximal: bool, horizons: np.ndarray) -> Constant:
+        """The squared distance of the maximisers, or proximal points, of the two objectives: its mean over rounds."""
+        own, other, run = self.setting.problem, self.surrogate, self.setting.run
+        assert isinstance(own, SyntheticMinimax)
+
+        def apart(x: Tensor) -> Tensor:
+            if proximal:
+                return other.prox(x).point - own.prox(x).point
+            return other.best_response(x) - own.best_response(x)
+
+        if isinstance(run, MinimaxMoments):
+            squares = run.mean_square(apart)
+        else:
+            states = torch.from_numpy(self.setting.recorded("model", "its models: simulate with record_models=True"))
+            squares = apart(own.split(states)[0]).square().sum(-1).numpy().mean(axis=0)
+        return _averaged(squares, self.setting.at, horizons, "mean over the recorded rounds")
+
+
+class FedNormSGDAPaper(Paper):
+    """Normalised averaging of clients that descend in x and ascend in y."""
+
+    def steps(self, setting: Setting, interval: int | None) -> Steps:
+        reason = why_no_bound(setting.algorithm, setting.problem, setting.process)
+        if reason is not None:
+            raise FedboundsError(f"Sharma et al. 2023 promise nothing for this run: {reason}")
+        if interval not in (None, 1):
+            raise FedboundsError(f"interval = {interval}, but the results of Sharma et al. 2023 have no interval")
+        rule = Measured.of(setting).rule
+        return Steps(
+            1, _step_sizes(rule) | ({} if rule.snapshot_period is None else {"S": float(rule.snapshot_period)})
+        )
+
+    def known(
+        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+    ) -> Known:
+        run = Measured.of(setting)
+        _same_algorithm(result, run.rule)
+        stated = _stated(setting.problem, run.round)
+        constants = (
+            stated
+            | _of_run(run.rule, run.round, horizons)
+            | {"objective_weights": Constant(_weights_of(setting.problem), "exact", "of the problem")}
+        )
+        found = _found(setting, run, stated)
+        wanted, notes = needed(form) - given, ()
+        if "R" in wanted:
+            constants["squared_radius"], covers = _radius(run, stated, horizons)
+            found["bounded-maximiser"] = covers
+            notes = ("R is the largest |y_t|^2 along this run, and not less than the bound of |y*|^2",)
+        said = dict(constants)
+        for letter, concept, metric in (
+            ("epsopt", "surrogate_stationarity", GRADIENT),
+            ("epsbar", "surrogate_moreau_stationarity", PROXIMAL),
+        ):
+            if letter in wanted:
+                values, note = run.record(metric)[0], "of this run, averaged over the recorded rounds"
+                constants[concept] = _averaged(values, setting.at, horizons, note)
+        if "direction" in wanted and isinstance(setting.run, MinimaxMoments):
+            values, note = setting.run.exact_direction[:, 0], "of this run, averaged over its rounds"
+            constants["squared_direction"] = _averaged(values, setting.at, horizons, note)
+        if "lag" in wanted:
+            constants["maximiser_mismatch"] = run.mismatch(False, horizons)
+        if "proxlag" in wanted:
+            constants["proximal_mismatch"] = run.mismatch(True, horizons)
+        sampled = setting.samples is not None  # a mean over seeds contradicts no exact one
+        return Known(by_letter(result, form, constants, given), found, notes, said if sampled else constants)
+
+    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+        rule = FedNormSGDA(0.0, 0.0, 1.0, 1.0, local_steps=ahead.local_steps)  # whose steps play no part yet
+        reason = why_no_bound(rule, ahead.problem, ahead.process)
+        if reason is not None:
+            raise FedboundsError(f"{result.key} sets no step sizes for this run: {reason}")
+        rounds = round_of(rule, ahead.problem, ahead.process)
+        stated = _stated(ahead.problem, rounds)
+        constants = stated | _of_round(rounds) | {"rounds": Constant(float(ahead.rounds), "given", "of the run")}
+        if not isinstance(stated.get("best_response_bound"), Constant):
+            constants["squared_radius"] = NoConstant("no bound of |y_t| is known before a run: give R")
+        else:
+            constants["squared_radius"] = stated["best_response_bound"]
+        known = by_letter(result, form, constants, frozenset(given)) | dict(given)
+        evaluation = evaluate(result, known, form=form.name)
+        steps = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
+        period = steps.get("S")
+        if period is not None and period != int(period):
+            raise FedboundsError(f"{result.key} sets S = {period:.6g}, which is no whole number of rounds")
+        return FedNormSGDA(
+            steps["etax"],
+            steps["etay"],
+            steps["gammax"],
+            steps["gammay"],
+            local_steps=ahead.local_steps,
+            snapshot_period=None if period is None else int(period),
+        )
+
+    def measured(self, setting: Setting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+        if of not in WEIGHTED and of not in OWN:
+            raise FedboundsError(f"a run measures {', '.join((*WEIGHTED, *OWN))}; the result bounds: {of}")
+        weighted = of in WEIGHTED
+        return Measured.of(setting).record((WEIGHTED if weighted else OWN)[of], weighted)
+
+
+def _weights_of(problem: Problem) -> np.ndarray:
+    """p of a minimax problem."""
+    return problem.weights.cpu().double().numpy()  # type: ignore[attr-defined]
+
+
+def _step_sizes(rule: FedNormSGDA) -> dict[str, float]:
+    return {
+        "etax": rule.local_step_size,
+        "etay": rule.local_ascent_step_size,
+        "gammax": rule.server_step_size,
+        "gammay": rule.server_ascent_step_size,
+    }
+
+
+def _stated(problem: Problem, rounds: Round) -> Constants:
+    """The problem's constants under the weights that the server steps along; none where it states none."""
+    if isinstance(problem, SyntheticMinimax):
+        return dict(problem.surrogate(rounds.weights).constants())
+    return dict(problem.constants())
+
+
+def _of_round(rounds: Round) -> Constants:
+    """Counts, weights and coefficients."""
+    a = rounds.coefficients
+    sums = {
+        "coefficient_sum": [v.sum() for v in a],
+        "coefficient_square_sum": [(v**2).sum() for v in a],
+        "last_coefficient": [v[-1] for v in a],
+        "largest_coefficient_by_client": [v.max() for v in a],
+    }
+    known: Constants = {k: Constant(np.array(v, dtype=float), "given", "of the algorithm") for k, v in sums.items()}
+    return known | {
+        "clients": Constant(float(len(a)), "exact", "of the problem"),
+        "participating_clients": Constant(float(rounds.participants), "exact", "of the process"),
+        "local_steps_by_client": Constant(rounds.steps.astype(float), "given", "of the algorithm"),
+        "aggregation_weights": Constant(rounds.weights, "given", "that the server steps along"),
+        "effective_local_steps": Constant(rounds.effective, "given", "of the algorithm"),
+    }
+
+
+def _of_run(rule: FedNormSGDA, rounds: Round, T: np.ndarray) -> Constants:
+    """The same, with step sizes and the number of rounds."""
+    names = ("local_step_size", "local_ascent_step_size", "server_step_size", "server_ascent_step_size")
+    known: Constants = {name: Constant(float(getattr(rule, name)), "given", "of the algorithm") for name in names}
+    if rule.snapshot_period is not None:
+        known["snapshot_period"] = Constant(float(rule.snapshot_period), "given", "of the algorithm")
+    return known | _of_round(rounds) | {"rounds": Constant(T.astype(float), "given", "of the run")}
+
+
+def _same_algorithm(result: Result, rule: FedNormSGDA) -> None:
+    """Refuse a result about snapshots for a run without, and the other way round.
+
+    Raises:
+        FedboundsError: which.
+    """
+    name = result.key.partition("/")[2]
+    if name.startswith(ABOUT_SNAPSHOTS) and rule.snapshot_period is None:
+        raise FedboundsError(
+            f"{result.key} is about gradients in y at snapshots of x: give the algorithm a snapshot_period"
+        )
+    about_models = name.startswith(("theorem-1", "lemma-b", "remark-1", "remark-3", "table-1-nc-sc", "table-2-nc-sc"))
+    if about_models and rule.snapshot_period is not None:
+        raise FedboundsError(f"{result.key} is about gradients in y at the model itself, the run has snapshots")
+
+
+def _found(setting: Setting, run: Measured, stated: Constants) -> dict[str, bool]:
+    """The assumptions that can be checked on problem, algorithm and process."""
+    problem = setting.problem
+    strongly = isinstance(stated.get("strong_concavity"), Constant)
+    found = found_of_problem(setting, stated)
+    noisy = found.pop("unbiased-noise", False)  # of each block, which the theorems need; not of both together
+    common = isinstance(problem, OnePointMinimax)
+    return (
+        found
+        | {
+            "unbiased-block-noise": noisy,
+            "bounded-heterogeneity": isinstance(stated.get("weighted_heterogeneity"), Constant),
+            "strongly-concave": strongly,
+            "concave": strongly or (isinstance(problem, BoundedMinimax) and not common),
+            "uniform-sampling": True,  # or it would have been refused
+            "local-coefficients": True,
+            "growing-coefficients": True,
+            "lipschitz-in-x": isinstance(stated.get("descent_gradient_bound"), Constant),
+        }
+        | ({"one-point-concave": True} if common else {})
+    )
+
+
+def _radius(run: Measured, stated: Constants, horizons: np.ndarray) -> tuple[Constant, bool]:
+    r"""R: the largest $\|y_t\|^2$ along the run, not less than a bound of $\|y^*\|^2$; whether there is one."""
+    reach = stated.get("best_response_bound")
+    largest = run.largest(horizons)
+    if not isinstance(reach, Constant):
+        return Constant(largest, "trajectory", "largest |y_t|^2 along the run"), False
+    both = np.maximum(largest, float(np.asarray(reach.value)))
+    return Constant(both, "trajectory", "largest |y_t|^2 along the run, or the bound of |y*|^2"), True
+
+
+def _averaged(values: np.ndarray, at: np.ndarray, horizons: np.ndarray, note: str) -> Constant:
+    """The mean of what was recorded before each horizon."""
+    means = np.cumsum(values) / np.arange(1, len(values) + 1)
+    return Constant(means[np.searchsorted(at, horizons) - 1], "trajectory", note)

@@ -1,0 +1,1 @@
+"""FedAU, unknown participation: algorithms, pseudo-code, runs, instances, invariants."""

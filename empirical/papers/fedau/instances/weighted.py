@@ -1,0 +1,231 @@
+r"""FedAvg with aggregation weights under Bernoulli participation, on quadratics, exactly.
+
+Client n has $F_n(x)=\frac12\sum_ja_jx_j^2+b_n^\top x$ with $\sum_nb_n=0$, so that $\nabla F_n-\nabla f=b_n$ everywhere;
+a may be negative where a claim is about one round. With $S_1=\sum_{i<I}(1-\gamma a)^i$ and
+$S_2=\sum_{i<I}(1-\gamma a)^{2i}$, per coordinate,
+$$\mathbb E\Delta_n=-\gamma S_1(ax+b_n),\qquad \mathrm{Var}\,\Delta_n=\gamma^2S_2s^2,$$
+and a round adds $\frac\eta N\sum_n\mathbb 1_n\omega_n\Delta_n$ with independent $\mathbb 1_n$ of mean $p_n$. Written
+from Wang & Ji 2024, Algorithm 1; shares nothing with `fedbounds.empirical.moments`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from fedbounds.empirical.instances.population import Population, shaken, stirred
+
+
+def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Weighted sum over the clients, (B, N) and (B, N, d) to (B, d); zero where only rounding is left of it."""
+    parts = weights[:, :, None] * vectors
+    total = parts.sum(axis=1)
+    return np.where(np.abs(total) < 1e-14 * np.abs(parts).sum(axis=1), 0.0, total)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedInstances(Population):
+    r"""B instances with the same numbers of clients, steps and rounds, and constant weights.
+
+    Attributes:
+        curvature: a, of either sign, (B, d).
+        slopes: $b_n$, zero mean over clients, (B, N, d).
+        start: $x_0$, (B, d).
+        noise: standard deviation per coordinate, (B, d).
+        p: participation probabilities, (B, N).
+        omega: aggregation weights, (B, N).
+        phi: weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N).
+        gamma, eta: step sizes, (B,).
+        local_steps, rounds: I and T.
+    """
+
+    curvature: np.ndarray
+    slopes: np.ndarray
+    start: np.ndarray
+    noise: np.ndarray
+    p: np.ndarray
+    omega: np.ndarray
+    phi: np.ndarray
+    gamma: np.ndarray
+    eta: np.ndarray
+    local_steps: int
+    rounds: int
+
+    @property
+    def cost(self) -> int:
+        """T."""
+        return self.rounds
+
+    @property
+    def clients(self) -> int:
+        """N."""
+        return self.p.shape[1]
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """L, (B,)."""
+        return np.abs(self.curvature).max(axis=1)
+
+    @cached_property
+    def convex(self) -> np.ndarray:
+        """Whether f is bounded below, (B,)."""
+        return np.asarray(self.curvature.min(axis=1) > 0)
+
+    @cached_property
+    def sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """S_1 and S_2 after i = 0, ..., I local steps, each (B, I+1, d)."""
+        keep = (1 - self.gamma[:, None] * self.curvature)[:, None]
+        powers = keep ** np.arange(self.local_steps)[:, None]
+        zero = np.zeros_like(keep)
+        return tuple(np.concatenate([zero, np.cumsum(v, axis=1)], axis=1) for v in (powers, powers**2))  # type: ignore[return-value]
+
+    def mean_gradient(self, weights: np.ndarray) -> np.ndarray:
+        r"""$ax_0+\sum_nw_nb_n$ for weights (B, N) that sum to one, (B, d)."""
+        return self.curvature * self.start + over_clients(weights, self.slopes)
+
+    def drift(self) -> np.ndarray:
+        r"""$\mathbb E\|y^n_{0,i}-x_0\|^2$ of every client after i = 0, ..., I steps, (B, N (I+1))."""
+        first, second = self.sums
+        gradient = (self.curvature * self.start)[:, None] + self.slopes
+        moved = (first[:, None] * gradient[:, :, None]) ** 2 + (second * self.noise[:, None] ** 2)[:, None]
+        return (self.gamma[:, None] ** 2 * moved.sum(axis=3).reshape(len(self), -1)).reshape(len(self), -1)
+
+    def ascent(self) -> np.ndarray:
+        r"""$\mathbb E\tilde f(x_1)-\tilde f(x_0)$, (B, 1)."""
+        a, p, w, N = self.curvature, self.p[:, :, None], self.omega[:, :, None], self.clients
+        first, second = (v[:, -1] for v in self.sums)
+        gamma, eta = self.gamma[:, None], self.eta[:, None]
+        mean = -gamma[:, None] * first[:, None] * ((a * self.start)[:, None] + self.slopes)
+        variance = gamma**2 * second * self.noise**2
+        step = eta / N * over_clients(self.p * self.omega, mean)
+        spread = (eta / N) ** 2 * (w**2 * (p * (1 - p) * mean**2 + p * variance[:, None])).sum(axis=1)
+        change = self.mean_gradient(self.phi) * step + a / 2 * (step**2 + spread)
+        return change.sum(axis=1, keepdims=True)
+
+    def average_gradient(self, weights: np.ndarray) -> np.ndarray:
+        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1).
+
+        Args:
+            weights: w, sums to one, (B, N).
+        """
+        a, p, w, N = self.curvature, self.p[:, :, None], self.omega[:, :, None], self.clients
+        first, second = (v[:, -1] for v in self.sums)
+        gamma, eta = self.gamma[:, None], self.eta[:, None]
+        pull = over_clients(weights, self.slopes)
+        step = gamma * first  # what a client multiplies its gradient by
+        fresh = (eta / N) ** 2 * (gamma**2 * second * self.noise**2) * (p * w**2).sum(axis=1)
+        chance = (eta / N * step)[:, None] ** 2 * w**2 * p * (1 - p)
+        mean, variance, total = self.start, np.zeros_like(a), np.zeros(len(self))
+        keep = 1 - eta / N * step * a * (p * w).sum(axis=1)
+        drive = eta / N * step * over_clients(self.p * self.omega, self.slopes)
+        for _ in range(self.rounds):
+            total += ((a * mean + pull) ** 2 + a**2 * variance).sum(axis=1)
+            local = ((a * mean)[:, None] + self.slopes) ** 2 + (a**2 * variance)[:, None]
+            mean, variance = keep * mean - drive, keep**2 * variance + (chance * local).sum(axis=1) + fresh
+        return (total / self.rounds)[:, None]
+
+    def objective_weights(self) -> np.ndarray:
+        r"""Of h: $\omega_np_n/P$, (B, N)."""
+        weights = self.p * self.omega
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def gap(self, weights: np.ndarray) -> np.ndarray:
+        """g(x_0) - g* for g = sum_n w_n F_n, (B,); only where the curvature is positive."""
+        gradient = self.mean_gradient(weights)
+        return (gradient**2 / (2 * np.where(self.curvature > 0, self.curvature, np.inf))).sum(axis=1)
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """The constants of a run and of its first round, exact, each (B, 1); p and omega are (B, 1, N)."""
+        N, uniform = self.clients, np.full_like(self.p, 1 / self.clients)
+        delta = np.sqrt((self.slopes**2).sum(axis=2).max(axis=1))
+        found = {
+            "L": self.smoothness,
+            "F": self.gap(uniform),
+            "H": self.gap(self.objective_weights()),
+            "sigma": np.sqrt((self.noise**2).sum(axis=1)),
+            "delta": delta,
+            "W": ((self.p * self.omega - 1) ** 2).mean(axis=1),
+            "Q": (self.p * self.omega**2).mean(axis=1),
+            "V": ((self.p * self.omega / N - self.phi) ** 2).sum(axis=1),
+            "Z": (self.p * self.omega**2).sum(axis=1),
+            "gradsq": (self.mean_gradient(self.phi) ** 2).sum(axis=1),
+            "gamma": self.gamma,
+            "eta": self.eta,
+        }
+        counts = {"N": N, "I": self.local_steps, "T": self.rounds}
+        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
+        named = {name: value[:, None] for name, value in found.items()}
+        return named | {"p": self.p[:, None], "omega": self.omega[:, None]}
+
+    @property
+    def _widest(self) -> np.ndarray:
+        r"""The largest $\gamma\eta LI$: of Lemma B.3.3 in one round, of Theorem 2 in more, (B,)."""
+        one = np.full(len(self), 1 / 2)
+        return np.minimum(one, 1 / (27 * (self.p * self.omega**2).mean(axis=1))) if self.rounds > 1 else one
+
+    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+        r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
+        LI = self.smoothness * self.local_steps
+        gamma = local / (4 * np.sqrt(15) * LI)
+        return replace(self, gamma=gamma, eta=update * self._widest / LI / gamma)
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        """Other curvatures, slopes, start, noise, probabilities, weights and step sizes; these stay within the caps."""
+        LI = self.smoothness * self.local_steps
+        local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
+        slopes = shaken(self.slopes, rng)
+        even = np.ptp(self.phi, axis=1, keepdims=True) == 0  # then the objective stays f
+        phi = np.where(even, self.phi, stirred(self.phi, rng))
+        moved = replace(
+            self,
+            curvature=stirred(self.curvature, rng),
+            slopes=slopes - slopes.mean(axis=1, keepdims=True),
+            start=shaken(self.start, rng),
+            noise=stirred(self.noise, rng),
+            p=np.minimum(stirred(self.p, rng), 1),
+            omega=stirred(self.omega, rng),
+            phi=phi / phi.sum(axis=1, keepdims=True),
+        )
+        return moved.at(np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1))
+
+
+def draw_weighted(
+    rng: np.random.Generator, B: int, shape: tuple[int, ...], *, uniform: bool = True
+) -> WeightedInstances:
+    r"""B random instances of one shape (N, d, I, T); of one round where T = 1, then of either curvature.
+
+    Args:
+        rng: the source of randomness.
+        B: how many.
+        shape: clients, dimension, local steps, rounds.
+        uniform: whether $\varphi_n=1/N$.
+    """
+    N, d, I, T = shape
+
+    def sizes(*values: float) -> np.ndarray:
+        return rng.choice(values, size=B)
+
+    spectrum = rng.uniform(0.001, 1, (B, d)) ** sizes(1.0, 6.0)[:, None]
+    spectrum[:, 0] = 1.0
+    signs = rng.choice([-1.0, 1.0], size=(B, d)) if T == 1 else 1.0
+    slopes = sizes(0.0, 0.1, 1.0, 10.0)[:, None, None] * rng.normal(size=(B, N, d))
+    p = np.where(rng.random((B, 1)) < 0.2, 1.0, rng.uniform(0, 1, (B, N)) ** sizes(1.0, 4.0, 12.0)[:, None])
+    p = np.maximum(p, 1e-6)
+    off = sizes(0.0, 0.05, 0.1, 1.0)[:, None] * rng.uniform(-1, 1, (B, N))  # within 1/9 where it is at most 0.1
+    z = WeightedInstances(
+        curvature=sizes(0.05, 1.0, 20.0)[:, None] * signs * spectrum,
+        slopes=slopes - slopes.mean(axis=1, keepdims=True),
+        start=sizes(0.0, 0.01, 1.0, 10.0)[:, None] * rng.normal(size=(B, d)),
+        noise=sizes(0.0, 0.1, 1.0, 10.0)[:, None] * rng.uniform(0, 1, (B, d)),
+        p=p,
+        omega=np.maximum(1 + off, 1e-3) / p,
+        phi=np.full((B, N), 1 / N) if uniform else rng.dirichlet(np.full(N, 0.5), size=B),
+        gamma=np.ones(B),
+        eta=np.ones(B),
+        local_steps=I,
+        rounds=T,
+    )
+    return z.at(sizes(1.0, 1.0, 0.3, 1e-3), sizes(1.0, 1.0, 0.3, 0.03))

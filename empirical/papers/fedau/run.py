@@ -1,0 +1,296 @@
+r"""What is known of a run of FedAvg with aggregation weights: rates, weight error, Q, and the objective it minimises.
+
+Under Bernoulli participation everything about the weights is exact before the run: of constant weights trivially, of
+FedAU's from the rates, K and T. The gradient bound G of Option 2 is the problem's, or else a `trajectory`: the proof
+needs it at $x_0,\dots,x_{T-1}$ only, where it multiplies the weight error of the round. Constant weights are
+independent of the model, so that for them the largest $\mathbb E\|\nabla f(x_t)\|^2$ will do.
+
+Source: Wang & Ji 2024, Theorems 1 and 2, Corollary 4 and Appendix B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.papers.fedau.weight_error import (
+    largest_weight_error,
+    largest_weight_moment,
+    mean_weight_moment,
+    weight_error,
+)
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.algorithms import (
+    MIFA,
+    Algorithm,
+    AverageAll,
+    AverageParticipating,
+    ConstantWeights,
+    FedAU,
+    FedVarp,
+    FixedWeights,
+    KnownParticipation,
+)
+from fedbounds.empirical.moments import Moments
+from fedbounds.empirical.objectives import independent_coins, objective_weights, weighted_objective
+from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
+from fedbounds.empirical.papers.paper import (
+    Ahead,
+    Constants,
+    Known,
+    Paper,
+    Steps,
+    by_letter,
+    found_of_problem,
+    needed,
+    problem_constants,
+)
+from fedbounds.empirical.participation import Process
+from fedbounds.empirical.run_setting import Setting
+from fedbounds.empirical.trace import Trace
+
+WEIGHT_ERROR = "mean over clients of the squared error of p_n omega_t^n"
+GRADIENT_OF_H = "squared gradient norm of h"
+NEAR = 1 / 81  # Assumption 5, Option 1
+EQUAL = 1e-9  # relative difference up to which rates and weights are equal
+
+NO_BOUND: Mapping[type[Algorithm], str] = {
+    AverageParticipating: "its weights 1/|S_t| depend on who takes part in the same round, and every result is about "
+    "weights made of the past",
+    FedVarp: "it adds stored updates of absent clients, and every result is about updates of participants",
+    MIFA: "it adds stored updates of absent clients, and every result is about updates of participants",
+}
+
+
+def why_no_bound(algorithm: Algorithm, participation: Process) -> str | None:
+    """Why no result of the paper covers runs of an algorithm under a participation process; None if one does.
+
+    Example:
+        >>> from fedbounds.empirical.participation import Bernoulli
+        >>> why_no_bound(FedAU(0.1, 5), Bernoulli(3, 0.5)) is None
+        True
+        >>> why_no_bound(AverageParticipating(0.1, 5), Bernoulli(3, 0.5)).partition(",")[0]
+        'average-participating: its weights 1/|S_t| depend on who takes part in the same round'
+    """
+    kind = type(algorithm)
+    if kind not in WEIGHTS:
+        return f"{algorithm.kind}: {NO_BOUND.get(kind, 'it is not Algorithm 1 with aggregation weights')}"
+    if isinstance(algorithm, FedAU) and algorithm.rate is not None:
+        return "fedau with a rate: the paper names the exponentially weighted mean and proves nothing about it"
+    coins = independent_coins(participation)
+    if coins is None:
+        return (
+            f"{participation.kind} participation: every result assumes that who takes part is independent from round "
+            "to round and between clients (Assumption 4)"
+        )
+    if not coins.all():
+        return f"client {int(coins.argmin())} never takes part, and every result assumes p_n > 0"
+    return None
+
+
+class FedAUPaper(Paper):
+    """FedAvg whose participants' updates are weighted by a function of the past."""
+
+    def steps(self, setting: Setting, interval: int | None) -> Steps:
+        algorithm: Any = setting.algorithm
+        reason = why_no_bound(algorithm, setting.process)
+        if reason is not None:
+            raise FedboundsError(f"Wang & Ji 2024 promise nothing for this run: {reason}")
+        if interval not in (None, 1):
+            raise FedboundsError(f"interval = {interval}, but the results of Wang & Ji 2024 have no interval")
+        own = {"gamma": algorithm.local_step_size, "eta": algorithm.server_multiplier}
+        return Steps(1, own | ({"K": algorithm.cutoff} if isinstance(algorithm, FedAU) else {}))
+
+    def known(
+        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+    ) -> Known:
+        p, T, stated = setting.process.rates, horizons.astype(float), problem_constants(setting.problem)
+        algorithm = setting.algorithm.informed(setting.process)
+        own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
+        constants: Constants = stated | own | _of_run(setting.algorithm, p, T)
+        constants |= {name: Constant(value, "exact", note) for name, (value, note) in weights.items()}
+        found = found_of_problem(setting, stated) | {
+            "bernoulli-participation": True,  # or it would have been refused
+            "past-weights": True,
+            "nearly-optimal-weights": bool(np.ravel(weights["largest_weight_error"][0])[-1] <= NEAR),
+            "fedau-weights": isinstance(algorithm, FedAU),
+            "constant-weights": isinstance(algorithm, ConstantWeights),
+            "inverse-rates": isinstance(algorithm, ConstantWeights) and _alike(p * algorithm.omega, 1),
+            "equal-rates": _alike(p, p[0]),
+        }
+        if "Q" not in given:  # else it is the user's claim
+            found["sure-Q"] = True
+        notes: tuple[str, ...] = ()
+        wanted = needed(form) - given
+        if "G" in wanted and not isinstance(stated.get("gradient_bound"), Constant):
+            constants["gradient_bound"] = _steepest(setting, isinstance(algorithm, ConstantWeights), horizons)
+            found.pop("bounded-gradient", None)
+            notes += ("grad f is not known to be bounded: G is its largest value along this run",)
+        if "H" in wanted:
+            constants["weighted_initial_gap"] = gap = _weighted_gap(setting)
+            found["h-bounded-below"] = isinstance(gap, Constant)
+        return Known(by_letter(result, form, constants, given), found, notes, constants)
+
+    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+        coins = independent_coins(ahead.process)
+        if coins is None:
+            raise FedboundsError(f"{result.key} sets step sizes by the rates p_n of independent clients: Bernoulli")
+        assumed = {assumption.name for assumption in form.assumptions}
+        constants = problem_constants(ahead.problem) | {
+            "rounds": Constant(float(ahead.rounds), "given", "of the run"),
+            "local_steps": Constant(float(ahead.local_steps), "given", "of the algorithm"),
+            "participation_rates": Constant(coins, "exact", "of the process"),
+            "participating_clients": Constant(float(coins.sum()), "exact", "expected in a round"),
+        }
+        if not isinstance(constants.get("gradient_bound"), Constant):
+            constants["gradient_bound"] = Constant(0.0, "given", "plays no part in step sizes")
+        if "constant-weights" in assumed:
+            constants["weighted_initial_gap"] = Constant(0.0, "given", "plays no part in step sizes")
+        known = by_letter(result, form, constants, frozenset(given)) | dict(given)
+        evaluation = evaluate(result, known, form=form.name)
+        steps = {name: float(np.ravel(value)[0]) for name, value in evaluation.prescribed.items()}
+        told = {name: np.asarray(constant.value) for name, constant in evaluation.constants.items()}
+        numbers = (steps["gamma"], ahead.local_steps)
+        if "constant-weights" in assumed:
+            return FixedWeights(*numbers, told["omega"], steps["eta"])
+        if "inverse-rates" in assumed:
+            return KnownParticipation(*numbers, steps["eta"], coins)
+        if "K" not in steps | told:
+            raise FedboundsError(f"{result.key} [{form.name}] sets no cut-off: give K, e.g. given={{'K': 5}}")
+        return FedAU(*numbers, steps["eta"], steps["K"] if "K" in steps else float(told["K"]))
+
+    def measured(self, setting: Setting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+        if of == WEIGHT_ERROR and isinstance(setting.algorithm, FedAU):
+            return _weight_errors(setting)
+        if of != GRADIENT_OF_H:
+            return super().measured(setting, of)
+        objective = weighted_objective(setting.problem, objective_weights(setting.algorithm, setting.process))
+        if isinstance(setting.run, Moments):
+            return _exact_gradient(setting.run, objective.objective_gradient), None
+        models = setting.recorded("model", "its models, and so not grad h: simulate with record_models=True")
+        norms = objective.objective_gradient(torch.from_numpy(models)).square().sum(-1).numpy()
+        norms = np.where(np.isnan(norms), np.inf, norms)
+        return norms.mean(axis=0), norms
+
+
+def _weight_errors(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+    """The mean over clients of (p_n omega_t^n - 1)^2 at the recorded rounds, from who took part in each seed."""
+    setting.recorded("participation_weight", "who took part: simulate with record_participation=True")
+    algorithm: Any = setting.algorithm
+    assert isinstance(setting.run, Trace)
+    errors = []
+    for seed in setting.run.seed.tolist():
+        present = setting.run.participation(seed) != 0
+        paths = weight_paths(
+            np.vstack([present, present[:1]]), algorithm.cutoff
+        )  # and the weights after the last round
+        errors.append(((setting.process.rates * paths - 1) ** 2).mean(axis=1)[setting.at])
+    return np.mean(errors, axis=0), np.array(errors)
+
+
+Facts = dict[str, tuple[Any, str]]  # concept -> value and where it comes from
+
+
+def _of_estimated(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constants, Facts]:
+    """FedAU's weights, whose law is known from the rates and K."""
+    K = float(algorithm.cutoff)
+    return {"cutoff_interval": Constant(K, "given", "of the algorithm")}, {
+        "weight_error": (weight_error(p, K, T), "of FedAU's weights under Bernoulli participation"),
+        "mean_weight_second_moment": (mean_weight_moment(p, K, T), "of FedAU's weights under Bernoulli participation"),
+        "weight_second_moment": (largest_weight_moment(p, K, T), "the largest that FedAU's weights can give it"),
+        "largest_weight_error": (largest_weight_error(p, K, T), "the largest that FedAU's weights can make it"),
+    }
+
+
+def _of_constant(algorithm: Any, p: np.ndarray, T: np.ndarray) -> tuple[Constants, Facts]:
+    """Weights that stay the same, and so do their error and second moment."""
+    omega = np.broadcast_to(np.asarray(algorithm.omega, dtype=float), p.shape)
+    error, moment = float(np.mean((p * omega - 1) ** 2)), float(np.mean(p * omega**2))
+    same = "the same in every round"
+    return {"aggregation_weights": Constant(omega, "given", "of the algorithm")}, {
+        "weight_error": (error, same),
+        "largest_weight_error": (error, same),
+        "weight_second_moment": (moment, same),
+        "mean_weight_second_moment": (moment, same),
+    }
+
+
+WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray, np.ndarray], tuple[Constants, Facts]]] = {
+    FedAU: _of_estimated,
+    AverageAll: _of_constant,
+    FixedWeights: _of_constant,
+    KnownParticipation: _of_constant,
+}
+
+
+def _of_run(algorithm: Any, p: np.ndarray, T: np.ndarray) -> Constants:
+    """Step sizes, rounds and rates; the scales of Theorem 1 are whatever makes its step sizes those of the run."""
+    gamma, eta = algorithm.local_step_size, algorithm.server_multiplier
+    own = {
+        "local_step_size": gamma,
+        "local_steps": float(algorithm.local_steps),
+        "server_multiplier": eta,
+        "local_step_scale": gamma * np.sqrt(T),
+        "global_step_scale": gamma * eta * np.sqrt(T),
+    }
+    known: Constants = {name: Constant(value, "given", "of the algorithm") for name, value in own.items()}
+    return known | {
+        "rounds": Constant(T, "given", "of the run"),
+        "participation_rates": Constant(p, "exact", "of the process"),
+        "participating_clients": Constant(float(p.sum()), "exact", "expected in a round"),
+    }
+
+
+def _alike(values: np.ndarray, value: float) -> bool:
+    """Whether all clients have this value."""
+    return bool(np.allclose(values, value, rtol=EQUAL, atol=0))
+
+
+def _steepest(setting: Setting, constant: bool, horizons: np.ndarray) -> Constant:
+    """The largest gradient norm of f along the run, in the rounds before each horizon.
+
+    Raises:
+        FedboundsError: the weights depend on the past and the run is known by its moments only.
+    """
+    if constant:
+        values, note = setting.values, "root of the largest E|grad f(x_t)|^2"
+    elif isinstance(setting.run, Trace):
+        norms = setting.run.gradient_norm_squared
+        values, note = np.where(np.isnan(norms), -np.inf, norms).max(axis=0), "largest over recorded rounds and seeds"
+    else:
+        raise FedboundsError(
+            "grad f is unbounded on this problem, and moments know no largest gradient along a run: simulate it, or "
+            "give G"
+        )
+    before = np.searchsorted(setting.at, horizons) - 1
+    return Constant(np.sqrt(np.maximum.accumulate(values)[before]), "trajectory", note)
+
+
+def _weighted_gap(setting: Setting) -> Constant | NoConstant:
+    """H = h(x_0) - h*."""
+    objective = weighted_objective(setting.problem, objective_weights(setting.algorithm, setting.process))
+    start = setting.problem.initial_point(np.random.default_rng(0))  # fixed, for problems whose sums are known
+    try:
+        return Constant(float(objective.objective_gap(start)), "exact", "h(x0) - h*")
+    except FedboundsError as error:
+        return NoConstant(str(error))
+
+
+def _exact_gradient(run: Moments, gradient: Callable[[torch.Tensor], torch.Tensor]) -> np.ndarray:
+    r"""$\mathbb E\|A_hx-b\|^2=\|A_h\mathbb Ex-b\|^2+\sum_j\mathrm{Var}_j\|A_hv_j\|^2$, (T+1,).
+
+    Raises:
+        FedboundsError: only the diagonal of the covariance is known, and the Hessians do not share its directions.
+    """
+    if not (run.problem.shared or run.problem.diagonal):
+        raise FedboundsError("the moments of different dense Hessians do not hold what E|grad h|^2 needs: simulate")
+    at_zero = gradient(torch.zeros(run.mean.shape[1], dtype=torch.float64))
+    along = gradient(torch.from_numpy(run.directions.T)) - at_zero
+    mean = gradient(torch.from_numpy(run.mean)).square().sum(-1).numpy()
+    return mean + run.variance @ along.square().sum(-1).numpy()

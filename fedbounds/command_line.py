@@ -1,0 +1,103 @@
+"""The command line: a group of commands that are imported when called."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module, metadata
+
+import click
+
+from fedbounds import __version__
+
+COMMANDS = {
+    "list": ("fedbounds.bounds.commands.catalogue:list_results", "List every result of every paper."),
+    "show": ("fedbounds.bounds.commands.catalogue:show", "Show one result as the paper prints it."),
+    "eval": ("fedbounds.bounds.commands.evaluate:evaluate", "Evaluate a result for chosen constants."),
+    "optimize": ("fedbounds.bounds.commands.optimize:optimize", "Find the best step sizes of a bound."),
+    "rounds": ("fedbounds.bounds.commands.rounds:rounds", "How many rounds until a bound is below epsilon."),
+    "compare": ("fedbounds.figures.compare:compare", "Draw bounds against each other over a varying constant."),
+    "audit": ("fedbounds.bounds.commands.audit:audit", "Put the claims on trial and compare with the ledger."),
+    "refute": ("fedbounds.bounds.commands.audit:refute", "Replay the counterexample to a claim."),
+    "run": ("fedbounds.empirical.commands:run", "Run the simulations of a TOML file."),
+    "results": ("fedbounds.empirical.commands:results", "The table of a TOML file's runs."),
+    "figure": ("fedbounds.figures.commands:figure", "Draw a figure by name or from a TOML file."),
+    "demo": ("fedbounds.figures.commands:demo", "The main job on real images, offline, in two minutes."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when called; help is printed from the static table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*COMMANDS, *(point.name for point in metadata.entry_points(group="fedbounds.commands"))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            place, _, function = COMMANDS[cmd_name][0].partition(":")
+            return getattr(import_module(place), function)
+        for point in metadata.entry_points(group="fedbounds.commands", name=cmd_name):
+            return point.load()
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, COMMANDS[name][1] if name in COMMANDS else "") for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from fedbounds.bounds.errors import unknown_name
+
+        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            raise unknown_name("command", args[0], self.list_commands(ctx))
+        for place, word in enumerate(args):
+            if word == "" or (word.startswith("--") and word.endswith("=")):
+                given = args[place - 1] if not word and args[place - 1].startswith("--") else word.rstrip("=")
+                raise click.UsageError(f"{given or f'argument {place}'} is empty; leave it out or say what it is")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="fedbounds %(version)s")
+def cli() -> None:
+    """Convergence theory you can run: every numbered result of five federated-learning papers, evaluated for your
+    constants, drawn against the real algorithms, and put on trial."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; bad input is one line on standard error and status 2.
+
+    Returns:
+        0 done, 1 a check failed, 2 bad input, 130 interrupted.
+    """
+    from fedbounds.bounds.errors import FedboundsError
+
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with warnings.catch_warnings():
+            # numpy's on overflow: an answer that is not finite says so itself, and standard error is for bad input
+            warnings.simplefilter("ignore", RuntimeWarning)
+            code = cli.main(args=words, standalone_mode=False)
+    except FedboundsError as error:
+        click.echo(f"fedbounds: {' '.join(str(error).splitlines())}", err=True)
+        return 2
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.ctx.get_help() if error.ctx else error.format_message())
+        return 0
+    except click.ClickException as error:
+        said = " ".join(error.format_message().split())  # quotes whole what the user typed
+        click.echo(f"fedbounds: {said if len(said) <= 600 else f'{said[:600]}...'}", err=True)
+        return 2
+    except MemoryError:
+        click.echo(f"fedbounds: {words[0]} needs more memory than this machine has free", err=True)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("fedbounds: interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return code if isinstance(code, int) else 0

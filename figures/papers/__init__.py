@@ -1,0 +1,1 @@
+"""The papers' figures from our own runs, one room each."""

@@ -1,0 +1,187 @@
+"""One function per figure of the paper: make the runs that are missing, then draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fedbounds.empirical.trace import Trace
+from fedbounds.figures import room
+from fedbounds.figures.curves import panels, seed_curve
+from fedbounds.figures.papers.arbitrary_participation import experiments as ex
+from fedbounds.figures.picture import COLOURS, Curve, Picture, styled
+from fedbounds.figures.room import SMOOTH, convergence, draw_by_name, series
+
+
+class Room(room.Room[ex.Scale]):
+    """The figures of this paper at one scale, from runs kept in one directory of results.
+
+    Args:
+        results: where runs are kept, one directory per figure.
+        dataset: digits (default), fashion-mnist or cifar-10, the latter two from local files.
+        data: the directory of the local files.
+        network: mlp (default on digits), cnn (the paper's, scaled to the image), cnn-cifar or linear.
+        workers: local processes.
+        scale: another scale than the data set's own.
+        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        full: the paper's own numbers of clients, rounds and seeds.
+    """
+
+    scale_of = staticmethod(ex.scale_of)
+
+    def traces(self, name: str, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
+        """The runs of an image experiment."""
+        sweep = ex.image_sweep(
+            f"{self.scale.dataset}-{self.scale.network}-{name}", self.scale, methods, data=self.data, **more
+        )
+        return self.run(sweep)
+
+    def four_methods(self) -> dict[str, list[Trace]]:
+        """Figure 1's runs."""
+        return self.traces("figure-1", ex.four_methods(self.scale))
+
+    def interval_runs(self) -> dict[str, list[Trace]]:
+        """Figure 2's runs."""
+        size = self.scale.steps[ex.AMPLIFIED]
+        return self.traces("figure-2", {f"P = {P}": ex.generalized(size, 10.0, P) for P in ex.intervals(self.scale)})
+
+    def always_available_runs(self) -> dict[str, list[Trace]]:
+        """Figure D.1's runs: plain FedAvg at the initial step size, everyone always available."""
+        always = {"clients": self.scale.clients, "participants": self.scale.participants}
+        method = {"plain": ex.step("fedavg", self.scale.initial_step)}
+        kinds = {"independent": "without-replacement", "regularized": "permutation"}
+        return {
+            label: self.traces(f"figure-d.1-{label}", method, participation={"kind": kind, **always})["plain"]
+            for label, kind in kinds.items()
+        }
+
+    def step_size_runs(self) -> dict[str, list[Trace]]:
+        """Figure D.2's runs: the grid of step sizes with and without amplification."""
+        P = self.scale.interval
+        methods = {
+            f"eta = {eta:g}, gamma = {size:g}": ex.generalized(size, eta, P)
+            for eta in (1.0, 10.0)
+            for size in self.scale.step_grid
+        }
+        return self.traces("figure-d.2", methods)
+
+    def multiplier_runs(self) -> dict[str, list[Trace]]:
+        """Figure D.3's runs."""
+        size, P = self.scale.steps[ex.AMPLIFIED], self.scale.interval
+        etas = (2.0, 5.0, 10.0, 15.0, 20.0)
+        return self.traces("figure-d.3", {f"eta = {eta:g}": ex.generalized(size, eta, P) for eta in etas})
+
+    def figure_1(self) -> Picture:
+        """Four methods under periodic availability."""
+        steps = ", ".join(f"{name} {size:g}" for name, size in self.scale.steps.items())
+        note = f"Amplification eta = 10. Local step sizes after the initial phase: {steps}."
+        return convergence("Figure 1: four methods, periodic availability", self.four_methods(), self.scale, note)
+
+    def figure_2(self) -> Picture:
+        """The amplification interval."""
+        note = f"eta = 10, gamma = {self.scale.steps[ex.AMPLIFIED]:g}."
+        return convergence("Figure 2: the amplification interval P", self.interval_runs(), self.scale, note)
+
+    def figure_d_1(self) -> Picture:
+        """Independent against regularized participation, everyone available."""
+        note = "Everyone always available; plain FedAvg at the initial step size."
+        runs = self.always_available_runs()
+        return convergence("Figure D.1: independent and regularized participation", runs, self.scale, note)
+
+    def figure_d_2(self) -> Picture:
+        """The step size with and without amplification."""
+        runs = {k: v for k, v in self.step_size_runs().items() if all(set(t.statuses) == {"done"} for t in v)}
+        groups = {
+            f"{panel}, eta = {eta}": [
+                seed_curve(label.partition(", ")[2], *series(some, metric), SMOOTH)
+                for label, some in runs.items()
+                if label.startswith(f"eta = {eta},")
+            ]
+            for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy"))
+            for eta in (1, 10)
+        }
+        title = "Figure D.2: the local step size without and with amplification"
+        return panels(
+            groups,
+            x_label="round $t$",
+            y_labels=["$f(x_t)$"] * 2 + ["share of test images"] * 2,
+            title=title,
+            caption=f"{title}. P = {self.scale.interval}; settings that diverged in any seed are left out. "
+            f"{self.scale.words}. Moving average over 3 % of the points; mean and standard deviation over seeds.",
+            alternative=f"Four panels, training loss and test accuracy for eta = 1 and 10, for {', '.join(runs)}.",
+            provenance={"scale": self.scale.words, "runs": {k: v[0].spec for k, v in runs.items()}},
+            y_scales=["log", "log", "linear", "linear"],
+        )
+
+    def figure_d_3(self) -> Picture:
+        """The amplification factor."""
+        note = f"gamma = {self.scale.steps[ex.AMPLIFIED]:g}."
+        return convergence("Figure D.3: the amplification factor", self.multiplier_runs(), self.scale, note)
+
+    def figure_b_1(self) -> Picture:
+        """Toy trajectories without amplification, larger and larger local steps."""
+        runs = {f"gamma = {g:g}": ex.step("fedavg", g) | {"local_steps": 1} for g in (0.05, 0.1, 0.25, 0.5)}
+        return self._toy("figure-b.1", "Figure B.1: larger local steps", runs)
+
+    def figure_b_2(self) -> Picture:
+        """Toy trajectories with small local steps and more and more amplification."""
+        runs = {f"eta = {e:g}": ex.generalized(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
+        return self._toy("figure-b.2", "Figure B.2: gamma = 0.05, more amplification", runs)
+
+    def toy_runs(self, name: str, runs: Mapping[str, Mapping[str, Any]]) -> dict[str, list[Trace]]:
+        """The toy example's runs."""
+        return self.run(ex.toy_sweep(name, runs), workers=1)
+
+    def _toy(self, name: str, title: str, runs: Mapping[str, Mapping[str, Any]]) -> Picture:
+        return trajectories(title, {k: v[0].arrays["model"][0] for k, v in self.toy_runs(name, runs).items()})
+
+
+CENTRES = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, np.sqrt(3.0)]])
+OPTIMUM = CENTRES.mean(axis=0)
+
+
+def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
+    """The models of the toy example in the plane, one panel per setting; each path has shape (rounds + 1, 2)."""
+    with styled():
+        figure = Figure(figsize=(2.5 * len(paths), 3.6), layout="compressed")
+        axes = figure.subplots(1, len(paths), sharex=True, sharey=True, squeeze=False)[0]
+        for panel, (label, path) in zip(axes, paths.items(), strict=True):
+            panel.plot(*CENTRES.T, linestyle="", marker="^", color="#777777", label="clients' minima")
+            panel.plot(*OPTIMUM, linestyle="", marker="*", markersize=11, color=COLOURS[1], label="$x^*$")
+            panel.plot(*path.T, marker="o", markersize=3, linewidth=1, color=COLOURS[0], label="models $x_t$")
+            distance = float(np.linalg.norm(path[-1] - OPTIMUM))
+            panel.set_title(f"{label}\nends {distance:.3f} from $x^*$", fontsize=9)
+            panel.set_aspect("equal")
+            panel.set_xlabel("first coordinate")
+        axes[0].set_ylabel("second coordinate")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    return Picture(
+        figure,
+        f"{title}. F_n = |x - z_n|^2/2 for three clients, one per round in turn, T = 15, P = 3, I = 1, x_0 = (1, 2), "
+        "no noise. The amplified iteration converges to a fixed point of the cycle near x*, not to x* itself. "
+        "Every panel breaks the cap gamma <= 1/36 of Theorem 3.1.",
+        f"Trajectories in the plane for {', '.join(paths)}.",
+        [Curve(label, path[:, 0], path[:, 1]) for label, path in paths.items()],
+        {"centres": CENTRES, "rounds": 15},
+    )
+
+
+FIGURES: Mapping[str, Callable[[Room], Picture]] = {
+    "figure-1": Room.figure_1,
+    "figure-2": Room.figure_2,
+    "figure-b.1": Room.figure_b_1,
+    "figure-b.2": Room.figure_b_2,
+    "figure-d.1": Room.figure_d_1,
+    "figure-d.2": Room.figure_d_2,
+    "figure-d.3": Room.figure_d_3,
+}
+
+
+def draw(room: Room, name: str) -> Picture:
+    """One figure of the paper by name."""
+    return draw_by_name("arbitrary-participation", FIGURES, room, name)

@@ -1,0 +1,234 @@
+"""One function per figure of the paper: make the runs that are missing, then draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fedbounds.empirical.sweep import Sweep
+from fedbounds.empirical.trace import Trace
+from fedbounds.figures import room
+from fedbounds.figures.curves import panels, seed_curve
+from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
+from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
+from fedbounds.figures.papers.fed_norm_sgda import surrogate
+from fedbounds.figures.picture import Curve, Picture
+from fedbounds.figures.room import Traces, draw_by_name, series
+
+AXIS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "accuracy in the worst class"}
+ATTACKED = (
+    "Robust accuracy is on test images with the one perturbation, of norm at most 1, of the largest training loss that "
+    "ten ascent steps meet."
+)
+EPOCHS, STEPS = "$\\tau_i$ ~ Unif[2, 5] epochs", "the same local steps for every $n$"
+WORST = "The accuracy is that within the class where it is least, on test images."
+MEASURED = {ex.ROBUST: ATTACKED, ex.FAIR: WORST}
+SettingT = TypeVar("SettingT", bound=Hashable)
+
+
+class Room(room.Room[ex.Scale]):
+    """The figures of this paper at one scale, from runs kept in one directory of results.
+
+    Args:
+        results: where runs are kept, one directory per experiment.
+        dataset: digits (default), or cifar-10 from local files.
+        data: the directory of the local files.
+        network: cnn-small (default on digits), the paper's (vgg-11), or another.
+        workers: local processes.
+        scale: another scale than the data set's own.
+        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        full: longer runs of more seeds, with the paper's network on its data.
+    """
+
+    scale_of = staticmethod(ex.scale_of)
+
+    def runs_of(self, problem: str, settings: Mapping[SettingT, Mapping[str, Any]]) -> dict[SettingT, list[Trace]]:
+        """The runs of several settings: each says what its algorithm, data and participation have of their own, as in
+        `experiments.training_sweep`. Figures share some, so there is one place for all."""
+        name, tasks = f"fed-norm-sgda-{self.scale.dataset}-{self.scale.network}", []
+        for setting, own in settings.items():
+            rest = dict(own)
+            algorithm = rest.pop("method", None) or ex.method(self.scale, problem, ex.NORMALISED)
+            tasks += ex.training_sweep(
+                name, self.scale, problem, {str(setting): algorithm}, data=self.data, **rest
+            ).tasks
+        found = self.run(Sweep(name, tuple(tasks), name))
+        return {setting: found[str(setting)] for setting in settings}
+
+    def by_method(self, problem: str) -> dict[int, dict[str, list[Trace]]]:
+        """Figure 3's runs, or Figure 5's: E to method to runs."""
+        found = self.runs_of(
+            problem,
+            {
+                (E, label): {"method": ex.method(self.scale, problem, label, E)}
+                for E in ex.EPOCHS
+                for label in ex.METHODS
+            },
+        )
+        return {E: {label: found[E, label] for label in ex.METHODS} for E in ex.EPOCHS}
+
+    @cached_property
+    def robust_methods(self) -> dict[int, dict[str, list[Trace]]]:
+        """Figure 3's runs."""
+        return self.by_method(ex.ROBUST)
+
+    @cached_property
+    def fair_methods(self) -> dict[int, dict[str, list[Trace]]]:
+        """Figure 5's runs."""
+        return self.by_method(ex.FAIR)
+
+    @cached_property
+    def robust_participants(self) -> dict[float, dict[int, list[Trace]]]:
+        """Figure 4's runs: alpha to P to runs."""
+        alphas, sizes = (ex.ALPHA, 1.0), self.scale.participants
+        found = self.runs_of(
+            ex.ROBUST, {(alpha, P): {"alpha": alpha, "participants": P} for alpha in alphas for P in sizes}
+        )
+        return {alpha: {P: found[alpha, P] for P in sizes} for alpha in alphas}
+
+    @cached_property
+    def fair_participants(self) -> dict[int, list[Trace]]:
+        """Figure 8's runs: P to runs."""
+        return self.runs_of(ex.FAIR, {P: {"participants": P} for P in self.scale.participants})
+
+    @cached_property
+    def by_alpha(self) -> dict[float, list[Trace]]:
+        """Figure 6's runs."""
+        return self.runs_of(ex.ROBUST, {alpha: {"alpha": alpha} for alpha in self.scale.alphas})
+
+    @cached_property
+    def by_number(self) -> dict[str, dict[int, list[Trace]]]:
+        """Figure 7's runs: how the work is counted to n to runs, everyone taking part."""
+        epochs = ex.method(self.scale, ex.ROBUST, ex.NORMALISED)
+        steps = {name: value for name, value in epochs.items() if name != "local_epochs"}
+        work = {EPOCHS: epochs, STEPS: {**steps, "local_steps": ex.EQUAL_WORK}}
+        settings = {
+            (kind, n): {"method": method, "clients": n, "record_every": 1}
+            for kind, method in work.items()
+            for n in self.scale.numbers
+        }
+        found = self.runs_of(ex.ROBUST, settings)
+        return {kind: {n: found[kind, n] for n in self.scale.numbers} for kind in work}
+
+    def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
+        """The accuracy over the last rounds in per cent, (seeds,); a run that diverged counts as chance."""
+        rounds, values = series(traces, metric)
+        last = values[:, rounds > rounds[-1] - self.scale.last]
+        chance = 0.1 if metric == ex.ACCURACY[ex.ROBUST] else 0.0
+        return 100 * np.where(np.isfinite(last), last, chance).mean(axis=1)
+
+    def rounds_to_target(self, traces: Sequence[Trace]) -> np.ndarray:
+        """The first round at which test images as they are reach the target, (seeds,); infinite if never."""
+        rounds, values = series(traces, "test_accuracy")
+        reached = values >= self.scale.target
+        return np.where(reached.any(axis=1), rounds[reached.argmax(axis=1)], np.inf)
+
+    def figure_3(self) -> Picture:
+        """Robust training by three methods."""
+        return self._methods("Figure 3: robust training by three methods", ex.ROBUST, self.robust_methods)
+
+    def figure_5(self) -> Picture:
+        """Fair classification by three methods."""
+        return self._methods("Figure 5: fair classification by three methods", ex.FAIR, self.fair_methods)
+
+    def _methods(self, title: str, problem: str, runs: Mapping[int, Traces]) -> Picture:
+        groups = {
+            f"$E = {epochs}$": self._curves(problem, {ex.written(problem, m): t for m, t in traces.items()})
+            for epochs, traces in runs.items()
+        }
+        steps = ", ".join(f"{label} {size:g}" for label, size in self.scale.steps[problem].items())
+        note = (
+            f"n = {self.scale.clients}, all taking part, alpha = {ex.ALPHA:g}, tau_i ~ Unif[2, E] epochs drawn in "
+            f"every round. Step sizes, the best of a grid for each method: {steps}."
+        )
+        return self._accuracies(title, problem, groups, note)
+
+    def figure_4(self) -> Picture:
+        """Robust training with fewer participants."""
+        groups = {
+            f"$\\alpha = {alpha:g}$": self._curves(ex.ROBUST, {f"$P = {P}$": traces for P, traces in by_P.items()})
+            for alpha, by_P in self.robust_participants.items()
+        }
+        title = "Figure 4: Fed-Norm-SGDA+ with P of n clients"
+        return self._accuracies(title, ex.ROBUST, groups, self._own_note())
+
+    def figure_6(self) -> Picture:
+        """Robust training on data more or less alike."""
+        curves = self._curves(ex.ROBUST, {f"$\\alpha = {a:g}$": traces for a, traces in self.by_alpha.items()})
+        title = "Figure 6: Fed-Norm-SGDA+ by heterogeneity"
+        return self._accuracies(title, ex.ROBUST, {"": curves}, self._own_note())
+
+    def figure_8(self) -> Picture:
+        """Fair classification with fewer participants."""
+        curves = self._curves(ex.FAIR, {f"$P = {P}$": traces for P, traces in self.fair_participants.items()})
+        title = "Figure 8: Fed-Norm-SGDA with P of n clients"
+        return self._accuracies(title, ex.FAIR, {"": curves}, self._own_note())
+
+    def figure_7(self) -> Picture:
+        """Test accuracy for several numbers of clients, and the rounds that they take."""
+        title, target, groups, needed = "Figure 7: Fed-Norm-SGDA+ and the number of clients", self.scale.target, {}, []
+        for kind, by_n in self.by_number.items():
+            curves = [seed_curve(f"$n = {n}$", *series(traces, "test_accuracy")) for n, traces in by_n.items()]
+            level = np.full(len(curves[0].x), target)
+            groups[kind] = [*curves, Curve(f"target {target:.0%}", curves[0].x, level)]
+            reached = {n: self.rounds_to_target(traces) for n, traces in by_n.items()}
+            words = "; ".join(f"n = {n}: {', '.join(f'{v:g}' for v in found)}" for n, found in reached.items())
+            needed.append(f"{kind}: {words}")
+        low, high = ex.EQUAL_WORK.values()
+        return panels(
+            groups,
+            x_label="round $t$",
+            y_labels=["test accuracy"] * 2,
+            title=title,
+            caption=f"{title}. Everyone takes part, alpha = {ex.ALPHA:g}, the same images dealt to n clients, whose "
+            f"epochs are then shorter the more they are; on the right every client takes {low} to {high} local steps "
+            f"whatever n. The paper's target is 70 %. First round at {target:.0%} on test images as they are, by seed. "
+            f"{'. '.join(needed)}. {self.scale.words}. Mean and standard deviation over seeds.",
+            alternative=f"Test accuracy against rounds for n = {', '.join(map(str, self.scale.numbers))}, two panels.",
+            provenance=self._provenance(),
+        )
+
+    def _own_note(self) -> str:
+        return f"n = {self.scale.clients}, tau_i ~ Unif[2, 5] epochs drawn in every round."
+
+    def _curves(self, problem: str, runs: Traces) -> list[Curve]:
+        return [seed_curve(label, *series(traces, ex.ACCURACY[problem])) for label, traces in runs.items()]
+
+    def _accuracies(self, title: str, problem: str, groups: Mapping[str, Sequence[Curve]], note: str) -> Picture:
+        labels = [curve.label for curve in next(iter(groups.values()))]
+        return panels(
+            groups,
+            x_label="round $t$",
+            y_labels=[AXIS[problem]] * len(groups),
+            title=title,
+            caption=f"{title}. {note} {MEASURED[problem]} {self.scale.words}. Mean and standard deviation over seeds.",
+            alternative=f"{AXIS[problem].capitalize()} against rounds for {', '.join(labels).replace('$', '')}.",
+            provenance=self._provenance(),
+        )
+
+    def _provenance(self) -> dict[str, Any]:
+        return {"scale": self.scale.words, "steps": self.scale.steps}
+
+
+FIGURES: Mapping[str, Callable[[Room], Picture]] = {
+    "figure-1": lambda room: surrogate.figure_1(),
+    "figure-3": Room.figure_3,
+    "figure-4": Room.figure_4,
+    "figure-5": Room.figure_5,
+    "figure-6": Room.figure_6,
+    "figure-7": Room.figure_7,
+    "figure-8": Room.figure_8,
+    "surrogate": lambda room: surrogate.surrogate(),
+    "corollary-1.1": lambda room: surrogate.corollary_1_1(),
+    "theorem-1": lambda room: theorems.theorem_1(),
+    "theorem-4": lambda room: theorems.theorem_4(),
+    "rounds": lambda room: theorems.headline(),
+}
+
+
+def draw(room: Room, name: str) -> Picture:
+    """One figure of the paper by name."""
+    return draw_by_name("fed-norm-sgda", FIGURES, room, name)

@@ -1,0 +1,281 @@
+"""One function per figure or table of the paper: make the runs that are missing, then draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from fedbounds.empirical.problems import ImageClassification, problem_from_spec
+from fedbounds.empirical.trace import Trace
+from fedbounds.figures import room
+from fedbounds.figures.curves import panels
+from fedbounds.figures.papers.fedau import bounds as theorems
+from fedbounds.figures.papers.fedau import experiments as ex
+from fedbounds.figures.papers.fedau import statistics
+from fedbounds.figures.picture import COLOURS, MARKERS, Curve, Picture, styled
+from fedbounds.figures.room import Traces, convergence, draw_by_name, series
+
+CHANCE = "A run that diverged counts as chance from there on, as the paper's 10 % do."
+ACCURACIES = {"training": "train_accuracy", "test": "test_accuracy"}
+CLIENT_METRICS = {"loss": "train_loss", "training accuracy": "train_accuracy", "test accuracy": "test_accuracy"}
+
+
+class Room(room.Room[ex.Scale]):
+    """The figures and tables of this paper at one scale, from runs kept in one directory of results.
+
+    Args:
+        results: where runs are kept, one directory per experiment.
+        dataset: digits (default), svhn, cifar-10, cifar-100 or cinic-10, all but the first from local files.
+        data: the directory of the local files.
+        network: mlp (default on digits), the paper's (fedau-svhn, ...) scaled to the image, or another.
+        workers: local processes.
+        scale: another scale than the data set's own.
+        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        full: the paper's own numbers of clients, rounds and seeds.
+    """
+
+    scale_of = staticmethod(ex.scale_of)
+
+    def runs_of(self, pattern: str = "Bernoulli", **of_rates: Any) -> dict[str, list[Trace]]:
+        """The seven methods under a pattern, with these rates."""
+        methods = {label: ex.method(self.scale, label) for label in ex.METHODS}
+        return self.run(ex.training_sweep(self._name, self.scale, methods, pattern, self.data, **of_rates))
+
+    @cached_property
+    def by_pattern(self) -> dict[str, dict[str, list[Trace]]]:
+        """Table 1's runs."""
+        return {pattern: self.runs_of(pattern) for pattern in ex.PATTERNS}
+
+    @cached_property
+    def by_alpha(self) -> dict[float, dict[str, list[Trace]]]:
+        """Table D.1.1's runs: participation more or less heterogeneous."""
+        return {alpha: self.runs_of(alpha=alpha) for alpha in self.scale.alphas}
+
+    @cached_property
+    def by_mean(self) -> dict[float, dict[str, list[Trace]]]:
+        """Table D.6.1's runs: rarer and rarer participation, without a lower bound."""
+        return {mean: self.runs_of(mean=mean, floor=0.0) for mean in ex.MEANS}
+
+    @cached_property
+    def by_cutoff(self) -> dict[float, dict[float, list[Trace]]]:
+        """The runs of Figures 1 and D.5.2: lower bound to K to runs."""
+        methods = {str(K): ex.method(self.scale, ex.FEDAU, cutoff=K) for K in self.scale.cutoffs}
+        found = {}
+        for floor in ex.FLOORS:
+            sweep = ex.training_sweep(self._name, self.scale, methods, data=self.data, floor=floor)
+            found[floor] = {float(label): runs for label, runs in self.run(sweep).items()}
+        return found
+
+    @cached_property
+    def by_client(self) -> dict[str, dict[str, np.ndarray]]:
+        """Figure D.3.1's numbers: method to metric to the values of all clients of all seeds, (seeds, clients)."""
+        methods = {label: ex.method(self.scale, label) for label in ex.TOP}
+        sweep = ex.training_sweep(self._name, self.scale, methods, data=self.data, final_models=True)
+        found: dict[str, dict[str, list[np.ndarray]]] = {label: {} for label in methods}
+        problems = {task["seeds"][0]: task["problem"] for task in sweep.tasks}
+        for label, traces in self.run(sweep).items():
+            for trace in traces:
+                problem = problem_from_spec(problems[int(trace.arrays["seed"][0])])
+                assert isinstance(problem, ImageClassification)
+                final = problem.initial_point(np.random.default_rng(0)).new_tensor(trace.arrays["model"][:, -1])
+                for metric, values in problem.client_metrics(final).items():
+                    found[label].setdefault(metric, []).append(values)
+        return {label: {m: np.concatenate(v) for m, v in metrics.items()} for label, metrics in found.items()}
+
+    @property
+    def _name(self) -> str:
+        """One place for all runs, as several figures share some."""
+        return f"fedau-{self.scale.dataset}-{self.scale.network}"
+
+    def accuracy(self, traces: Sequence[Trace], metric: str) -> np.ndarray:
+        """The accuracy over the last rounds in per cent, (seeds,)."""
+        rounds, values = series(traces, metric)
+        last = values[:, rounds > rounds[-1] - self.scale.last]
+        chance = 0.01 if self.scale.dataset == "cifar-100" else 0.1
+        return 100 * np.where(np.isfinite(last), last, chance).mean(axis=1)
+
+    def figure_1(self) -> Picture:
+        """The cut-off length against the test accuracy."""
+        return self._cutoffs("Figure 1: the cut-off length K", {"test": "test_accuracy"})
+
+    def figure_d_5_2(self) -> Picture:
+        """The cut-off length, in full."""
+        return self._cutoffs("Figure D.5.2: the cut-off length K, training and test", ACCURACIES)
+
+    def _cutoffs(self, title: str, metrics: Mapping[str, str]) -> Picture:
+        groups: dict[str, list[Curve]] = {}
+        for name, metric in metrics.items():
+            for floor, by_K in self.by_cutoff.items():
+                K = np.minimum(list(by_K), self.scale.rounds)
+                values = np.stack([self.accuracy(runs, metric) for runs in by_K.values()], axis=1)
+                curve = self._band(f"$p_n \\geq {floor:g}$" if floor else "no lower bound", K, values)
+                groups.setdefault(f"{name} accuracy", []).append(curve)
+        return panels(
+            groups,
+            x_label="$K$ (the last point: no cut-off)",
+            y_labels=["%"] * len(groups),
+            title=title,
+            caption=f"{title}, Bernoulli participation, for several lower bounds on the rates. {self._note()}",
+            alternative=f"Accuracy against K for the lower bounds {', '.join(f'{floor:g}' for floor in ex.FLOORS)}.",
+            provenance=self._provenance(),
+            x_scale="log",
+        )
+
+    def _band(self, label: str, x: np.ndarray, values: np.ndarray) -> Curve:
+        mean, spread = values.mean(axis=0), values.std(axis=0)
+        return Curve(label, np.asarray(x, float), mean, np.maximum(mean - spread, 0), np.minimum(mean + spread, 100))
+
+    def _note(self) -> str:
+        return (
+            f"{self.scale.words}. Averages over the last {self.scale.last} rounds; mean and standard deviation over "
+            f"seeds. {CHANCE}"
+        )
+
+    def _provenance(self) -> dict[str, object]:
+        return {"scale": self.scale.words, "steps": {k: list(v) for k, v in self.scale.steps.items()}}
+
+    def figure_d_2(self) -> Picture:
+        """Loss and accuracy against rounds."""
+        steps = ", ".join(f"{name} {gamma:.3g} and {eta:.3g}" for name, (gamma, eta) in self.scale.steps.items())
+        note = f"Bernoulli participation. gamma and eta: {steps}."
+        return convergence("Figure D.2: seven methods", self.by_pattern["Bernoulli"], self.scale, note)
+
+    def figure_d_3_1(self) -> Picture:
+        """How the clients' losses and accuracies are spread."""
+        groups = {}
+        for name, metric in CLIENT_METRICS.items():
+            groups[name] = []
+            for label, metrics in self.by_client.items():
+                values = np.sort(metrics[metric][np.isfinite(metrics[metric])])
+                groups[name].append(Curve(label, values, np.arange(1, len(values) + 1) / len(values)))
+        title = "Figure D.3.1: losses and accuracies of the clients"
+        return panels(
+            groups,
+            x_label="value at the client",
+            y_labels=["share of clients"] * 3,
+            title=title,
+            caption=f"{title} at the last round, Bernoulli participation, cumulative over the clients of all seeds. "
+            f"The test accuracy of a client weighs the classes as its training samples do. {self.scale.words}.",
+            alternative=f"Three panels of cumulative distributions over clients for {', '.join(self.by_client)}.",
+            provenance=self._provenance(),
+        )
+
+    def table_1(self) -> Picture:
+        """Accuracies of seven methods under three patterns."""
+        values = {
+            pattern: {
+                label: {n: self.accuracy(traces, m) for n, m in ACCURACIES.items()} for label, traces in runs.items()
+            }
+            for pattern, runs in self.by_pattern.items()
+        }
+        title = "Table 1: accuracy under three participation patterns"
+        caption = f"{title}. {self._note()} Cyclic participation is stationary here; in the paper's code it is not."
+        return dot_chart(title, values, "accuracy in %", caption, self._provenance())
+
+    def table_d_1_1(self) -> Picture:
+        """Accuracy against how heterogeneous participation is."""
+        title = "Table D.1.1: participation more or less heterogeneous"
+        return self._lines(title, self.by_alpha, "$\\alpha_p$ (small: heterogeneous)")
+
+    def table_d_6_1(self) -> Picture:
+        """Accuracy against the mean participation rate."""
+        title = "Table D.6.1: the mean participation rate, no lower bound"
+        return self._lines(title, self.by_mean, "mean of $p_n$")
+
+    def _lines(self, title: str, runs: Mapping[float, Traces], x_label: str) -> Picture:
+        groups = {
+            f"{name} accuracy": [
+                self._band(
+                    label, np.array(list(runs)), np.stack([self.accuracy(r[label], m) for r in runs.values()], 1)
+                )
+                for label in ex.METHODS
+            ]
+            for name, m in ACCURACIES.items()
+        }
+        return panels(
+            groups,
+            x_label=x_label,
+            y_labels=["%", "%"],
+            title=title,
+            caption=f"{title}, Bernoulli participation. {self._note()}",
+            alternative=f"Training and test accuracy against {x_label} for {', '.join(ex.METHODS)}.",
+            provenance=self._provenance(),
+            x_scale="log",
+        )
+
+    def table_d_3_1(self) -> Picture:
+        """The standard deviations over clients."""
+        values = {
+            name: {label: {"": metrics[metric].std(axis=1)} for label, metrics in self.by_client.items()}
+            for name, metric in CLIENT_METRICS.items()
+        }
+        title = "Table D.3.1: standard deviations over clients"
+        caption = (
+            f"{title} at the last round, Bernoulli participation, mean and deviation over seeds. {self.scale.words}."
+        )
+        return dot_chart(title, values, "", caption, self._provenance(), share=False)
+
+
+def dot_chart(
+    title: str,
+    values: Mapping[str, Mapping[str, Mapping[str, np.ndarray]]],
+    x_label: str,
+    caption: str,
+    provenance: Mapping[str, object],
+    share: bool = True,
+) -> Picture:
+    """A table as dots with bars of one standard deviation: panel to row to kind to values of the seeds."""
+    data = []
+    with styled():
+        rows = list(next(iter(values.values())))
+        figure = Figure(figsize=(9.2, 1.3 + 0.32 * len(rows)))
+        axes = figure.subplots(1, len(values), sharey=True, sharex=share, squeeze=False)[0]
+        for panel, (name, table) in zip(axes, values.items(), strict=True):
+            for row, (label, kinds) in enumerate(table.items()):
+                for i, (kind, found) in enumerate(kinds.items()):
+                    mean, spread = float(found.mean()), float(found.std())
+                    place = row + 0.16 * (i - (len(kinds) - 1) / 2) * 2
+                    panel.errorbar(mean, place, xerr=spread, color=COLOURS[i], marker=MARKERS[i], markersize=4.5,
+                                   linewidth=1.2, label=kind if row == 0 else None)  # fmt: skip
+                    point = [np.array([v]) for v in (row, mean, mean - spread, mean + spread)]
+                    data.append(Curve(f"{name}: {label} {kind}".rstrip(), *point))
+            panel.set_title(name)
+            panel.set_xlabel(x_label)
+        axes[0].set_yticks(range(len(rows)), rows)
+        axes[0].set_ylim(len(rows) - 0.5, -0.5)
+        handles, labels = axes[0].get_legend_handles_labels()
+        if any(labels):
+            figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    alternative = f"A chart of dots, one row per method, for {', '.join(values)}."
+    return Picture(figure, caption, alternative, data, provenance)
+
+
+FIGURES: Mapping[str, Callable[[Room], Picture]] = {
+    "figure-1": Room.figure_1,
+    "table-1": Room.table_1,
+    "figure-c.6.1": lambda room: statistics.figure_c_6_1(),
+    "figure-c.6.2": lambda room: statistics.figure_c_6_2(),
+    "table-d.1.1": Room.table_d_1_1,
+    "figure-d.2": Room.figure_d_2,
+    "figure-d.3.1": Room.figure_d_3_1,
+    "table-d.3.1": Room.table_d_3_1,
+    "figure-d.4.1": lambda room: statistics.weights_over_time("Bernoulli", "D.4.1"),
+    "figure-d.4.2": lambda room: statistics.weights_over_time("cyclic", "D.4.2"),
+    "figure-d.5.1": lambda room: statistics.figure_d_5_1(),
+    "figure-d.5.2": Room.figure_d_5_2,
+    "figure-d.6.1": lambda room: statistics.figure_d_6_1(),
+    "table-d.6.1": Room.table_d_6_1,
+    "theorem-1": lambda room: theorems.wrong_objectives(),
+    "theorem-2": lambda room: theorems.theorem_2(),
+    "without-bound": lambda room: theorems.without_bound(),
+}
+
+
+def draw(room: Room, name: str) -> Picture:
+    """One figure or table of the paper by name."""
+    return draw_by_name("fedau", FIGURES, room, name)

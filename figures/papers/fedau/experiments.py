@@ -1,0 +1,186 @@
+"""The experiments behind the figures as sweep documents: participation that depends on the clients' data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from fedbounds.bounds.errors import unknown_name
+from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.participation.rates import class_frequencies, dirichlet_frequencies, participation_rates
+from fedbounds.empirical.partition import class_mix_partition
+from fedbounds.empirical.sweep import Sweep, resolve
+
+FEDAU_INF, FEDAU = "FedAU, K = inf", "FedAU, K = 50"
+PARTICIPATING, ALL = "average participating", "average all"
+FEDVARP, MIFA, KNOWN = "FedVarp", "MIFA", "known statistics"
+TOP = (FEDAU_INF, FEDAU, PARTICIPATING, ALL)  # of the paper's tables: neither more memory nor known rates
+METHODS = (*TOP, FEDVARP, MIFA, KNOWN)
+KINDS: Mapping[str, dict[str, Any]] = {
+    FEDAU_INF: {"kind": "fedau", "cutoff": inf},
+    FEDAU: {"kind": "fedau", "cutoff": 50},
+    PARTICIPATING: {"kind": "average-participating"},
+    ALL: {"kind": "average-all"},
+    FEDVARP: {"kind": "fedvarp"},
+    MIFA: {"kind": "mifa"},
+    KNOWN: {"kind": "known-participation"},
+}
+# "cyclic" is the stationary process that the paper describes; the one of its code is "cyclic-from-inactive"
+PATTERNS = {"Bernoulli": "bernoulli", "Markovian": "markovian", "cyclic": "cyclic-clients"}
+FLOOR, MEAN, ALPHA = 0.02, 0.1, 0.1
+ALPHAS = (0.01, 0.05, 0.1, 0.5, 1.0)  # of the paper's Table D.1.1
+MEANS = (0.1, 0.01, 0.001)  # of Table D.6.1
+FLOORS = (0.0, 0.02)  # of Figures 1 and D.5.2
+Steps = Mapping[str, tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large an experiment is; the paper's own numbers are N = 250, 2,000 to 20,000 rounds, averages over the last
+    200 rounds, 5 seeds; I = 5 and batch 16 are those of its public code.
+
+    Args:
+        dataset, network: what is learned.
+        clients, rounds, seeds: N, T and how many runs.
+        last: the rounds over which results are averaged.
+        steps: gamma and eta of each method.
+        cutoffs: K of Figures 1 and D.5.2; the last is no cut-off.
+        alphas: of Table D.1.1.
+        augmentation: of the training images.
+        record_every: rounds between evaluations.
+    """
+
+    dataset: str
+    network: str
+    clients: int
+    rounds: int
+    seeds: int
+    last: int
+    steps: Steps
+    cutoffs: tuple[float, ...] = (1, 5, 50, 200, inf)
+    alphas: tuple[float, ...] = (0.01, 0.1, 1.0)
+    augmentation: tuple[str, ...] = ()
+    record_every: int = 10
+
+    @property
+    def words(self) -> str:
+        """The scaling-down, for captions."""
+        return (
+            f"{self.dataset}, network {self.network}, N = {self.clients}, I = 5, batch 16, {self.rounds} rounds, "
+            f"{self.seeds} seeds, each with its own data split and rates; the paper has SVHN, CIFAR-10, CIFAR-100 and "
+            "CINIC-10, N = 250, 2,000 to 20,000 rounds and 5 seeds"
+        )
+
+
+def _printed_steps(gammas: tuple[float, ...], etas: tuple[float, ...]) -> Steps:
+    return dict(zip(METHODS, zip(gammas, etas, strict=True), strict=True))
+
+
+# Table C.4.1, in the order of METHODS
+_A, _B, _C = 0.1, 10**-1.25, 10**-1.5
+_E = 10**0.25
+_SVHN = _printed_steps((_A, _A, _B, _A, _A, _A, _A), (1, 1, _E, 10, 1, 1, 1))
+_CIFAR_10 = _printed_steps((_A, _A, _B, _A, _B, _B, _B), (1, 1, _E, 10, 1, 1, 1))
+_CIFAR_100 = _printed_steps((_B, _B, _C, _B, _C, _C, _C), (_E, _E, _E, 10, _E, _E, _E))
+# The same search on digits: gamma from 10^-2 to 10^-0.5 with eta = 1, then eta from 1 to 10^1.5, by the training loss
+# after 500 rounds of Bernoulli participation (mean of rounds 400 to 500, two seeds)
+_D = 10**-0.5
+_DIGITS = _printed_steps((_D, _D, _D, _D, _D, _D, _D), (_E, _E, _E, 10**1.25, _E, _E, 1))
+_COLOURS = ("sharpness", "jitter", "posterize", "equalize", "crop", "flip")
+SCALES = {
+    "digits": Scale("digits", "mlp", 50, 500, 3, 100, _DIGITS),
+    "svhn": Scale("svhn", "fedau-svhn", 50, 200, 2, 50, _SVHN, augmentation=("crop",)),
+    "cifar-10": Scale("cifar-10", "fedau-cifar-10", 50, 200, 2, 50, _CIFAR_10, augmentation=("crop", "flip")),
+    "cifar-100": Scale("cifar-100", "fedau-cifar-100", 50, 200, 2, 50, _CIFAR_100, augmentation=_COLOURS),
+    "cinic-10": Scale("cinic-10", "fedau-cinic-10", 50, 200, 2, 50, _CIFAR_10, augmentation=("crop", "flip")),
+}
+FULL_ROUNDS = {"digits": 10_000, "svhn": 2_000, "cifar-10": 10_000, "cifar-100": 20_000, "cinic-10": 10_000}
+SMOKE = Scale("digits", "linear", 12, 30, 2, 10, _DIGITS, cutoffs=(1, 5, inf))
+
+
+def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
+    """The scale used for a data set; with another network than the default one where that is asked for.
+
+    With `full`, the paper's own numbers of clients, rounds and seeds; what is left out of them is the halving of the
+    step size on CIFAR-100 from round 10,000 on.
+
+    Raises:
+        FedboundsError: no such data set; names those there are.
+    """
+    if dataset not in SCALES:
+        raise unknown_name("data set", dataset, SCALES)
+    scale = SCALES[dataset] if network is None else replace(SCALES[dataset], network=network)
+    return replace(scale, clients=250, rounds=FULL_ROUNDS[dataset], seeds=5, last=200, alphas=ALPHAS) if full else scale
+
+
+def method(scale: Scale, label: str, **changed: Any) -> dict[str, Any]:
+    """An algorithm with the step sizes of its method."""
+    gamma, eta = scale.steps[label]
+    return {**KINDS[label], "local_step_size": gamma, "local_steps": 5, "server_multiplier": eta, **changed}
+
+
+def rates(
+    scale: Scale, seed: int, alpha: float = ALPHA, mean: float = MEAN, floor: float = FLOOR, data: str | None = None
+) -> np.ndarray:
+    """The participation rates of one seed, (clients,): eq. (C.6.1) with the classes that the clients really hold, cut
+    off at 1, which the paper does not say, where there are more classes than 1 / mean."""
+    frequencies = _frequencies(scale.dataset, scale.clients, seed, data)
+    return participation_rates(frequencies, alpha=alpha, mean=mean, floor=floor, cap=1.0, seed=seed)
+
+
+@cache
+def _frequencies(dataset: str, clients: int, seed: int, data: str | None) -> np.ndarray:
+    labels = load_dataset(dataset, data).train_labels
+    split = class_mix_partition(labels, clients, np.random.default_rng(seed))
+    return class_frequencies(labels, split.assignment, clients)
+
+
+def paper_rates(seed: int, clients: int = 250, mean: float = MEAN, floor: float = FLOOR) -> np.ndarray:
+    """Rates without any data, (clients,): eq. (C.6.1) for ten classes, at the paper's own number of clients."""
+    return participation_rates(dirichlet_frequencies(clients, 10, 0.1, seed), mean=mean, floor=floor, seed=seed)
+
+
+def training_sweep(
+    name: str,
+    scale: Scale,
+    methods: Mapping[str, Mapping[str, Any]],
+    pattern: str = "Bernoulli",
+    data: str | None = None,
+    final_models: bool = False,
+    **of_rates: float,
+) -> Sweep:
+    """The methods, each with every seed; a seed decides the data split and the rates too.
+
+    Args:
+        name: of the sweep.
+        scale: how large.
+        methods: label to algorithm.
+        pattern: a key of `PATTERNS`.
+        data: the directory of local files.
+        final_models: record the first and last models, and nothing in between.
+        of_rates: `alpha`, `mean`, `floor` of `rates`.
+    """
+    tasks = []
+    for seed in range(scale.seeds):
+        problem = {"kind": "images", "dataset": scale.dataset, "network": scale.network, "clients": scale.clients,
+                   "partition": "class-mix", "alpha": 0.1, "partition_seed": seed,
+                   "augmentation": list(scale.augmentation)}  # fmt: skip
+        participation = {"kind": PATTERNS[pattern], "clients": scale.clients,
+                         "probability": rates(scale, seed, data=data, **of_rates).tolist()}  # fmt: skip
+        document = {
+            "name": name,
+            "rounds": scale.rounds,
+            "seeds": [seed],
+            "record_every": scale.rounds if final_models else scale.record_every,
+            "record_models": final_models,
+            "problem": problem if data is None else {**problem, "data": data},
+            "participation": participation | ({"normalise": False} if pattern == "Bernoulli" else {}),
+            "algorithms": {label: dict(one) for label, one in methods.items()},
+        }
+        tasks += resolve(document, name).tasks
+    return Sweep(name, tuple(tasks), name)

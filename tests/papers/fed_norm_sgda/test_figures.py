@@ -1,0 +1,166 @@
+"""The third paper's figures and claims, at a scale that takes seconds."""
+
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.problems import problem_from_spec
+from fedbounds.figures import commands
+from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
+from fedbounds.figures.papers.fed_norm_sgda.claims import (
+    alike_is_better,
+    best,
+    fewer_rounds,
+    figure_1,
+    figure_2,
+    floor_of_noise,
+    increases,
+    speed_up,
+)
+from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Room, draw
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory):
+    return Room(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
+
+
+def sweep(problem, **more):
+    methods = {label: ex.method(ex.SMOKE, problem, label) for label in ex.METHODS}
+    return ex.training_sweep("one", ex.SMOKE, problem, methods, **more)
+
+
+@pytest.mark.parametrize("problem", [ex.ROBUST, ex.FAIR])
+def test_every_seed_has_its_own_data_and_every_method_the_same(problem):
+    tasks = sweep(problem).tasks
+    assert len(tasks) == 3 * ex.SMOKE.seeds
+    for task in tasks:
+        (seed,) = task["seeds"]
+        assert task["problem"]["partition_seed"] == seed and task["problem"]["kind"] == problem
+        assert task["problem"]["alpha"] == 0.1 and task["participation"]["participants"] == ex.SMOKE.clients
+    assert len({json.dumps(t["problem"], sort_keys=True) for t in tasks}) == ex.SMOKE.seeds
+
+
+def test_methods_are_those_that_the_paper_compares():
+    plus = ex.method(ex.SMOKE, ex.ROBUST, ex.NORMALISED, 7)
+    assert plus["kind"] == "fed-norm-sgda" and plus["local_epochs"] == {"low": 2, "high": 7}
+    assert plus["snapshot_period"] == ex.SMOKE.period and ex.SMOKE.rounds % ex.SMOKE.period == 0
+    plain = ex.method(ex.SMOKE, ex.FAIR, ex.NORMALISED)
+    assert "snapshot_period" not in plain and plain["local_step_size"] == plain["server_step_size"]
+    with_momentum = ex.method(ex.SMOKE, ex.FAIR, ex.MOMENTUM)
+    assert with_momentum["kind"] == "local-sgda" and with_momentum["momentum"] == 0.9
+    assert "momentum" not in ex.method(ex.SMOKE, ex.FAIR, ex.NAIVE)
+
+
+def test_the_paper_writes_its_methods_with_a_plus_where_there_are_snapshots(room):
+    labels = [axes.get_legend_handles_labels()[1] for axes in draw(room, "figure-3").figure.axes]
+    assert labels == [["Fed-Norm-SGDA+", "Local SGDA+", "Local SGDA+ with momentum"]] * 2
+
+
+@pytest.mark.parametrize("dataset", ex.SCALES)
+def test_snapshots_fit_the_rounds_and_the_whole_set_has_the_papers_clients(dataset):
+    for scale in (ex.scale_of(dataset), ex.scale_of(dataset, full=True)):
+        assert scale.rounds % scale.period == scale.rounds % scale.record_every == 0
+        assert scale.clients == 15 and scale.participants == (5, 10, 15)
+        assert {m for steps in scale.steps.values() for m in steps} == set(ex.METHODS)
+    assert ex.scale_of("cifar-10", full=True).network == "vgg-11"
+    assert ex.scale_of(dataset, network="mlp", full=True).network == "mlp"
+
+
+def test_a_figure_of_training_has_one_curve_per_method_and_panel(room):
+    picture = draw(room, "figure-5")
+    assert [axes.get_title(loc="left") for axes in picture.figure.axes] == ["$E = 5$", "$E = 7$"]
+    assert [c.label for c in picture.curves] == [f"$E = {E}$: {m}" for E in (5, 7) for m in ex.METHODS]
+    assert all(np.isfinite(c.y).all() and c.low is not None for c in picture.curves)
+    assert "the paper has CIFAR-10 and VGG11" in picture.caption
+
+
+def test_figures_share_their_runs(room, monkeypatch):
+    draw(room, "figure-4")
+    curves = {c.label: c.y for c in draw(room, "figure-6").curves}
+    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_task", lambda task: pytest.fail("ran again"))
+    again = Room(room.results, scale=ex.SMOKE)
+    all_of_them = {c.label: c.y for c in draw(again, "figure-4").curves}
+    for alpha in ex.SMOKE.alphas:
+        np.testing.assert_array_equal(curves[f"$\\alpha = {alpha:g}$"], all_of_them[f"$\\alpha = {alpha:g}$: $P = 9$"])
+
+
+def test_accuracies_are_those_of_the_last_rounds_and_a_run_that_diverged_counts_as_chance(room):
+    trace = SimpleNamespace()
+    values = np.array([[0.1, 0.3, 0.5, 0.7], [0.1, 0.9, np.nan, np.nan]])
+    trace.arrays = {"round": np.array([0, 5, 10, 15]), **dict.fromkeys(ex.ACCURACY.values(), values)}
+    assert room.accuracy([trace], ex.ACCURACY[ex.ROBUST]).tolist() == [70.0, 10.0]
+    assert room.accuracy([trace], ex.ACCURACY[ex.FAIR]).tolist() == [70.0, 0.0]
+
+
+def test_the_rounds_to_a_target_are_the_first_that_reach_it(room):
+    trace = SimpleNamespace()
+    values = np.array([[0.1, 0.3, 0.2], [0.1, 0.2, 0.3], [0.1, 0.2, np.nan]])
+    trace.arrays = {"round": np.array([0, 5, 10]), "test_accuracy": values}
+    assert room.rounds_to_target([trace]).tolist() == [5, 10, np.inf]
+
+
+def seeds(mean):
+    return mean + np.array([-0.3, 0.1, 0.2])
+
+
+def test_claims_are_judged_by_what_was_measured():
+    better = {ex.NORMALISED: seeds(80), ex.NAIVE: seeds(70), ex.MOMENTUM: seeds(75)}
+    assert [c.agrees for c in best("here", "E = 5", better)] == [True, True]
+    assert [c.agrees for c in best("here", "E = 5", better | {ex.NAIVE: seeds(80)})] == [None, True]
+    assert [c.agrees for c in best("here", "E = 5", better | {ex.NAIVE: seeds(81)})] == [False, True]
+    assert increases("here", "", "P", {15: seeds(3), 5: seeds(1), 10: seeds(2)}).agrees
+    assert not increases("here", "", "P", {5: seeds(1), 10: seeds(3), 15: seeds(3)}).agrees
+    assert not increases("here", "", "P", {5: seeds(1), 10: seeds(2), 15: np.array([-4.0, 3.0, 9.0])}).agrees
+    by_P = {1.0: {5: seeds(2), 10: seeds(2)}, 0.1: {5: seeds(1), 10: np.array([1.0, 3.0, 1.0])}}
+    assert [c.agrees for c in alike_is_better(by_P)] == [True, None]
+
+
+def test_almost_k_fold_fewer_rounds_are_three_quarters_of_k():
+    fewest = np.array([90.0, 90.0])
+    claim = speed_up("here", {5: fewest, 15: fewest / 2, 45: fewest / 8})
+    assert claim.agrees and "9-fold more clients, 8.00-fold fewer rounds" in claim.measured
+    assert not speed_up("here", {5: fewest, 45: fewest / 3}).agrees
+    assert not speed_up("here", {5: np.array([np.inf, 90.0]), 45: np.array([1.0, 1.0])}).agrees
+
+
+def test_figures_1_and_2_are_judged_exactly():
+    assert figure_1().agrees and not figure_1((3, 3)).agrees and not figure_1((5, 2)).agrees
+    caption = figure_2()
+    assert not caption.agrees  # the sign of x
+    assert caption.measured == "Delta_x/tau is -1.000 times g_x, Delta_y/tau 1.000 times g_y"
+
+
+def test_the_rates_are_judged_by_what_the_theorems_give():
+    rounds = fewer_rounds()
+    assert not rounds.agrees and "T^-0.333, so epsilon^-6.0 rounds" in rounds.measured
+    assert floor_of_noise(2, 4, rounds=200).agrees
+
+
+def test_the_room_has_the_papers_problems():
+    task = sweep(ex.ROBUST, clients=6, participants=2, alpha=1.0).tasks[0]
+    problem = problem_from_spec(task["problem"])
+    assert problem.clients == 6 and task["participation"]["participants"] == 2 and task["problem"]["alpha"] == 1.0
+
+
+def test_an_unknown_figure_names_the_nearest(room):
+    with pytest.raises(FedboundsError, match=r"unknown figure of fed-norm-sgda 'figure-9'; did you mean"):
+        draw(room, "figure-9")
+    with pytest.raises(FedboundsError, match="did you mean cifar-10"):
+        Room("results", dataset="cifar10")
+
+
+def test_the_command_knows_the_paper(tmp_path):
+    out = ["--out", str(tmp_path / "f.png"), "--json"]
+    done = CliRunner().invoke(commands.figure, ["fed-norm-sgda/figure-1", *out], catch_exceptions=False)
+    assert [line.endswith((".png", ".csv", ".json")) for line in json.loads(done.output)["written"]] == [True] * 3
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_drawn(room, name, tmp_path):
+    assert all(p.exists() for p in draw(room, name).save(tmp_path / f"{name}.png"))

@@ -1,0 +1,183 @@
+"""Theorems 1 and 2 of Li et al. (2024): every form against a plain twin, golden numbers and exact scalar runs."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load
+
+CONVEX, NONCONVEX = load("fedmrn/theorem-1"), load("fedmrn/theorem-2")
+GOLDEN = dict(L=3, mu=1, sigma=0.1, G=1, Gamma=0.005, Delta1=0.13, N=4, K=2, S=2)
+
+
+def random_setting(rng, *, least_clients=2):
+    mu, sigma, G, q, Gamma, Delta1, F = np.exp(rng.normal(size=7))
+    N = int(rng.integers(least_clients, 9))
+    c = dict(L=mu * rng.uniform(1, 20), mu=mu, sigma=sigma, G=G, q=q, Gamma=Gamma, Delta1=Delta1, F=F, N=N)
+    c |= dict(K=int(rng.integers(1, N + 1)), S=int(rng.integers(1, 40)), T=int(rng.integers(1, 500)))
+    return c | dict(d=int(rng.integers(1, 9)), eta=1 / (c["L"] * math.sqrt(c["T"])))
+
+
+def sampling(N, K):
+    return 0.0 if N == 1 else (N - K) / (K * (N - 1))
+
+
+def twin_1(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta):
+    """Eq. (11) in plain floats."""
+    kappa = L / mu
+    gamma = max(8 * kappa, S) - 1
+    B = sigma**2 / N + 6 * L * Gamma
+    if form == "printed":
+        B += 8 * (1 + q**2) * (S - 1) ** 2 * G**2
+        B += 4 * (q**2 * (N - 1) + N - K) / (K * (N - 1)) * S**2 * G**2
+    elif form == "repaired:R1":
+        B += 8 * ((S - 1) ** 2 + d * S**2) * G**2 + 4 * (d / K + sampling(N, K)) * S**2 * G**2
+    else:
+        B += 8 * (1 + q**2) * (S - 1) ** 2 * G**2 + 4 * (q**2 / K + sampling(N, K)) * S**2 * G**2
+    if form == "sharp":
+        return L / (2 * (gamma + T)) * max(4 * B / mu**2, (gamma + 1) * Delta1)
+    return kappa / (gamma + T) * (2 * B / mu + mu * (gamma + 1) / 2 * Delta1)
+
+
+def twin_2(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta):
+    """Eq. (12) in plain floats."""
+    if form == "printed":
+        c = (q**2 * (N - 1) + N - K) / (K * (N - 1))
+        P, Q = sigma**2 / N + 4 * c * S**2 * G**2, 4 * (1 + q**2) * (S - 1) ** 2 * G**2
+    elif form in ("repaired", "explicit:any-step"):
+        c = q**2 / K + sampling(N, K)
+        P, Q = sigma**2 / N + 4 * c * S**2 * G**2, 4 * (1 + q**2) * (S - 1) ** 2 * G**2
+    elif form == "sharp":
+        P = sigma**2 / N + (q**2 / K + sampling(N, K)) * S * G**2
+        Q = (1 + q**2) * (S - 1) ** 2 * G**2
+    elif form == "repaired:R2":
+        P = sigma**2 / N + 4 * (d / K + sampling(N, K)) * S**2 * G**2
+        Q = 4 * ((S - 1) ** 2 + d * S**2) * G**2
+    else:
+        P = sigma**2 / N + (4 * d / K + sampling(N, K)) * S * G**2
+        Q = ((S - 1) ** 2 + 4 * d * S**2) * G**2
+    return 2 * L * F / math.sqrt(T) + P / math.sqrt(T) + Q / T
+
+
+@pytest.mark.parametrize(
+    ("theorem", "twin", "form"),
+    [(CONVEX, twin_1, f.name) for f in CONVEX.forms] + [(NONCONVEX, twin_2, f.name) for f in NONCONVEX.forms],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_each_form_equals_its_twin(theorem, twin, form):
+    rng = np.random.default_rng(3)
+    for i in range(40):
+        c = random_setting(rng, least_clients=2 if form == "printed" or i % 4 else 1)
+        evaluation = evaluate(theorem, c, form=form)
+        assert float(evaluation.value) == pytest.approx(twin(form, **c), rel=1e-11)
+        assert evaluation.valid and min(map(float, evaluation.terms.values())) >= 0
+
+
+@pytest.mark.parametrize(
+    ("q_squared", "T", "bound"),
+    [
+        (0, 23, 1.8529347826086955),
+        (0, 203, 0.37714601769911504),
+        (2, 23, 6.026847826086956),
+        (2, 203, 1.2267035398230088),
+    ],
+)
+def test_theorem_1_has_its_golden_values_on_four_quadratic_clients(q_squared, T, bound):
+    for form in ("printed", "repaired"):
+        got = evaluate(CONVEX, dict(**GOLDEN, q=math.sqrt(q_squared), T=T), form=form)
+        assert float(got.value) == pytest.approx(bound, rel=1e-13)
+
+
+def test_masks_of_fixed_amplitude_exceed_theorem_1_and_masks_of_the_round_s_amplitude_obey_r1():
+    """E F - F* after T iterations on the golden clients, by the exact second-moment recursion of signed masks."""
+    fixed = evaluate(CONVEX, dict(**GOLDEN, q=math.sqrt(2), T=203), form="repaired")
+    assert float(fixed.value) < 1.3822752198136379
+    for T, gap in [(23, 0.031491942144143546), (203, 0.005994559249275841), (20003, 6.648244750350195e-05)]:
+        assert gap < float(evaluate(CONVEX, dict(**GOLDEN, T=T, d=2), form="repaired:R1").value)
+
+
+def scalar_sgd_gap(T, variance):
+    """E F(w_T) - F* for F = w^2/2 from w_1 = 0 with the theorem's steps 2/(7 + t), one client, one local step."""
+    second = 0.0
+    for t in range(1, T):
+        step = 2 / (7 + t)
+        second = (1 - step) ** 2 * second + step**2 * variance
+    return second / 2
+
+
+def test_a_first_moment_bound_on_the_noise_does_not_bound_the_gap():
+    """Noise +-M with probability sigma/(2M) each has E|noise| = sigma but variance sigma M."""
+    sigma, M, T = 1.0, 1000.0, 10
+    c = dict(L=1, mu=1, sigma=sigma, G=1, q=0, Gamma=0, Delta1=0, N=2, K=2, S=1, T=T)
+    printed = evaluate(CONVEX, c, form="printed")
+    two_clients = scalar_sgd_gap(T, sigma * M / 2)
+    assert printed.valid and two_clients > 10 * float(printed.value)
+    assert two_clients < float(evaluate(CONVEX, {**c, "sigma": math.sqrt(sigma * M)}).value)
+
+
+def test_stochastic_gradient_descent_stays_below_the_sharp_theorem_1_and_not_far():
+    ratios = []
+    for T in (2, 10, 100, 1000):
+        c = dict(L=1, mu=1, sigma=1, G=1, q=0, Gamma=0, Delta1=0, N=1, K=1, S=1, T=T)
+        ratios.append(scalar_sgd_gap(T, 1.0) / float(evaluate(CONVEX, c).value))
+    assert max(ratios) < 1 and max(ratios) > 0.3
+
+
+def test_one_client_makes_the_printed_c_zero_over_zero_and_the_split_c_its_squared_error():
+    c = dict(L=1, sigma=0, G=1, q=0.5, F=0, N=1, K=1, S=1, T=4)
+    printed = evaluate(NONCONVEX, c, form="printed")
+    assert np.isnan(float(printed.value)) and not printed.valid
+    assert float(evaluate(NONCONVEX, c, form="repaired").value) == pytest.approx(4 * 0.25 / 2, rel=1e-14)
+
+
+def test_everyone_sampled_and_no_masking_error_leave_no_synchronisation_error():
+    c = dict(**GOLDEN, q=0, T=50) | dict(K=4)
+    terms = evaluate(CONVEX, c, form="repaired").terms
+    assert float(terms["masking"]) == float(terms["client sampling"]) == 0
+
+
+def test_fedmrn_s_own_masks_cost_more_than_no_masks():
+    rng = np.random.default_rng(4)
+    for _ in range(20):
+        c = random_setting(rng) | dict(q=0.0)
+        for theorem, masked, plain in [
+            (CONVEX, "repaired:R1", "repaired"),
+            (NONCONVEX, "repaired:R2", "repaired"),
+            (NONCONVEX, "sharp:R2", "sharp"),
+        ]:
+            ours = evaluate(theorem, c, form=masked).value
+            assert float(ours) > float(evaluate(theorem, c, form=plain).value)
+        repaired = evaluate(NONCONVEX, c, form="repaired:R2").value
+        assert float(evaluate(NONCONVEX, c, form="sharp:R2").value) <= float(repaired)
+
+
+def test_without_noise_the_sharp_theorem_2_gains_four_local_steps_on_the_synchronisation_error():
+    c = dict(L=1, sigma=0, G=1, q=1, F=0, N=8, K=3, S=6, T=36)
+    printed, sharp = evaluate(NONCONVEX, c, form="repaired").terms, evaluate(NONCONVEX, c, form="sharp").terms
+    for name, gain in [("masking", 24), ("client sampling", 24), ("local drift", 4)]:
+        assert float(printed[name]) == pytest.approx(gain * float(sharp[name]), rel=1e-14)
+
+
+def test_the_prescribed_steps_are_the_papers():
+    c = dict(**GOLDEN, q=0, T=49)
+    assert float(evaluate(CONVEX, c).prescribed["eta"]) == pytest.approx(2 / 24, rel=1e-15)
+    assert float(evaluate(NONCONVEX, dict(L=3, sigma=0, G=1, q=0, F=1, N=1, K=1, S=1, T=49)).prescribed["eta"]) == (
+        pytest.approx(1 / 21, rel=1e-15)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "text"), [(dict(K=5), "K <= N"), (dict(mu=4), "mu <= L")]
+)  # fmt: skip
+def test_more_participants_than_clients_and_more_convexity_than_smoothness_are_reported(change, text):
+    evaluation = evaluate(CONVEX, dict(**GOLDEN, q=0, T=9) | change)
+    assert not evaluation.valid and [c.text for c in evaluation.conditions if not c.holds] == [text]
+
+
+def test_a_constant_step_above_one_over_l_is_reported_with_the_largest():
+    c = dict(L=4, sigma=0, G=1, q=0, F=1, N=1, K=1, S=1, T=4, eta=0.5)
+    evaluation = evaluate(NONCONVEX, c, form="explicit:any-step")
+    assert not evaluation.valid
+    assert float(evaluation.conditions[-1].admissible) == 0.25
