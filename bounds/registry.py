@@ -1,8 +1,8 @@
 """The papers there are, and what each has on every floor.
 
 Ours are found by their folders: the room of a paper is `fedbounds.<floor>.papers.<paper>`, on the floors bounds,
-empirical and figures, furnished alike. A stranger's package joins through one entry point of the group fedbounds.papers;
-all that it has on any floor are submodules of that one module.
+empirical and figures, furnished alike. A stranger's package joins through one entry point of the group
+fedbounds.papers; all that it has on any floor are submodules of that one module.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.given import Ground, ground, without_rounds
 from fedbounds.empirical.moments import MinimaxMoments, Moments, moments
-from fedbounds.empirical.papers import PAPERS, Ahead, Paper, paper_of
+from fedbounds.empirical.paper_of import PAPERS, Ahead, Paper, paper_of
 from fedbounds.empirical.papers.paper import Known
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import fedbounds
+from fedbounds import command_line
 from fedbounds.bounds.registry import load, results
 from tests.command_line import run
 
@@ -256,7 +256,9 @@ def test_running_sweeps_answers_whatever_the_file(sweep):
 
 
 @given(
-    st.lists(st.one_of(st.sampled_from([*fedbounds.COMMANDS, *WORDS]), st.sampled_from(EXTREME), MADE_OF), max_size=5)
+    st.lists(
+        st.one_of(st.sampled_from([*command_line.COMMANDS, *WORDS]), st.sampled_from(EXTREME), MADE_OF), max_size=5
+    )
 )
 @settings(max_examples=60)
 def test_any_words_at_all_are_answered(words):

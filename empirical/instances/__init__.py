@@ -6,7 +6,3 @@ the smallest planted error, term by term, that some instance would have exposed.
 numbers of the instance. A form that hides constants in an O(.) is measured with every constant 1: the worst ratio is
 then the smallest constant that would do here, and refutes nothing unless it is infinite, where the form is 0.
 """
-
-from fedbounds.empirical.instances.judging import COURT, judged_on_instances
-
-__all__ = ["COURT", "judged_on_instances"]

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
+from fedbounds import command_line
 from fedbounds.bounds.commands.options import plain
 from tests.command_line import run
 
@@ -357,7 +358,7 @@ def test_optimal_steps_rounds_and_comparisons_are_documents_too():
 
 @pytest.mark.parametrize("name", ["list", "show", "eval", "optimize", "rounds", "compare"])
 def test_every_command_explains_itself(name):
-    place, _, function = fedbounds.COMMANDS[name][0].partition(":")
+    place, _, function = command_line.COMMANDS[name][0].partition(":")
     status, out, err = run(name, "--help")
     assert (status, err) == (0, "") and out.startswith("Usage: ")
     options = [one for one in getattr(import_module(place), function).params if isinstance(one, click.Option)]
@@ -365,7 +366,7 @@ def test_every_command_explains_itself(name):
 
 
 def test_no_command_at_all_is_a_question_for_help():
-    assert run()[0] == 0 and all(name in run()[1] for name in fedbounds.COMMANDS)
+    assert run()[0] == 0 and all(name in run()[1] for name in command_line.COMMANDS)
     assert run("--version")[1].split() == ["fedbounds", fedbounds.__version__]
 
 

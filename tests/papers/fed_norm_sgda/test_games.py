@@ -21,9 +21,9 @@ from fedbounds.empirical.invariants import (
     GameCase,
     check_minimax,
     fed_norm_sgda,
-    minimax,
     twin,
 )
+from fedbounds.empirical.papers.fed_norm_sgda import invariants as minimax
 from fedbounds.empirical.problems.minimax import Minimax
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.strategies import game_cases

@@ -27,6 +27,7 @@ from fedbounds.empirical.algorithms import (
 from fedbounds.empirical.algorithms.algorithm import Report
 from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.engines import Cohort
+from fedbounds.empirical.papers.fedau import pseudocode as pseudo_code
 from fedbounds.empirical.participation import (
     Bernoulli,
     CyclicClients,
@@ -40,7 +41,6 @@ from fedbounds.empirical.partition import majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, Quadratic, random_cosine_quadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import fedau as pseudo_code
 from fedbounds.empirical.twins import run_reference
 
 CLIENTS, DIMENSION, ROUNDS, SEEDS = 6, 4, 12, (0, 5)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.scalar_run import scalar_run
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, squared_error, weight_error
 from fedbounds.bounds.registry import load
+from tests.papers.fedau.scalar_run import scalar_run
 
 MEAN, VARIANCE = load("fedau/lemma-b.6.1"), load("fedau/lemma-b.6.1-variance")
 AT_CUT_OFF = load("fedau/lemma-b.7.1")
