@@ -448,7 +448,7 @@ def test_the_least_bound_of_a_comparison_is_one_that_can_be_relied_on():
 
 
 def test_a_result_without_its_paper_is_looked_for_in_all():
-    assert "a key is PAPER/RESULT: fedau/theorem-1 or fed-norm-sgda/theorem-1" in run("show", "theorem-1")[2]
+    assert "a key is PAPER/RESULT: fed-norm-sgda/theorem-1 or fedau/theorem-1" in run("show", "theorem-1")[2]
 
 
 def test_rounds_say_certified_of_the_arithmetic_and_guarantee_of_the_theorem():
