@@ -20,8 +20,9 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms import MIFA, AverageAll, AverageParticipating, FedAU, FedAvg, FedVarp
 from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
+from fedbounds.empirical.papers.fedau.algorithms import MIFA, AverageAll, AverageParticipating, FedAU, FedVarp
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights
 from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.partition import Partition

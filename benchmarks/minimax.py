@@ -21,8 +21,9 @@ from functools import partial
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms import SGDA, FedNormSGDA, heavy_ball
+from fedbounds.empirical.algorithms import SGDA, heavy_ball
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax, ScaledMinimax, random_quadratic_minimax
 from fedbounds.empirical.simulate import simulate

@@ -14,8 +14,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import GroupMarkov, PeriodicGroups, Permutation, Process, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate

@@ -19,8 +19,8 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms import FedAvg
 from fedbounds.empirical.datasets import Dataset
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, random_quadratic

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fedbounds.bounds import papers as our_papers
 from fedbounds.bounds.checks import quote
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.result import Result
     from fedbounds.bounds.statement import Statement
 
+T = TypeVar("T")
 GROUP = "fedbounds.papers"
 PAPERS = tuple(sorted(folder.name.replace("_", "-") for folder in iter_modules(our_papers.__path__)))
 
@@ -99,6 +100,36 @@ def part(name: str, floor: str, what: str) -> ModuleType | None:
     return importlib.import_module(f"{home}.{what}") if found else None
 
 
+def listed(floor: str, what: str, read: Callable[[ModuleType], T]) -> Iterator[T]:
+    """What is read off the same submodule of every paper's room that has it; see `part`.
+
+    A stranger's room that cannot be loaded, or read, is one warning, never an error.
+
+    Args:
+        floor, what: the floor and the submodule, as for `part`.
+        read: what to take from it.
+
+    Example:
+        >>> [*listed("bounds", "trial", lambda module: module.__name__.split(".")[3])]
+        ['arbitrary_participation', 'fed_norm_sgda', 'fedau']
+    """
+    for name in paper_names():
+        try:
+            module = part(name, floor, what)
+            found = None if module is None else (read(module),)
+        except Exception as error:
+            if name in PAPERS:
+                raise
+            _warn(name, str(error))
+        else:
+            yield from found or ()
+
+
+@lru_cache(maxsize=64)
+def _warn(name: str, error: str) -> None:
+    logging.getLogger("fedbounds").warning("the paper %r cannot be loaded: %s", name, error)
+
+
 @lru_cache(maxsize=64)
 def paper(name: str) -> Paper:
     """Load one room.
@@ -146,7 +177,7 @@ def papers() -> Iterator[Paper]:
         except Exception as error:
             if name in PAPERS:
                 raise
-            logging.getLogger("fedbounds").warning("the paper %r cannot be loaded: %s", name, error)
+            _warn(name, str(error))
 
 
 def load(key: str) -> Result:

@@ -193,7 +193,7 @@ def confront(
 
     Example:
         >>> from fedbounds.bounds.registry import load
-        >>> from fedbounds.empirical.algorithms import GeneralizedFedAvg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
         >>> from fedbounds.empirical.problems import toy_example
         >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
         >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))

@@ -63,13 +63,13 @@ def simulate(
             of the wrong shape, a recorded participation that ends too soon.
 
     Example:
-        >>> from fedbounds.empirical.algorithms import GeneralizedFedAvg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
         >>> from fedbounds.empirical.problems import toy_example
         >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
         >>> trace = simulate(amplified, toy_example(), np.tile(np.eye(3), (10, 1)), 30)
         >>> float(trace.gradient_norm_squared[0, 30].round(10))
         0.0004398725
-        >>> from fedbounds.empirical.algorithms import FedNormSGDA
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
         >>> from fedbounds.empirical.participation import WithoutReplacement
         >>> from fedbounds.empirical.problems import random_quadratic_minimax
         >>> unequal = FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=(2, 5, 3))

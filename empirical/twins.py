@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
+from functools import cache
 
 import numpy as np
 import torch
 
+from fedbounds.bounds.registry import listed
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.papers.arbitrary_participation import pseudocode as paper
-from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as minimax_paper
-from fedbounds.empirical.papers.fedau import pseudocode as fedau_paper
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 
-TWINS = {
-    "generalized-fedavg": paper.generalized_fedavg,
-    "fedavg": paper.fedavg,
-    "wait-minibatch": paper.wait_minibatch,
-    "wait-full": paper.wait_full,
-    "wait-for-all": paper.wait_for_all,
-    "frozen-gradient": paper.frozen_gradient,
-    "fedau": fedau_paper.fedau,
-    "average-participating": fedau_paper.average_participating,
-    "average-all": fedau_paper.average_all,
-    "fixed-weights": fedau_paper.fixed_weights,
-    "known-participation": fedau_paper.known_participation,
-    "fedvarp": fedau_paper.fedvarp,
-    "mifa": fedau_paper.mifa,
-    "fed-norm-sgda": minimax_paper.run_fed_norm_sgda,
-    "local-sgda": minimax_paper.run_local_sgda,
-    "synchronous-sgda": minimax_paper.run_synchronous_sgda,
-    "fsgda": minimax_paper.run_fsgda,
-}
+
+@cache
+def twins() -> Mapping[str, Callable[..., list[torch.Tensor]]]:
+    """The slow twin of every algorithm by its kind, as the rooms list them (`<room>.pseudocode:TWINS`).
+
+    Example:
+        >>> twins()["fedavg"].__name__
+        'fedavg'
+    """
+    found: dict[str, Callable[..., list[torch.Tensor]]] = {}
+    for own in listed("empirical", "pseudocode", lambda module: dict(module.TWINS)):
+        found = own | found
+    return found
 
 
 def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams: Streams) -> torch.Tensor:
@@ -45,14 +39,14 @@ def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams
         streams: of the seed.
 
     Example:
-        >>> from fedbounds.empirical.algorithms import FedAvg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
         >>> from fedbounds.empirical.problems import toy_example
         >>> run_reference(FedAvg(0.1, 1), toy_example(), np.eye(3), Streams(0)).shape
         torch.Size([4, 2])
     """
     x0 = problem.initial_point(streams.generator("initialisation"))
     numbers = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}  # type: ignore[arg-type]
-    return torch.stack(TWINS[algorithm.kind](problem, q, x0, streams, **numbers))
+    return torch.stack(twins()[algorithm.kind](problem, q, x0, streams, **numbers))
 
 
-__all__ = ["TWINS", "run_reference"]
+__all__ = ["run_reference", "twins"]

@@ -24,7 +24,7 @@ def most_local_steps(algorithm: Algorithm, problem: Fits) -> int:
     """The most local steps that a client ever takes in a round.
 
     Example:
-        >>> from fedbounds.empirical.algorithms import FedAvg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
         >>> from fedbounds.empirical.problems import toy_example
         >>> most_local_steps(FedAvg(0.1, 5), toy_example())
         5
@@ -44,7 +44,7 @@ def least_seconds(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, 
         closed: whether local steps may be summed in closed form, once for all rounds.
 
     Example:
-        >>> from fedbounds.empirical.algorithms import FedAvg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
         >>> from fedbounds.empirical.problems import toy_example
         >>> least_seconds(FedAvg(0.1, 5), toy_example(), 1000, 1, 2, closed=False)
         0.005
@@ -61,7 +61,7 @@ def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dim
         FedboundsError: says what was asked, and how long it takes at least.
 
     Example:
-        >>> from fedbounds.empirical.algorithms import FedAvg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
         >>> from fedbounds.empirical.problems import toy_example
         >>> check_work(FedAvg(0.1, 10**15), toy_example(), 3, 1, 2, closed=False)
         Traceback (most recent call last):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.confront import Comparison, confront
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import PeriodicGroups
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.sweep.executor import Progress

@@ -32,7 +32,7 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
     Example:
         >>> import numpy as np
         >>> from fedbounds.bounds.registry import load
-        >>> from fedbounds.empirical.algorithms import GeneralizedFedAvg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
         >>> from fedbounds.empirical.confront import confront
         >>> from fedbounds.empirical.moments import moments
         >>> from fedbounds.empirical.problems import toy_example

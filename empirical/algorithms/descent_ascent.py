@@ -1,7 +1,7 @@
 r"""The rounds of a minimax algorithm on its problem: what the server sends, what clients compute, what it makes of it.
 
-All minimax algorithms here are one rule, `FedNormSGDA`, with numbers of their own. The model is one flat vector
-$z=(x,y)$: the server descends in x and ascends in y.
+All minimax algorithms here are one `Rule` with numbers of their own. The model is one flat vector $z=(x,y)$: the server
+descends in x and ascends in y.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -26,8 +26,53 @@ from fedbounds.empirical.problems.minimax import Minimax
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.streams import Streams
 
-if TYPE_CHECKING:
-    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+
+class Rule(Protocol):
+    r"""The numbers of a minimax algorithm: clients take local steps, the server a step of its own along weighted sums.
+
+    Attributes:
+        local_step_size, local_ascent_step_size: $\eta_x,\eta_y\ge0$, units x^2/f and y^2/f.
+        server_step_size, server_ascent_step_size: $\gamma_x,\gamma_y>0$, units x^2/f and y^2/f.
+        optimiser: of all clients, or one for each.
+        snapshot_period: in rounds; None where gradients in y are taken at the client's own x.
+    """
+
+    @property
+    def local_step_size(self) -> float: ...
+    @property
+    def local_ascent_step_size(self) -> float: ...
+    @property
+    def server_step_size(self) -> float: ...
+    @property
+    def server_ascent_step_size(self) -> float: ...
+    @property
+    def optimiser(self) -> LocalOptimiser | tuple[LocalOptimiser, ...]: ...
+    @property
+    def snapshot_period(self) -> int | None: ...
+
+    def check_rule(self, problem: Fits, rounds: int) -> None:
+        """Whether the numbers are those of a problem and of T rounds."""
+        ...
+
+    def workload(self, problem: Fits) -> Workload:
+        """The local steps of every client of a problem."""
+        ...
+
+    def optimiser_of(self, client: int) -> LocalOptimiser:
+        """The optimiser of a client."""
+        ...
+
+    def scales(self, steps: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """By what the server multiplies a client's sum of gradients, beside its weight in the round, (..., n)."""
+        ...
+
+    def effective_weights(self, steps: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The clients' weights in the objective that is descended, which sum to one, (..., n)."""
+        ...
+
+    def spec(self) -> dict[str, Any]:
+        """The dictionary from which the algorithm is made again."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -56,13 +101,13 @@ class LocalDescentAscent:
 
 
 class MinimaxAlgorithm(Algorithm):
-    """An algorithm for problems with a player that ascends: `FedNormSGDA` with numbers of its own."""
+    """An algorithm for problems with a player that ascends: a `Rule` with numbers of its own."""
 
     ascends = True
 
     @abstractmethod
-    def rule(self, clients: int) -> FedNormSGDA:
-        """The same algorithm as a `FedNormSGDA` for n clients."""
+    def rule(self, clients: int) -> Rule:
+        """The same algorithm as a `Rule` for n clients."""
 
     def check(self, problem: Fits, rounds: int) -> None:
         super().check(problem, rounds)
@@ -117,7 +162,7 @@ class _Work(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DescentAscent(Algorithm):
-    r"""`FedNormSGDA` on a problem: with its weights, its blocks, its epochs and its feasible set.
+    r"""A `Rule` on a problem: with its weights, its blocks, its epochs and its feasible set.
 
     The server projects y after its step, where it is constrained.
 
@@ -128,7 +173,7 @@ class DescentAscent(Algorithm):
 
     kind = "descent-ascent"
     ascends = True
-    parameters: FedNormSGDA
+    parameters: Rule
     problem: Minimax
 
     @property

@@ -1,56 +1,35 @@
-"""Algorithms from dictionaries, as the sweeps write them."""
+"""Algorithms from dictionaries, as the sweeps write them; every paper's room says which it has."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.registry import listed
 from fedbounds.empirical.algorithms.algorithm import Algorithm
-from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
-    FedAvg,
-    FrozenGradient,
-    GeneralizedFedAvg,
-    WaitForAll,
-    WaitFull,
-    WaitMinibatch,
-)
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA, LocalSGDA, SynchronousSGDA
-from fedbounds.empirical.papers.fedau.algorithms import (
-    MIFA,
-    AverageAll,
-    AverageParticipating,
-    FedAU,
-    FedVarp,
-    FixedWeights,
-    KnownParticipation,
-)
 
-ALGORITHMS: Mapping[str, type[Algorithm]] = {
-    algorithm.kind: algorithm
-    for algorithm in (
-        GeneralizedFedAvg,
-        FedAvg,
-        WaitMinibatch,
-        WaitFull,
-        WaitForAll,
-        FrozenGradient,
-        FedAU,
-        AverageParticipating,
-        AverageAll,
-        FixedWeights,
-        KnownParticipation,
-        FedVarp,
-        MIFA,
-        FedNormSGDA,
-        LocalSGDA,
-        SynchronousSGDA,
-        FSGDA,
-    )
-}
+MODULES = ("algorithms", "baselines")  # of a room that list algorithms
+
+
+@cache
+def algorithms() -> Mapping[str, type[Algorithm]]:
+    """Every algorithm by its kind, as the rooms list them: `ALGORITHMS` of `<room>.algorithms` and `<room>.baselines`.
+
+    Of two with one kind the first is known: no package takes the name of one of ours.
+
+    Example:
+        >>> algorithms()["fedavg"].__name__
+        'FedAvg'
+    """
+    found: dict[str, type[Algorithm]] = {}
+    for what in MODULES:
+        for own in listed("empirical", what, lambda module: {each.kind: each for each in module.ALGORITHMS}):
+            found = own | found
+    return found
 
 
 def algorithm_from_spec(spec: Mapping[str, Any]) -> Algorithm:
@@ -74,13 +53,13 @@ def algorithm_from_spec(spec: Mapping[str, Any]) -> Algorithm:
     """
     if not isinstance(spec, Mapping):
         raise FedboundsError(f"algorithm = {quote(spec)} is not a table; give one like {{kind: fedavg, ...}}")
-    numbers = dict(spec)
+    numbers, known = dict(spec), algorithms()
     kind = numbers.pop("kind", None)
     if kind is None:
-        raise FedboundsError(f"the algorithm has no kind; known: {', '.join(sorted(ALGORITHMS))}")
-    if not isinstance(kind, str) or kind not in ALGORITHMS:
-        raise unknown_name("algorithm", str(kind), ALGORITHMS)
-    fields = dataclasses.fields(ALGORITHMS[kind])  # type: ignore[arg-type]
+        raise FedboundsError(f"the algorithm has no kind; known: {', '.join(sorted(known))}")
+    if not isinstance(kind, str) or kind not in known:
+        raise unknown_name("algorithm", str(kind), known)
+    fields = dataclasses.fields(known[kind])  # type: ignore[arg-type]
     names = [field.name for field in fields]
     for key in numbers:
         if key not in names:
@@ -88,4 +67,4 @@ def algorithm_from_spec(spec: Mapping[str, Any]) -> Algorithm:
     missing = [f.name for f in fields if f.default is dataclasses.MISSING and f.name not in numbers]
     if missing:
         raise FedboundsError(f"algorithm {kind} lacks {', '.join(missing)}")
-    return ALGORITHMS[kind](**numbers)
+    return known[kind](**numbers)

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import FedNormSGDA, LocalOptimiser, MinimaxAlgorithm
-from fedbounds.empirical.algorithms.descent_ascent import blocks
+from fedbounds.empirical.algorithms import LocalOptimiser, MinimaxAlgorithm
+from fedbounds.empirical.algorithms.descent_ascent import Rule, blocks
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import Problem, QuadraticMinimax
 
@@ -145,6 +145,7 @@ def minimax_moments(
         FedboundsError: the moments do not close: what is in the way; the algorithm does not fit the problem.
 
     Example:
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
         >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]], x0=[1.0])
         >>> algorithm = FedNormSGDA(0.05, 0.1, 0.002, 0.1, local_steps=(2, 5))
         >>> run = minimax_moments(algorithm, problem, WithoutReplacement(2, 1), 3)
@@ -215,6 +216,7 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
             single fixed point.
 
     Example:
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
         >>> problem = QuadraticMinimax([[0.5]], [[1.0]], 1.0, [[1.0], [-0.5]], [[0.25], [-0.75]])
         >>> steps = dict(local_step_size=0, local_ascent_step_size=0, server_step_size=1, server_ascent_step_size=1)
         >>> fixed_point(FedNormSGDA(**steps, local_steps=(2, 5)), problem).round(12).tolist()
@@ -238,7 +240,7 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
     return np.linalg.solve(slope, -np.einsum("nij,nj->i", weighted, quadratic.slopes.numpy()))
 
 
-def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple[FedNormSGDA, QuadraticMinimax]:
+def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple[Rule, QuadraticMinimax]:
     """The algorithm as a rule and the problem, if their moments close."""
     algorithm.check(problem, rounds)
     rule = algorithm.rule(problem.clients)
@@ -277,7 +279,7 @@ def _participants(process: Process, clients: int) -> int:
     )
 
 
-def _all_clients(rule: FedNormSGDA, problem: QuadraticMinimax, steps: np.ndarray) -> _LocalWork:
+def _all_clients(rule: Rule, problem: QuadraticMinimax, steps: np.ndarray) -> _LocalWork:
     """What the local steps of every client do in a round; clients who do the same are computed once."""
     moves = blocks(problem, -rule.local_step_size, rule.local_ascent_step_size).numpy()
     hessian, noise, scales = problem.joint_hessian.numpy(), problem.noise_covariance.numpy(), problem.scales.tolist()

@@ -10,22 +10,18 @@ import numpy as np
 
 from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.algorithms import (
-    Aggregation,
-    Algorithm,
-    AverageParticipating,
-    Cohort,
-    ConstantWeights,
-    FedAvg,
-    FrozenGradient,
-    GeneralizedFedAvg,
-    MinimaxAlgorithm,
-    WaitMinibatch,
-)
+from fedbounds.empirical.algorithms import Algorithm, Cohort, MinimaxAlgorithm
 from fedbounds.empirical.moments.correlated import correlated_rounds
 from fedbounds.empirical.moments.local_work import Coordinates, LocalWork
 from fedbounds.empirical.moments.minimax import MinimaxMoments, minimax_moments
 from fedbounds.empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
+    FedAvg,
+    FrozenGradient,
+    GeneralizedFedAvg,
+    WaitMinibatch,
+)
+from fedbounds.empirical.papers.fedau.algorithms import Aggregation, AverageParticipating, ConstantWeights
 from fedbounds.empirical.participation import Bernoulli, Process, Recorded, Round
 from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.work import check_work
@@ -125,7 +121,7 @@ def moments(
         >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
         >>> run.label, run.gradient_norm_squared[[0, 3, 30]].round(10).tolist()
         ('exact given the record', [3.0239322566, 0.814487379, 0.0004398725])
-        >>> from fedbounds.empirical.algorithms import LocalSGDA
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
         >>> from fedbounds.empirical.participation import WithoutReplacement
         >>> from fedbounds.empirical.problems import random_quadratic_minimax
         >>> game = moments(LocalSGDA(0.1, 0.2, 3), random_quadratic_minimax(4, 2, 2), WithoutReplacement(4, 2), 10)

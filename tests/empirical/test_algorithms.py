@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import (
+from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     FrozenGradient,
     GeneralizedFedAvg,
     WaitForAll,
     WaitFull,
     WaitMinibatch,
-    algorithm_from_spec,
 )
 from fedbounds.empirical.problems import Quadratic, random_cosine_quadratic, random_quadratic, toy_example
 from fedbounds.empirical.simulate import simulate

@@ -17,9 +17,9 @@ from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Form, Result
 from fedbounds.empirical import paper_of as papers
-from fedbounds.empirical.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from fedbounds.empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from fedbounds.empirical.papers.arbitrary_participation.run import process_constants, record_constants
 from fedbounds.empirical.participation import (
     Bernoulli,

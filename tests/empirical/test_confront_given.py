@@ -10,9 +10,11 @@ import pytest
 from fedbounds.bounds.agreement import MAY_BE, contradicts
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import paper_names, room
-from fedbounds.empirical.algorithms import FedAU, FedAvg, FedNormSGDA, GeneralizedFedAvg
 from fedbounds.empirical.confront import Comparison, confront, confront_family
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fedau.algorithms import FedAU
 from fedbounds.empirical.participation import Bernoulli, Full, Recorded, WithoutReplacement, WithReplacement
 from fedbounds.empirical.problems import Quadratic, Synthetic, random_quadratic, random_quadratic_minimax, toy_example
 from fedbounds.empirical.problems.bounded_gradient import random_bounded_gradient

@@ -12,9 +12,9 @@ import sympy as sp
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Form, Result, Term
-from fedbounds.empirical.algorithms import FedAvg
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate

@@ -10,17 +10,17 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import (
+from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.engines import Cohort, batched, choose_engine, local_steps
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
-    FedNormSGDA,
     FrozenGradient,
     GeneralizedFedAvg,
     WaitForAll,
     WaitFull,
     WaitMinibatch,
 )
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.engines import Cohort, batched, choose_engine, local_steps
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Bernoulli, Process, Round, WithoutReplacement
 from fedbounds.empirical.partition import majority_class_partition
 from fedbounds.empirical.problems import (

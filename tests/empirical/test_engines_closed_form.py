@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from fedbounds.empirical.algorithms import FedAvg, FrozenGradient, GeneralizedFedAvg, LocalSGD, WaitForAll
+from fedbounds.empirical.algorithms import LocalSGD
 from fedbounds.empirical.engines import ClosedForm, Cohort
 from fedbounds.empirical.engines.closed_form import local_map
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
+    FedAvg,
+    FrozenGradient,
+    GeneralizedFedAvg,
+    WaitForAll,
+)
 from fedbounds.empirical.participation import Round
 from fedbounds.empirical.problems import Quadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate

@@ -18,10 +18,11 @@ from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Term
-from fedbounds.empirical.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.instances.judging import hears, judged_on_instances, verdict
 from fedbounds.empirical.instances.sides import Sides, examined
-from fedbounds.empirical.moments import along_the_run, moments
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw, pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
 from fedbounds.empirical.papers.arbitrary_participation.instances.gram import round_products, window_products

@@ -17,7 +17,7 @@ from hypothesis.errors import NoSuchExample
 from fedbounds.bounds.constants import cohort_divergence, participation_divergence, window_divergence
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.algorithms.spec import ALGORITHMS
+from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants import (
     INVARIANTS,
     Case,
@@ -37,7 +37,7 @@ from fedbounds.empirical.strategies import (
     step_sizes,
 )
 from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import TWINS, run_reference
+from fedbounds.empirical.twins import run_reference, twins
 from tests.empirical.planted_fedavg import fedavg_by_hand, planted
 from tests.empirical.stand_in_problems import Unmeasured
 
@@ -77,8 +77,8 @@ def made(kind, numbers):
     """An algorithm from the numbers of a run; those that it has no use for are left out."""
     names = {"local_step_size": "step_size", "server_multiplier": "multiplier"}
     numbers = numbers | {"cutoff": 2, "rate": None, "weights": 1.5, "probability": 0.5}
-    fields = [field.name for field in dataclasses.fields(ALGORITHMS[kind])]
-    return ALGORITHMS[kind](**{name: numbers[names.get(name, name)] for name in fields})
+    fields = [field.name for field in dataclasses.fields(algorithms()[kind])]
+    return algorithms()[kind](**{name: numbers[names.get(name, name)] for name in fields})
 
 
 def simulated(kind, engine):
@@ -120,9 +120,9 @@ ENGINES = {"in turn": PROBLEMS, "batched": PROBLEMS, "closed form": ["quadratics
 
 
 def test_the_table_of_invariants_has_every_algorithm():
-    minimising = {kind for kind, algorithm in ALGORITHMS.items() if not algorithm.ascends}
+    minimising = {kind for kind, algorithm in algorithms().items() if not algorithm.ascends}
     assert APPLIES.keys() == minimising  # the others have a table of their own
-    assert ALGORITHMS.keys() == TWINS.keys()
+    assert algorithms().keys() == twins().keys()
 
 
 @pytest.mark.parametrize(

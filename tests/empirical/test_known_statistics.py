@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedbounds.empirical.algorithms import KnownParticipation
+from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation
 from fedbounds.empirical.participation import CyclicClients
 
 

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.empirical.algorithms import (
-    SGDA,
-    Drawn,
-    FedNormSGDA,
-    LocalOptimiser,
-    heavy_ball,
-    proximal,
-    variable_rates,
-)
+from fedbounds.empirical.algorithms import SGDA, Drawn, LocalOptimiser, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as pseudo_code
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.streams import Streams
 
 EXACT = 1e-12

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import (
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.moments.local_work import powers
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     FrozenGradient,
     GeneralizedFedAvg,
@@ -18,8 +20,6 @@ from fedbounds.empirical.algorithms import (
     WaitFull,
     WaitMinibatch,
 )
-from fedbounds.empirical.moments import moments
-from fedbounds.empirical.moments.local_work import powers
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,

@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, evaluate
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.confront import confront
-from fedbounds.empirical.moments import AlongTheRun, Moments, along_the_run, moments
+from fedbounds.empirical.moments import Moments, moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
+from fedbounds.empirical.papers.arbitrary_participation.along_the_run import AlongTheRun, along_the_run
 from fedbounds.empirical.problems import Quadratic, random_quadratic
 
 THEOREM = load("arbitrary-participation/theorem-3.1")

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import Constant, NoConstant
-from fedbounds.empirical.algorithms import FedAvg
 from fedbounds.empirical.datasets import Dataset, checksum, load_dataset
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.partition import Partition, majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, Network

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import (
-    Drawn,
+from fedbounds.empirical.algorithms import Drawn
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
-    FedNormSGDA,
     GeneralizedFedAvg,
-    LocalSGDA,
     WaitForAll,
     WaitMinibatch,
 )
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
 from fedbounds.empirical.participation import Bernoulli, Process, Recorded, Round, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic, random_quadratic_minimax
 from fedbounds.empirical.simulate import simulate

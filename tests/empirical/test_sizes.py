@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import FedAvg, FedNormSGDA
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import problem_from_spec, random_quadratic_minimax, toy_example
 from fedbounds.empirical.problems.nonconvex import random_cosine_quadratic

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fedbounds.empirical.algorithms import Drawn, FedNormSGDA, GeneralizedFedAvg, heavy_ball
+from fedbounds.empirical.algorithms import Drawn, heavy_ball
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Permutation, WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic, random_quadratic_minimax
 from fedbounds.empirical.simulate import simulate

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulate import simulate

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.confront import confront, confront_family
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.problems import Quadratic, toy_example
 from fedbounds.figures.overlay import overlay
 from fedbounds.figures.picture import CROSSED

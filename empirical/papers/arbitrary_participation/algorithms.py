@@ -280,3 +280,6 @@ class FrozenGradient(_FrozenSteps):
         if (t + 1) % self.interval:
             return Frozen(state.model, displacement)
         return Frozen(state.model + displacement, torch.zeros_like(displacement))
+
+
+ALGORITHMS = (GeneralizedFedAvg, FedAvg, WaitMinibatch, WaitFull, WaitForAll, FrozenGradient)

@@ -18,10 +18,11 @@ from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.constants import check_weights
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import Constant
-from fedbounds.empirical.algorithms import Algorithm, FedAvg, GeneralizedFedAvg
+from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.moments.local_work import Coordinates, apply, sandwich, trace
 from fedbounds.empirical.moments.moments import require_quadratic
 from fedbounds.empirical.moments.rounds import RoundLaw, State, weighed
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.problems import Problem
 
 

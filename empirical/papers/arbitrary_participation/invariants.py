@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbounds.bounds.errors import unknown_name
-from fedbounds.empirical.algorithms.spec import ALGORITHMS
+from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, Run
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
@@ -133,7 +133,7 @@ def check_invariants(
         cases: a strategy of `Case`; that of `fedbounds.empirical.strategies.cases()`, without noise, if not given.
         tolerance: largest difference between equal models, relative to the larger of 1 and their largest entry; if
             not given, 1e-9, or 1e-4 for a run that returns single precision.
-        algorithm: what the run is an implementation of, a name of `fedbounds.empirical.algorithms.spec.ALGORITHMS` or
+        algorithm: what the run is an implementation of, a kind of `fedbounds.empirical.algorithms.algorithms()` or
             "other". All but generalized FedAvg and FedAvg make weights of their own of who takes part ($q_t^n > 0$), so
             that fewer invariants apply, and the twin is one that you give.
 
@@ -158,7 +158,7 @@ def check_invariants(
 
     Source: Wang & Ji 2022, Algorithm 1.
     """
-    kinds = [kind for kind, known in ALGORITHMS.items() if not known.ascends]
+    kinds = [kind for kind, known in algorithms().items() if not known.ascends]
     if algorithm not in (*kinds, "other"):
         raise unknown_name("algorithm", str(algorithm), [*kinds, "other"])
     strategy = strategy_of(cases, "cases")

@@ -187,3 +187,13 @@ def frozen_gradient(
             x[t + 1] = x[t] - step_size * gradients
             gradients = torch.zeros_like(x0)
     return x
+
+
+TWINS = {
+    "generalized-fedavg": generalized_fedavg,
+    "fedavg": fedavg,
+    "wait-minibatch": wait_minibatch,
+    "wait-full": wait_full,
+    "wait-for-all": wait_for_all,
+    "frozen-gradient": frozen_gradient,
+}

@@ -24,8 +24,9 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.symbols import Constant
-from fedbounds.empirical.algorithms import Algorithm, GeneralizedFedAvg
-from fedbounds.empirical.moments import along_the_run, analysis_interval
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run, analysis_interval
 from fedbounds.empirical.papers.paper import (
     Ahead,
     Constants,

@@ -212,3 +212,6 @@ def check_simplex(name: str, value: Any) -> tuple[float, ...] | None:
     if abs(sum(weights) - 1) > SUM_TOLERANCE:
         raise FedboundsError(f"{name} sum to {sum(weights):.12g}, they must sum to one")
     return weights
+
+
+ALGORITHMS = (FedNormSGDA,)

@@ -163,3 +163,6 @@ def _settled(step_size: object, ascent_step_size: object, weights: object) -> di
         "ascent_step_size": check_positive("ascent_step_size", ascent_step_size),
         "weights": check_simplex("weights", weights),
     }
+
+
+ALGORITHMS = (LocalSGDA, SynchronousSGDA, FSGDA)

@@ -397,3 +397,11 @@ def run_fsgda(
     eta, gamma = (local_step_size, local_ascent_step_size), (server_step_size, server_ascent_step_size)
     names = dict(zip(("eta_x", "eta_y", "gamma_x", "gamma_y"), (*eta, *gamma), strict=True))
     return fsgda(problem, q, z0, streams, tau=local_steps, **names)
+
+
+TWINS = {
+    "fed-norm-sgda": run_fed_norm_sgda,
+    "local-sgda": run_local_sgda,
+    "synchronous-sgda": run_synchronous_sgda,
+    "fsgda": run_fsgda,
+}

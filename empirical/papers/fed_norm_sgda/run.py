@@ -25,8 +25,9 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENVELOPE
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.symbols import Constant, NoConstant
-from fedbounds.empirical.algorithms import Algorithm, FedNormSGDA, MinimaxAlgorithm
+from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
 from fedbounds.empirical.moments import MinimaxMoments
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.paper import (
     Ahead,
     Constants,
@@ -52,7 +53,8 @@ def why_no_bound(algorithm: Algorithm, problem: Problem, participation: Process)
     """Why no theorem covers runs of an algorithm under a participation process; None if one does.
 
     Example:
-        >>> from fedbounds.empirical.algorithms import LocalSGDA, proximal
+        >>> from fedbounds.empirical.algorithms import proximal
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
         >>> from fedbounds.empirical.problems import random_quadratic_minimax
         >>> problem = random_quadratic_minimax(3, 2, 2)
         >>> why_no_bound(LocalSGDA(0.1, 0.1, 2), problem, WithoutReplacement(3, 2)) is None

@@ -410,3 +410,6 @@ class MIFA(_Memory):
     def server_update(self, state: Stored, t: int, report: Report) -> Stored:
         mean = state.mean + self._store(state, report) / state.updates.shape[1]
         return Stored(state.model + self.server_multiplier * mean.to(state.model.dtype), state.updates, mean)
+
+
+ALGORITHMS = (FedAU, AverageParticipating, AverageAll, FixedWeights, KnownParticipation, FedVarp, MIFA)

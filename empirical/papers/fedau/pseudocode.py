@@ -197,3 +197,14 @@ def mifa(
             u[n] = local_update(stochastic_oracle(problem, n, t, streams), x[t], local_step_size, local_steps)
         x.append(x[t] + server_multiplier * torch.stack(u).sum(0) / N)
     return x
+
+
+TWINS = {
+    "fedau": fedau,
+    "average-participating": average_participating,
+    "average-all": average_all,
+    "fixed-weights": fixed_weights,
+    "known-participation": known_participation,
+    "fedvarp": fedvarp,
+    "mifa": mifa,
+}

@@ -26,9 +26,10 @@ from fedbounds.bounds.papers.fedau.weight_error import (
 )
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.symbols import Constant, NoConstant
-from fedbounds.empirical.algorithms import (
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.moments import Moments
+from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
-    Algorithm,
     AverageAll,
     AverageParticipating,
     ConstantWeights,
@@ -37,8 +38,7 @@ from fedbounds.empirical.algorithms import (
     FixedWeights,
     KnownParticipation,
 )
-from fedbounds.empirical.moments import Moments
-from fedbounds.empirical.objectives import independent_coins, objective_weights, weighted_objective
+from fedbounds.empirical.papers.fedau.objectives import independent_coins, objective_weights, weighted_objective
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.papers.paper import (
     Ahead,

@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 from fedbounds.bounds.papers.fed_norm_sgda.headline import least_bound
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.symbols import GRADIENT
-from fedbounds.empirical.algorithms import FedNormSGDA
 from fedbounds.empirical.confront import Comparison, confront
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import (
     BoundedMinimax,

@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from fedbounds.empirical.algorithms import FedNormSGDA
 from fedbounds.empirical.moments import fixed_point, moments
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
 from fedbounds.figures.claims import Claim, Found, above, every, means_in_words
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems

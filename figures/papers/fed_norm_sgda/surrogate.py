@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.symbols import GRADIENT, PARAMETER, Constant
-from fedbounds.empirical.algorithms import FedNormSGDA
 from fedbounds.empirical.confront import Comparison, confront
 from fedbounds.empirical.moments import fixed_point, moments
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax
 from fedbounds.empirical.simulate import simulate

@@ -16,19 +16,19 @@ from matplotlib.figure import Figure
 
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.symbols import GRADIENT, PARAMETER
-from fedbounds.empirical.algorithms import (
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.confront import Comparison, confront
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     Aggregation,
-    Algorithm,
     AverageAll,
     AverageParticipating,
     FedAU,
     FedVarp,
     KnownParticipation,
 )
-from fedbounds.empirical.confront import Comparison, confront
-from fedbounds.empirical.moments import moments
-from fedbounds.empirical.objectives import objective_weights, predicted_bias, weighted_objective
+from fedbounds.empirical.papers.fedau.objectives import objective_weights, predicted_bias, weighted_objective
 from fedbounds.empirical.papers.fedau.run import why_no_bound
 from fedbounds.empirical.participation import Bernoulli, CyclicClients, Markovian, Process
 from fedbounds.empirical.problems import BoundedGradient, Problem, Quadratic, random_bounded_gradient

@@ -9,9 +9,12 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.algorithms import FedAvg, FedNormSGDA, LocalSGDA, heavy_ball, proximal
+from fedbounds.empirical.algorithms import heavy_ball, proximal
 from fedbounds.empirical.confront import confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
 from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, random_quadratic_minimax, toy_example
 from fedbounds.empirical.simulate import simulate

@@ -18,9 +18,10 @@ from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Form
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.adversary import LIGHT, searched
-from fedbounds.empirical.algorithms import FedNormSGDA, LocalOptimiser
+from fedbounds.empirical.algorithms import LocalOptimiser
 from fedbounds.empirical.instances.sides import examined
 from fedbounds.empirical.moments.minimax import MinimaxMoments, minimax_moments
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.fed_norm_sgda.instances.forms import RESULTS, VECTORS, form_sides, trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     BoundedRuns,

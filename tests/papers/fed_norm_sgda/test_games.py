@@ -14,7 +14,7 @@ import torch
 from hypothesis import Phase, find, given, settings
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import FedNormSGDA, LocalOptimiser
+from fedbounds.empirical.algorithms import LocalOptimiser
 from fedbounds.empirical.invariants import (
     MINIMAX_INVARIANTS,
     Game,
@@ -24,6 +24,7 @@ from fedbounds.empirical.invariants import (
     twin,
 )
 from fedbounds.empirical.papers.fed_norm_sgda import invariants as minimax
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.problems.minimax import Minimax
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.strategies import game_cases

@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.empirical.algorithms import FSGDA, Drawn, FedNormSGDA, LocalOptimiser, LocalSGDA, SynchronousSGDA
-from fedbounds.empirical.algorithms.spec import ALGORITHMS, algorithm_from_spec
+from fedbounds.empirical.algorithms import Drawn, LocalOptimiser
+from fedbounds.empirical.algorithms.spec import algorithm_from_spec, algorithms
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.problems import QuadraticMinimax, project_onto_ball
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.twins import TWINS, run_reference
+from fedbounds.empirical.twins import run_reference, twins
 
 ROUNDS = 4
 RATES = (0.05, 0.1, 0.04, 0.15)
 OPTIMISERS = [
     LocalOptimiser(), LocalOptimiser(0.5), LocalOptimiser(rates=(1, 0.5, 2)), LocalOptimiser(0.25, (1, 2, 1), 0.75),
 ]  # fmt: skip
-KINDS = [kind for kind, made in ALGORITHMS.items() if made.ascends]
+KINDS = [kind for kind, made in algorithms().items() if made.ascends]
 
 
 class InBall(QuadraticMinimax):
@@ -108,7 +110,7 @@ BY_KIND = pytest.mark.parametrize("kind", KINDS)
 
 def test_every_minimax_algorithm_has_a_twin_and_a_kind():
     assert KINDS == ["fed-norm-sgda", "local-sgda", "synchronous-sgda", "fsgda"]
-    assert set(KINDS) <= TWINS.keys()
+    assert set(KINDS) <= twins().keys()
 
 
 @BY_KIND

@@ -10,24 +10,21 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import (
+from fedbounds.empirical.algorithms import LocalSGD, Pairs, algorithm_from_spec
+from fedbounds.empirical.algorithms.algorithm import Report
+from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.engines import Cohort
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
+from fedbounds.empirical.papers.fedau import pseudocode as pseudo_code
+from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     AverageAll,
     AverageParticipating,
     FedAU,
-    FedAvg,
     FedVarp,
     FixedWeights,
-    GeneralizedFedAvg,
     KnownParticipation,
-    LocalSGD,
-    Pairs,
-    algorithm_from_spec,
 )
-from fedbounds.empirical.algorithms.algorithm import Report
-from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.engines import Cohort
-from fedbounds.empirical.papers.fedau import pseudocode as pseudo_code
 from fedbounds.empirical.participation import (
     Bernoulli,
     CyclicClients,

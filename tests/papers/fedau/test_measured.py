@@ -14,21 +14,20 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, weight_error
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.algorithms import (
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
+from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
-    Algorithm,
     AverageAll,
     AverageParticipating,
     FedAU,
-    FedAvg,
     FedVarp,
     FixedWeights,
-    GeneralizedFedAvg,
     KnownParticipation,
 )
-from fedbounds.empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
-from fedbounds.empirical.moments import moments
-from fedbounds.empirical.objectives import objective_weights, predicted_bias, weighted_objective
+from fedbounds.empirical.papers.fedau.objectives import objective_weights, predicted_bias, weighted_objective
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.papers.fedau.run import why_no_bound
 from fedbounds.empirical.participation import Bernoulli, CyclicClients, Full, Markovian, Process

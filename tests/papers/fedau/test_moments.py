@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import (
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
+from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     AverageAll,
     AverageParticipating,
     FedAU,
-    FedAvg,
     FedVarp,
     FixedWeights,
     KnownParticipation,
 )
-from fedbounds.empirical.moments import moments
 from fedbounds.empirical.participation import Bernoulli, CyclicClients, Full, Markovian, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate

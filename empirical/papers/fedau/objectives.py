@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import (
-    Algorithm,
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.papers.fedau.algorithms import (
     AverageAll,
     AverageParticipating,
     ConstantWeights,
