@@ -25,7 +25,7 @@ def twins() -> Mapping[str, Callable[..., list[torch.Tensor]]]:
     """
     found: dict[str, Callable[..., list[torch.Tensor]]] = {}
     for own in listed("empirical", "pseudocode", lambda module: dict(module.TWINS)):
-        found = own | found
+        found |= {kind: twin for kind, twin in own.items() if kind not in found}
     return found
 
 

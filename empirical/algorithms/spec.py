@@ -28,7 +28,7 @@ def algorithms() -> Mapping[str, type[Algorithm]]:
     found: dict[str, type[Algorithm]] = {}
     for what in MODULES:
         for own in listed("empirical", what, lambda module: {each.kind: each for each in module.ALGORITHMS}):
-            found = own | found
+            found |= {kind: each for kind, each in own.items() if kind not in found}
     return found
 
 

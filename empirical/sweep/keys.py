@@ -4,11 +4,12 @@ $$\text{key} = \mathrm{SHA256}\big(\text{canonical JSON of (task without labels,
 
 - *task*: the resolved dictionary with its block of seeds. Its labels, the sweep's name and the layout of the
   file do not enter, so two sweeps that ask for the same run share it.
-- *sources*: a digest of the modules of the package `fedbounds.empirical` that a run imports. The set is found
-  statically, from the syntax trees: starting at the module that runs a task, every `import` at any depth of
-  the code (also inside functions), every package on the way, and every text constant that is the name of a
-  module of the package (tables of lazily imported names). The bytes are what is hashed, so a changed comment
-  makes runs anew: too often rather than not often enough.
+- *sources*: a digest of the modules of the package `fedbounds.empirical` that a run uses. The set is found
+  statically, from the syntax trees: starting at the module that runs a task and at those of the algorithms that the
+  task names, every `import` at any depth of the code (also inside functions), every package on the way, and every
+  text constant that is the name of a module of the package (tables of lazily imported names). The bytes are what is
+  hashed, so a changed comment makes runs anew: too often rather than not often enough. What lies in the room of
+  another paper is not in it; of an algorithm in a stranger's package, that package is.
 - *data*: the checksums of what the task reads. A file stands in the key by its content, not by where it lies.
 
 The state of git, the versions of packages, the host and the time are provenance, kept beside a result.
@@ -20,7 +21,8 @@ import ast
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +67,7 @@ def run_key(task: Mapping[str, Any], sources: str, data: Mapping[str, str]) -> s
 
     Args:
         task: the resolved task; its `labels`, and the places that `data` names, are left out.
-        sources: `source_digest()`.
+        sources: `source_digest(algorithm_modules(task))`.
         data: checksums of what the task reads, by the place of the file in the task, such as "problem.data".
 
     Example:
@@ -81,41 +83,73 @@ def run_key(task: Mapping[str, Any], sources: str, data: Mapping[str, str]) -> s
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def source_digest(entry: str = ENTRY, root: Path | None = None) -> str:
-    """SHA-256 over the names and the bytes of `source_files(entry, root)`."""
+def algorithm_modules(task: Mapping[str, Any]) -> frozenset[str]:
+    """The modules of the algorithms that a task names.
+
+    Example:
+        >>> [*algorithm_modules({"algorithm": {"kind": "fedau"}})]
+        ['fedbounds.empirical.papers.fedau.algorithms']
+
+    Raises:
+        KeyError: an algorithm that there is not.
+    """
+    from fedbounds.empirical.algorithms import algorithms
+
+    tables = [phase["algorithm"] for phase in task.get("phases", ())] or [task["algorithm"]]
+    return frozenset(algorithms()[table["kind"]].__module__ for table in tables)
+
+
+def source_digest(also: Iterable[str] = (), entry: str = ENTRY, root: Path | None = None) -> str:
+    """SHA-256 over the names and the bytes of `source_files(also, entry, root)`."""
     digest = hashlib.sha256()
-    for name, path in sorted(source_files(entry, root).items()):
+    for name, path in sorted(source_files(also, entry, root).items()):
         content = path.read_bytes()
         digest.update(f"{name}\n{len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()
 
 
-def source_files(entry: str = ENTRY, root: Path | None = None) -> dict[str, Path]:
-    """The modules of `entry`'s package that importing and calling `entry` may load: name to file.
+def source_files(also: Iterable[str] = (), entry: str = ENTRY, root: Path | None = None) -> dict[str, Path]:
+    """The modules that importing and calling `entry` may load, and those that a task adds: name to file.
 
     The packages that contain `entry` are left out unless something else imports them: the sweep's own
     machinery moves runs about and does not change them.
 
     Args:
+        also: names of further modules to start from, in the package of `entry` or in a stranger's that is imported.
         entry: dotted name of the module to start from.
         root: the directory that holds the outermost package (default: where this one lies).
     """
-    root = Path(__file__).parents[3] if root is None else root
     package = entry.rsplit(".", 2)[0]
-    depths = package.count(".") + 1
+    roots = {package: Path(__file__).parents[3] if root is None else root}
+    for name in also:
+        if not name.startswith(f"{package}."):
+            outermost = name.partition(".")[0]
+            place = Path(str(sys.modules[outermost].__file__))
+            roots[outermost] = place.parents[1] if place.stem == "__init__" else place.parent
     found: dict[str, Path] = {}
-    waiting = [entry]
+    waiting = [entry, *(each for name in also for each in _on_the_way(name, roots))]
     while waiting:
         name = waiting.pop()
-        path = _module_file(root, name)
+        path = _module_file(roots[_package(name, roots)], name)
         if name in found or path is None:
             continue
         found[name] = path
-        for imported in _imports(path, name, package):
-            parts = imported.split(".")
-            waiting += [".".join(parts[:depth]) for depth in range(depths, len(parts) + 1)]
+        for imported in _imports(path, name):
+            if _package(imported, roots):
+                waiting += _on_the_way(imported, roots)
     return found
+
+
+def _package(name: str, packages: Iterable[str]) -> str:
+    """The package that a dotted name is in; empty if it is in none."""
+    return next((each for each in packages if name == each or name.startswith(f"{each}.")), "")
+
+
+def _on_the_way(name: str, packages: Iterable[str]) -> list[str]:
+    """A module and the packages that importing it loads first."""
+    parts, outermost = name.split("."), _package(name, packages)
+    return [".".join(parts[:depth]) for depth in range(outermost.count(".") + 1, len(parts) + 1)]
 
 
 def _module_file(root: Path, name: str) -> Path | None:
@@ -124,8 +158,8 @@ def _module_file(root: Path, name: str) -> Path | None:
     return next((path for path in candidates if path.is_file()), None)
 
 
-def _imports(path: Path, name: str, package: str) -> Iterator[str]:
-    """Dotted names inside `package` that a module mentions; some may be attributes rather than modules."""
+def _imports(path: Path, name: str) -> Iterator[str]:
+    """Dotted names that a module mentions; some may be attributes rather than modules, or no names of modules."""
     home = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_bytes(), filename=str(path))):
         names: list[str] = []
@@ -138,4 +172,4 @@ def _imports(path: Path, name: str, package: str) -> Iterator[str]:
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             dotted = node.value.partition(":")[0]
             names = [dotted] if all(part.isidentifier() for part in dotted.split(".")) else []
-        yield from (n for n in names if n == package or n.startswith(package + "."))
+        yield from names

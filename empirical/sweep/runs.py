@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.sweep.keys import canonical_json, run_key, source_digest
+from fedbounds.empirical.sweep.keys import algorithm_modules, canonical_json, run_key, source_digest
 from fedbounds.empirical.sweep.spec import COMPONENTS, Sweep, Task
 
 if TYPE_CHECKING:
@@ -80,9 +81,11 @@ def plan(sweep: Sweep, prepare: Callable[[Sweep, Task], Prepared] | None = None)
             would.
     """
     prepare = prepare or Preparation()
-    sources = source_digest()
     prepared = [prepare(sweep, task) for task in sweep.tasks]
-    return tuple(Run(run_key(task, sources, data), task, seconds) for task, data, seconds in prepared)
+    digest = cache(source_digest)
+    return tuple(
+        Run(run_key(task, digest(algorithm_modules(task)), data), task, seconds) for task, data, seconds in prepared
+    )
 
 
 class Preparation:

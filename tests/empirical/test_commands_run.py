@@ -59,7 +59,7 @@ dimension = 2
 
 @pytest.fixture(autouse=True)
 def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "sources")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda also: "sources")
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ algorithm = { kind = "generalized-fedavg", local_step_size = 0.05, local_steps =
 
 @pytest.fixture(autouse=True)
 def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "sources")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda also: "sources")
 
 
 def test_real_runs_give_the_same_bytes_on_one_and_on_two_workers(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import plan, resolve
-from fedbounds.empirical.sweep.keys import canonical_json, run_key, source_digest, source_files
+from fedbounds.empirical.sweep.keys import algorithm_modules, canonical_json, run_key, source_digest, source_files
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -119,7 +120,7 @@ def test_sources_and_data_are_in_the_key() -> None:
 
 @pytest.fixture
 def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "sources")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda also: "sources")
 
 
 TEXT = """
@@ -185,7 +186,7 @@ def test_the_machine_and_the_day_do_not_matter(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("same_sources")
 def test_a_change_of_the_sources_makes_every_run_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     before = keys_of(TEXT)
-    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "edited")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda also: "edited")
     assert not set(before) & set(keys_of(TEXT))
 
 
@@ -236,31 +237,100 @@ def package(tmp_path: Path) -> Path:
 
 
 def test_the_sources_of_a_run_are_what_it_imports_early_late_or_by_name(package: Path) -> None:
-    assert set(source_files("lab.entry.task", package)) == IMPORTED
+    assert set(source_files((), "lab.entry.task", package)) == IMPORTED
 
 
 @pytest.mark.parametrize("name", PACKAGE)
 def test_the_digest_changes_with_a_source_exactly_if_the_run_imports_it(name: str, package: Path) -> None:
-    before = source_digest("lab.entry.task", package)
+    before = source_digest((), "lab.entry.task", package)
     with (package / name).open("a") as file:
         file.write("\n# a comment\n")
     module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    assert (source_digest("lab.entry.task", package) != before) == (module in IMPORTED)
+    assert (source_digest((), "lab.entry.task", package) != before) == (module in IMPORTED)
 
 
-def test_what_a_run_really_loads_is_in_the_digest() -> None:
+ROOMS = {
+    "lab/rooms/__init__.py": "",
+    "lab/rooms/ours/__init__.py": "from lab.parts.wheel import spoke",
+    "lab/rooms/ours/algorithms.py": "from lab.rooms.ours.weights import w",
+    "lab/rooms/ours/weights.py": "w = 1",
+    "lab/rooms/theirs/__init__.py": "",
+    "lab/rooms/theirs/algorithms.py": "other = 1",
+}
+OWN = {name for name in ROOMS if "theirs" not in name}
+
+
+@pytest.mark.parametrize("name", ROOMS)
+def test_a_run_is_made_anew_exactly_if_the_room_of_its_own_algorithm_changes(name: str, package: Path) -> None:
+    for each, text in ROOMS.items():
+        (package / each).parent.mkdir(parents=True, exist_ok=True)
+        (package / each).write_text(text)
+    also = ("lab.rooms.ours.algorithms",)
+    before = source_digest(also, "lab.entry.task", package)
+    (package / name).write_text(ROOMS[name] + "\n# a comment\n")
+    assert (source_digest(also, "lab.entry.task", package) != before) == (name in OWN)
+
+
+def test_the_sources_of_an_algorithm_of_a_strangers_package_are_that_package(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "elsewhere" / "stranger_of_the_lab"
+    home.mkdir(parents=True)
+    for name, text in {
+        "__init__": "",
+        "algorithms": "import lab.late\nfrom .weights import w",
+        "weights": "w = 1",
+    }.items():
+        (home / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(home.parent)
+    importlib.import_module(home.name)
+    also = (f"{home.name}.algorithms",)
+    found = source_files(also, "lab.entry.task", package)
+    assert set(found) == IMPORTED | {home.name, *also, f"{home.name}.weights"}
+    before = source_digest(also, "lab.entry.task", package)
+    (home / "weights.py").write_text("w = 2")
+    assert source_digest(also, "lab.entry.task", package) != before
+
+
+def test_a_kernel_knows_no_room_and_a_task_adds_those_of_its_algorithms() -> None:
+    assert not [name for name in source_files() if name.startswith("fedbounds.empirical.papers")]
+    phases = [{"rounds": 1, "algorithm": {"kind": kind}} for kind in ("fedavg", "local-sgda")]
+    digested = set(source_files(algorithm_modules({"phases": phases})))
+    rooms = {name.split(".")[3] for name in digested if name.startswith("fedbounds.empirical.papers.")}
+    assert rooms == {"arbitrary_participation", "fed_norm_sgda"}
+    assert "fedbounds.empirical.papers.fed_norm_sgda.algorithms" in digested  # which the baselines are made of
+
+
+FEDAU = TEXT.replace('kind = "generalized-fedavg"', 'kind = "fedau"\ncutoff = 3').replace("interval = 5\n", "")
+
+
+@pytest.mark.parametrize("text", [TEXT, FEDAU], ids=["fedavg", "fedau"])
+def test_what_a_run_really_loads_and_calls_is_in_the_digest(text: str) -> None:
+    """The rooms of others are read for the names of their algorithms, and nothing in them is called."""
     code = f"""
 import json, sys, tomllib
+from pathlib import Path
+from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.sweep import resolve
-for task in resolve(tomllib.loads({TEXT!r})).tasks:
-    from fedbounds.empirical.sweep.task import run_task
+from fedbounds.empirical.sweep.task import run_task
+algorithms()
+called = set()
+sys.setprofile(lambda frame, event, argument: called.add(frame.f_globals.get("__name__", "")))
+for task in resolve(tomllib.loads({text!r})).tasks[-1:]:
     run_task(task)
-print(json.dumps([name for name in sys.modules if name.startswith("fedbounds.empirical.")]))
+sys.setprofile(None)
+print(json.dumps([[name for name in sys.modules], [*called]]))
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    loaded = {name for name in json.loads(done.stdout) if not name.startswith("fedbounds.empirical.sweep")}
-    digested = set(source_files())
-    assert "fedbounds.empirical.simulate" in loaded and loaded <= digested
+    loaded, called = (
+        {n for n in names if n.startswith("fedbounds.empirical.") and not n.startswith("fedbounds.empirical.sweep")}
+        for names in json.loads(done.stdout)
+    )
+    task = resolve(tomllib.loads(text)).tasks[-1]
+    digested = set(source_files(algorithm_modules(task)))
+    rooms = {name for name in loaded if name.startswith("fedbounds.empirical.papers")}
+    assert "fedbounds.empirical.simulate" in called and called <= digested
+    assert loaded - rooms <= digested and algorithm_modules(task) <= rooms
     assert "fedbounds.empirical.sweep.task" in digested
     assert not digested & {
         "fedbounds.empirical.sweep.executor",

@@ -35,7 +35,7 @@ PHASES = '[[algorithms.two.phases]]\nalgorithm = { kind = "fedavg", local_step_s
 @pytest.fixture(autouse=True)
 def same_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """The digest of the sources has tests of its own."""
-    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda: "sources")
+    monkeypatch.setattr("fedbounds.empirical.sweep.runs.source_digest", lambda also: "sources")
 
 
 MISTAKES = {
