@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
+from fedbounds.bounds.audit.errata import accused_by
 from fedbounds.bounds.audit.ledger import committed_verdict, unheard, untried
-from fedbounds.bounds.audit.refutations import accused_by
 from fedbounds.bounds.border import check_constants, check_settings, names_of
 from fedbounds.bounds.checks import check_memory
 from fedbounds.bounds.compilation import arguments, compile_expressions, compile_form

@@ -26,8 +26,7 @@ from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import Assumed, Descent
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.court import Court, courts
-from fedbounds.bounds.audit.docket import Docket, result_claims
+from fedbounds.bounds.audit.docket import Court, Docket, courts, result_claims
 from fedbounds.bounds.audit.rules import Combine, Telescope
 from fedbounds.bounds.audit.steps import Step, measure_symbol
 from fedbounds.bounds.audit.vectors import inner, square

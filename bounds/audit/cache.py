@@ -31,7 +31,7 @@ def source_files() -> Iterator[tuple[str, Path]]:
 
 
 def content_key() -> str:
-    """A hash of every source file, of the solvers' versions and of the installed courts."""
+    """A hash of every source file and of the solvers' versions."""
     digest = hashlib.sha256(platform.python_version().encode())
     for name, path in source_files():
         digest.update(f"\0{name}\0".encode())
@@ -42,8 +42,6 @@ def content_key() -> str:
         except metadata.PackageNotFoundError:
             version = "absent"
         digest.update(f"\0{solver} {version}".encode())
-    for point in sorted(metadata.entry_points(group="fedbounds.courts"), key=lambda p: p.name):
-        digest.update(f"\0{point.name} {point.value}".encode())
     return digest.hexdigest()
 
 

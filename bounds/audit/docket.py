@@ -1,30 +1,64 @@
-"""The docket: every claim of one paper, tried once, on demand, by every court that hears it."""
+"""The docket: every claim of one paper, tried once, on demand, by every court that hears it; and the courts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from types import ModuleType
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.counterexample import Erratum
-from fedbounds.bounds.audit.court import Court, courts
-from fedbounds.bounds.audit.verdict import Verdict, combined
+from fedbounds.bounds.audit.errata import refuted_claims, remarks, room_errata
+from fedbounds.bounds.audit.unit_claims import units_claim
+from fedbounds.bounds.audit.verdict import Judged, Verdict, combined
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.registry import room
 from fedbounds.bounds.result import Result
 
 SOLVERS = ("flint", "z3")  # the extra `audit`
+COURTS = (  # where each lies, and the extra that it needs
+    ("fedbounds.bounds.audit.units", "audit"),
+    ("fedbounds.bounds.audit.limits", "audit"),
+    ("fedbounds.bounds.audit.steps", "audit"),
+    ("fedbounds.bounds.audit.refutations", "audit"),
+    ("fedbounds.empirical.instances.judging", "empirical"),
+)
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A claim with its verdict; wording has none."""
+class Court:
+    """A judge of claims.
 
-    claim: Claim
-    verdict: Verdict | None
+    Args:
+        name: how it is called.
+        hears: whether a claim is its business, as the docket stands.
+        tries: the verdict; it may ask the docket for other claims.
+    """
+
+    name: str
+    hears: Callable[[Claim, Docket], bool]
+    tries: Callable[[Claim, Docket], Verdict]
+
+
+@lru_cache(maxsize=1)
+def courts() -> tuple[Court, ...]:
+    """Every court, in the order in which they hear a claim.
+
+    Raises:
+        FedboundsError: an optional dependency of a court is missing; says what to install.
+    """
+    return tuple(_loaded(place, extra) for place, extra in COURTS)
+
+
+def _loaded(place: str, extra: str) -> Court:
+    try:
+        return import_module(place).COURT
+    except ImportError as error:
+        raise FedboundsError(
+            f"the court {place} needs {error.name}, which is not installed: pip install 'fedbounds[{extra}]'"
+        ) from error
 
 
 @dataclass
@@ -65,8 +99,6 @@ class Docket:
             >>> Docket.of_room(fedau).paper
             'fedau'
         """
-        from fedbounds.bounds.audit.refutations import check_targets
-
         docket = Docket.of_claims(module_claims(module), only)
         check_targets(docket)
         return docket
@@ -116,6 +148,23 @@ class Docket:
             yield Judged(claim, None if claim.kind == "wording" else self.verdict(claim.id))
 
 
+def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:
+    """The errata of a room, registered or not, and of the docket, by id."""
+    return {e.id: e for e in room_errata(paper)} | dict(docket.errata)
+
+
+def check_targets(docket: Docket) -> None:
+    """Every form and step that an erratum says it refutes must be on the docket.
+
+    Raises:
+        FedboundsError: one is not; names the nearest.
+    """
+    for erratum in known_errata(docket.paper, docket).values():
+        for name in refuted_claims(erratum, docket.paper):
+            if name not in docket.claims:
+                raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(docket.claims))
+
+
 def room_claims(name: str) -> Iterator[Claim]:
     """Every claim of one paper by its key."""
     return module_claims(room(name))
@@ -125,8 +174,6 @@ def module_claims(module: ModuleType) -> Iterator[Claim]:
     """Every form of every result, its units, the claims that the paper's module brings (`<module>.trial:claims`), and
     its errata (`<module>.errata`), where these are not among them.
     """
-    from fedbounds.bounds.audit.refutations import remarks
-
     for result in module.RESULTS:
         yield from result_claims(result)
     brought = list(_brought(module))
@@ -159,8 +206,6 @@ def result_claims(result: Result) -> Iterator[Claim]:
         >>> [claim.id for claim in result_claims(load("fedau/theorem-3"))][:2]
         ['fedau/theorem-3[printed]', 'fedau/theorem-3[printed]/units']
     """
-    from fedbounds.bounds.audit.units import units_claim
-
     for form in result.forms:
         subject = ResultForm(result, form)
         yield subject.claim()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import get_args
 
 from fedbounds.bounds.audit.counterexample import Degree
-from fedbounds.bounds.audit.refutations import room_errata, room_wording
+from fedbounds.bounds.audit.errata import room_errata, room_wording
 
 WORDING = "wording"
 

@@ -10,9 +10,8 @@ from typing import cast
 
 from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.docket import Judged
-from fedbounds.bounds.audit.refutations import accused_by
-from fedbounds.bounds.audit.verdict import UNTRIED
+from fedbounds.bounds.audit.errata import accused_by
+from fedbounds.bounds.audit.verdict import UNTRIED, Judged
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import GROUP, PAPERS, paper_names, room
 from fedbounds.bounds.result import Form, Result

@@ -14,8 +14,7 @@ from typing import cast
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, Relation, Relator
-from fedbounds.bounds.audit.court import Court
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.docket import Court, Docket
 from fedbounds.bounds.audit.gauges import FOR_TWO_CLIENTS
 from fedbounds.bounds.audit.nonnegative import bearing, counterexample, prove, same
 from fedbounds.bounds.audit.spreads import Spread, limit_claim, try_spread

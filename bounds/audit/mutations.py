@@ -20,11 +20,10 @@ import sympy as sp
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.counterexample import Erratum, Replay
-from fedbounds.bounds.audit.court import Court, courts
-from fedbounds.bounds.audit.docket import Docket, room_claims
+from fedbounds.bounds.audit.docket import Court, Docket, courts, room_claims
 from fedbounds.bounds.audit.limits import Limit
 from fedbounds.bounds.audit.steps import Premise, Proof, Step, StepOf
-from fedbounds.bounds.audit.units import units_claim
+from fedbounds.bounds.audit.unit_claims import units_claim
 from fedbounds.bounds.audit.vectors import Atom
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.errors import FedboundsError, unknown_name

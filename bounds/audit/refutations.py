@@ -2,62 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
-from importlib.util import find_spec
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.counterexample import Argument, Erratum, Repair, Replay, Supplement, Wording, shown
-from fedbounds.bounds.audit.court import Court
+from fedbounds.bounds.audit.counterexample import Argument, Erratum, Repair, Replay, Supplement, shown
+from fedbounds.bounds.audit.docket import Court, Docket, known_errata
+from fedbounds.bounds.audit.errata import refuted_claims
 from fedbounds.bounds.audit.verdict import Outcome, Verdict
-from fedbounds.bounds.errors import unknown_name
-from fedbounds.bounds.registry import paper_names, room
-
-if TYPE_CHECKING:
-    from fedbounds.bounds.audit.docket import Docket
 
 NAME = "refutations"
 WEAKEST: dict[Outcome, int] = {"refuted": 0, "unknown": 1, "argued": 2, "survived": 3, "proved": 4}
-
-
-def room_errata(paper: str) -> Sequence[Erratum]:
-    """The errata that a paper's room brings (`<room>.errata:ERRATA`); none where it has no such module."""
-    return _of_room(paper, "ERRATA")
-
-
-def room_wording(paper: str) -> Sequence[Wording]:
-    """The slips of wording that a paper's room lists (`<room>.errata:WORDING`)."""
-    return _of_room(paper, "WORDING")
-
-
-def room_supplements(paper: str) -> Sequence[Supplement]:
-    """Statements that the errata lead to (`<room>.errata:SUPPLEMENTS`)."""
-    return _of_room(paper, "SUPPLEMENTS")
-
-
-def _of_room(paper: str, name: str) -> Sequence[Any]:
-    return _of_module(room(paper), name) if paper in paper_names() else ()
-
-
-def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
-    place = f"{module.__name__}.errata"
-    if not hasattr(module, "__path__") or find_spec(place) is None:  # a module without submodules brings none
-        return ()
-    return getattr(import_module(place), name, ())
-
-
-def errata_claims(paper: str) -> Iterator[Claim]:
-    """Every erratum, repair, supplement and slip of wording of a paper, for its room's `trial.claims`."""
-    return remarks(room(paper), paper) if paper in paper_names() else iter(())
-
-
-def remarks(module: ModuleType, paper: str) -> Iterator[Claim]:
-    """The same, of a room that need not be registered; its docket hears them whether its `trial` brings them or not."""
-    for kind in ("ERRATA", "SUPPLEMENTS", "WORDING"):
-        for found in _of_module(module, kind):
-            yield from found.claims(paper)
 
 
 def missing(replay: Replay, hypotheses: Sequence[str]) -> list[str]:
@@ -122,27 +76,6 @@ def judged_repair(repair: Repair, docket: Docket) -> Verdict:
     return Verdict(weakest.outcome, NAME, method, evidence, axioms, trusts=trusts, may_hide=may_hide)
 
 
-def accused_by(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:
-    """An erratum by its name and how false what it is about is, as everything that shows a verdict calls it.
-
-    Args:
-        paper: the paper's key.
-        named: the erratum's id, as in a form's `refuted_by`.
-        errata: where to look it up; the paper's room by default.
-
-    Example:
-        >>> accused_by("arbitrary-participation", "vanishing-long-run-variance")
-        'vanishing-long-run-variance (unstated but harmless)'
-    """
-    known = room_errata(paper) if errata is None else errata
-    return next((f"{named} ({erratum.degree})" for erratum in known if erratum.id == named), named)
-
-
-def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:
-    """The errata of a room, registered or not, and of the docket, by id."""
-    return {e.id: e for e in room_errata(paper)} | dict(docket.errata)
-
-
 def judged_step(claim: Claim, docket: Docket) -> Verdict:
     """A step whose conclusion a counterexample refutes, so that no other proof of it exists either."""
     direct = [e for e in known_errata(claim.paper, docket).values() if claim.id in refuted_claims(e, claim.paper)]
@@ -171,23 +104,6 @@ def judged_form(claim: Claim, docket: Docket) -> Verdict:
     return Verdict("unknown", NAME, f"counterexample {named} ({erratum.degree}) to a step", reason, (), (flag,))
 
 
-def refuted_claims(erratum: Erratum, paper: str) -> tuple[str, ...]:
-    """The ids of the forms and steps that an erratum's counterexample refutes as they stand."""
-    return tuple(f"{paper}/{name}" for name in erratum.refutes)
-
-
-def check_targets(docket: Docket) -> None:
-    """Every form and step that an erratum says it refutes must be on the docket.
-
-    Raises:
-        FedboundsError: one is not; names the nearest.
-    """
-    for erratum in known_errata(docket.paper, docket).values():
-        for name in refuted_claims(erratum, docket.paper):
-            if name not in docket.claims:
-                raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(docket.claims))
-
-
 def hears(claim: Claim, docket: Docket) -> bool:
     """Errata, repairs, supplements, and forms and steps that an erratum is about."""
     if isinstance(claim.subject, Erratum | Repair | Supplement):
@@ -204,7 +120,7 @@ def tries(claim: Claim, docket: Docket) -> Verdict:
     """The verdict on one claim.
 
     Example:
-        >>> from fedbounds.bounds.audit.docket import Docket
+        >>> from fedbounds.bounds.audit.errata import room_errata
         >>> [erratum] = [e for e in room_errata("arbitrary-participation") if e.id == "suprema-at-different-rounds"]
         >>> false, repair = erratum.claims("arbitrary-participation")
         >>> tries(false, Docket("arbitrary-participation", {}, ())).evidence

@@ -11,8 +11,7 @@ import sympy as sp
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
-from fedbounds.bounds.audit.court import Court
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.docket import Court, Docket
 from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same, satisfiable
 from fedbounds.bounds.audit.vectors import Atom
 from fedbounds.bounds.audit.verdict import Verdict

@@ -17,33 +17,15 @@ from typing import cast
 import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.court import Court
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.docket import Court, Docket
 from fedbounds.bounds.audit.gauges import broken_gauge
+from fedbounds.bounds.audit.unit_claims import Part, Units, parts
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.dimensions import DimensionMismatch, dimension_of
 from fedbounds.bounds.symbols import NONE, Dimension, Notation
 
 POWERS = (1, -1, 2, -2, sp.S.Half, -sp.S.Half)  # of a relation that says the same
 UNITS_AXIOM = "the letters have their declared units"
-
-
-@dataclass(frozen=True, eq=False)
-class Units:
-    """That a form is consistent in its units."""
-
-    subject: ResultForm
-
-
-@dataclass(frozen=True)
-class Part:
-    """One expression of a form with the unit it must have; None: that of the other side of the condition."""
-
-    where: str
-    expression: sp.Expr
-    wanted: Dimension | None
-    other: sp.Expr = sp.S.One
-    repairable: bool = False  # a term inside an O, where hidden constants may supply the unit
 
 
 @dataclass(frozen=True)
@@ -56,42 +38,6 @@ class Fault:
 
     def __str__(self) -> str:
         return f"{self.where}: {self.says}"
-
-
-def units_claim(subject: ResultForm) -> Claim:
-    """The claim that a form's terms, conditions and step sizes are consistent in their units.
-
-    Example:
-        >>> from fedbounds.bounds.registry import load
-        >>> result = load("arbitrary-participation/corollary-3.3")
-        >>> units_claim(ResultForm(result, result.form("printed"))).id
-        'arbitrary-participation/corollary-3.3[printed]/units'
-    """
-    form, notation = subject.form, subject.result.notation
-    expressions = [e for part in parts(subject) for e in (part.expression, part.other)]
-    letters = sorted({str(s) for e in expressions for s in e.free_symbols} | {str(s) for s in form.hidden})
-    declared = [f"[{name}] = {notation[name].dimension}" for name in letters]
-    return Claim(
-        id=f"{subject.id}/units",
-        kind="units",
-        text=f"every term, condition and step size of {subject.id} has its unit",
-        subject=Units(subject),
-        content="\n".join([subject.content, *declared, f"hidden: {form.hidden}"]),
-        source=str(subject.result.source),
-    )
-
-
-def parts(subject: ResultForm) -> Iterator[Part]:
-    """Everything in a form that has a unit."""
-    result, form = subject.result, subject.form
-    measure = (form.measure or result.measure).dimension
-    for term in form.terms:
-        yield Part(f"term {term.name!r}", term.expression, measure, repairable=form.order_only)
-    for c in form.conditions:
-        yield Part(f"condition {c.text}", c.left, None, c.right)
-    for name, value in form.prescribes.items():
-        quantity = result.notation.resolve(name)
-        yield Part(f"{name} = {value}", value, None if quantity is None else quantity.dimension)
 
 
 @lru_cache(maxsize=256)

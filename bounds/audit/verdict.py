@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal, get_args
 
+from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.errors import FedboundsError
 
 Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
@@ -100,3 +101,11 @@ def combined(claim: str, verdicts: Sequence[Verdict]) -> Verdict:
     return replace(
         best, flags=flags, trusts=(), may_hide=(*best.may_hide, *(f"{factor} in {word}" for word in best.trusts))
     )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim with its verdict; wording has none."""
+
+    claim: Claim
+    verdict: Verdict | None

@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from fedbounds.bounds.audit.counterexample import Check, Erratum, Replay, shown
+from fedbounds.bounds.audit.errata import refuted_claims, room_errata
 from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
-from fedbounds.bounds.audit.refutations import judged_replay, refuted_claims, room_errata
+from fedbounds.bounds.audit.refutations import judged_replay
 from fedbounds.bounds.audit.rows import Progress, Row, audit_rows, counts, ledger_entries
 from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
 from fedbounds.bounds.commands.options import emit, json_option, progress_bar

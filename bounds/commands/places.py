@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from fedbounds.bounds.audit.errata import room_errata, room_wording
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.refutations import room_errata, room_wording
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.registry import paper, paper_names, statements
 from fedbounds.bounds.statement import Statement

@@ -16,8 +16,8 @@ from typing import Any
 
 from sympy import Symbol
 
+from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.refutations import room_errata
 from fedbounds.bounds.printing import latex, written
 from fedbounds.bounds.registry import paper
 from fedbounds.bounds.result import Form, Result

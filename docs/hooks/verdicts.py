@@ -17,9 +17,9 @@ from mkdocs.structure.files import File, Files
 from modules import displayed  # beside this file: mkdocs puts the folder of its hooks on the path
 
 from fedbounds.bounds.audit.counterexample import Degree, Erratum, Replay, Wording, shown
+from fedbounds.bounds.audit.errata import refuted_claims, room_errata, room_supplements, room_wording
 from fedbounds.bounds.audit.findings import findings_in_words
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.refutations import refuted_claims, room_errata, room_supplements, room_wording
 from fedbounds.bounds.audit.verdict import OUTCOMES
 from fedbounds.bounds.registry import PAPERS, paper
 from fedbounds.bounds.result import Form, Result

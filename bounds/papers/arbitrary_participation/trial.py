@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from fedbounds.bounds.assumptions import MARTINGALE
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.refutations import errata_claims
+from fedbounds.bounds.audit.errata import errata_claims
 from fedbounds.bounds.audit.steps import Unstated
 from fedbounds.bounds.papers.arbitrary_participation.limits import LIMITS
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS

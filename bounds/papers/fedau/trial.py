@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.refutations import errata_claims
+from fedbounds.bounds.audit.errata import errata_claims
 from fedbounds.bounds.audit.steps import Unstated
 from fedbounds.bounds.papers.fedau.assumptions import SURE_Q
 from fedbounds.bounds.papers.fedau.limits import LIMITS

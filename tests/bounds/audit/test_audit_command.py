@@ -7,10 +7,9 @@ import pytest
 import fedbounds
 from fedbounds.bounds.audit import cache, ledger, rows
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.court import Court
-from fedbounds.bounds.audit.docket import Docket, Judged
-from fedbounds.bounds.audit.refutations import room_errata
-from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.audit.docket import Court, Docket
+from fedbounds.bounds.audit.errata import room_errata
+from fedbounds.bounds.audit.verdict import Judged, Verdict
 
 PAPER = "arbitrary-participation"
 OUTCOMES = {"a": "proved", "b": "refuted", "c": "unknown", "d": "survived"}

@@ -10,9 +10,9 @@ import pytest
 
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.findings import findings_in_words
 from fedbounds.bounds.audit.ledger import committed_verdict, read_ledger, shadow
-from fedbounds.bounds.audit.refutations import room_errata
 from fedbounds.bounds.audit.verdict import OUTCOMES
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import PAPERS, load, results

@@ -8,9 +8,9 @@ import pytest
 from fedbounds.bounds.audit import refutations
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.counterexample import Argument, Check, Erratum, Line, Replay, Smaller, Supplement, shown
-from fedbounds.bounds.audit.court import Court
-from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.refutations import COURT, errata_claims, hears, judged_argument, judged_replay, room_errata
+from fedbounds.bounds.audit.docket import Court, Docket
+from fedbounds.bounds.audit.errata import errata_claims, room_errata
+from fedbounds.bounds.audit.refutations import COURT, hears, judged_argument, judged_replay
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_DIVERGENCE, WEIGHTS
 from fedbounds.bounds.registry import paper, results

@@ -10,7 +10,8 @@ import sympy as sp
 from fedbounds.bounds.audit import gauges
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.units import COURT, faults, gauge_faults, tries, units_claim
+from fedbounds.bounds.audit.unit_claims import units_claim
+from fedbounds.bounds.audit.units import COURT, faults, gauge_faults, tries
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.registry import PAPERS, load, paper
 from fedbounds.bounds.result import Condition, Term

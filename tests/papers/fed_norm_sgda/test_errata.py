@@ -9,8 +9,9 @@ import sympy as sp
 
 from fedbounds.bounds.audit.counterexample import Check
 from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.errata import refuted_claims
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.refutations import COURT, judged_replay, refuted_claims
+from fedbounds.bounds.audit.refutations import COURT, judged_replay
 from fedbounds.bounds.commands.audit import find_erratum
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4

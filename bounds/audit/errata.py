@@ -1,0 +1,72 @@
+"""What a paper's room says is false and what holds instead: errata, supplements, slips of wording; no court."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.counterexample import Erratum, Supplement, Wording
+from fedbounds.bounds.registry import paper_names, room
+
+
+def room_errata(paper: str) -> Sequence[Erratum]:
+    """The errata that a paper's room brings (`<room>.errata:ERRATA`); none where it has no such module."""
+    return _of_room(paper, "ERRATA")
+
+
+def room_wording(paper: str) -> Sequence[Wording]:
+    """The slips of wording that a paper's room lists (`<room>.errata:WORDING`)."""
+    return _of_room(paper, "WORDING")
+
+
+def room_supplements(paper: str) -> Sequence[Supplement]:
+    """Statements that the errata lead to (`<room>.errata:SUPPLEMENTS`)."""
+    return _of_room(paper, "SUPPLEMENTS")
+
+
+def _of_room(paper: str, name: str) -> Sequence[Any]:
+    return _of_module(room(paper), name) if paper in paper_names() else ()
+
+
+def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
+    place = f"{module.__name__}.errata"
+    if not hasattr(module, "__path__") or find_spec(place) is None:  # a module without submodules brings none
+        return ()
+    return getattr(import_module(place), name, ())
+
+
+def errata_claims(paper: str) -> Iterator[Claim]:
+    """Every erratum, repair, supplement and slip of wording of a paper, for its room's `trial.claims`."""
+    return remarks(room(paper), paper) if paper in paper_names() else iter(())
+
+
+def remarks(module: ModuleType, paper: str) -> Iterator[Claim]:
+    """The same, of a room that need not be registered; its docket hears them whether its `trial` brings them or not."""
+    for kind in ("ERRATA", "SUPPLEMENTS", "WORDING"):
+        for found in _of_module(module, kind):
+            yield from found.claims(paper)
+
+
+def refuted_claims(erratum: Erratum, paper: str) -> tuple[str, ...]:
+    """The ids of the forms and steps that an erratum's counterexample refutes as they stand."""
+    return tuple(f"{paper}/{name}" for name in erratum.refutes)
+
+
+def accused_by(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:
+    """An erratum by its name and how false what it is about is, as everything that shows a verdict calls it.
+
+    Args:
+        paper: the paper's key.
+        named: the erratum's id, as in a form's `refuted_by`.
+        errata: where to look it up; the paper's room by default.
+
+    Example:
+        >>> accused_by("arbitrary-participation", "vanishing-long-run-variance")
+        'vanishing-long-run-variance (unstated but harmless)'
+    """
+    known = room_errata(paper) if errata is None else errata
+    return next((f"{named} ({erratum.degree})" for erratum in known if erratum.id == named), named)
