@@ -1,4 +1,4 @@
-"""The court of instances: claims on problems whose two sides are exact numbers, one package per paper.
+"""The court of instances: claims on problems whose two sides are exact numbers, which each paper's room draws.
 
 Each claim meets random instances, each first shown to meet its assumptions and conditions; one that does not is not
 covered and counts for nothing. The evidence for survived is the worst ratio of the measured left side to the bound and

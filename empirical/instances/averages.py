@@ -2,7 +2,7 @@
 
 A rule that averages says how many rounds there are, what their decreases add up to, and which symbol is the average of
 what. Here these are counted: a run of T rounds, one after the other, gives what is averaged, and every letter and
-symbol means what `means` says, whatever the rule says of it.
+symbol means what the paper's room says (`instances.means`), whatever the rule says of it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from fedbounds.bounds.audit.steps import StepOf, relation_of
 from fedbounds.bounds.clients import OverClients
 from fedbounds.bounds.compilation import arguments, compile_expressions
 from fedbounds.bounds.symbols import Notation
-from fedbounds.empirical.instances.means import GAPS, MEANS
 from fedbounds.empirical.instances.premises import Drawn, premise_sides
 from fedbounds.empirical.instances.sides import Trial
 
@@ -33,6 +32,8 @@ CASES = 30
 SIZES = ((1, 1, 1), (7, 3, 2), (12, 4, 4), (1, 1, 100), (40, 5, 8), (41, 1, 8))
 SMALL = ("local_step_size", "server_multiplier", "server_step_size")
 Letters = dict[str, np.ndarray]
+Means = Mapping[sp.Symbol, sp.Expr]
+Gaps = Mapping[sp.Symbol, sp.Symbol]
 Averaging = Telescope | AverageOverRounds | InExpectation | Everywhere | AverageOverClients | AllAtOnce
 
 
@@ -44,6 +45,8 @@ class Run(NamedTuple):
         interval: the letter for the rounds of a window; "" where the paper has none.
         letters: each (CASES, 1), or one for each client.
         rng: for the sequences.
+        means: each symbol of an average, and what it is the average of.
+        gaps: of what falls from round to round, the most that it falls in a run.
     """
 
     rounds: int
@@ -52,6 +55,8 @@ class Run(NamedTuple):
     interval: str
     letters: Letters
     rng: np.random.Generator
+    means: Means
+    gaps: Gaps
 
 
 Builder = Callable[..., Letters]
@@ -84,16 +89,18 @@ def named(rule: Averaging) -> tuple[sp.Symbol, ...]:
     return arguments(sides)
 
 
-def averaged(rule: Averaging, premise: Relation, cases: Letters, letters: Letters) -> Letters:
-    """Every average that the rule names, of what the table says, where the premise holds with equality in each case."""
+def averaged(rule: Averaging, premise: Relation, cases: Letters, run: Run) -> Letters:
+    """Every average that the rule names, of what the room says, where the premise holds with equality in each case."""
     names = named(rule)
-    parts = {s for name in names for s in arguments((MEANS[name],))}
+    parts = {s for name in names for s in arguments((run.means[name],))}
     shape = (CASES, max(v.shape[1] for v in cases.values()))
-    known = letters | cases
+    known = run.letters | cases
     free = next(s for s in sorted(arguments((premise.left,)), key=str) if s in parts)
     at_0, at_1 = (value(premise.left, known | {free.name: np.full(shape, x)}) for x in (0.0, 1.0))
     known = known | {free.name: (value(premise.right, known) - at_0) / (at_1 - at_0)}
-    return {name.name: np.broadcast_to(value(MEANS[name], known), shape).mean(axis=1, keepdims=True) for name in names}
+    return {
+        name.name: np.broadcast_to(value(run.means[name], known), shape).mean(axis=1, keepdims=True) for name in names
+    }
 
 
 def telescoped(rule: Telescope | AverageOverRounds, premises: Sequence[Relation], run: Run) -> Letters:
@@ -105,33 +112,33 @@ def telescoped(rule: Telescope | AverageOverRounds, premises: Sequence[Relation]
     decrease = run.rng.normal(size=(CASES, number))
     decrease[:, :1] += np.maximum(0, 0.1 - decrease.sum(axis=1, keepdims=True))
     varying = drawn(named(rule), run, number) | {rule.decrease.name: decrease}
-    return averaged(rule, premises[0], varying, run.letters) | {
-        GAPS[rule.decrease].name: decrease.sum(axis=1, keepdims=True)
+    return averaged(rule, premises[0], varying, run) | {
+        run.gaps[rule.decrease].name: decrease.sum(axis=1, keepdims=True)
     }
 
 
 def drawn(names: Sequence[sp.Symbol], run: Run, number: int) -> Letters:
     """What is averaged, in so many cases: any numbers of its sign."""
-    parts = sorted({s for name in names for s in arguments((MEANS[name],))}, key=str)
+    parts = sorted({s for name in names for s in arguments((run.means[name],))}, key=str)
     draws = {s: run.rng.exponential if s.is_nonnegative else run.rng.normal for s in parts}
     return {s.name: draw(size=(CASES, number)) for s, draw in draws.items()}
 
 
 def expected(rule: InExpectation | Everywhere, premises: Sequence[Relation], run: Run) -> Letters:
     """As many cases as there are rounds, all equally likely."""
-    return averaged(rule, premises[0], drawn(named(rule), run, run.rounds), run.letters)
+    return averaged(rule, premises[0], drawn(named(rule), run, run.rounds), run)
 
 
 def of_clients(rule: AverageOverClients, premises: Sequence[Relation], run: Run) -> Letters:
     """Every client at its own bound."""
-    return averaged(rule, premises[0], drawn(named(rule), run, 3), run.letters)
+    return averaged(rule, premises[0], drawn(named(rule), run, 3), run)
 
 
 def together(rule: AllAtOnce, premises: Sequence[Relation], run: Run) -> Letters:
     """Every window fails with the probability that its bound allows, and no two of them at once."""
     number = len(range(0, run.rounds - run.window + 1, run.window))
     (every,) = named(rule)
-    if MEANS[every] != premises[0].left:
+    if run.means[every] != premises[0].left:
         raise KeyError(f"{every} is the largest of another quantity")
     level = value(premises[0].right, run.letters | {rule.c.name: run.letters[rule.c.name] / number})
     return {every.name: np.broadcast_to(level, (CASES, 1))}
@@ -156,12 +163,22 @@ AVERAGES: Mapping[type, Builder] = {
 }
 
 
-def average_trial(claim: Claim, docket: Docket | None, builders: Mapping[type, Builder]) -> Trial | None:
-    """How a step that averages is tried; None if it does not, or if its premises are not at hand."""
+def average_trial(
+    claim: Claim, docket: Docket | None, builders: Mapping[type, Builder], means: Means, gaps: Gaps
+) -> Trial | None:
+    """How a step that averages is tried; None if it does not, or if its premises are not at hand.
+
+    Args:
+        claim: any.
+        docket: where premises of other proofs are found.
+        builders: of the paper's own rules that average; those of all papers are known here.
+        means, gaps: what the symbols of its averages stand for, as `Run` has them.
+    """
+    builders = {**AVERAGES, **builders}
     subject = claim.subject
     if not isinstance(subject, StepOf) or type(subject.step.rule) not in builders:
         return None
-    if isinstance(subject.step.rule, Averaging) and not set(named(subject.step.rule)) <= set(MEANS):
+    if isinstance(subject.step.rule, Averaging) and not set(named(subject.step.rule)) <= set(means):
         return None
     local = all(subject.proof.step(p) for p in subject.step.premises if isinstance(p, str))
     if docket is None:
@@ -170,10 +187,11 @@ def average_trial(claim: Claim, docket: Docket | None, builders: Mapping[type, B
         docket = Docket.of_claims([claim], ())
     names = [p for p in subject.step.premises if isinstance(p, str)]
     premises = tuple(relation_of(docket, subject.proof, name) for name in names)
-    return Trial(lambda _, cells: _runs(subject, premises, builders[type(subject.step.rule)]), premise_sides, True)
+    build = builders[type(subject.step.rule)]
+    return Trial(lambda _, cells: _runs(subject, premises, build, means, gaps), premise_sides, True)
 
 
-def _runs(subject: StepOf, premises: tuple[Relation, ...], build: Builder) -> Iterator[Drawn]:
+def _runs(subject: StepOf, premises: tuple[Relation, ...], build: Builder, means: Means, gaps: Gaps) -> Iterator[Drawn]:
     rng, conclusion = np.random.default_rng(173), subject.step.conclusion
     symbols = arguments([side for r in (*premises, conclusion) for side in (r.left, r.right)])
     notation = subject.proof.result.notation
@@ -185,7 +203,7 @@ def _runs(subject: StepOf, premises: tuple[Relation, ...], build: Builder) -> It
         sizes = {"rounds": rounds, "iterations": rounds, "interval": window, "snapshot_period": block}
         counted = {q.name: sizes[q.concept] for q in notation.values() if q.concept in sizes}
         letters |= {name: np.full((CASES, 1), float(number)) for name, number in counted.items()}
-        found = build(subject.step.rule, premises, Run(rounds, window, block, interval, letters, rng))
+        found = build(subject.step.rule, premises, Run(rounds, window, block, interval, letters, rng, means, gaps))
         whole = {name: n for name, n in counted.items() if conclusion.right.has(sp.Sum)}
         values = letters | found
         left = value(conclusion.left, values)

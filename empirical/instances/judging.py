@@ -3,47 +3,63 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.court import Court
-from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.docket import Court, Docket
 from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.audit.verdict import Verdict
-from fedbounds.bounds.registry import PAPERS
+from fedbounds.bounds.registry import paper_names, part
 from fedbounds.empirical import adversary  # which needs this package: the module, not its names
-from fedbounds.empirical.instances.averages import AVERAGES, average_trial
-from fedbounds.empirical.instances.premises import premise_trial
+from fedbounds.empirical.instances.averages import Builder, Gaps, Means, average_trial
+from fedbounds.empirical.instances.premises import Drawn, premise_trial
 from fedbounds.empirical.instances.sides import Finding, Trial
-from fedbounds.empirical.papers.arbitrary_participation.instances import premises as of_arbitrary_participation
-from fedbounds.empirical.papers.arbitrary_participation.instances import trials as arbitrary_participation
-from fedbounds.empirical.papers.fed_norm_sgda.instances import premises as of_fed_norm_sgda
-from fedbounds.empirical.papers.fed_norm_sgda.instances import trials as fed_norm_sgda
-from fedbounds.empirical.papers.fed_norm_sgda.instances.blocks import BLOCKS
-from fedbounds.empirical.papers.fedau.instances import premises as of_fedau
-from fedbounds.empirical.papers.fedau.instances import trials as fedau
 
 NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"
-ROOMS = (fedau.trial, arbitrary_participation.trial, fed_norm_sgda.trial)
-PREMISES = (of_fedau.drawn_for, of_arbitrary_participation.drawn_for, of_fed_norm_sgda.drawn_for)
-BUILDERS = {**AVERAGES, **BLOCKS, **of_fedau.CASES}
+
+
+@dataclass(frozen=True)
+class OfPaper:
+    """What a paper's room says of its letters and its runs, in its module `instances`; it may say any part of it.
+
+    Attributes:
+        trial: on which problems and runs a claim is tried, None for a claim that is not.
+        drawn_for: on which numbers a step is tried that takes something from elsewhere, None for other steps.
+        BUILDERS: for the paper's own rules that average: sequences on which they are tried.
+        MEANS, GAPS: what the symbols of averages stand for in its proofs.
+    """
+
+    trial: Callable[[Claim], Trial | None] = lambda claim: None
+    drawn_for: Callable[[StepOf], Callable[[Claim], Iterable[Drawn]] | None] = lambda subject: None
+    BUILDERS: Mapping[type, Builder] = field(default_factory=dict)
+    MEANS: Means = field(default_factory=dict)
+    GAPS: Gaps = field(default_factory=dict)
+
+
+@lru_cache(maxsize=64)
+def of_paper(paper: str) -> OfPaper:
+    """What is known of a paper's letters; nothing of one that is no room here, or whose room has no `instances`."""
+    module = part(paper, "empirical", "instances") if paper in paper_names() else None
+    said = {one.name: getattr(module, one.name) for one in fields(OfPaper) if hasattr(module, one.name)}
+    return OfPaper(**said)
 
 
 def trial(claim: Claim, docket: Docket | None = None) -> Trial | None:
     """How this court tries a claim; None if it does not hear it.
 
     What a step takes from elsewhere is tried on numbers that mean what its letters mean; a step that averages on
-    sequences; all else on problems and runs. Nobody here knows what a stranger's letters mean.
+    sequences; all else on problems and runs. What the letters mean, the paper's room says.
     """
-    subject = claim.subject
-    if claim.paper in PAPERS and isinstance(subject, StepOf) and getattr(subject.step.rule, "gives", ""):
-        draw = next((draw for room in PREMISES if (draw := room(subject)) is not None), None)
-        if draw is not None:
+    known, subject = of_paper(claim.paper), claim.subject
+    if isinstance(subject, StepOf) and getattr(subject.step.rule, "gives", ""):
+        if (draw := known.drawn_for(subject)) is not None:
             return premise_trial(draw)
-        if (how := average_trial(claim, docket, BUILDERS)) is not None:
+        if (how := average_trial(claim, docket, known.BUILDERS, known.MEANS, known.GAPS)) is not None:
             return how
-    return next((how for room in ROOMS if (how := room(claim)) is not None), None)
+    return known.trial(claim)
 
 
 def hears(claim: Claim, docket: Docket | None = None) -> bool:

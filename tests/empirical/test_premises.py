@@ -19,7 +19,8 @@ from fedbounds.bounds.audit.rules import Unroll
 from fedbounds.bounds.audit.steps import StepOf, relation_of
 from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.compilation import arguments
-from fedbounds.empirical.instances.judging import BUILDERS, PREMISES, hears, judged_on_instances
+from fedbounds.empirical.instances.averages import AVERAGES
+from fedbounds.empirical.instances.judging import hears, judged_on_instances, of_paper
 
 ROOMS = ("arbitrary-participation", "fedau", "fed-norm-sgda")
 
@@ -58,12 +59,13 @@ def smaller(conclusion: Relation) -> Relation:
 
 def tried_on_numbers(paper: str) -> list[str]:
     """The steps of one paper that are tried on numbers or sequences, rather than on whole problems."""
+    known = of_paper(paper)
     return [
         claim.id
         for claim in docket(paper).claims.values()
         if isinstance(claim.subject, StepOf)
         and getattr(claim.subject.step.rule, "gives", "")
-        and (type(claim.subject.step.rule) in BUILDERS or any(room(claim.subject) for room in PREMISES))
+        and (type(claim.subject.step.rule) in {**AVERAGES, **known.BUILDERS} or known.drawn_for(claim.subject))
     ]
 
 

@@ -69,4 +69,4 @@ def _size(run: Run) -> Letters:
     return {n.S.name: np.full((CASES, 1), float(run.block))}
 
 
-BLOCKS: Mapping[type, Builder] = {SnapshotLag: lag, OverBlocks: whole, OverUnequalBlocks: unequal, FirstAt: first}
+BUILDERS: Mapping[type, Builder] = {SnapshotLag: lag, OverBlocks: whole, OverUnequalBlocks: unequal, FirstAt: first}

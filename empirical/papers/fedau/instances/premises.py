@@ -215,7 +215,7 @@ def late_or_early(rule: Cases, premises: Sequence[Relation], run: Run) -> Letter
     return found
 
 
-CASES: Mapping[type, Builder] = {Cases: late_or_early}
+BUILDERS: Mapping[type, Builder] = {Cases: late_or_early}
 
 
 def all_rounds(claim: Claim) -> Iterator[Drawn]:
