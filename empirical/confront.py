@@ -20,8 +20,8 @@ from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.given import Ground, ground, without_rounds
 from fedbounds.empirical.moments import MinimaxMoments, Moments, moments
-from fedbounds.empirical.paper_of import PAPERS, Ahead, Paper, paper_of
-from fedbounds.empirical.papers.paper import Known
+from fedbounds.empirical.paper_of import paper_of
+from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, Paper
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.run_setting import Setting, as_process, of_moments, of_trace
@@ -31,7 +31,6 @@ STEP_AGREEMENT = 1e-9  # relative difference at which step sizes are not those t
 NO_WORD = Ground()
 CERTAIN = 1e-3  # chance above which a sample accuses nobody
 ROUNDING = 1e-9  # relative excess over the bound that is a crossing
-ANYBODY = PAPERS["arbitrary-participation"]  # reads the constants of runs for results that nobody vouches for
 OVERALL = "gradient noise and participation"
 
 
@@ -185,8 +184,9 @@ def confront(
         assume: names of assumptions taken for granted.
         trust: claims that the user answers for, as in `evaluate`.
 
-    A result whose paper names nobody who knows its runs, or that says nothing of who takes part while not everybody
-    does, is not known to cover the run, and a run that crosses the bound inside its conditions revokes the guarantee.
+    A result whose paper brings no `run`, so that nobody knows what its letters mean in one (all but the problem's must
+    be given), or that says nothing of who takes part while not everybody does, is not known to cover the run, and a run
+    that crosses the bound inside its conditions revokes the guarantee.
 
     Raises:
         FedboundsError: what the result is about was not run or not measured, or a constant is missing.
@@ -261,7 +261,7 @@ def _compared(
     exact = isinstance(run, Moments | MinimaxMoments)
     setting = of_moments(run, problem, participation) if exact else of_trace(run, problem, participation)
     chosen, own_paper = result.form(form), paper_of(result)
-    paper = own_paper or ANYBODY
+    paper = own_paper or Nobody()
     measure = _measure(chosen.measure or result.measure, setting)
     steps = paper.steps(setting, interval)
     values, samples = paper.measured(setting, measure.of)
@@ -417,7 +417,7 @@ def prescribed_algorithm(
         FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
     """
     ahead = Ahead(problem, participation, rounds, local_steps, interval)
-    return (paper_of(result) or ANYBODY).prescribed(result, form, ahead, _by_letter(result, given))
+    return (paper_of(result) or Nobody()).prescribed(result, form, ahead, _by_letter(result, given))
 
 
 def _measure(measure: Measure, setting: Setting) -> Measure:

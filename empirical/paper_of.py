@@ -1,52 +1,30 @@
-"""What each paper knows of a run: its constants with their kinds, its assumptions, its step sizes."""
+"""Who knows what a paper's results must be told of a run: its room says so, under the name RUNS in its module `run`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib import import_module
-
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.registry import paper_names, room
+from fedbounds.bounds.registry import paper_names, part
 from fedbounds.bounds.result import Result
-from fedbounds.empirical.papers.arbitrary_participation.run import ArbitraryParticipation
-from fedbounds.empirical.papers.fed_norm_sgda.run import FedNormSGDAPaper
-from fedbounds.empirical.papers.fedau.run import FedAUPaper
-from fedbounds.empirical.papers.paper import Ahead, Paper
-
-PAPERS: Mapping[str, Paper] = {
-    "arbitrary-participation": ArbitraryParticipation(),
-    "fedau": FedAUPaper(),
-    "fed-norm-sgda": FedNormSGDAPaper(),
-}
+from fedbounds.empirical.papers.paper import Paper
 
 
 def paper_of(result: Result) -> Paper | None:
-    """Who knows what a result must be told of a run; None where its paper names nobody.
+    """What a result must be told of a run: its constants with their kinds, its assumptions, its step sizes.
 
-    A stranger's module names a class of `Paper` in `RUNS`, e.g.
-    "fedbounds.empirical.papers.arbitrary_participation.run: ArbitraryParticipation" for theorems about generalized
-    FedAvg and its special cases.
+    None where its paper brings no module `run`: then nobody knows which runs it is about.
 
     Raises:
-        FedboundsError: what the module names cannot be loaded.
+        FedboundsError: the module `run` says no RUNS, or one that is no `Paper`.
 
     Example:
         >>> from fedbounds.bounds.registry import load
         >>> type(paper_of(load("fedau/theorem-2"))).__name__, paper_of(load("tdcd/theorem-1"))
         ('FedAUPaper', None)
     """
-    if result.paper in PAPERS or result.paper not in paper_names():
-        return PAPERS.get(result.paper)
-    place = str(getattr(room(result.paper), "RUNS", ""))
-    if not place:
+    module = part(result.paper, "empirical", "run") if result.paper in paper_names() else None
+    if module is None:
         return None
-    module, _, name = place.partition(":")
-    try:
-        return getattr(import_module(module), name)()
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise FedboundsError(
-            f"the paper {result.paper} has RUNS = {place!r}, which is no module:Class ({error})"
-        ) from None
-
-
-__all__ = ["PAPERS", "Ahead", "Paper", "paper_of"]
+    runs = getattr(module, "RUNS", None)
+    if not isinstance(runs, Paper):
+        raise FedboundsError(f"{module.__name__} must say RUNS, a fedbounds.empirical.papers.paper.Paper")
+    return runs

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fedbounds.bounds.commands.options import Count, Place, emit, json_option
 from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
+from fedbounds.bounds.registry import paper_names, papers, part
 
 if TYPE_CHECKING:
     from fedbounds.figures.picture import Picture
 
-# paper -> the package of its figures: `drawing` with Room, FIGURES and draw, `claims` with all_claims
-PAPERS = {
-    "arbitrary-participation": "fedbounds.figures.papers.arbitrary_participation",
-    "fedau": "fedbounds.figures.papers.fedau",
-    "fed-norm-sgda": "fedbounds.figures.papers.fed_norm_sgda",
-}
+DEMONSTRATED = "arbitrary-participation"  # the paper of `fedbounds demo`
 workers_option = click.option(
     "--workers", type=Count(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
 )
@@ -63,8 +57,10 @@ def figure(
         written += sweep_picture(name, metric, Path(results), workers).save(target)
     else:
         paper, _, which = name.partition("/")
-        if paper not in PAPERS:
-            raise unknown_name("figure", name, [*PAPERS, *(f"{one}/{f}" for one in PAPERS for f in _names(one))])
+        if paper not in paper_names() or not _names(paper):
+            drawn = {one.key: _names(one.key) for one in papers()}
+            drawn = {one: names for one, names in drawn.items() if names}
+            raise unknown_name("figure", name, [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])])
         written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers)
     if as_json:
         emit("figure", {"written": [str(path) for path in written]})
@@ -72,15 +68,17 @@ def figure(
         click.echo("\n".join(f"written {path}" for path in written))
 
 
-def _part(paper: str, part: str) -> ModuleType:
+def _of_paper(paper: str, what: str) -> Any:
+    """What a paper's room holds for its figures: `drawing` with Room, FIGURES and draw, `claims` with all_claims."""
     try:
-        return import_module(f"{PAPERS[paper]}.{part}")
+        return part(paper, "figures", what)
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
 
 
 def _names(paper: str) -> list[str]:
-    return [*_part(paper, "drawing").FIGURES, "claims"]
+    drawing = _of_paper(paper, "drawing")
+    return [*drawing.FIGURES, *(["claims"] if _of_paper(paper, "claims") else [])] if drawing else []
 
 
 def _paper(
@@ -95,7 +93,7 @@ def _paper(
     workers: int,
 ) -> list[Path]:
     """One figure, the claims, or everything of a paper."""
-    drawing, claims = _part(paper, "drawing"), _part(paper, "claims")
+    drawing, claims = _of_paper(paper, "drawing"), _of_paper(paper, "claims")
     from fedbounds.empirical.commands import runs_bar
     from fedbounds.figures.claims import write_claims
 
@@ -112,7 +110,7 @@ def _paper(
         if which:
             return drawing.draw(room, which).save(out)
         written = [path for one in drawing.FIGURES for path in drawing.draw(room, one).save(out / f"{one}.png")]
-        return [*written, write_claims(claims.all_claims(room), out / "claims.csv")]
+        return [*written, *([write_claims(claims.all_claims(room), out / "claims.csv")] if claims else [])]
 
 
 def _figure_path(out: str | Path) -> Path:
@@ -193,16 +191,13 @@ def demo(out: str, workers: int, scale: str, as_json: bool) -> None:
 
     Writes figures with their data, a table of claims and a summary into DIR. Offline.
     """
-    try:
-        from fedbounds.empirical.commands import runs_bar
-        from fedbounds.figures.demonstration import demonstrate
-        from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE
-    except ModuleNotFoundError as error:
-        raise MissingExtra("empirical", error.name or "torch") from None
+    room = _of_paper(DEMONSTRATED, "demonstration")
+    from fedbounds.empirical.commands import runs_bar
+
     with runs_bar("training on images") as progress:
-        small = {"scale": SMOKE, "rounds": 500} if scale == "smoke" else {}
-        demonstration = demonstrate(Path(out), workers=workers, progress=progress, **small)
+        small = room.SMALL if scale == "smoke" else {}
+        found = room.demonstrate(Path(out), workers=workers, progress=progress, **small)
     if as_json:
-        emit("demo", demonstration.to_dict())
+        emit("demo", found.to_dict())
     else:
-        click.echo(demonstration.text)
+        click.echo(found.text)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Value
 from fedbounds.bounds.result import Form, Result
@@ -107,6 +108,34 @@ class Paper(ABC):
         if of != GRADIENT_OF_F:
             raise FedboundsError(f"the run measures squared gradient norms of f over rounds, the result bounds: {of}")
         return setting.values, setting.samples
+
+
+class Nobody(Paper):
+    """What every run says, for results that nobody vouches for: the constants of the problem and the number of rounds.
+
+    What their step sizes, windows and constants of participation mean in a run, nobody here knows: they must be given.
+    """
+
+    def steps(self, setting: Setting, interval: int | None) -> Steps:
+        """No step size has a letter."""
+        return Steps(1 if interval is None else check_count("interval", interval), {})
+
+    def known(
+        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+    ) -> Known:
+        """The problem's constants, and the assumptions on problem and noise."""
+        constants = problem_constants(setting.problem)
+        constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
+        found = found_of_problem(setting, constants)
+        return Known(by_letter(result, form, constants, given), found, (), constants)
+
+    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+        """No algorithm.
+
+        Raises:
+            FedboundsError: always.
+        """
+        raise FedboundsError(f"the paper of {result.key} does not say which algorithm its results are about")
 
 
 def problem_constants(problem: Problem) -> Constants:

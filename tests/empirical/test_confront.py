@@ -20,7 +20,11 @@ from fedbounds.empirical import paper_of as papers
 from fedbounds.empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
-from fedbounds.empirical.papers.arbitrary_participation.run import process_constants, record_constants
+from fedbounds.empirical.papers.arbitrary_participation.run import (
+    ArbitraryParticipation,
+    process_constants,
+    record_constants,
+)
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -491,16 +495,19 @@ def test_a_result_that_says_nothing_of_participation_covers_full_participation_o
     )
 
 
-def test_a_result_whose_paper_names_nobody_is_not_known_to_cover_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    orphan = replace(divided(1), key="nobody/theorem-1")
-    found = confront(toy_run(), orphan, trust=[orphan.key])
+def test_a_result_whose_paper_brings_no_run_is_not_known_to_cover_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, orphan = divided(1), replace(divided(1), key="nobody/theorem-1")
+    with pytest.raises(FedboundsError, match=r"needs .*gamma \("):  # whose step size gamma is, nobody has said
+        confront(toy_run(), orphan, trust=[orphan.key])
+    read = {name: constant.value for name, constant in confront(toy_run(), ours).constants.items()}
+    found = confront(toy_run(), orphan, given=read, trust=[orphan.key])
     assert not found.guarantee and "nobody is not installed as a package (no entry point of" in found.why_not[0]
-    room = SimpleNamespace(
-        RESULTS=(orphan,), RUNS="fedbounds.empirical.papers.arbitrary_participation.run:ArbitraryParticipation"
-    )
+    with pytest.raises(FedboundsError, match="does not say which algorithm its results are about"):
+        confront_family(replace(COROLLARY_3_2, key="nobody/corollary-1"), toy_example(), CYCLES, [30], local_steps=1)
+    room = SimpleNamespace(__name__="nobody.run", RUNS=ArbitraryParticipation())
     monkeypatch.setattr(papers, "paper_names", lambda: ["nobody"])
-    monkeypatch.setattr(papers, "room", lambda name: room)
+    monkeypatch.setattr(papers, "part", lambda *where: room if where == ("nobody", "empirical", "run") else None)
     assert confront(toy_run(), orphan, trust=[orphan.key]).guarantee
-    room.RUNS = "fedbounds.empirical.papers.arbitrary_participation.run:Nothing"
-    with pytest.raises(FedboundsError, match="which is no module:Class"):
+    room.RUNS = ArbitraryParticipation
+    with pytest.raises(FedboundsError, match=r"nobody\.run must say RUNS, a fedbounds"):
         confront(toy_run(), orphan)

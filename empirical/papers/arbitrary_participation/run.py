@@ -99,6 +99,9 @@ class ArbitraryParticipation(Paper):
         return GeneralizedFedAvg(steps["gamma"], ahead.local_steps, steps["eta"], round(P))
 
 
+RUNS: Paper = ArbitraryParticipation()
+
+
 def offsets(problem: Problem) -> np.ndarray | None:
     """The offsets (N, d), or None where they depend on x.
 

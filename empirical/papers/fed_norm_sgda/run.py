@@ -270,6 +270,9 @@ class FedNormSGDAPaper(Paper):
         return Measured.of(setting).record((WEIGHTED if weighted else OWN)[of], weighted)
 
 
+RUNS: Paper = FedNormSGDAPaper()
+
+
 def _weights_of(problem: Problem) -> np.ndarray:
     """p of a minimax problem."""
     return problem.weights.cpu().double().numpy()  # type: ignore[attr-defined]

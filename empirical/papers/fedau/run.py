@@ -179,6 +179,9 @@ class FedAUPaper(Paper):
         return norms.mean(axis=0), norms
 
 
+RUNS: Paper = FedAUPaper()
+
+
 def _weight_errors(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
     """The mean over clients of (p_n omega_t^n - 1)^2 at the recorded rounds, from who took part in each seed."""
     setting.recorded("participation_weight", "who took part: simulate with record_participation=True")

@@ -11,7 +11,6 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.claims import Level, level
-from fedbounds.figures.demonstration import demonstrate
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation.claims import (
     figure_1,
@@ -23,6 +22,7 @@ from fedbounds.figures.papers.arbitrary_participation.claims import (
     ordering,
     toy_claims,
 )
+from fedbounds.figures.papers.arbitrary_participation.demonstration import demonstrate
 from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, Room, draw
 
 

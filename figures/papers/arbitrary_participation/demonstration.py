@@ -19,12 +19,13 @@ from fedbounds.figures.claims import Claim, level, write_claims
 from fedbounds.figures.overlay import overlay
 from fedbounds.figures.papers.arbitrary_participation.claims import ordering
 from fedbounds.figures.papers.arbitrary_participation.drawing import Room
-from fedbounds.figures.papers.arbitrary_participation.experiments import DEMO, Scale
+from fedbounds.figures.papers.arbitrary_participation.experiments import DEMO, SMOKE, Scale
 from fedbounds.figures.participation import participation_timeline
 from fedbounds.figures.room import Traces, convergence
 from fedbounds.figures.theory import breakdown
 
 THEOREM = "arbitrary-participation/theorem-3.1"
+SMALL = {"scale": SMOKE, "rounds": 500}  # of `demonstrate`: the same in seconds, too small to show anything
 
 
 @dataclass(frozen=True)
