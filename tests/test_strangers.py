@@ -1,0 +1,114 @@
+"""A stranger's package is furnished like our rooms: its runs, instances and figures are found by its name."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from fedbounds.bounds import registry
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.registry import GROUP, load, part
+from fedbounds.empirical.confront import confront
+from fedbounds.empirical.instances import judging
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.problems import toy_example
+from fedbounds.figures.commands import figure
+
+ROOM = {
+    "__init__": """
+from dataclasses import replace
+from fedbounds.bounds.registry import load
+REFERENCE, BIBTEX = "A draft", "@misc{draft}"
+RESULTS = (replace(load("arbitrary-participation/theorem-3.1"), key="draft/theorem-1"),)
+""",
+    "run": "from fedbounds.empirical.papers.arbitrary_participation.run import RUNS\n",
+    "instances": """
+import numpy as np
+from fedbounds.empirical.instances.sides import Sides, Trial
+HALF = Sides(np.ones((5, 1)), {"all": np.full((5, 1), 2.0)}, np.ones((5, 1), dtype=bool))
+
+def trial(claim):
+    return Trial(lambda claim, cells: [np.zeros(5)], lambda claim, z: HALF) if claim.kind == "result" else None
+""",
+    "drawing": """
+from fedbounds.figures.curves import Curve, panels
+from fedbounds.figures.room import Room as Base
+
+class Room(Base):
+    scale_of = staticmethod(lambda dataset, network, full: "small")
+
+FIGURES = {"figure-1": None}
+
+def draw(room, name):
+    line = Curve("line", [1.0, 2.0], [1.0, 2.0])
+    words = {"title": "A line", "caption": "A line.", "alternative": "A line."}
+    return panels({"": [line]}, x_label="x", y_labels=["y"], **words)
+""",
+}
+
+
+@pytest.fixture
+def draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package `its_draft` that joins through one entry point, with a submodule for all that a room may hold."""
+    folder = tmp_path / "its_draft"
+    folder.mkdir()
+    for name, text in ROOM.items():
+        (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.split(".")[0] == "its_draft"]:
+        monkeypatch.delitem(sys.modules, name)
+    importlib.invalidate_caches()
+    monkeypatch.setattr(registry, "_strangers", lambda: {"draft": EntryPoint("draft", "its_draft", GROUP)})
+    for remembered in (registry.paper, registry.statements, judging.of_paper):
+        remembered.cache_clear()
+    yield folder
+    for remembered in (registry.paper, registry.statements, judging.of_paper):
+        remembered.cache_clear()
+
+
+def test_a_strangers_room_says_what_its_results_must_be_told_of_a_run(draft: Path) -> None:
+    run = moments(GeneralizedFedAvg(1 / 36, 1, 6, 3), toy_example(), np.tile(np.eye(3), (10, 1)), 30)
+    theirs, ours = (
+        confront(run, key, trust=[key]) for key in ("draft/theorem-1", "arbitrary-participation/theorem-3.1")
+    )
+    assert theirs.guarantee and theirs.bound.tolist() == ours.bound.tolist()
+    assert not confront(run, "draft/theorem-1").guarantee  # nobody has proved it
+
+
+def test_a_strangers_instances_try_its_claims_and_no_others(draft: Path) -> None:
+    docket = Docket.of("draft")
+    verdict = docket.verdict("draft/theorem-1[explicit]")
+    assert (verdict.outcome, verdict.court) == (
+        "survived",
+        "instances",
+    ) and "worst measured/bound 0.5" in verdict.evidence
+    claim = docket.claims["draft/theorem-1[explicit]"]
+    assert not judging.hears(docket.claims["draft/theorem-1[explicit]/units"])
+    assert not judging.hears(replace(claim, id="nobody/theorem-1[explicit]"))
+
+
+def test_a_strangers_figures_are_drawn_by_name(draft: Path, tmp_path: Path) -> None:
+    out = tmp_path / "drawn" / "line.png"
+    kept = ["--results", str(tmp_path / "results")]
+    done = CliRunner().invoke(figure, ["draft/figure-1", "--out", str(out), *kept])
+    assert done.exit_code == 0 and out.exists(), done
+    every = CliRunner().invoke(
+        figure, ["draft", "--out", str(tmp_path / "all"), "--results", str(tmp_path / "results")]
+    )
+    assert every.exit_code == 0 and (tmp_path / "all" / "figure-1.png").exists(), every
+    wrong = CliRunner().invoke(figure, ["draft/figure-2", "--out", str(out)])
+    assert "figure-1" in str(wrong.exception)
+
+
+def test_a_paper_that_draws_nothing_has_no_figures(tmp_path: Path) -> None:
+    done = CliRunner().invoke(figure, ["tdcd/figure-1", "--out", str(tmp_path / "x.png")])
+    assert "unknown figure 'tdcd/figure-1'" in str(done.exception)
+    assert part("tdcd", "figures", "drawing") is None and load("tdcd/theorem-1").paper == "tdcd"
