@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
+from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.algorithms.algorithm import Fits
 
 STEP = 1e-6  # seconds: no local step, and no round, is ever quicker
@@ -18,20 +16,6 @@ YEAR = 365.25 * 86400
 PATIENCE = YEAR
 UNITS = ((YEAR, "years"), (86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 DENSE = ("quadratic", "minimax-quadratic")  # kinds of problems whose Hessians are drawn in full
-
-
-def most_local_steps(algorithm: Algorithm, problem: Fits) -> int:
-    """The most local steps that a client ever takes in a round.
-
-    Example:
-        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-        >>> from fedbounds.empirical.problems import toy_example
-        >>> most_local_steps(FedAvg(0.1, 5), toy_example())
-        5
-    """
-    if isinstance(algorithm, MinimaxAlgorithm):
-        return int(np.max(algorithm.rule(problem.clients).workload(problem).most))
-    return int(algorithm.local.steps)
 
 
 def least_seconds(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dimension: int, closed: bool) -> float:
@@ -49,7 +33,7 @@ def least_seconds(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, 
         >>> least_seconds(FedAvg(0.1, 5), toy_example(), 1000, 1, 2, closed=False)
         0.005
     """
-    steps = float(most_local_steps(algorithm, problem))
+    steps = float(algorithm.most_local_steps(problem))
     in_turn = rounds + steps if closed else rounds * steps
     return max(STEP * in_turn, (rounds if closed else in_turn) * seeds * dimension / SPEED)
 
@@ -71,7 +55,7 @@ def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dim
     seconds = least_seconds(algorithm, problem, rounds, seeds, dimension, closed)
     if seconds > PATIENCE:
         raise FedboundsError(
-            f"rounds = {rounds}, local_steps = {most_local_steps(algorithm, problem)}, seeds = {seeds}, dimension = "
+            f"rounds = {rounds}, local_steps = {algorithm.most_local_steps(problem)}, seeds = {seeds}, dimension = "
             f"{dimension} take at least about {in_words(seconds)}; at most a year is begun"
         )
     return seconds

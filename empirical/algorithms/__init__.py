@@ -1,6 +1,6 @@
 """What a federated algorithm is: a client update and a server update; those of the papers lie in their rooms."""
 
-from fedbounds.empirical.algorithms.algorithm import Algorithm, Pairs, Report
+from fedbounds.empirical.algorithms.algorithm import Algorithm, Pairs, Report, Schedule
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.descent_ascent import DescentAscent, LocalDescentAscent, MinimaxAlgorithm
 from fedbounds.empirical.algorithms.local import LocalSGD
@@ -20,6 +20,7 @@ __all__ = [
     "Pairs",
     "Report",
     "SGDA",
+    "Schedule",
     "algorithm_from_spec",
     "algorithms",
     "heavy_ball",

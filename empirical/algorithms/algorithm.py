@@ -65,6 +65,20 @@ class Fits(Protocol):
     def steps_per_epoch(self) -> np.ndarray | None: ...
 
 
+class Schedule(NamedTuple):
+    r"""How the server moves the models, as exact moments need it.
+
+    Attributes:
+        interval: P, in rounds.
+        multiplier: $\eta$, by what the progress over an interval is multiplied.
+        frozen: whether gradients are taken at the interval's first model.
+    """
+
+    interval: int = 1
+    multiplier: float = 1.0
+    frozen: bool = False
+
+
 class Algorithm(ABC):
     """A federated algorithm: a client update (`local`) and a server update, nothing else.
 
@@ -76,11 +90,13 @@ class Algorithm(ABC):
         kind: its name in a specification.
         needs_updates: whether the server must see the single updates.
         ascends: whether it is for minimax problems; all others are for problems that are minimised.
+        own_weights: whether only who takes part counts, not with which weight.
     """
 
     kind: ClassVar[str]
     needs_updates: ClassVar[bool] = False
     ascends: ClassVar[bool] = False
+    own_weights: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -112,6 +128,28 @@ class Algorithm(ABC):
     def on(self, problem: Problem) -> Algorithm:
         """The algorithm as it runs on a problem that it fits: itself, by default."""
         return self
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """How the server moves the models; None, the default, where exact moments are not known."""
+        return None
+
+    @property
+    def waits(self) -> int | None:
+        """The interval in whose last round all compute, and nobody in the others, whoever is drawn; None by default."""
+        return None
+
+    def weights_in(self, record: np.ndarray) -> np.ndarray:
+        """The weights that it gives the updates in a record of weights, (T, N) to (T, N): as recorded, by default."""
+        return record
+
+    def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
+        """A process and constants (N,) whose products are the weights that it gives; None where they are no such."""
+        return process, np.ones(process.clients)
+
+    def most_local_steps(self, problem: Fits) -> int:
+        """The most local steps that a client ever takes in a round."""
+        return int(self.local.steps)
 
     def begin_round(self, state: Any, t: int, overall: int, streams: Sequence[Streams]) -> Any:
         """The state with which round t begins: unchanged, by default.

@@ -118,6 +118,9 @@ class MinimaxAlgorithm(Algorithm):
             raise self._homeless()
         return DescentAscent(self.rule(problem.clients), problem)
 
+    def most_local_steps(self, problem: Fits) -> int:
+        return int(np.max(self.rule(problem.clients).workload(problem).most))
+
     @property
     def local(self) -> LocalDescentAscent:
         raise self._homeless()

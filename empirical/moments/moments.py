@@ -3,26 +3,19 @@ r"""The exact mean and covariance of the models of an algorithm on quadratics, w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, overload
 
 import numpy as np
 
 from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.algorithms import Algorithm, Cohort, MinimaxAlgorithm
+from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, Schedule, algorithms
 from fedbounds.empirical.moments.correlated import correlated_rounds
 from fedbounds.empirical.moments.local_work import Coordinates, LocalWork
 from fedbounds.empirical.moments.minimax import MinimaxMoments, minimax_moments
 from fedbounds.empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
-from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
-    FedAvg,
-    FrozenGradient,
-    GeneralizedFedAvg,
-    WaitMinibatch,
-)
-from fedbounds.empirical.papers.fedau.algorithms import Aggregation, AverageParticipating, ConstantWeights
-from fedbounds.empirical.participation import Bernoulli, Process, Recorded, Round
+from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.work import check_work
 
@@ -116,6 +109,7 @@ def moments(
         FedboundsError: the moments do not close: what is missing; or a number outside its domain.
 
     Example:
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
         >>> from fedbounds.empirical.problems import toy_example
         >>> amplified = GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3)
         >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
@@ -182,77 +176,54 @@ def require_quadratic(problem: Problem) -> Quadratic:
     return problem
 
 
-def schedule(algorithm: Algorithm) -> tuple[int, float, bool]:
-    r"""The interval P, the multiplier $\eta$, and whether gradients are taken at the interval's first model.
+def _schedule(algorithm: Algorithm) -> Schedule:
+    """How the server of an algorithm whose moments are known here moves the models.
 
     Raises:
-        FedboundsError: an algorithm whose moments are not known here.
+        FedboundsError: they are not known.
     """
-    match algorithm:
-        case GeneralizedFedAvg(server_multiplier=multiplier, interval=interval):
-            return (interval, multiplier, False) if multiplier != 1 else (1, 1.0, False)
-        case Aggregation(server_multiplier=multiplier):
-            return 1, multiplier, False
-        case FedAvg() | WaitMinibatch():
-            return 1, 1.0, False
-        case FrozenGradient(interval=interval):
-            return interval, 1.0, True
-    raise FedboundsError(
-        f"exact moments of {algorithm.kind} are not known; known: generalized-fedavg, fedavg, frozen-gradient, "
-        "wait-minibatch, wait-full, average-participating, average-all, fixed-weights, known-participation, fedau"
-    )
+    found = algorithm.schedule
+    if found is None:
+        known = [kind for kind, each in algorithms().items() if each.schedule is not Algorithm.schedule]
+        raise FedboundsError(f"exact moments of {algorithm.kind} are not known; known: {', '.join(known)}")
+    return found
 
 
 def _path(
     algorithm: Algorithm, coordinates: Coordinates, process: Process, rounds: int, *, common: bool
 ) -> Iterable[tuple[np.ndarray, np.ndarray]]:
     """Mean and covariance of each model, in `coordinates`."""
-    interval, multiplier, frozen = schedule(algorithm)
+    interval, multiplier, frozen = _schedule(algorithm)
     local = algorithm.local
     work = coordinates.work(local.step_size, local.steps, frozen=frozen, noisy=local.oracle == "stochastic")
     laws: Iterable[RoundLaw]
-    if isinstance(algorithm, WaitMinibatch):
-        laws = _waiting_rounds(algorithm, work, rounds, common)
+    if algorithm.waits is not None:
+        laws = _waiting_rounds(algorithm.waits, work, rounds, common)
     elif isinstance(process, Recorded):
         q = process.matrix(rounds, np.random.default_rng())  # a record draws nothing
-        q = algorithm.applied(q != 0) if isinstance(algorithm, Aggregation) else q
-        laws = recorded_rounds(work, q, common=common)
+        laws = recorded_rounds(work, algorithm.weights_in(q), common=common)
     elif process.independent_rounds:
-        process, omega = _reweighed(algorithm, process)
+        weighed = algorithm.reweighed(process)
+        if weighed is None:
+            raise FedboundsError(
+                f"exact moments of {algorithm.kind} under {process.kind} participation are not known: its weights are "
+                "no constants times independent ones; give a record (process.matrix(rounds, rng))"
+            )
+        process, omega = weighed
         laws = _independent_rounds(process, work, rounds, common, omega)
-    elif coordinates.problem.shared and process.sums_to_one and not isinstance(algorithm, Aggregation):
+    elif coordinates.problem.shared and process.sums_to_one and not algorithm.own_weights:
         return correlated_rounds(
             coordinates, work, process, rounds,
             interval=interval, multiplier=multiplier, frozen=frozen, common=common,
         )  # fmt: skip
     else:
-        sums_to_one = process.sums_to_one and not isinstance(algorithm, Aggregation)
+        sums_to_one = process.sums_to_one and not algorithm.own_weights
         why = "the Hessians differ" if sums_to_one else "its weights do not sum to one"
         raise FedboundsError(
             f"{process.kind} participation depends on its past and {why}, so moments do not close; give a record of "
             "it (process.matrix(rounds, rng)), a process with independent rounds, or equal Hessians"
         )
     return propagate(coordinates, laws, interval=interval, multiplier=multiplier, frozen=frozen)
-
-
-def _reweighed(algorithm: Algorithm, process: Process) -> tuple[Process, np.ndarray]:
-    """The process and the constant factors (N,) whose products are the weights that an algorithm gives its updates.
-
-    Raises:
-        FedboundsError: the weights are no such product.
-    """
-    ones = np.ones(process.clients)
-    match algorithm, process:
-        case AverageParticipating(), Bernoulli():
-            return replace(process, normalise=True), ones
-        case ConstantWeights(), _ if process.unnormalised:
-            return process, algorithm.weights_of(process.clients)
-        case Aggregation(), _:
-            raise FedboundsError(
-                f"exact moments of {algorithm.kind} under {process.kind} participation are not known: its weights are "
-                "no constants times independent ones; give a record (process.matrix(rounds, rng))"
-            )
-    return process, ones
 
 
 def _independent_rounds(
@@ -266,12 +237,11 @@ def _independent_rounds(
         yield law
 
 
-def _waiting_rounds(algorithm: WaitMinibatch, work: LocalWork, rounds: int, common: bool) -> Iterator[RoundLaw]:
+def _waiting_rounds(interval: int, work: LocalWork, rounds: int, common: bool) -> Iterator[RoundLaw]:
     """Everyone in the last round of each interval, nobody in the others."""
     clients = len(work.shifts)
-    nobody = Cohort.of([Round(np.zeros(0, dtype=np.int64), np.zeros(0))])
     weights = np.zeros((2, clients))
     weights[1] = 1 / clients
     wait, step = recorded_rounds(work, weights, common=common)
     for t in range(rounds):
-        yield step if len(algorithm.cohort(None, t, nobody, clients).clients) else wait
+        yield wait if (t + 1) % interval else step

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, Report
+from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, Report, Schedule
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD
 from fedbounds.empirical.participation import Round
@@ -71,6 +71,11 @@ class GeneralizedFedAvg(LocalSteps):
     server_multiplier: float = 1.0
     interval: int = 1
 
+    @property
+    def schedule(self) -> Schedule:
+        amplifies = self.server_multiplier != 1
+        return Schedule(self.interval, self.server_multiplier) if amplifies else Schedule()
+
     def init(self, x0: torch.Tensor, clients: int) -> Anchored:
         return Anchored(x0, x0)
 
@@ -103,6 +108,10 @@ class FedAvg(LocalSteps):
     kind = "fedavg"
     local_step_size: float
     local_steps: int
+
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule()
 
     def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
         return ModelOnly(x0)
@@ -139,6 +148,14 @@ class WaitMinibatch(LocalSteps):
     local_step_size: float
     local_steps: int
     interval: int
+
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule()
+
+    @property
+    def waits(self) -> int:
+        return self.interval
 
     def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
         return ModelOnly(x0)
@@ -271,6 +288,10 @@ class FrozenGradient(_FrozenSteps):
     step_size: float
     local_steps: int
     interval: int = 1
+
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule(self.interval, frozen=True)
 
     def init(self, x0: torch.Tensor, clients: int) -> Frozen:
         return Frozen(x0, torch.zeros_like(x0))

@@ -21,11 +21,11 @@ import torch
 
 from fedbounds.bounds.checks import check_memory, check_number, is_number, quote
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, Report
+from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, Report, Schedule
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.papers.fedau.participation_weights import Intervals, check_cutoff, check_rate, weight_paths
-from fedbounds.empirical.participation import Process
+from fedbounds.empirical.participation import Bernoulli, Process
 
 PerClient = float | Sequence[float] | np.ndarray
 
@@ -59,7 +59,18 @@ def _probability(name: str, value: object) -> float:
 class Aggregation(LocalSteps):
     r"""Algorithm 1: $x_{t+1} = x_t + \eta\sum_n v_t^n\Delta_t^n$ with weights v that depend on who takes part."""
 
+    own_weights = True
     server_multiplier: float
+
+    @property
+    def schedule(self) -> Schedule:
+        return Schedule(1, self.server_multiplier)
+
+    def weights_in(self, record: np.ndarray) -> np.ndarray:
+        return self.applied(record != 0)
+
+    def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
+        return None
 
     @abstractmethod
     def applied(self, present: np.ndarray) -> np.ndarray:
@@ -105,6 +116,11 @@ class AverageParticipating(_WithoutMemory):
     def cohort(self, state: ModelOnly, t: int, drawn: Cohort, clients: int) -> Cohort:
         return drawn.reweighed(1 / drawn.counts[drawn.seeds])
 
+    def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
+        if not isinstance(process, Bernoulli):
+            return None
+        return replace(process, normalise=True), np.ones(process.clients)
+
     def applied(self, present: np.ndarray) -> np.ndarray:
         return present / np.maximum(present.sum(axis=1, keepdims=True), 1)
 
@@ -137,6 +153,9 @@ class ConstantWeights(_WithoutMemory):
 
     def cohort(self, state: ModelOnly, t: int, drawn: Cohort, clients: int) -> Cohort:
         return drawn.reweighed(self.weights_of(clients)[drawn.clients] / clients)
+
+    def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
+        return (process, self.weights_of(process.clients)) if process.unnormalised else None
 
     def applied(self, present: np.ndarray) -> np.ndarray:
         return present * self.weights_of(present.shape[1]) / present.shape[1]
