@@ -311,7 +311,7 @@ def cases(
 
     Example:
         >>> from hypothesis import given, settings
-        >>> from fedbounds.empirical.invariants import generalized_fedavg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
         >>> @settings(max_examples=10)
         ... @given(cases(noise=True))
         ... def test_every_round_has_a_model(case):

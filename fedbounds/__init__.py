@@ -39,7 +39,7 @@ VERBS = {
     "rounds": "fedbounds.bounds.rounds",
     "simulate": "fedbounds.empirical.simulate",
     "confront": "fedbounds.empirical.confront",
-    "check_invariants": "fedbounds.empirical.invariants",
+    "check_invariants": "fedbounds.empirical.papers.arbitrary_participation.invariants",
     "ParticipationWeights": "fedbounds.empirical.papers.fedau.participation_weights",
     "overlay": "fedbounds.figures.overlay",
     "main": "fedbounds.command_line",

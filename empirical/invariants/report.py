@@ -84,7 +84,8 @@ class Report:
         without: what the run is seen to do without, in words, so that the cases have none of it.
 
     Example:
-        >>> from fedbounds.empirical.invariants import check_invariants, generalized_fedavg
+        >>> from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+        >>> from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
         >>> report = check_invariants(generalized_fedavg, invariants=["translation", "rotation"], examples=10)
         >>> print(report)
         2 invariants, none broken

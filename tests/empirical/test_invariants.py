@@ -18,14 +18,11 @@ from fedbounds.bounds.constants import cohort_divergence, participation_divergen
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.empirical.algorithms import algorithms
-from fedbounds.empirical.invariants import (
-    INVARIANTS,
-    Case,
-    PlainProblem,
-    check_invariants,
-    generalized_fedavg,
-)
+from fedbounds.empirical.invariants import Case, PlainProblem
 from fedbounds.empirical.invariants.applies import scope_of
+from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
 from fedbounds.empirical.problems import Quadratic, toy_example
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.strategies import (

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fedbounds.empirical.invariants import check_invariants, check_minimax, check_weights, generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax
+from fedbounds.empirical.papers.fedau.invariants import check_weights
 from fedbounds.empirical.strategies import weight_cases
 from tests.empirical.correct_implementations import (
     GALLERY,

@@ -8,22 +8,15 @@ import re
 
 import numpy as np
 
-from fedbounds.empirical.invariants import (
-    INVARIANTS,
-    MINIMAX_INVARIANTS,
-    WEIGHT_INVARIANTS,
-    Case,
-    Game,
-    GameCase,
-    PlainProblem,
-    WeightCase,
-    check_invariants,
-    check_minimax,
-    check_weights,
-    fed_norm_sgda,
-    fedau_weights,
-    generalized_fedavg,
-)
+from fedbounds.empirical.invariants import Case, PlainProblem
+from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS
+from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
+from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS, check_minimax
+from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
+from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, WeightCase, check_weights
+from fedbounds.empirical.papers.fedau.plain import fedau_weights
 from fedbounds.empirical.strategies import cases
 
 

@@ -12,11 +12,9 @@ import pytest
 
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
-from fedbounds.empirical.invariants import (
-    BrokenInvariant,
-    check_invariants,
-    generalized_fedavg,
-)
+from fedbounds.empirical.invariants import BrokenInvariant
+from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
+from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 from fedbounds.empirical.strategies import cases, quadratics
 from tests.empirical.planted_fedavg import planted
 

@@ -14,7 +14,7 @@ from fedbounds.bounds.constants import check_weights, window_divergence
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.invariants import generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 from fedbounds.empirical.participation import Permutation
 from fedbounds.empirical.participation.spec import PROCESSES
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic

@@ -14,7 +14,7 @@ from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, R
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
-from fedbounds.empirical.invariants.twin import generalized_fedavg
+from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS, agreement_with
 from fedbounds.empirical.problems import Quadratic
 

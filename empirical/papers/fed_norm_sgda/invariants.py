@@ -19,7 +19,6 @@ from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
-from fedbounds.empirical.invariants.twin import fed_norm_sgda
 from fedbounds.empirical.papers.fed_norm_sgda.games import (
     ABSENT,
     FEATURES,
@@ -31,6 +30,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.games import (
     GameCase,
     MinimaxRun,
 )
+from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

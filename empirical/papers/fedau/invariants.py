@@ -25,7 +25,7 @@ from fedbounds.empirical.invariants.cases import as_numbers
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
-from fedbounds.empirical.invariants.twin import fedau_weights
+from fedbounds.empirical.papers.fedau.plain import fedau_weights
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

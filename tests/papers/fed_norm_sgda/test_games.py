@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import textwrap
 from pathlib import Path
 from random import Random
 
@@ -15,20 +14,16 @@ from hypothesis import Phase, find, given, settings
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import LocalOptimiser
-from fedbounds.empirical.invariants import (
-    MINIMAX_INVARIANTS,
-    Game,
-    GameCase,
-    check_minimax,
-    fed_norm_sgda,
-    twin,
-)
 from fedbounds.empirical.papers.fed_norm_sgda import invariants as minimax
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
+from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS, check_minimax
+from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
 from fedbounds.empirical.problems.minimax import Minimax
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.strategies import game_cases
 from tests.empirical.stand_in_problems import Unmeasured
+from tests.papers.fed_norm_sgda.planted_sgda import fed_norm_sgda_by_hand, planted
 
 
 class AsTensors(Unmeasured, Minimax):
@@ -116,13 +111,8 @@ BUGS = {
 }  # fmt: skip
 
 
-def planted(old, new):
-    """The twin with one bug."""
-    source = textwrap.dedent(inspect.getsource(twin.fed_norm_sgda))
-    assert source.count(old) == 1, old
-    space: dict = dict(vars(twin))
-    exec("from __future__ import annotations\n" + source.replace(old, new), space)
-    return space["fed_norm_sgda"]
+def test_what_the_bugs_are_planted_in_is_right():
+    assert not check_minimax(fed_norm_sgda_by_hand).broken
 
 
 @pytest.mark.parametrize("bug", BUGS)

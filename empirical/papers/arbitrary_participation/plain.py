@@ -1,0 +1,81 @@
+"""Algorithm 1 on plain problems of NumPy arrays: the pseudo-code itself, and nothing of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+import numpy as np
+import torch
+
+from fedbounds.empirical.invariants.cases import PlainProblem
+from fedbounds.empirical.papers.arbitrary_participation import pseudocode
+
+
+class _Asked:
+    """A plain problem, and its given noise in place of random streams, as the pseudo-code asks for them."""
+
+    dtype = torch.float64
+
+    def __init__(self, problem: PlainProblem) -> None:
+        self._problem = problem
+
+    def generator(self, name: str, t: int, n: int) -> Iterator[np.ndarray]:
+        """The noise of client n in round t, local step by local step."""
+        return (self._problem.noise(t, n, i) for i in count())
+
+    def draw(self, noises: Iterator[np.ndarray], n: int) -> np.ndarray:
+        """The noise of the next step."""
+        return next(noises)
+
+    def stochastic_gradient(self, y: torch.Tensor, client: torch.Tensor, noise: torch.Tensor) -> torch.Tensor:
+        """The gradient of one client with this noise, (1, 1, d)."""
+        return torch.from_numpy(self._problem.gradient(int(client), y[0, 0].numpy()))[None, None] + noise
+
+
+def generalized_fedavg(
+    problem: PlainProblem,
+    weights: np.ndarray,
+    *,
+    rounds: int,
+    step_size: float,
+    local_steps: int,
+    multiplier: float = 1.0,
+    interval: int = 1,
+    seed: int = 0,
+) -> np.ndarray:
+    r"""Algorithm 1 as the paper prints it, with the accumulator u.
+
+    Args:
+        problem: the clients.
+        weights: $q_t^n$, (T, N).
+        rounds: T.
+        step_size: $\gamma$, unit x^2/f.
+        local_steps: I.
+        multiplier: $\eta$.
+        interval: P.
+        seed: not used; the noise is given by the problem.
+
+    Returns:
+        $x_0,\dots,x_T$, (T + 1, d).
+
+    Example:
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> toy = PlainProblem.of(toy_example())
+        >>> generalized_fedavg(toy, np.eye(3), rounds=3, step_size=0.5, local_steps=1)[1]
+        array([0., 1.])
+
+    Source: Wang & Ji 2022, Algorithm 1.
+    """
+    asked = _Asked(problem)
+    models = pseudocode.generalized_fedavg(
+        asked,  # type: ignore[arg-type]
+        np.asarray(weights)[:rounds],
+        torch.from_numpy(problem.x0),
+        asked,  # type: ignore[arg-type]
+        local_step_size=step_size,
+        local_steps=local_steps,
+        server_multiplier=multiplier,
+        interval=interval,
+    )
+    return torch.stack(models).numpy()
