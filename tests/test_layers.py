@@ -174,6 +174,67 @@ def test_an_import_of_one_papers_things_is_found(source: str) -> None:
     assert not named_papers(ast.parse("from fedbounds.empirical.papers.paper import Paper"))
 
 
+# Modules that import one another, late or for their types; the list may only shrink.
+CIRCLES = [
+    {"fedbounds.bounds.measures", "fedbounds.bounds.printing", "fedbounds.bounds.result", "fedbounds.bounds.symbols"},
+    {"fedbounds.bounds.evaluation", "fedbounds.bounds.plain_text"},
+    {
+        "fedbounds.empirical.invariants.search",
+        "fedbounds.empirical.papers.fedau.invariants",
+        "fedbounds.empirical.strategies",
+    },
+    {
+        "fedbounds.empirical.papers.arbitrary_participation.instances.fedavg",
+        "fedbounds.empirical.papers.arbitrary_participation.instances.ripples",
+    },
+]
+
+
+def imported_modules(sources: dict[str, ast.Module]) -> dict[str, set[str]]:
+    """Each module's imports among these modules, wherever they stand: early, late or for types."""
+    found: dict[str, set[str]] = {}
+    for name, module in sources.items():
+        names = set[str]()
+        for node, what in imports(module):
+            inside = {f"{what}.{alias.name}" for alias in node.names} if isinstance(node, ast.ImportFrom) else set()
+            names |= inside & sources.keys() or {what}
+        found[name] = (names & sources.keys()) - {name}
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The largest sets of modules that reach one another."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen, waiting = set[str](), [start]
+        while waiting:
+            new = graph[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        reached[start] = seen
+    rings = {frozenset(b for b in reached[a] if a in reached[b]) for a in graph if a in reached[a]}
+    return [set(ring) for ring in rings]
+
+
+def test_modules_do_not_import_in_circles() -> None:
+    inside = [path.relative_to(ROOT).with_suffix("") for path in LIBRARY]  # the version of the front door is everyone's
+    places = {f"fedbounds.{'.'.join(p.parts)}".removesuffix(".__init__"): p for p in inside if p.parts[0] in PACKAGES}
+    sources = {name: tree(ROOT / place.with_suffix(".py")) for name, place in places.items()}
+    found = circles(imported_modules(sources))
+    assert not (new := [ring for ring in found if ring not in CIRCLES]), new
+    assert not (opened := [ring for ring in CIRCLES if ring not in found]), f"no circle any more: {opened}"
+
+
+def test_a_circle_through_a_late_import_and_a_type_is_found() -> None:
+    sources = {
+        "a": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from b import B",
+        "b": "def late():\n    import c",
+        "c": "from a import A",
+        "d": "import a",
+    }
+    assert circles(imported_modules({name: ast.parse(text) for name, text in sources.items()})) == [{"a", "b", "c"}]
+
+
 def test_every_relative_import_stays_out_so_that_layers_can_be_read() -> None:
     wrong = [
         place(path, node)
@@ -324,3 +385,5 @@ def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimiser(
     loaded = modules_after(command("eval", "arbitrary-participation/theorem-3.1", *settings))
     assert "sympy" in loaded
     assert not loaded & {"torch", "matplotlib", "scipy.optimize", "fedbounds.empirical", "fedbounds.figures"}
+    courts = {f"fedbounds.bounds.audit.{name}" for name in ("docket", "refutations", "units", "steps", "limits")}
+    assert "fedbounds.bounds.audit.ledger" in loaded and not loaded & courts
