@@ -1,4 +1,7 @@
-"""Files that are there whole or not at all: written under a temporary name, synced, renamed."""
+"""Files that are there whole or not at all: written under a temporary name, synced, renamed.
+
+Our own, as it is a few lines of the standard library, and an error of the disk is told as one of ours.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Newton's method with a logarithmic barrier, for geometric programs in the logarithms of their variables."""
+"""Newton's method with a logarithmic barrier, for geometric programs in the logarithms of their variables.
+
+Our own, as the exact exponents decide first whether the least value is attained: a general solver (cvxpy's DGP) says
+"optimal" of an infimum that nothing attains.
+"""
 
 from __future__ import annotations
 

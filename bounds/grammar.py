@@ -6,7 +6,8 @@ r"""Values as users type them: numbers, small expressions, vectors and files, re
     power      := atom ('**' factor)?
     atom       := number | name | function '(' expression (',' expression)* ')' | '(' expression ')'
 
-Names are other constants of the same call. Nothing is ever handed to `eval` or to a symbolic parser.
+Names are other constants of the same call. Nothing is ever handed to `eval` or to a symbolic parser,
+which would run code or read a letter as a function of its own; and an error points at the place.
 """
 
 from __future__ import annotations

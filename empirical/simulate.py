@@ -90,7 +90,7 @@ def simulate(
     check_run_memory(problem.clients, problem.dimension, total, len(seeded), every, record_models)
     closed = may_be_closed(engine, isinstance(problem, Quadratic))
     for phase, length in schedule:
-        check_work(phase, problem, length, len(seeded), problem.dimension, closed)
+        check_work(phase, problem, length, len(seeded), problem.dimension, closed and not phase.corrects)
     runs = _Runs(process, seeded, total, record_participation)
     record = _Record(problem, runs, total, every, record_models)
     knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]
@@ -105,7 +105,8 @@ def simulate(
             if len(runs.active):
                 state = phase.begin_round(state, t, done, runs.under_way)
                 cohort = runs.cohort(phase, state, t, done)
-                report = walk.round(phase.sent(state), cohort, done, runs.under_way)
+                correction = phase.correction(state, cohort) if phase.corrects else None
+                report = walk.round(phase.sent(state), cohort, done, runs.under_way, correction)
                 state = phase.server_update(state, t, report)
             done += 1
             if len(runs.active) and record.due(done):

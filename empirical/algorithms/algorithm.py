@@ -91,12 +91,14 @@ class Algorithm(ABC):
         needs_updates: whether the server must see the single updates.
         ascends: whether it is for minimax problems; all others are for problems that are minimised.
         own_weights: whether only who takes part counts, not with which weight.
+        corrects: whether clients add a `correction` to their gradients.
     """
 
     kind: ClassVar[str]
     needs_updates: ClassVar[bool] = False
     ascends: ClassVar[bool] = False
     own_weights: ClassVar[bool] = False
+    corrects: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -180,6 +182,10 @@ class Algorithm(ABC):
     def nominal(self, state: Any, t: int, drawn: Cohort) -> Cohort:
         """The drawn with those weights that the theory takes to sum to one: as drawn, by default."""
         return drawn
+
+    def correction(self, state: Any, cohort: Cohort) -> torch.Tensor | None:
+        """What each pair adds to every gradient of its local steps, (pairs, d): nothing, by default."""
+        return None
 
     @abstractmethod
     def server_update(self, state: Any, t: int, report: Report) -> Any:

@@ -35,7 +35,8 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
     """
     plain = check_engine(name, algorithm)
     if plain == "auto":
-        closed, batch = isinstance(problem, Quadratic), "masked batch" if algorithm.ascends else "batched"
+        closed = isinstance(problem, Quadratic) and not algorithm.corrects
+        batch = "masked batch" if algorithm.ascends else "batched"
         plain = "closed form" if closed else batch if problem.prefers_batched else "in turn"
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
 
@@ -51,12 +52,16 @@ def check_engine(name: str, algorithm: Algorithm) -> str:
         raise unknown_name("engine", str(name), ["auto", *ENGINES])
     fit = _fit(algorithm)
     if plain not in ("auto", *fit):
-        what = "minimax algorithms" if algorithm.ascends else "algorithms that minimise"
+        what = "algorithms that minimise"
+        if algorithm.ascends or algorithm.corrects:
+            what = "minimax algorithms" if algorithm.ascends else "algorithms that correct their gradients"
         raise FedboundsError(f"engine {plain!r} is not for {what}; use {', '.join(map(repr, fit))} or 'auto'")
     return plain
 
 
 def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
+    if algorithm.corrects:
+        return {name: engine for name, engine in MINIMISING.items() if engine is not ClosedForm}
     return MINIMAX if algorithm.ascends else MINIMISING
 
 

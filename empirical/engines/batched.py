@@ -18,7 +18,12 @@ class Batched(Engine):
     label = "batched"
 
     def compute(
-        self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]
+        self,
+        x: torch.Tensor,
+        cohort: Cohort,
+        t: int,
+        streams: Sequence[Streams],
+        correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         pairs, dimension = len(cohort.clients), x.shape[1]
         most = max(1, AT_ONCE // dimension)
@@ -30,6 +35,7 @@ class Batched(Engine):
             clients = torch.tensor(cohort.clients[start : start + most], device=x.device).view(rows, -1)
             received = x[torch.tensor(seeds, device=x.device)].view(*clients.shape, dimension)
             own = [streams[seed] for seed in seeds.tolist()]
-            computed = local_updates(self.problem, self.local, received, clients, own, t, self.pool)
+            shift = None if correction is None else correction[start : start + most].view_as(received)
+            computed = local_updates(self.problem, self.local, received, clients, own, t, self.pool, shift)
             updates[start : start + most] = computed.view(-1, dimension)
         return cohort.combine(updates), updates

@@ -92,7 +92,12 @@ class ClosedForm(Engine):
             )
 
     def compute(
-        self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]
+        self,
+        x: torch.Tensor,
+        cohort: Cohort,
+        t: int,
+        streams: Sequence[Streams],
+        correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         noise = self._noise(x, cohort, t, streams) if self.noisy else None
         if self.needs_updates or self.one_by_one:

@@ -33,11 +33,23 @@ class Engine(ABC):
 
     @abstractmethod
     def compute(
-        self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]
+        self,
+        x: torch.Tensor,
+        cohort: Cohort,
+        t: int,
+        streams: Sequence[Streams],
+        correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         """The weighted sums (seeds, d) and, if needed, the updates (pairs, d) of a cohort that is not empty."""
 
-    def round(self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]) -> Report:
+    def round(
+        self,
+        x: torch.Tensor,
+        cohort: Cohort,
+        t: int,
+        streams: Sequence[Streams],
+        correction: torch.Tensor | None = None,
+    ) -> Report:
         """What the server hears in round t: from nobody, zero.
 
         Args:
@@ -45,9 +57,10 @@ class Engine(ABC):
             cohort: who computes.
             t: the round, counted over all phases; part of the place of the noise in its stream.
             streams: of each row of x.
+            correction: what each pair adds to its gradients, (pairs, d), if the algorithm `corrects` them.
         """
         if len(cohort.clients):
-            total, updates = self.compute(x, cohort, t, streams)
+            total, updates = self.compute(x, cohort, t, streams, correction)
         else:
             total, updates = (x.new_zeros(rows, self.problem.dimension) for rows in (len(x), 0))
         if updates is None or not self.needs_updates:

@@ -18,14 +18,19 @@ class InTurn(Engine):
     label = "in turn"
 
     def compute(
-        self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]
+        self,
+        x: torch.Tensor,
+        cohort: Cohort,
+        t: int,
+        streams: Sequence[Streams],
+        correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         total, updates = torch.zeros_like(x), []
-        for seed, client, weight in zip(
-            cohort.seeds.tolist(), cohort.clients.tolist(), cohort.weights.tolist(), strict=True
-        ):
+        pairs = zip(cohort.seeds.tolist(), cohort.clients.tolist(), cohort.weights.tolist(), strict=True)
+        for pair, (seed, client, weight) in enumerate(pairs):
             start, name = x[seed].view(1, 1, -1), torch.tensor([[client]], device=x.device)
-            update = local_updates(self.problem, self.local, start, name, [streams[seed]], t, self.pool)
+            own = None if correction is None else correction[pair].view(1, 1, -1)
+            update = local_updates(self.problem, self.local, start, name, [streams[seed]], t, self.pool, own)
             total[seed].add_(update[0, 0], alpha=weight)
             if self.needs_updates:
                 updates.append(update[0, 0])

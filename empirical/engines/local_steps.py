@@ -22,6 +22,7 @@ def local_updates(
     streams: Sequence[Streams],
     t: int,
     pool: GeneratorPool,
+    correction: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The updates of a rectangle of pairs.
 
@@ -30,14 +31,19 @@ def local_updates(
         clients: who computes, shape (seeds, cohort).
         streams: of each pair, in row-major order.
         t: the round.
+        correction: what each pair adds to its gradients, shape (seeds, cohort, d).
 
     Returns:
         The updates, shape (seeds, cohort, d).
     """
-    if local.oracle == "full":
-        return local.update(x, lambda y: problem.gradient(y, clients))
-    randomness = _randomness(problem, clients, streams, t, local.steps, pool)
-    return local.update(x, lambda y: problem.stochastic_gradient(y, clients, next(randomness)))
+    full = local.oracle == "full"
+    randomness = iter(()) if full else _randomness(problem, clients, streams, t, local.steps, pool)
+
+    def gradient(y: torch.Tensor) -> torch.Tensor:
+        found = problem.gradient(y, clients) if full else problem.stochastic_gradient(y, clients, next(randomness))
+        return found if correction is None else found + correction
+
+    return local.update(x, gradient)
 
 
 def _randomness(

@@ -51,7 +51,9 @@ class MaskedBatch(Engine):
             return None
         return torch.tensor(values, dtype=self.game.dtype, device=self.game.device)[:, None]
 
-    def compute(self, x: Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]) -> tuple[Tensor, Tensor | None]:
+    def compute(
+        self, x: Tensor, cohort: Cohort, t: int, streams: Sequence[Streams], correction: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         assert cohort.steps is not None
         order = np.argsort(-cohort.steps, kind="stable")
         sums = []

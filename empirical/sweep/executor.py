@@ -3,7 +3,8 @@
 Each run is made alone, with one thread for its arithmetic, and written by the process that made it; so
 results do not depend on the number of workers, on their order, or on failures in between. A run that raises
 is recorded and the others go on; a worker that dies (killed for its memory, say) costs its run and is
-replaced. A run in progress is all that a killed sweep loses.
+replaced. A run in progress is all that a killed sweep loses. The pool of the standard library does less: there a worker
+that dies breaks the whole pool.
 """
 
 from __future__ import annotations

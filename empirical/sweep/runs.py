@@ -149,7 +149,9 @@ class Preparation:
             check_engine(task["engine"], built.algorithm)
         with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
             built.algorithm.check(problem, rounds)
-            closed = may_be_closed(task["engine"], problem.table["kind"] in ("quadratic", "toy"))
+            closed = not built.algorithm.corrects and may_be_closed(
+                task["engine"], problem.table["kind"] in ("quadratic", "toy")
+            )
             seeds = len(task["seeds"])
             return built.table, check_work(built.algorithm, problem, rounds, seeds, problem.dimension, closed)
 

@@ -1,0 +1,33 @@
+r"""The form for K = 1, everybody and no noise.
+
+A client moves by $-\eta_l(g_i-c_i+c)$, and $c$ is the mean of the $c_i$: on average by $-\eta_l\nabla f(x)$.
+Nobody has proved Theorem III here.
+"""
+
+from sympy import Symbol
+
+from fedbounds.bounds.audit.axioms import Descent
+from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.rules import Telescope
+from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from scaffold.notation import BELOW, BETA_SMOOTH
+from scaffold.results import DESCENDS, THEOREM, F, R, beta, eta
+
+X = Atom("x", "point", 0, "x_r", per_client=False)
+G = Atom("g", "gradient", 0, "grad f(x_r)", at="x", of="f", per_client=False)
+SETTING = Setting("the inner product itself: nothing is random", {atom.name: atom for atom in (X, G)})
+g = Vec.atom("g")
+decrease = Symbol("decrease", real=True)  # f(x_r) - f(x_{r+1})
+KEPT = 2 / (eta * (2 - beta * eta))
+MEASURE = measure_symbol(THEOREM.measure)
+
+c = Chain(SETTING, "for every r < R")
+c["1", "descent lemma for one round"] = Descent("g", -eta * g, decrease, beta), BETA_SMOOTH
+c["2", "solved for the gradient"] = le(square(g), KEPT * decrease), "1", DESCENDS
+c["3", "the average over the rounds", ""] = by(
+    le(MEASURE, KEPT * F / R),
+    Telescope(decrease, F, R, MEASURE, of=square(g)),
+    *("2", BELOW, DESCENDS),
+)
+PROOF = c.proof("scaffold/proof", THEOREM, {"explicit:K=1": "3"})
