@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import numpy as np
 import pytest
 import torch
 from scaffold.algorithms import Controlled, Scaffold
-from scaffold.drawing import Room, draw
 from scaffold.invariants import check_scaffold
 from scaffold.pseudocode import scaffold
 from scaffold.results import THEOREM
@@ -28,6 +28,7 @@ from fedbounds.empirical.streams import Streams
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "scaffold"
+ORDER = "Theorem III, constants of one"
 STEPS = {"local_step_size": 0.1, "local_steps": 4, "server_multiplier": 1.4}
 
 
@@ -95,18 +96,6 @@ def test_with_everybody_and_exact_gradients_one_round_makes_the_control_variates
     assert torch.allclose(state.own, own) and torch.allclose(state.own.mean(1), problem.objective_gradient(x))
 
 
-def test_on_different_hessians_scaffold_finds_the_minimum_where_fedavg_with_local_steps_does_not(tmp_path):
-    room = Room(tmp_path)
-    picture = draw(room, "drift")
-    with pytest.raises(FedboundsError, match="unknown figure of scaffold 'drft'"):
-        draw(room, "drft")
-    assert [curve.label for curve in picture.curves][:3] == ["Theorem III, constants of one", "FedAvg", "SCAFFOLD"]
-    for order, fedavg, corrected in (picture.curves[:3], picture.curves[3:]):
-        assert corrected.y[-1] < 1e-12 * corrected.y[0] and fedavg.y[-1] > 1e6 * corrected.y[-1]
-        averages = np.cumsum(corrected.y)[:-1] / np.arange(1, len(corrected.y))
-        assert averages[-1] < 50 * order.y[-1], "the O hides a modest constant"
-
-
 # --- the invariants ------------------------------------------------------------------------------------------------
 
 
@@ -160,8 +149,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subproc
     path = f"{site}:{EXAMPLE}:{ROOT}"
     environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(site / "cache"), "COLUMNS": "100"}
 
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "fedbounds", *words]
+    def run(*words: str, script: str = "") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *(("-c", script) if script else ("-m", "fedbounds", *words))]
         return subprocess.run(command, cwd=site, env=environment, capture_output=True, text=True)
 
     return run
@@ -172,9 +161,74 @@ def test_it_is_listed_and_evaluated_and_said_to_be_unknown(installed):
     numbers = ("beta=1", "sigma=1", "F=1", "N=10", "S=2", "K=5", "R=100", "eta_l=0.001", "--assume", "all")
     told = installed("eval", "scaffold/theorem-3", *numbers)
     assert told.returncode == 0 and "guarantee: no     verdict: unknown" in told.stdout, told.stdout + told.stderr
+    numbers = ("beta=1", "sigma=0", "F=1", "N=9", "S=9", "K=1", "R=100", "eta_l=0.1", "eta_g=2", "--assume", "all")
+    told = installed("eval", "scaffold/theorem-3", "--form", "explicit:K=1", *numbers)
+    assert "verdict: proved" in told.stdout, told.stdout + told.stderr
 
 
 def test_its_audit_proves_gradient_descent_and_no_more(installed):
     audited = installed("audit", "--paper", "scaffold", "--no-cache")
     assert audited.returncode == 0, audited.stdout + audited.stderr
     assert "scaffold: 7 proved, 0 survived, 0 argued, 0 refuted, 1 unknown" in audited.stdout
+
+
+SPEC = """
+name = "ours"
+rounds = 20
+seeds = 2
+[problem]
+kind = "quadratic"
+clients = 6
+dimension = 3
+shared = false
+noise = 0.1
+[participation]
+kind = "without-replacement"
+clients = 6
+participants = 2
+[algorithms.scaffold]
+kind = "scaffold"
+local_step_size = 0.1
+local_steps = 4
+"""
+SAME = """
+import numpy as np
+from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.participation import WithoutReplacement
+from fedbounds.empirical.problems import random_quadratic
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import run_reference
+algorithm = algorithm_from_spec({"kind": "scaffold", "local_step_size": 0.1, "local_steps": 4})
+problem = random_quadratic(6, 3, shared=False, noise=0.1)
+q = WithoutReplacement(6, 2).matrix(9, np.random.default_rng(0))
+run = simulate(algorithm, problem, q, 9, record_models=True)
+print(abs(run.arrays["model"][0] - run_reference(algorithm, problem, q, Streams(0)).numpy()).max() < 1e-13)
+"""
+
+
+def test_its_algorithm_is_found_by_a_sweep_and_its_twin_by_the_reference(installed, tmp_path: Path):
+    spec = tmp_path / "ours.toml"
+    spec.write_text(SPEC)
+    done = installed("run", str(spec))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "scaffold" in installed("results", str(spec)).stdout
+    spec.write_text(SPEC.replace('kind = "scaffold"', 'kind = "scafold"'))
+    assert "did you mean scaffold?" in installed("run", str(spec)).stderr
+    same = installed(script=SAME)
+    assert same.stdout.strip() == "True", same.stderr
+
+
+def test_its_figure_shows_scaffold_at_the_minimum_of_f_where_fedavg_with_local_steps_is_not(installed, tmp_path: Path):
+    drawn = installed("figure", "scaffold/drift", "--out", str(tmp_path / "drift.png"))
+    assert drawn.returncode == 0, drawn.stdout + drawn.stderr
+    found: dict[str, list[float]] = {}
+    with (tmp_path / "drift.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            found.setdefault(row["curve"], []).append(float(row["y"]))
+    for group in ("all 10 clients", "3 of 10 clients"):
+        order, fedavg, corrected = (found[f"{group}: {name}"] for name in (ORDER, "FedAvg", "SCAFFOLD"))
+        assert corrected[-1] < 1e-12 * corrected[0] and fedavg[-1] > 1e4 * corrected[-1]
+        assert np.mean(corrected) < 50 * order[-1], "the O hides a modest constant"
+    wrong = installed("figure", "scaffold/drft", "--out", str(tmp_path / "drift.png"))
+    assert wrong.returncode == 2 and "did you mean" in wrong.stderr and "drift" in wrong.stderr

@@ -44,7 +44,7 @@ class Scaffold(LocalSteps):
     """
 
     kind = "scaffold"
-    needs_updates = True
+    needs_updates = own_weights = True
     corrects = True
     local_step_size: float
     local_steps: int
