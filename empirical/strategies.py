@@ -21,8 +21,6 @@ import numpy as np
 from fedbounds.bounds.errors import MissingExtra, unknown_name
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.invariants.cases import Case, PlainProblem
-from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
-from fedbounds.empirical.papers.fedau.invariants import WeightCase
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -52,7 +50,6 @@ _EIGENVALUES = (1.0, 0.5, 0.25)
 # the sizes of cases, the smallest first, and those where bugs of many clients and of late rounds show more often
 CLIENTS = (1, 2, 3, 4, 5, 4)
 ROUNDS = (1, 2, 3, 4, 5, 6, 3, 4)
-PLAYERS = (1, 2, 3, 4, 4)
 
 
 class Schedule(NamedTuple):
@@ -74,7 +71,7 @@ def _sizes(given: int | None, most: int) -> SearchStrategy[int]:
     return st.integers(1, most) if given is None else st.just(given)
 
 
-def _halves(draw: st.DrawFn, *shape: int, most: int = 4) -> np.ndarray:
+def halves(draw: st.DrawFn, *shape: int, most: int = 4) -> np.ndarray:
     """An array of multiples of one half, between -most/2 and most/2."""
     size = int(np.prod(shape))
     numbers = draw(st.lists(st.integers(-most, most), min_size=size, max_size=size))
@@ -110,12 +107,12 @@ def quadratics(
     if not form.endswith("diagonal"):
         hessians = np.stack([turn @ A @ turn for turn, A in zip(_mirrors(draw, many, d), hessians, strict=True)])
         hessians = (hessians + hessians.transpose(0, 2, 1)) / 2
-    return Quadratic(hessians if many == N else hessians[0], _halves(draw, N, d), noise, _halves(draw, d))
+    return Quadratic(hessians if many == N else hessians[0], halves(draw, N, d), noise, halves(draw, d))
 
 
 def _mirrors(draw: st.DrawFn, many: int, d: int) -> np.ndarray:
     r"""Symmetric orthogonal matrices $I - 2vv^\top/\|v\|^2$; the identity for v = 0. (many, d, d)."""
-    v = _halves(draw, many, d, most=2)
+    v = halves(draw, many, d, most=2)
     length = np.maximum((v**2).sum(1), 0.25)[:, None, None]  # entries are halves: no other vector is as short
     return np.eye(d) - 2 * v[:, :, None] * v[:, None, :] / length
 
@@ -138,8 +135,8 @@ def cosine_quadratics(
     """
     N, d = draw(_sizes(clients, 4)), draw(_sizes(dimension, 3))
     curvature, ripple = draw(st.sampled_from([0.5, 1.0, 0.25, 0.0])), draw(st.sampled_from([0.5, 1.0, 0.25]))
-    slopes = _halves(draw, N, d)
-    return CosineQuadratic(slopes - slopes.mean(0), curvature, ripple, noise, 2 * _halves(draw, d))
+    slopes = halves(draw, N, d)
+    return CosineQuadratic(slopes - slopes.mean(0), curvature, ripple, noise, 2 * halves(draw, d))
 
 
 @st.composite
@@ -311,8 +308,7 @@ def cases(
 
     Example:
         >>> from hypothesis import given, settings
-        >>> from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
-        >>> @settings(max_examples=10)
+        >>>         >>> @settings(max_examples=10)
         ... @given(cases(noise=True))
         ... def test_every_round_has_a_model(case):
         ...     assert len(case.models(generalized_fedavg)) == case.rounds + 1
@@ -334,89 +330,4 @@ def cases(
         local_steps=I,
         multiplier=draw(st.sampled_from(multipliers)),
         interval=P,
-    )
-
-
-@st.composite
-def weight_cases(draw: st.DrawFn, *, cutoffs: tuple[float, ...] = (2, 3, 5, 1, 20, np.inf)) -> WeightCase:
-    """Records of participation for `fedbounds.empirical.invariants.check_weights`: up to 8 rounds, 2 clients and any
-    cut-off.
-
-    Args:
-        cutoffs: the K to try; (inf,) for an estimator without.
-
-    Example:
-        >>> from hypothesis import find
-        >>> find(weight_cases(), lambda case: case.participated.sum() == 2).participated.astype(int).tolist()
-        [[1, 1]]
-    """
-    T, N = draw(st.integers(1, 8)), draw(st.integers(1, 2))
-    present = draw(st.lists(st.booleans(), min_size=T * N, max_size=T * N))
-    return WeightCase(np.reshape(present, (T, N)), draw(st.sampled_from(cutoffs)))
-
-
-@st.composite
-def games(draw: st.DrawFn, clients: int | None = None) -> Game:
-    """Quadratic games of up to 4 clients and 2 dimensions each, of any curvature: a few rounds only.
-
-    Example:
-        >>> from hypothesis import find
-        >>> find(games(), lambda game: game.clients == 2).start.tolist()
-        [0.0, 0.0]
-    """
-    n = draw(st.sampled_from(PLAYERS)) if clients is None else clients
-    dx, dy = draw(st.integers(1, 2)), draw(st.integers(1, 2))
-    above = np.triu_indices(dx + dy)
-    half = np.zeros((n, dx + dy, dx + dy))
-    half[:, *above] = _halves(draw, n, len(above[0]), most=1)
-    slopes, start = _halves(draw, n, dx + dy), _halves(draw, dx + dy)
-    return Game(half + half.transpose(0, 2, 1), slopes, start, dx)
-
-
-@st.composite
-def game_cases(
-    draw: st.DrawFn,
-    *,
-    momenta: tuple[float, ...] = (0.0, 0.5),
-    periods: tuple[int, ...] = (0, 1, 2, 3),
-    local_steps: tuple[int, ...] = (1, 2, 3),
-    parts: tuple[int, ...] = (1, 2, 3),
-    everyone: bool = False,
-) -> GameCase:
-    r"""Runs for `fedbounds.empirical.invariants.check_minimax`: up to 4 rounds in whole blocks, any local steps and
-    cohorts.
-
-    What the cases do not have, no invariant asks of a run: leave out here what yours does without.
-
-    Args:
-        momenta: the $\rho$ to try; (0.0,) for a run without.
-        periods: the S to try; 0 is none.
-        local_steps: the $\tau_i$ to try.
-        parts: the weights are proportional to these; (1,) for equal weights.
-        everyone: whether all clients take part in every round.
-
-    Example:
-        >>> from hypothesis import find
-        >>> case = find(game_cases(), lambda case: case.period == 2)
-        >>> case.cohorts.tolist(), case.local_steps.tolist(), case.step_sizes
-        ([[0], [0]], [1], (0.5, 0.5))
-    """
-    game = draw(games())
-    n = game.clients
-    P, period = n if everyone else draw(st.sampled_from((*range(1, n + 1), n))), draw(st.sampled_from(periods))
-    T = max(1, period) * draw(st.integers(1, 4 // max(1, period)))
-    clients = st.just(range(n)) if n == P else st.permutations(range(n))
-    cohorts = [sorted(draw(clients)[:P]) for _ in range(T)]
-    shares = np.array(draw(st.lists(st.sampled_from(parts), min_size=n, max_size=n)))
-    steps = draw(st.lists(st.sampled_from(local_steps), min_size=n, max_size=n))
-    sizes = st.sampled_from([0.5, 0.25, 0.125])
-    return GameCase(
-        game,
-        np.array(cohorts),
-        shares / shares.sum(),
-        np.array(steps),
-        (draw(sizes), draw(sizes)),
-        (draw(sizes), draw(sizes)),
-        draw(st.sampled_from(momenta)),
-        period,
     )

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -155,18 +156,20 @@ def chosen_from(known: Mapping[str, Callable[..., Sides]], names: Sequence[str] 
     return {name: known[name] for name in names}
 
 
-def strategy_of(cases: SearchStrategy[Any] | None, name: str) -> SearchStrategy[Any]:
-    """The strategy that is given, or that of this name in `fedbounds.empirical.strategies`.
+def strategy_of(cases: SearchStrategy[Any] | None, default: str) -> SearchStrategy[Any]:
+    """The strategy that is given, or what the function of this dotted name makes.
 
     Raises:
         FedboundsError: what is given is none.
         MissingExtra: hypothesis is not installed.
     """
-    from fedbounds.empirical import strategies  # late: it needs the extra
+    module, _, name = default.rpartition(".")
+    made = getattr(import_module(module), name)  # late: it needs the extra
+    from hypothesis.strategies import SearchStrategy
 
-    strategy = getattr(strategies, name)() if cases is None else cases
-    if not isinstance(strategy, strategies.SearchStrategy):
-        raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like fedbounds.empirical.strategies.{name}()")
+    strategy = made() if cases is None else cases
+    if not isinstance(strategy, SearchStrategy):
+        raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like {default}()")
     return strategy
 
 

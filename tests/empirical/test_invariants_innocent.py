@@ -11,7 +11,7 @@ from fedbounds.empirical.papers.arbitrary_participation.invariants import check_
 from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax
 from fedbounds.empirical.papers.fedau.invariants import check_weights
-from fedbounds.empirical.strategies import weight_cases
+from fedbounds.empirical.papers.fedau.strategies import weight_cases
 from tests.empirical.correct_implementations import (
     GALLERY,
     GAMES,

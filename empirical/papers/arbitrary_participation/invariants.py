@@ -161,7 +161,7 @@ def check_invariants(
     kinds = [kind for kind, known in algorithms().items() if not known.ascends]
     if algorithm not in (*kinds, "other"):
         raise unknown_name("algorithm", str(algorithm), [*kinds, "other"])
-    strategy = strategy_of(cases, "cases")
+    strategy = strategy_of(cases, "fedbounds.empirical.strategies.cases")
     known = dict(INVARIANTS) if twin is None else {**INVARIANTS, "reference twin": agreement_with(twin)}
     chosen = chosen_from(known, invariants)
     problem = PlainProblem.of(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))

@@ -307,7 +307,7 @@ def check_minimax(
             directions" and "reference twin".
         examples: how many games to try.
         seed: of the search; the same seed tries the same games.
-        cases: a strategy of `GameCase`; that of `fedbounds.empirical.strategies.game_cases()` if not given.
+        cases: a strategy of `GameCase`; the room's `strategies.game_cases()` if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
             for a run that returns single precision.
 
@@ -337,7 +337,7 @@ def check_minimax(
 
     Source: Sharma et al. 2023, Algorithm 1.
     """
-    strategy = strategy_of(cases, "game_cases")
+    strategy = strategy_of(cases, "fedbounds.empirical.papers.fed_norm_sgda.strategies.game_cases")
     chosen = chosen_from(MINIMAX_INVARIANTS, invariants)
     hessian = np.array([[1.0, 0.5], [0.5, -1.0]])
     game = Game(np.stack([hessian] * 2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]), 1)

@@ -256,7 +256,7 @@ def check_weights(
             "mean interval" and "reference twin".
         examples: how many records to try.
         seed: of the search; the same seed tries the same records.
-        cases: a strategy of `WeightCase`; that of `fedbounds.empirical.strategies.weight_cases()` if not given.
+        cases: a strategy of `WeightCase`; the room's `strategies.weight_cases()` if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
             for an estimator that returns single precision.
 
@@ -281,7 +281,7 @@ def check_weights(
 
     Source: Wang & Ji 2024, Algorithm 2.
     """
-    strategy = strategy_of(cases, "weight_cases")
+    strategy = strategy_of(cases, "fedbounds.empirical.papers.fedau.strategies.weight_cases")
     chosen = chosen_from(WEIGHT_INVARIANTS, invariants)
     first = WeightCase(np.array([[True, False], [False, False], [True, True]]), 2)
     subject = Subject(run, WeightCase.weights, fedau_weights, misreadings=MISREADINGS)

@@ -22,7 +22,7 @@ from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, Weigh
 from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights, weight_paths
 from fedbounds.empirical.papers.fedau.plain import fedau_weights
 from fedbounds.empirical.papers.fedau.pseudocode import exponential_weight, fedau_weight
-from fedbounds.empirical.strategies import weight_cases
+from fedbounds.empirical.papers.fedau.strategies import weight_cases
 
 CUTOFFS = [1, 2, 3, 5, math.inf]
 
@@ -256,7 +256,8 @@ def test_unknown_invariants_and_cases_are_refused_with_what_would_be_right():
     with pytest.raises(FedboundsError, match="did you mean past only"):
         check_weights(weight_paths, invariants=["past olny"])
     with pytest.raises(
-        FedboundsError, match=r"cases = 3 must be a strategy, like fedbounds.empirical.strategies.weight_cases\(\)"
+        FedboundsError,
+        match=r"cases = 3 must be a strategy, like fedbounds.empirical.papers.fedau.strategies.weight_cases\(\)",
     ):
         check_weights(weight_paths, cases=3)
 
