@@ -1,6 +1,7 @@
 """fedbounds: convergence theory you can run.
 
-The front door: the version, the public verbs (imported when first used) and the command line.
+The front door: the version, the public verbs, the participation processes, problems and algorithms, each imported when
+it is first used, and the command line.
 
 Example:
     >>> import fedbounds
@@ -10,6 +11,10 @@ Example:
     ...                   beta=0.5, delta=0), form="explicit")
     >>> round(float(evaluation.value), 6)
     21.321615
+    >>> import fedbounds as fb
+    >>> run = fb.moments(fb.FedAvg(0.05, 2), fb.toy_example(), fb.Full(3), 10)
+    >>> len(run.gradient_norm_squared)
+    11
 """
 
 from __future__ import annotations
@@ -18,38 +23,104 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedbounds.bounds.comparison import compare as compare
     from fedbounds.bounds.errors import FedboundsError as FedboundsError
     from fedbounds.bounds.evaluation import evaluate as evaluate
     from fedbounds.bounds.optimise import optimise as optimise
     from fedbounds.bounds.registry import load as load
     from fedbounds.bounds.registry import results as results
+    from fedbounds.bounds.rounds import rounds as rounds
+    from fedbounds.command_line import main as main
     from fedbounds.empirical.confront import confront as confront
+    from fedbounds.empirical.moments import moments as moments
+    from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg as FedAvg
+    from fedbounds.empirical.papers.arbitrary_participation.algorithms import FrozenGradient as FrozenGradient
+    from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg as GeneralizedFedAvg
+    from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitForAll as WaitForAll
+    from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitFull as WaitFull
+    from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitMinibatch as WaitMinibatch
+    from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants as check_invariants
+    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA as FedNormSGDA
+    from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA as FSGDA
+    from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA as LocalSGDA
+    from fedbounds.empirical.papers.fed_norm_sgda.baselines import SynchronousSGDA as SynchronousSGDA
+    from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax as check_minimax
+    from fedbounds.empirical.papers.fedau.algorithms import MIFA as MIFA
+    from fedbounds.empirical.papers.fedau.algorithms import AverageAll as AverageAll
+    from fedbounds.empirical.papers.fedau.algorithms import AverageParticipating as AverageParticipating
+    from fedbounds.empirical.papers.fedau.algorithms import FedAU as FedAU
+    from fedbounds.empirical.papers.fedau.algorithms import FedVarp as FedVarp
+    from fedbounds.empirical.papers.fedau.algorithms import FixedWeights as FixedWeights
+    from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation as KnownParticipation
+    from fedbounds.empirical.papers.fedau.invariants import check_weights as check_weights
     from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights as ParticipationWeights
+    from fedbounds.empirical.participation import Bernoulli as Bernoulli
+    from fedbounds.empirical.participation import Cyclic as Cyclic
+    from fedbounds.empirical.participation import CyclicClients as CyclicClients
+    from fedbounds.empirical.participation import CyclicFromInactive as CyclicFromInactive
+    from fedbounds.empirical.participation import Full as Full
+    from fedbounds.empirical.participation import GroupMarkov as GroupMarkov
+    from fedbounds.empirical.participation import Markovian as Markovian
+    from fedbounds.empirical.participation import PeriodicGroups as PeriodicGroups
+    from fedbounds.empirical.participation import Permutation as Permutation
+    from fedbounds.empirical.participation import Process as Process
+    from fedbounds.empirical.participation import Recorded as Recorded
+    from fedbounds.empirical.participation import WithoutReplacement as WithoutReplacement
+    from fedbounds.empirical.participation import WithReplacement as WithReplacement
+    from fedbounds.empirical.problems import BoundedGradient as BoundedGradient
+    from fedbounds.empirical.problems import CosineQuadratic as CosineQuadratic
+    from fedbounds.empirical.problems import ImageClassification as ImageClassification
+    from fedbounds.empirical.problems import Quadratic as Quadratic
+    from fedbounds.empirical.problems import QuadraticMinimax as QuadraticMinimax
+    from fedbounds.empirical.problems import random_quadratic as random_quadratic
+    from fedbounds.empirical.problems import random_quadratic_minimax as random_quadratic_minimax
+    from fedbounds.empirical.problems import toy_example as toy_example
     from fedbounds.empirical.simulate import simulate as simulate
     from fedbounds.figures.overlay import overlay as overlay
 
 __version__ = "0.1.0"
 
-VERBS = {
-    "FedboundsError": "fedbounds.bounds.errors",
-    "load": "fedbounds.bounds.registry",
-    "results": "fedbounds.bounds.registry",
-    "evaluate": "fedbounds.bounds.evaluation",
-    "optimise": "fedbounds.bounds.optimise",
-    "rounds": "fedbounds.bounds.rounds",
-    "simulate": "fedbounds.empirical.simulate",
-    "confront": "fedbounds.empirical.confront",
-    "check_invariants": "fedbounds.empirical.papers.arbitrary_participation.invariants",
-    "ParticipationWeights": "fedbounds.empirical.papers.fedau.participation_weights",
-    "overlay": "fedbounds.figures.overlay",
-    "main": "fedbounds.command_line",
+# What is imported when it is first used: module by module, the names that it gives.
+DOOR = {
+    "fedbounds.bounds.errors": "FedboundsError",
+    "fedbounds.bounds.registry": "load results",
+    "fedbounds.bounds.evaluation": "evaluate",
+    "fedbounds.bounds.optimise": "optimise",
+    "fedbounds.bounds.rounds": "rounds",
+    "fedbounds.bounds.comparison": "compare",
+    "fedbounds.empirical.simulate": "simulate",
+    "fedbounds.empirical.moments": "moments",
+    "fedbounds.empirical.confront": "confront",
+    "fedbounds.empirical.papers.arbitrary_participation.invariants": "check_invariants",
+    "fedbounds.empirical.papers.fedau.invariants": "check_weights",
+    "fedbounds.empirical.papers.fed_norm_sgda.invariants": "check_minimax",
+    "fedbounds.empirical.papers.fedau.participation_weights": "ParticipationWeights",
+    "fedbounds.figures.overlay": "overlay",
+    "fedbounds.empirical.participation": (
+        "Bernoulli Cyclic CyclicClients CyclicFromInactive Full GroupMarkov Markovian PeriodicGroups "
+        "Permutation Process Recorded WithReplacement WithoutReplacement"
+    ),
+    "fedbounds.empirical.problems": (
+        "BoundedGradient CosineQuadratic ImageClassification Quadratic QuadraticMinimax random_quadratic "
+        "random_quadratic_minimax toy_example"
+    ),
+    "fedbounds.empirical.papers.arbitrary_participation.algorithms": (
+        "FedAvg FrozenGradient GeneralizedFedAvg WaitForAll WaitFull WaitMinibatch"
+    ),
+    "fedbounds.empirical.papers.fedau.algorithms": (
+        "MIFA AverageAll AverageParticipating FedAU FedVarp FixedWeights KnownParticipation"
+    ),
+    "fedbounds.empirical.papers.fed_norm_sgda.algorithms": "FedNormSGDA",
+    "fedbounds.empirical.papers.fed_norm_sgda.baselines": "FSGDA LocalSGDA SynchronousSGDA",
+    "fedbounds.command_line": "main",
 }
-__all__ = ["__version__", *VERBS]  # pyright: ignore[reportUnsupportedDunderAll]  imported when first used
+PLACES = {name: module for module, names in DOOR.items() for name in names.split()}
+__all__ = ["__version__", *PLACES]  # pyright: ignore[reportUnsupportedDunderAll]  imported when first used
 
 
 def __getattr__(name: str) -> Any:
-    if name in VERBS:
-        return getattr(import_module(VERBS[name]), name)
+    if name in PLACES:
+        return getattr(import_module(PLACES[name]), name)
     raise AttributeError(f"module 'fedbounds' has no attribute {name!r}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import json
 import subprocess
 import sys
@@ -11,6 +12,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+
+import fedbounds
+from fedbounds.empirical.algorithms import algorithms
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("bounds", "empirical", "figures")
@@ -130,12 +134,6 @@ def test_dependencies_point_downward_only(package: str) -> None:
     assert paths and not wrong, "\n".join(wrong)
 
 
-# Kernels that still know a paper by name, and whose turn to ask the room of a paper is still to come.
-KNOW_PAPERS = {
-    "empirical/strategies.py",
-}
-
-
 def named_papers(module: ast.Module) -> list[tuple[ast.AST, str]]:
     """Imports of one paper's things, on any floor, from its package or out of the package of all papers."""
     found: list[tuple[ast.AST, str]] = []
@@ -153,11 +151,8 @@ PAPERS = {path.parent.name for path in (ROOT / "bounds" / "papers").glob("*/__in
 def test_kernels_know_no_paper() -> None:
     kernels = [path for path in LIBRARY if path.relative_to(ROOT).parts[0] in PACKAGES]
     kernels = [path for path in kernels if path.relative_to(ROOT).parts[1] != "papers"]
-    found = {path.relative_to(ROOT).as_posix(): named_papers(tree(path)) for path in kernels}
-    news = [(name, node, what) for name, of in found.items() if name not in KNOW_PAPERS for node, what in of]
-    wrong = [f"{name}:{getattr(node, 'lineno', 1)} imports {what}" for name, node, what in news]
-    assert PAPERS and not wrong, "\n".join(wrong)
-    assert not (clean := [name for name in KNOW_PAPERS if not found.get(name)]), f"no exception any more: {clean}"
+    wrong = [f"{place(path, node)} imports {what}" for path in kernels for node, what in named_papers(tree(path))]
+    assert PAPERS and kernels and not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize(
@@ -387,3 +382,20 @@ def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimiser(
     assert not loaded & {"torch", "matplotlib", "scipy.optimize", "fedbounds.empirical", "fedbounds.figures"}
     courts = {f"fedbounds.bounds.audit.{name}" for name in ("docket", "refutations", "units", "steps", "limits")}
     assert "fedbounds.bounds.audit.ledger" in loaded and not loaded & courts
+
+
+def test_the_front_door_gives_every_name_that_a_type_checker_sees() -> None:
+    """A name that is typed and not given, or given and not typed, stands on one of two lists alone."""
+    typed = {
+        alias.name: str(node.module)
+        for block in tree(ROOT / "fedbounds" / "__init__.py").body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert typed == fedbounds.PLACES
+    assert [name for name, module in typed.items() if not hasattr(importlib.import_module(module), name)] == []
+    verbs = "evaluate optimise rounds compare simulate moments confront check_invariants check_weights check_minimax"
+    assert {*verbs.split(), "load", "results", "overlay"} <= typed.keys()
+    assert {each.__name__ for each in algorithms().values() if each.__module__.startswith("fedbounds.")} <= typed.keys()
