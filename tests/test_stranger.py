@@ -48,7 +48,8 @@ def test_the_order_of_theorem_3_is_never_a_guarantee_and_needs_its_cap():
     under, over = (evaluate(THEOREM, given | {"eta_l": size * cap}, assume=["all"]) for size in (0.999, 1.001))
     assert float(under.value) == pytest.approx(3 * (2 / 500) ** 0.5 + 2 / 100 * 4)
     assert under.promise == "no" and any("constant" in why for why in under.why_not)
-    assert over.value == float("inf")
+    assert not any("condition" in why for why in under.why_not)
+    assert any("a condition fails: eta_l" in why for why in over.why_not)
 
 
 # --- the algorithm -------------------------------------------------------------------------------------------------
@@ -132,7 +133,8 @@ def forgets_the_mean(problem, weights, **numbers):
 
 def test_the_invariants_hold_of_the_algorithm_and_catch_a_correction_without_the_mean():
     assert not check_scaffold(ours, examples=25).broken
-    assert set(check_scaffold(forgets_the_mean, examples=25).broken) == {"one step of everybody", "equal clients"}
+    broken = [verdict.name for verdict in check_scaffold(forgets_the_mean, examples=25).broken]
+    assert broken == ["one step of everybody", "equal clients"]
 
 
 # --- installed -----------------------------------------------------------------------------------------------------
