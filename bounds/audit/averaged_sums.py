@@ -66,15 +66,19 @@ class HalfStepSum:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The sum or its average, and c n."""
+        total = mean_power_sum if self.average else power_sum
+        return Relation(total(half_step_ratio(self.steps), self.steps), self.constant * self.steps)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """Coefficient by coefficient, and once more at whole numbers of steps, exactly."""
-        method = "geometric sum"
-        ratio, right = half_step_ratio(self.steps), self.constant * self.steps
-        left = mean_power_sum(ratio, self.steps) if self.average else power_sum(ratio, self.steps)
-        if sp.simplify(conclusion.left - left) != 0 or not same(conclusion.right, right) or conclusion.op != "<=":
-            return Finding(False, method, f"the lemma says {left} <= {right}")
+        method, said = "geometric sum", self.relation(setting, premises)
+        equal = sp.simplify(conclusion.left - said.left) == 0 and same(conclusion.right, said.right)
+        if not equal or conclusion.op != "<=":
+            return Finding(False, method, f"the lemma says {said}")
         if not all(s.is_integer and s.is_positive for s in self.steps.free_symbols):
             return Finding(False, method, f"{self.steps} need not be a whole number")
         least = sp.E - (2 if self.average else 1)
@@ -166,6 +170,10 @@ class UnrollMean(Unroll):
     adds: sp.Expr = sp.S.Zero
     names: tuple[tuple[str, str], ...] = ()
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The average of the bounds for every k."""
+        return Relation(renamed(self.now, dict(self.names)), self.adds * mean_power_sum(self.ratio, self.steps))
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
@@ -174,7 +182,8 @@ class UnrollMean(Unroll):
         found = super().check(each, premises, facts, setting)
         if not found.holds:
             return found
-        mean, expected = renamed(self.now, dict(self.names)), self.adds * mean_power_sum(self.ratio, self.steps)
+        wanted = self.relation(setting, premises)
+        mean, expected = wanted.left, wanted.right
         gone = [name for pair in gram_symbols(mean).values() for name in pair if name not in setting.atoms]
         if gone:
             return Finding(False, "induction", f"{', '.join(gone)} is not averaged over the steps")

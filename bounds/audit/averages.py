@@ -113,16 +113,21 @@ class StandsFor:
     equalities: ClassVar[bool] = True
     gives: ClassVar[str] = "what the letter stands for"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """Substitution on the right-hand side."""
+        premise = premises[0]
+        return Relation(premise.left, premise.right.xreplace({self.letter: self.value}), premise.op)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
-        """Substitution."""
+        """A positive letter stands for what is positive."""
         if len(premises) != 1 or not self.axiom:
             return Finding(False, "definition", "one premise, and a reason why the letter stands for that")
         positive = self.value.is_positive or self.may_vanish or _above_zero(self.value, facts)
         if self.letter.is_positive and not positive:
             return Finding(False, "definition", f"{self.letter} is positive, {self.value} may not be")
-        expected = Relation(premises[0].left, premises[0].right.xreplace({self.letter: self.value}), premises[0].op)
+        expected = self.relation(setting, premises)
         equal = conclusion.left == expected.left and conclusion.op == expected.op
         equal = equal and (conclusion.right == expected.right or same(conclusion.right, expected.right))
         return Finding(equal, "definition", "equal sides" if equal else f"it becomes {expected}")

@@ -19,8 +19,8 @@ import sympy as sp
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.multipliers import eliminated
-from fedbounds.bounds.audit.rules import Combine
-from fedbounds.bounds.audit.steps import Premise, Proof, Rule, Setting, Step, left_hand_side
+from fedbounds.bounds.audit.rules import Combine, Stated
+from fedbounds.bounds.audit.steps import Premise, Proof, Rule, Setting, Step, condition_fact, left_hand_side
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.result import Condition, Result
 
@@ -60,7 +60,8 @@ class Chain:
 
     - the relation; left out where an axiom yields it;
     - the rule; left out where it is a combination of the premises, whose multipliers are found by elimination, or
-      given by a mapping from premise to multiplier (a kind of combination is named by its class);
+      given by a mapping from premise to multiplier (a kind of combination is named by its class), and where a single
+      condition is stated as it stands;
     - the premises: earlier steps by id (many in one string, between blanks), assumptions and conditions.
 
     Args:
@@ -107,9 +108,12 @@ class Chain:
             elif isinstance(part, Assumption | Condition):
                 premises.append(part)
         relations = [self._relation(name, p) for p in premises if isinstance(p, str)]
-        if relation is None:
+        conditions = [condition_fact(p) for p in premises if isinstance(p, Condition)]
+        if relation is None and rule is None and len(conditions) == len(premises) == 1:
+            relation, rule = conditions[0], Stated()
+        elif relation is None:
             if not isinstance(rule, Yields):
-                raise FedboundsError(f"{name} concludes nothing: only an axiom says by itself what follows")
+                raise FedboundsError(f"{name} concludes nothing: its rule does not say by itself what follows")
             relation = rule.relation(self.setting, relations)
         if rule is None:
             rule = kind(self._multipliers(name, relation, premises, relations, given))

@@ -41,21 +41,28 @@ class McDiarmid:
     needs: tuple[str, ...] = ("jointly-independent-rounds",)
     gives: ClassVar[str] = "what moves, by how much, and how often it is drawn"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The squared sum of the roots, times the scale."""
+        mean, tail = self._within(premises)
+        return Relation(self.likely, self.scale * (sp.sqrt(mean) + sp.sqrt(tail * sp.log(1 / self.c))) ** 2)
+
+    def _within(self, premises: Sequence[Relation]) -> tuple[sp.Expr, sp.Expr]:
+        """What stands below the two roots, the tail's without its logarithm."""
+        moves, mean = (p.right for p in premises)
+        return sp.cancel(mean / self.scale), sp.cancel(self.draws * moves / (2 * self.scale))
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """The premises bound the squared move and the squared mean; the scale is nonnegative."""
         if [p.left for p in premises] != [self.moves**2, self.mean**2] or any(p.op != "<=" for p in premises):
             return Finding(False, "McDiarmid", f"two premises, bounds of {self.moves}^2 and of {self.mean}^2")
-        moves, mean = (p.right for p in premises)
-        within = sp.cancel(mean / self.scale), sp.cancel(self.draws * moves / (2 * self.scale))
-        for value in (self.scale, *within):
+        for value in (self.scale, *self._within(premises)):
             if not (found := prove(value, facts)).holds:
                 return Finding(False, "McDiarmid", f"{value} may be negative: {found.evidence}")
-        roots = sp.sqrt(within[0]), sp.sqrt(within[1] * sp.log(1 / self.c))
-        expected = self.scale * (roots[0] + roots[1]) ** 2
-        equal = conclusion.left == self.likely and same(conclusion.right, expected)
-        return Finding(equal, "McDiarmid", "an instance of it" if equal else f"the bound is {expected}")
+        wanted = self.relation(setting, premises)
+        equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
+        return Finding(equal, "McDiarmid", "an instance of it" if equal else f"the bound is {wanted.right}")
 
 
 @dataclass(frozen=True)
@@ -76,14 +83,18 @@ class AllAtOnce:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "how many there are"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The premise at c/K."""
+        return Relation(self.every, cast(sp.Expr, premises[0].right.xreplace({self.c: self.c / self.count})))
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
-        """The premise at c/K; K is at least 1, so that c/K is a probability."""
+        """K is at least 1, so that c/K is a probability."""
         if len(premises) != 1 or premises[0].left != self.one or premises[0].op != "<=":
             return Finding(False, "union bound", f"one premise, a bound of {self.one}")
         if not (found := prove(self.count - 1, facts)).holds:
             return Finding(False, "union bound", f"{self.count} may be below 1: {found.evidence}")
-        expected = cast(sp.Expr, premises[0].right.xreplace({self.c: self.c / self.count}))
-        equal = conclusion.left == self.every and same(conclusion.right, expected)
-        return Finding(equal, "union bound", "an instance of it" if equal else f"the bound is {expected}")
+        wanted = self.relation(setting, premises)
+        equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
+        return Finding(equal, "union bound", "an instance of it" if equal else f"the bound is {wanted.right}")

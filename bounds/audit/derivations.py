@@ -34,6 +34,11 @@ class Specialise:
     needs: tuple[str, ...] = ()
     equalities: ClassVar[bool] = True
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The form with these values put in."""
+        form = premises[0]
+        return Relation(form.left, cast(sp.Expr, form.right.xreplace(dict(self.values))), form.op)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
@@ -52,7 +57,7 @@ class Specialise:
         for symbol, value in self.values:
             if symbol.is_integer and not value.is_integer and not _whole(value, facts):
                 return Finding(False, "substitution", f"{symbol} = {value} is not known to be a whole number >= 1")
-        expected = source.right.xreplace(values)
+        expected = self.relation(setting, premises).right
         equal = conclusion.left == source.left and (conclusion.right == expected or same(conclusion.right, expected))
         return Finding(equal, "substitution", "equal sides" if equal else f"the form becomes {expected}")
 
@@ -86,14 +91,17 @@ class Prescribed:
         """The step size as the result should prescribe it."""
         return ((self.symbol, sp.Min(*self.branches)),)
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """At most this branch, or the inverse at most their sum."""
+        if self.which is None:
+            return Relation(1 / self.symbol, sp.Add(*(1 / b for b in self.branches)))
+        return Relation(self.symbol, self.branches[self.which])
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """The relation is one of these."""
-        if self.which is None:
-            wanted = Relation(1 / self.symbol, sp.Add(*(1 / b for b in self.branches)))
-        else:
-            wanted = Relation(self.symbol, self.branches[self.which])
+        wanted = self.relation(setting, premises)
         equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
         return Finding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")
 
@@ -151,22 +159,26 @@ class InExpectation:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what its means are the means of"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """Every random quantity by its mean."""
+        sides = (cast(sp.Expr, side.xreplace(dict(self.means))) for side in (premises[0].left, premises[0].right))
+        return Relation(*sides)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """Linearity is checked by the second derivative."""
-        replaced = []
+        wanted = self.relation(setting, premises)
         for side in (premises[0].left, premises[0].right):
             dummies = {quantity: sp.Dummy(f"random{k}") for k, (quantity, _) in enumerate(self.means)}
             opened = side.xreplace(dummies)
             for a in dummies.values():
                 if any(sp.diff(opened, a, b) != 0 for b in dummies.values()):
                     return Finding(False, "expectation", f"{side} is not linear in what is random")
-            replaced.append(opened.xreplace({dummies[quantity]: mean for quantity, mean in self.means}))
             if any(opened.has(quantity.as_base_exp()[0]) for quantity, _ in self.means):
                 return Finding(False, "expectation", f"{side} holds what is random in another form")
-        equal = conclusion.left == replaced[0] and same(conclusion.right, replaced[1])
-        return Finding(equal, "expectation", f"linear, over {self.over}" if equal else f"the mean is {replaced}")
+        equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
+        return Finding(equal, "expectation", f"linear, over {self.over}" if equal else f"the mean is {wanted}")
 
 
 @dataclass(frozen=True)
@@ -212,13 +224,17 @@ class Markov:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "which quantity is likely"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The premise bounds the mean."""
+        return Relation(self.likely, premises[0].right / self.c)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
-        """The premise bounds the mean."""
-        expected = premises[0].right / self.c
-        equal = conclusion.left == self.likely and same(conclusion.right, expected)
-        return Finding(equal, "Markov", "an instance of it" if equal else f"the bound is {expected}")
+        """Equal sides."""
+        wanted = self.relation(setting, premises)
+        equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
+        return Finding(equal, "Markov", "an instance of it" if equal else f"the bound is {wanted.right}")
 
 
 @dataclass(frozen=True)

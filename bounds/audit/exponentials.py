@@ -42,6 +42,11 @@ class Tangent:
     needs: tuple[str, ...] = ()
     gives: ClassVar[str] = "what the letters stand for"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The power and its tangent."""
+        below = self.decay + self.power / 2 - self.decay * self.at
+        return Relation(self.base**self.power, self.value * self.decay / below)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
@@ -57,7 +62,7 @@ class Tangent:
         for part, name in ((denominator, below), (power, self.power)):
             if not (prove(part, [*facts, *known]).holds and never_zero(part, [*facts, *known])):
                 return Finding(False, "tangent", f"{name} may be 0 or negative")
-        wanted = Relation(self.base**self.power, self.value * self.decay / below)
+        wanted = self.relation(setting, premises)
         equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
         return Finding(equal, "tangent", "an instance of it" if equal else f"the tangent gives {wanted}")
 

@@ -45,14 +45,18 @@ class GeometricSum:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The sum and c n."""
+        ratio = 1 + self.a / (self.steps - sp.Rational(1, 2))
+        return Relation(power_sum(ratio, self.steps), self.constant * self.steps)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """Coefficient by coefficient, and once more by subdivision with a margin."""
-        ratio = 1 + self.a / (self.steps - sp.Rational(1, 2))
-        left, right = power_sum(ratio, self.steps), self.constant * self.steps
-        if sp.simplify(conclusion.left - left) != 0 or not same(conclusion.right, right):
-            return Finding(False, "geometric sum", f"the lemma says {left} <= {right}")
+        wanted = self.relation(setting, premises)
+        if sp.simplify(conclusion.left - wanted.left) != 0 or not same(conclusion.right, wanted.right):
+            return Finding(False, "geometric sum", f"the lemma says {wanted}")
         if not all(s.is_integer and s.is_positive for s in self.steps.free_symbols):
             return Finding(False, "geometric sum", f"{self.steps} need not be a whole number")
         if not 0 < self.a < 1:

@@ -257,6 +257,11 @@ class AverageOverRounds:
         """That the objective is bounded below."""
         return (self.below,)
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The average decrease for that of one round, and every mean for what it is the mean of."""
+        averages = {self.decrease: self.gap / self.rounds, **dict(self.means)}
+        return Relation(self.average, premises[0].right.xreplace(averages))
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
@@ -284,9 +289,9 @@ class AverageOverRounds:
             found = prove(expression, known)
             if not found.holds:
                 return Finding(False, method, f"{what}: {found.evidence}")
-        expected = right.xreplace({self.decrease: self.gap / self.rounds, **dict(self.means)})
-        if conclusion.op != "<=" or conclusion.left != self.average or not same(conclusion.right, expected):
-            return Finding(False, method, f"the average is at most {expected}")
+        wanted = self.relation(setting, premises)
+        if conclusion.op != "<=" or conclusion.left != wanted.left or not same(conclusion.right, wanted.right):
+            return Finding(False, method, f"the average is at most {wanted.right}")
         return Finding(
             True, method, "the coefficients are the same in every round, that of the decrease is nonnegative"
         )
@@ -304,15 +309,20 @@ class Vanishing:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The limit of every term."""
+        limit = sp.Add(*(sp.limit(term, self.variable, sp.oo) for term in sp.Add.make_args(premises[0].right)))
+        return Relation(premises[0].left, limit)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """The limit is computed."""
         if len(premises) != 1 or premises[0].op != "<=" or conclusion.op != "<=":
             return Finding(False, "limit", "one premise, the bound")
-        limit = sp.Add(*(sp.limit(term, self.variable, sp.oo) for term in sp.Add.make_args(premises[0].right)))
-        equal = conclusion.left == premises[0].left and same(conclusion.right, limit)
-        return Finding(equal, "limit", "an instance of it" if equal else f"the limit is {limit}")
+        wanted = self.relation(setting, premises)
+        equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
+        return Finding(equal, "limit", "an instance of it" if equal else f"the limit is {wanted.right}")
 
 
 @dataclass(frozen=True)

@@ -337,6 +337,10 @@ class Telescope:
     needs: tuple[str, ...] = ("bounded-below",)
     gives: ClassVar[str] = "the rounds averaged over"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The premise with the average decrease for that of one window."""
+        return Relation(self.least, premises[0].right.xreplace({self.decrease: self.gap / self.windows}))
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
@@ -356,9 +360,9 @@ class Telescope:
         found = prove(coefficient, facts)
         if not found.holds:
             return Finding(False, "telescope", f"the coefficient of the decrease: {found.evidence}")
-        expected = premises[0].right.xreplace({self.decrease: self.gap / self.windows})
-        if conclusion.left != self.least or not same(conclusion.right, expected):
-            return Finding(False, "telescope", f"the average is at most {expected}")
+        wanted = self.relation(setting, premises)
+        if conclusion.left != wanted.left or not same(conclusion.right, wanted.right):
+            return Finding(False, "telescope", f"the average is at most {wanted.right}")
         return Finding(True, "telescope", "min <= average; the coefficient of the decrease is the same in every window")
 
 
@@ -382,6 +386,10 @@ class Everywhere:
         """What the symbol of the average or supremum stands for, where it has one."""
         return "" if self.is_ is None else "what is averaged, or the largest of what"
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The premise, of the average or supremum."""
+        return Relation(premises[0].left if self.is_ is None else self.is_, premises[0].right)
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
@@ -394,6 +402,6 @@ class Everywhere:
             return Finding(False, "average", f"{', '.join(map(str, changing))} differs between the rounds")
         if self.of is not None and not same(premise.left, self.of):
             return Finding(False, "average", f"{premise} does not bound {self.of}")
-        left = premise.left if self.is_ is None else self.is_
-        equal = same(conclusion.left, left) and same(conclusion.right, premise.right)
+        wanted = self.relation(setting, premises)
+        equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
         return Finding(equal, "average", "at most the largest value" if equal else f"not {premise}")

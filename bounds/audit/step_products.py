@@ -42,18 +42,21 @@ class PrescribedProduct:
         """The second number as the result should prescribe it."""
         return ((self.second, sp.Min(*self.branches) / sp.Min(*self.least)),)
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """At most this branch, or the inverse at most their sum or their largest."""
+        product = self.first * self.second
+        if self.which == "largest":
+            return Relation(self.multiple / product, sp.Max(*(self.multiple / b for b in self.branches)))
+        if self.which is None:
+            return Relation(1 / product, sp.Add(*(1 / b for b in self.branches)))
+        return Relation(product, self.branches[self.which])
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """The relation is one of these."""
-        product = self.first * self.second
-        if self.which == "largest":
-            wanted = Relation(self.multiple / product, sp.Max(*(self.multiple / b for b in self.branches)))
-            if not self.multiple.is_nonnegative:
-                return Finding(False, "minimum", f"{self.multiple} may be negative")
-        elif self.which is None:
-            wanted = Relation(1 / product, sp.Add(*(1 / b for b in self.branches)))
-        else:
-            wanted = Relation(product, self.branches[self.which])
+        if self.which == "largest" and not self.multiple.is_nonnegative:
+            return Finding(False, "minimum", f"{self.multiple} may be negative")
+        wanted = self.relation(setting, premises)
         equal = conclusion.op == "<=" and same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
         return Finding(equal, "minimum", "an instance of it" if equal else f"the minimum gives {wanted}")

@@ -29,6 +29,10 @@ class Division:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The remainder's inequality."""
+        return Relation(self.dividend + 1, self.divisor * (sp.floor(self.dividend / self.divisor) + 1))
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
@@ -36,7 +40,7 @@ class Division:
         a, b = self.dividend, self.divisor
         if not (a.is_integer and b.is_integer and prove(a, facts).holds and prove(b - 1, facts).holds):
             return Finding(False, "division", f"{a} and {b} need not be whole numbers, at least 0 and 1")
-        wanted = Relation(a + 1, b * (sp.floor(a / b) + 1))
+        wanted = self.relation(setting, premises)
         equal = same(conclusion.left, wanted.left) and same(conclusion.right, wanted.right)
         return Finding(equal, "division", "an instance of it" if equal else f"the remainder gives {wanted}")
 
@@ -111,6 +115,11 @@ class WholeNumber:
         rounded = sp.Max(1, sp.ceiling(self.value))
         return ((self.symbol, self.value if self.which == "equal" else rounded),)
 
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The letter against its value."""
+        n, v = self.letter, self.value
+        return {"at least": Relation(v, n), "at most": Relation(n, v + 1), "equal": Relation(n, v, "==")}[self.which]
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
@@ -126,10 +135,6 @@ class WholeNumber:
                 return Finding(False, "whole number", f"{v} is not known to be a whole number >= 1")
         elif not prove(opened_v, [*rational, *known]).holds:
             return Finding(False, "whole number", f"{v} may be negative")
-        wanted = {
-            "at least": Relation(v, n),
-            "at most": Relation(n, v + 1),
-            "equal": Relation(n, v, "=="),
-        }[self.which]
+        wanted = self.relation(setting, premises)
         equal = conclusion == wanted
         return Finding(equal, "whole number", "an instance of it" if equal else f"rounding gives {wanted}")

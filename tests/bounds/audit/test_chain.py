@@ -6,15 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Smooth
+from fedbounds.bounds.audit.axioms import Assumed, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.derivations import InExpectation, Markov, Specialise
 from fedbounds.bounds.audit.multipliers import eliminated
-from fedbounds.bounds.audit.rules import Combine, Gram
+from fedbounds.bounds.audit.rules import Combine, Everywhere, Gram, Stated
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.fedau.proof.drift import DRIFT_PROOF
+from fedbounds.bounds.result import Condition
 
 SMOOTH = Assumption("smooth", "|grad F_n(x) - grad F_n(y)| <= L |x - y|", "Assumption 1")
 ATOMS = (
@@ -40,6 +42,26 @@ def test_an_axiom_says_by_itself_what_follows():
     assert one.conclusion == Relation(square(gx - gy), L**2 * square(x - y))
     assert (one.premises, one.quantifiers) == ((SMOOTH,), "for every client n")
     assert isinstance(two.rule, Gram) and two.premises == ()
+
+
+def test_a_rule_about_averages_says_by_itself_what_follows():
+    random, average, likely, c = (sp.Symbol(name, nonnegative=True) for name in ("X", "E X", "likely X", "c"))
+    chain = Chain(Setting("no vectors", {}), "always")
+    chain["1", "assumed"] = Assumed(random, s, ("bounded",), "X"), Assumption("bounded", "X <= s", "")
+    chain["2", "in expectation"] = InExpectation(((random, average),), "X"), "1"
+    chain["3", "Markov's inequality"] = Markov(c, likely), "2"
+    chain["4", "at s = 2"] = Specialise(((s, sp.Integer(2)),)), "3"
+    chain["5", "the average"] = Everywhere(of=likely, is_=random), "4"
+    _, *said = (str(step.conclusion) for step in chain.steps)
+    assert said == ["E X <= s", "likely X <= s/c", "likely X <= 2/c", "X <= 2/c"]
+
+
+def test_a_condition_alone_is_stated_as_it_stands():
+    c, cap = chain(), Condition(L, "<=", s, "small enough", L)
+    c["3", "the cap"] = cap
+    assert (c.steps[-1].conclusion, c.steps[-1].rule, c.steps[-1].premises) == (Relation(L, s), Stated(), (cap,))
+    with pytest.raises(FedboundsError, match="concludes nothing"):
+        c["4", "two of them"] = cap, cap
 
 
 def test_a_combination_finds_its_multipliers_or_is_told_them():

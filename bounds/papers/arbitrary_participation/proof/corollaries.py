@@ -66,12 +66,10 @@ SPECIAL = step_sizes(*AT_LOCAL)
 # --- Corollary 3.2 ----------------------------------------------------------------------------------------------------
 
 c = Chain(NO_VECTORS, cites=(THEOREM_3_1,))
-c["D1", "eta is at most its first branch"] = le(eta, KNOWS_NOISE), Prescribed(eta, BRANCHES, 0)
-c["D2", "eta is at most its second branch"] = le(eta, LARGEST), Prescribed(eta, BRANCHES, 1)
-c["D3", "1/min{a, b} <= 1/a + 1/b"] = le(1 / eta, 1 / KNOWS_NOISE + 1 / LARGEST), Prescribed(eta, BRANCHES, None)
-c["D4", "Theorem 3.1 at this gamma; both caps hold"] = by(
-    le(LEAST, bound(THEOREM_3_1, "explicit").xreplace(dict(AT_LOCAL))), SPECIAL, f"{THEOREM}[explicit] D1 D2", HALF
-)
+c["D1", "eta is at most its first branch"] = Prescribed(eta, BRANCHES, 0)
+c["D2", "eta is at most its second branch"] = Prescribed(eta, BRANCHES, 1)
+c["D3", "1/min{a, b} <= 1/a + 1/b"] = Prescribed(eta, BRANCHES, None)
+c["D4", "Theorem 3.1 at this gamma; both caps hold"] = SPECIAL, f"{THEOREM}[explicit] D1 D2", HALF
 FIRST_BRANCH, INVERSE = rho**2 * sigma**2 / (3 * I * P * sqrt(T)), 96 * L * F * P / sqrt(T)
 c["D5", "the initial gap and the update noise by the branches, which merge in 12 = 8 + 4"] = by(
     le(LEAST, bound(COROLLARY_3_2, "explicit")), {"D4": 1, "D1": FIRST_BRANCH, "D2": 0, "D3": INVERSE}
@@ -79,9 +77,7 @@ c["D5", "the initial gap and the update noise by the branches, which merge in 12
 c["D6", "the printed order with 16 for each hidden constant"] = by(
     le(LEAST, 16 * bound(COROLLARY_3_2, "printed")), "D5", HALF
 )
-c["D7", "the sharp theorem at this gamma"] = by(
-    le(LEAST, THEOREM_3_1.form("sharp").bound.xreplace(dict(AT_LOCAL))), SPECIAL, f"{THEOREM}[sharp] D1 D2", ONCE
-)
+c["D7", "the sharp theorem at this gamma"] = SPECIAL, f"{THEOREM}[sharp] D1 D2", ONCE
 c["D8", "the sharp theorem at this eta, each term at its own branch"] = by(
     le(LEAST, bound(COROLLARY_3_2, "sharp")), AtMinimum(eta, BRANCHES), "D7", ONCE
 )
@@ -106,9 +102,7 @@ c["D3", BOTH_CAPS] = by(
     f"{THEOREM}[explicit]",
     *COROLLARY_3_3.form("repaired:s").conditions,
 )
-c["D4", BOTH_CAPS] = by(
-    le(LEAST, bound(COROLLARY_3_3, "sharp")), step_sizes(*AT_NO_NOISE), f"{THEOREM}[sharp]", FLAT, ONCE
-)
+c["D4", BOTH_CAPS] = step_sizes(*AT_NO_NOISE), f"{THEOREM}[sharp]", FLAT, ONCE
 COROLLARY_3_3_PROOF = c.proof(
     f"{PAPER}/corollary-3.3", COROLLARY_3_3, {"explicit": "D1", "printed": "D2", "repaired:s": "D3", "sharp": "D4"}
 )
@@ -129,20 +123,13 @@ SMALLER = (  # Corollary 3.2's explicit form with the sharp theorem's constants 
 RATE = COROLLARY_3_2_PROOF.id
 
 c = Chain(NO_VECTORS, cites=(THEOREM_3_1, COROLLARY_3_2, COROLLARY_3_2_PROOF, PROPOSITION_4_1_PROOF, REGULAR_PROOF))
-c["D4", "the sharp theorem, rounded up, at this gamma"] = by(
-    le(LEAST, THEOREM_3_1.form("sharp:worst").bound.xreplace(dict(AT_LOCAL))),
-    SPECIAL,
-    f"{THEOREM}[sharp:worst] {RATE}/D1 {RATE}/D2",
-    HALF,
-)
+c["D4", "the sharp theorem, rounded up, at this gamma"] = SPECIAL, f"{THEOREM}[sharp:worst] {RATE}/D1 {RATE}/D2", HALF
 c["D5", "Corollary 3.2 with smaller constants of the divergences"] = by(
     le(LEAST, SMALLER),
     {"D4": 1, f"{RATE}/D1": Rational("2.574") * rho**2 * sigma**2 / (12 * I * P * sqrt(T))},
     {f"{RATE}/D3": Rational("3.861") * 12 * L * F * P / sqrt(T)},
 )
-c["D6", "with nu, beta <= d and delta = 0"] = by(
-    le(LEAST, SMALLER.xreplace(dict(REGULAR))), BOUNDED, f"D5 {DISCHARGING}", HALF
-)
+c["D6", "with nu, beta <= d and delta = 0"] = BOUNDED, f"D5 {DISCHARGING}", HALF
 c["D7", "the paper's form, although Proposition 4.1 is false: the constants have room for both divergences"] = by(
     le(LEAST, bound(COROLLARY_4_3, "explicit")), "D6"
 )
@@ -156,12 +143,7 @@ c["D1", REGULARIZED] = by(
 c["D2", "the printed order with 16 for each hidden constant"] = by(
     le(LEAST, 16 * bound(COROLLARY_4_3, "printed")), "D1", HALF
 )
-c["D3", REGULARIZED] = by(
-    le(LEAST, bound(COROLLARY_4_3, "sharp")),
-    BOUNDED,
-    f"{RATE}[sharp] {DISCHARGING}",
-    *COROLLARY_4_3.form("sharp").conditions,
-)
+c["D3", REGULARIZED] = BOUNDED, f"{RATE}[sharp] {DISCHARGING}", *COROLLARY_4_3.form("sharp").conditions
 COROLLARY_4_3_PROOF = c.proof(
     f"{PAPER}/corollary-4.3", COROLLARY_4_3, {"repaired": "D1", "printed": "D2", "sharp": "D3", "explicit": "D7"}
 )
@@ -200,15 +182,12 @@ for name, form, variance, source in (
         *COROLLARY_4_8.form(form).conditions,
     )
 c["D3", "at the prescribed P, if that is a whole number"] = by(
-    le(OVER_BOTH, WHOLE.bound.doit()), PRESCRIBED_P, f"{COROLLARY_4_8.key}[repaired:integer-P]", *WHOLE.conditions
+    PRESCRIBED_P, f"{COROLLARY_4_8.key}[repaired:integer-P]", *WHOLE.conditions
 )
 c["D4a", "the order at any whole P"] = le(OVER_BOTH, SIXTEEN + 6 * N**2 * d**2 * n.upsilon**2 / P), "D1"
-c["D4b", "the order at the prescribed P, if that is a whole number"] = by(
-    le(OVER_BOTH, SIXTEEN + 6 * d**2 / sqrt(N * I * T)), PRESCRIBED_P, "D4a", *WHOLE.conditions
-)
-c["D4", "the printed order with 16 for each hidden constant"] = (
-    le(OVER_BOTH, 16 * bound(COROLLARY_4_8, "printed")),
-    "D4b",
+c["D4b", "the order at the prescribed P, if that is a whole number"] = PRESCRIBED_P, "D4a", *WHOLE.conditions
+c["D4", "the printed order with 16 for each hidden constant"] = by(
+    le(OVER_BOTH, 16 * bound(COROLLARY_4_8, "printed")), "D4b"
 )
 c["D5", "Theorem 3.1 in expectation at Corollary 3.2's gamma"] = by(
     le(OVER_BOTH, bound(THEOREM_3_1, "explicit").xreplace(dict(AT_LOCAL)).xreplace({delta**2: WINDOW_MEAN})),

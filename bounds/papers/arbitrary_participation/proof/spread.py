@@ -87,7 +87,7 @@ c["L1.1d", "q_n (1 - q_n)(sigma^2 - E|xi_n|^2) >= 0, summed over the clients"] =
     WEIGHTS,
 )
 c["L1.1", "the noise around its mean is at most sigma^2 (1 - S_t)"] = by(
-    le(around, sigma**2 * (1 - sumsq)), {"L1.1b": 1, "L1.1c": -1, "L1.1d": 1}
+    le(around, sigma**2 * (1 - sumsq)), "L1.1b L1.1c L1.1d"
 )
 c["L1.S", "the squares of weights that sum to 1 sum to at most 1", "for every round t"] = by(
     le(sumsq, 1), SumOverClients(q * (1 - q), ONE_CLIENT[:1], (q, s), SUMS, needs=(WEIGHTS.name,)), WEIGHTS
@@ -120,7 +120,7 @@ c["L1.one", "with one local step the only spread used is that before it", "for e
 )
 for name, constant, lemma in (("", Integer(3), ""), ("-sharp", K1, " with the smallest constant")):
     c[f"L1.7{name}", f"the geometric sum is at most {constant} I", "for every whole I >= 1"] = by(
-        le(power_sum(SPREAD_RATIO, I), constant * I), GeometricSum(FIRST, I, constant)
+        GeometricSum(FIRST, I, constant)
     )
     c[f"C.5{name}", f"Lemma C.1{lemma}", IN_ROUND] = by(
         le(SPREAD, constant * I * SPREAD_ADDS), {"L1.6": 1, f"L1.7{name}": SPREAD_ADDS}, "L1.S"

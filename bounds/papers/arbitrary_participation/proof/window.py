@@ -16,48 +16,23 @@ from fedbounds.bounds.audit.rules import Everywhere, Gram, Telescope
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.papers.arbitrary_participation import results
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, WEIGHTS, WINDOW
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
-from fedbounds.bounds.papers.arbitrary_participation.proof.drift import (
-    DRIFT_PROOF,
-    IN_WINDOW,
-    L1,
-    LEAST_SUM,
-    ONE_ROUND,
-    drift_bound,
-    printed_bound,
-)
-from fedbounds.bounds.papers.arbitrary_participation.proof.spread import (
-    A1,
-    DRIFT,
-    HALF_STEP,
-    IN_ROUND,
-    ONE_STEP,
-    PAPER,
-    PAST,
-    SPREAD,
-    SPREAD_ADDS,
-    SPREAD_PROOF,
-    G,
-)
-from fedbounds.bounds.papers.arbitrary_participation.results import (
-    CAPS,
-    EQUATION_C_16,
-    GLOBAL_CAP,
-    HALF,
-    K1,
-    K2,
-    LOCAL_CAP,
-    ONCE,
-    SLOPE,
-    THEOREM_3_1,
-)
+from fedbounds.bounds.papers.arbitrary_participation.proof import drift
+from fedbounds.bounds.papers.arbitrary_participation.proof import spread as lemma
 from fedbounds.bounds.result import Condition
 
+A1, DRIFT, HALF_STEP, IN_ROUND, ONE_STEP = lemma.A1, lemma.DRIFT, lemma.HALF_STEP, lemma.IN_ROUND, lemma.ONE_STEP
+PAPER, PAST, SPREAD, SPREAD_ADDS = lemma.PAPER, lemma.PAST, lemma.SPREAD, lemma.SPREAD_ADDS
+SPREAD_PROOF, G = lemma.SPREAD_PROOF, lemma.G
+DRIFT_PROOF, IN_WINDOW, L1, LEAST_SUM = drift.DRIFT_PROOF, drift.IN_WINDOW, drift.L1, drift.LEAST_SUM
+ONE_ROUND, drift_bound, printed_bound = drift.ONE_ROUND, drift.drift_bound, drift.printed_bound
 L, F, I, P, T = n.L, n.F, n.I, n.P, n.T
 gamma, eta, rho, sigma, nu, beta, delta = n.gamma, n.eta, n.rho, n.sigma, n.nu, n.beta, n.delta
 sumsq, decrease = n.sumsq, n.decrease
+K1, K2, LOCAL_CAP, SLOPE = results.K1, results.K2, results.LOCAL_CAP, results.SLOPE
 
 WINDOW_ATOMS = (
     Atom("y", "point", 1, "y_{t,i}^n, the local model"),
@@ -154,7 +129,7 @@ c["Th5a", "the squared update by gradient and noise, which depend on each other 
     le(square(mean + noise), 2 * square(mean) + 2 * square(noise)), Gram()
 )
 c["Th5b", "the noise of a window, eq. (C.15)"] = NoiseOverTime("z", "mxi", I * P), f"{L2}/L2.1", *PAST
-c["Th7", "the squared update does not ascend", ""] = le(2 * gamma * eta * L * I * P, 1), GLOBAL_CAP
+c["Th7", "the squared update does not ascend", ""] = le(2 * gamma * eta * L * I * P, 1), results.GLOBAL_CAP
 for b in BRANCHES:
     least = 3 * I * gamma**2 * sigma**2 if b is LEAST_SUMS else 0
     c[f"Th4a{b.name}", "Lemma C.1 averaged over the window, 1 - S_t <= 1", IN_ROUND] = by(
@@ -163,12 +138,8 @@ for b in BRANCHES:
     c[f"Th4b{b.name}", "Lemma C.2 averaged over the window, 1 - S_t <= 1", IN_WINDOW] = by(
         le(DRIFT, b.drift_bound), f"{b.drift} {L2}/L2.S {L1}/L1.S", *b.conditions
     )
-    c[f"Th4c{b.name}", "the average of the spread over the window"] = by(
-        le(SPREAD, b.spread_bound), Everywhere((sumsq,)), f"Th4a{b.name}"
-    )
-    c[f"Th4d{b.name}", "the average of the drift over the window"] = by(
-        le(DRIFT, b.drift_bound), Everywhere((sumsq,)), f"Th4b{b.name}"
-    )
+    c[f"Th4c{b.name}", "the average of the spread over the window"] = Everywhere((sumsq,)), f"Th4a{b.name}"
+    c[f"Th4d{b.name}", "the average of the drift over the window"] = Everywhere((sumsq,)), f"Th4b{b.name}"
     w, slope = b.kept, 3 * L**2 * sp.diff(sp.expand(b.drift_bound), G)
     c[f"Th6{b.name}", "what the gradient keeps", ""] = le(w, 1 - slope), LOCAL_CAP
     c[f"Th6b{b.name}", "it keeps something", ""] = le(HALF_STEP, w), LOCAL_CAP
@@ -182,7 +153,7 @@ for b in BRANCHES:
         LOCAL_CAP,
     )
 
-WINDOW_PROOF = c.proof(f"{PAPER}/equation-c.16", EQUATION_C_16, {"explicit": "C.16"}, G)
+WINDOW_PROOF = c.proof(f"{PAPER}/equation-c.16", results.EQUATION_C_16, {"explicit": "C.16"}, G)
 
 # --- Theorem 3.1 ----------------------------------------------------------------------------------------------------
 
@@ -209,24 +180,23 @@ def gap(constant: int, bound: Expr) -> Expr:
 c = Chain(WHOLE_WINDOW, cites=(WINDOW_PROOF,))
 for b in BRANCHES:
     c[f"Th9{b.name}", AVERAGED] = by(
-        le(LEAST, in_windows(b.bound)),
         Telescope(decrease, F, COMPLETE, LEAST, G),
         f"{C16}/C.16{b.name}",
         BOUNDED_BELOW,
         LOCAL_CAP,
-        ONCE,
+        results.ONCE,
         *b.conditions,
     )
 for b in (EXPLICIT, LEAST_SUMS, ONE_LOCAL, NO_DRIFT):
-    c[f"Th10{b.name}", TWO_WINDOWS] = le(LEAST, gap(8, b.bound)), f"Th9{b.name}", HALF, *b.conditions
-c["Th10-two-thirds", TWO_THIRDS] = le(LEAST, gap(6, EXPLICIT.bound)), "Th9", HALF
+    c[f"Th10{b.name}", TWO_WINDOWS] = le(LEAST, gap(8, b.bound)), f"Th9{b.name}", results.HALF, *b.conditions
+c["Th10-two-thirds", TWO_THIRDS] = le(LEAST, gap(6, EXPLICIT.bound)), "Th9", results.HALF
 c["Th11", "the printed order with 144 for each hidden constant"] = by(
-    le(LEAST, 144 * THEOREM_3_1.form("printed").bound.doit()), "Th10", *CAPS
+    le(LEAST, 144 * results.THEOREM_3_1.form("printed").bound.doit()), "Th10", *results.CAPS
 )
 c["Th12a", "what the gradient keeps at the largest gamma"] = le(1 / SLOPE, LARGEST), LOCAL_CAP
-c["Th12b", TWO_THIRDS] = le(1 / (P * COMPLETE), 3 / (2 * T)), HALF
+c["Th12b", TWO_THIRDS] = le(1 / (P * COMPLETE), 3 / (2 * T)), results.HALF
 c["Th12", "rounded up at the largest gamma"] = by(
-    le(LEAST, THEOREM_3_1.form("sharp:worst").bound.doit()),
+    le(LEAST, results.THEOREM_3_1.form("sharp:worst").bound.doit()),
     {"Th9-sharp": 1, "Th12a": in_windows(replace(SHARP, kept=ONE).bound), "Th12b": 2 * F * LARGEST / (gamma * eta * I)},
 )
 over_both = EXPLICIT.bound.xreplace({delta**2: WINDOW_MEAN})
@@ -238,18 +208,13 @@ c["E16", "one window, in expectation over the participation as well", WINDOWS] =
     EXOGENOUS,
 )
 c["E9", AVERAGED] = by(
-    le(OVER_BOTH, in_windows(over_both)),
-    Telescope(DECREASE_MEAN, F, COMPLETE, OVER_BOTH, START_MEAN),
-    "E16",
-    BOUNDED_BELOW,
-    LOCAL_CAP,
-    ONCE,
+    Telescope(DECREASE_MEAN, F, COMPLETE, OVER_BOTH, START_MEAN), "E16", BOUNDED_BELOW, LOCAL_CAP, results.ONCE
 )
-c["E10", TWO_WINDOWS] = le(OVER_BOTH, gap(8, over_both)), "E9", HALF
+c["E10", TWO_WINDOWS] = le(OVER_BOTH, gap(8, over_both)), "E9", results.HALF
 
 THEOREM_PROOF = c.proof(
     f"{PAPER}/theorem-3.1",
-    THEOREM_3_1,
+    results.THEOREM_3_1,
     {
         "printed": "Th11",
         "explicit": "Th10",

@@ -16,7 +16,7 @@ from fedbounds.bounds.audit.axioms import Assumed, Schema
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
-from fedbounds.bounds.audit.rules import Gram, Stated
+from fedbounds.bounds.audit.rules import Gram
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.clients import SumOverClients
@@ -107,7 +107,7 @@ s["fact", "strong concavity, by definition"] = by(
 TANGENT = s.proof(facts.LEMMA_A_2.key, facts.LEMMA_A_2, {"repaired": "fact"})
 
 s = Chain(VECTORS)
-s["w", "the weights are a mean"] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+s["w", "the weights are a mean"] = SIMPLEX
 s["fact", "Jensen"] = le(measure_symbol(facts.SQUARE_OF_MEAN), SumOverClients(n.w * n.squares)), MeanSquare(False), "w"
 JENSEN = s.proof(facts.LEMMA_A_3.key, facts.LEMMA_A_3, {"printed:squares": "fact"})
 

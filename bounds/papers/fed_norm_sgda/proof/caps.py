@@ -16,36 +16,16 @@ from sympy import Integer, Rational
 
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.participation_rules import Squared
-from fedbounds.bounds.audit.rules import Abbreviated, Stated
-from fedbounds.bounds.audit.steps import condition_fact
+from fedbounds.bounds.audit.rules import Abbreviated
 from fedbounds.bounds.papers.fed_norm_sgda import composites
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
-    DESCENT_SETTING,
-    PAPER,
-    S_1,
-    S_2,
-    D,
-    Gammax,
-    Gammay,
-    L,
-    M,
-    Q,
-    W,
-    betaG,
-    betaL,
-    c,
-    d,
-    etax,
-    etay,
-    kappa,
-    nu,
-    r,
-    theta_delta,
-    theta_G,
-)
+from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, step_conditions
 from fedbounds.bounds.result import Condition
+
+DESCENT_SETTING, PAPER, S_1, S_2, D, Gammax = of.DESCENT_SETTING, of.PAPER, of.S_1, of.S_2, of.D, of.Gammax
+Gammay, L, M, Q, W, betaG, betaL, c, d = of.Gammay, of.L, of.M, of.Q, of.W, of.betaG, of.betaL, of.c, of.d
+etax, etay, kappa, nu, r, theta_delta, theta_G = of.etax, of.etay, of.kappa, of.nu, of.r, of.theta_delta, of.theta_G
 
 ONE, HALF = Integer(1), Rational(1, 2)
 ASCENT = Gammay * L  # what the caps on Gamma_y bound
@@ -101,7 +81,7 @@ class Caps:
         self._in_x(s)
 
     def _stated(self, s: Chain, name: str, says: str, condition: Condition) -> None:
-        s[f"({name}){self.suffix}-stated", f"({name}): {says}"] = condition_fact(condition), Stated(), condition
+        s[f"({name}){self.suffix}-stated", f"({name}): {says}"] = condition
 
     def _drift(self, s: Chain) -> None:
         """What (f) makes of the drift."""

@@ -12,15 +12,14 @@ import sympy as sp
 from sympy import Symbol, sqrt
 
 from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
-from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialise
 from fedbounds.bounds.audit.nonnegative import Finding
 from fedbounds.bounds.audit.participation_rules import Triangle
-from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
-from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda import corollaries
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import HETEROGENEITY, JOINTLY_SMOOTH
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL, SIMPLEX, largest
@@ -33,7 +32,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.corollaries import (
 )
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import BlockSmooth
 from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING, L, betaG, kappa, sigmaG
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, STEPS, THEOREM_1, THEOREM_1_AT_ITS_STEPS
 from fedbounds.bounds.result import Condition
@@ -112,13 +111,13 @@ THEOREM = THEOREM_1_AT_ITS_STEPS.form("sharp")
 first, second = SLOW / sqrt(work * T), FAST / T
 
 s = Chain(Setting(DESCENT_SETTING.bracket, DESCENT_SETTING.atoms, letters=IN_LETTERS), cites=(THEOREM_1_AT_ITS_STEPS,))
-s["E1", "enough rounds"] = le(ROUNDS_NEEDED, T), Stated(), ENOUGH
+s["E1", "enough rounds"] = ENOUGH
 s["E2", "in letters"] = le(SHOWN, T), Abbreviated(), "E1", *LEGAL
 s["E3", "for the root"] = le(4 * SLOW**2, work * eps**4 * T), {"E2": work * eps**4}
 s["E4", "what falls like the root"] = le(first, eps**2 / 2), "E3"
 s["E5", "the local updates"] = le(second, eps**2 / 2), {"E2": eps**2 / (2 * T)}
 s["E6-spelled", "Theorem 1 at its steps"] = by(
-    le(G_MEAN, sp.expand(THEOREM.bound)), {f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]": 1}, *LEGAL, CURVATURE, *ENOUGH_ROUNDS
+    le(G_MEAN, sp.expand(THEOREM.bound)), f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS
 )
 s["E6", "in letters"] = le(G_MEAN, first + second), Abbreviated(), "E6-spelled", *LEGAL
 s["E7", "the target is met"] = le(G_MEAN, eps**2), {"E6": 1, "E4": 1, "E5": 1}
@@ -190,8 +189,8 @@ LETTERED = 2 * MEAN + 4 * n.chi2 * (betaG**2 * MEAN + sigmaG**2) + 4 * L**2 * LA
 first, second, third = sqrt(MEAN), sqrt(MISMATCH), L * sqrt(LAG)
 
 s = Chain(ALONG, ON_THE_RUN)
-s["w", "the weights w are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
-s["p", "so are the p", ""] = eq(SumOverClients(n.p), 1), Stated(), MEANT
+s["w", "the weights w are a mean", ""] = SIMPLEX
+s["p", "so are the p", ""] = MEANT
 s["C1", "the objective that is meant is smooth, being a mean with weights p"] = by(
     BlockSmooth((("Phip", "Fp"),)), "p", JOINTLY_SMOOTH
 )

@@ -8,39 +8,19 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
-from fedbounds.bounds.audit.steps import condition_fact
+from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothRise
+from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NoiseGivenStart, SampleMean, SmoothRise
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_LETTERS
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
-    DELTA,
-    DESCENT_SETTING,
-    PAPER,
-    S_1,
-    S_2,
-    G,
-    Gammax,
-    H,
-    K,
-    L,
-    M,
-    N,
-    Q,
-    W,
-    X,
-    betaG,
-    betaL,
-    c,
-    d,
-    kappa,
-    nu,
-    r,
-)
+
+DELTA, DESCENT_SETTING, PAPER, S_1, S_2, G = of.DELTA, of.DESCENT_SETTING, of.PAPER, of.S_1, of.S_2, of.G
+Gammax, H, K, L, M, N, Q, W, X, betaG = of.Gammax, of.H, of.K, of.L, of.M, of.N, of.Q, of.W, of.X, of.betaG
+betaL, c, d, kappa, nu, r = of.betaL, of.c, of.d, of.kappa, of.nu, of.r
 
 ROUND = DIRECTIONS_PROOF.id
 Phi = Vec.atom("Phi")
@@ -52,7 +32,7 @@ HALF = Rational(1, 2)
 
 def before_the_caps(s: Chain) -> None:
     """(23) and (24): what needs no cap on the steps."""
-    s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+    s["S0", "the weights are a mean", ""] = SIMPLEX
     s["P1-spelled", "(23): descent lemma for the envelope"] = by(
         SmoothRise("Phi", MOVE, DECREASE, (1 + kappa) * L, "Phi~"), f"S0 {ENVELOPE_PROOF.id}/B.1", JOINTLY_SMOOTH
     )
@@ -84,7 +64,7 @@ def lemma_steps(s: Chain, suffix: str, price: sp.Expr, form: str) -> None:
         ("iii", "noise in the drift", 8 * step * betaL**2 * K, third),
     ):
         stated = f"({name}){suffix}-stated"
-        s[stated, f"({name}): {says}", ""] = condition_fact(condition), Stated(), condition
+        s[stated, f"({name}): {says}", ""] = condition
         s[f"({name}){suffix}", f"({name}) in letters", ""] = le(left, 1), Abbreviated(), stated, SAMPLED
     growth, drift = 32 * step * betaG**2, 4 * step
     s[f"(i-ii){suffix}", "what the noise grows with, and sampling", ""] = by(

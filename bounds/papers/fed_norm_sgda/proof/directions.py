@@ -17,57 +17,22 @@ from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.participation_rules import StepMean
-from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, JOINTLY_SMOOTH, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_2, LEMMA_B_7, LEMMA_B_8
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import (
-    ON_THE_SIMPLEX,
-    BlockSmooth,
-    MixingPrice,
-    NoiseGivenStart,
-    NoiseOfSample,
-    NoiseOverSteps,
-    SampleSquare,
-    Scaled,
-    WeightedMean,
-    scaled,
-)
+from fedbounds.bounds.papers.fed_norm_sgda.proof import axioms
+from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
-    A_DRIFT,
-    CONSTANTS,
-    DELTA,
-    DESCENT_SETTING,
-    PAPER,
-    S_1,
-    S_2,
-    W_DRIFT,
-    G,
-    H,
-    K,
-    L,
-    N,
-    Q,
-    W,
-    X,
-    Z,
-    betaG,
-    betaL,
-    c,
-    closed,
-    d,
-    kappa,
-    local_distance,
-    nu,
-    r,
-    sigmaG,
-    sigmaL,
-)
 from fedbounds.bounds.result import Result
+
+A_DRIFT, CONSTANTS, DELTA, DESCENT_SETTING, PAPER = of.A_DRIFT, of.CONSTANTS, of.DELTA, of.DESCENT_SETTING, of.PAPER
+S_1, S_2, W_DRIFT, G, H, K, L, N, Q, W, X = of.S_1, of.S_2, of.W_DRIFT, of.G, of.H, of.K, of.L, of.N, of.Q, of.W, of.X
+Z, betaG, betaL, c, closed, d, kappa = of.Z, of.betaG, of.betaL, of.c, of.closed, of.d, of.kappa
+local_distance, nu, r, sigmaG, sigmaL = of.local_distance, of.nu, of.r, of.sigmaG, of.sigmaL
 
 ONE_PRICE = Integer(1)
 PRICES = (("", nu, " at the price nu"), ("-printed", ONE_PRICE, " as printed"))
@@ -102,10 +67,10 @@ IN_Y = Block("y", f"{AWAY_PROOF.id}/B6y", 2 * L * DELTA)
 
 def shared_steps(s: Chain) -> None:
     """What both blocks use."""
-    s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+    s["S0", "the weights are a mean", ""] = SIMPLEX
     both = square(IN_X.G - IN_X.g) + square(IN_Y.G - IN_Y.g)
     s["D1a", "smoothness between the local models and the round's start"] = by(
-        le(both, local_distance()), BlockSmooth((("Gx", "gx"), ("Gy", "gy"))), JOINTLY_SMOOTH
+        le(both, local_distance()), axioms.BlockSmooth((("Gx", "gx"), ("Gy", "gy"))), JOINTLY_SMOOTH
     )
     s["D1", "in both blocks together at most X_t"] = le(both, X), Abbreviated(), "D1a"
     for b in (IN_X, IN_Y):
@@ -117,7 +82,7 @@ def start_steps(s: Chain, b: Block) -> None:
     """Means over the local steps and over the clients, and Assumption 3, at the round's start."""
     x = b.name
     s[f"D2{x}", "Jensen over the local steps"] = StepMean(b.G - b.g)
-    s[f"D3{x}", "Jensen over the clients"] = WeightedMean(b.h - b.g), "S0"
+    s[f"D3{x}", "Jensen over the clients"] = axioms.WeightedMean(b.h - b.g), "S0"
     s[f"D4{x}", "the mean exact direction is within the drift of the gradient"] = by(
         le(square(b.H - b.F), X), f"D3{x} D2{x} D1{x}"
     )
@@ -129,26 +94,26 @@ def start_steps(s: Chain, b: Block) -> None:
 def sample_steps(s: Chain, b: Block) -> None:
     """The sum over the sample: exact parts, noise, and their product."""
     x, direction = b.name, square(b.s + b.n)
-    exact = sp.expand(c * square(b.H) + r * d * square(scaled("w", b.h)))
-    noise = sp.expand(r * (Z * sigmaL**2 + betaL**2 * square(scaled("a", b.G))))
-    s[f"20{x}", "(20): the exact parts of a sample without replacement"] = SampleSquare(f"s{x}"), "S0", SAMPLING
+    exact = sp.expand(c * square(b.H) + r * d * square(axioms.scaled("w", b.h)))
+    noise = sp.expand(r * (Z * sigmaL**2 + betaL**2 * square(axioms.scaled("a", b.G))))
+    s[f"20{x}", "(20): the exact parts of a sample without replacement"] = axioms.SampleSquare(f"s{x}"), "S0", SAMPLING
     s[f"N0{x}", "the noise of one local step, Assumption 2 in this block"] = by(
         Assumed(square(b.xi), sigmaL**2 + betaL**2 * square(b.G), (BLOCK_NOISE.name,), "at the local model"),
         BLOCK_NOISE,
     )
     s[f"N1{x}", "the noise of all local steps, clients weighed by w_i^2"] = by(
-        NoiseOverSteps(f"z{x}", f"G{x}"), f"N0{x}", BLOCK_NOISE, MARTINGALE
+        axioms.NoiseOverSteps(f"z{x}", f"G{x}"), f"N0{x}", BLOCK_NOISE, MARTINGALE
     )
-    s[f"N2{x}", "the noise of the sample"] = NoiseOfSample(f"n{x}"), *NOISY, INDEPENDENT_CLIENTS
+    s[f"N2{x}", "the noise of the sample"] = axioms.NoiseOfSample(f"n{x}"), *NOISY, INDEPENDENT_CLIENTS
     s[f"N3{x}", "the two together"] = le(square(b.n), noise), f"N2{x} N1{x}"
     s[f"M1{x}", "noise and exact gradients mix, unless every client takes one step"] = by(
-        MixingPrice(f"s{x}", f"n{x}"), *NOISY
+        axioms.MixingPrice(f"s{x}", f"n{x}"), *NOISY
     )
     s[f"19{x}", "(19) at the price nu"] = by(
         le(direction, sp.expand(nu * (exact + noise))), {f"M1{x}": 2, f"20{x}": nu, f"N3{x}": nu}
     )
     s[f"M1{x}-printed", "(19) as printed: the product of noise and exact directions vanishes"] = by(
-        eq(inner(b.n, b.s), 0), NoiseGivenStart(b.n, b.s), *NOISY
+        eq(inner(b.n, b.s), 0), axioms.NoiseGivenStart(b.n, b.s), *NOISY
     )
     s[f"19{x}-printed", "(19) as printed"] = le(direction, exact + noise), f"M1{x}-printed 20{x} N3{x}"
 
@@ -158,17 +123,19 @@ def gradient_steps(s: Chain, b: Block) -> None:
     x = b.name
     for prefix, equation in (("w", "(21)"), ("a", "Lemma B.7" if x == "x" else "Lemma B.8")):
         vector, start = (b.h, b.g) if prefix == "w" else (b.G, b.g)
-        u, v = scaled(prefix, vector), scaled(prefix, start)
+        u, v = axioms.scaled(prefix, vector), axioms.scaled(prefix, start)
         s[f"{prefix}1{x}", f"{equation}: two parts"] = le(square(u), 2 * square(u - v) + 2 * square(v)), Gram()
         s[f"{prefix}2{x}", "the change since the round's start, the weights at their largest"] = by(
-            Scaled(prefix, vector - start)
+            axioms.Scaled(prefix, vector - start)
         )
-        s[f"{prefix}3{x}", "the start, the weights in the mean over the steps"] = Scaled(prefix, start, still=True)
+        s[f"{prefix}3{x}", "the start, the weights in the mean over the steps"] = axioms.Scaled(
+            prefix, start, still=True
+        )
     s[f"21{x}", "(21)"] = by(
-        le(square(scaled("w", b.h)), 2 * W * X + 2 * W * square(b.g)), f"w1{x} w2{x} w3{x} D2{x} D1{x}"
+        le(square(axioms.scaled("w", b.h)), 2 * W * X + 2 * W * square(b.g)), f"w1{x} w2{x} w3{x} D2{x} D1{x}"
     )
     s[f"a4{x}", "the squares that the noise grows with"] = by(
-        le(square(scaled("a", b.G)), 2 * K * X + 2 * Q * square(b.g)), f"a1{x} a2{x} a3{x} D1{x}"
+        le(square(axioms.scaled("a", b.G)), 2 * K * X + 2 * Q * square(b.g)), f"a1{x} a2{x} a3{x} D1{x}"
     )
 
 
@@ -192,23 +159,24 @@ def end_steps(s: Chain, b: Block) -> None:
 def lemma_b_2_steps(s: Chain) -> None:
     """Lemma B.2 itself, whose drift is weighed by w_i^2 and whose noise is not bounded further."""
     b = IN_X
-    s["B2a", "Jensen over the local steps, clients weighed by w_i^2"] = StepMean(scaled("w", b.G - b.g))
+    s["B2a", "Jensen over the local steps, clients weighed by w_i^2"] = StepMean(axioms.scaled("w", b.G - b.g))
     distance_steps(s, "w", W_DRIFT)
     exact = 2 * W_DRIFT + 2 * W * (betaG**2 * square(b.F) + sigmaG**2)
     s["B2b", "the exact parts"] = by(
-        le(square(scaled("w", b.h)), sp.expand(exact)), {"w1x": 1, "B2a": 2, "w-drift": 2, "w3x": 2, "A3x": 2 * W}
+        le(square(axioms.scaled("w", b.h)), sp.expand(exact)),
+        {"w1x": 1, "B2a": 2, "w-drift": 2, "w3x": 2, "A3x": 2 * W},
     )
-    bound = c * square(b.H) + r * (Z * sigmaL**2 + betaL**2 * square(scaled("a", b.G))) + r * d * exact
+    bound = c * square(b.H) + r * (Z * sigmaL**2 + betaL**2 * square(axioms.scaled("a", b.G))) + r * d * exact
     for suffix, price, says in PRICES:
         s[f"14{suffix}", f"Lemma B.2, (14){says}"] = le(square(b.s + b.n), sp.expand(price * bound)), f"19x{suffix} B2b"
 
 
 def distance_steps(s: Chain, prefix: str, letter: sp.Symbol) -> None:
     """Smoothness between the local models and the round's start, in other weights."""
-    both = sum(square(scaled(prefix, b.G - b.g)) for b in (IN_X, IN_Y))
+    both = sum(square(axioms.scaled(prefix, b.G - b.g)) for b in (IN_X, IN_Y))
     pairs = tuple((f"{prefix}:G{b}", f"{prefix}:g{b}") for b in "xy")
     s[f"{prefix}-drifta", "smoothness, in these weights"] = by(
-        le(both, local_distance(f"{prefix}:")), BlockSmooth(pairs), JOINTLY_SMOOTH
+        le(both, local_distance(f"{prefix}:")), axioms.BlockSmooth(pairs), JOINTLY_SMOOTH
     )
     s[f"{prefix}-drift", "abbreviated"] = le(both, letter), Abbreviated(), f"{prefix}-drifta"
 
@@ -222,7 +190,7 @@ TO_LETTERS = {
     A_DRIFT: n.noisydrift,
     H: n.direction,
     square(IN_X.F): n.gradxsq,
-    square(scaled("a", IN_X.G)): n.noisysq,
+    square(axioms.scaled("a", IN_X.G)): n.noisysq,
 }
 
 
@@ -247,7 +215,7 @@ def noisy_step(s: Chain, b: Block, lemma: Result, drift: str) -> str:
     x, home, name = b.name, DIRECTIONS_PROOF.id, lemma.source.number
     bound = 2 * A_DRIFT + 2 * Q * (sigmaG**2 + betaG**2 * b.bound)
     s[name, name] = by(
-        le(square(scaled("a", b.G)), sp.expand(bound)),
+        le(square(axioms.scaled("a", b.G)), sp.expand(bound)),
         {f"{home}/a1{x}": 1, drift: 2, f"{home}/a3{x}": 2, f"{home}/A3{x}": 2 * Q, b.at_start: 2 * Q * betaG**2},
     )
     return name
@@ -258,13 +226,13 @@ def noisy_proofs() -> tuple[Proof, Proof]:
     s = Chain(DESCENT_SETTING, EACH, (AWAY_PROOF, DIRECTIONS_PROOF))
     distance_steps(s, "a", A_DRIFT)
     ends = {"printed": noisy_step(s, IN_X, LEMMA_B_7, "a-drift")}
-    in_x = s.proof(LEMMA_B_7.key, LEMMA_B_7, ends, square(scaled("a", IN_X.G)), TO_LETTERS)
+    in_x = s.proof(LEMMA_B_7.key, LEMMA_B_7, ends, square(axioms.scaled("a", IN_X.G)), TO_LETTERS)
     s = Chain(DESCENT_SETTING, EACH, (AWAY_PROOF, DIRECTIONS_PROOF, in_x))
     end = noisy_step(s, IN_Y, LEMMA_B_8, f"{in_x.id}/a-drift")
     conclusion, more = s.steps[-1].conclusion, 4 * Q * betaG**2 * L * (kappa - 1) * DELTA
     s[f"{end}-pl", "kappa is at least 1"] = le(conclusion.left, sp.expand(conclusion.right + more)), end, CURVATURE
     ends = {"printed": end, "printed:pl": f"{end}-pl"}
-    return in_x, s.proof(LEMMA_B_8.key, LEMMA_B_8, ends, square(scaled("a", IN_Y.G)), TO_LETTERS)
+    return in_x, s.proof(LEMMA_B_8.key, LEMMA_B_8, ends, square(axioms.scaled("a", IN_Y.G)), TO_LETTERS)
 
 
 NOISY_PROOFS = noisy_proofs()

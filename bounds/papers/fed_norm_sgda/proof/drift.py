@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.axioms import Schema
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Squared
-from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.clients import MaxOverClients
@@ -21,37 +21,18 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import GROWING, LOCAL_MAP
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4, LEMMA_B_9
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import Scaled, scaled
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, TO_LETTERS, Block
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
-    DELTA,
-    DESCENT_SETTING,
-    PAPER,
-    C_w,
-    D,
-    G,
-    L,
-    V,
-    X,
-    a_m,
-    betaG,
-    betaL,
-    etax,
-    etay,
-    kappa,
-    local_distance,
-    nu,
-    sigmaG,
-    sigmaL,
-    theta_delta,
-    theta_G,
-    x0,
-    y0,
-)
 from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF, OverLocalSteps
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
 from fedbounds.bounds.result import Condition
+
+DELTA, DESCENT_SETTING, PAPER, C_w, D, G, L = of.DELTA, of.DESCENT_SETTING, of.PAPER, of.C_w, of.D, of.G, of.L
+V, X, a_m, betaG, betaL, etax, etay, kappa = of.V, of.X, of.a_m, of.betaG, of.betaL, of.etax, of.etay, of.kappa
+local_distance, nu, sigmaG, sigmaL, theta_delta = of.local_distance, of.nu, of.sigmaG, of.sigmaL, of.theta_delta
+theta_G, x0, y0 = of.theta_G, of.x0, of.y0
 
 ROUND = DIRECTIONS_PROOF.id
 HALF = Rational(1, 2)
@@ -122,7 +103,7 @@ def joint_steps(s: Chain, suffix: str, price: sp.Expr, source: str = "") -> None
 
 def cap_steps(s: Chain, suffix: str, price: sp.Expr, condition: Condition) -> None:
     """Condition (m) in letters."""
-    s[f"m-stated{suffix}", "condition (m)", ""] = le(condition.left, condition.right), Stated(), condition
+    s[f"m-stated{suffix}", "condition (m)", ""] = condition
     s[f"m{suffix}", "condition (m) in letters", ""] = by(
         le(2 * price * STEPS_SQUARED * L**2 * a_m, HALF), Abbreviated(), f"m-stated{suffix}"
     )

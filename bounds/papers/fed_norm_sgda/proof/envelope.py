@@ -18,27 +18,17 @@ from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.participation_rules import Triangle
-from fedbounds.bounds.audit.rules import Stated
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, STRONGLY_CONCAVE
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_1, LEMMA_B_6
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth, SelfBounded
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
-    DELTA,
-    DESCENT_SETTING,
-    PAPER,
-    Fx,
-    Fy,
-    G,
-    L,
-    kappa,
-    mu,
-    y0,
-    ys,
-)
+from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import BlockSmooth, SelfBounded
+
+DELTA, DESCENT_SETTING, PAPER, Fx, Fy, G, L = of.DELTA, of.DESCENT_SETTING, of.PAPER, of.Fx, of.Fy, of.G, of.L
+kappa, mu, y0, ys = of.kappa, of.mu, of.y0, of.ys
 
 SMOOTHNESS_OF_ENVELOPE = measure_symbol(LEMMA_B_1.measure)
 TWO_POINTS = Setting(
@@ -114,7 +104,7 @@ ROUND = "for every round t"
 ROOTS = sqrt(G), sqrt(2 * kappa * L * DELTA)
 
 s = Chain(DESCENT_SETTING, ROUND)
-s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+s["S0", "the weights are a mean", ""] = SIMPLEX
 s["B6a", "smoothness between y_t and the maximiser"] = BlockSmooth((("Phi", "Fx"),)), "S0", JOINTLY_SMOOTH
 s["B6b", "quadratic growth, Lemma A.5"] = by(
     le(mu / 2 * square(ys - y0), DELTA),

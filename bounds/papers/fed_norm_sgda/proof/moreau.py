@@ -12,14 +12,14 @@ from sympy import Integer, Symbol
 from fedbounds.bounds.audit.axioms import Schema
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean, SmoothFall
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NoiseGivenStart, SampleMean, SmoothFall
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import MOVE
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X, NOISY
 from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, PAPER, Gammax, L, X, nu, x0
@@ -72,7 +72,7 @@ TOWARDS = sp.expand(-inner(IN_X.F, AWAY) + L / 2 * square(AWAY))
 CHANGED = sp.expand(L / 4 * square(AWAY) + square(IN_X.H - IN_X.F) / L)
 
 s = Chain(HERE, EACH, (SNAPSHOT_PROOF,))
-s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+s["S0", "the weights are a mean", ""] = SIMPLEX
 s["60", "(60): the old proximal point at the new x"] = OldProximalPoint()
 s["61-sample", "(61): the sample averaged out"] = SampleMean("sx", AWAY), SAMPLING
 s["61-noise", "(61): the noise averaged out"] = NoiseGivenStart(IN_X.n, AWAY), *NOISY

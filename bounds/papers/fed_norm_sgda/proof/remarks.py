@@ -14,7 +14,6 @@ from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assump
 from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.rules import Stated
 from fedbounds.bounds.audit.steps import Setting, condition_fact, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL
@@ -63,13 +62,13 @@ class AllAlike(Schema):
 # (6) repaired: Theorem 1 at its steps with these values, one after the other
 s = Chain(DESCENT_SETTING, cites=(THEOREM_1_AT_ITS_STEPS,))
 for k, condition in enumerate(SAID):
-    s[f"R{k}", condition.why] = condition_fact(condition), Stated(), condition
+    s[f"R{k}", condition.why] = condition
 SO = " ".join(f"R{k}" for k in range(len(SAID)))
 for letter, _ in VALUES:
     s[f"{letter}", "all clients are alike"] = AllAlike(letter), SO
 at = sp.expand(THEOREM_1_AT_ITS_STEPS.form("sharp").bound)
 s["6-general", "Theorem 1 at its steps"] = by(
-    le(G_MEAN, at), {f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]": 1}, *LEGAL, CURVATURE, *ENOUGH_ROUNDS
+    le(G_MEAN, at), f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS
 )
 start, at = at, at.xreplace({n.taueff: n.taubar})
 factor = sp.cancel((start - at) / (n.taueff - n.taubar))

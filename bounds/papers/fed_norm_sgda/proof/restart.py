@@ -14,8 +14,8 @@ from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import AverageOverRounds
-from fedbounds.bounds.audit.rules import Abbreviated, Stated
-from fedbounds.bounds.audit.steps import Proof, Setting, condition_fact, measure_symbol
+from fedbounds.bounds.audit.rules import Abbreviated
+from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
@@ -29,38 +29,17 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.concave import ascent_conditions
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMMA_C_5
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, NoiseGivenStart, SampleMean
+from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
+from fedbounds.bounds.papers.fed_norm_sgda.proof import snapshot
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NoiseGivenStart, SampleMean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, NOISY
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
-    S_1,
-    S_2,
-    D,
-    Gammay,
-    K,
-    L,
-    N,
-    Q,
-    W,
-    X,
-    betaG,
-    betaL,
-    c,
-    d,
-    etay,
-    nu,
-    r,
-    y0,
-)
-from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import (
-    IN_SNAPSHOT,
-    MOVED,
-    SETTING,
-    SNAPSHOT_PROOF,
-    STALE,
-    TO_OWN,
-    V_C,
-)
 from fedbounds.bounds.result import Result
+
+IN_SNAPSHOT, MOVED, SETTING = snapshot.IN_SNAPSHOT, snapshot.MOVED, snapshot.SETTING
+SNAPSHOT_PROOF, STALE, TO_OWN, V_C = snapshot.SNAPSHOT_PROOF, snapshot.STALE, snapshot.TO_OWN, snapshot.V_C
+
+S_1, S_2, D, Gammay, K, L, N, Q, W, X = of.S_1, of.S_2, of.D, of.Gammay, of.K, of.L, of.N, of.Q, of.W, of.X
+betaG, betaL, c, d, etay, nu, r, y0 = of.betaG, of.betaL, of.c, of.d, of.etay, of.nu, of.r, of.y0
 
 SNAPSHOT = SNAPSHOT_PROOF.id
 yb = Vec.atom("yb")
@@ -128,7 +107,7 @@ class AscentStep(Schema):
 
 def free_steps(s: Chain) -> None:
     """What of (70) and (71) uses neither concavity nor caps."""
-    s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+    s["S0", "the weights are a mean", ""] = SIMPLEX
     s["70b", "(70): smoothness between the local y and y_t"] = SmoothInY(), JOINTLY_SMOOTH
     s["70c", "the two differences sum to the dual gap at the snapshot"] = by(
         le(-inner(GradY, MOVED["y"]), sp.expand(-STALE - ABOVE + L / 2 * square(MOVED["y"]))), Abbreviated(), "70b"
@@ -165,7 +144,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
         ("ascent", 2 * step * r * ascent, EIGHTH),
     )
     for (name, left, right), condition in zip(rows, ascent_conditions(price), strict=True):
-        s[f"{name}-stated{suffix}", condition.why, ""] = condition_fact(condition), Stated(), condition
+        s[f"{name}-stated{suffix}", condition.why, ""] = condition
         s[f"{name}{suffix}", "in letters", ""] = le(left, right), Abbreviated(), f"{name}-stated{suffix}", SAMPLED
     in_gap = 8 * price * etay**2 * L**2 * D * betaG**2
     s[f"72-local{suffix}", "the gap in the drift", ""] = le(in_gap, EIGHTH), {f"local{suffix}": EIGHTH, "r": in_gap}
@@ -230,7 +209,7 @@ def block_steps(
         APPROACH, FIRST, n.S, average, STALE, (), BOUNDED_MAXIMISER.name, axiom="a squared distance is never negative"
     )
     s[f"C.3-block{suffix}", "the average over a block, telescoped", block] = by(
-        le(average, one.xreplace({APPROACH: FIRST / n.S})), telescoped, f"C.3-round{suffix}", BOUNDED_MAXIMISER
+        telescoped, f"C.3-round{suffix}", BOUNDED_MAXIMISER
     )
     s[f"C.3{suffix}", "the block starts within 4R of the maximiser", block] = by(
         le(average, one.xreplace({APPROACH: 4 * n.R / n.S})), f"C.3-block{suffix} {home}4R"

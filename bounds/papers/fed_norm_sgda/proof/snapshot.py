@@ -16,7 +16,7 @@ from fedbounds.bounds.audit.axioms import Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Squared
-from fedbounds.bounds.audit.rules import Abbreviated, Gram, Stated
+from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.clients import SumOverClients
@@ -25,42 +25,20 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.concave import recursion_cap
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_2
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
+from fedbounds.bounds.papers.fed_norm_sgda.proof import directions
+from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth, SelfBounded, scaled
-from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import (
-    EACH,
-    IN_X,
-    PRICES,
-    TO_LETTERS,
-    Block,
-    end_steps,
-    gradient_steps,
-    sample_steps,
-    start_steps,
-)
+from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import Block
 from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import HALF, LARGEST_SUM, MOVED, LargestRecursion, block_steps
-from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import (
-    PAPER,
-    C_w,
-    D,
-    Gx,
-    L,
-    X,
-    Z,
-    a_m,
-    betaG,
-    betaL,
-    c,
-    closed,
-    d,
-    etax,
-    etay,
-    nu,
-    r,
-    round_setting,
-    sigmaG,
-    sigmaL,
-)
 from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF
+
+PAPER, C_w, D, Gx, L, X, Z, a_m, betaG = of.PAPER, of.C_w, of.D, of.Gx, of.L, of.X, of.Z, of.a_m, of.betaG
+betaL, c, closed, d, etax, etay, nu, r = of.betaL, of.c, of.closed, of.d, of.etax, of.etay, of.nu, of.r
+round_setting, sigmaG, sigmaL = of.round_setting, of.sigmaG, of.sigmaL
+
+EACH, IN_X, PRICES, TO_LETTERS = directions.EACH, directions.IN_X, directions.PRICES, directions.TO_LETTERS
+end_steps, gradient_steps, sample_steps = directions.end_steps, directions.gradient_steps, directions.sample_steps
+start_steps = directions.start_steps
 
 STALE = Symbol("[delta^_t]", nonnegative=True)
 W_SQUARED, I_1_SQUARED = Symbol("sum w_i^2", nonnegative=True), Symbol("I_1^2", nonnegative=True)
@@ -119,7 +97,7 @@ class BoundedGradient(Schema):
 def shared_steps(s: Chain) -> None:
     """The blocks at their own places."""
     b, both = IN_SNAPSHOT, square(MOVED["x"]) + MOVED_Y
-    s["S0", "the weights are a mean", ""] = ON_THE_SIMPLEX, Stated(), SIMPLEX
+    s["S0", "the weights are a mean", ""] = SIMPLEX
     s["S-self", "Lemma A.7 at the snapshot"] = SelfBounded("Fy", STALE), "S0", JOINTLY_SMOOTH
     s["D1x-spelled", "smoothness between the local model and the round's start"] = by(
         BlockSmooth((("Gx", "gx"),)), JOINTLY_SMOOTH
@@ -166,7 +144,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     spelled = le(2 * price * L**2 * etay**2 * a_m, HALF)
     if not suffix:
         condition = recursion_cap(nu)
-        s["m-stated", "the cap", ""] = le(condition.left, condition.right), Stated(), condition
+        s["m-stated", "the cap", ""] = condition
         s["m", "the cap in letters", ""] = spelled, Abbreviated(), "m-stated"
         return
     cap, growth = LEMMA_C_2.form("printed").conditions[-1], sp.Max(1, betaL**2)

@@ -13,14 +13,8 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding
 from fedbounds.bounds.audit.steps import Proof, Setting, Step, measure_symbol
 from fedbounds.bounds.audit.written import written
+from fedbounds.bounds.papers.fed_norm_sgda import tables
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.tables import (
-    NONCONVEX_CONCAVE,
-    NONCONVEX_STRONGLY_CONCAVE,
-    ONE_POINT_CONCAVE,
-    TABLES,
-    Case,
-)
 from fedbounds.bounds.result import Result
 
 NO_VECTORS = Setting("orders for small eps, every other constant fixed", {})
@@ -35,7 +29,7 @@ class ByExponents:
         count: what is counted; "rounds" or "gradients", those of all clients together.
     """
 
-    case: Case
+    case: tables.Case
     count: str
 
     def __str__(self) -> str:
@@ -68,7 +62,7 @@ class ByExponents:
         return Finding(equal, "linear programming", exponents if equal else f"the order is {expected}: {exponents}")
 
 
-def proof_of_table(result: Result, case: Case, count: str) -> Proof:
+def proof_of_table(result: Result, case: tables.Case, count: str) -> Proof:
     """The repaired row of one part of Table 1."""
     left = measure_symbol(result.measure)
     step = Step(
@@ -81,11 +75,11 @@ def proof_of_table(result: Result, case: Case, count: str) -> Proof:
     return Proof(result.key, NO_VECTORS, (step,), result, {"repaired": "order"})
 
 
-NAMED = {result.key.partition("/")[2]: result for result in TABLES}
+NAMED = {result.key.partition("/")[2]: result for result in tables.TABLES}
 ROWS = (
-    ("table-1-nc-sc", NONCONVEX_STRONGLY_CONCAVE),
-    ("table-1-nc-c", NONCONVEX_CONCAVE),
-    ("table-1-nc-1pc", ONE_POINT_CONCAVE),
+    ("table-1-nc-sc", tables.NONCONVEX_STRONGLY_CONCAVE),
+    ("table-1-nc-c", tables.NONCONVEX_CONCAVE),
+    ("table-1-nc-1pc", tables.ONE_POINT_CONCAVE),
 )
 TABLE_PROOFS = tuple(
     proof_of_table(NAMED[name + suffix], case, count)

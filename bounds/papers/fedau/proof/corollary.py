@@ -13,7 +13,7 @@ from sympy import Add, Expr, Integer, Max, Min, Rational, exp, log, sqrt
 
 from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
 from fedbounds.bounds.audit.axioms import Assumed
-from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import Prescribed, Specialise
 from fedbounds.bounds.audit.exponentials import Tangent
 from fedbounds.bounds.audit.step_products import PrescribedProduct
@@ -34,18 +34,12 @@ from fedbounds.bounds.papers.fedau.corollaries import (
     WHOLE_K,
 )
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
-from fedbounds.bounds.papers.fedau.proof.weights import (
-    NO_VECTORS,
-    PAPER,
-    PER_CLIENT,
-    THEOREM_PROOF,
-    TOTAL,
-    cut,
-    p,
-    q,
-)
+from fedbounds.bounds.papers.fedau.proof import weights
 from fedbounds.bounds.papers.fedau.results import THEOREM_2, THEOREM_2_OPTION_1, THEOREM_3, TWO_ROUNDS
 from fedbounds.bounds.result import Condition, Result
+
+NO_VECTORS, PAPER, PER_CLIENT = weights.NO_VECTORS, weights.PAPER, weights.PER_CLIENT
+THEOREM_PROOF, TOTAL, cut, p, q = weights.THEOREM_PROOF, weights.TOTAL, weights.cut, weights.p, weights.q
 
 L, F, I, N, T, K = n.L, n.F, n.I, n.N, n.T, n.K
 gamma, eta, sigma, delta, Q, W, R = n.gamma, n.eta, n.sigma, n.delta, n.Q, n.W, n.R
@@ -78,9 +72,9 @@ def cut_off_chain() -> Chain:
     repaired, explicit, constant = (
         LEMMA_B_7_1.form(name).bound.doit() for name in ("repaired", "explicit", "repaired:constant")
     )
-    c["D2", "K is at least log_c T"] = le(R * ell, cut), WholeNumber(cut, K, PRINTED_K, "at least")
-    c["D3", "K is at most log_c T + 1"] = le(cut, R * ell + 1), WholeNumber(cut, K, PRINTED_K, "at most")
-    c["D4", "e^(K/R - log T) >= 1 + K/R - log T"] = le(q ** (2 * cut), R * share), to_log, "D2"
+    c["D2", "K is at least log_c T"] = WholeNumber(cut, K, PRINTED_K, "at least")
+    c["D3", "K is at most log_c T + 1"] = WholeNumber(cut, K, PRINTED_K, "at most")
+    c["D4", "e^(K/R - log T) >= 1 + K/R - log T"] = to_log, "D2"
     c["D5", "(B.7.2), the bias: (1 - p_n)^(2K) <= 1/T"] = by(
         le(q ** (2 * cut), 1 / T), Opened, {"D4": 1, "D2": share}, TWO_ROUNDS
     )
@@ -88,10 +82,8 @@ def cut_off_chain() -> Chain:
         le(PER_CLIENT, AT_WHOLE_K), Opened, {f"{THEOREM}/T7": 1, "D5": 1, "D3": (3 + 2 * ell) / T}, TWO_ROUNDS
     )
     c["D7", "the mean over clients"] = le(TOTAL, repaired), MEAN, "D6"
-    c["D8", "K = log_c T, where that is a whole number"] = by(
-        eq(cut, R * ell), WholeNumber(cut, K, PRINTED_K, "equal"), *IS_WHOLE
-    )
-    c["D9a", "the same tangent at this K"] = le(q ** (2 * cut), R * share), to_log, "D8"
+    c["D8", "K = log_c T, where that is a whole number"] = WholeNumber(cut, K, PRINTED_K, "equal"), *IS_WHOLE
+    c["D9a", "the same tangent at this K"] = to_log, "D8"
     c["D9", "(B.7.2), the bias"] = le(q ** (2 * cut), 1 / T), Opened, {"D9a": 1, "D8": -share}, TWO_ROUNDS
     c["D10", "(B.6.9) for one client at K = log_c T"] = by(
         le(PER_CLIENT, (2 * R * ell**2 + 3 * R * ell + 1) / T),
@@ -100,10 +92,10 @@ def cut_off_chain() -> Chain:
         TWO_ROUNDS,
     )
     c["D11", "the mean over clients"] = le(TOTAL, explicit), MEAN, "D10"
-    c["D12", "x e^(-x/2) <= 2/e"] = le(q, 2 * E_INVERSE * R), tangent(Integer(1), Integer(1), E_INVERSE)
-    c["D13", "x e^(-x) <= 1/e"] = le(q**2, E_INVERSE * R), tangent(Integer(2), Integer(1), E_INVERSE)
+    c["D12", "x e^(-x/2) <= 2/e"] = tangent(Integer(1), Integer(1), E_INVERSE)
+    c["D13", "x e^(-x) <= 1/e"] = tangent(Integer(2), Integer(1), E_INVERSE)
     c["D14", "K >= 1 and K >= R log T leave enough of 1 + K/R - log T"] = by(
-        le(Integer(1), BIAS_SHARE * ell**2 * BEFORE), Opened, {"D2": 0, f"{THEOREM}/T10": 0}, TWO_ROUNDS
+        le(Integer(1), BIAS_SHARE * ell**2 * BEFORE), Opened, f"D2 {THEOREM}/T10", TWO_ROUNDS
     )
     c["D15", "the bias, in units of R log^2 T/T"] = by(
         le(q ** (2 * cut), BIAS_SHARE * R * ell**2 / T), Opened, {"D4": 1, "D14": R * share, "D2": 0}, TWO_ROUNDS
@@ -120,10 +112,7 @@ def cut_off_chain() -> Chain:
     )
     c["D18", "the mean over clients"] = le(TOTAL, constant), MEAN, "D17"
     c["D19", "the sharp Theorem 3 at this K"] = by(
-        le(TOTAL, THEOREM_3.form("sharp").bound.doit()),
-        Specialise((), prescribes=((K, WHOLE_K),)),
-        f"{THEOREM}[sharp]",
-        TWO_ROUNDS,
+        Specialise((), prescribes=((K, WHOLE_K),)), f"{THEOREM}[sharp]", TWO_ROUNDS
     )
     return c
 
@@ -188,15 +177,12 @@ def enter_sharp(c: Chain, source: str, terms: tuple[Expr, ...], *facts: str) -> 
     slope, others = terms[0] / gap, Add(*terms[1:])
     largest = Max(*(F / (b * I * T) for b in GLOBAL_STEPS))
     at_gamma, at_eta = Min(*LOCAL_STEPS), Min(*GLOBAL_STEPS) / Min(*LOCAL_STEPS)
-    bound = (slope * largest + others).xreplace({gamma: at_gamma})
-    c["C16", "1/min{a, b, c} = max{1/a, 1/b, 1/c}"] = le(gap, largest), product("largest", F / (I * T))
+    c["C16", "1/min{a, b, c} = max{1/a, 1/b, 1/c}"] = product("largest", F / (I * T))
     c["C17", "the initial gap by the largest branch"] = by(
         le(LEAST, slope * largest + others), {source: 1, "C16": slope} | dict.fromkeys(facts, 0)
     )
-    c["C18", "at this gamma"] = le(LEAST, bound), AtStep(gamma, at_gamma, AT_THESE_STEPS), "C17"
-    c["C19", "at this eta"] = by(
-        le(LEAST, bound.xreplace({eta: at_eta})), AtStep(eta, at_eta, AT_THESE_STEPS, may_vanish=True), "C18"
-    )
+    c["C18", "at this gamma"] = AtStep(gamma, at_gamma, AT_THESE_STEPS), "C17"
+    c["C19", "at this eta"] = AtStep(eta, at_eta, AT_THESE_STEPS, may_vanish=True), "C18"
 
 
 def corollary(result: Result, theorem: Result, double: int) -> Proof:
@@ -207,13 +193,11 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
     sharp = theorem.form("sharp:mean-Q")
     bounds = {form.name: form.bound.doit() for form in result.forms}
     c = Chain(NO_VECTORS, cites=(theorem, CUT_OFF_PROOF))
-    for k, step in enumerate(LOCAL_STEPS):
-        c[f"C{k + 1}", f"gamma is at most branch {k + 1}"] = le(gamma, step), Prescribed(gamma, LOCAL_STEPS, k)
-    for k, step in enumerate(GLOBAL_STEPS):
-        c[f"C{k + 3}", f"gamma eta is at most branch {k + 1}"] = le(gamma * eta, step), product(k)
-    c["C6", "1/min{a, b, c} <= 1/a + 1/b + 1/c"] = by(
-        le(1 / (gamma * eta), Add(*(1 / b for b in GLOBAL_STEPS))), product(None)
-    )
+    for k in range(len(LOCAL_STEPS)):
+        c[f"C{k + 1}", f"gamma is at most branch {k + 1}"] = Prescribed(gamma, LOCAL_STEPS, k)
+    for k in range(len(GLOBAL_STEPS)):
+        c[f"C{k + 3}", f"gamma eta is at most branch {k + 1}"] = product(k)
+    c["C6", "1/min{a, b, c} <= 1/a + 1/b + 1/c"] = product(None)
     c["C8", "Theorem 2; all caps hold at these steps"] = by(
         le(LEAST, theorem.form("explicit").bound.doit()), f"{theorem.key}[explicit] C2 C4 C5", *enough
     )
@@ -228,9 +212,7 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
         le(LEAST, sharp.bound.doit()), f"{theorem.key}[sharp:mean-Q] C2 C4 C5", *enough
     )
     enter_sharp(c, "C15", tuple(t.expression for t in sharp.terms), "C2", "C5")
-    c["C20", "at the whole K"] = by(
-        le(LEAST, bounds["sharp"]), Specialise((), prescribes=((K, WHOLE_K),)), "C19", FEDAU_WEIGHTS, TWO_ROUNDS
-    )
+    c["C20", "at the whole K"] = Specialise((), prescribes=((K, WHOLE_K),)), "C19", FEDAU_WEIGHTS, TWO_ROUNDS
     c["C14", "Lemma B.7.1 with its constant"] = by(
         le(LEAST, bounds["repaired:constant"]), Opened, at_error | {f"{LEMMA}/D18": of_error}
     )

@@ -14,64 +14,24 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
+from fedbounds.bounds.audit import participation_rules as rounds
 from fedbounds.bounds.audit.axioms import Assumed, Descent, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.participation_rules import (
-    CauchySchwarz,
-    ClientMean,
-    MeanUpdate,
-    NoiseGivenPast,
-    NoiseOverSteps,
-    SecondMoment,
-    Squared,
-    StepMean,
-    WeightedDescent,
-)
 from fedbounds.bounds.audit.rules import Combine, Gram
 from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import inner, square
+from fedbounds.bounds.papers.fedau import lemmas
 from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, ONE_STEP, PAST_WEIGHTS
-from fedbounds.bounds.papers.fedau.lemmas import (
-    DIVERGENCE_GROWTH,
-    E_2,
-    GLOBAL_CAP,
-    GRADIENT_GROWTH,
-    LEMMA_B_3_3,
-    LEMMA_B_5_1,
-    LOCAL_CAP,
-    NOISE_GROWTH,
-    ONE_LOCAL_STEP,
-    PRINTED_STEP,
-    REPAIRED_STEP,
-    SMALLER_CAP,
-    descent_terms,
-)
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
-from fedbounds.bounds.papers.fedau.proof.drift import (
-    A1,
-    A2,
-    AVERAGE_OF_F,
-    AVERAGE_PROOF,
-    GENERAL,
-    GY,
-    ITSELF,
-    MARTINGALE,
-    TO_GRADSQ,
-    G,
-    Objective,
-    Xi,
-    a,
-    d,
-    enter_divergence,
-    f0,
-    g0,
-    round_setting,
-    s,
-    v,
-    z,
-)
+from fedbounds.bounds.papers.fedau.proof import drift
+from fedbounds.bounds.papers.fedau.proof.drift import Objective
 from fedbounds.bounds.result import Condition
+
+A1, A2, AVERAGE_OF_F, AVERAGE_PROOF = drift.A1, drift.A2, drift.AVERAGE_OF_F, drift.AVERAGE_PROOF
+GENERAL, GY, ITSELF, MARTINGALE, TO_GRADSQ = drift.GENERAL, drift.GY, drift.ITSELF, drift.MARTINGALE, drift.TO_GRADSQ
+G, Xi, a, d, enter_divergence, f0 = drift.G, drift.Xi, drift.a, drift.d, drift.enter_divergence, drift.f0
+g0, round_setting, s, v, z = drift.g0, drift.round_setting, drift.s, drift.v, drift.z
 
 L, I, N, gamma, eta, sigma = n.L, n.I, n.N, n.gamma, n.eta, n.sigma
 INDEPENDENT = ONE_STEP[2]
@@ -121,21 +81,18 @@ class Branch:
         return move * (3 * HALF * o.gap * self.gradient(o) + self.apart(o) / 2 + second - G / 4)
 
 
-SHARP = Branch("", "S5'", E_2, sqrt(E_2) * tau)
-ONE = Branch("-one", "S5'one", Integer(0), Rational(1, 16), (ONE_LOCAL_STEP,))
+SHARP = Branch("", "S5'", lemmas.E_2, sqrt(lemmas.E_2) * tau)
+ONE = Branch("-one", "S5'one", Integer(0), Rational(1, 16), (lemmas.ONE_LOCAL_STEP,))
 PRINTED = Branch("-printed", "S5'five", Integer(5), Integer(0))
 
 
 def enter_shared(c: Chain, o: Objective) -> None:
     """What needs no bound on the drift."""
     step = -move * d
-    descent = (WeightedDescent if o.weights else Descent)("f0", step, DECREASE, L)
-    c["D1", "descent lemma for the update of a round, eq. (B.3.6)"] = by(
-        le(-DECREASE, sp.expand(inner(f0, step) + L / 2 * square(step))), descent, A1, *o.weights
-    )
-    c["D2", "participation and noise averaged out of the first-order term, eq. (B.3.7)"] = (
-        MeanUpdate("d", "f0"),
-        *CHOSEN,
+    descent = (rounds.WeightedDescent if o.weights else Descent)("f0", step, DECREASE, L)
+    c["D1", "descent lemma for the update of a round, eq. (B.3.6)"] = descent, A1, *o.weights
+    c["D2", "participation and noise averaged out of the first-order term, eq. (B.3.7)"] = by(
+        rounds.MeanUpdate("d", "f0"), *CHOSEN
     )
     c["S6", "Young with 1/2 for the part that the weights miss"] = by(
         le(-inner(f0, z - s), G / 4 + square(z - s)), Gram()
@@ -147,7 +104,7 @@ def enter_shared(c: Chain, o: Objective) -> None:
         le(-inner(f0, d), square(z - s) + square(s - f0) / 2 - square(s) / 2 - G / 4), {"D2": -1, "S6": 1, "S7": 1}
     )
     c["S9a", "smoothness between the local models and x_t", CLIENTS] = Smooth("GY", "g0", L), A1
-    c["S9b", "Jensen over the local steps", CLIENTS] = StepMean(GY - g0)
+    c["S9b", "Jensen over the local steps", CLIENTS] = rounds.StepMean(GY - g0)
     enter_divergence(c, o)
     c["S14a", "Jensen for three gradients", CLIENTS] = by(
         le(square(v), 3 * square(v - g0) + 3 * square(g0 - f0) + 3 * G), Gram()
@@ -156,46 +113,47 @@ def enter_shared(c: Chain, o: Objective) -> None:
         Assumed(square(Xi), sigma**2, (A2.name,), "the noise of client n at its local models"), A2
     )
     c["S11", "the mean noise of one client; the paper writes '='", CLIENTS] = by(
-        NoiseOverSteps("a", "Xi", I), "S11a", A2, MARTINGALE
+        rounds.NoiseOverSteps("a", "Xi", I), "S11a", A2, MARTINGALE
     )
-    c["S10'a", "the noise is uncorrelated with what is known at x_t", CLIENTS] = NoiseGivenPast(a, g0), A2, MARTINGALE
+    c["S10'a", "the noise is uncorrelated with what is known at x_t", CLIENTS] = by(
+        rounds.NoiseGivenPast(a, g0), A2, MARTINGALE
+    )
     c["S12", "the squared update by what the objective asks for and what the weights miss"] = by(
         le(square(z), 2 * square(z - s) + 2 * square(s)), Gram()
     )
-    c["S13", "the squared update does not ascend", ""] = le(L * move, HALF), GLOBAL_CAP
+    c["S13", "the squared update does not ascend", ""] = le(L * move, HALF), lemmas.GLOBAL_CAP
 
 
 def enter_branch(c: Chain, o: Objective, b: Branch) -> None:
     """From a bound on the averaged drift to one round."""
     name, update = b.name, square(v + a)
     c[f"S9c{name}", "the mean gradient of a client against that at x_t", CLIENTS] = by(
-        le(square(v - g0), b.apart(o)), {"S9a": 1, "S9b": 1, f"{o.average}/{b.drift}": L**2}, *b.conditions
+        le(square(v - g0), b.apart(o)), f"S9a S9b {o.average}/{b.drift}", *b.conditions
     )
     c[f"S9d{name}", "Jensen over the clients, with the weights of the objective"] = by(
-        ClientMean(v - g0, uniform=not o.weights), f"S9c{name}", *o.weights
+        rounds.ClientMean(v - g0, uniform=not o.weights), f"S9c{name}", *o.weights
     )
     c[f"S14{name}", "the size of a client's mean gradient, eq. (B.3.9)", CLIENTS] = by(
-        le(square(v), b.gradient(o)), {"S14a": 1, f"S9c{name}": 3, "S2b": 3}
+        le(square(v), b.gradient(o)), f"S14a S9c{name} S2b"
     )
-    c[f"S9{name}", "Cauchy-Schwarz over the clients"] = CauchySchwarz("v", z - s, o.gap), f"S14{name}"
+    c[f"S9{name}", "Cauchy-Schwarz over the clients"] = rounds.CauchySchwarz("v", z - s, o.gap), f"S14{name}"
     if b.rho:
         c[f"S10'b{name}", "Young for the product of a client's noise and its later gradients", CLIENTS] = by(
             le(2 * inner(a, v - g0), b.rho * square(a) + square(v - g0) / b.rho), Gram()
         )
         c[f"S10'{name}", "one client's update, its noise and its later gradients correlated", CLIENTS] = by(
-            le(update, b.update(o)),
-            {"S10'a": 2, f"S10'b{name}": 1, f"S14{name}": 1, "S11": 1 + b.rho, f"S9c{name}": 1 / b.rho},
+            le(update, b.update(o)), f"S10'a S10'b{name} S14{name} S11 S9c{name}"
         )
     else:
         printed = "(B.3.8)(a) as printed"
         c["S10", f"{printed}: a client's noise is uncorrelated with its gradients, also the later ones", CLIENTS] = by(
-            eq(inner(a, v), 0), NoiseGivenPast(a, v), A2, MARTINGALE
+            eq(inner(a, v), 0), rounds.NoiseGivenPast(a, v), A2, MARTINGALE
         )
         c[f"S10'{name}", f"{printed}: one client's update without the product of noise and gradients", CLIENTS] = by(
-            le(update, b.update(o)), {"S10": 2, f"S14{name}": 1, "S11": 1}
+            le(update, b.update(o)), f"S10 S14{name} S11"
         )
     c[f"S11b{name}", "independent participation and noise: the variance of a sum, Var(1_n) <= p_n, eq. (B.3.8)"] = by(
-        SecondMoment("d", "v", "a", o.moment / N), f"S10'{name}", *CHOSEN, INDEPENDENT
+        rounds.SecondMoment("d", "v", "a", o.moment / N), f"S10'{name}", *CHOSEN, INDEPENDENT
     )
     second = {f"S11b{name}": L * move**2 / 2, "S12": L * move**2 / 2, "S13": move * (square(z - s) + square(s))}
     c[f"S16{name}", "one round: first- and second-order terms together, eq. (B.3.10)"] = by(
@@ -205,13 +163,13 @@ def enter_branch(c: Chain, o: Objective, b: Branch) -> None:
 
 def enter_constants(c: Chain) -> None:
     """What the growth factors are at most, at the caps; once for all objectives."""
-    c["K1", "e - 2 is at most 18/25", ""] = le(E_2, KAPPA_AT_MOST), Combine()
-    c["K2", "its root is at most 17/20", ""] = le(sqrt(E_2), ROOT_AT_MOST), Combine()
-    c["K3", "15 is less than the root of 240", ""] = le(gamma, FIFTEENTH), LOCAL_CAP
+    c["K1", "e - 2 is at most 18/25", ""] = le(lemmas.E_2, KAPPA_AT_MOST), Combine()
+    c["K2", "its root is at most 17/20", ""] = le(sqrt(lemmas.E_2), ROOT_AT_MOST), Combine()
+    c["K3", "15 is less than the root of 240", ""] = le(gamma, FIFTEENTH), lemmas.LOCAL_CAP
     rows = (
-        ("A", NOISE_GROWTH, 2 * tau, 3, Rational(9, 8), Rational(17, 16)),
-        ("B", DIVERGENCE_GROWTH, 6 * tau, 18, Rational(17, 5), Rational(27, 8)),
-        ("D", GRADIENT_GROWTH, Integer(0), 18, Rational(27, 8), Rational(27, 8)),
+        ("A", lemmas.NOISE_GROWTH, 2 * tau, 3, Rational(9, 8), Rational(17, 16)),
+        ("B", lemmas.DIVERGENCE_GROWTH, 6 * tau, 18, Rational(17, 5), Rational(27, 8)),
+        ("D", lemmas.GRADIENT_GROWTH, Integer(0), 18, Rational(27, 8), Rational(27, 8)),
     )
     for letter, growth, root, quadratic, at_cap, at_thirtieth in rows:
         parts = {"K2": root, "K1": quadratic * tau**2}
@@ -219,7 +177,7 @@ def enter_constants(c: Chain) -> None:
             le(growth, at_cap), parts | {"K3": 0}
         )
         c[f"K-{letter}-small", f"S15: {letter}_tau is at most {at_thirtieth}, with gamma at most {THIRTIETH}", ""] = by(
-            le(growth, at_thirtieth), parts, SMALLER_CAP
+            le(growth, at_thirtieth), parts, lemmas.SMALLER_CAP
         )
 
 
@@ -239,28 +197,30 @@ def descent_chain(o: Objective) -> Chain:
 
     def end(constants: tuple[sp.Expr, ...]) -> Relation:
         """The form with these constants, in the letters of the steps."""
-        terms = descent_terms(*[*constants, *sums])
+        terms = lemmas.descent_terms(*[*constants, *sums])
         return le(-DECREASE, sp.Add(*(t.expression for t in terms)).xreplace({n.gradsq: G}))
 
     def by_growth(suffix: str) -> dict[str, sp.Expr | int]:
         return {"S16": 1} | {f"{home}{name}{suffix}": m for name, m in growth.items()} | {f"{home}K1": 0}
 
-    c["B.3.5-repaired", "with 9/8 and 17/5"] = end(REPAIRED_STEP), by_growth("")
-    c["B.3.5-small", "as printed, with gamma at most 1/(30LI)"] = end(PRINTED_STEP), by_growth("-small")
-    c["B.3.5-one", "as printed, with one local step"] = end(PRINTED_STEP), {"S16-one": 1}, ONE_LOCAL_STEP, LOCAL_CAP
+    c["B.3.5-repaired", "with 9/8 and 17/5"] = end(lemmas.REPAIRED_STEP), by_growth("")
+    c["B.3.5-small", "as printed, with gamma at most 1/(30LI)"] = end(lemmas.PRINTED_STEP), by_growth("-small")
+    c["B.3.5-one", "as printed, with one local step"] = by(
+        end(lemmas.PRINTED_STEP), "S16-one", lemmas.ONE_LOCAL_STEP, lemmas.LOCAL_CAP
+    )
     if o is GENERAL:
         squared = 240 * (L * I) ** 2  # of 90 and 15 in (B.3.9) 3/8 and 1/16 are left at the cap
         left = second * (sigma**2 / I + 6 * square_sum) + 9 * move * o.gap * square_sum
-        c["K4", "S15: the cap squared", ""] = le(gamma**2, 1 / squared), Squared(), LOCAL_CAP
+        c["K4", "S15: the cap squared", ""] = le(gamma**2, 1 / squared), rounds.Squared(), lemmas.LOCAL_CAP
         c["B.3.5-printed", "as printed, resting on (B.3.8)(a)"] = by(
-            end(PRINTED_STEP), {"S16-printed": 1, "K4": squared * left / 16}
+            end(lemmas.PRINTED_STEP), {"S16-printed": 1, "K4": squared * left / 16}
         )
     return c
 
 
 def descent_proof(o: Objective, ends: dict[str, str]) -> Proof:
     """The chain of one objective."""
-    lemma = LEMMA_B_3_3 if o.weights else LEMMA_B_5_1
+    lemma = lemmas.LEMMA_B_3_3 if o.weights else lemmas.LEMMA_B_5_1
     return descent_chain(o).proof(o.proof, lemma, ends, -DECREASE, TO_GRADSQ)
 
 

@@ -16,15 +16,8 @@ from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Leading, Specialise
+from fedbounds.bounds.papers.fedau import corollaries
 from fedbounds.bounds.papers.fedau.assumptions import EQUAL_RATES, INVERSE_RATES, PAST_WEIGHTS, SURE_Q
-from fedbounds.bounds.papers.fedau.corollaries import (
-    APPENDIX_A_3,
-    APPENDIX_A_3_UNEQUAL,
-    COROLLARY_4,
-    INVERSE_MEAN,
-    KNOWN_MOMENT,
-    KNOWN_Q,
-)
 from fedbounds.bounds.papers.fedau.lemmas import GRADIENT_GROWTH
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof.corollary import (
@@ -51,7 +44,7 @@ OPTION = Option(
 )
 DISCHARGED = ((SURE_Q.name, Relation(n.Qt, Q)), (PAST_WEIGHTS.name, Relation(WEIGHT, 1 / n.p)))
 ITSELF = ((Q, Q),)  # it stays a letter; the caps of the theorem are discharged here
-LOCAL_CAP, *GLOBAL_CAPS = (f"{COROLLARY_4.key}/{name}" for name in ("C2", "C4", "C5"))
+LOCAL_CAP, *GLOBAL_CAPS = (f"{corollaries.COROLLARY_4.key}/{name}" for name in ("C2", "C4", "C5"))
 
 
 def known(left: Expr, right: Expr, assumption: Assumption = INVERSE_RATES) -> Assumed:
@@ -65,9 +58,7 @@ def enter_without_error(c: Chain, suffix: str, source: str, terms: tuple[Term, .
     others = tuple(t.expression for t in terms if t.name != "weight error")
     caps = (LOCAL_CAP, *GLOBAL_CAPS)
     c[f"A4{suffix}", "the theorem for these weights; all caps hold at these steps"] = by(
-        le(LEAST, Add(*(t.expression for t in terms))),
-        Specialise(ITSELF, DISCHARGED),
-        *(source, "A1b A2", *caps, KNOWN_MOMENT),
+        Specialise(ITSELF, DISCHARGED), *(source, "A1b A2", *caps, corollaries.KNOWN_MOMENT)
     )
     c[f"A5{suffix}", "without weight error"] = by(
         le(LEAST, Add(*others)), {f"A4{suffix}": 1, "A3": error / W, LOCAL_CAP: 0, GLOBAL_CAPS[1]: 0}
@@ -80,39 +71,40 @@ def unequal_chain() -> Chain:
     c = Chain(round_setting("f"), cites=(DESCENT_PROOF, DESCENT_OF_F, THEOREM_PROOF, COROLLARY_PROOF))
     c["T2", "the gradient keeps 1/8"] = le(EIGHTH, SLOPE), f"{THEOREM_2.key}/T2"
     enter_option(c, OPTION)
-    c["A1", "Q_t is the mean of 1/p_n, as p_n (1/p_n)^2 = 1/p_n"] = known(n.Qt, INVERSE_MEAN), INVERSE_RATES
-    c["A1b", "which is at most Q"] = le(n.Qt, Q), {"A1": 1}, KNOWN_MOMENT
+    c["A1", "Q_t is the mean of 1/p_n, as p_n (1/p_n)^2 = 1/p_n"] = known(n.Qt, corollaries.INVERSE_MEAN), INVERSE_RATES
+    c["A1b", "which is at most Q"] = le(n.Qt, Q), {"A1": 1}, corollaries.KNOWN_MOMENT
     c["A2", "the weights do not change, so they depend on nothing"] = known(WEIGHT, 1 / n.p), INVERSE_RATES
     c["A3", "p_n omega_t^n = 1 in every round"] = known(W, Integer(0)), INVERSE_RATES
     enter_without_error(c, "", "T7", theorem_terms(*EXPLICIT, gradient=Integer(0)))
-    enter_explicit(c, APPENDIX_A_3_UNEQUAL, "A5", 1, Integer(0), error=Integer(0))
+    enter_explicit(c, corollaries.APPENDIX_A_3_UNEQUAL, "A5", 1, Integer(0), error=Integer(0))
     others = enter_without_error(c, "-sharp", "T7-sharp", tight_terms(SLOPE, Integer(0)))
     enter_sharp(c, "A5-sharp", others, LOCAL_CAP, GLOBAL_CAPS[1])
     return c
 
 
 UNEQUAL_PROOF = unequal_chain().proof(
-    APPENDIX_A_3_UNEQUAL.key, APPENDIX_A_3_UNEQUAL, {"explicit": "C11", "sharp": "C19"}
+    corollaries.APPENDIX_A_3_UNEQUAL.key, corollaries.APPENDIX_A_3_UNEQUAL, {"explicit": "C11", "sharp": "C19"}
 )
 
 
 def equal_chain() -> Chain:
     """The same at Q = N/S, which sets the steps as well."""
-    c = Chain(NO_VECTORS, cites=(APPENDIX_A_3_UNEQUAL,))
-    c["E1", "the mean of 1/p_n is N/S"] = known(INVERSE_MEAN, KNOWN_Q, EQUAL_RATES), EQUAL_RATES
+    c = Chain(NO_VECTORS, cites=(corollaries.APPENDIX_A_3_UNEQUAL,))
+    c["E1", "the mean of 1/p_n is N/S"] = known(corollaries.INVERSE_MEAN, corollaries.KNOWN_Q, EQUAL_RATES), EQUAL_RATES
     for name, form in (("E2", "explicit"), ("E3", "sharp")):
-        prescribed = APPENDIX_A_3_UNEQUAL.form(form).prescribes.items()
-        steps = tuple((n[step].symbol, value.xreplace({Q: KNOWN_Q})) for step, value in prescribed)
+        prescribed = corollaries.APPENDIX_A_3_UNEQUAL.form(form).prescribes.items()
+        steps = tuple((n[step].symbol, value.xreplace({Q: corollaries.KNOWN_Q})) for step, value in prescribed)
         c[name, f"the {form} bound at Q = N/S"] = by(
-            le(LEAST, APPENDIX_A_3.form(form).bound.doit()),
-            Specialise(((Q, KNOWN_Q),), prescribes=steps),
-            *(f"{APPENDIX_A_3_UNEQUAL.key}[{form}]", "E1"),
+            Specialise(((Q, corollaries.KNOWN_Q),), prescribes=steps),
+            *(f"{corollaries.APPENDIX_A_3_UNEQUAL.key}[{form}]", "E1"),
         )
-    rate = APPENDIX_A_3.form("printed").bound.doit()
+    rate = corollaries.APPENDIX_A_3.form("printed").bound.doit()
     leading = HALF_CONSTANT * sqrt(L * F) * (sigma / sqrt(I) + delta)
     c["E4", "its leading term for large T"] = le(LEAST, leading * rate), Leading(rate, T, (L, F, I, delta, sigma)), "E2"
     return c
 
 
-EQUAL_PROOF = equal_chain().proof(APPENDIX_A_3.key, APPENDIX_A_3, {"explicit": "E2", "sharp": "E3", "printed": "E4"})
+EQUAL_PROOF = equal_chain().proof(
+    corollaries.APPENDIX_A_3.key, corollaries.APPENDIX_A_3, {"explicit": "E2", "sharp": "E3", "printed": "E4"}
+)
 PROOFS = (UNEQUAL_PROOF, EQUAL_PROOF)
