@@ -235,6 +235,33 @@ class Assumed(Schema):
 
 
 @dataclass(frozen=True)
+class ByMeaning(Schema):
+    r"""What the vectors of one proof say of each other by their meaning: the algorithm's step, a point's definition.
+
+    Args:
+        name: what it is called, e.g. "ServerStep".
+        left, right, op: what it says.
+        axiom: what is trusted; empty where the meanings alone give it.
+        needs: the assumptions that it uses.
+    """
+
+    name: str
+    left: sp.Expr
+    right: sp.Expr
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    op: Relator = "<="
+
+    def __str__(self) -> str:
+        """Name, axiom and needs; the relation is the step's own conclusion."""
+        return f"{self.name}(axiom={self.axiom!r}, needs={self.needs!r})"
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """What it says."""
+        return Relation(self.left, self.right, self.op)
+
+
+@dataclass(frozen=True)
 class Descent(Schema):
     r"""$\mathbb E f(x^+)-\mathbb E f(x)\le\mathbb E\langle\nabla f(x),x^+-x\rangle+\frac L2\mathbb E\|x^+-x\|^2$.
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Assumed, Smooth
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Markov, Specialise
@@ -54,6 +54,17 @@ def test_a_rule_about_averages_says_by_itself_what_follows():
     chain["5", "the average"] = Everywhere(of=likely, is_=random), "4"
     _, *said = (str(step.conclusion) for step in chain.steps)
     assert said == ["E X <= s", "likely X <= s/c", "likely X <= 2/c", "X <= 2/c"]
+
+
+def test_a_meaning_of_one_proof_is_an_axiom_without_a_class_of_its_own():
+    c = chain()
+    c["3", "the server's step"] = ByMeaning("ServerStep", square(x), square(y), "the algorithm", ("known",), "==")
+    step = c.steps[-1]
+    assert step.conclusion == eq(square(x), square(y))
+    assert str(step.rule) == "ServerStep(axiom='the algorithm', needs=('known',))"
+    assert step.rule.check(step.conclusion, (), (), SETTING).holds
+    assert not step.rule.check(le(square(x), square(y)), (), (), SETTING).holds
+    assert not step.rule.check(eq(square(x), 2 * square(y)), (), (), SETTING).holds
 
 
 def test_a_condition_alone_is_stated_as_it_stands():

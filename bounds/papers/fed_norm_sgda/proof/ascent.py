@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Rational, Symbol
 
-from fedbounds.bounds.audit.axioms import Schema
+from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import AverageOverRounds
 from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
@@ -56,18 +55,6 @@ IN_Y_SQUARED = (Gammay**2 + Gammax * Gammay) * L / 2  # and |g_y|^2
 LIFTED = 2 * G + 4 * kappa * L * DELTA  # Lemma B.6
 
 
-@dataclass(frozen=True)
-class ServerStep(Schema):
-    r"""$x_{t+1}-x_t=-\Gamma_xg_x$, the squares of both sides."""
-
-    axiom: str = "the algorithm: the server's step"
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """Of x1, by its meaning."""
-        return Relation(square(x1 - x0), sp.expand(square(MOVE)), "==")
-
-
 def fall_steps(s: Chain) -> None:
     """(42), and (34) with the gradient at the old x."""
     s["S0", "the weights are a mean", ""] = SIMPLEX
@@ -80,7 +67,9 @@ def fall_steps(s: Chain) -> None:
     s["42", "(42): what the objective loses in x"] = le(FALL_X, sp.expand(in_x)), f"X1 X2 X3 X4 {AWAY_PROOF.id}/B6"
     s["Y1", "smoothness in y, at the new x"] = axioms.SmoothFall("Fy1", CLIMB, FALL_Y), "S0", JOINTLY_SMOOTH
     s["Y4", "smoothness between the old x and the new"] = axioms.BlockSmooth((("Fy1", "Fy"),)), "S0", JOINTLY_SMOOTH
-    s["Y5", "the server's step in x", ""] = ServerStep()
+    s["Y5", "the server's step in x", ""] = ByMeaning(
+        "ServerStep", square(x1 - x0), sp.expand(square(MOVE)), "the algorithm: the server's step", op="=="
+    )
     changes = square(Fy1 - IN_Y.F) / (Gammax * L) + Gammax * L * square(DY)
     s["Y6", "Young with Gamma_x Lf for what the new x changes"] = by(
         le(-2 * inner(Fy1 - IN_Y.F, DY), sp.expand(changes)), Gram()

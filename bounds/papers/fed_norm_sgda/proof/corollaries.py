@@ -11,7 +11,7 @@ from typing import ClassVar
 import sympy as sp
 from sympy import Symbol, sqrt
 
-from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialise
@@ -158,18 +158,6 @@ yw, yp = Vec.atom("yw"), Vec.atom("yp")
 
 
 @dataclass(frozen=True)
-class ChiSquared(Schema):
-    r"""$\|\sum_i(p_i-w_i)u_i\|^2\le\sum_i\frac{(p_i-w_i)^2}{w_i}\,\sum_iw_i\|u_i\|^2$, by Cauchy-Schwarz."""
-
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """Of the gradients at y~*, by their meaning."""
-        return Relation(square(Fp - Phi), n.chi2 * square(g))
-
-
-@dataclass(frozen=True)
 class LeastOfMean(Schema):
     """The least over the rounds is at most the mean, of the squared gradient of Phi."""
 
@@ -183,6 +171,7 @@ class LeastOfMean(Schema):
         return Relation(LEAST, premises[0].right)
 
 
+CHI_SQUARED = ByMeaning("ChiSquared", square(Fp - Phi), n.chi2 * square(g))  # Cauchy-Schwarz
 AT = betaG**2 * square(Phi) + sigmaG**2  # Assumption 3 at (x_t, y~*)
 PRINTED = 2 * square(Phi) + 4 * n.chi2 * AT + 4 * L**2 * square(yp - yw)
 LETTERED = 2 * MEAN + 4 * n.chi2 * (betaG**2 * MEAN + sigmaG**2) + 4 * L**2 * LAG
@@ -194,7 +183,7 @@ s["p", "so are the p", ""] = MEANT
 s["C1", "the objective that is meant is smooth, being a mean with weights p"] = by(
     BlockSmooth((("Phip", "Fp"),)), "p", JOINTLY_SMOOTH
 )
-s["C2", "other weights at the same point", ""] = ChiSquared(), "w p"
+s["C2", "other weights at the same point", ""] = CHI_SQUARED, "w p"
 s["C3", "Assumption 3 at (x_t, y~*)"] = Assumed(square(g), AT, (HETEROGENEITY.name,), "at (x_t, y~*)"), HETEROGENEITY
 s["C4", "two changes, of the weights and of the maximiser"] = by(
     le(square(Phip), 2 * square(Phi) + 4 * square(Fp - Phi) + 4 * square(Phip - Fp)), Gram()

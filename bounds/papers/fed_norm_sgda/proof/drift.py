@@ -4,17 +4,13 @@ r"""Lemma B.4 (and B.9): how far the local models drift in a round, eqs. (30) to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import sympy as sp
 from sympy import Integer, Rational
 
-from fedbounds.bounds.audit.axioms import Schema
+from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Squared
 from fedbounds.bounds.audit.rules import Abbreviated, Gram
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.clients import MaxOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import GROWING, LOCAL_MAP
@@ -40,20 +36,12 @@ STEPS_SQUARED = etax**2 + etay**2
 MOVED = {"x": Vec.atom("X") - x0, "y": Vec.atom("Y") - y0}
 CLIENT_STEP = {"x": etax, "y": etay}
 LARGEST_SUM = MaxOverClients(n.a1)
-
-
-@dataclass(frozen=True)
-class LargestRecursion(Schema):
-    r"""$\max_i\|a_i\|_1(\|a_{i,-1}\|_1+\beta_L^2\alpha)\le(1+\beta_L^2)\max_i\|a_i\|_1^2$, no coefficient being above
-    their sum.
-    """
-
-    axiom: str = "the coefficients are nonnegative, so that none is more than their sum"
-    needs: tuple[str, ...] = (LOCAL_MAP.name,)
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """Of a_m, by its meaning."""
-        return Relation(a_m, (1 + betaL**2) * LARGEST_SUM**2)
+LARGEST_RECURSION = ByMeaning(
+    "LargestRecursion",
+    *(a_m, (1 + betaL**2) * LARGEST_SUM**2),
+    "the coefficients are nonnegative, so that none is more than their sum",
+    (LOCAL_MAP.name,),
+)
 
 
 def block_steps(s: Chain, b: Block) -> None:
@@ -114,7 +102,7 @@ def printed_cap_steps(s: Chain) -> None:
     cap = LEMMA_B_4.form("printed").conditions[-1]
     most = 1 / (8 * L**2 * LARGEST_SUM**2 * (1 + betaL**2))
     s["cap", "the cap of Lemma B.4, squared", ""] = le(cap.left**2, most), Squared(), cap
-    s["cap-a", "no coefficient is more than their sum", ""] = LargestRecursion(), LOCAL_MAP
+    s["cap-a", "no coefficient is more than their sum", ""] = LARGEST_RECURSION, LOCAL_MAP
     s["m-printed", "(31) as printed: A_m is at most 1/2", ""] = by(
         le(2 * STEPS_SQUARED * L**2 * a_m, HALF), {"cap": HALF / most, "cap-a": 2 * STEPS_SQUARED * L**2}
     )

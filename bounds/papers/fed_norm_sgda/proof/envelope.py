@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import sqrt
 
-from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
@@ -51,18 +51,6 @@ ANYWHERE = "for all x and u"
 
 
 @dataclass(frozen=True)
-class AtMaximiser(Schema):
-    r"""$\|\nabla_yf(u,y_x)\|\le L_f\|u-x\|$, because $\nabla_yf(x,y_x)=0$ at a maximiser."""
-
-    axiom: str = "a smooth function has no gradient at its maximum"
-    needs: tuple[str, ...] = (JOINTLY_SMOOTH.name,)
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """Of e, by its meaning."""
-        return Relation(square(e), L**2 * square(u - x))
-
-
-@dataclass(frozen=True)
 class LeastConstant(Schema):
     r"""A gradient that is Lipschitz with M for all pairs of points: the smoothness is at most M.
 
@@ -85,7 +73,10 @@ class LeastConstant(Schema):
 LENGTH, ROUNDED = L * sqrt(1 + kappa**2), (1 + kappa) * L
 
 s = Chain(TWO_POINTS, ANYWHERE)
-s["E1", "the gradient in y at another x"] = AtMaximiser(), JOINTLY_SMOOTH
+at_maximum = "a smooth function has no gradient at its maximum"
+s["E1", "the gradient in y at another x"] = by(
+    ByMeaning("AtMaximiser", square(e), L**2 * square(u - x), at_maximum, (JOINTLY_SMOOTH.name,)), JOINTLY_SMOOTH
+)
 s["E2", "the error bound"] = by(
     Assumed(mu**2 * square(yx - yu), square(e), (STRONGLY_CONCAVE.name,), "f(u, .) at yx"), STRONGLY_CONCAVE
 )

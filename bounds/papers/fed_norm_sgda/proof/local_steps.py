@@ -15,7 +15,7 @@ import sympy as sp
 from sympy import Integer, Symbol
 
 from fedbounds.bounds.assumptions import MARTINGALE
-from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
@@ -46,18 +46,6 @@ SETTING = Setting(
 
 
 @dataclass(frozen=True)
-class LocalMap(Schema):
-    r"""$u=-\eta(e+\zeta)$, eq. (12)."""
-
-    axiom: str = "the algorithm: its local map"
-    needs: tuple[str, ...] = (LOCAL_MAP.name,)
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The squares of both sides."""
-        return Relation(square(u), sp.expand(STEP**2 * square(e + zeta)), "==")
-
-
-@dataclass(frozen=True)
 class NoiseOfSteps(Schema):
     r"""$\mathbb E\|\zeta\|^2\le\sum_ja^{(j)}(k)^2(s+b\,\mathbb E\|G_j\|^2)$ where the premise shows
     $\mathbb E\|\xi_j\|^2\le s+b\,\mathbb E\|G_j\|^2$.
@@ -73,18 +61,6 @@ class NoiseOfSteps(Schema):
         growth = sp.diff(premises[0].right, square(G))
         level = sp.expand(premises[0].right - growth * square(G))
         return Relation(square(zeta), SQUARES * level + growth * SQUARES_OF_GRADIENTS)
-
-
-@dataclass(frozen=True)
-class StepsCauchySchwarz(Schema):
-    r"""$\|\sum_ja^{(j)}(k)G_j\|^2\le\sum_ja^{(j)}(k)\,\sum_ja^{(j)}(k)\|G_j\|^2$ for nonnegative coefficients."""
-
-    axiom: str = ""
-    needs: tuple[str, ...] = (LOCAL_MAP.name,)
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """Of e, by its meaning."""
-        return Relation(square(e), SUM * OF_GRADIENTS)
 
 
 def local_bound(price: sp.Expr) -> sp.Expr:
@@ -125,15 +101,20 @@ class OverLocalSteps(Schema):
         return Relation(square(self.moved), sp.expand(right))
 
 
-NOISY = (BLOCK_NOISE, MARTINGALE, SAMPLING)
+NOISY, MAPPED = (BLOCK_NOISE, MARTINGALE, SAMPLING), (LOCAL_MAP.name,)
 
 s = Chain(SETTING, EACH)
-s["L1", "the local map, eq. (12)"] = LocalMap(), LOCAL_MAP
+moved = sp.expand(STEP**2 * square(e + zeta))
+s["L1", "the local map, eq. (12)"] = by(
+    ByMeaning("LocalMap", square(u), moved, "the algorithm: its local map", MAPPED, "=="), LOCAL_MAP
+)
 s["L2", "the noise of one local step, Assumption 2 in this block"] = by(
     Assumed(square(xi), sigmaL**2 + betaL**2 * square(G), (BLOCK_NOISE.name,), "the noise of client i"), BLOCK_NOISE
 )
 s["L3", "noise of different local steps is uncorrelated"] = NoiseOfSteps(), "L2", BLOCK_NOISE, MARTINGALE
-s["L4", "Cauchy-Schwarz over the local steps"] = StepsCauchySchwarz(), LOCAL_MAP
+s["L4", "Cauchy-Schwarz over the local steps"] = by(
+    ByMeaning("StepsCauchySchwarz", square(e), SUM * OF_GRADIENTS, needs=MAPPED), LOCAL_MAP
+)
 s["L5", "noise and exact gradients mix, unless every client takes one step"] = MixingPrice("e", "zeta"), *NOISY
 s["L6", "at the price nu the two are separate"] = le(square(e + zeta), nu * square(e) + nu * square(zeta)), {"L5": 2}
 s["25-repaired", "(25) at the price nu"] = by(

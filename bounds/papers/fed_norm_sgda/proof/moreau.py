@@ -4,14 +4,11 @@ r"""Lemma C.1: one round of descent of the Moreau envelope, eqs. (60) to (64).""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import sympy as sp
 from sympy import Integer, Symbol
 
-from fedbounds.bounds.audit.axioms import Schema
+from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Vec, inner, square
@@ -40,45 +37,23 @@ HERE = Setting(
 STALE = SNAPSHOT_PROOF.id
 
 
-@dataclass(frozen=True)
-class OldProximalPoint(Schema):
-    r"""$\tilde\Phi_{1/2L}(x_{t+1})-\tilde\Phi_{1/2L}(x_t)\le L\|\bar x-x_{t+1}\|^2-L\|\bar x-x_t\|^2$ for the proximal
-    point $\bar x$ at $x_t$.
-    """
-
-    axiom: str = "the Moreau envelope is a minimum, attained at the proximal point; the server's step"
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """Of xb, by its meaning."""
-        return Relation(-ENVELOPE_DECREASE, sp.expand(L * square(AWAY - MOVE) - L * square(AWAY)))
-
-
-@dataclass(frozen=True)
-class ProximalPoint(Schema):
-    r"""$L\|\bar x-x_t\|^2\le\tilde\Phi(x_t)-\tilde\Phi(\bar x)$, because $\bar x$ minimises
-    $\tilde\Phi+L\|\cdot-x_t\|^2$.
-    """
-
-    axiom: str = "the proximal point is a minimiser"
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """Of xb, by its meaning."""
-        return Relation(sp.expand(L * square(AWAY)), TO_PROX)
-
-
 TOWARDS = sp.expand(-inner(IN_X.F, AWAY) + L / 2 * square(AWAY))
 CHANGED = sp.expand(L / 4 * square(AWAY) + square(IN_X.H - IN_X.F) / L)
 
 s = Chain(HERE, EACH, (SNAPSHOT_PROOF,))
 s["S0", "the weights are a mean", ""] = SIMPLEX
-s["60", "(60): the old proximal point at the new x"] = OldProximalPoint()
+s["60", "(60): the old proximal point at the new x"] = ByMeaning(
+    "OldProximalPoint",
+    *(-ENVELOPE_DECREASE, sp.expand(L * square(AWAY - MOVE) - L * square(AWAY))),
+    "the Moreau envelope is a minimum, attained at the proximal point; the server's step",
+)
 s["61-sample", "(61): the sample averaged out"] = SampleMean("sx", AWAY), SAMPLING
 s["61-noise", "(61): the noise averaged out"] = NoiseGivenStart(IN_X.n, AWAY), *NOISY
 s["64a", "F~ is Lf-smooth in x"] = SmoothFall("Fx", AWAY, FALL), "S0", JOINTLY_SMOOTH
 s["64b", "the dual gap at x_t in two parts"] = le(TO_PROX + AT_PROX - DELTA, TOWARDS), Abbreviated(), "64a"
-s["64c", "the proximal point"] = ProximalPoint()
+s["64c", "the proximal point"] = ByMeaning(
+    "ProximalPoint", sp.expand(L * square(AWAY)), TO_PROX, "the proximal point is a minimiser"
+)
 s["64", "(64): towards the proximal point F~ falls"] = by(
     le(inner(AWAY, IN_X.F), sp.expand(DELTA - L / 2 * square(AWAY))), "64b 64c"
 )

@@ -10,7 +10,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import AverageOverRounds
@@ -93,18 +93,6 @@ class SmoothInY(Schema):
         return Relation(-inner(GradY, MOVED["y"]), sp.expand(BELOW + L / 2 * square(MOVED["y"])))
 
 
-@dataclass(frozen=True)
-class AscentStep(Schema):
-    r"""$\|y_t-\bar y\|^2-\|y_{t+1}-\bar y\|^2=-2\Gamma_y\langle y_t-\bar y,g_y\rangle-\Gamma_y^2\|g_y\|^2$."""
-
-    axiom: str = "the algorithm: the server's step"
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """The squares of both sides."""
-        return Relation(APPROACH, sp.expand(square(BEYOND) - square(BEYOND + CLIMB)), "==")
-
-
 def free_steps(s: Chain) -> None:
     """What of (70) and (71) uses neither concavity nor caps."""
     s["S0", "the weights are a mean", ""] = SIMPLEX
@@ -113,7 +101,10 @@ def free_steps(s: Chain) -> None:
         le(-inner(GradY, MOVED["y"]), sp.expand(-STALE - ABOVE + L / 2 * square(MOVED["y"]))), Abbreviated(), "70b"
     )
     s["70d", "the mean over clients and local steps"] = CommonMean("Gy", BEYOND), "S0"
-    s["71a", "the server's step in y"] = AscentStep()
+    approach = sp.expand(square(BEYOND) - square(BEYOND + CLIMB))
+    s["71a", "the server's step in y"] = ByMeaning(
+        "AscentStep", APPROACH, approach, "the algorithm: the server's step", op="=="
+    )
     s["71b", "the sample averaged out"] = SampleMean("sy", BEYOND), SAMPLING
     s["71c", "the noise averaged out"] = NoiseGivenStart(IN_SNAPSHOT.n, BEYOND), *NOISY
 

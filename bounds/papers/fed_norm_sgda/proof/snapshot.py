@@ -29,7 +29,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof import directions
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth, SelfBounded, scaled
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import Block
-from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import HALF, LARGEST_SUM, MOVED, LargestRecursion, block_steps
+from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import HALF, LARGEST_RECURSION, LARGEST_SUM, MOVED, block_steps
 from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF
 
 PAPER, C_w, D, Gx, L, X, Z, a_m, betaG = of.PAPER, of.C_w, of.D, of.Gx, of.L, of.X, of.Z, of.a_m, of.betaG
@@ -150,7 +150,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     cap, growth = LEMMA_C_2.form("printed").conditions[-1], sp.Max(1, betaL**2)
     most = 1 / (8 * L**2 * LARGEST_SUM**2 * growth)
     s["cap", "the cap of Lemma C.2, squared", ""] = le(cap.left**2, most), Squared(), cap
-    s["cap-a", "no coefficient is more than their sum", ""] = LargestRecursion(), LOCAL_MAP
+    s["cap-a", "no coefficient is more than their sum", ""] = LARGEST_RECURSION, LOCAL_MAP
     s["m-printed", "(66): the recursion, 1 + betaL^2 being at most twice the larger", ""] = by(
         spelled, {"cap": 2 * growth * LARGEST_SUM**2 * 2 * L**2, "cap-a": 2 * L**2 * etay**2}
     )
