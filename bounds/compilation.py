@@ -55,6 +55,7 @@ class _Printer(NumPyPrinter):
         return super()._print_Pow(expr, rational=rational)
 
 
+@lru_cache(maxsize=1024)
 def compile_expressions(
     names: tuple[sp.Symbol, ...], expressions: tuple[sp.Expr, ...]
 ) -> Callable[..., list[np.ndarray]]:
@@ -67,7 +68,7 @@ def compile_expressions(
             "user_functions": {},
         }
     )
-    return sp.lambdify(names, list(expressions), modules=["numpy"], cse=True, printer=printer)
+    return sp.lambdify(names, list(expressions), modules=["numpy"], cse=True, printer=printer, docstring_limit=0)
 
 
 def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:

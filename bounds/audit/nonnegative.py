@@ -473,7 +473,7 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
         or any(e.atoms(sp.Function) - e.atoms(sp.floor, sp.log) for e in slacks)
     ):
         return False
-    numbers, draw = sp.lambdify(symbols, slacks, "math"), random.Random(199)
+    numbers, draw = sp.lambdify(symbols, slacks, "math", docstring_limit=0), random.Random(199)
     whole, any_ = [1, 1, 4, 9, 16, 10**12], [Fraction(1, 10**12), Fraction(1, 16), Fraction(1, 4), 1, 1, 4, 16]
     choices = [whole if s.is_integer else any_ for s in symbols]
     for _ in range(tries):

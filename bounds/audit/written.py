@@ -25,6 +25,7 @@ class _Writer(ReprPrinter):
     _print_Dummy = _print_Symbol
 
 
+@lru_cache(maxsize=2**14)  # a form is written for its claim, for its units and for every other form's proof
 def written(expression: sp.Basic | None) -> str:
     """The whole tree of an expression, every symbol with what is known of it.
 
