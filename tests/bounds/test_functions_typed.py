@@ -20,10 +20,12 @@ OVER = ["gamma", "eta", "P"]
 def test_the_shell_chooses_an_interval_as_python_does():
     ours = optimise(THEOREM, KNOWN, OVER, within={"eta": (1, 100)}, functions={"delta": lambda P: np.sqrt(9 / P)})
     assert isinstance(ours, Minimum)
+    words = [THEOREM.key, "--over", ",".join(OVER), "--within", "eta=1:100", *WORDS, "delta=sqrt(9/P)"]
+    said = CliRunner().invoke(optimize_command, words)
+    assert f"<= {ours.value:.6g} at P = {ours.at['P']:g}," in said.output, said.output
     for typed in ("delta=sqrt(9/P)", "window_divergence=3*nu/sqrt(interval)"):
-        words = [THEOREM.key, "--over", ",".join(OVER), "--within", "eta=1:100", *WORDS, typed]
-        said = CliRunner().invoke(optimize_command, words)
-        assert f"<= {ours.value:.6g} at P = {ours.at['P']:g}," in said.output, said.output
+        (function,) = read_functions(THEOREM, OVER, [*WORDS, typed], None)[1].values()
+        assert [function(P) for P in (1, 4, 9)] == [3, 1.5, 1]
 
 
 def test_what_is_advised_is_taken(capsys):

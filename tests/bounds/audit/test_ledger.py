@@ -13,6 +13,7 @@ from fedbounds.bounds.audit.docket import Docket
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.findings import findings_in_words
 from fedbounds.bounds.audit.ledger import committed_verdict, read_ledger, shadow
+from fedbounds.bounds.audit.refutations import COURT as REFUTATIONS
 from fedbounds.bounds.audit.verdict import OUTCOMES
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import PAPERS, load, results
@@ -108,7 +109,7 @@ def test_what_shows_a_form_that_an_erratum_is_about_says_how_false_it_is():
         erratum = result.form(form).refuted_by
         named = f"is refuted by erratum {erratum} ({degree})"
         assert named in shadow(result, result.form(form))
-        docket = Docket.of(result.paper)
+        docket = Docket.of(result.paper, only=[REFUTATIONS])
         assert f"{erratum} ({degree})" in docket.verdict(f"{key}[{form}]").method
     proposition = load("arbitrary-participation/proposition-4.6")
     said = evaluate(proposition, {"N": 4, "P": 10, "d": 1, "upsilonhat": 0.5}, form="printed").why_not
