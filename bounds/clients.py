@@ -7,8 +7,6 @@ Inside a reduction a vector symbol stands for its n-th entry, so `mean_over_clie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
@@ -26,10 +24,6 @@ class OverClients(sp.Function):
 
     nargs = 1
     word = reduction = operator = ""
-
-    if TYPE_CHECKING:  # sympy's own annotation promises a class of undefined functions
-
-        def __new__(cls, argument: object) -> sp.Expr: ...
 
     def _eval_is_nonnegative(self) -> bool | None:
         return self.args[0].is_nonnegative or None

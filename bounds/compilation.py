@@ -31,22 +31,22 @@ class _Printer(NumPyPrinter):
             code = f"{self._module_format('numpy.' + name)}({code}, {self._print(argument)})"
         return code
 
-    def _print_Min(self, expr: sp.Expr) -> str:
-        return self._fold("minimum", expr.args)  # pyright: ignore[reportArgumentType]
+    def _print_Min(self, expr: sp.Min) -> str:
+        return self._fold("minimum", expr.args)
 
-    def _print_Max(self, expr: sp.Expr) -> str:
-        return self._fold("maximum", expr.args)  # pyright: ignore[reportArgumentType]
+    def _print_Max(self, expr: sp.Max) -> str:
+        return self._fold("maximum", expr.args)
 
     def _whole(self, name: str, sign: str, argument: sp.Expr) -> str:
         code = self._print(argument)
         nearly = f"{code} {sign} {STEP!r}*{self._module_format('numpy.abs')}({code})"
         return f"{self._module_format('numpy.' + name)}({nearly})"
 
-    def _print_floor(self, expr: sp.Expr) -> str:
-        return self._whole("floor", "+", expr.args[0])  # pyright: ignore[reportArgumentType]
+    def _print_floor(self, expr: sp.floor) -> str:
+        return self._whole("floor", "+", expr.args[0])
 
-    def _print_ceiling(self, expr: sp.Expr) -> str:
-        return self._whole("ceil", "-", expr.args[0])  # pyright: ignore[reportArgumentType]
+    def _print_ceiling(self, expr: sp.ceiling) -> str:
+        return self._whole("ceil", "-", expr.args[0])
 
     def _print_Pow(self, expr: sp.Expr, rational: bool = False) -> str:
         base, exponent = expr.args
@@ -73,8 +73,7 @@ def compile_expressions(
 
 def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:
     """Every free symbol, in alphabetical order."""
-    free: set[sp.Symbol] = set().union(*(e.free_symbols for e in expressions))  # pyright: ignore
-    return tuple(sorted(free, key=lambda s: s.name))
+    return tuple(sorted({s for e in expressions for s in e.free_symbols}, key=lambda s: s.name))
 
 
 def holds(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:

@@ -9,6 +9,7 @@ import sympy as sp
 
 from fedbounds.bounds.clients import OverClients
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.expressions import parts
 from fedbounds.bounds.symbols import NONE, Dimension, Notation
 
 
@@ -41,8 +42,8 @@ def dimension_of(expression: sp.Expr, notation: Notation) -> Dimension | None:
 
 def _same(expression: sp.Expr, units: Mapping[sp.Symbol, Dimension], word: str) -> Dimension | None:
     found: dict[Dimension, None] = {}
-    for argument in expression.args:
-        dimension = _dimension(argument, units)  # pyright: ignore[reportArgumentType]
+    for argument in parts(expression):
+        dimension = _dimension(argument, units)
         if dimension is not None:
             found[dimension] = None
     if len(found) > 1:
@@ -70,17 +71,17 @@ def _dimension(expression: sp.Expr, units: Mapping[sp.Symbol, Dimension]) -> Dim
         unit = _dimension(base, units)
         if unit is None or unit == NONE:
             return unit
-        if not exponent.is_Rational:
+        if not isinstance(exponent, sp.Rational):
             raise DimensionMismatch(f"{expression} raises {unit} to a power that is not a number", expression)
-        return unit ** Fraction(int(exponent.p), int(exponent.q))  # pyright: ignore[reportAttributeAccessIssue]
+        return unit ** Fraction(int(exponent.p), int(exponent.q))
     if isinstance(expression, sp.Add):
         return _same(expression, units, "adds")
     if isinstance(expression, sp.Min | sp.Max):
         return _same(expression, units, "compares")
     if isinstance(expression, OverClients | sp.Abs):
-        return _dimension(expression.args[0], units)  # pyright: ignore[reportArgumentType]
-    for argument in expression.args:
-        unit = _dimension(argument, units)  # pyright: ignore[reportArgumentType]
+        return _dimension(expression.args[0], units)
+    for argument in parts(expression):
+        unit = _dimension(argument, units)
         if unit not in (None, NONE):
             raise DimensionMismatch(f"{expression} applies a function to the unit {unit}", expression)
     return NONE

@@ -1,4 +1,4 @@
-"""Typed helpers around sympy, whose own annotations are too wide to check against."""
+"""Typed helpers around sympy; what its functions give back is declared for the type checker in `typings/`."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def symbol_names(*expressions: sp.Expr) -> set[str]:
 
 def substituted(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
     """The expression with these symbols replaced, all at once."""
-    return cast("sp.Expr", expression.subs(list(steps.items()), simultaneous=True)) if steps else expression
+    return expression.subs(list(steps.items()), simultaneous=True) if steps else expression
 
 
 def base_and_exponent(power: sp.Pow) -> tuple[sp.Expr, sp.Expr]:
     """Of a power."""
-    return cast("tuple[sp.Expr, sp.Expr]", power.args)
+    return power.args

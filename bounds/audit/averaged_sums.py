@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportReturnType=false
-# sympy types its operators as unions
 r"""Geometric sums with ratio $r=1+\frac1{n-1/2}$ over n steps: at most $(e-1)n$, on average over the steps $(e-2)n$.
 
 With $x=\frac1{2n}$, so that $r=\frac{1+x}{1-x}$ and $0<x\le\frac12$,
@@ -103,7 +101,9 @@ def at_least(constant: sp.Expr, least: sp.Expr) -> bool:
         return True
     flint.ctx.prec = BITS
     offset = sp.simplify(least - sp.E)
-    return bool(exact.is_Rational and _ball(Fraction(int(exact.p), int(exact.q))) >= _exponential() + int(offset))
+    return isinstance(exact, sp.Rational) and bool(
+        _ball(Fraction(int(exact.p), int(exact.q))) >= _exponential() + int(offset)
+    )
 
 
 def _ball(value: Fraction) -> flint.arb:

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-# sympy types its operators as unions
 """Averages of what is bounded one by one: over the rounds of a run and over clients; and letters that stand for
 something.
 """
@@ -52,7 +50,7 @@ class HarmonicAverage:
         constant, falling = bound.coeff(t, 0), bound.coeff(t, -1)
         if first.has(t) or not same(bound, constant + falling / t):
             return Finding(False, "average", f"{premises[1]} is no constant and a multiple of 1/{t}")
-        index = next(iter({s.limits[0][0] for s in conclusion.right.atoms(sp.Sum)}), t)
+        index = next(iter({s.variables[0] for s in conclusion.right.atoms(sp.Sum)}), t)
         harmonic = sp.Sum(1 / index, (index, 1, T - 1))
         expected = (first + (T - 1) * constant + falling * harmonic) / T
         equal = conclusion.left == self.average and sp.expand(conclusion.right - expected) == 0

@@ -255,12 +255,19 @@ class Leading:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
+    @property
+    def grows(self) -> sp.Symbol:
+        """The limit is in this letter."""
+        return self.variable
+
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """The exponent of every term, exactly; then the ratio of the leading one to the rate."""
         bound = premises[0].right.xreplace(dict(self.values))
         power = _exponent(self.rate, self.variable)
+        if power is None:
+            return Finding(False, "exponents", f"{self.rate} is no monomial in {self.variable}")
         leading = sp.S.Zero
         for term in sp.Add.make_args(sp.expand(bound)):
             exponent = _exponent(term, self.variable)

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-# sympy types its operators as unions
 r"""Powers of what decays exponentially, by tangents: $e^{-y}\le\frac{e^{-z}}{1+y-z}$, because $e^{y-z}\ge1+y-z$.
 
 With $b\le e^{-1/(2R)}$ this bounds $b^a$, $y=\frac a{2R}$, by a quotient of polynomials in a, R and z.
@@ -69,7 +67,7 @@ class Tangent:
     def _constant(self) -> bool:
         if self.value == sp.exp(-self.at):
             return True
-        if not (self.value.is_Rational and self.at.is_Rational):
+        if not (isinstance(self.value, sp.Rational) and isinstance(self.at, sp.Rational)):
             return False
         value, at = (flint.arb(flint.fmpq(int(x.p), int(x.q))) for x in (self.value, self.at))
         return bool((-at).exp() <= value)

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false
-# sympy types its operators as unions
 r"""The one transcendental lemma of these proofs: a geometric sum with ratio $1+a/(n-\frac12)$ over n steps is at most
 $Kn$.
 
@@ -24,6 +22,7 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
 from fedbounds.bounds.audit.rules import power_sum
 from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.named_numbers import NamedNumber
 
 BITS = 128
 PIECES = 1000
@@ -62,8 +61,10 @@ class GeometricSum:
         if not 0 < self.a < 1:
             return Finding(False, "geometric sum", f"a = {self.a} is outside (0, 1)")
         exact = (sp.exp(self.a) - 1) / self.a
-        named = getattr(self.constant, "exact", self.constant)
-        if sp.simplify(named - exact) != 0 and not (named.is_Rational and _ball(named) > _supremum(self.a)):
+        named = self.constant.exact if isinstance(self.constant, NamedNumber) else self.constant
+        if sp.simplify(named - exact) != 0 and not (
+            isinstance(named, sp.Rational) and _ball(named) > _supremum(self.a)
+        ):
             return Finding(False, "geometric sum", f"{self.constant} is not at least {exact} = {sp.N(exact, 8)}")
         terms = coefficients_dominate(self.a)
         if terms is None:

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Sums of any number of summands, by induction on that number.
 
 A sum up to $n+b$ grows by its summand at $n+1+b$; everything else in a relation is compared at $n+1$ and at $n$, with
@@ -18,6 +16,7 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.transcendental import opened
+from fedbounds.bounds.audit.vectors import opaque
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Induction:
         for total in slack.atoms(sp.Sum):
             if why := self._unfit(total):
                 return Finding(False, "induction", why)
-        if hidden := sorted(str(x) for x in slack.free_symbols if str(x).startswith(("[", "<"))):
+        if hidden := sorted(str(x) for x in slack.free_symbols if opaque(x)):
             return Finding(False, "induction", f"{', '.join(hidden)} may depend on {n}")
         others = [f for f in facts if not f.slack.has(n)]  # what holds of n alone need not hold of every smaller one
         from_start = [*others, Relation(sp.Integer(self.start), n)]

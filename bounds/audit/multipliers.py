@@ -10,6 +10,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import reduced
+from fedbounds.bounds.audit.vectors import opaque
 
 MOST_LEFT = 3  # squares that a conclusion may leave out
 
@@ -69,8 +70,3 @@ def coefficients(slack: sp.Expr) -> dict[sp.Symbol, sp.Expr] | None:
                 return None
             found[term] = found.get(term, sp.S.Zero) + factor
     return found
-
-
-def opaque(symbol: sp.Basic) -> bool:
-    """Whether a symbol is an inner product or a left-hand side, so that nothing is known of it but its name."""
-    return str(symbol).startswith(("<", "["))

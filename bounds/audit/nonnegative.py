@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportAttributeAccessIssue=false, reportOperatorIssue=false, reportCallIssue=false, reportAssignmentType=false, reportMissingTypeArgument=false, reportUnnecessaryTypeIgnoreComment=false
-# sympy and z3 type their operators as unions
 r"""Rational inequalities under conditions: is an expression nonnegative wherever the facts hold?
 
 Two methods that know nothing of each other. *Coefficients*: every fact becomes a substitution by nonnegative variables
@@ -25,7 +23,9 @@ import z3
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.quotients import Quotient, cancelled, normal, quotient
 from fedbounds.bounds.audit.slack_variables import solved_by_slack
+from fedbounds.bounds.audit.vectors import opaque
 from fedbounds.bounds.clients import OverClients
+from fedbounds.bounds.expressions import parts
 from fedbounds.bounds.named_numbers import NamedNumber
 
 RLIMIT = 4_000_000  # z3 counts its own steps, so that the verdict does not depend on the machine
@@ -133,11 +133,11 @@ class _Smallest(_Extremum):
     of_any = False
 
 
-def _still(e: sp.Basic) -> sp.Expr:
+def _still(e: sp.Expr) -> sp.Expr:
     """The expression with extrema that compare nothing, but for those inside what is over clients."""
     if isinstance(e, OverClients) or not e.has(sp.Max, sp.Min):
         return e
-    args = map(_still, e.args)
+    args = map(_still, parts(e))
     return _Largest(*args) if isinstance(e, sp.Max) else _Smallest(*args) if isinstance(e, sp.Min) else e.func(*args)
 
 
@@ -180,7 +180,7 @@ def _plain(expression: sp.Expr, facts: Sequence[Relation]) -> tuple[sp.Expr, Sys
         if (
             isinstance(power.base, sp.Symbol)
             and power.base.is_nonnegative
-            and (power.exp.is_Rational and power.exp.q > 1)
+            and (isinstance(power.exp, sp.Rational) and power.exp.q > 1)
         ):
             powers[power.base] = int(sp.ilcm(powers.get(power.base, 1), power.exp.q))
     for symbol, q in sorted(powers.items(), key=lambda pair: str(pair[0])):
@@ -288,7 +288,7 @@ def _moved(numbers: Mapping[sp.Symbol, flint.fmpq], way: int) -> dict[sp.Symbol,
 
 def _extreme(part: sp.Expr, values: Mapping[sp.Symbol, flint.fmpq]) -> flint.fmpq:
     """The value of a floor, a maximum or a minimum."""
-    inside = [_exactly(a, values) for a in part.args]
+    inside = [_exactly(a, values) for a in parts(part)]
     return (
         flint.fmpq(inside[0].floor())
         if isinstance(part, sp.floor)
@@ -349,23 +349,22 @@ def _one_sign(found: Quotient) -> bool:
 
 def _by_z3(fraction: Quotient, facts: Sequence[sp.Expr], limit: int) -> bool:
     """Whether it is negative is unsatisfiable, denominators being nonzero wherever they are evaluated."""
-    letters, *parts = fraction
 
     def negative(text: Text) -> str:
-        above, below = (text(letters, part) for part in parts)
+        above, below = (text(fraction.letters, part) for part in (fraction.above, fraction.below))
         return f"(assert (distinct {below} 0))(assert (< (* {above} {below}) 0))"
 
     return _unsatisfiable(facts, negative, limit)
 
 
-Text = Callable[[Sequence[sp.Symbol], flint.fmpz_mpoly], str]
+Text = Callable[[Sequence[sp.Symbol | NamedNumber], flint.fmpz_mpoly], str]
 
 
 def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit: int) -> bool:
     """Whether facts and claim contradict each other; written in SMT-LIB, which z3 reads faster than it is built."""
-    names: dict[sp.Symbol, str] = {}  # letters of one name may be two
+    names: dict[sp.Symbol | NamedNumber, str] = {}  # letters of one name may be two
 
-    def text(letters: Sequence[sp.Symbol], polynomial: flint.fmpz_mpoly) -> str:
+    def text(letters: Sequence[sp.Symbol | NamedNumber], polynomial: flint.fmpz_mpoly) -> str:
         summands = []
         for powers, c in polynomial.terms():
             factors = [
@@ -469,7 +468,7 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
     symbols = sorted(set().union(*(s.free_symbols for s in slacks)), key=str)
     if (
         not symbols
-        or any(str(s).startswith(("[", "<")) for s in symbols)
+        or any(map(opaque, symbols))
         or any(e.atoms(sp.Function) - e.atoms(sp.floor, sp.log) for e in slacks)
     ):
         return False

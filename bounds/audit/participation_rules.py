@@ -19,7 +19,7 @@ from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Schema, Uncorr
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same
 from fedbounds.bounds.audit.steps import Setting, about_constants
-from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
+from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, opaque, square
 from fedbounds.bounds.clients import OverClients, SumOverClients
 
 LOCAL_NOISE = ("unbiased-noise", "martingale-noise")
@@ -275,7 +275,7 @@ class AverageOverRounds:
             return Finding(False, method, "no assumption is named by which the objective is bounded below")
         right, varying = premises[0].right, (self.decrease, *(symbol for symbol, _ in self.means))
         others = right.free_symbols - set(varying)
-        loose = [s for s in others if s in self.varying or str(s).startswith(("<", "["))]
+        loose = [s for s in others if s in self.varying or opaque(s)]
         if loose:
             return Finding(False, method, f"{', '.join(sorted(map(str, loose)))} differs between the rounds")
         slopes = {s: sp.diff(right, s) for s in varying}
@@ -308,6 +308,11 @@ class Vanishing:
     variable: sp.Symbol
     axiom: str = ""
     needs: tuple[str, ...] = ()
+
+    @property
+    def grows(self) -> sp.Symbol:
+        """The limit is in this letter."""
+        return self.variable
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The limit of every term."""

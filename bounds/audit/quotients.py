@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false
-# sympy types its operators as unions
 """Rational expressions as quotients of two integer polynomials, in flint's arithmetic, which sympy's cannot match."""
 
 from __future__ import annotations

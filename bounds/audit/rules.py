@@ -13,7 +13,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, reduced, same
 from fedbounds.bounds.audit.steps import Setting, about_constants
-from fedbounds.bounds.audit.vectors import gram_symbols
+from fedbounds.bounds.audit.vectors import gram_symbols, multiplied
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def nonnegative_form(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
 
 
 def _is_square(symbol: sp.Symbol) -> bool:
-    a, _, b = symbol.name[1:-1].partition(",")
-    return a == b
+    pair = multiplied(symbol.name)
+    return pair is not None and pair[0] == pair[1]
 
 
 def _semidefinite(matrix: sp.Matrix, atoms: Sequence[str], facts: Sequence[Relation]) -> Finding:

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportAttributeAccessIssue=false, reportOperatorIssue=false, reportAssignmentType=false
-# sympy types its operators as unions
 """Facts about constants as a substitution: every letter by nonnegative slack variables."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 """Two step sizes prescribed so that their product is the least of several values."""
 
 from __future__ import annotations

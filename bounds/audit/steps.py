@@ -13,7 +13,17 @@ from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
 from fedbounds.bounds.audit.docket import Court, Docket
 from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, same, satisfiable
-from fedbounds.bounds.audit.vectors import Atom
+from fedbounds.bounds.audit.rule import (
+    Discharges,
+    Grows,
+    Hides,
+    Specialises,
+    equates,
+    given,
+    prescribes,
+    specialises,
+)
+from fedbounds.bounds.audit.vectors import Atom, opaque
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.audit.written import written
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -44,8 +54,7 @@ class Setting:
 class Rule(Protocol):
     """How a step follows from its premises. `needs` names the assumptions without which the rule may not be used.
 
-    A rule that says something which it does not show (what an assumption says here, how many steps there are) has an
-    attribute `gives` that names it; the step trusts it until it has been tried on instances.
+    What else a rule may say of itself is in `fedbounds.bounds.audit.rule`.
     """
 
     @property
@@ -206,7 +215,7 @@ def try_step(subject: StepOf, docket: Docket) -> Verdict:
     missing = [need for need in step.rule.needs if need not in assumed]
     if missing:
         return Verdict("unknown", "steps", "graph", f"the rule needs {', '.join(missing)}, not among the premises")
-    if step.conclusion.op == "==" and not getattr(step.rule, "equalities", False):
+    if step.conclusion.op == "==" and not equates(step.rule):
         return Verdict(
             "unknown", "steps", "graph", f"{type(step.rule).__name__} shows inequalities, not {step.conclusion}"
         )
@@ -225,7 +234,7 @@ def try_step(subject: StepOf, docket: Docket) -> Verdict:
         evidence = f"it follows, but {', '.join(shaky)} is not proved; {evidence}"
     if not finding.holds or shaky:
         return Verdict("unknown", "steps", finding.method, evidence, axioms, flags)
-    gives = getattr(step.rule, "gives", "")
+    gives = given(step.rule)
     trusts = (f"{gives} ({proof.id}/{step.id})",) if gives else ()
     return Verdict("proved", "steps", finding.method, evidence, axioms, flags, trusts)
 
@@ -257,7 +266,8 @@ def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
     }
     if specialises(rule):
         forms |= {name: conditions_below(docket, proof, name) for name in names if name not in forms}
-    values, grows = dict(getattr(rule, "values", ())), getattr(rule, "variable", None)
+    values = dict(rule.values) if isinstance(rule, Specialises) else {}
+    grows = rule.grows if isinstance(rule, Grows) else None
     facts = [condition_fact(p) for p in step.premises if isinstance(p, Condition)] + domain_facts(proof.result.notation)
     facts += [r for name in names if about_constants(r := relation_of(docket, proof, name))] if forms else []
     for name, conditions in forms.items():
@@ -273,11 +283,6 @@ def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
                 if not found.holds:
                     return f"{name} needs {condition.text}, which does not follow: {found.evidence}"
     return ""
-
-
-def specialises(rule: Rule) -> bool:
-    """Whether a rule gives values to constants, so that the conditions of all that it rests on are discharged here."""
-    return bool(getattr(rule, "values", ())) or getattr(rule, "variable", None) is not None
 
 
 def conditions_below(docket: Docket, proof: Proof, name: str) -> tuple[Condition, ...]:
@@ -302,10 +307,10 @@ def domain_facts(notation: Notation) -> list[Relation]:
 def about_constants(relation: Relation) -> bool:
     """Whether a relation speaks of constants alone, so that it may serve as a fact."""
     symbols = relation.slack.free_symbols
-    opaque = any(str(s).startswith(("[", "<")) for s in symbols)
+    measured = any(map(opaque, symbols))
     powers = relation.slack.atoms(sp.Pow)
     rational = all(p.exp.is_number and (p.exp.is_integer or not p.base.is_Add) for p in powers)
-    return not opaque and rational and not relation.slack.has(sp.log, sp.Sum)
+    return not measured and rational and not relation.slack.has(sp.log, sp.Sum)
 
 
 def condition_fact(condition: Condition) -> Relation:
@@ -350,10 +355,11 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
         visited.add((claim_id, discharged, conditional, sets))
         path.append(claim_id)
         seen[claim_id] = docket.verdict(claim_id)
-        own_steps = getattr(step.rule, "prescribes", ())
+        own_steps = prescribes(step.rule)
         prescribed.extend(own_steps if sets else ())
         below = conditional and not specialises(step.rule)
         sets_below = sets and not (own_steps and specialises(step.rule))  # others are overwritten by these values
+        hypotheses = step.rule.discharges if isinstance(step.rule, Discharges) else ()
         source, *_ = [p for p in step.premises if isinstance(p, str)] or [""]
         for premise in step.premises:
             if isinstance(premise, Assumption):
@@ -361,7 +367,7 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
             elif isinstance(premise, Condition):
                 conditions.extend([premise] if conditional else [])
             else:
-                own = {name for name, _ in getattr(step.rule, "discharges", ())} if premise == source else set()
+                own = {name for name, _ in hypotheses} if premise == source else set()
                 local = current.step(premise)
                 claim = docket.claims.get(premise)  # none where the name is wrong; then its step is not proved
                 other = claim.subject if local is None and claim else None
@@ -398,7 +404,8 @@ def try_form(subject: ResultForm, docket: Docket) -> Verdict:
             return _unknown(f"the proof sets {symbol} = {value}, the form {said}", axioms)
     if form.order_only:
         ratio = sp.simplify(bound / form.bound)
-        if ratio.free_symbols - set(getattr(end.rule, "hidden", ())) or not ratio.is_nonnegative or ratio == 0:
+        hidden = set(end.rule.hidden) if isinstance(end.rule, Hides) else set()
+        if ratio.free_symbols - hidden or not ratio.is_nonnegative or ratio == 0:
             return _unknown(f"the last step ends at {bound}, which is no multiple of {form.bound}", axioms)
     elif not same(bound, form.bound):
         return _unknown(f"the last step ends at {bound}, the form says {form.bound}", axioms)

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportAttributeAccessIssue=false, reportCallIssue=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Powers with a symbolic exponent and logarithms as letters, so that what is left is rational.
 
 $(1-p)^{2K}$ and $(1-p)^{K-1}$ become $u^2(1-p)^2$ and $u$ with $u=(1-p)^{K-1}$ and $0\le u\le1$; $\log T$ becomes a
@@ -43,7 +41,7 @@ def opened(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[l
     whole = {a for x in expressions for a in x.atoms(sp.Sum, OverClients)}
     opaque = {a: sp.Symbol(f"[{a}]", real=True, nonnegative=a.is_nonnegative) for a in whole}
     found = [x.xreplace(opaque) for x in expressions]
-    letters: dict[sp.Expr, sp.Expr] = {}
+    letters: dict[tuple[sp.Expr, sp.Expr], sp.Expr] = {}
     known: list[Relation] = []
     powers = {e for x in found for e in x.atoms(sp.Pow)}
     symbolic = {e for e in powers if not e.exp.is_number}
@@ -70,10 +68,15 @@ def opened(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> tuple[l
 
 def _is_root(power: sp.Pow) -> bool:
     """Whether it is an odd power of the square root of a sum."""
-    return power.exp.is_Rational and power.exp.q == 2 and power.base.is_Add and power.base.is_number is not True
+    return (
+        isinstance(power.exp, sp.Rational)
+        and power.exp.q == 2
+        and power.base.is_Add
+        and power.base.is_number is not True
+    )
 
 
-def _logarithms(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> dict[sp.Expr, sp.Symbol]:
+def _logarithms(expressions: Sequence[sp.Expr], facts: Sequence[Relation]) -> dict[sp.log, sp.Symbol]:
     found = sorted({e for x in expressions for e in x.atoms(sp.log)}, key=str)
     return {e: sp.Symbol(str(e), real=True, nonnegative=prove(e.args[0] - 1, facts).holds or None) for e in found}
 

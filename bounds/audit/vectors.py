@@ -108,9 +108,22 @@ def square(u: Vec) -> sp.Expr:
 
 def gram_symbols(expression: sp.Expr) -> dict[sp.Symbol, tuple[str, str]]:
     """Every Gram symbol of an expression with the atoms it pairs."""
-    found = {}
-    for symbol in expression.free_symbols:
-        if isinstance(symbol, sp.Symbol) and symbol.name.startswith("<") and symbol.name.endswith(">"):
-            a, _, b = symbol.name[1:-1].partition(",")
-            found[symbol] = (a, b)
-    return found
+    return {symbol: pair for symbol in expression.free_symbols if (pair := multiplied(symbol.name))}
+
+
+def multiplied(name: str) -> tuple[str, str] | None:
+    """The atoms whose inner product is the symbol of this name; None where it is no inner product.
+
+    Example:
+        >>> multiplied(product_symbol("b", "a").name), multiplied("gamma")
+        (('a', 'b'), None)
+    """
+    if not (name.startswith("<") and name.endswith(">")):
+        return None
+    first, _, second = name[1:-1].partition(",")
+    return first, second
+
+
+def opaque(symbol: sp.Symbol) -> bool:
+    """Whether a symbol is an inner product or a left-hand side, so that nothing is known of it but its name."""
+    return symbol.name.startswith(("<", "["))

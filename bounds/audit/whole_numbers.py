@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 """Whole numbers: division with a remainder, two cases that cover all pairs, and a number rounded up."""
 
 from __future__ import annotations

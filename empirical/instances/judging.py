@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.docket import Court, Docket
+from fedbounds.bounds.audit.rule import given
 from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.registry import paper_names, part
@@ -54,7 +55,7 @@ def trial(claim: Claim, docket: Docket | None = None) -> Trial | None:
     sequences; all else on problems and runs. What the letters mean, the paper's room says.
     """
     known, subject = of_paper(claim.paper), claim.subject
-    if isinstance(subject, StepOf) and getattr(subject.step.rule, "gives", ""):
+    if isinstance(subject, StepOf) and given(subject.step.rule):
         if (draw := known.drawn_for(subject)) is not None:
             return premise_trial(draw)
         if (how := average_trial(claim, docket, known.BUILDERS, known.MEANS, known.GAPS)) is not None:

@@ -50,6 +50,7 @@ from fedbounds.bounds.audit.mutations import (
     without_term,
 )
 from fedbounds.bounds.audit.rules import power_sum
+from fedbounds.bounds.expressions import parts
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 
 WEIGHT, SIDE = "weight of a limit", "side of a counterexample"
@@ -135,7 +136,7 @@ FORMS = (
     in_form("corollary-3.3[explicit]", STEP_SIZE, "eta less by 10 percent", prescribing("eta", TENTH)),
     in_form("corollary-3.3[explicit]", STEP_SIZE, "eta without P", prescribing("eta", lambda e: e / n.P)),
     in_form(
-        "corollary-3.2[explicit]", STEP_SIZE, "eta the larger branch", prescribing("eta", lambda e: sp.Max(*e.args))
+        "corollary-3.2[explicit]", STEP_SIZE, "eta the larger branch", prescribing("eta", lambda e: sp.Max(*parts(e)))
     ),
     in_form("corollary-4.8[repaired]", STEP_SIZE, "N^2 for N^(5/2)", prescribing("P", lambda e: e / sp.sqrt(n.N))),
     in_form(EXPLICIT, INDEX, "T - 1 for T", on_term(GAP, lambda e: e.subs(n.T, n.T - 1))),

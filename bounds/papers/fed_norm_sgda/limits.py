@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false
-# sympy's replace gives back its most general type
 r"""Special cases of Sharma et al. (2023) in which forms must agree, and the directions in which they move."""
 
 from __future__ import annotations
@@ -122,8 +120,8 @@ def total(result: Result, form: str, name: str) -> sp.Expr:
 
 def gauges() -> Iterator[Limit]:
     """What does not change: taueff against the server's steps, coefficients against the clients'."""
-    by_server = {n.taueff: s * n.taueff, n.A_w: s * n.A_w, n.B_w: s * n.B_w}
-    by_clients = {n.C_w: s**2 * n.C_w, n.D: s**2 * n.D, n.etax: n.etax / s, n.etay: n.etay / s}
+    by_server: dict[sp.Expr, sp.Expr] = {n.taueff: s * n.taueff, n.A_w: s * n.A_w, n.B_w: s * n.B_w}
+    by_clients: dict[sp.Expr, sp.Expr] = {n.C_w: s**2 * n.C_w, n.D: s**2 * n.D, n.etax: n.etax / s, n.etay: n.etay / s}
     for name, terms in (("theorem-1", SHARP_1), ("theorem-4", SHARP_4)):
         yield Limit(f"{name}-gauge-of-the-server", "taueff to s taueff, gamma to gamma/s", at(terms, by_server), terms)
         yield Limit(f"{name}-gauge-of-the-clients", "a to s a, eta to eta/s", at(terms, by_clients), terms)

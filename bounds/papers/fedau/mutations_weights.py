@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportOperatorIssue=false, reportReturnType=false
-# sympy types its operators as unions
 """Errors planted in Lemma B.6.1, Theorem 3, Lemma B.7.1 and Corollary 4 of Wang & Ji (2024) and in their limits."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false
-# sympy's replace gives back its most general type
 r"""Inequalities that must hold between the forms of Wang & Ji (2024), and in which direction they move."""
 
 from __future__ import annotations
@@ -70,9 +68,8 @@ def _power(e: sp.Basic) -> bool:
     return isinstance(e, sp.Pow) and not e.exp.is_number
 
 
-def _expanded(e: sp.Basic) -> sp.Expr:
-    base, exponent = e.args
-    return sp.Pow(base, sp.expand(exponent))
+def _expanded(e: sp.Pow) -> sp.Expr:
+    return sp.Pow(e.base, sp.expand(e.exp))
 
 
 def cut(form: str, **values: sp.Expr) -> tuple[Term, ...]:

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false
-# sympy's replace gives back its most general type
 r"""Special cases of Wang & Ji (2024) in which two forms must be equal."""
 
 from __future__ import annotations

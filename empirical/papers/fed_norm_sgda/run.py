@@ -122,6 +122,7 @@ class Measured:
         """A run taken apart further."""
         assert isinstance(setting.algorithm, MinimaxAlgorithm)
         rule = setting.algorithm.rule(setting.problem.clients)
+        assert isinstance(rule, FedNormSGDA)
         return Measured(setting, rule, round_of(rule, setting.problem, setting.process))
 
     @property

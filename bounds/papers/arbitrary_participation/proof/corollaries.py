@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 """Corollaries 3.2, 3.3, 4.3 and 4.8, and Table 1: Theorem 3.1 at step sizes, and under bounds on its divergences."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 """Lemma C.2: how far the mean model drifts from the start of its window, eqs. (C.8) to (C.12)."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 r"""Proposition 4.7 with high probability at every point: bounded differences of $Z=\sup_x|\sum_n\overline{q^n}v_n(x)|$.
 
 $v_n(x)=\nabla F_n(x)-\nabla f(x)$. The bracket of the vectors compares one round's weights q with another draw q' of

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 """Section 4: what bounded divergence and the pattern of participation make of the three divergences."""
 
 from __future__ import annotations

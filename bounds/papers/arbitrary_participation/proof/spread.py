@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 """Lemma C.1: how far the local models of one round drift apart, eqs. (C.5) to (C.7)."""
 
 from __future__ import annotations

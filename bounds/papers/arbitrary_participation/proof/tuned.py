@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 """Theorem 3.1 with the free parameters of the chain left open: weights in Jensen's inequality, Young's factor.
 
 The paper splits sums of three and four vectors evenly and takes 2 in Young's inequality. Here every split has weights

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 """Theorem 3.1: the descent lemma over one window, eqs. (C.13) to (C.16), and the sum over the windows."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Lemma B.5: how the dual gap shrinks from round to round, and its average, eqs. (34) to (44).
 
 $\delta_{t+1}-\delta_t$ is what the envelope gains less what the objective gains, in x and then in y. (34) replaces

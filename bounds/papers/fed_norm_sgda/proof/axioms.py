@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""What the proofs of Sharma et al. (2023) trust of the algorithm, of its noise and of smoothness, as schemas.
 
 Every schema yields one relation from the declared meaning of the vectors and names the assumptions it needs.
@@ -69,7 +67,7 @@ class BlockSmooth(Schema):
             raise Unfit("one of the two points lacks a block")
         if functions[0] == "F~":
             weights_are_a_mean(premises)
-        left = sum(square(Vec.atom(a) - Vec.atom(b)) for a, b in self.pairs)
+        left = sp.Add(*(square(Vec.atom(a) - Vec.atom(b)) for a, b in self.pairs))
         moved = sum(
             square(Vec.atom(u) - Vec.atom(v))
             for u, v in zip(points(firsts[0]), points(seconds[0]), strict=True)

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""The facts of Appendix A: sums of squares, tangents, and one gradient step from a point."""
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
 from fedbounds.bounds.audit.rules import Gram
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
-from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
 from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda import lemmas_basic as facts
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
@@ -96,7 +94,7 @@ PRINTED = {"printed": "fact"}
 
 s = Chain(VECTORS)
 s["fact", "a square is left"] = le(inner(u, v), sp.expand(square(u) / (2 * n.young) + n.young / 2 * square(v))), Gram()
-LETTERS = {square(u): n.usq, square(v): n.vsq}
+LETTERS = {product_symbol("u", "u"): n.usq, product_symbol("v", "v"): n.vsq}
 YOUNG = s.proof(facts.LEMMA_A_1.key, facts.LEMMA_A_1, PRINTED, inner(u, v), LETTERS)
 
 DIFFERENCE = measure_symbol(facts.LEMMA_A_2.measure)
@@ -131,7 +129,8 @@ s["definition", "strong convexity towards the minimiser, away = x* - x"] = by(
     facts.STRONGLY_CONVEX,
 )
 s["fact", "a square is left"] = le(EXCESS, square(gradient) / (2 * n.mu)), {"definition": 1}
-FROM_BELOW = s.proof(facts.LEMMA_A_5_GRADIENT.key, facts.LEMMA_A_5_GRADIENT, PRINTED, EXCESS, {square(gradient): n.usq})
+SLOPE = {product_symbol("gradient", "gradient"): n.usq}
+FROM_BELOW = s.proof(facts.LEMMA_A_5_GRADIENT.key, facts.LEMMA_A_5_GRADIENT, PRINTED, EXCESS, SLOPE)
 
 BASIC_PROOFS = (
     YOUNG,

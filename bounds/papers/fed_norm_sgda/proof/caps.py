@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""What the conditions (a), (b), (c), (f) and (g) of Theorem 1 say in letters, and what follows from them.
 
 With p the price of noise and drift mixing: $p\,\Gamma_yL_f\le\frac12$,

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Theorem 1 at the steps of (4), and Corollaries 1.1 and 2.1: from the weighted objective to the one that is meant."""
 
 from __future__ import annotations

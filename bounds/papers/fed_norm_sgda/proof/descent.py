@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Lemma B.3 and eq. (41): one round of descent of the envelope, and what the caps on the steps make of it."""
 
 from __future__ import annotations

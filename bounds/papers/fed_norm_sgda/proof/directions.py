@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Lemmas B.2, B.7 and B.8 and eqs. (36), (37): how large the server's two directions are.
 
 A direction is $s+\zeta$, sums over the sample of exact and of noisy parts. (19) takes their product for 0; at the price
@@ -173,7 +171,7 @@ def lemma_b_2_steps(s: Chain) -> None:
 
 def distance_steps(s: Chain, prefix: str, letter: sp.Symbol) -> None:
     """Smoothness between the local models and the round's start, in other weights."""
-    both = sum(square(axioms.scaled(prefix, b.G - b.g)) for b in (IN_X, IN_Y))
+    both = sp.Add(*(square(axioms.scaled(prefix, b.G - b.g)) for b in (IN_X, IN_Y)))
     pairs = tuple((f"{prefix}:G{b}", f"{prefix}:g{b}") for b in "xy")
     s[f"{prefix}-drifta", "smoothness, in these weights"] = by(
         le(both, local_distance(f"{prefix}:")), axioms.BlockSmooth(pairs), JOINTLY_SMOOTH

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Lemma B.4 (and B.9): how far the local models drift in a round, eqs. (30) to (32)."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Lemmas B.1 and B.6: how smooth the envelope is, and the gradients away from the maximiser.
 
 Where $f(x,\cdot)$ is only $\mu$-PL, $y^*$ is the maximiser that is nearest: quadratic growth, the error bound

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""The abbreviations of the proofs, and the vectors of one round.
 
 The bracket $\langle u,v\rangle$ averages over all noise and sampling up to round t, over the clients with their weights

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""How far a local model is after k steps, eq. (25), and the average over the local steps, eqs. (26) to (29).
 
 In either block $u=x_i^{(t,k)}-x^{(t)}=-\eta\,(e+\zeta)$ with $e=\sum_{j<k}a_i^{(j)}(k)\nabla f_{ij}$ and

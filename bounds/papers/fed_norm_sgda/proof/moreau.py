@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Lemma C.1: one round of descent of the Moreau envelope, eqs. (60) to (64)."""
 
 from __future__ import annotations

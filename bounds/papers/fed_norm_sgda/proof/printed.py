@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""The paper's own chain to Theorem 1, its constants kept; it rests on (19), (25) and (34), which are false.
 
 Everything else in it follows: with these three the constants of [explicit] come out.

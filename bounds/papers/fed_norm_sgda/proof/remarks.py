@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Remarks 1, 3 and 6 from the theorem and from the assumptions."""
 
 from __future__ import annotations

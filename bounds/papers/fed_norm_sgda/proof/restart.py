@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Lemmas C.3 and C.5: the dual gap at the snapshot over a block of rounds, eqs. (69) to (72)."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Fed-Norm-SGDA+: the two directions, eqs. (63) and (69), and Lemma C.2, where the ascent is at a snapshot.
 
 The gradient in y is taken at $(\hat x^{(s)},y)$, that in x, bounded by $G_x$ everywhere, at the local model.

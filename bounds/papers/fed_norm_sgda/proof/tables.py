@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Table 1 from the theorems: the best powers of T by exact linear programming."""
 
 from __future__ import annotations

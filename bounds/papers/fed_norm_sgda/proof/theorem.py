@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Theorem 1: the envelope's descent and the dual gap's contraction, averaged over the rounds and put together."""
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ class Descent:
         return initial + noise * nu * kappa**2 * L * Gammay * N + local * nu * kappa**2 * V
 
     @property
-    def share(self) -> sp.Rational:
+    def share(self) -> sp.Expr:
         """What is left of the average gradient once Lemma B.5 has given some back, inverted."""
         return 1 / (1 - self.gap / self.kept * self.contraction.gradient / self.contraction.kept)
 

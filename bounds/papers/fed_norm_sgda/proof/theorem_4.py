@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false
-# sympy types its operators as unions
 r"""Lemma C.4 and Theorems 4 and 3: the Moreau envelope's descent, the gap at the snapshots, and how old these are."""
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from fedbounds.bounds.audit.derivations import InExpectation
 from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.participation_rules import AverageOverRounds
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
-from fedbounds.bounds.audit.vectors import square
+from fedbounds.bounds.audit.vectors import opaque, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW, LIPSCHITZ
 from fedbounds.bounds.papers.fed_norm_sgda.composites import WHOLE_BLOCKS
 from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU, THEOREM_3, THEOREM_4, TIGHT_DRIFT
@@ -70,7 +68,7 @@ class SnapshotLag(Schema):
         if len(premises) != 1 or premises[0].left != LENGTH:
             raise Unfit("the premise does not bound E|g_x|")
         bound = premises[0].right
-        if any(str(s).startswith(("[", "<")) for s in bound.free_symbols):
+        if any(map(opaque, bound.free_symbols)):
             raise Unfit(f"{bound} differs between the rounds")
         return Relation(LAG_MEAN, Gammax * (n.S - 1) / 2 * bound)
 
@@ -111,7 +109,7 @@ class OverUnequalBlocks(Schema):
         if others or each.left != STALE or start.left != FIRST or factor.has(APPROACH) or not factor.is_positive:
             raise Unfit("the premises are not the inequality of one round and the start of a block")
         rest = sp.expand(each.right - factor * APPROACH)
-        if any(str(s).startswith(("[", "<")) for s in rest.free_symbols | start.right.free_symbols):
+        if any(map(opaque, rest.free_symbols | start.right.free_symbols)):
             raise Unfit(f"{rest} differs between the rounds")
         return Relation(STALE_MEAN, factor * start.right * (1 / n.S + 1 / n.T) + rest)
 

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 r"""Theorem B.4.1 once more, with half of the slope: constant weights leave no gap between $z$ and $s$.
 
 The paper halves the initial gap of (B.4.3) without reason, and (B.4.4) is true all the same. With the normalised

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false, reportMissingTypeArgument=false
-# sympy types its operators as unions
 r"""Lemma B.7.1 and Corollary 4: Theorem 3 at the cut-off $K=\max\{1,\lceil R\log T\rceil\}$, Theorem 2 at step sizes.
 
 The paper's $K=\log_cT$ need be neither whole nor at least 1, and its last step needs R bounded below. Here R may be
@@ -9,7 +7,9 @@ multiply.
 
 from __future__ import annotations
 
-from sympy import Add, Expr, Integer, Max, Min, Rational, exp, log, sqrt
+from typing import Literal
+
+from sympy import Add, Expr, Integer, Max, Min, Rational, S, exp, log, sqrt
 
 from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
 from fedbounds.bounds.audit.axioms import Assumed
@@ -136,9 +136,9 @@ AT_THESE_STEPS = (
 )
 
 
-def product(which: int | str | None, *scale: Expr) -> PrescribedProduct:
+def product(which: int | Literal["largest"] | None, multiple: Expr = S.One) -> PrescribedProduct:
     """gamma eta is at most its three branches; its inverse is at most the sum of theirs."""
-    return PrescribedProduct(gamma, eta, LOCAL_STEPS, GLOBAL_STEPS, which, *scale)
+    return PrescribedProduct(gamma, eta, LOCAL_STEPS, GLOBAL_STEPS, which, multiple)
 
 
 def enter_explicit(

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 r"""Lemmas B.3.3 and B.5.1: one round, eqs. (B.3.5) to (B.3.10) and (B.5.1), with the cross term of (B.3.8) kept.
 
 With $v$ the mean gradient and $a$ the mean noise of one client over its local steps, (B.3.8)(a) takes $\langle a,v

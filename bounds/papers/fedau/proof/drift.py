@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions, and a scalar times a Vec as an Expr
 """Lemmas B.3.1 and B.3.2: divergence from a weighted objective, and how far a client's models drift in one round."""
 
 from __future__ import annotations

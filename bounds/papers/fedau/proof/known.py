@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false, reportMissingTypeArgument=false
-# sympy types its operators as unions
 r"""Appendix A.3: known participation statistics, $\omega_t^n=1/p_n$.
 
 No round has a weight error, so what multiplies it, the gradient included, is gone: neither option of Assumption 5 is

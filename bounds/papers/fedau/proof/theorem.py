@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportMissingTypeArgument=false
-# sympy types its operators as unions
 r"""Theorem 2 under both options of Assumption 5, and Theorem B.4.1: the one-step lemmas summed over the rounds.
 
 The printed Theorem 2 survives the cross term that its one-step lemma drops: where the growth factors $A_\tau$, $B_\tau$

@@ -1,5 +1,3 @@
-# pyright: reportArgumentType=false, reportReturnType=false, reportOperatorIssue=false, reportMissingTypeArgument=false
-# sympy types its operators as unions
 r"""Lemma B.6.1 and Theorem 3: one participation interval, one weight, and the weights of all clients and rounds.
 
 The paper takes the mean and the variance of $\omega_t$, an average of a random number of intervals, as if that number

@@ -8,6 +8,7 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.steps import StepOf, measure_symbol
+from fedbounds.bounds.audit.vectors import multiplied
 from fedbounds.bounds.measures import LEAST_GRADIENT
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
@@ -57,7 +58,7 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
         values |= {"delta": z.constants()["delta"], "E delta^2": z.constants()["delta"] ** 2}
     zero = np.zeros((1, 1))
     for name in asked - set(values):
-        if name.startswith("<"):
+        if multiplied(name):
             values[name] = zero
     if missing := asked - set(values):
         return not_measured(missing, len(z))

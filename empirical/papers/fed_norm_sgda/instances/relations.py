@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.audit.vectors import multiplied
 from fedbounds.bounds.papers.fed_norm_sgda.proof import (
     PROOFS,
     ascent,
@@ -67,14 +68,16 @@ class Measured:
 
     def has(self, name: str) -> bool:
         """Whether the symbol has a value."""
-        return all(map(self.knows, _pair(name))) if name.startswith("<") else name in self.letters
+        pair = multiplied(name)
+        return name in self.letters if pair is None else all(map(self.knows, pair))
 
     def value(self, name: str) -> Array:
         """Of a product or a letter."""
-        if not name.startswith("<"):
+        pair = multiplied(name)
+        if pair is None:
             return self.letters[name]
         if name not in self._known:
-            self._known[name] = self.product(*_pair(name))
+            self._known[name] = self.product(*pair)
         return self._known[name]
 
     def within(self, conditions: tuple[Condition, ...]) -> Array:
@@ -86,15 +89,11 @@ class Measured:
 
     def size(self, name: str) -> Array:
         """At most how large what a symbol is summed from is: for products the lengths of the vectors multiplied."""
-        if not name.startswith("<"):
+        pair = multiplied(name)
+        if pair is None:
             return self.sizes.get(name, np.abs(self.letters[name]))
-        first, second = (np.sqrt(np.abs(self.value(f"<{v},{v}>"))) + self.floor(v) for v in _pair(name))
+        first, second = (np.sqrt(np.abs(self.value(f"<{v},{v}>"))) + self.floor(v) for v in pair)
         return first * second
-
-
-def _pair(name: str) -> tuple[str, str]:
-    a, _, b = name[1:-1].partition(",")
-    return a, b
 
 
 # --- what the symbols stand for --------------------------------------------------------------------------------------

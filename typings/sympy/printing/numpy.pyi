@@ -1,0 +1,6 @@
+from sympy import Expr
+from sympy.printing.str import StrPrinter
+
+class NumPyPrinter(StrPrinter):
+    def _module_format(self, fqn: str) -> str: ...
+    def _print_Pow(self, expr: Expr, rational: bool = False) -> str: ...
