@@ -174,11 +174,6 @@ CIRCLES = [
     {"fedbounds.bounds.measures", "fedbounds.bounds.printing", "fedbounds.bounds.result", "fedbounds.bounds.symbols"},
     {"fedbounds.bounds.evaluation", "fedbounds.bounds.plain_text"},
     {
-        "fedbounds.empirical.invariants.search",
-        "fedbounds.empirical.papers.fedau.invariants",
-        "fedbounds.empirical.strategies",
-    },
-    {
         "fedbounds.empirical.papers.arbitrary_participation.instances.fedavg",
         "fedbounds.empirical.papers.arbitrary_participation.instances.ripples",
     },

@@ -161,8 +161,8 @@ class InExpectation:
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """Every random quantity by its mean."""
-        sides = (cast(sp.Expr, side.xreplace(dict(self.means))) for side in (premises[0].left, premises[0].right))
-        return Relation(*sides)
+        means = dict(self.means)
+        return Relation(premises[0].left.xreplace(means), premises[0].right.xreplace(means))
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

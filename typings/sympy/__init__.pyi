@@ -229,4 +229,5 @@ def lambdify(
     modules: str | Sequence[str],
     printer: StrPrinter | None = None,
     cse: bool = False,
+    docstring_limit: int | None = 1000,
 ) -> Callable[..., Any]: ...
