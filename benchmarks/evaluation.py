@@ -21,7 +21,7 @@ import numpy as np  # noqa: E402
 
 from fedbounds.bounds.compilation import compile_form  # noqa: E402
 from fedbounds.bounds.evaluation import evaluate  # noqa: E402
-from fedbounds.bounds.optimise import optimise  # noqa: E402
+from fedbounds.bounds.optimize import optimize  # noqa: E402
 from fedbounds.bounds.registry import load  # noqa: E402
 from fedbounds.bounds.rounds import rounds  # noqa: E402
 
@@ -84,10 +84,10 @@ def main() -> None:
     steps = {"gamma": 1e-3, "eta": 20}
     small = {
         "one evaluation": lambda: evaluate(theorem, {**one, **steps, "T": 800}, form="explicit"),
-        "best gamma, eta with eta in 1:100": lambda: optimise(
+        "best gamma, eta with eta in 1:100": lambda: optimize(
             theorem, {**one, "T": 800}, within={"eta": (1, 100)}, form="explicit"
         ),
-        "the same, sharp form": lambda: optimise(theorem, {**one, "T": 800}, within={"eta": (1, 100)}),
+        "the same, sharp form": lambda: optimize(theorem, {**one, "T": 800}, within={"eta": (1, 100)}),
         "rounds until 0.5": lambda: rounds(theorem, 0.5, {**one, **steps}, form="explicit"),
         "rounds until 0.5, best gamma, eta": lambda: rounds(
             theorem, 0.5, one, optimize_over=("gamma", "eta"), within={"eta": (1, 100)}, form="explicit"

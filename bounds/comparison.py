@@ -18,7 +18,7 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
 from fedbounds.bounds.grammar import parse_assignments
 from fedbounds.bounds.measures import Measure
-from fedbounds.bounds.optimise import Functions, Infeasible, Minimum, Ranges, Undecided, optimise
+from fedbounds.bounds.optimize import Functions, Infeasible, Minimum, Ranges, Undecided, optimize
 from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.result import Form, Result, reachable, unused
 from fedbounds.bounds.symbols import Constant
@@ -154,7 +154,7 @@ def compare(
         vary: a letter or concept and its values; the same concept in every result.
         constants: letter or concept to value; each result takes those it knows.
         optimize: constants to choose anew at every setting, where a form leaves them free.
-        within, functions: as for `fedbounds.bounds.optimise.optimise`.
+        within, functions: as for `fedbounds.bounds.optimize.optimize`.
 
     Raises:
         FedboundsError: left-hand sides that cannot be compared (saying why), a letter that means different things in
@@ -317,7 +317,7 @@ def _optimised(
     dominant = []
     for i, setting in enumerate(settings.tolist()):
         here = {**known, **({name: setting} if name in known else {})}
-        answer = optimise(result, here, free, within=within, form=form.name, functions=functions)
+        answer = optimize(result, here, free, within=within, form=form.name, functions=functions)
         dominant.append("")
         if isinstance(answer, Infeasible | Undecided):
             continue

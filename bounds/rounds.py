@@ -3,7 +3,7 @@ r"""How many rounds until a bound is below epsilon, what they cost, and the inve
 With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval
 arithmetic (`fedbounds.bounds.first_hit`), so nothing is assumed about monotonicity: step sizes may depend on T, and
 $T/\lfloor T/P\rfloor$ may jump. What is called proved is confirmed in ball arithmetic (`fedbounds.bounds.balls`).
-Rounds with step sizes that are chosen anew for every T stand in `fedbounds.bounds.rounds_optimised`.
+Rounds with step sizes that are chosen anew for every T stand in `fedbounds.bounds.rounds_optimized`.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from fedbounds.bounds.excluded import excluded_below
 from fedbounds.bounds.first_hit import LARGEST_COUNT, Hit, first_hit
 from fedbounds.bounds.hopeless import hopeless
 from fedbounds.bounds.intervals import CannotEnclose
-from fedbounds.bounds.optimise import Functions, Ranges
+from fedbounds.bounds.optimize import Functions, Ranges
 from fedbounds.bounds.partial import leave_free, quantity_named
 from fedbounds.bounds.reached import Between, Cost, Largest, Never, Reached, cost, floor_of, rounds_between, searched
 from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.rounds_optimised import rounds_optimised
+from fedbounds.bounds.rounds_optimized import rounds_optimized
 from fedbounds.bounds.scan import first_in_steps
 from fedbounds.bounds.symbols import Quantity
 
@@ -58,8 +58,8 @@ def rounds(
         result: whose bound, or its key; epsilon bounds its measure (a squared norm where the measure is one).
         epsilon: the target, positive.
         constants: letter or concept to value; all but the rounds (and what is optimised).
-        optimize_over: step sizes to choose anew for every number of rounds (see `optimise`).
-        within, functions: as for `optimise`.
+        optimize_over: step sizes to choose anew for every number of rounds (see `optimize`).
+        within, functions: as for `optimize`.
         form: its name or kind.
         dimension: of the model, a whole number, for the floats and bits sent.
         solve: the inverse question: the rounds are given, and the largest value of this constant is wanted.
@@ -99,7 +99,7 @@ def rounds(
         answer = _largest(result, chosen, epsilon, constants, solve, allowed)
     elif optimize_over:
         counter, given = _counter(result, chosen), functions or {}
-        answer = rounds_optimised(
+        answer = rounds_optimized(
             result, chosen, counter, epsilon, constants, optimize_over, within, given, dimension, allowed
         )
     elif within or functions:

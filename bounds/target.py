@@ -10,7 +10,7 @@ import numpy as np
 from fedbounds.bounds.compilation import holds
 from fedbounds.bounds.effort import Effort
 from fedbounds.bounds.evaluation import Value, evaluated
-from fedbounds.bounds.optimise import Answer, Functions, Minimum, NotAttained, Ranges, choose
+from fedbounds.bounds.optimize import Answer, Functions, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.step_sizes import Problem
 from fedbounds.bounds.whole_numbers import MOST

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.comparison import compare as compare
     from fedbounds.bounds.errors import FedboundsError as FedboundsError
     from fedbounds.bounds.evaluation import evaluate as evaluate
-    from fedbounds.bounds.optimise import optimise as optimise
+    from fedbounds.bounds.optimize import optimize as optimize
     from fedbounds.bounds.registry import load as load
     from fedbounds.bounds.registry import results as results
     from fedbounds.bounds.rounds import rounds as rounds
@@ -85,7 +85,7 @@ DOOR = {
     "fedbounds.bounds.errors": "FedboundsError",
     "fedbounds.bounds.registry": "load results",
     "fedbounds.bounds.evaluation": "evaluate",
-    "fedbounds.bounds.optimise": "optimise",
+    "fedbounds.bounds.optimize": "optimize",
     "fedbounds.bounds.rounds": "rounds",
     "fedbounds.bounds.comparison": "compare",
     "fedbounds.empirical.simulate": "simulate",

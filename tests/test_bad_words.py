@@ -14,7 +14,7 @@ from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.comparison import parse_vary
 from fedbounds.bounds.errors import LONGEST_NAME, MOST_SHOWN, FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimise import optimise
+from fedbounds.bounds.optimize import optimize
 from fedbounds.bounds.rounds import Reached, rounds
 from fedbounds.empirical.sweep import plan, resolve
 from tests.command_line import run
@@ -137,15 +137,15 @@ def test_a_result_may_be_given_by_its_key():
     best = {"L": 2.0, "F": 3.0, **constants, "T": 100}
     del best["gamma"], best["eta"]
     within = {"eta": (1, 6)}
-    chosen = optimise(THEOREM, best, within=within, form="explicit")
-    assert chosen == optimise(registry.load(THEOREM), best, within=within, form="explicit")
+    chosen = optimize(THEOREM, best, within=within, form="explicit")
+    assert chosen == optimize(registry.load(THEOREM), best, within=within, form="explicit")
     counted = rounds(corollary, 1, known, form="explicit")
     assert counted.to_dict() == rounds(theorem, 1, known, form="explicit").to_dict()
     for nothing in (None, 3, "fedau", "nosuch/theorem"):
         with pytest.raises(FedboundsError):
             evaluate(nothing, constants)  # pyright: ignore[reportArgumentType]
         with pytest.raises(FedboundsError):
-            optimise(nothing, best, within=within)  # pyright: ignore[reportArgumentType]
+            optimize(nothing, best, within=within)  # pyright: ignore[reportArgumentType]
         with pytest.raises(FedboundsError):
             rounds(nothing, 1, known)  # pyright: ignore[reportArgumentType]
 

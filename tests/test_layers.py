@@ -391,6 +391,6 @@ def test_the_front_door_gives_every_name_that_a_type_checker_sees() -> None:
     }
     assert typed == fedbounds.PLACES
     assert [name for name, module in typed.items() if not hasattr(importlib.import_module(module), name)] == []
-    verbs = "evaluate optimise rounds compare simulate moments confront check_invariants check_weights check_minimax"
+    verbs = "evaluate optimize rounds compare simulate moments confront check_invariants check_weights check_minimax"
     assert {*verbs.split(), "load", "results", "overlay"} <= typed.keys()
     assert {each.__name__ for each in algorithms().values() if each.__module__.startswith("fedbounds.")} <= typed.keys()

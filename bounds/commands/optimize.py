@@ -19,7 +19,8 @@ from fedbounds.bounds.commands.options import (
     refuse_lists,
     within_option,
 )
-from fedbounds.bounds.optimise import Infeasible, Minimum, Undecided, optimise
+from fedbounds.bounds.optimize import Infeasible, Minimum, Undecided
+from fedbounds.bounds.optimize import optimize as optimize_result
 from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.registry import load
 
@@ -59,7 +60,7 @@ def optimize(
     constants, functions = read_functions(result, names, settings, source, bare)
     refuse_lists(result, constants)
     with evaluations_bar() as watch:
-        answer = optimise(
+        answer = optimize_result(
             result,
             constants,
             names,

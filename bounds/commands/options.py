@@ -113,7 +113,7 @@ def read_functions(
     Raises:
         FedboundsError: as `read_constants`.
     """
-    from fedbounds.bounds.optimise import DEPENDS  # scipy takes its time
+    from fedbounds.bounds.optimize import DEPENDS  # scipy takes its time
 
     assignments = _assignments(settings, source, bare)
     texts: dict[str, tuple[str, str]] = {}  # name to the argument and the text

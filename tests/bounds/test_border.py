@@ -6,7 +6,7 @@ import pytest
 from fedbounds.bounds.comparison import compare
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimise import optimise
+from fedbounds.bounds.optimize import optimize
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.rounds import rounds
 from tests.command_line import run as typed
@@ -31,12 +31,12 @@ FREE = {name: value for name, value in KNOWN.items() if name != "T"} | STEPS
         (lambda: evaluate(None, KNOWN), "result = None must be a result or its key"),
         (lambda: load(None), "key = None must be the key of a result"),
         (lambda: load(3), "key = 3 must be the key of a result"),
-        (lambda: optimise(KEY, KNOWN, within={"eta": "1:2"}), "within: eta = '1:2' must be a pair of numbers"),
-        (lambda: optimise(KEY, KNOWN, within={"eta": 3}), "within: eta = 3 must be a pair of numbers"),
-        (lambda: optimise(KEY, KNOWN, within={"eta": (1, 2, 3)}), "within: eta = .* must be a pair"),
-        (lambda: optimise(KEY, KNOWN, within="eta=1:2"), "within = 'eta=1:2' must be a table of ranges"),
-        (lambda: optimise(KEY, None), "constants = None"),
-        (lambda: optimise(KEY, KNOWN, over=None), "over = None must be names"),
+        (lambda: optimize(KEY, KNOWN, within={"eta": "1:2"}), "within: eta = '1:2' must be a pair of numbers"),
+        (lambda: optimize(KEY, KNOWN, within={"eta": 3}), "within: eta = 3 must be a pair of numbers"),
+        (lambda: optimize(KEY, KNOWN, within={"eta": (1, 2, 3)}), "within: eta = .* must be a pair"),
+        (lambda: optimize(KEY, KNOWN, within="eta=1:2"), "within = 'eta=1:2' must be a table of ranges"),
+        (lambda: optimize(KEY, None), "constants = None"),
+        (lambda: optimize(KEY, KNOWN, over=None), "over = None must be names"),
         (lambda: rounds(KEY, 0.1, None), "constants = None"),
         (lambda: rounds(KEY, 0.1, FREE, optimize_over="gama"), "unknown constant .*gama"),
         (lambda: rounds(KEY, 0.1, FREE, optimize_over="eta", within={"eta": "1:2"}), "must be a pair of numbers"),
@@ -61,9 +61,9 @@ def test_a_bare_name_is_a_list_of_one():
         == evaluate(KEY, KNOWN | STEPS, trust=[KEY]).conditional_on
     )
     known = KNOWN | {"eta": 2}
-    assert optimise(KEY, known, over="gamma").at == optimise(KEY, known, over=["gamma"]).at
+    assert optimize(KEY, known, over="gamma").at == optimize(KEY, known, over=["gamma"]).at
     table = compare([KEY], ("rounds", [800]), {n: v for n, v in known.items() if n != "T"}, optimize="gamma")
-    assert table.rows[0].values[0] == pytest.approx(optimise(KEY, known, over="gamma").value)
+    assert table.rows[0].values[0] == pytest.approx(optimize(KEY, known, over="gamma").value)
 
 
 def test_the_form_may_be_the_third_argument():

@@ -13,7 +13,7 @@ from fedbounds.bounds.comparison import comparability, compare, parse_vary, whol
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.measures import LEAST_GRADIENT
-from fedbounds.bounds.optimise import Infeasible, Minimum, NotAttained, optimise
+from fedbounds.bounds.optimize import Infeasible, Minimum, NotAttained, optimize
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Form, Result, Source, Term
 from fedbounds.bounds.symbols import COUNT, POSITIVE, Constant, Notation, Quantity
@@ -46,7 +46,7 @@ def test_step_sizes_are_chosen_anew_at_every_setting():
     table = compare([(THEOREM, "explicit")], ("T", [3, *ROUNDS]), KNOWN, optimize=("gamma", "eta"), within=within)
     (row,) = table.rows
     for i, T in enumerate([3, *ROUNDS]):
-        answer = optimise(THEOREM, KNOWN | {"T": T}, within=within, form="explicit")
+        answer = optimize(THEOREM, KNOWN | {"T": T}, within=within, form="explicit")
         if isinstance(answer, Infeasible):  # P <= T/2 fails at T = 3
             assert T == 3 and np.isnan(row.values[i]) and not row.valid[i] and table.best[i] == ""
         else:
@@ -57,7 +57,7 @@ def test_step_sizes_are_chosen_anew_at_every_setting():
 
 def test_an_infimum_that_is_not_attained_is_shown_without_step_sizes():
     (row,) = compare([(THEOREM, "explicit")], ("T", [800]), KNOWN, optimize=("gamma", "eta")).rows
-    answer = optimise(THEOREM, KNOWN | {"T": 800}, form="explicit")
+    answer = optimize(THEOREM, KNOWN | {"T": 800}, form="explicit")
     assert isinstance(answer, NotAttained) and row.values[0] == answer.infimum
     assert np.isnan(row.at["gamma"][0]) and row.dominant[0] in answer.terms
 

@@ -8,7 +8,7 @@ import pytest
 
 from fedbounds.bounds.effort import EVALUATIONS, Effort, Exhausted
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.optimise import optimise
+from fedbounds.bounds.optimize import optimize
 from fedbounds.bounds.registry import results
 from fedbounds.bounds.rounds import rounds
 
@@ -39,7 +39,7 @@ def questions():
                     yield "choose", result, form, [n, over], known
             for n in single[:3]:
                 yield "solve", result, form, [n], known
-                yield "optimise", result, form, [n, *single[3:5]], known
+                yield "optimize", result, form, [n, *single[3:5]], known
 
 
 @pytest.mark.parametrize("start", range(3))
@@ -58,8 +58,8 @@ def test_no_question_at_extreme_settings_takes_more_than_its_evaluations(start, 
         more = dict(form=form.name, effort=0.05)
         calls[0] = 0
         try:
-            if kind == "optimise":
-                optimise(result, here, free, **more)
+            if kind == "optimize":
+                optimize(result, here, free, **more)
             else:
                 over = (
                     dict(optimize_over=free[1:]) if kind == "choose" else dict(solve=free[0]) if kind == "solve" else {}

@@ -8,7 +8,7 @@ import fedbounds
 from fedbounds.bounds.commands.optimize import optimize as optimize_command
 from fedbounds.bounds.commands.options import read_functions
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.optimise import Minimum, optimise
+from fedbounds.bounds.optimize import Minimum, optimize
 from fedbounds.bounds.registry import load
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
@@ -18,7 +18,7 @@ OVER = ["gamma", "eta", "P"]
 
 
 def test_the_shell_chooses_an_interval_as_python_does():
-    ours = optimise(THEOREM, KNOWN, OVER, within={"eta": (1, 100)}, functions={"delta": lambda P: np.sqrt(9 / P)})
+    ours = optimize(THEOREM, KNOWN, OVER, within={"eta": (1, 100)}, functions={"delta": lambda P: np.sqrt(9 / P)})
     assert isinstance(ours, Minimum)
     words = [THEOREM.key, "--over", ",".join(OVER), "--within", "eta=1:100", *WORDS, "delta=sqrt(9/P)"]
     said = CliRunner().invoke(optimize_command, words)

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.comparison import compare
 from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimise import Minimum, optimise
+from fedbounds.bounds.optimize import Minimum, optimize
 from fedbounds.bounds.plain_text import describe
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Condition, Form, Term
@@ -71,7 +71,7 @@ def test_neither_a_comparison_nor_a_search_takes_what_is_no_number():
     capped = replace(
         LOST.form(), conditions=(Condition(n.gamma, ">=", 1e-200 * n.gamma / n.gamma, "a floor", n.gamma),)
     )
-    found = optimise(replace(LOST, forms=(capped,)), {"L": 1e200, "F": 1, "T": 10}, ["gamma"])
+    found = optimize(replace(LOST, forms=(capped,)), {"L": 1e200, "F": 1, "T": 10}, ["gamma"])
     assert not isinstance(found, Minimum) or np.isfinite(found.value)
 
 

@@ -13,7 +13,7 @@ from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.excluded import excluded_below
 from fedbounds.bounds.intervals import enclose
 from fedbounds.bounds.measures import LEAST_GRADIENT
-from fedbounds.bounds.optimise import Minimum, optimise
+from fedbounds.bounds.optimize import Minimum, optimize
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.papers.tdcd.drift import DriftGrowth
 from fedbounds.bounds.partial import leave_free
@@ -175,7 +175,7 @@ def test_the_bound_is_met_at_the_answer_and_not_one_round_before_when_step_sizes
         answer = rounds(theorem, 0.7, KNOWN, optimize_over=steps["over"], within=steps["within"], form=form)
         assert isinstance(answer, Reached) and not answer.proved  # minima are found numerically
         best = [
-            optimise(theorem, dict(KNOWN, T=t), form=form, **steps).value for t in (answer.rounds - 1, answer.rounds)
+            optimize(theorem, dict(KNOWN, T=t), form=form, **steps).value for t in (answer.rounds - 1, answer.rounds)
         ]
         assert best[0] > 0.7 >= best[1] * (1 - 1e-12)
 
@@ -294,7 +294,7 @@ def test_rounds_in_whole_blocks_are_the_fewest():
     assert isinstance(found, Reached) and found.rounds > 10 and found.rounds % found.at["S"] == 0
     assert found.evaluation is not None and found.evaluation.valid and found.evaluation.value <= 7000
     for T in range(1, found.rounds):
-        fewer = optimise(theorem, {**known, "T": T}, free)
+        fewer = optimize(theorem, {**known, "T": T}, free)
         assert isinstance(fewer, Minimum) and fewer.value > 7000
     narrow = rounds(theorem, 1e4, known, optimize_over=free, within={"S": (1, 2)})
     assert isinstance(narrow, Never) and "ascent from the snapshot" in narrow.why
@@ -315,7 +315,7 @@ def test_rounds_for_a_given_period_are_its_multiples():
     free = PERIODIC | dict(S=98)
     found = rounds(theorem, 175, free, optimize_over=("Gammax", "Gammay"))
     assert isinstance(found, Reached) and found.rounds % 98 == 0
-    before = optimise(theorem, free | {"T": found.rounds - 98}, ("Gammax", "Gammay"))
+    before = optimize(theorem, free | {"T": found.rounds - 98}, ("Gammax", "Gammay"))
     assert isinstance(before, Minimum) and before.value > 175 >= float(found.evaluation.value)
 
 

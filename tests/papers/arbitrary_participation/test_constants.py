@@ -10,7 +10,7 @@ import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimise import optimise
+from fedbounds.bounds.optimize import optimize
 from fedbounds.bounds.optimum import Minimum
 from fedbounds.bounds.papers.arbitrary_participation import RESULTS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
@@ -505,7 +505,7 @@ def test_the_tuned_constants_are_nowhere_above_the_rounded_ones_at_the_largest_s
 def test_tuning_r_lets_the_window_divergence_come_close_to_one_instead_of_six():
     theorem = load("arbitrary-participation/theorem-3.1")
     known = dict(L=1, F=5, I=2, P=2, T=10**6, rho=0.7, sigma=0.7, nu=2, beta=0.5, delta=0.3)
-    chosen = optimise(theorem, known, over=("gamma", "eta", "r"), within={"eta": (1, 1000)}, form="sharp:tuned")
-    explicit = optimise(theorem, known, over=("gamma", "eta"), within={"eta": (1, 1000)}, form="explicit")
+    chosen = optimize(theorem, known, over=("gamma", "eta", "r"), within={"eta": (1, 1000)}, form="sharp:tuned")
+    explicit = optimize(theorem, known, over=("gamma", "eta"), within={"eta": (1, 1000)}, form="explicit")
     assert isinstance(chosen, Minimum) and isinstance(explicit, Minimum)
     assert chosen.value < 1.03 * 0.09 < 0.55 < explicit.value * 1.01

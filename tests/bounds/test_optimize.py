@@ -10,7 +10,7 @@ from sympy import divisors
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.optimise import Infeasible, Minimum, NotAttained, Undecided, optimise
+from fedbounds.bounds.optimize import Infeasible, Minimum, NotAttained, Undecided, optimize
 from fedbounds.bounds.registry import load
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
@@ -40,7 +40,7 @@ def grid_minimum(known, form, gammas, etas):
 @given(constants, st.sampled_from(["explicit", "sharp"]))
 def test_no_point_of_a_dense_grid_is_better(c, form):
     known = dict(c, T=400)
-    answer = optimise(THEOREM, known, within={"eta": (1, 100)}, form=form)
+    answer = optimize(THEOREM, known, within={"eta": (1, 100)}, form=form)
     assert isinstance(answer, Minimum)
     cap = 1 / (12 * c["L"] * c["I"] * c["P"])
     best = grid_minimum(known, form, cap * np.geomspace(1e-5, 1, 400), np.geomspace(1, 100, 400))
@@ -51,7 +51,7 @@ def test_no_point_of_a_dense_grid_is_better(c, form):
 
 
 def test_at_a_fixed_product_the_bound_falls_for_ever_as_gamma_falls():
-    answer = optimise(THEOREM, KNOWN, form="explicit")
+    answer = optimize(THEOREM, KNOWN, form="explicit")
     assert isinstance(answer, NotAttained)
     # 8F/(x I T) + 4 x L rho^2 sigma^2 is least at x = sqrt(2F/(L I T rho^2 sigma^2)), the other terms vanish
     x = math.sqrt(2 * 5 / (2 * 800 * 0.5))
@@ -61,7 +61,7 @@ def test_at_a_fixed_product_the_bound_falls_for_ever_as_gamma_falls():
 
 def test_the_best_eta_at_a_fixed_gamma_is_the_closed_form():
     gamma = 1e-4
-    answer = optimise(THEOREM, dict(KNOWN, gamma=gamma), over=("eta",), form="explicit")
+    answer = optimize(THEOREM, dict(KNOWN, gamma=gamma), over=("eta",), form="explicit")
     assert isinstance(answer, Minimum)
     assert gamma * answer.at["eta"] == pytest.approx(math.sqrt(2 * 5 / (2 * 800 * 0.5)), rel=1e-6)
 
@@ -69,29 +69,29 @@ def test_the_best_eta_at_a_fixed_gamma_is_the_closed_form():
 def test_corollary_3_2_takes_a_product_that_is_smaller_by_root_two_than_the_best():
     corollary = evaluate(load("arbitrary-participation/corollary-3.2"), KNOWN, form="explicit")
     product = float(corollary.prescribed["gamma"] * corollary.prescribed["eta"])
-    best = optimise(THEOREM, dict(KNOWN, gamma=1e-6), over=("eta",), form="explicit")
+    best = optimize(THEOREM, dict(KNOWN, gamma=1e-6), over=("eta",), form="explicit")
     assert isinstance(best, Minimum)
     assert 1e-6 * best.at["eta"] / product == pytest.approx(math.sqrt(2), rel=1e-6)
 
 
 def test_without_noise_the_caps_are_active():
     quiet = dict(KNOWN, sigma=0, nu=0, beta=0, gamma=1 / 48)
-    answer = optimise(THEOREM, quiet, over=("eta",), form="explicit")
+    answer = optimize(THEOREM, quiet, over=("eta",), form="explicit")
     assert isinstance(answer, Minimum)
     assert answer.at["eta"] == pytest.approx(6)
     assert any("eta*gamma" in text for text in answer.active)
 
 
 def test_an_empty_admissible_set_says_why():
-    answer = optimise(THEOREM, dict(KNOWN, T=1), within={"eta": (1, 2)}, form="explicit")
+    answer = optimize(THEOREM, dict(KNOWN, T=1), within={"eta": (1, 2)}, form="explicit")
     assert isinstance(answer, Infeasible) and "P <= T/2" in answer.why
 
 
 def test_the_interval_is_chosen_only_where_the_divergence_is_a_function_of_it():
     known = {k: v for k, v in KNOWN.items() if k not in ("P", "delta")} | {"gamma": 1e-4, "eta": 10}
     with pytest.raises(FedboundsError, match="delta"):
-        optimise(THEOREM, dict(known, delta=0.1), over=("P",), form="explicit")
-    answer = optimise(THEOREM, known, over=("P",), form="explicit", functions={"delta": lambda P: 1 / P})
+        optimize(THEOREM, dict(known, delta=0.1), over=("P",), form="explicit")
+    answer = optimize(THEOREM, known, over=("P",), form="explicit", functions={"delta": lambda P: 1 / P})
     assert isinstance(answer, Minimum)
     scanned = {P: evaluate(THEOREM, dict(known, P=P, delta=1 / P), form="explicit") for P in range(1, 401)}
     best = min((P for P, e in scanned.items() if e.valid), key=lambda P: float(scanned[P].value))
@@ -111,7 +111,7 @@ def test_the_interval_is_chosen_only_where_the_divergence_is_a_function_of_it():
 )
 def test_a_wrong_question_is_one_line(arguments, message):
     with pytest.raises(FedboundsError, match=message) as error:
-        optimise(THEOREM, KNOWN, form="explicit", **arguments)
+        optimize(THEOREM, KNOWN, form="explicit", **arguments)
     assert "\n" not in str(error.value)
 
 
@@ -123,7 +123,7 @@ def test_every_form_of_the_theorem_has_the_minimiser_of_a_dense_grid(name):
     known = dict(KNOWN, sumsq=0.5)
     known |= {"I": 1} if "I=" in name else {}
     known |= {"P": 1} if "P=1" in name else {}
-    answer = optimise(THEOREM, known, within={"eta": (1, 100), "gamma": (1e-5, 1e-2)}, form=name)
+    answer = optimize(THEOREM, known, within={"eta": (1, 100), "gamma": (1e-5, 1e-2)}, form=name)
     assert isinstance(answer, Minimum)
     best = grid_minimum(known, name, np.geomspace(1e-5, 1e-2, 500), np.geomspace(1, 100, 500))
     assert best * (1 - 0.002) <= answer.value <= best * (1 + 1e-9)
@@ -132,7 +132,7 @@ def test_every_form_of_the_theorem_has_the_minimiser_of_a_dense_grid(name):
 
 @pytest.mark.parametrize("name", ["printed", "explicit", "sharp", "sharp:worst"])
 def test_the_infimum_is_approached_along_the_direction_and_never_crossed(name):
-    answer = optimise(THEOREM, KNOWN, form=name)
+    answer = optimize(THEOREM, KNOWN, form=name)
     assert isinstance(answer, NotAttained) and answer.advice
     product = float(answer.direction.rpartition("= ")[2])
     values = [
@@ -145,35 +145,35 @@ def test_the_infimum_is_approached_along_the_direction_and_never_crossed(name):
 
 
 def test_without_noise_and_a_range_the_product_goes_to_its_cap():
-    answer = optimise(THEOREM, dict(KNOWN, sigma=0), form="explicit")
+    answer = optimize(THEOREM, dict(KNOWN, sigma=0), form="explicit")
     assert isinstance(answer, NotAttained)
     assert "gamma*eta = 0.125" in answer.direction  # 1/(2 L I P)
     assert answer.infimum == pytest.approx(16 * 1 * 2 * 5 / 800 + 6 * 0.01**2)
 
 
 def test_without_an_initial_gap_both_step_sizes_vanish():
-    answer = optimise(THEOREM, dict(KNOWN, F=0), form="explicit")
+    answer = optimize(THEOREM, dict(KNOWN, F=0), form="explicit")
     assert isinstance(answer, NotAttained)
     assert answer.direction == "gamma -> 0 and eta -> 0" and answer.infimum == pytest.approx(6 * 0.01**2)
 
 
 def test_the_scale_that_corollary_3_3_hides_is_best_at_root_two_over_sigma():
     corollary = load("arbitrary-participation/corollary-3.3")
-    answer = optimise(corollary, dict(KNOWN, sigma=0.5, T=10**5), over=("s",), form="repaired:s")
+    answer = optimize(corollary, dict(KNOWN, sigma=0.5, T=10**5), over=("s",), form="repaired:s")
     assert isinstance(answer, Minimum)
     assert answer.at["s"] == pytest.approx(math.sqrt(2) / 0.5, rel=1e-9)  # 8/s + 4 s sigma^2
     assert answer.active == ()
 
 
 def test_an_end_of_a_range_and_a_condition_are_reported_as_active():
-    answer = optimise(THEOREM, KNOWN, within={"gamma": (1 / 48, 1), "eta": (1, 100)}, form="explicit")
+    answer = optimize(THEOREM, KNOWN, within={"gamma": (1 / 48, 1), "eta": (1, 100)}, form="explicit")
     assert isinstance(answer, Minimum)
     assert answer.at["gamma"] == pytest.approx(1 / 48, rel=1e-12)
     assert answer.active == ("gamma <= 1/(12*I*L*P)", "gamma >= 0.0208333")
 
 
 def test_ranges_that_the_conditions_exclude_are_named():
-    answer = optimise(THEOREM, KNOWN, within={"gamma": (0.1, 1)}, form="explicit")
+    answer = optimize(THEOREM, KNOWN, within={"gamma": (0.1, 1)}, form="explicit")
     assert isinstance(answer, Infeasible) and "gamma <= 1/(12*I*L*P)" in answer.why and "0.1 <= gamma" in answer.why
 
 
@@ -181,7 +181,7 @@ def test_ranges_that_the_conditions_exclude_are_named():
 def test_whole_numbers_are_those_of_an_enumeration(form):
     corollary = load("arbitrary-participation/corollary-4.3")
     known = dict(L=1, F=0.01, I=2, T=500, rho=0.5, sigma=3, d=9)
-    answer = optimise(corollary, known, over=("P",), form=form)
+    answer = optimize(corollary, known, over=("P",), form=form)
     P = np.arange(1, 501)
     evaluation = evaluate(corollary, dict(known, P=P), form=form)
     values = np.where(evaluation.valid, evaluation.value, np.inf)
@@ -192,7 +192,7 @@ def test_whole_numbers_are_those_of_an_enumeration(form):
 def test_whole_numbers_and_step_sizes_are_chosen_together():
     known = {k: v for k, v in KNOWN.items() if k not in ("P", "delta")}
     rule = {"delta": lambda P: 0.5 / P}
-    answer = optimise(
+    answer = optimize(
         THEOREM,
         known,
         over=("P", "gamma", "eta"),
@@ -201,7 +201,7 @@ def test_whole_numbers_and_step_sizes_are_chosen_together():
         functions=rule,
     )
     each = {
-        P: optimise(THEOREM, dict(known, P=P, delta=0.5 / P), within={"eta": (1, 50)}, form="explicit")
+        P: optimize(THEOREM, dict(known, P=P, delta=0.5 / P), within={"eta": (1, 50)}, form="explicit")
         for P in range(1, 13)
     }
     best = min(each, key=lambda P: each[P].value)
@@ -211,9 +211,9 @@ def test_whole_numbers_and_step_sizes_are_chosen_together():
 
 def test_more_local_steps_help_for_ever_where_gamma_shrinks_with_them():
     known = {k: v for k, v in KNOWN.items() if k != "I"}
-    answer = optimise(THEOREM, known, over=("I", "gamma", "eta"), within={"eta": (1, 10)}, form="explicit")
+    answer = optimize(THEOREM, known, over=("I", "gamma", "eta"), within={"eta": (1, 10)}, form="explicit")
     assert isinstance(answer, NotAttained) and "I -> infinity" in answer.direction
-    large = optimise(THEOREM, dict(known, I=10**6), within={"eta": (1, 10)}, form="explicit")
+    large = optimize(THEOREM, dict(known, I=10**6), within={"eta": (1, 10)}, form="explicit")
     assert isinstance(large, Minimum) and large.value == pytest.approx(answer.infimum, rel=1e-5)
     assert large.value > answer.infimum
 
@@ -221,7 +221,7 @@ def test_more_local_steps_help_for_ever_where_gamma_shrinks_with_them():
 def test_a_form_that_is_not_convex_is_searched_on_grids():
     tail = load("arbitrary-participation/proposition-4.7")
     known = dict(N=10, d=1, c=0.1, P=20)
-    answer = optimise(tail, known, over=("theta",), form="repaired:probability")
+    answer = optimize(tail, known, over=("theta",), form="repaired:probability")
     theta = np.linspace(1e-4, 1 - 1e-4, 20001)
     values = evaluate(tail, dict(known, theta=theta), form="repaired:probability").value
     assert isinstance(answer, Minimum) and "starts" in answer.method
@@ -231,9 +231,9 @@ def test_a_form_that_is_not_convex_is_searched_on_grids():
 
 def test_an_open_end_of_a_domain_is_not_attained():
     tail = load("arbitrary-participation/proposition-4.7")
-    answer = optimise(tail, dict(N=10, d=1, theta=0.9, P=20), over=("c",), form="repaired:probability")
+    answer = optimize(tail, dict(N=10, d=1, theta=0.9, P=20), over=("c",), form="repaired:probability")
     assert isinstance(answer, NotAttained) and answer.direction == "c -> 1"
-    closed = optimise(
+    closed = optimize(
         tail, dict(N=10, d=1, theta=0.9, P=20), over=("c",), within={"c": (0.1, 0.5)}, form="repaired:probability"
     )
     assert isinstance(closed, Minimum) and closed.at["c"] == 0.5 and closed.active == ("c <= 0.5",)
@@ -252,23 +252,23 @@ def test_an_open_end_of_a_domain_is_not_attained():
 )
 def test_a_constant_that_cannot_be_chosen_is_refused(name, known, over, message):
     with pytest.raises(FedboundsError, match=message) as error:
-        optimise(load(f"arbitrary-participation/{name}"), known, over, form=None)
+        optimize(load(f"arbitrary-participation/{name}"), known, over, form=None)
     assert "\n" not in str(error.value)
 
 
 def test_a_whole_number_that_runs_off_is_not_attained():
     corollary = load("arbitrary-participation/corollary-4.3")
     known = dict(L=1, F=5, I=2, P=3, rho=0.7, sigma=1, d=1)
-    exact = optimise(corollary, known, over=("T",), form="explicit")
+    exact = optimize(corollary, known, over=("T",), form="explicit")
     assert isinstance(exact, NotAttained) and exact.direction == "T -> infinity" and exact.infimum == 0
-    scanned = optimise(corollary, known, over=("T",), form="sharp")
+    scanned = optimize(corollary, known, over=("T",), form="sharp")
     assert isinstance(scanned, NotAttained) and "scanned up to 1000000" in scanned.direction
 
 
 def test_a_constant_that_follows_from_the_chosen_one_moves_with_it():
     known = {k: v for k, v in KNOWN.items() if k not in ("rho", "nu", "beta", "delta")} | {"gamma": 1e-3, "eta": 20}
     rules = {"nu": lambda S: 2 - 1 / S, "beta": lambda S: 1 / S, "delta": lambda S: 0.01 * S}
-    answer = optimise(THEOREM, known, over=("S",), within={"S": (1, 20)}, form="explicit", functions=rules)
+    answer = optimize(THEOREM, known, over=("S",), within={"S": (1, 20)}, form="explicit", functions=rules)
     S = np.arange(1, 21)
     moving = dict(known, S=S, nu=2 - 1 / S, beta=1 / S, delta=0.01 * S)
     values = evaluate(THEOREM, moving, form="explicit").value
@@ -279,7 +279,7 @@ def test_a_constant_that_follows_from_the_chosen_one_moves_with_it():
 def test_step_sizes_are_best_where_some_constants_are_vectors_over_clients():
     averaged = load("fedau/theorem-2")
     known = dict(L=1, F=5, I=2, T=1000, sigma=1, delta=0.3, G=2, K=20, p=np.array([0.1, 0.35, 0.8]))
-    answer = optimise(averaged, known, within={"eta": (1, 20)})
+    answer = optimize(averaged, known, within={"eta": (1, 20)})
     assert isinstance(answer, Minimum)
     gammas, etas = np.geomspace(1e-7, 1e-2, 200), np.geomspace(1, 20, 100)
     grid = {
@@ -302,16 +302,16 @@ SNAPSHOTS = dict(
 @pytest.mark.parametrize("T", [360, 30030, 10007])
 def test_a_period_is_sought_among_the_divisors_of_the_rounds(T: int):
     theorem = load("fed-norm-sgda/theorem-4")
-    found = optimise(theorem, {**SNAPSHOTS, "T": T}, ("Gammax", "Gammay", "S"))
-    each = {S: optimise(theorem, {**SNAPSHOTS, "T": T, "S": S}, ("Gammax", "Gammay")) for S in divisors(T)}
+    found = optimize(theorem, {**SNAPSHOTS, "T": T}, ("Gammax", "Gammay", "S"))
+    each = {S: optimize(theorem, {**SNAPSHOTS, "T": T, "S": S}, ("Gammax", "Gammay")) for S in divisors(T)}
     best = min(each, key=lambda S: each[S].value if isinstance(each[S], Minimum) else np.inf)
     assert isinstance(found, Minimum) and found.at["S"] == best and found.value == pytest.approx(each[best].value)
-    within = optimise(theorem, {**SNAPSHOTS, "rounds": T}, ("Gammax", "Gammay", "S"), within={"S": (1, best - 1)})
+    within = optimize(theorem, {**SNAPSHOTS, "rounds": T}, ("Gammax", "Gammay", "S"), within={"S": (1, best - 1)})
     assert isinstance(within, Minimum) and within.value > found.value and T % within.at["S"] == 0
 
 
 def test_no_divisor_in_the_range_of_a_period_is_said():
-    found = optimise(
+    found = optimize(
         load("fed-norm-sgda/theorem-4"), {**SNAPSHOTS, "T": 10007}, ("Gammax", "S", "Gammay"), within={"S": (2, 99)}
     )
     assert isinstance(found, Infeasible) and "no S in its range" in found.why
@@ -319,18 +319,18 @@ def test_no_divisor_in_the_range_of_a_period_is_said():
 
 def test_a_whole_number_that_is_given_is_not_left_free():
     with pytest.raises(FedboundsError, match="S is given and also left free"):
-        optimise(load("fed-norm-sgda/theorem-4"), {**SNAPSHOTS, "T": 360, "S": 10}, ("Gammax", "Gammay", "S"))
+        optimize(load("fed-norm-sgda/theorem-4"), {**SNAPSHOTS, "T": 360, "S": 10}, ("Gammax", "Gammay", "S"))
 
 
 def test_an_infimum_that_is_not_attained_says_where_every_constant_is():
     theorem = load("fedau/theorem-2")
     known = dict(L=1, F=5, I=2, T=1000, sigma=1, delta=0.3, G=2, p=np.array([0.1, 0.35, 0.8]))
-    answer = optimise(theorem, known, ("gamma", "eta", "K"))
+    answer = optimize(theorem, known, ("gamma", "eta", "K"))
     assert isinstance(answer, NotAttained)
     told = {word.partition(" -> ")[0] for word in answer.direction.split(" with ")[0].split(" and ")} | set(answer.at)
     assert told == {"gamma", "eta", "K"} and answer.at["K"] >= 1
     near = [
-        optimise(theorem, dict(known, K=answer.at["K"] + step), ("gamma", "eta")).infimum
+        optimize(theorem, dict(known, K=answer.at["K"] + step), ("gamma", "eta")).infimum
         for step in (-1, 0, 1)
         if answer.at["K"] + step >= 1
     ]
@@ -340,9 +340,9 @@ def test_an_infimum_that_is_not_attained_says_where_every_constant_is():
 def test_no_evaluations_left_is_undecided_or_the_best_so_far():
     theorem = load("fedau/theorem-2")
     known = dict(L=1, F=5, I=2, T=1000, sigma=1, delta=0.3, G=2, p=np.array([0.1, 0.35, 0.8]))
-    assert isinstance(optimise(theorem, known, ("gamma", "eta", "K"), effort=1e-4), Undecided)
+    assert isinstance(optimize(theorem, known, ("gamma", "eta", "K"), effort=1e-4), Undecided)
     within = {"eta": (1, 100)}
-    part = optimise(theorem, known, ("gamma", "eta", "K"), within=within, effort=0.05)
-    more = optimise(theorem, known, ("gamma", "eta", "K"), within=within, effort=0.2)
+    part = optimize(theorem, known, ("gamma", "eta", "K"), within=within, effort=0.05)
+    more = optimize(theorem, known, ("gamma", "eta", "K"), within=within, effort=0.2)
     assert isinstance(part, Minimum) and "more with --effort" in part.note
     assert isinstance(more, Minimum) and more.value <= part.value

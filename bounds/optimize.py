@@ -26,7 +26,7 @@ from fedbounds.bounds.step_sizes import Problem, Ranges
 from fedbounds.bounds.symbols import Quantity
 from fedbounds.bounds.whole_numbers import scan
 
-__all__ = ["Answer", "Functions", "Infeasible", "Minimum", "NotAttained", "Ranges", "Undecided", "optimise"]
+__all__ = ["Answer", "Functions", "Infeasible", "Minimum", "NotAttained", "Ranges", "Undecided", "optimize"]
 
 # A constant that is a function of another one: optimising the latter alone would compare different problems.
 DEPENDS = {
@@ -36,7 +36,7 @@ DEPENDS = {
 Functions = Mapping[str, Callable[[float], float]]
 
 
-def optimise(
+def optimize(
     result: Result | str,
     constants: Mapping[str, Value],
     over: str | Sequence[str] = ("gamma", "eta"),
@@ -71,10 +71,10 @@ def optimise(
     Example:
         >>> theorem = "arbitrary-participation/theorem-3.1"
         >>> known = dict(L=1, F=5, I=2, P=2, T=800, rho=0.5**0.5, sigma=1, nu=2, beta=0.5, delta=0)
-        >>> answer = optimise(theorem, known, form="explicit")
+        >>> answer = optimize(theorem, known, form="explicit")
         >>> answer.direction
         'gamma -> 0 and eta -> infinity with gamma*eta = 0.111803'
-        >>> answer = optimise(theorem, known, within={"eta": (1, 100)}, form="explicit")
+        >>> answer = optimize(theorem, known, within={"eta": (1, 100)}, form="explicit")
         >>> answer.active, round(answer.at["eta"], 9), round(answer.at["gamma"] * 100, 4)
         (('eta <= 100',), 100.0, 0.1102)
     """
@@ -101,7 +101,7 @@ def choose(
     effort: Effort,
     incomplete: bool = False,
 ) -> Answer:
-    """As `optimise`, with evaluations that are shared with other questions.
+    """As `optimize`, with evaluations that are shared with other questions.
 
     Args:
         incomplete: whether the best that was found will do where they are used up.

@@ -25,7 +25,7 @@ from fedbounds.bounds.expressions import parts, symbol_names
 from fedbounds.bounds.first_hit import LARGEST_COUNT
 from fedbounds.bounds.geometric import NotGeometric, at_most, sum_of_products
 from fedbounds.bounds.hopeless import box_of, hopeless
-from fedbounds.bounds.optimise import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
+from fedbounds.bounds.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.optimum import Undecided
 from fedbounds.bounds.partial import leave_free, quantity_named
 from fedbounds.bounds.reached import Between, Never, Reached, cost, floor_of, rounds_between
@@ -46,7 +46,7 @@ class _StoppedAt(Exception):
     rounds: float
 
 
-def rounds_optimised(
+def rounds_optimized(
     result: Result,
     form: Form,
     counter: Quantity,
