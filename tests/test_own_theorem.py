@@ -117,7 +117,7 @@ def drafted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
             text = text.replace("for erratum in ERRATA:", 'for erratum in errata_claims("gradient-descent"):')
             text = text.replace("yield from erratum.claims(PAPER)", "yield erratum")
             text = text.replace(
-                "import Claim\n", "import Claim\nfrom fedbounds.bounds.audit.refutations import errata_claims\n"
+                "import Claim\n", "import Claim\nfrom fedbounds.bounds.audit.errata import errata_claims\n"
             )
             file.write_text(text.replace('refutes=("theorem-1[printed]",)', f'refutes=("{refutes}",)'))
         return import_module(name)
