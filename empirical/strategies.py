@@ -308,7 +308,8 @@ def cases(
 
     Example:
         >>> from hypothesis import given, settings
-        >>>         >>> @settings(max_examples=10)
+        >>> from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
+        >>> @settings(max_examples=10)
         ... @given(cases(noise=True))
         ... def test_every_round_has_a_model(case):
         ...     assert len(case.models(generalized_fedavg)) == case.rounds + 1
