@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
@@ -88,41 +88,43 @@ def part(name: str, floor: str, what: str) -> ModuleType | None:
         >>> part("fedau", "bounds", "trial").__name__, part("tdcd", "bounds", "trial")
         ('fedbounds.bounds.papers.fedau.trial', None)
     """
-    home = _place(name, floor) if name in PAPERS else room(name).__name__
-    if name not in PAPERS and not hasattr(room(name), "__path__"):  # a module without submodules
-        return None
-    try:
-        found = find_spec(f"{home}.{what}")
-    except ModuleNotFoundError as error:
-        if error.name != home:
-            raise
-        found = None
-    return importlib.import_module(f"{home}.{what}") if found else None
+    if name not in PAPERS:
+        return submodule(room(name), what)
+    home = _place(name, floor)
+    return submodule(importlib.import_module(home), what) if find_spec(home) else None
 
 
-def listed(floor: str, what: str, read: Callable[[ModuleType], T]) -> Iterator[T]:
-    """What is read off the same submodule of every paper's room that has it; see `part`.
+def submodule(module: ModuleType, what: str) -> ModuleType | None:
+    """A submodule of a package; None where it has none of this name, or is a module without submodules."""
+    place = f"{module.__name__}.{what}"
+    return importlib.import_module(place) if hasattr(module, "__path__") and find_spec(place) else None
 
-    A stranger's room that cannot be loaded, or read, is one warning, never an error.
+
+def merged(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]]) -> dict[str, T]:
+    """One table of what the same submodule of every paper's room lists by name; see `part`.
+
+    Of two with one name the first is kept: no package takes the name of something of ours. A stranger's room that
+    cannot be loaded, or read, is one warning, never an error.
 
     Args:
         floor, what: the floor and the submodule, as for `part`.
-        read: what to take from it.
+        read: the table in it.
 
     Example:
-        >>> [*listed("bounds", "trial", lambda module: module.__name__.split(".")[3])]
-        ['arbitrary_participation', 'fed_norm_sgda', 'fedau']
+        >>> [*merged("bounds", "trial", lambda module: {module.PAPER: module.claims})]
+        ['arbitrary-participation', 'fed-norm-sgda', 'fedau']
     """
+    found: dict[str, T] = {}
     for name in paper_names():
         try:
             module = part(name, floor, what)
-            found = None if module is None else (read(module),)
+            table = {} if module is None else read(module)
+            found |= {key: each for key, each in table.items() if key not in found}
         except Exception as error:
             if name in PAPERS:
                 raise
             _warn(name, str(error))
-        else:
-            yield from found or ()
+    return found
 
 
 @lru_cache(maxsize=64)

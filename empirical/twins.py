@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 import torch
 
-from fedbounds.bounds.registry import listed
+from fedbounds.bounds.registry import merged
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
@@ -23,10 +23,7 @@ def twins() -> Mapping[str, Callable[..., list[torch.Tensor]]]:
         >>> twins()["fedavg"].__name__
         'fedavg'
     """
-    found: dict[str, Callable[..., list[torch.Tensor]]] = {}
-    for own in listed("empirical", "pseudocode", lambda module: dict(module.TWINS)):
-        found |= {kind: twin for kind, twin in own.items() if kind not in found}
-    return found
+    return merged("empirical", "pseudocode", lambda module: module.TWINS)
 
 
 def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams: Streams) -> torch.Tensor:

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.errata import refuted_claims, remarks, room_errata
 from fedbounds.bounds.audit.unit_claims import units_claim
 from fedbounds.bounds.audit.verdict import Judged, Verdict, combined
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.registry import room
+from fedbounds.bounds.registry import room, submodule
 from fedbounds.bounds.result import Result
 
 SOLVERS = ("flint", "z3")  # the extra `audit`
@@ -183,19 +183,17 @@ def module_claims(module: ModuleType) -> Iterator[Claim]:
         yield from (claim for claim in remarks(module, module.RESULTS[0].paper) if claim.id not in known)
 
 
-def _brought(module: ModuleType) -> Iterator[Claim]:
+def _brought(module: ModuleType) -> Iterable[Claim]:
     try:
-        trial = import_module(f"{module.__name__}.trial")
+        trial = submodule(module, "trial")
     except ModuleNotFoundError as error:
         if error.name in SOLVERS:
             raise FedboundsError(
                 f"the proofs of {module.__name__} need {error.name}, which is not installed: "
                 "pip install 'fedbounds[audit]'"
             ) from error
-        if error.name != f"{module.__name__}.trial":
-            raise
-        return
-    yield from trial.claims()
+        raise
+    return trial.claims() if trial else ()
 
 
 def result_claims(result: Result) -> Iterator[Claim]:

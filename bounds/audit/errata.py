@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.counterexample import Erratum, Supplement, Wording
-from fedbounds.bounds.registry import paper_names, room
+from fedbounds.bounds.registry import paper_names, room, submodule
 
 
 def room_errata(paper: str) -> Sequence[Erratum]:
@@ -33,10 +31,7 @@ def _of_room(paper: str, name: str) -> Sequence[Any]:
 
 
 def _of_module(module: ModuleType, name: str) -> Sequence[Any]:
-    place = f"{module.__name__}.errata"
-    if not hasattr(module, "__path__") or find_spec(place) is None:  # a module without submodules brings none
-        return ()
-    return getattr(import_module(place), name, ())
+    return getattr(submodule(module, "errata"), name, ())
 
 
 def errata_claims(paper: str) -> Iterator[Claim]:

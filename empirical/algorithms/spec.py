@@ -9,27 +9,19 @@ from typing import Any
 
 from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.registry import listed
+from fedbounds.bounds.registry import merged
 from fedbounds.empirical.algorithms.algorithm import Algorithm
-
-MODULES = ("algorithms", "baselines")  # of a room that list algorithms
 
 
 @cache
 def algorithms() -> Mapping[str, type[Algorithm]]:
-    """Every algorithm by its kind, as the rooms list them: `ALGORITHMS` of `<room>.algorithms` and `<room>.baselines`.
-
-    Of two with one kind the first is known: no package takes the name of one of ours.
+    """Every algorithm by its kind, as the rooms list them (`<room>.algorithms:ALGORITHMS`).
 
     Example:
         >>> algorithms()["fedavg"].__name__
         'FedAvg'
     """
-    found: dict[str, type[Algorithm]] = {}
-    for what in MODULES:
-        for own in listed("empirical", what, lambda module: {each.kind: each for each in module.ALGORITHMS}):
-            found |= {kind: each for kind, each in own.items() if kind not in found}
-    return found
+    return merged("empirical", "algorithms", lambda module: {each.kind: each for each in module.ALGORITHMS})
 
 
 def algorithm_from_spec(spec: Mapping[str, Any]) -> Algorithm:
