@@ -20,8 +20,7 @@ from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.given import Ground, ground, without_rounds
 from fedbounds.empirical.moments import MinimaxMoments, Moments, moments
-from fedbounds.empirical.paper_of import paper_of
-from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, Paper
+from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, Paper, paper_of
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.run_setting import Setting, as_process, of_moments, of_trace

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitFull as WaitFull
     from fedbounds.empirical.papers.arbitrary_participation.algorithms import WaitMinibatch as WaitMinibatch
     from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants as check_invariants
+    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA as FSGDA
     from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA as FedNormSGDA
-    from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA as FSGDA
-    from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA as LocalSGDA
-    from fedbounds.empirical.papers.fed_norm_sgda.baselines import SynchronousSGDA as SynchronousSGDA
+    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA as LocalSGDA
+    from fedbounds.empirical.papers.fed_norm_sgda.algorithms import SynchronousSGDA as SynchronousSGDA
     from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax as check_minimax
     from fedbounds.empirical.papers.fedau.algorithms import MIFA as MIFA
     from fedbounds.empirical.papers.fedau.algorithms import AverageAll as AverageAll
@@ -110,8 +110,7 @@ DOOR = {
     "fedbounds.empirical.papers.fedau.algorithms": (
         "MIFA AverageAll AverageParticipating FedAU FedVarp FixedWeights KnownParticipation"
     ),
-    "fedbounds.empirical.papers.fed_norm_sgda.algorithms": "FedNormSGDA",
-    "fedbounds.empirical.papers.fed_norm_sgda.baselines": "FSGDA LocalSGDA SynchronousSGDA",
+    "fedbounds.empirical.papers.fed_norm_sgda.algorithms": "FedNormSGDA FSGDA LocalSGDA SynchronousSGDA",
     "fedbounds.command_line": "main",
 }
 PLACES = {name: module for module, names in DOOR.items() for name in names.split()}

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
@@ -34,6 +33,7 @@ from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.result import Condition, Form, Term
+from tests.command_line import declare
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "gradient_descent"
@@ -261,14 +261,7 @@ def test_every_file_on_the_page_is_the_file_of_the_example():
 def installed(tmp_path: Path):
     """The command where a copy of the example is installed, with the entry points that its pyproject.toml declares."""
     shutil.copytree(EXAMPLE / "gradient_descent", tmp_path / "gradient_descent")
-    declared = tomllib.loads((EXAMPLE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    info = tmp_path / "gradient_descent-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {declared['name']}\nVersion: {declared['version']}\n")
-    points = [
-        f"[{group}]\n" + "".join(f"{n} = {v}\n" for n, v in e.items()) for group, e in declared["entry-points"].items()
-    ]
-    (info / "entry_points.txt").write_text("\n".join(points))
+    declare(EXAMPLE, tmp_path)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:

@@ -115,7 +115,7 @@ def moments(
         >>> run = moments(amplified, toy_example(), np.tile(np.eye(3), (10, 1)))
         >>> run.label, run.gradient_norm_squared[[0, 3, 30]].round(10).tolist()
         ('exact given the record', [3.0239322566, 0.814487379, 0.0004398725])
-        >>> from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA
         >>> from fedbounds.empirical.participation import WithoutReplacement
         >>> from fedbounds.empirical.problems import random_quadratic_minimax
         >>> game = moments(LocalSGDA(0.1, 0.2, 3), random_quadratic_minimax(4, 2, 2), WithoutReplacement(4, 2), 10)

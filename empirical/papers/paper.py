@@ -11,6 +11,7 @@ import numpy as np
 from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Value
+from fedbounds.bounds.registry import paper_names, part
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
@@ -136,6 +137,28 @@ class Nobody(Paper):
             FedboundsError: always.
         """
         raise FedboundsError(f"the paper of {result.key} does not say which algorithm its results are about")
+
+
+def paper_of(result: Result) -> Paper | None:
+    """What a result must be told of a run: its constants with their kinds, its assumptions, its step sizes.
+
+    None where its paper brings no module `run`: then nobody knows which runs it is about.
+
+    Raises:
+        FedboundsError: the module `run` says no RUNS, or one that is no `Paper`.
+
+    Example:
+        >>> from fedbounds.bounds.registry import load
+        >>> type(paper_of(load("fedau/theorem-2"))).__name__, paper_of(load("tdcd/theorem-1"))
+        ('FedAUPaper', None)
+    """
+    module = part(result.paper, "empirical", "run") if result.paper in paper_names() else None
+    if module is None:
+        return None
+    runs = getattr(module, "RUNS", None)
+    if not isinstance(runs, Paper):
+        raise FedboundsError(f"{module.__name__} must say RUNS, a fedbounds.empirical.papers.paper.Paper")
+    return runs
 
 
 def problem_constants(problem: Problem) -> Constants:

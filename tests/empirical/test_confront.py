@@ -16,9 +16,9 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Form, Result
-from fedbounds.empirical import paper_of as papers
 from fedbounds.empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers import paper as papers
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from fedbounds.empirical.papers.arbitrary_participation.run import (
     ArbitraryParticipation,

@@ -13,8 +13,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Drawn, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.moments import fixed_point, moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA, LocalSGDA, SynchronousSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
 from fedbounds.empirical.problems import (
     BoundedMinimax,

@@ -17,8 +17,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Drawn, heavy_ball
 from fedbounds.empirical.datasets import Dataset, load_dataset
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA, LocalSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.partition import Partition, class_counts, dirichlet_partition
 from fedbounds.empirical.problems import FairImages, RobustImages, problem_from_spec

@@ -13,8 +13,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     WaitForAll,
     WaitMinibatch,
 )
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA, LocalSGDA
 from fedbounds.empirical.participation import Bernoulli, Process, Recorded, Round, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_quadratic, random_quadratic_minimax
 from fedbounds.empirical.simulate import simulate

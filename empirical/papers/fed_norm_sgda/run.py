@@ -54,7 +54,7 @@ def why_no_bound(algorithm: Algorithm, problem: Problem, participation: Process)
 
     Example:
         >>> from fedbounds.empirical.algorithms import proximal
-        >>> from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
+        >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA
         >>> from fedbounds.empirical.problems import random_quadratic_minimax
         >>> problem = random_quadratic_minimax(3, 2, 2)
         >>> why_no_bound(LocalSGDA(0.1, 0.1, 2), problem, WithoutReplacement(3, 2)) is None

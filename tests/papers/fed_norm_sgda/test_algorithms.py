@@ -13,8 +13,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import SGDA, Drawn, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as pseudo_code
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA, LocalSGDA, SynchronousSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, QuadraticMinimax, random_quadratic
 from fedbounds.empirical.simulate import simulate

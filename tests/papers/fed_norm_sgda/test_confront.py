@@ -13,8 +13,7 @@ from fedbounds.empirical.algorithms import heavy_ball, proximal
 from fedbounds.empirical.confront import confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.baselines import LocalSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA, LocalSGDA
 from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, random_quadratic_minimax, toy_example
 from fedbounds.empirical.simulate import simulate

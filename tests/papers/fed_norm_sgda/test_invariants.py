@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from fedbounds.empirical.algorithms import Drawn, LocalOptimiser
 from fedbounds.empirical.algorithms.spec import algorithm_from_spec, algorithms
-from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
-from fedbounds.empirical.papers.fed_norm_sgda.baselines import FSGDA, LocalSGDA, SynchronousSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.problems import QuadraticMinimax, project_onto_ball
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams

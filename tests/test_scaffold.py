@@ -25,6 +25,7 @@ from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import CosineQuadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
+from tests.command_line import declare
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "scaffold"
@@ -144,10 +145,7 @@ def test_the_invariants_hold_of_the_algorithm_and_catch_a_correction_without_the
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subprocess.CompletedProcess[str]]:
     """The command where the example is installed in place, with its one entry point."""
     site = tmp_path_factory.mktemp("site")
-    info = site / "scaffold-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: scaffold\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[fedbounds.papers]\nscaffold = scaffold\n")
+    declare(EXAMPLE, site)
     path = f"{site}:{EXAMPLE}:{ROOT}"
     environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(site / "cache"), "COLUMNS": "100"}
 
