@@ -2,7 +2,7 @@
 
 The explicit form of Wang & Ji (2022), Theorem 3.1, with all twelve constants varying. The racers: the formula as one
 types it, on whole numpy arrays; the compiled bound alone; and `evaluate`, which also validates every constant, keeps
-every term and checks every condition. They take turns, so that a neighbour's load falls on all of them; times are
+every term and checks every condition. They take turns, so that a neighbor's load falls on all of them; times are
 processor time of one thread, and the ratios are medians over the turns. Then the cost of one evaluation, of the best
 step sizes, and of a number of rounds.
 """

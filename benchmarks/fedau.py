@@ -72,7 +72,7 @@ def weights_alone(rounds: int = ROUNDS) -> tuple[float, float]:
 
 def a_round() -> dict[str, float]:
     """Microseconds of a round of one seed, by algorithm; FedAU's slow twin last."""
-    problem, process = random_quadratic(CLIENTS, 50, noise=0.1, diagonal=True), Bernoulli(CLIENTS, 0.1, normalise=False)
+    problem, process = random_quadratic(CLIENTS, 50, noise=0.1, diagonal=True), Bernoulli(CLIENTS, 0.1, normalize=False)
     rounds, seeds, times = 300, 32, {}
     for name, algorithm in ALGORITHMS.items():
         taken = seconds(lambda a=algorithm: simulate(a, problem, process, rounds, seeds=range(seeds), record_every=100))
@@ -90,7 +90,7 @@ def memory(kind: str) -> dict[str, int]:
     images = rng.integers(0, 256, (samples, 1, 28, 28), dtype=np.uint8)
     dataset = Dataset("random", images, rng.integers(0, 10, samples), images[:10], np.arange(10), 10)
     partition = Partition(np.arange(samples) % clients, np.zeros(clients, dtype=np.int64))
-    problem, process = ImageClassification(dataset, partition, "cnn"), Bernoulli(clients, 0.1, normalise=False)
+    problem, process = ImageClassification(dataset, partition, "cnn"), Bernoulli(clients, 0.1, normalize=False)
     simulate(ALGORITHMS[kind], problem, process, 4, engine="in turn")
     state = ALGORITHMS[kind].init(torch.zeros(1, problem.dimension), clients)
     held = sum({t.data_ptr(): t.numel() * t.element_size() for t in state}.values())

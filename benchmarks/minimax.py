@@ -68,8 +68,8 @@ def main() -> None:
     steps = tuple(np.random.default_rng(1).integers(2, 8, CLIENTS).tolist())
     print(f"{os.cpu_count()} processors, torch {torch.__version__}; local steps {steps}")
     print(f"{'momentum':>8} {'snapshot':>8} {'clients':>8} {'twin':>8}", *(f"{seeds:>8} seeds" for seeds in SEEDS))
-    for optimiser, period, participants in itertools.product((SGDA, heavy_ball(0.9)), (None, 5), (15, 5)):
-        algorithm = FedNormSGDA(0.02, 0.03, 0.01, 0.02, steps, optimiser=optimiser, snapshot_period=period)
+    for optimizer, period, participants in itertools.product((SGDA, heavy_ball(0.9)), (None, 5), (15, 5)):
+        algorithm = FedNormSGDA(0.02, 0.03, 0.01, 0.02, steps, optimizer=optimizer, snapshot_period=period)
         process = Full(CLIENTS) if participants == CLIENTS else WithoutReplacement(CLIENTS, participants)
         times: dict[int, list[float]] = {seeds: [] for seeds in (0, *SEEDS)}
         for _ in range(TURNS):
@@ -78,7 +78,7 @@ def main() -> None:
                 times[seeds].append(batch(algorithm, problem, process, seeds))
         slow, *batches = (statistics.median(values) for values in times.values())
         cells = (f"{fast:7.3f} {slow / fast:5.1f}x" for fast in batches)
-        print(f"{optimiser.momentum:8} {period or '-':>8} {participants:8} {slow:8.2f}", *cells)
+        print(f"{optimizer.momentum:8} {period or '-':>8} {participants:8} {slow:8.2f}", *cells)
     exact_moments()
 
 

@@ -3,7 +3,7 @@
 Three jobs. *Different dense Hessians*: FedAvg, 100 clients, 10 a round without replacement, 10 local steps, d =
 100, gradient noise 0.1 per coordinate, one seed. *A shared Hessian*: 100 clients, d = 50, 10 local steps, 200
 rounds, 32 seeds. *Networks*: 100 clients, 10 a round, 5 local steps, batch 16, one seed, against a plain loop over
-the clients with ordinary torch modules. The racers take turns, so that a neighbour's load falls on all of them; the
+the clients with ordinary torch modules. The racers take turns, so that a neighbor's load falls on all of them; the
 clock is the processor's (one thread); the table shows the median seconds of a round (without preparation, which is
 the time to the first round's end) and ratios to the racer of the first line.
 """
@@ -44,13 +44,13 @@ def dense_quadratic() -> Quadratic:
 
 def by_hand(problem: Quadratic, rounds: int, steps: int, dtype: torch.dtype) -> Racer:
     """What one writes by hand: the cohort's Hessians gathered, one batched product per local step."""
-    hessians, centres = problem.hessians.to(dtype), problem.centres.to(dtype)
+    hessians, centers = problem.hessians.to(dtype), problem.centers.to(dtype)
 
     def race() -> list[float]:
         rng, x, clock = np.random.default_rng(1), problem.x0.to(dtype), []
         for _ in range(rounds):
             cohort = torch.from_numpy(rng.choice(CLIENTS, COHORT, replace=False))
-            A, c, y = hessians[cohort], centres[cohort], x.expand(COHORT, -1).clone()
+            A, c, y = hessians[cohort], centers[cohort], x.expand(COHORT, -1).clone()
             noise = problem.noise * torch.randn(steps, COHORT, len(x), dtype=dtype)
             for i in range(steps):
                 y -= STEP_SIZE * (torch.bmm(A, (y - c)[:, :, None])[:, :, 0] + noise[i])
@@ -83,7 +83,7 @@ def plain_loop(problem: ImageClassification, rounds: int, steps: int) -> Racer:
     else:
         net = nn.Sequential(nn.Flatten(), nn.Linear(side**2, 32), nn.ReLU(), nn.Linear(32, 10))
     parameters, loss = list(net.parameters()), nn.CrossEntropyLoss()
-    optimiser = torch.optim.SGD(parameters, lr=STEP_SIZE)
+    optimizer = torch.optim.SGD(parameters, lr=STEP_SIZE)
 
     def race() -> list[float]:
         rng, clock = np.random.default_rng(1), []
@@ -96,9 +96,9 @@ def plain_loop(problem: ImageClassification, rounds: int, steps: int) -> Racer:
                         value.copy_(received)
                 for _ in range(steps):
                     batch = torch.from_numpy(rng.choice(problem.partition.samples[client], 16, replace=False))
-                    optimiser.zero_grad()
+                    optimizer.zero_grad()
                     loss(net(images[batch]), labels[batch]).backward()
-                    optimiser.step()
+                    optimizer.step()
                 with torch.no_grad():
                     for add, value, received in zip(total, parameters, start, strict=True):
                         add += value - received

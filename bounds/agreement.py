@@ -50,12 +50,12 @@ UPPER_BOUNDS = (
     "largest_weight_error",
     "weight_second_moment",
     "mean_weight_second_moment",
-    "normalised_second_moment",
+    "normalized_second_moment",
     "weight_mismatch",
     # what another run, or an earlier step of a proof, leaves behind
     "surrogate_stationarity",
     "surrogate_moreau_stationarity",
-    "maximiser_mismatch",
+    "maximizer_mismatch",
     "proximal_mismatch",
     "squared_direction",
 )

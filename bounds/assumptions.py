@@ -30,7 +30,7 @@ class Assumption:
         """Whether the proof needs it although the paper does not say so."""
         return self.label == "unstated"
 
-    def labelled(self, label: str) -> Assumption:
+    def labeled(self, label: str) -> Assumption:
         """The same hypothesis under a paper's own label."""
         return replace(self, label=label)
 

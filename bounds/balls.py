@@ -61,7 +61,7 @@ def confirmed(
     Args:
         partial: a form with one free constant.
         target: what the sum of the terms must not exceed.
-        excluded: (low, high), in rising order; neighbours are taken together where that is enough.
+        excluded: (low, high), in rising order; neighbors are taken together where that is enough.
         reached: a value, or None.
         operations: how many of ball arithmetic may be spent.
 

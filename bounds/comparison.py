@@ -37,7 +37,7 @@ class Row:
             overflow.
         valid: whether all conditions hold there, and there is a value.
         dominant: the largest term there ("" where it is not known).
-        at: the optimised constants, name to (settings,); nan where the infimum is not attained.
+        at: the optimized constants, name to (settings,); nan where the infimum is not attained.
         mark: why it is not to be relied on: "refuted" (it or what it rests on), "order only" (what its O(.) hides is
             taken as 1), "not proved", or "".
     """
@@ -96,7 +96,7 @@ class Comparison:
         return tuple(rows[w].label if np.isfinite(table[w, i]) else "" for i, w in enumerate(winners.tolist()))
 
     def to_csv(self) -> str:
-        """The table: the setting, then for every bound its value, validity, dominant term and optimised constants."""
+        """The table: the setting, then for every bound its value, validity, dominant term and optimized constants."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         header = [self.name]
@@ -147,7 +147,7 @@ def compare(
     within: Ranges | None = None,
     functions: Functions | None = None,
 ) -> Comparison:
-    r"""Evaluate (or optimise) several bounds over one varying constant.
+    r"""Evaluate (or optimize) several bounds over one varying constant.
 
     Args:
         results: each a result or its key, or one of these with the name or kind of a form.
@@ -191,7 +191,7 @@ def compare(
         if not any(
             _is_free(r, f, name) and r.notation.resolve(name) in map(r.notation.resolve, optimize) for r, f in pairs
         ):
-            raise FedboundsError(f"a range for {name}, which is not optimised over; optimised: {', '.join(optimize)}")
+            raise FedboundsError(f"a range for {name}, which is not optimized over; optimized: {', '.join(optimize)}")
     quantity = next(q for result, _ in pairs if (q := result.notation.resolve(vary[0])) is not None)
     rows = []
     for (result, form), label in zip(pairs, labels, strict=True):
@@ -205,7 +205,7 @@ def compare(
             chosen = [result.notation.resolve(n) for n in free]
             ranges = {n: ends for n, ends in within.items() if result.notation.resolve(n) in chosen}
             rules = {n: f for n, f in (functions or {}).items() if _is_free(result, form, n)}
-            rows.append(_optimised(result, form, label, known, vary[0], settings, free, ranges, rules))
+            rows.append(_optimized(result, form, label, known, vary[0], settings, free, ranges, rules))
         else:
             evaluation = evaluated(result, known, form=form.name)
             notes += [f"{label}: {said}" for said in evaluation.why_not if said.startswith(NO_VALUE)]
@@ -300,7 +300,7 @@ def _row(label: str, evaluation: Evaluation, count: int) -> Row:
     )
 
 
-def _optimised(
+def _optimized(
     result: Result,
     form: Form,
     label: str,

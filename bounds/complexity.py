@@ -14,7 +14,7 @@ from fractions import Fraction
 import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.exact_lp import maximise
+from fedbounds.bounds.exact_lp import maximize
 from fedbounds.bounds.expressions import substituted
 from fedbounds.bounds.rates import growth_exponents
 from fedbounds.bounds.result import Condition, Term
@@ -105,6 +105,6 @@ def best_complexity(
             add([*(a - b for a, b in zip(others, rest, strict=True)), 0], low - power)
     for letter in whole:
         add([*(-int(letter == z) for z in free), 0], 0)
-    best = maximise([*(-int(work == z) for z in free), FIRST], rows, limits)
+    best = maximize([*(-int(work == z) for z in free), FIRST], rows, limits)
     *found, rate = best.point
     return Complexity(rate, {z.name: v for z, v in zip(free, found, strict=True)}, work.name)

@@ -3,7 +3,7 @@ r"""Data to scalars: the constants of a theorem from a record of participation a
 A record is a matrix of weights $q_t^n$ of shape (rounds, clients). The clients differ by their offsets
 $\mathbf v_n=\nabla F_n-\nabla f$ of shape (clients, dimension), taken at one point, or at any point where
 they do not depend on it (quadratics with equal Hessians). As $\nabla f$ is the mean of the $\nabla F_n$,
-offsets are centred on reading, so the local gradients themselves may be given. Every divergence is the *root*
+offsets are centered on reading, so the local gradients themselves may be given. Every divergence is the *root*
 of the paper's squared quantity, hence has a gradient's unit, f/x. Exact variances: `fedbounds.bounds.window_variance`.
 
 Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary Client Participation*,
@@ -33,7 +33,7 @@ from fedbounds.bounds.window_variance import (
 
 __all__ = [
     "bound_15",
-    "centred_offsets",
+    "centered_offsets",
     "check_weights",
     "cohort_divergence",
     "expected_bound_15",
@@ -89,7 +89,7 @@ def check_weights(q: ArrayLike, *, unit_sum: bool = True, name: str = "weights q
     return weights
 
 
-def centred_offsets(v: ArrayLike, clients: int | None = None) -> np.ndarray:
+def centered_offsets(v: ArrayLike, clients: int | None = None) -> np.ndarray:
     r"""The offsets $\mathbf v_n-\frac1N\sum_m\mathbf v_m$, shape (clients, dimension), unit f/x.
 
     Args:
@@ -100,7 +100,7 @@ def centred_offsets(v: ArrayLike, clients: int | None = None) -> np.ndarray:
         FedboundsError: a wrong shape, entries that are not finite, or not one row per client.
 
     Example:
-        >>> centred_offsets([[1.0], [4.0], [1.0]]).ravel().tolist()
+        >>> centered_offsets([[1.0], [4.0], [1.0]]).ravel().tolist()
         [-1.0, 2.0, -1.0]
     """
     offsets = check_matrix("offsets v", v, "(clients, dimension)")
@@ -144,7 +144,7 @@ def participation_divergence(q: ArrayLike, v: ArrayLike) -> float:
     Source: Wang & Ji 2022, eq. (5).
     """
     weights = check_weights(q)
-    return float(np.linalg.norm(weights @ centred_offsets(v, weights.shape[1]), axis=1).max())
+    return float(np.linalg.norm(weights @ centered_offsets(v, weights.shape[1]), axis=1).max())
 
 
 def cohort_divergence(q: ArrayLike, v: ArrayLike) -> float:
@@ -169,7 +169,7 @@ def cohort_divergence(q: ArrayLike, v: ArrayLike) -> float:
     Source: Wang & Ji 2022, eq. (6).
     """
     weights = check_weights(q)
-    offsets = centred_offsets(v, weights.shape[1])
+    offsets = centered_offsets(v, weights.shape[1])
     worst = 0.0
     for row in weights:
         present = np.flatnonzero(row)
@@ -193,7 +193,7 @@ def gradient_divergence(v: ArrayLike) -> float:
 
     Source: Wang & Ji 2022, eq. (4).
     """
-    return float(np.linalg.norm(centred_offsets(v), axis=1).max())
+    return float(np.linalg.norm(centered_offsets(v), axis=1).max())
 
 
 def window_means(q: ArrayLike, interval: int, *, aligned: bool = True) -> np.ndarray:
@@ -277,7 +277,7 @@ def mean_window_divergence(q: ArrayLike, v: ArrayLike, interval: int, *, aligned
 def _squared_pulls(q: ArrayLike, v: ArrayLike, interval: int, aligned: bool) -> np.ndarray:
     """The left side of (7) for every window."""
     means = window_means(q, interval, aligned=aligned)
-    offsets = centred_offsets(v, means.shape[1])
+    offsets = centered_offsets(v, means.shape[1])
     pulls = (means - means[:, :1]) @ offsets  # offsets sum to zero: equal means give exactly zero
     return (pulls**2).sum(axis=1)
 
@@ -312,7 +312,7 @@ def median_bound(q: ArrayLike, interval: int, d: float, *, average: bool = False
     *Proof.* $\sum_n\mathbf v_n=0$, hence for every number $\mu$
     $$\Big\|\sum_n\overline{q^n}\mathbf v_n\Big\|=\Big\|\sum_n(\overline{q^n}-\mu)\mathbf v_n\Big\|
       \le d\sum_n|\overline{q^n}-\mu|$$
-    by the triangle inequality, and the median of the $\overline{q^n}$ minimises the right side over $\mu$.
+    by the triangle inequality, and the median of the $\overline{q^n}$ minimizes the right side over $\mu$.
 
     *Never larger than (15).* The minimum is at most the value at $\mu=\frac1N$, where Cauchy-Schwarz gives
     $\sum_n|\overline{q^n}-\frac1N|\le\sqrt{N\sum_n(\overline{q^n}-\frac1N)^2}$.
@@ -364,7 +364,7 @@ def expected_window_divergence(covariance: ArrayLike, v: ArrayLike, mean: ArrayL
     C = check_matrix("covariance", covariance, "(clients, clients)")
     if C.shape[0] != C.shape[1]:
         raise FedboundsError(f"covariance has shape {C.shape}; expected (clients, clients)")
-    offsets = centred_offsets(v, len(C))
+    offsets = centered_offsets(v, len(C))
     square = float(((C @ offsets) * offsets).sum())
     if mean is not None:
         m = check_vector("mean", mean, len(C))

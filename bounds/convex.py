@@ -150,14 +150,14 @@ def _is_monomial(sum_: Sequence[Product]) -> bool:
 
 @dataclass(frozen=True)
 class Solution:
-    """The logarithms of the minimiser, shape (n,); None if there is none, with the constraints in the way."""
+    """The logarithms of the minimizer, shape (n,); None if there is none, with the constraints in the way."""
 
     y: np.ndarray | None
     conflicts: tuple[int, ...] = ()
 
 
 def solve(program: Program) -> Solution:
-    """Minimise; the minimum must be attained (see `fedbounds.bounds.geometric.falls_for_ever`).
+    """Minimize; the minimum must be attained (see `fedbounds.bounds.geometric.falls_for_ever`).
 
     Phase one finds a point inside, phase two follows the barrier, and a last Newton iteration on the active
     constraints takes both to rounding. Where the objective does not see a direction in which the constraints loosen,
@@ -302,7 +302,7 @@ def _polish(
 
 
 def is_unique(program: Program, y: np.ndarray) -> bool:
-    """Whether no other point near the minimiser y is as good: the objective and the walls that hold it pin it down."""
+    """Whether no other point near the minimizer y is as good: the objective and the walls that hold it pin it down."""
     walls = walls_of(program)
     _, gradient, _ = log_sum(program.objective)(y)
     slopes = np.vstack([walls.slopes, *(wall(y)[1] for wall in walls.curved)])

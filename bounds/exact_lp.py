@@ -20,13 +20,13 @@ class Optimum:
     multipliers: Vector
 
 
-def maximise(
+def maximize(
     objective: Sequence[Fraction | int],
     rows: Sequence[Sequence[Fraction | int]],
     limits: Sequence[Fraction | int],
     nonnegative: int = 0,
 ) -> Optimum:
-    r"""Maximise $c\cdot x$ over all $x$ with $A x\le b$, where $b\ge0$, so that $x=0$ is admissible.
+    r"""Maximize $c\cdot x$ over all $x$ with $A x\le b$, where $b\ge0$, so that $x=0$ is admissible.
 
     The simplex method with Bland's rule, which cannot cycle. The multipliers $\lambda\ge0$ satisfy $\lambda A=c$ and
     $\lambda\cdot b$ = the value (where all of x is free): a proof that anyone can check.
@@ -41,7 +41,7 @@ def maximise(
         FedboundsError: a negative limit, or no largest value.
 
     Example:
-        >>> best = maximise([1, 1], [[1, 0], [1, 2]], [1, 3])
+        >>> best = maximize([1, 1], [[1, 0], [1, 2]], [1, 3])
         >>> best.value, best.point, best.multipliers
         (Fraction(2, 1), (Fraction(1, 1), Fraction(1, 1)), (Fraction(1, 2), Fraction(1, 2)))
     """

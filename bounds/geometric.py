@@ -17,7 +17,7 @@ from itertools import product as choices
 import numpy as np
 import sympy as sp
 
-from fedbounds.bounds.exact_lp import Vector, maximise
+from fedbounds.bounds.exact_lp import Vector, maximize
 from fedbounds.bounds.expressions import base_and_exponent, parts, symbol_names
 from fedbounds.bounds.intervals import fixed_value
 
@@ -191,7 +191,7 @@ def _dot(a: Vector, b: Vector) -> Fraction:
 
 @dataclass(frozen=True)
 class Program:
-    """Minimise a sum of products where other sums are at most 1 and low <= y <= high, with y the logarithms.
+    """Minimize a sum of products where other sums are at most 1 and low <= y <= high, with y the logarithms.
 
     Attributes:
         objective: products, all convex in logarithms.
@@ -245,7 +245,7 @@ def _direction(falling: tuple[Vector, ...], level: tuple[Vector, ...]) -> Vector
     rows = [[*row, *slack[i]] for i, row in enumerate(falling)]  # degree + slack <= 0
     rows += [[*row, *[0] * k] for row in level]
     rows += [[*[0] * n, *s] for s in slack]  # 0 <= slack <= 1
-    best = maximise([0] * n + [1] * k, rows, [0] * (k + len(level)) + [1] * k, nonnegative=k)
+    best = maximize([0] * n + [1] * k, rows, [0] * (k + len(level)) + [1] * k, nonnegative=k)
     return tuple(best.point[:n]) if best.value > 0 else None
 
 

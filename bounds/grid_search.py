@@ -1,4 +1,4 @@
-"""Minimisation by grids that close in around their best points, from several starts; no derivatives, no luck."""
+"""Minimization by grids that close in around their best points, from several starts; no derivatives, no luck."""
 
 from __future__ import annotations
 

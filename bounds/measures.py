@@ -77,7 +77,7 @@ class Measure:
         return f"{replace(self, expectation='', given='')} ({self.dimension.words})"
 
     def averaged(self) -> Measure:
-        """The same quantity averaged instead of minimised over the same index set."""
+        """The same quantity averaged instead of minimized over the same index set."""
         return replace(self, aggregate="average", latex=self.latex.replace(r"\min_t", r"\operatorname{avg}_t"))
 
     def at_most(self, other: Measure) -> bool:

@@ -1,9 +1,9 @@
-r"""The best step sizes of a bound: the minimiser, or the fact that there is none.
+r"""The best step sizes of a bound: the minimizer, or the fact that there is none.
 
-Positive real constants are optimised in logarithms. Where the form is a geometric program
+Positive real constants are optimized in logarithms. Where the form is a geometric program
 (`fedbounds.bounds.geometric`), the problem is convex there: whether the infimum is attained is decided exactly, and the
 minimum is found to rounding. Other forms are searched on grids that close in from several starts. One whole number in a
-convex problem lies next to the real minimiser; others are scanned: all of them while they are few, else on a geometric
+convex problem lies next to the real minimizer; others are scanned: all of them while they are few, else on a geometric
 grid that is refined around its best point.
 """
 
@@ -28,7 +28,7 @@ from fedbounds.bounds.whole_numbers import scan
 
 __all__ = ["Answer", "Functions", "Infeasible", "Minimum", "NotAttained", "Ranges", "Undecided", "optimize"]
 
-# A constant that is a function of another one: optimising the latter alone would compare different problems.
+# A constant that is a function of another one: optimizing the latter alone would compare different problems.
 DEPENDS = {
     "interval": ("window_divergence", "window_mean_variance", "window_mean_weights"),
     "participating_clients": ("cohort_divergence", "participation_divergence", "window_divergence"),
@@ -47,15 +47,15 @@ def optimize(
     effort: float = 1.0,
     watch: Watch | None = None,
 ) -> Answer:
-    r"""Minimise a bound over some of its constants, under its conditions.
+    r"""Minimize a bound over some of its constants, under its conditions.
 
     Args:
         result: whose bound, or its key.
-        constants: letter or concept to value, for every constant that is not optimised.
+        constants: letter or concept to value, for every constant that is not optimized.
         over: the constants to choose; whole numbers are scanned.
         within: closed ranges for some of them, e.g. `{"eta": (1, 100)}`.
         form: its name or kind; the strongest one that is not refuted by default.
-        functions: constants that are functions of the one being optimised, e.g. the window divergence as a function of
+        functions: constants that are functions of the one being optimized, e.g. the window divergence as a function of
             the interval: `{"delta": lambda P: 1 / P}`; without it P is refused.
         effort: how many evaluations the search may take, as a multiple of the usual number.
         watch: told (evaluations so far, evaluations allowed) as the search goes on.
@@ -113,7 +113,7 @@ def choose(
     quantities = [quantity_named(result, chosen, name) for name in over]
     names = [q.name for q in quantities]
     if not names or len(set(names)) < len(names):
-        raise FedboundsError("name at least one constant to optimise over, each once, e.g. gamma,eta")
+        raise FedboundsError("name at least one constant to optimize over, each once, e.g. gamma,eta")
     for name in constants:
         if (quantity := result.notation.resolve(name)) is not None and quantity.name in names:
             raise FedboundsError(f"{quantity.name} is given and also left free; leave it out of the constants")
@@ -126,7 +126,7 @@ def choose(
     partial = leave_free(result, chosen, constants, [*names, *rules])
     if (broken := hopeless(partial, ranges)) is not None:
         return Infeasible(broken.why)
-    return scan(problem, whole, partial, incomplete) if whole else problem.minimise({})
+    return scan(problem, whole, partial, incomplete) if whole else problem.minimize({})
 
 
 def _ranges(result: Result, quantities: Sequence[Quantity], within: Ranges) -> dict[str, tuple[float, float]]:
@@ -135,7 +135,7 @@ def _ranges(result: Result, quantities: Sequence[Quantity], within: Ranges) -> d
     for name, ends in within.items():
         quantity = result.notation.resolve(name)
         if quantity is None or quantity.name not in legal:
-            raise FedboundsError(f"a range for {name}, which is not optimised over; optimised: {', '.join(legal)}")
+            raise FedboundsError(f"a range for {name}, which is not optimized over; optimized: {', '.join(legal)}")
         low, high = (float(end) for end in ends)
         if not low <= high:
             raise FedboundsError(f"the range {quantity.name} = {low:g}:{high:g} is empty; it reads low:high")
@@ -153,7 +153,7 @@ def _functions(
         quantity = quantity_named(result, form, name)
         masters = [m for m in over if quantity.concept in DEPENDS.get(result.notation[m].concept, ())]
         if not masters:
-            raise FedboundsError(f"{quantity.name} is given as a function, but of nothing that is optimised over")
+            raise FedboundsError(f"{quantity.name} is given as a function, but of nothing that is optimized over")
         if any((q := result.notation.resolve(c)) and q.name == quantity.name for c in constants):
             raise FedboundsError(f"{quantity.name} is given both as a number and as a function of {masters[0]}")
         rules[quantity.name] = (masters[0], function)
@@ -163,7 +163,7 @@ def _functions(
         loose = [n for n in needed if result.notation[n].concept in DEPENDS.get(concept, ()) and n not in rules]
         if loose:
             raise FedboundsError(
-                f"{master} can be optimised only where {', '.join(sorted(loose))} is given as a function of {master}: "
+                f"{master} can be optimized only where {', '.join(sorted(loose))} is given as a function of {master}: "
                 f"another {master} means another {result.notation[sorted(loose)[0]].meaning}; "
                 f"e.g. {min(loose)}='sqrt(9/{master})'"
             )

@@ -1,4 +1,4 @@
-"""What an optimisation answers: a minimum, an infimum that is not attained, or nothing admissible."""
+"""What an optimization answers: a minimum, an infimum that is not attained, or nothing admissible."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Minimum:
         active: the conditions and ends of ranges that hold with equality.
         evaluation: everything else about the bound there.
         method: how it was found.
-        note: "" or a remark, e.g. that the minimiser is not unique.
+        note: "" or a remark, e.g. that the minimizer is not unique.
     """
 
     value: float

@@ -1,4 +1,4 @@
-"""A form with some constants left free: what the optimiser and the search for rounds work on."""
+"""A form with some constants left free: what the optimizer and the search for rounds work on."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def _printed(expression: sp.Expr, n: sp.Symbol) -> Printed:
     inside = [_printed(part, n) for part in parts(expression)]
     if inside:
         expression = _made(expression, [part.expression for part in inside])
-    return Printed(_cancelled(expression, n), alone.union(*(part.alone for part in inside)))
+    return Printed(_canceled(expression, n), alone.union(*(part.alone for part in inside)))
 
 
 def _power(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
@@ -206,14 +206,14 @@ def _made(like: sp.Expr, of: Sequence[sp.Expr]) -> sp.Expr:
     return like.func(*of, evaluate=False) if isinstance(like, sp.Max | sp.Min) else like.func(*of)
 
 
-def _cancelled(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
+def _canceled(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
     """A product in which n stands above a sum or a maximum with n below: n is taken inside."""
     powers = dict(map(_power, sp.Mul.make_args(product)))
     if powers.get(n, sp.S.Zero).is_positive:
         above = n ** powers[n]
         for factor in powers:
             if isinstance(factor, sp.Add | sp.Max | sp.Min) and any(_divides(n, part) for part in parts(factor)):
-                inside = _made(factor, [_cancelled(part * above, n) for part in parts(factor)])
+                inside = _made(factor, [_canceled(part * above, n) for part in parts(factor)])
                 return product / factor / above * inside
     return product
 

@@ -18,7 +18,7 @@ from typing import ClassVar
 import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.exact_lp import Vector, maximise
+from fedbounds.bounds.exact_lp import Vector, maximize
 from fedbounds.bounds.expressions import base_and_exponent, parts, substituted, symbol_names
 from fedbounds.bounds.result import Condition, Form
 from fedbounds.bounds.symbols import Notation
@@ -140,7 +140,7 @@ def _compare(
     table = [[*(y - x for x, y in zip(a, b, strict=True)), 1] for a, b in pairs]  # (b - a).v + t <= 0
     table += [[*(-x for x in row), 0] for _, row in rows]
     table += [[*[0] * n, 1]]
-    best = maximise([0] * n + [1], table, [0] * (len(table) - 1) + [1])
+    best = maximize([0] * n + [1], table, [0] * (len(table) - 1) + [1])
     if best.value > 0:
         return best.point[:n]
     left: dict[Vector, Fraction] = {}
@@ -274,7 +274,7 @@ class _Order:
         """Whether a.v >= 0 on the whole cone."""
         down = [-x for x in a]
         rows = [[-x for x in self.padded(row)[: len(a)]] for row in self.cone]
-        return maximise(down, [*rows, down], [0] * len(rows) + [1]).value <= 0
+        return maximize(down, [*rows, down], [0] * len(rows) + [1]).value <= 0
 
 
 def _is_negative(term: sp.Expr) -> bool:

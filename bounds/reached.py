@@ -40,7 +40,7 @@ class Reached:
     """The smallest number of rounds, its cost, and the bound there.
 
     Attributes:
-        at: the optimised constants, if any.
+        at: the optimized constants, if any.
         proved: whether it is proved, in ball arithmetic, that this number does and no smaller one (else it was searched
             for).
         method: how it was found.

@@ -173,7 +173,7 @@ class Form:
     @property
     def generous(self) -> str:
         """What a printed form takes for granted that its paper does not print ("" if nothing): the reading in the
-        authors' favour, said wherever the form is shown.
+        authors' favor, said wherever the form is shown.
 
         Example:
             >>> from fedbounds.bounds.registry import load

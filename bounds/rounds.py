@@ -57,7 +57,7 @@ def rounds(
     Args:
         result: whose bound, or its key; epsilon bounds its measure (a squared norm where the measure is one).
         epsilon: the target, positive.
-        constants: letter or concept to value; all but the rounds (and what is optimised).
+        constants: letter or concept to value; all but the rounds (and what is optimized).
         optimize_over: step sizes to choose anew for every number of rounds (see `optimize`).
         within, functions: as for `optimize`.
         form: its name or kind.
@@ -95,7 +95,7 @@ def rounds(
     assumed = check_assumed(chosen, names_of("assume", assume))
     if solve is not None:
         if optimize_over:
-            raise FedboundsError("--solve asks for one constant with the others fixed; leave out what is optimised")
+            raise FedboundsError("--solve asks for one constant with the others fixed; leave out what is optimized")
         answer = _largest(result, chosen, epsilon, constants, solve, allowed)
     elif optimize_over:
         counter, given = _counter(result, chosen), functions or {}
@@ -103,7 +103,7 @@ def rounds(
             result, chosen, counter, epsilon, constants, optimize_over, within, given, dimension, allowed
         )
     elif within or functions:
-        raise FedboundsError("ranges and functions belong to constants that are optimised over")
+        raise FedboundsError("ranges and functions belong to constants that are optimized over")
     else:
         answer = _smallest(result, chosen, epsilon, constants, dimension, allowed)
     if assumed and isinstance(answer, Reached | Largest) and answer.evaluation is not None:

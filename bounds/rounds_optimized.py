@@ -2,7 +2,7 @@ r"""Rounds to a target with step sizes, or whole numbers, that are chosen anew f
 
 The best value falls with T if every term does and no condition tightens; that is checked on the exponents, and then
 bisection is exact as far as the minima are. Otherwise the smallest T is itself the optimum of a geometric program, for
-every value of one whole number S where one is optimised or T must be a multiple of it, and S is scanned. Otherwise T is
+every value of one whole number S where one is optimized or T must be a multiple of it, and S is scanned. Otherwise T is
 scanned. Minima are found numerically, so nothing here is called proved.
 """
 
@@ -61,7 +61,7 @@ def rounds_optimized(
     """See `fedbounds.bounds.rounds.rounds`."""
     names = [quantity_named(result, form, name).name for name in over]
     if counter.name in names:
-        raise FedboundsError(f"{counter.name} is what is asked for; leave it out of what is optimised")
+        raise FedboundsError(f"{counter.name} is what is asked for; leave it out of what is optimized")
     given = [quantity_named(result, form, name).name for name in functions]
     ends = {quantity_named(result, form, n).name: (float(low), float(high)) for n, (low, high) in within.items()}
 
@@ -143,7 +143,7 @@ def _as_a_program(
     dimension: int | None,
     effort: Effort,
 ) -> Reached | Never:
-    """The least rounds T, as a geometric program: for each value of one whole number S where one is optimised or must
+    """The least rounds T, as a geometric program: for each value of one whole number S where one is optimized or must
     divide T.
 
     Raises:

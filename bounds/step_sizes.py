@@ -35,7 +35,7 @@ Ranges = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Point:
-    """A minimiser, letter to value, and a remark."""
+    """A minimizer, letter to value, and a remark."""
 
     at: Mapping[str, float]
     note: str = ""
@@ -43,7 +43,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Problem:
-    """A form to be minimised over positive reals, when the whole numbers are fixed.
+    """A form to be minimized over positive reals, when the whole numbers are fixed.
 
     Attributes:
         constants: everything that is given.
@@ -68,7 +68,7 @@ class Problem:
         }
         return {**self.constants, **counts, **derived}
 
-    def minimise(self, counts: Mapping[str, float]) -> Answer:
+    def minimize(self, counts: Mapping[str, float]) -> Answer:
         """The best positive reals at these whole numbers."""
         constants = self.known(counts)
         fixed = {q.name: self.ranges[q.name][0] for q in self.reals if _single(self.ranges.get(q.name))}
@@ -128,7 +128,7 @@ class Problem:
             }
             return NotAttained(sum(values.values()), words, values, _advice(free, directions), self.snapped(stays))
         unique = not program.objective or is_unique(program, solution.y)
-        note = "" if unique else "the minimiser is not unique; this is one of them"
+        note = "" if unique else "the minimizer is not unique; this is one of them"
         return Point(dict(zip(partial.free, np.exp(solution.y).tolist(), strict=True)), note)
 
     def geometric(self, counts: Mapping[str, float]) -> bool:

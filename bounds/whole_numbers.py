@@ -28,7 +28,7 @@ COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, where o
 
 
 def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomplete: bool = False) -> Answer:
-    """Whole numbers: next to the real minimiser where one of them is all there is and the problem is convex; else all
+    """Whole numbers: next to the real minimizer where one of them is all there is and the problem is convex; else all
     of them, or a geometric grid that is refined around its best point.
 
     Args:
@@ -50,7 +50,7 @@ def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomple
             return Infeasible(why[0] if why else f"no {name} in its range meets the conditions")
     if len(whole) == 1 and not problem.rules and isinstance(able[0], range):
         try:
-            return _neighbours(problem, whole[0])
+            return _neighbors(problem, whole[0])
         except NotGeometric:
             pass
     near = _together(problem, whole, able)
@@ -76,8 +76,8 @@ def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomple
     if not enough:
         problem = replace(problem, effort=Effort(LAST))
     if first is None or best is None:
-        return _staying(problem.minimise(start := {n: float(g[0]) for n, g in zip(names, grids, strict=True)}), start)
-    answer = problem.minimise(best[1])
+        return _staying(problem.minimize(start := {n: float(g[0]) for n, g in zip(names, grids, strict=True)}), start)
+    answer = problem.minimize(best[1])
     note = "" if enough else "the evaluations were used up; this is the best that was found, more with --effort"
     others = {n: v for n, v in best[1].items() if n not in _beyond(whole, able, best[1], problem)}
     for q in whole:
@@ -143,8 +143,8 @@ def _staying(answer: Answer, counts: Mapping[str, float], note: str = "") -> Ans
     return replace(answer, at={**counts, **answer.at}, advice=advice)
 
 
-def _neighbours(problem: Problem, whole: Quantity) -> Answer:
-    """The better neighbour of the real minimiser: the best value is convex in the logarithm of the whole number."""
+def _neighbors(problem: Problem, whole: Quantity) -> Answer:
+    """The better neighbor of the real minimizer: the best value is convex in the logarithm of the whole number."""
     relaxed = problem.relaxed(whole)
     if isinstance(relaxed, Infeasible) or (isinstance(relaxed, NotAttained) and whole.name not in relaxed.at):
         return relaxed
@@ -152,7 +152,7 @@ def _neighbours(problem: Problem, whole: Quantity) -> Answer:
     around = sorted(
         {float(round(near))} if abs(near - round(near)) < 1e-9 else {float(np.floor(near)), float(np.ceil(near))}
     )
-    answers = {count: problem.minimise({whole.name: count}) for count in around}
+    answers = {count: problem.minimize({whole.name: count}) for count in around}
     found = {count: a for count, a in answers.items() if isinstance(a, Minimum | NotAttained)}
     if not found:
         return answers[around[0]]
@@ -164,7 +164,7 @@ def _neighbours(problem: Problem, whole: Quantity) -> Answer:
     at_ends = tuple(
         f"{whole.name} {op} {end:g}" for op, end in zip((">=", "<="), ends, strict=True) if best.at[whole.name] == end
     )
-    method = f"convex in the logarithms; {whole.name} next to the real minimiser {near:.6g}"
+    method = f"convex in the logarithms; {whole.name} next to the real minimizer {near:.6g}"
     return replace(best, active=best.active + at_ends, method=method)
 
 
@@ -273,7 +273,7 @@ def _best(problem: Problem, names: Sequence[str], grids: Sequence[Sequence[int]]
             return (found if np.isfinite(values[at]) else None), True
         for point in product(*grids):
             counts = dict(zip(names, map(float, point), strict=True))
-            answer = problem.minimise(counts)
+            answer = problem.minimize(counts)
             if isinstance(answer, Minimum | NotAttained):
                 value = _level(answer)
                 best = (value, counts) if best is None or value < best[0] else best

@@ -1,6 +1,6 @@
 """Adversarial search: from the worst of many random instances uphill in measured/bound, until a claim breaks or holds.
 
-All instances of a population climb at once, each by itself: a random neighbour replaces an instance if its score is
+All instances of a population climb at once, each by itself: a random neighbor replaces an instance if its score is
 higher. Scales are searched in logarithms, step sizes stay within their caps, and an instance that leaves the claim's
 hypotheses scores minus infinity. The same seed is the same search.
 """
@@ -26,7 +26,7 @@ class Effort(NamedTuple):
     Attributes:
         cells: shapes of random instances, about 40 of each.
         climbers: from how many populations the adversary starts, those with the worst instances.
-        generations: how often each instance tries a neighbour.
+        generations: how often each instance tries a neighbor.
         longest: populations whose measurement takes more steps than this are not climbed.
         terms: claims with at most so many terms are also searched for the smallest planted error in every single one.
     """
@@ -66,8 +66,8 @@ def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.rando
     Args:
         start: where to begin.
         sides: both sides of a claim on a population of this kind.
-        generations: how many neighbours each instance tries.
-        rng: where neighbours come from.
+        generations: how many neighbors each instance tries.
+        rng: where neighbors come from.
         score: what to increase, (B,) from the two sides.
     """
     here, best = start, score(sides(start))
@@ -97,7 +97,7 @@ def searched(claim: Claim, trial: Trial, effort: Effort = LIGHT, seed: int = 61)
 def _climbed(
     claim: Claim, trial: Trial, drawn: list[tuple[Any, Sides]], effort: Effort, rng: np.random.Generator
 ) -> list[Sides]:
-    """The sides at the end of each climb; none where instances have no neighbours."""
+    """The sides at the end of each climb; none where instances have no neighbors."""
     able = [(z, sides) for z, sides in drawn if "mutated" in type(z).__dict__ and z.cost <= effort.longest]
     goals: list[tuple[Score, Iterable[Any]]] = [(ratio, _steepest(able, ratio, effort.climbers))]
     if able and len(able[0][1].terms) <= effort.terms:

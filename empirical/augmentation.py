@@ -1,4 +1,4 @@
-"""Random changes to training images, each sample's a function of one word: crop, flip and the colours of CIFAR-100.
+"""Random changes to training images, each sample's a function of one word: crop, flip and the colors of CIFAR-100.
 
 All of it is arithmetic on whole pixel values or in float64, one sample at a time in effect, so that the images do not
 depend on how they are batched.
@@ -49,7 +49,7 @@ class Augmentation:
 
     Source: Wang & Ji 2024, Appendix C.2, which names the operations; their parameters are those of the authors'
     public code, which calls torchvision. Three things differ from that code: it draws once for a whole minibatch, here
-    every sample has its own draws; it crops after the colours are normalised, so that its padding is the mean colour
+    every sample has its own draws; it crops after the colors are normalized, so that its padding is the mean color
     and not black; and torchvision draws the order of the jitter's brightness and hue, here brightness comes first.
     """
 
@@ -67,14 +67,14 @@ class Augmentation:
         object.__setattr__(self, "operations", tuple(self.operations))
 
     def check_image(self, image: tuple[int, int, int]) -> None:
-        """Refuse images (channels, height, width) without colours where the operations need them.
+        """Refuse images (channels, height, width) without colors where the operations need them.
 
         Raises:
             FedboundsError: which operation, and how many channels there are.
         """
         for name in self.operations:
             if name not in ("crop", "flip") and image[0] != 3:
-                raise FedboundsError(f"augmentation {name!r} needs images of 3 channels (colours), not of {image[0]}")
+                raise FedboundsError(f"augmentation {name!r} needs images of 3 channels (colors), not of {image[0]}")
 
     def apply(self, images: Tensor, words: Tensor) -> Tensor:
         """The images of one stochastic gradient: bytes `(..., C, H, W)` and a word each, `(...)` -> like the images."""
@@ -104,7 +104,7 @@ def flip(images: Tensor, draws: Tensor) -> Tensor:
 
 
 def sharpen(images: Tensor, draws: Tensor) -> Tensor:
-    """Twice the image minus its smoothed version, (all nine neighbours + 4 times the pixel) / 13, not at the border."""
+    """Twice the image minus its smoothed version, (all nine neighbors + 4 times the pixel) / 13, not at the border."""
     wide = images.to(torch.int32)
     smooth = wide.clone()
     h, w = images.shape[2] - 2, images.shape[3] - 2
@@ -121,10 +121,10 @@ def jitter(images: Tensor, draws: Tensor) -> Tensor:
     return (turn_hue(bright, _HUE * (2 * draws[:, 1, None, None] - 1)) * 255.999).floor().to(torch.uint8)
 
 
-def turn_hue(colours: Tensor, turn: Tensor) -> Tensor:
-    """Colours in [0, 1], `(b, 3, H, W)`, with `turn` (b, 1, 1) added to their hue, a fraction of the circle."""
-    red, green, blue = colours.unbind(1)
-    value, low = colours.amax(1), colours.amin(1)
+def turn_hue(colors: Tensor, turn: Tensor) -> Tensor:
+    """Colors in [0, 1], `(b, 3, H, W)`, with `turn` (b, 1, 1) added to their hue, a fraction of the circle."""
+    red, green, blue = colors.unbind(1)
+    value, low = colors.amax(1), colors.amin(1)
     spread = value - low
     safe = spread.where(spread > 0, torch.ones_like(spread))
     from_red, from_green, from_blue = (green - blue) / safe, (blue - red) / safe + 2, (red - green) / safe + 4

@@ -1,4 +1,4 @@
-"""Labelled images from local files in their official formats; scikit-learn's bundled digits need no file at all.
+"""Labeled images from local files in their official formats; scikit-learn's bundled digits need no file at all.
 
 Nothing is downloaded and nothing is unpickled.
 """

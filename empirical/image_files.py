@@ -1,4 +1,4 @@
-"""Readers of the formats in which labelled images are handed out.
+"""Readers of the formats in which labeled images are handed out.
 
 Nothing is unpickled, and every size that a file declares is checked before it is believed.
 """

@@ -85,7 +85,7 @@ def _same_numbers(run: Trace, algorithm: Algorithm, problem: Problem, process: P
                          record_every=int(run.spec["record_every"]), streams=streams)  # fmt: skip
         numbers = {name: again.arrays[name][0] for name in again.metrics}
     else:
-        start = problem.initial_point(Streams(seed, streams).generator("initialisation"))
+        start = problem.initial_point(Streams(seed, streams).generator("initialization"))
         numbers = {name: value.cpu().numpy() for name, value in problem.metrics(start[None]).items()}
     near = NEAR.get(str(problem.dtype).removeprefix("torch."), NEAR["float32"])
     for name in sorted(numbers.keys() & set(run.metrics)):

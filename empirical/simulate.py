@@ -38,7 +38,7 @@ def simulate(
 ) -> Trace:
     r"""Runs T rounds and records the problem's metrics at rounds 0, `record_every`, ..., T.
 
-    Every seed has its own initialisation, participation, local work and noise, which depend on nothing but the
+    Every seed has its own initialization, participation, local work and noise, which depend on nothing but the
     seed; so algorithms compared under the same seeds meet the same clients. Weights are applied as given; rounds in
     which nobody takes part, or whose weights do not sum to one, are counted in the trace. A seed whose model or
     metrics stop being finite is marked "diverged" at the next recorded round and not run on.
@@ -96,7 +96,7 @@ def simulate(
     knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]
     walks = [choose_engine(engine, problem, phase) for phase, _ in knowing]
 
-    models = torch.stack([problem.initial_point(own.generator("initialisation")) for own in runs.streams])
+    models = torch.stack([problem.initial_point(own.generator("initialization")) for own in runs.streams])
     (models,) = record.add(0, models, (models,), {})
     done = 0
     for (phase, length), walk in zip(knowing, walks, strict=True):
@@ -171,7 +171,7 @@ class _Runs:
         sources = streams[:1] if one else streams
         self.iterators: list[Iterator[Round]] = [process.draw(own.generator("participation")) for own in sources]
         self.active, self.under_way = np.arange(len(streams)), streams
-        self.computed, self.empty, self.unnormalised = np.zeros((3, len(streams)), dtype=np.int64)
+        self.computed, self.empty, self.unnormalized = np.zeros((3, len(streams)), dtype=np.int64)
         self.diverged_at = np.full(len(streams), -1)
         self.taken_part: list[tuple[np.ndarray, ...]] = []
 
@@ -189,7 +189,7 @@ class _Runs:
             self.empty[self.active] += present.counts == 0
         nominal = algorithm.nominal(state, of_phase, present)
         if nominal is not present or not self.process.sums_to_one:
-            self.unnormalised[self.active] += (present.counts > 0) & (abs(nominal.sums - 1) > SUM_TOLERANCE)
+            self.unnormalized[self.active] += (present.counts > 0) & (abs(nominal.sums - 1) > SUM_TOLERANCE)
         if self.sparse:
             when = np.full(len(present.clients), t)
             self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
@@ -258,7 +258,7 @@ class _Record:
             ("seed", names, "seed"),
             ("round", self.rounds, "round"),
             ("empty_rounds", runs.empty, "seed"),
-            ("unnormalised_rounds", runs.unnormalised, "seed"),
+            ("unnormalized_rounds", runs.unnormalized, "seed"),
             ("diverged_at", runs.diverged_at, "seed"),
         ):
             self.arrays[name], self.dims[name] = value, (dims,)

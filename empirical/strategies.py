@@ -7,9 +7,9 @@ Example:
     >>> from hypothesis import given, settings
     >>> @settings(max_examples=10)
     ... @given(quadratics(clients=3))
-    ... def test_every_client_has_a_centre(problem):
-    ...     assert problem.centres.shape == (3, problem.dimension)
-    >>> test_every_client_has_a_centre()
+    ... def test_every_client_has_a_center(problem):
+    ...     assert problem.centers.shape == (3, problem.dimension)
+    >>> test_every_client_has_a_center()
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 
-STREAMS = ("data", "initialisation", "participation", "noise", "masks", "rates", "work")
+STREAMS = ("data", "initialization", "participation", "noise", "masks", "rates", "work")
 COUNTERS = 3  # Philox counts in four 64-bit words; the lowest runs within a generator
 
 

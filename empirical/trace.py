@@ -33,7 +33,7 @@ class Trace:
     Args:
         arrays: name -> array. Always there: `seed` (the run-seeds), `round` (the recorded rounds),
             `participants` (how many clients computed since the round recorded before, (seed, round)),
-            `empty_rounds` and `unnormalised_rounds` (rounds in which nobody took part, and whose positive
+            `empty_rounds` and `unnormalized_rounds` (rounds in which nobody took part, and whose positive
             weights, of minimax algorithms $nw_iq_i$, do not sum to one: outside the theory, but that minimax theory
             wants a sum of one on average only; (seed,)), `diverged_at` (the recorded
             round at which a seed was found not to be finite, -1 if never), and the problem's metrics, (seed,

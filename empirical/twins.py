@@ -41,7 +41,7 @@ def run_reference(algorithm: Algorithm, problem: Problem, q: np.ndarray, streams
         >>> run_reference(FedAvg(0.1, 1), toy_example(), np.eye(3), Streams(0)).shape
         torch.Size([4, 2])
     """
-    x0 = problem.initial_point(streams.generator("initialisation"))
+    x0 = problem.initial_point(streams.generator("initialization"))
     numbers = {field.name: getattr(algorithm, field.name) for field in dataclasses.fields(algorithm)}  # type: ignore[arg-type]
     return torch.stack(twins()[algorithm.kind](problem, q, x0, streams, **numbers))
 

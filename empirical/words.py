@@ -30,7 +30,7 @@ def uniforms(words: Tensor, purpose: int, count: int) -> Tensor:
 
     $$u_k = 2^{-53}\lfloor 2^{-11}\, m(m(w + a\,\varphi) + k\,\varphi)\rfloor,\qquad k = 1, \dots, \text{count},$$
 
-    modulo $2^{64}$, with m the finaliser of splitmix64 and $\varphi$ its increment.
+    modulo $2^{64}$, with m the finalizer of splitmix64 and $\varphi$ its increment.
 
     Args:
         words: w, int64, any shape.

@@ -11,7 +11,7 @@ from fedbounds.empirical.algorithms.algorithm import Fits
 
 STEP = 1e-6  # seconds: no local step, and no round, is ever quicker
 SPEED = 1e11  # multiplications a second
-CUBES = 10  # times d^3, in making and diagonalising a dense Hessian
+CUBES = 10  # times d^3, in making and diagonalizing a dense Hessian
 YEAR = 365.25 * 86400
 PATIENCE = YEAR
 UNITS = ((YEAR, "years"), (86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))

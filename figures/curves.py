@@ -9,17 +9,17 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedbounds.figures.picture import COLOURS, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.picture import COLORS, DASHES, DOTTED, Curve, Picture, styled
 
 Scale = Literal["linear", "log"]
-MOST = len(COLOURS)  # curves that one pair of axes tells apart
+MOST = len(COLORS)  # curves that one pair of axes tells apart
 FAILS = "where a condition fails"
-Look = tuple[int, int]  # place in COLOURS, place in DASHES
+Look = tuple[int, int]  # place in COLORS, place in DASHES
 Facet = tuple[str, list[tuple[Look, Curve]]]
 
 
 def moving_average(values: np.ndarray, share: float) -> np.ndarray:
-    """Centred moving average over a share of the points (shorter at the ends); shape (..., points).
+    """Centered moving average over a share of the points (shorter at the ends); shape (..., points).
 
     Example:
         >>> moving_average(np.array([0.0, 3.0, 6.0, 3.0]), 0.75).tolist()
@@ -47,7 +47,7 @@ def facets(curves: Sequence[Curve]) -> list[Facet]:
     """The curves in groups that one pair of axes tells apart, each with a title; one group where they are few.
 
     Labels such as "fedau, p=0.1" are grouped by the part that gives the fewest groups, which becomes the title; a
-    label has one colour in all groups. No two of 64 curves share colour and dash.
+    label has one color in all groups. No two of 64 curves share color and dash.
     """
     if len(curves) <= MOST:
         return [("", [((i, i), curve) for i, curve in enumerate(curves)])]
@@ -78,10 +78,10 @@ def facets(curves: Sequence[Curve]) -> list[Facet]:
 
 
 def draw(axes: Any, curves: Sequence[tuple[Look, Curve]]) -> None:
-    """Draw curves on one pair of axes, told apart by colour and dash; dotted where a condition fails; on a
+    """Draw curves on one pair of axes, told apart by color and dash; dotted where a condition fails; on a
     logarithmic axis a band ends at a tenth of its mean."""
-    for (colour, dash), curve in curves:
-        style: dict[str, Any] = {"color": COLOURS[colour % MOST], "marker": "o" if len(curve.x) < 3 else ""}
+    for (color, dash), curve in curves:
+        style: dict[str, Any] = {"color": COLORS[color % MOST], "marker": "o" if len(curve.x) < 3 else ""}
         valid = np.ones(len(curve.x), dtype=bool) if curve.valid is None else curve.valid
         seen = np.isfinite(curve.y)
         if (valid & seen).any() or valid.all():
@@ -89,7 +89,7 @@ def draw(axes: Any, curves: Sequence[tuple[Look, Curve]]) -> None:
             axes.plot(curve.x, kept, label=curve.label, linestyle=DASHES[dash % MOST], **style)
         if (~valid & seen).any():
             near = np.concatenate([[True], valid, [True]])
-            reached = ~valid | ~near[:-2] | ~near[2:]  # to the neighbours, so that the dots reach the line
+            reached = ~valid | ~near[:-2] | ~near[2:]  # to the neighbors, so that the dots reach the line
             label = "_dotted" if (valid & seen).any() else f"{curve.label}, {FAILS}"
             axes.plot(curve.x, np.where(reached, curve.y, np.nan), linestyle=DOTTED, label=label, **style)
         if curve.low is not None and curve.high is not None:

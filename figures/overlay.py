@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from fedbounds.figures.picture import BOUND, COLOURS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
+from fedbounds.figures.picture import BOUND, COLORS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
 from fedbounds.figures.terms import HATCHES, looks
 from fedbounds.figures.theory import axis_label, conditions_in_words
 
@@ -59,7 +59,7 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
             above = np.maximum(floor, np.sum([c.terms[other] for other in order[: i + 1]], axis=0))
             seen = float(np.max(np.log(above / below), initial=0.0)) > VISIBLE * float(np.log(top / floor))
             thin += [] if seen else [name]
-            axes.fill_between(T, below, above, color=COLOURS[look[name]], alpha=0.28, linewidth=0,
+            axes.fill_between(T, below, above, color=COLORS[look[name]], alpha=0.28, linewidth=0,
                               hatch=HATCHES[look[name]], label=name if seen else "_")  # fmt: skip
             below = above
         _draw_bound(axes, c, "bound")
@@ -117,7 +117,7 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Comparison]]], *, title: s
             axes.set_yscale("log")
             axes.set_xscale("log")
             for k, c in enumerate(forms):
-                _draw_bound(axes, c, f"bound [{c.form.name}]", COLOURS[(1 + k) % len(COLOURS)] if k else BOUND, k)
+                _draw_bound(axes, c, f"bound [{c.form.name}]", COLORS[(1 + k) % len(COLORS)] if k else BOUND, k)
             _draw_measured(axes, forms[0], floor)
             words = "measured / bound at most\n" + "\n".join(f"{_ratio(c)} [{c.form.name}]" for c in forms)
             axes.text(0.97, 0.97, words, transform=axes.transAxes, fontsize=7, va="top", ha="right")
@@ -176,10 +176,10 @@ def _draw_measured(axes: Any, c: Comparison, floor: float) -> None:
     T = c.rounds.astype(float)
     dot = "o" if len(T) == 1 else ""
     label = f"measured ({c.label})"
-    axes.plot(T, c.measured, color=COLOURS[0], linestyle="--", linewidth=2, label=label, marker=dot)
+    axes.plot(T, c.measured, color=COLORS[0], linestyle="--", linewidth=2, label=label, marker=dot)
     if c.standard_error is not None:
         low, high = c.measured - 2 * c.standard_error, c.measured + 2 * c.standard_error
-        axes.fill_between(T, np.maximum(low, floor), high, color=COLOURS[0], alpha=0.2, linewidth=0)
+        axes.fill_between(T, np.maximum(low, floor), high, color=COLORS[0], alpha=0.2, linewidth=0)
     crossed = c.measured > c.bound
     if crossed.any():
         axes.plot(T, np.where(crossed, c.measured, np.nan), color=CROSSED, linewidth=3, label="crossed", marker="x")

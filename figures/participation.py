@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from fedbounds.bounds.constants import window_means
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.figures.picture import COLOURS, Curve, Picture, styled
+from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 
 
 def participation_timeline(weights: np.ndarray, interval: int, provenance: Mapping[str, Any] | None = None) -> Picture:
@@ -38,11 +38,11 @@ def participation_timeline(weights: np.ndarray, interval: int, provenance: Mappi
         top.yaxis.get_major_locator().set_params(integer=True)
         top.set_ylabel("client $n$")
         for start in starts[1:]:
-            top.axvline(start - 0.5, color=COLOURS[0], linewidth=0.6, alpha=0.6)
+            top.axvline(start - 0.5, color=COLORS[0], linewidth=0.6, alpha=0.6)
         edges = interval * np.arange(len(means) + 1)
-        bottom.stairs(means.max(axis=1), edges, baseline=None, color=COLOURS[1], label="largest", linewidth=1.6)
+        bottom.stairs(means.max(axis=1), edges, baseline=None, color=COLORS[1], label="largest", linewidth=1.6)
         bottom.stairs(
-            means.min(axis=1), edges, baseline=None, color=COLOURS[0], label="smallest", linewidth=1.6, linestyle="--"
+            means.min(axis=1), edges, baseline=None, color=COLORS[0], label="smallest", linewidth=1.6, linestyle="--"
         )
         bottom.axhline(1 / q.shape[1], color="black", linewidth=0.8, linestyle=":", label="$1/N$")
         bottom.set_ylabel("mean weight\nper window")

@@ -25,8 +25,8 @@ from fedbounds.bounds.errors import FedboundsError
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
 ROWS = 300  # of data kept per curve
 FORMATS = (".png", ".pdf", ".svg")
-# Okabe and Ito's colours, told apart by colour-blind readers; in greyscale the line styles tell them apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8c8c00")
+# Okabe and Ito's colors, told apart by color-blind readers; in grayscale the line styles tell them apart.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8c8c00")
 DASHES = ("-", "--", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (3, 1)), (0, (8, 2, 3, 2)), (0, (12, 2, 1, 2)))
 DOTTED = ":"  # where a condition fails, and nothing else
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -35,7 +35,7 @@ CROSSED = "#d00000"
 
 
 def with_palette(png: bytes) -> bytes:
-    """The same picture in 256 colours: a third of the size, and no difference to the eye."""
+    """The same picture in 256 colors: a third of the size, and no difference to the eye."""
     smaller = io.BytesIO()
     with Image.open(io.BytesIO(png)) as image:
         resolution = image.info.get("dpi")

@@ -1,32 +1,32 @@
-"""How a term looks: one colour and one hatch for its name, the same in every figure."""
+"""How a term looks: one color and one hatch for its name, the same in every figure."""
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping
 
-from fedbounds.figures.picture import COLOURS
+from fedbounds.figures.picture import COLORS
 
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "oo", "++")
-# One line per colour; terms that stand in one form stand on different lines.
+# One line per color; terms that stand in one form stand on different lines.
 _LINES = (
     "initial gap, order, dual gap, rounds, initial distance, slope, decrease, last block, above the tangent",
     "local drift, local updates, cohort divergence, bias, noise and heterogeneity, concavity, cut off, "
-    "maximiser mismatch, excess",
+    "maximizer mismatch, excess",
     "gradient noise, noise, update noise, stale snapshot, weighted objective, limit, bias squared, all three",
     "window divergence, participation, partial participation, masking, direction, mean direction, "
     "masking and sampling, first",
-    "weight error, participation divergence, divergence, initial dual gap, smoothness, sampling, optimisation, second",
+    "weight error, participation divergence, divergence, initial dual gap, smoothness, sampling, optimization, second",
     "drift noise, descent, rate, ascent from the snapshot, without a cut-off, gap at the snapshot, capped ascent, "
     "mean square",
     "gradient, descent noise, variance, client sampling, proximal mismatch, growing noise, weight mismatch, squares",
-    "full synchronisation, local noise, heterogeneity, restart, both, mean, ascent noise, growth",
+    "full synchronization, local noise, heterogeneity, restart, both, mean, ascent noise, growth",
 )
 KNOWN: Mapping[str, int] = {name: k for k, line in enumerate(_LINES) for name in line.split(", ")}
 
 
 def looks(names: Iterable[str]) -> dict[str, int]:
-    """The place in `COLOURS` and `HATCHES` of every term of a form.
+    """The place in `COLORS` and `HATCHES` of every term of a form.
 
     A name that is not `KNOWN` has the place its letters give it, or the next one that no other term of the form has.
 
@@ -39,6 +39,6 @@ def looks(names: Iterable[str]) -> dict[str, int]:
     for name in names:
         if name not in found:
             start = zlib.crc32(name.encode())
-            free = [k for k in range(len(COLOURS)) if k not in found.values()] or [*range(len(COLOURS))]
-            found[name] = min(free, key=lambda k: (k - start) % len(COLOURS))
+            free = [k for k in range(len(COLORS)) if k not in found.values()] or [*range(len(COLORS))]
+            found[name] = min(free, key=lambda k: (k - start) % len(COLORS))
     return {name: found[name] for name in names}

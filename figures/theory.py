@@ -17,11 +17,11 @@ from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.result import Result
 from fedbounds.bounds.symbols import Notation
 from fedbounds.figures.curves import draw
-from fedbounds.figures.picture import COLOURS, Curve, Picture, styled
+from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 from fedbounds.figures.terms import HATCHES, looks
 
 TIE = 1e-9  # terms this close are equal (a prescribed step size often balances two of them); the first is shown
-BLACK = COLOURS.index("#000000")
+BLACK = COLORS.index("#000000")
 
 
 def axis_label(measure: Measure) -> str:
@@ -60,7 +60,7 @@ def _bars(evaluation: Evaluation) -> Picture:
         axes = figure.subplots()
         for i, (name, v) in enumerate(zip(names, values, strict=True)):
             share = float(evaluation.shares[name])
-            axes.barh(i, v if np.isfinite(v) else 0.0, color=COLOURS[look[name]])
+            axes.barh(i, v if np.isfinite(v) else 0.0, color=COLORS[look[name]])
             words = f" {v:.3g} ({share:.0%})" if np.isfinite(share) else f" {v:.3g}"
             axes.annotate(words, (v if np.isfinite(v) else 0.0, i), va="center", fontsize=8)
         axes.set_yticks(range(len(names)), names)
@@ -105,7 +105,7 @@ def _over_one_constant(evaluation: Evaluation) -> Picture:
         base = np.zeros(settings)
         for name, share in shares.items():
             seen = float(np.nanmax(share, initial=0.0)) > 0.004
-            below.fill_between(x, base, base + share, color=COLOURS[look[name]], hatch=HATCHES[look[name]],
+            below.fill_between(x, base, base + share, color=COLORS[look[name]], hatch=HATCHES[look[name]],
                                alpha=0.45, linewidth=0, label=name if seen else "_")  # fmt: skip
             base = base + share
         below.set_ylim(0, 1)
@@ -147,7 +147,7 @@ def regime_map(
     *,
     form: str | None = None,
 ) -> Picture:
-    """Which term dominates over two constants; hatched in grey where a condition fails.
+    """Which term dominates over two constants; hatched in gray where a condition fails.
 
     Args:
         result: whose bound, or its key.
@@ -180,8 +180,8 @@ def regime_map(
         figure = Figure(figsize=(6.4, 4.4))
         axes = figure.subplots()
         axes.grid(visible=False)
-        colours = ListedColormap([COLOURS[look[name]] for name in names])
-        axes.pcolormesh(x_values, y_values, winner, cmap=colours, vmin=-0.5, vmax=len(names) - 0.5, alpha=0.55)
+        colors = ListedColormap([COLORS[look[name]] for name in names])
+        axes.pcolormesh(x_values, y_values, winner, cmap=colors, vmin=-0.5, vmax=len(names) - 0.5, alpha=0.55)
         for i in present:
             axes.contourf(
                 x_values,
@@ -208,7 +208,7 @@ def regime_map(
         axes.set_xlabel(f"{x_name}: {_meaning(meaning, x_name)}")
         axes.set_ylabel(f"{y_name}: {_meaning(meaning, y_name)}")
         handles = [
-            Patch(facecolor=COLOURS[look[names[i]]], alpha=0.55, hatch=HATCHES[look[names[i]]], label=names[i])
+            Patch(facecolor=COLORS[look[names[i]]], alpha=0.55, hatch=HATCHES[look[names[i]]], label=names[i])
             for i in present
         ]
         figure.legend(handles=handles, loc="outside lower center", ncols=3)

@@ -369,7 +369,7 @@ def test_start_up_imports_nothing_heavy(code: str) -> None:
     assert not loaded & {"sympy", "scipy", "numpy", "torch", "matplotlib", "sklearn", "xarray", "pandas"}
 
 
-def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimiser() -> None:
+def test_evaluating_a_bound_loads_neither_torch_nor_matplotlib_nor_an_optimizer() -> None:
     constants = "L=1 F=1 I=2 P=4 T=1000 gamma=0.001 eta=2 rho=0.5 sigma=1 nu=1 beta=1 delta=0"
     settings = [word for constant in constants.split() for word in ("--set", constant)]
     loaded = modules_after(command("eval", "arbitrary-participation/theorem-3.1", *settings))

@@ -71,7 +71,7 @@ def test_it_is_its_pseudo_code_in_every_engine_that_corrects_gradients(engine, p
     for seed, models in enumerate(run.arrays["model"]):
         streams = Streams(seed)
         q = process.matrix(15, streams.generator("participation"))
-        twin = scaffold(problem, q, problem.initial_point(streams.generator("initialisation")), streams, **STEPS)
+        twin = scaffold(problem, q, problem.initial_point(streams.generator("initialization")), streams, **STEPS)
         assert abs(models - torch.stack(twin).numpy()).max() < 1e-13
 
 

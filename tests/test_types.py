@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.derivations import Leading
 from fedbounds.bounds.audit.induction import Induction
-from fedbounds.bounds.audit.rule import Grows, specialises
+from fedbounds.bounds.audit.rule import Grows, specializes
 
 ROOT = Path(__file__).parents[1]
 STUB = ast.parse((ROOT / "typings/sympy/__init__.pyi").read_text())
@@ -40,5 +40,5 @@ def test_sums_products_powers_and_substitutions_of_expressions_are_expressions()
 
 def test_an_induction_is_about_every_number_and_discharges_no_condition_that_only_large_ones_meet():
     T = sp.Symbol("T", positive=True, integer=True)
-    assert not isinstance(Induction(T), Grows) and not specialises(Induction(T))
-    assert specialises(Leading(1 / T, T, ()))
+    assert not isinstance(Induction(T), Grows) and not specializes(Induction(T))
+    assert specializes(Leading(1 / T, T, ()))

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.steps import Setting
 
 
 @dataclass(frozen=True)
-class Specialise:
+class Specialize:
     """A form at given values of some constants; the form's conditions must follow at these values.
 
     The first premise is the form. Where a value makes a hypothesis of the form true by itself, the hypothesis is

@@ -55,7 +55,7 @@ GAUGES: Mapping[str, tuple[int, int]] = {
     "surrogate_stationarity": (2, -2),
     "surrogate_moreau_stationarity": (2, -2),
     "target": (1, -1),
-    "maximiser_mismatch": (0, 2),
+    "maximizer_mismatch": (0, 2),
     "proximal_mismatch": (0, 2),
     "dual_gap": (1, 0),
     "function_values": (1, 0),

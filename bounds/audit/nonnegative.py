@@ -21,7 +21,7 @@ import sympy as sp
 import z3
 
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.quotients import Quotient, cancelled, normal, quotient
+from fedbounds.bounds.audit.quotients import Quotient, canceled, normal, quotient
 from fedbounds.bounds.audit.slack_variables import solved_by_slack
 from fedbounds.bounds.audit.vectors import opaque
 from fedbounds.bounds.clients import OverClients
@@ -89,7 +89,7 @@ def _prove(expression: sp.Expr, facts: tuple[Relation, ...]) -> Finding:
             at, found = _sampled(expression, system, values, 50 * tries)
         if at is not None:
             return Finding(False, "exact rationals", f"false at {at}" if at else "it is negative")
-        fraction = cancelled(expression)
+        fraction = canceled(expression)
     except sp.PolynomialError:
         return Finding(False, "coefficients, z3", f"{_short(expression)} is not rational")
     sampled = f"no counterexample at {found} random exact rationals" if found else NO_WITNESS
@@ -333,7 +333,7 @@ def _by_coefficients(expression: sp.Expr, values: dict[sp.Symbol, sp.Expr]) -> b
     found = quotient(current)
     if _one_sign(found):  # common factors may help: (x^3 + 1)/(x + 1)
         return True
-    found = cancelled(current)
+    found = canceled(current)
     return _one_sign(found) or found.above == 0
 
 
@@ -374,7 +374,7 @@ def _unsatisfiable(facts: Sequence[sp.Expr], claim: Callable[[Text], str], limit
         return f"(+ 0 0 {' '.join(summands)})"
 
     try:
-        quotients = [cancelled(fact) for fact in facts]
+        quotients = [canceled(fact) for fact in facts]
     except sp.PolynomialError:
         return False
     asserted = []
@@ -405,7 +405,7 @@ def never_zero(expression: sp.Expr, facts: Sequence[Relation]) -> bool:
     """
     plain, system = _plain(expression, facts)
     try:
-        found = cancelled(plain)
+        found = canceled(plain)
         strict = [
             f for fact in facts if fact.strict for f, _ in sp.factor_list(normal(_plain(fact.slack, ())[0])[0])[1]
         ]
@@ -515,7 +515,7 @@ def reduced(expression: sp.Expr) -> sp.Expr:
         (2*y/(x + y), sqrt(x) + x)
     """
     try:
-        found = cancelled(expression)
+        found = canceled(expression)
     except sp.PolynomialError:
         return sp.expand(expression)
     return found.written(found.above) / found.written(found.below)

@@ -331,7 +331,7 @@ class Vanishing:
 
 
 @dataclass(frozen=True)
-class Centred(Schema):
+class Centered(Schema):
     r"""$\|\nabla\tilde f-\nabla f\|^2\le\big(\sum_n|\varphi_n-\mu|\big)^2C$ where the premise shows
     $\|\nabla F_n-\nabla f\|^2\le C$ for every client.
 

@@ -32,7 +32,7 @@ class Gives(Protocol):
 
 
 @runtime_checkable
-class Specialises(Protocol):
+class Specializes(Protocol):
     """A rule that gives values to constants: the conditions of all that it rests on are discharged at these."""
 
     @property
@@ -96,6 +96,6 @@ def prescribes(rule: object) -> Values:
     return rule.prescribes if isinstance(rule, Prescribes) else ()
 
 
-def specialises(rule: object) -> bool:
+def specializes(rule: object) -> bool:
     """Whether a rule gives values to constants, or lets one grow, so that conditions below it are discharged here."""
-    return isinstance(rule, Grows) or (isinstance(rule, Specialises) and bool(rule.values))
+    return isinstance(rule, Grows) or (isinstance(rule, Specializes) and bool(rule.values))

@@ -43,7 +43,7 @@ def _solved(facts: tuple[sp.Expr, ...], symbols: tuple[sp.Symbol, ...]) -> dict[
             if up is None or down is None or (up == 0) == (down == 0):
                 continue
             divisor = negative / symbol**down if down else positive / symbol**up
-            if not divisor.is_positive:  # a letter that may be zero is not cancelled
+            if not divisor.is_positive:  # a letter that may be zero is not canceled
                 continue
             slack = sp.Symbol(f"slack{count}", nonnegative=True)
             count += 1

@@ -161,5 +161,5 @@ def records(count: int) -> Iterator[Record]:
         raw = [row if any(row) else [1, *row[1:]] for row in raw]
         weights = tuple(tuple(Fraction(w, sum(row)) for w in row) for row in raw)
         points = [[source.randint(-5, 5) for _ in range(dimension)] for _ in range(clients)]
-        centre = [Fraction(sum(column), clients) for column in zip(*points, strict=True)]
-        yield Record(weights, tuple(tuple(x - c for x, c in zip(p, centre, strict=True)) for p in points))
+        center = [Fraction(sum(column), clients) for column in zip(*points, strict=True)]
+        yield Record(weights, tuple(tuple(x - c for x, c in zip(p, center, strict=True)) for p in points))

@@ -17,11 +17,11 @@ from fedbounds.bounds.audit.rule import (
     Discharges,
     Grows,
     Hides,
-    Specialises,
+    Specializes,
     equates,
     given,
     prescribes,
-    specialises,
+    specializes,
 )
 from fedbounds.bounds.audit.vectors import Atom, opaque
 from fedbounds.bounds.audit.verdict import Verdict
@@ -264,9 +264,9 @@ def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
         for name in names
         if proof.step(name) is None and (claim := docket.claims.get(name)) and isinstance(claim.subject, ResultForm)
     }
-    if specialises(rule):
+    if specializes(rule):
         forms |= {name: conditions_below(docket, proof, name) for name in names if name not in forms}
-    values = dict(rule.values) if isinstance(rule, Specialises) else {}
+    values = dict(rule.values) if isinstance(rule, Specializes) else {}
     grows = rule.grows if isinstance(rule, Grows) else None
     facts = [condition_fact(p) for p in step.premises if isinstance(p, Condition)] + domain_facts(proof.result.notation)
     facts += [r for name in names if about_constants(r := relation_of(docket, proof, name))] if forms else []
@@ -357,8 +357,8 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
         seen[claim_id] = docket.verdict(claim_id)
         own_steps = prescribes(step.rule)
         prescribed.extend(own_steps if sets else ())
-        below = conditional and not specialises(step.rule)
-        sets_below = sets and not (own_steps and specialises(step.rule))  # others are overwritten by these values
+        below = conditional and not specializes(step.rule)
+        sets_below = sets and not (own_steps and specializes(step.rule))  # others are overwritten by these values
         hypotheses = step.rule.discharges if isinstance(step.rule, Discharges) else ()
         source, *_ = [p for p in step.premises if isinstance(p, str)] or [""]
         for premise in step.premises:

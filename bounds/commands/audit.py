@@ -20,7 +20,7 @@ from fedbounds.bounds.commands.options import emit, json_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.registry import paper, papers
 
-COLOURS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
+COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": "red", "unknown": "yellow"}
 
 
 @click.command("audit")
@@ -124,7 +124,7 @@ def show_rows(rows: Sequence[Row]) -> None:
 
     table = Table("claim", "verdict", "method", "evidence", "axioms", show_lines=False)
     for row in rows:
-        verdict = Text(row.verdict or "wording", style=COLOURS.get(row.verdict or "", ""))
+        verdict = Text(row.verdict or "wording", style=COLORS.get(row.verdict or "", ""))
         evidence = "\n".join([row.evidence or row.text, *(f"! {flag}" for flag in row.flags)])
         evidence += "".join(f"\n~ may hide {error}" for error in row.may_hide)
         method = f"{row.court}: {row.method}" if row.verdict else ""

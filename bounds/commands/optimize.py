@@ -46,7 +46,7 @@ def optimize(
 ) -> None:
     """Find the best step sizes of the result KEY under its conditions.
 
-    Answers with the minimiser and its active conditions, or says that the infimum is not attained (and where to), or
+    Answers with the minimizer and its active conditions, or says that the infimum is not attained (and where to), or
     that nothing is admissible.
 
     The interval is chosen only where the window divergence is given as a function of it: P and delta='sqrt(9/P)'.

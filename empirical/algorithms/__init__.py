@@ -4,7 +4,7 @@ from fedbounds.empirical.algorithms.algorithm import Algorithm, Pairs, Report, S
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.descent_ascent import DescentAscent, LocalDescentAscent, MinimaxAlgorithm
 from fedbounds.empirical.algorithms.local import LocalSGD
-from fedbounds.empirical.algorithms.local_optimiser import SGDA, LocalOptimiser, heavy_ball, proximal, variable_rates
+from fedbounds.empirical.algorithms.local_optimizer import SGDA, LocalOptimizer, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.algorithms.spec import algorithm_from_spec, algorithms
 from fedbounds.empirical.algorithms.workload import Drawn
 
@@ -14,7 +14,7 @@ __all__ = [
     "DescentAscent",
     "Drawn",
     "LocalDescentAscent",
-    "LocalOptimiser",
+    "LocalOptimizer",
     "LocalSGD",
     "MinimaxAlgorithm",
     "Pairs",

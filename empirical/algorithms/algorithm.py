@@ -89,7 +89,7 @@ class Algorithm(ABC):
     Attributes:
         kind: its name in a specification.
         needs_updates: whether the server must see the single updates.
-        ascends: whether it is for minimax problems; all others are for problems that are minimised.
+        ascends: whether it is for minimax problems; all others are for problems that are minimized.
         own_weights: whether only who takes part counts, not with which weight.
         corrects: whether clients add a `correction` to their gradients.
     """

@@ -20,7 +20,7 @@ from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.algorithm import Algorithm, Fits, Report
 from fedbounds.empirical.algorithms.cohort import Cohort
-from fedbounds.empirical.algorithms.local_optimiser import LocalOptimiser
+from fedbounds.empirical.algorithms.local_optimizer import LocalOptimizer
 from fedbounds.empirical.algorithms.workload import Workload
 from fedbounds.empirical.problems.minimax import Minimax
 from fedbounds.empirical.problems.problem import Problem
@@ -33,7 +33,7 @@ class Rule(Protocol):
     Attributes:
         local_step_size, local_ascent_step_size: $\eta_x,\eta_y\ge0$, units x^2/f and y^2/f.
         server_step_size, server_ascent_step_size: $\gamma_x,\gamma_y>0$, units x^2/f and y^2/f.
-        optimiser: of all clients, or one for each.
+        optimizer: of all clients, or one for each.
         snapshot_period: in rounds; None where gradients in y are taken at the client's own x.
     """
 
@@ -46,7 +46,7 @@ class Rule(Protocol):
     @property
     def server_ascent_step_size(self) -> float: ...
     @property
-    def optimiser(self) -> LocalOptimiser | tuple[LocalOptimiser, ...]: ...
+    def optimizer(self) -> LocalOptimizer | tuple[LocalOptimizer, ...]: ...
     @property
     def snapshot_period(self) -> int | None: ...
 
@@ -58,8 +58,8 @@ class Rule(Protocol):
         """The local steps of every client of a problem."""
         ...
 
-    def optimiser_of(self, client: int) -> LocalOptimiser:
-        """The optimiser of a client."""
+    def optimizer_of(self, client: int) -> LocalOptimizer:
+        """The optimizer of a client."""
         ...
 
     def scales(self, steps: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -81,14 +81,14 @@ class LocalDescentAscent:
 
     $$x_k = x - \eta_xu^x_k, \quad y_k = y + \eta_yu^y_k, \qquad \text{returned: } u_\tau = \sum_{k<\tau}a^{(k)}G_k$$
 
-    with u as in `LocalOptimiser`; if there are snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of
+    with u as in `LocalOptimizer`; if there are snapshots $G^y_k$ is taken at $(\hat x, y_k)$, with the sample of
     $G^x_k$. Where y is constrained, $y_{k+1}$ is the projection of $y_k+\eta_y(u^y_{k+1}-u^y_k)$, and u is returned as
     it is.
 
     Attributes:
         step_size: $\eta_x\ge0$, units x^2/f.
         ascent_step_size: $\eta_y\ge0$, units y^2/f.
-        optimisers: one for all clients, or one for each.
+        optimizers: one for all clients, or one for each.
         at_snapshot: whether gradients in y are taken at the snapshot of x.
 
     Source: Sharma et al. 2023, eq. (12). The paper does not say how clients keep y feasible; the projection is ours.
@@ -96,7 +96,7 @@ class LocalDescentAscent:
 
     step_size: float
     ascent_step_size: float
-    optimisers: tuple[LocalOptimiser, ...]
+    optimizers: tuple[LocalOptimizer, ...]
     at_snapshot: bool = False
 
 
@@ -181,10 +181,10 @@ class DescentAscent(Algorithm):
 
     @property
     def local(self) -> LocalDescentAscent:
-        given, optimiser = self.parameters, self.parameters.optimiser
-        optimisers = (optimiser,) if isinstance(optimiser, LocalOptimiser) else optimiser
+        given, optimizer = self.parameters, self.parameters.optimizer
+        optimizers = (optimizer,) if isinstance(optimizer, LocalOptimizer) else optimizer
         snapshots = given.snapshot_period is not None
-        return LocalDescentAscent(given.local_step_size, given.local_ascent_step_size, optimisers, snapshots)
+        return LocalDescentAscent(given.local_step_size, given.local_ascent_step_size, optimizers, snapshots)
 
     def init(self, x0: Tensor, clients: int) -> Playing:
         nothing = x0.new_zeros(len(x0), 0)

@@ -13,9 +13,9 @@ from fedbounds.empirical.engines.in_turn import InTurn
 from fedbounds.empirical.engines.masked_batch import MaskedBatch, MaskedInTurn
 from fedbounds.empirical.problems import Problem, Quadratic
 
-MINIMISING: Mapping[str, Callable[..., Engine]] = {"in turn": InTurn, "batched": Batched, "closed form": ClosedForm}
+MINIMIZING: Mapping[str, Callable[..., Engine]] = {"in turn": InTurn, "batched": Batched, "closed form": ClosedForm}
 MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedInTurn, "masked batch": MaskedBatch}
-ENGINES = tuple(dict.fromkeys([*MINIMISING, *MINIMAX]))
+ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX]))
 
 
 def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
@@ -52,7 +52,7 @@ def check_engine(name: str, algorithm: Algorithm) -> str:
         raise unknown_name("engine", str(name), ["auto", *ENGINES])
     fit = _fit(algorithm)
     if plain not in ("auto", *fit):
-        what = "algorithms that minimise"
+        what = "algorithms that minimize"
         if algorithm.ascends or algorithm.corrects:
             what = "minimax algorithms" if algorithm.ascends else "algorithms that correct their gradients"
         raise FedboundsError(f"engine {plain!r} is not for {what}; use {', '.join(map(repr, fit))} or 'auto'")
@@ -61,8 +61,8 @@ def check_engine(name: str, algorithm: Algorithm) -> str:
 
 def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
     if algorithm.corrects:
-        return {name: engine for name, engine in MINIMISING.items() if engine is not ClosedForm}
-    return MINIMAX if algorithm.ascends else MINIMISING
+        return {name: engine for name, engine in MINIMIZING.items() if engine is not ClosedForm}
+    return MINIMAX if algorithm.ascends else MINIMIZING
 
 
 __all__ = [

@@ -104,10 +104,10 @@ class ClosedForm(Engine):
             updates = self._updates(x, cohort, noise)
             return cohort.combine(updates), updates
         if not self.quadratic.shared:
-            total = cohort.gather(self.move) * x - cohort.gather(self.move * self.quadratic.centres)
+            total = cohort.gather(self.move) * x - cohort.gather(self.move * self.quadratic.centers)
             return (total if noise is None else total + cohort.gather(self.root**2, power=2).sqrt() * noise), None
         weight, squares = (torch.from_numpy(sums).to(x)[:, None] for sums in (cohort.sums, cohort.squares))
-        total = self._times(weight * x - cohort.gather(self.quadratic.centres), self.move)
+        total = self._times(weight * x - cohort.gather(self.quadratic.centers), self.move)
         return (total if noise is None else total + squares.sqrt() * self._times(noise, self.root)), None
 
     def _noise(self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]) -> torch.Tensor:
@@ -124,7 +124,7 @@ class ClosedForm(Engine):
         if self.one_by_one:
             return (self.products if x.device.type == "cpu" else self.gathered_products)(x, cohort, noise)
         seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))
-        updates = self._times(x[seeds] - self.quadratic.centres[clients], self.move, clients)
+        updates = self._times(x[seeds] - self.quadratic.centers[clients], self.move, clients)
         return updates if noise is None else updates + self._times(noise, self.root, clients)
 
     def products(self, x: torch.Tensor, cohort: Cohort, noise: torch.Tensor | None) -> torch.Tensor:
@@ -139,7 +139,7 @@ class ClosedForm(Engine):
         """
         clients, move = cohort.clients, self.move.numpy()
         received = x.numpy() if len(x) == 1 else x.numpy()[cohort.seeds]
-        away = received - self.quadratic.centres.numpy()[clients]
+        away = received - self.quadratic.centers.numpy()[clients]
         updates = np.empty(away.shape)
         if noise is None:
             for client, row, place in zip(clients.tolist(), away, updates, strict=True):
@@ -158,7 +158,7 @@ class ClosedForm(Engine):
     def gathered_products(self, x: torch.Tensor, cohort: Cohort, noise: torch.Tensor | None) -> torch.Tensor:
         """What `products` computes, on any device and without a loop, from a copy of each pair's matrix."""
         seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))
-        away = x[seeds] - self.quadratic.centres[clients]
+        away = x[seeds] - self.quadratic.centers[clients]
         if noise is None:
             return torch.einsum("kij,kj->ki", self.move[clients], away)
         frames = self.frames[clients]

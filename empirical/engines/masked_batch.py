@@ -39,11 +39,11 @@ class MaskedBatch(Engine):
         super().__init__(problem, local, needs_updates)
         self.game, self.most = problem, max(1, AT_ONCE // problem.dimension)
         self.step = blocks(problem, -local.step_size, local.ascent_step_size)
-        one_for_each = len(local.optimisers) > 1
-        optimisers = local.optimisers if one_for_each else local.optimisers * problem.clients
-        self.momentum = self._column([one.momentum for one in optimisers], neutral=0.0)
-        self.contraction = self._column([one.contraction for one in optimisers], neutral=1.0)
-        self.rates = [one.rates for one in optimisers] if any(one.rates for one in optimisers) else None
+        one_for_each = len(local.optimizers) > 1
+        optimizers = local.optimizers if one_for_each else local.optimizers * problem.clients
+        self.momentum = self._column([one.momentum for one in optimizers], neutral=0.0)
+        self.contraction = self._column([one.contraction for one in optimizers], neutral=1.0)
+        self.rates = [one.rates for one in optimizers] if any(one.rates for one in optimizers) else None
 
     def _column(self, values: Sequence[float], neutral: float) -> Tensor | None:
         """One number for each client, (n, 1); None if they change nothing."""

@@ -41,8 +41,8 @@ class Population:
         )
 
     def mutated(self, rng: np.random.Generator) -> Self:
-        """A neighbour of every instance."""
-        raise TypeError(f"{type(self).__name__} does not say what its neighbours are")
+        """A neighbor of every instance."""
+        raise TypeError(f"{type(self).__name__} does not say what its neighbors are")
 
     def describe(self, index: int) -> dict[str, Any]:
         """One instance with all its numbers, so that it can be replayed."""

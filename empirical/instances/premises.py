@@ -22,7 +22,7 @@ from fedbounds.bounds.compilation import arguments
 from fedbounds.empirical.instances.readable import Readable, compared, evaluated, not_measured, readable
 from fedbounds.empirical.instances.sides import Sides, Trial
 
-CANCELLED = 1e-12  # error of both sides relative to the sizes of their summands
+CANCELED = 1e-12  # error of both sides relative to the sizes of their summands
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def premise_sides(claim: Claim, cases: Drawn) -> Sides:
     found = evaluated(reading, cases.values, len(cases))
     covered = cases.covered & (not unmet)
     why = f"not met here: {', '.join(unmet)}" if unmet else ""
-    return compared(conclusion, reading, found, covered, CANCELLED * found[1] + cases.error, why, cases.describe)
+    return compared(conclusion, reading, found, covered, CANCELED * found[1] + cases.error, why, cases.describe)
 
 
 def premise_trial(draw: Callable[[Claim], Iterable[Drawn]]) -> Trial:

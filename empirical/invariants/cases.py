@@ -45,7 +45,7 @@ class PlainProblem:
 
     Args:
         hessians: $A_n$, (N, d, d), unit f/x^2.
-        centres: $c_n$, (N, d), unit x.
+        centers: $c_n$, (N, d), unit x.
         slopes: $b_n$, (N, d), unit f/x.
         start: the initial model, (d,).
         ripple: $\kappa$.
@@ -63,7 +63,7 @@ class PlainProblem:
     """
 
     hessians: np.ndarray
-    centres: np.ndarray
+    centers: np.ndarray
     slopes: np.ndarray
     start: np.ndarray
     ripple: float
@@ -78,14 +78,14 @@ class PlainProblem:
         zeros, start = np.zeros((N, d)), problem.x0.numpy()
         if isinstance(problem, Quadratic):
             hessians = np.stack([problem.hessian(n).numpy() for n in range(N)])
-            return cls(hessians, problem.centres.numpy(), zeros, start, 0.0, np.eye(d), np.zeros(d), noises)
+            return cls(hessians, problem.centers.numpy(), zeros, start, 0.0, np.eye(d), np.zeros(d), noises)
         hessians = np.tile(problem.curvature * np.eye(d), (N, 1, 1))
         return cls(hessians, zeros, problem.slopes.numpy(), start, problem.ripple, np.eye(d), np.zeros(d), noises)
 
     @property
     def clients(self) -> int:
         """N."""
-        return len(self.centres)
+        return len(self.centers)
 
     @property
     def dimension(self) -> int:
@@ -99,13 +99,13 @@ class PlainProblem:
 
     @property
     def quadratic(self) -> bool:
-        """Whether all $F_n$ are plain quadratics with centres."""
+        """Whether all $F_n$ are plain quadratics with centers."""
         return self.ripple == 0 and not self.slopes.any()
 
     def gradient(self, n: int, x: ArrayLike) -> np.ndarray:
         r"""$\nabla F_n(x)$, (d,), unit f/x; x may be an array, a list or a tensor."""
         x = np.asarray(x, dtype=float)
-        gradient = self.hessians[n] @ (x - self.centres[n]) + self.slopes[n]
+        gradient = self.hessians[n] @ (x - self.centers[n]) + self.slopes[n]
         if self.ripple:
             gradient += self.ripple * (self.frame.T @ np.sin(self.frame @ (x - self.origin)))
         return gradient
@@ -116,7 +116,7 @@ class PlainProblem:
 
     def __str__(self) -> str:
         form = "F_n(x) = (x - c_n)^T A_n (x - c_n) / 2"
-        shown = {"A": self.hessians, "c": self.centres}
+        shown = {"A": self.hessians, "c": self.centers}
         if not self.quadratic:
             form += f" + b_n^T x + {digits(self.ripple)} sum_j (1 - cos w_j^T (x - o))"
             shown |= {"b": self.slopes, "W": self.frame, "o": self.origin}
@@ -207,13 +207,13 @@ class Case:
         """The case in which client n is client who[n] of this one, with weights of its own (T, len(who))."""
         old = self.problem
         noises = None if old.noises is None else old.noises[:, who]
-        clients = {"hessians": old.hessians[who], "centres": old.centres[who], "slopes": old.slopes[who]}
+        clients = {"hessians": old.hessians[who], "centers": old.centers[who], "slopes": old.slopes[who]}
         return replace(self, problem=replace(old, noises=noises, **clients), weights=weights)
 
     def translated(self, shift: np.ndarray) -> Case:
         """The case in coordinates x + shift."""
         old = self.problem  # b_n^T (x - shift) has the gradient b_n, wherever it is
-        moved = {"centres": old.centres + shift, "start": old.start + shift, "origin": old.origin + shift}
+        moved = {"centers": old.centers + shift, "start": old.start + shift, "origin": old.origin + shift}
         return replace(self, problem=replace(old, **moved))
 
     def rotated(self, turn: np.ndarray) -> Case:
@@ -222,7 +222,7 @@ class Case:
         hessians = turn @ old.hessians @ turn.T
         turned = {
             "hessians": (hessians + hessians.transpose(0, 2, 1)) / 2,
-            "centres": old.centres @ turn.T,
+            "centers": old.centers @ turn.T,
             "slopes": old.slopes @ turn.T,
             "start": turn @ old.start,
             "frame": old.frame @ turn.T,

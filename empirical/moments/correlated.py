@@ -1,9 +1,9 @@
 r"""Mean and variance of the models when rounds of participation depend on each other and all Hessians are equal.
 
 With weights that sum to one the model is linear in them: along an eigenvector of the Hessian, with
-$\beta=(1-\gamma\lambda)^I$, $w=1-\beta$ and the mean centre $z_t=\sum_nq_t^nc_n$ of the participants,
+$\beta=(1-\gamma\lambda)^I$, $w=1-\beta$ and the mean center $z_t=\sum_nq_t^nc_n$ of the participants,
 $$\hat x_{t+1}=\beta x_t+wz_t+\zeta_t .$$
-So beside the variance of the model one needs its covariance with all the mean centres to come, which a round updates at
+So beside the variance of the model one needs its covariance with all the mean centers to come, which a round updates at
 a cost of O((T - t) d). Within an interval $x_t=\Phi x_{t_0}+u_t$, and $x_{t_0+P}=(1+\eta(\Phi-1))x_{t_0}+\eta u$.
 
 Source: Wang & Ji 2022, Algorithm 1 on quadratics with one Hessian, averaged over participation.
@@ -52,7 +52,7 @@ def correlated_rounds(
     """
     increment, shifts, noise = work.increments[0], work.shifts, work.noise[0]
     pull = np.zeros_like(increment) if frozen else increment  # what the round does to the displacement so far
-    ahead = centre_covariances(process, shifts, rounds)
+    ahead = center_covariances(process, shifts, rounds)
     start, start_variance = coordinates.start, np.zeros_like(increment)
     with_start = np.zeros((rounds, len(increment)))  # Cov(x_{t_0}, b_{q_u}) for rounds u from t on
     yield start, start_variance
@@ -88,7 +88,7 @@ def _interval_begins(rounds_left: int, dimension: int) -> tuple[np.ndarray, ...]
     return zero, zero, zero, np.zeros((rounds_left, dimension)), zero
 
 
-def centre_covariances(process: Process, vectors: np.ndarray, rounds: int) -> Callable[[int], np.ndarray]:
+def center_covariances(process: Process, vectors: np.ndarray, rounds: int) -> Callable[[int], np.ndarray]:
     r"""Covariances, coordinate by coordinate, of $\sum_nq_t^na_n$ and $\sum_nq_u^na_n$ for all rounds u from t on.
 
     Stationary processes cost T covariances (N, N); permutations and periodic groups of G O(d) and O(slot + G d)
@@ -105,21 +105,21 @@ def centre_covariances(process: Process, vectors: np.ndarray, rounds: int) -> Ca
     Raises:
         FedboundsError: too many rounds of a process of which no structure is known.
     """
-    centred = vectors - vectors.mean(axis=0)
+    centered = vectors - vectors.mean(axis=0)
     if process.stationary:
-        rows = np.array([_along(process.covariance(0, lag), centred) for lag in range(rounds)])
+        rows = np.array([_along(process.covariance(0, lag), centered) for lag in range(rounds)])
         return lambda t: rows[: rounds - t]
     if isinstance(process, Permutation):
-        N, S, squares = process.clients, process.participants, (centred**2).sum(axis=0)
+        N, S, squares = process.clients, process.participants, (centered**2).sum(axis=0)
         return lambda t: place_pairs(t, np.arange(t, rounds), S, N)[:, None] / (S * S * N) * squares
     if isinstance(process, PeriodicGroups):
-        return _periodic_covariances(process, centred, rounds)
+        return _periodic_covariances(process, centered, rounds)
     if rounds > MOST_ROUNDS:
         raise FedboundsError(
             f"rounds = {rounds}: {process.kind} participation is not stationary, and exact moments over it need the "
             f"covariance of every pair of rounds; at most {MOST_ROUNDS}, or give a record of participation (a matrix)"
         )
-    return lambda t: np.array([_along(process.covariance(t, u), centred) for u in range(t, rounds)])
+    return lambda t: np.array([_along(process.covariance(t, u), centered) for u in range(t, rounds)])
 
 
 def _along(covariance: np.ndarray, vectors: np.ndarray) -> np.ndarray:

@@ -57,7 +57,7 @@ class Coordinates:
         directions: the coordinates' axes, columns of an orthogonal matrix (d, d).
         eigenvalues: of the Hessians, (1, d) shared or (N, d).
         frames: eigenvectors in these coordinates (N, d, d), or None where the Hessians are diagonal in them.
-        centres: the clients' minimisers, (N, d).
+        centers: the clients' minimizers, (N, d).
         start: the initial model, (d,).
     """
 
@@ -65,13 +65,13 @@ class Coordinates:
     directions: np.ndarray
     eigenvalues: np.ndarray
     frames: np.ndarray | None
-    centres: np.ndarray
+    centers: np.ndarray
     start: np.ndarray
 
     @staticmethod
     def of(problem: Quadratic) -> Coordinates:
         """The coordinates that suit the problem: O(d^3) for one Hessian, O(N d^3) for different dense ones."""
-        hessians, centres, start = (t.cpu().numpy() for t in (problem.hessians, problem.centres, problem.x0))
+        hessians, centers, start = (t.cpu().numpy() for t in (problem.hessians, problem.centers, problem.x0))
         directions = np.eye(problem.dimension)
         frames = None
         if problem.diagonal:
@@ -81,12 +81,12 @@ class Coordinates:
             eigenvalues = values[None]
         else:
             eigenvalues, frames = np.linalg.eigh(hessians)
-        return Coordinates(problem, directions, eigenvalues, frames, centres @ directions, start @ directions)
+        return Coordinates(problem, directions, eigenvalues, frames, centers @ directions, start @ directions)
 
     @property
     def clients(self) -> int:
         """N."""
-        return len(self.centres)
+        return len(self.centers)
 
     @cached_property
     def identity(self) -> np.ndarray:
@@ -113,8 +113,8 @@ class Coordinates:
     def linear(self) -> np.ndarray:
         r"""$A_nc_n$, (N, d): the gradient of client n is $A_nx$ minus this."""
         if self.frames is None:
-            return self.eigenvalues * self.centres
-        return np.einsum("nij,nj->ni", self.hessians, self.centres)
+            return self.eigenvalues * self.centers
+        return np.einsum("nij,nj->ni", self.hessians, self.centers)
 
     def work(self, step_size: float, steps: int, *, frozen: bool = False, noisy: bool = True) -> LocalWork:
         r"""The updates after `steps` local steps.
@@ -132,9 +132,9 @@ class Coordinates:
             change, squares = powers(step_size * self.eigenvalues, steps)
         increments = self.function(change)
         if self.frames is None:
-            shifts = -increments * self.centres
+            shifts = -increments * self.centers
         else:
-            shifts = -np.einsum("nij,nj->ni", increments, self.centres)
+            shifts = -np.einsum("nij,nj->ni", increments, self.centers)
         return LocalWork(increments, shifts, self.function(spread * squares))
 
     def squared_gradient(self, mean: np.ndarray, covariance: np.ndarray) -> float:
@@ -144,9 +144,9 @@ class Coordinates:
 
     def objective_gap(self, mean: np.ndarray, covariance: np.ndarray) -> float:
         r"""$\mathbb Ef(x)-\min f$; infinite where $f$ is unbounded below."""
-        if self.minimiser is None:
+        if self.minimizer is None:
             return np.inf
-        away = mean - self.minimiser
+        away = mean - self.minimizer
         return float(away @ apply(self.mean_hessian, away) + np.vdot(self.mean_hessian, covariance)) / 2
 
     @cached_property
@@ -159,10 +159,10 @@ class Coordinates:
         return apply(self.mean_hessian, self.mean_hessian)
 
     @cached_property
-    def minimiser(self) -> np.ndarray | None:
-        """The minimiser of f, (d,); None where f is unbounded below."""
+    def minimizer(self) -> np.ndarray | None:
+        """The minimizer of f, (d,); None where f is unbounded below."""
         try:
-            return self.problem.minimiser().cpu().numpy() @ self.directions
+            return self.problem.minimizer().cpu().numpy() @ self.directions
         except FedboundsError:
             return None
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import LocalOptimiser, MinimaxAlgorithm
+from fedbounds.empirical.algorithms import LocalOptimizer, MinimaxAlgorithm
 from fedbounds.empirical.algorithms.descent_ascent import Rule, blocks
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import Problem, QuadraticMinimax
@@ -136,7 +136,7 @@ def minimax_moments(
     $\bar A$ being the slope of $\bar h$ and $\Lambda$ the server's steps, negative in x. A round costs O(n d^3).
 
     Args:
-        algorithm: with any weights, local steps and optimisers, but without a snapshot period.
+        algorithm: with any weights, local steps and optimizers, but without a snapshot period.
         problem: a `QuadraticMinimax` or `ScaledMinimax` without ripple and without noise that grows.
         participation: `WithoutReplacement` or `Full`.
         rounds: T.
@@ -203,7 +203,7 @@ def minimax_moments(
 def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
     r"""Where the expected model of Fed-Norm-SGDA stays, (d,): the solution of $\sum_iw_i\,\mathbb Eg_i(z) = 0$.
 
-    As the local steps go to 0 it tends to the stationary point of $\sum_iw_if_i$: the problem's own for normalised
+    As the local steps go to 0 it tends to the stationary point of $\sum_iw_if_i$: the problem's own for normalized
     averaging with $w = p$, another one for naive averaging, whose $w_i\propto p_i\|a_i\|_1$. Who takes part plays no
     role as long as every client has the same mean weight.
 
@@ -221,7 +221,7 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
         >>> steps = dict(local_step_size=0, local_ascent_step_size=0, server_step_size=1, server_ascent_step_size=1)
         >>> fixed_point(FedNormSGDA(**steps, local_steps=(2, 5)), problem).round(12).tolist()
         [0.0, -0.25]
-        >>> fixed_point(FedNormSGDA(**steps, local_steps=(2, 5), normalised=False), problem).round(6).tolist()
+        >>> fixed_point(FedNormSGDA(**steps, local_steps=(2, 5), normalized=False), problem).round(6).tolist()
         [0.357143, -0.107143]
 
     Source: Sharma et al. 2023, Section 4.1 says that naive averaging is biased; the solution is ours.
@@ -284,14 +284,14 @@ def _all_clients(rule: Rule, problem: QuadraticMinimax, steps: np.ndarray) -> _L
     moves = blocks(problem, -rule.local_step_size, rule.local_ascent_step_size).numpy()
     hessian, noise, scales = problem.joint_hessian.numpy(), problem.noise_covariance.numpy(), problem.scales.tolist()
     keys = [
-        (rule.optimiser_of(i), tau, scale) for i, (tau, scale) in enumerate(zip(steps.tolist(), scales, strict=True))
+        (rule.optimizer_of(i), tau, scale) for i, (tau, scale) in enumerate(zip(steps.tolist(), scales, strict=True))
     ]
     made = {key: _client(key[0], key[1], key[2] * hessian, moves, noise) for key in set(keys)}
     return _LocalWork(*(np.stack(parts) for parts in zip(*(made[key] for key in keys), strict=True)))
 
 
 def _client(
-    optimiser: LocalOptimiser, steps: int, hessian: np.ndarray, moves: np.ndarray, noise: np.ndarray
+    optimizer: LocalOptimizer, steps: int, hessian: np.ndarray, moves: np.ndarray, noise: np.ndarray
 ) -> _LocalWork:
     r"""The affine maps of $d_{k+1} = \rho d_k + v_kG_k$, $u_{k+1} = \alpha u_k + d_{k+1}$, $z_k = z + Du_k$.
 
@@ -299,7 +299,7 @@ def _client(
     block 1 + j what multiplies $\xi_j$.
     """
     d, unit = len(hessian), np.eye(len(hessian))
-    a = optimiser.coefficients(steps)
+    a = optimizer.coefficients(steps)
     buffer, iterate = np.zeros((2, 1 + steps, d, d))
     drift, drift_noise = np.zeros((d, d)), 0.0
     for k in range(steps):
@@ -308,8 +308,8 @@ def _client(
         drift_noise += a[k] * float(np.einsum("jab,bc,jac->", moved[1:], noise, moved[1:], optimize=True))
         gradient = hessian @ moved
         gradient[[0, 1 + k]] += unit
-        buffer = optimiser.momentum * buffer + optimiser.rate(k) * gradient
-        iterate = optimiser.contraction * iterate + buffer
+        buffer = optimizer.momentum * buffer + optimizer.rate(k) * gradient
+        iterate = optimizer.contraction * iterate + buffer
     later = iterate[1:] - a[:, None, None] * unit
     own, indirect = (np.einsum("jab,bc,jdc->ad", N, noise, N, optimize=True) for N in (iterate[1:], later))
     return _LocalWork(iterate[0], own, indirect, drift, np.array(drift_noise), a.sum())

@@ -19,11 +19,11 @@ from fedbounds.empirical.participation.sampling import block_rounds
 class Bernoulli(Process):
     r"""Client n takes part in a round with probability $p_n$, independently of everything else.
 
-    With `normalise` the $S_t$ participants of a round have weight $1/S_t$; a round in which nobody takes part
+    With `normalize` the $S_t$ participants of a round have weight $1/S_t$; a round in which nobody takes part
     has no weights and lies outside the theorems. Without it a participant has weight $1/N$ (inverse
     probabilities, if any, are for the algorithm to apply), and the weights of a round sum to $S_t/N$.
 
-    Normalised moments, with $B$ the number of other participants, which has a Poisson-binomial law:
+    Normalized moments, with $B$ the number of other participants, which has a Poisson-binomial law:
     $$\mathbb E[q^n]=p_n\mathbb E\tfrac1{1+B_{-n}},\quad
       \mathbb E[(q^n)^2]=p_n\mathbb E\tfrac1{(1+B_{-n})^2},\quad
       \mathbb E[q^nq^m]=p_np_m\mathbb E\tfrac1{(2+B_{-nm})^2}$$
@@ -31,7 +31,7 @@ class Bernoulli(Process):
     Args:
         clients: N.
         probability: p, one for all or one per client, in [0, 1].
-        normalise: whether participants share a total weight of one.
+        normalize: whether participants share a total weight of one.
 
     Raises:
         FedboundsError: a count, probability or flag outside its range, or not one probability per client.
@@ -46,7 +46,7 @@ class Bernoulli(Process):
 
     clients: int
     probability: float | Sequence[float] | np.ndarray
-    normalise: bool = True
+    normalize: bool = True
     kind: ClassVar[str] = "bernoulli"
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class Bernoulli(Process):
             p = tuple(check_number(f"probability[{n}]", value, 0, 1) for n, value in enumerate(p))
         else:
             p = check_number("probability", p, 0, 1)
-        self._settle(clients=N, probability=p, normalise=check_flag("normalise", self.normalise))
+        self._settle(clients=N, probability=p, normalize=check_flag("normalize", self.normalize))
 
     @cached_property
     def probabilities(self) -> np.ndarray:
@@ -71,9 +71,9 @@ class Bernoulli(Process):
         return self.probabilities
 
     @property
-    def unnormalised(self) -> bool:
-        """Without `normalise`."""
-        return not self.normalise
+    def unnormalized(self) -> bool:
+        """Without `normalize`."""
+        return not self.normalize
 
     @property
     def empty_round_probability(self) -> float:
@@ -82,9 +82,9 @@ class Bernoulli(Process):
 
     @property
     def sums_to_one(self) -> bool:
-        """Whether weights are normalised and somebody always takes part."""
+        """Whether weights are normalized and somebody always takes part."""
         certain = self.probabilities == 1
-        return bool(certain.any() if self.normalise else certain.all())
+        return bool(certain.any() if self.normalize else certain.all())
 
     @property
     def exchangeable(self) -> bool:
@@ -93,8 +93,8 @@ class Bernoulli(Process):
 
     @property
     def independent_clients(self) -> bool:
-        """Whether weights are not normalised (or there is one client)."""
-        return not self.normalise or self.clients == 1
+        """Whether weights are not normalized (or there is one client)."""
+        return not self.normalize or self.clients == 1
 
     @property
     def independent_rounds(self) -> bool:
@@ -114,7 +114,7 @@ class Bernoulli(Process):
             counts = present.sum(axis=1)
             ends = counts.cumsum()
             clients = present.nonzero()[1]
-            weights = np.repeat(1 / np.maximum(counts, 1) if self.normalise else np.full(len(counts), 1 / N), counts)
+            weights = np.repeat(1 / np.maximum(counts, 1) if self.normalize else np.full(len(counts), 1 / N), counts)
             for low, high in zip((ends - counts).tolist(), ends.tolist(), strict=True):
                 yield Round(clients[low:high], weights[low:high])
 
@@ -134,7 +134,7 @@ class Bernoulli(Process):
     def _moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean (clients,) and covariance (clients, clients) of a round's weights."""
         N, p = self.clients, self.probabilities
-        if not self.normalise:
+        if not self.normalize:
             return p / N, np.diag(p * (1 - p)) / N**2
         # Expectations over a Poisson-binomial law by Fourier inversion of its characteristic function phi, a
         # finite sum: E g(B) = mean_j phi(w_j) sum_k g(k) w_j^-k. An odd number of nodes avoids w = -1, where
@@ -154,6 +154,6 @@ class Bernoulli(Process):
         return mean, second - np.outer(mean, mean)
 
     def _sum_defect(self) -> str:
-        if self.normalise:
+        if self.normalize:
             return f"nobody takes part in a round with probability {self.empty_round_probability:.3g}"
-        return "a participant has weight 1/N, whoever else takes part (normalise shares a weight of one)"
+        return "a participant has weight 1/N, whoever else takes part (normalize shares a weight of one)"

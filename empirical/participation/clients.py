@@ -1,7 +1,7 @@
 r"""Participation in which every client comes and goes on its own: Markov chains and cycles, one for each client.
 
 A participant has weight 1/N, whoever else takes part, so that $N q_t^n = \mathbb 1_t^n$; rounds depend on each other,
-clients do not. `Bernoulli` without `normalise` is the third of these patterns.
+clients do not. `Bernoulli` without `normalize` is the third of these patterns.
 
 Source: Wang & Ji 2024, *A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging*,
 Appendix C.6.
@@ -50,7 +50,7 @@ class IndependentClients(Process):
         return np.broadcast_to(np.asarray(self.probability, dtype=float), (self.clients,))
 
     @property
-    def unnormalised(self) -> bool:
+    def unnormalized(self) -> bool:
         """Always."""
         return True
 

@@ -68,7 +68,7 @@ class Process(ABC):
 
     @property
     def exchangeable(self) -> bool:
-        """Whether relabelling the clients leaves the law unchanged."""
+        """Whether relabeling the clients leaves the law unchanged."""
         return False
 
     @property
@@ -82,7 +82,7 @@ class Process(ABC):
         return self.stationary and bool(np.allclose(self.mean(0), 1 / self.clients, rtol=1e-9, atol=0))
 
     @property
-    def unnormalised(self) -> bool:
+    def unnormalized(self) -> bool:
         """Whether a participant has weight 1/N, whoever else takes part: weights say who is present, and no more."""
         return False
 
@@ -246,7 +246,7 @@ class Exchangeable(Process):
 
     @property
     def exchangeable(self) -> bool:
-        """Whether relabelling the clients leaves the law unchanged."""
+        """Whether relabeling the clients leaves the law unchanged."""
         return True
 
     @property
@@ -272,7 +272,7 @@ class Exchangeable(Process):
 
     def covariance(self, t: int, u: int) -> np.ndarray:
         r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
-        return self.kernel(t, u) * centring(self.clients)
+        return self.kernel(t, u) * centering(self.clients)
 
     def window_mean(self, t0: int, interval: int) -> np.ndarray:
         r"""Exact mean of the window means, 1/N, (clients,)."""
@@ -280,14 +280,14 @@ class Exchangeable(Process):
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
         """Exact covariance of the window means in closed form, (clients, clients)."""
-        return self.window_kernel(t0, interval) * centring(self.clients)
+        return self.window_kernel(t0, interval) * centering(self.clients)
 
 
-def centring(size: int) -> np.ndarray:
+def centering(size: int) -> np.ndarray:
     r"""The matrix $I-\frac1n\mathbf1\mathbf1^\top$.
 
     Example:
-        >>> centring(2).tolist()
+        >>> centering(2).tolist()
         [[0.5, -0.5], [-0.5, 0.5]]
     """
     return np.eye(size) - 1 / size

@@ -23,7 +23,7 @@ from fedbounds.empirical.streams import Streams
 
 
 def class_frequencies(labels: np.ndarray, assignment: np.ndarray, clients: int) -> np.ndarray:
-    r"""The realised shares $\kappa_n$ of the classes in the data of each client, (clients, classes).
+    r"""The realized shares $\kappa_n$ of the classes in the data of each client, (clients, classes).
 
     Args:
         labels: the class of each sample, (samples,), from 0.

@@ -28,7 +28,7 @@ class Recorded(Process):
 
     Args:
         weights: (rounds, clients), at least 0; zeros are clients that did not take part.
-        normalise: divide the weights of each round by their sum, so that a record of who was there (ones and
+        normalize: divide the weights of each round by their sum, so that a record of who was there (ones and
             zeros) becomes equal weights. A round in which nobody took part stays empty, and lies outside the
             theorems.
 
@@ -36,7 +36,7 @@ class Recorded(Process):
         FedboundsError: not a matrix of finite weights of at least 0.
 
     Example:
-        >>> record = Recorded([[1, 1, 0], [0, 0, 1]], normalise=True)
+        >>> record = Recorded([[1, 1, 0], [0, 0, 1]], normalize=True)
         >>> record.mean(0).tolist(), record.sums_to_one
         ([0.5, 0.5, 0.0], True)
 
@@ -44,25 +44,25 @@ class Recorded(Process):
     """
 
     weights: ArrayLike
-    normalise: bool = False
+    normalize: bool = False
     clients: int = field(init=False)
     kind: ClassVar[str] = "recorded"
 
     def __post_init__(self) -> None:
         q = check_weights(self.weights, unit_sum=False, name="weights").copy()
-        if check_flag("normalise", self.normalise):
+        if check_flag("normalize", self.normalize):
             sums = q.sum(axis=1, keepdims=True)
             q = np.divide(q, sums, out=q, where=sums > 0)
         q.setflags(write=False)
         self._settle(weights=q, clients=q.shape[1])
 
     @classmethod
-    def from_csv(cls, path: str | Path, *, normalise: bool = False) -> Recorded:
+    def from_csv(cls, path: str | Path, *, normalize: bool = False) -> Recorded:
         """Read a record from a CSV file: a line per round, a column per client, names above if any.
 
         Args:
             path: the file; empty lines are skipped.
-            normalise: as for `Recorded`.
+            normalize: as for `Recorded`.
 
         Raises:
             FedboundsError: the file cannot be read, or a line has a wrong number of cells or a cell that is
@@ -70,7 +70,7 @@ class Recorded(Process):
         """
         weights = _read(path)
         try:
-            return cls(weights, normalise)
+            return cls(weights, normalize)
         except FedboundsError as error:
             raise FedboundsError(f"{path}: {error}") from None
 
@@ -143,7 +143,7 @@ class Recorded(Process):
         return super().mean_window_divergence(v, interval, rounds)
 
     def spec(self) -> dict[str, Any]:
-        """The record as a JSON-able dict, with its weights as lists (already normalised)."""
+        """The record as a JSON-able dict, with its weights as lists (already normalized)."""
         return {"kind": self.kind, "weights": self._q.tolist()}
 
     @property

@@ -47,7 +47,7 @@ class Full(Exchangeable):
         return np.ones(self.clients)
 
     @property
-    def unnormalised(self) -> bool:
+    def unnormalized(self) -> bool:
         """Always: everyone has 1/N."""
         return True
 

@@ -37,7 +37,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
         partition: which client holds which training sample.
         network: a name, see `Network`.
         batch: samples of a stochastic gradient.
-        regularisation: $\lambda > 0$, in units of a loss; the paper does not give its own.
+        regularization: $\lambda > 0$, in units of a loss; the paper does not give its own.
         gradient_norm: whether `metrics` reports the gradient of the envelope, which costs one pass over the data.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
@@ -67,12 +67,12 @@ class FairImages(MinimaxImages, ExactEnvelope):
         network: str = "cnn-small",
         batch: int = 32,
         *,
-        regularisation: float = 0.1,
+        regularization: float = 0.1,
         gradient_norm: bool = False,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
-        self.regularisation = real("regularisation", regularisation, POSITIVE)
+        self.regularization = real("regularization", regularization, POSITIVE)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
         super().__init__(dataset, partition, network, batch, dataset.classes, dtype, device)
         self._class_sizes = np.bincount(dataset.train_labels, minlength=dataset.classes)
@@ -91,7 +91,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
     def sample_values(self, x: Tensor, y: Tensor, images: Tensor, labels: Tensor) -> Tensor:
         found = self.network.backward(x[None], images[None], labels[None], losses=True, parameters=False).losses
         assert found is not None
-        return (self._rarity * y)[labels] * found[0] - self.regularisation / 2 * y.square().sum()
+        return (self._rarity * y)[labels] * found[0] - self.regularization / 2 * y.square().sum()
 
     def player_gradients(
         self, x: Tensor, y: Tensor, samples: Samples, *, descent: bool = True, ascent: bool = True
@@ -107,7 +107,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
             return in_x, y
         total = 1.0 if samples.weights is None else samples.weights.sum(1, keepdim=True)
         in_y = torch.zeros_like(y).scatter_add(1, labels, rare * found.losses)
-        return in_x, in_y - self.regularisation * total * y
+        return in_x, in_y - self.regularization * total * y
 
     def class_losses(self, x: Tensor) -> Tensor:
         """$F_c(x)$, the mean loss over the training samples of each class: (..., d_x) -> (..., C), in float64."""
@@ -119,7 +119,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
         return torch.from_numpy(np.stack(rows)).to(x.device).view(*x.shape[:-1], self.ascent_dimension)
 
     def best_response(self, x: Tensor) -> Tensor:
-        return project_onto_simplex(self.class_losses(x) / self.regularisation).to(x.dtype)
+        return project_onto_simplex(self.class_losses(x) / self.regularization).to(x.dtype)
 
     def envelope(self, x: Tensor) -> Tensor:
         return self._highest(self.class_losses(x))
@@ -140,11 +140,11 @@ class FairImages(MinimaxImages, ExactEnvelope):
 
     def _highest(self, losses: Tensor) -> Tensor:
         """The envelope, from the mean losses of the classes."""
-        return self._payoff(losses, project_onto_simplex(losses / self.regularisation))
+        return self._payoff(losses, project_onto_simplex(losses / self.regularization))
 
     def _payoff(self, losses: Tensor, y: Tensor) -> Tensor:
         """F, from the mean losses of the classes."""
-        return (losses * y).sum(-1) - self.regularisation / 2 * y.square().sum(-1)
+        return (losses * y).sum(-1) - self.regularization / 2 * y.square().sum(-1)
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         networks, y = self.split(x)
@@ -170,6 +170,6 @@ class FairImages(MinimaxImages, ExactEnvelope):
 
     def constants(self) -> dict[str, Constant | NoConstant]:
         return super().constants() | {
-            "strong_concavity": Constant(self.regularisation, "exact", "every f_i(x, .) is a quadratic in y"),
+            "strong_concavity": Constant(self.regularization, "exact", "every f_i(x, .) is a quadratic in y"),
             "best_response_bound": Constant(1.0, "exact", "the corners of the simplex"),
         }

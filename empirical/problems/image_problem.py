@@ -103,7 +103,7 @@ class ImageProblem(Problem):
 
     @abstractmethod
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
-        """The gradient of the weighted sum over samples of what is minimised, at b points: `(b, d)` -> `(b, d)`."""
+        """The gradient of the weighted sum over samples of what is minimized, at b points: `(b, d)` -> `(b, d)`."""
 
     def draw(self, rng: np.random.Generator, client: int) -> np.ndarray:
         """Indices of training samples, `(batch,)`; -1 in the places that a small client cannot fill.

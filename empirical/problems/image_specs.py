@@ -65,12 +65,12 @@ def fair_images(
     alpha: float = 0.1,
     partition_seed: int = 0,
     batch: int = 32,
-    regularisation: float = 0.1,
+    regularization: float = 0.1,
     gradient_norm: bool = False,
 ) -> FairImages:
     """`FairImages` of a data set by name, split over clients by a rule by name."""
     split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
-    return FairImages(*split, network, batch, regularisation=regularisation, gradient_norm=gradient_norm)
+    return FairImages(*split, network, batch, regularization=regularization, gradient_norm=gradient_norm)
 
 
 def _split(

@@ -16,7 +16,7 @@ class Minimax(Problem):
 
     Everything a `Problem` has keeps its meaning for the joined vector $z = (x, y)$: `gradient` is the pair
     $(\nabla_xf_i, \nabla_yf_i)$, neither of them with its sign turned, so that a minimax algorithm descends along the
-    first block and ascends along the second; `objective` is F. What is minimised is the envelope
+    first block and ascends along the second; `objective` is F. What is minimized is the envelope
     $\Phi(x) = \max_{y\in Y}F(x, y)$. Where not all of space is feasible for y, `constrained` says so and `project`
     finds the nearest feasible point; starting points are feasible.
 

@@ -173,12 +173,12 @@ class BoundedMinimax(SyntheticMinimax):
 
 
 class OnePointMinimax(BoundedMinimax):
-    r"""Not concave in y, but one-point concave at a maximiser that all clients share.
+    r"""Not concave in y, but one-point concave at a maximizer that all clients share.
 
     $$f_i(x, y) = \sum_j\big[c_{ij}x_j + \rho\cos x_j - q\,\psi(y_j-s\sin x_j)\big],\qquad
       \psi(u) = |u|(1-e^{-|u|}).$$
 
-    $\psi'' < 0$ for $|u| > 2$, yet $u\psi'(u)\ge\psi(u)$; the common maximiser is $y_j^*(x) = s\sin x_j$ and
+    $\psi'' < 0$ for $|u| > 2$, yet $u\psi'(u)\ge\psi(u)$; the common maximizer is $y_j^*(x) = s\sin x_j$ and
     $\Phi(x) = \sum_j[\bar c_jx_j+\rho\cos x_j]$. Constants as in `BoundedMinimax` with $|\psi'|\le1+e^{-2}$ and
     $|\psi''|\le2$.
 

@@ -150,8 +150,8 @@ class SyntheticMinimax(ExactEnvelope):
     def prox(self, x: Tensor) -> Prox:
         r"""$\operatorname{argmin}_u\Phi(u) + L_f\|u-x\|^2$, by Newton's method, with a bound of its error.
 
-        $\Phi + \frac{L_f}2\|\cdot\|^2$ is convex, being a maximum of convex functions, so the function minimised is
-        $L_f$-strongly convex and a point u is at most $\|\nabla\Phi(u) + 2L_f(u-x)\|/L_f$ away from its minimiser.
+        $\Phi + \frac{L_f}2\|\cdot\|^2$ is convex, being a maximum of convex functions, so the function minimized is
+        $L_f$-strongly convex and a point u is at most $\|\nabla\Phi(u) + 2L_f(u-x)\|/L_f$ away from its minimizer.
 
         Args:
             x: (..., d_x).

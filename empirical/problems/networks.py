@@ -71,7 +71,7 @@ class Network:
             `"fedau-svhn"`, `"fedau-cifar-10"`, `"fedau-cifar-100"` and `"fedau-cinic-10"` (3x3 kernels, the last two
             with dropout 0.2) those of Wang & Ji 2024, Appendix C.3; `"vgg-11"` (3x3 kernels) has the convolutions
             64-M-128-M-256-256-M-512-512-M-512-512-M, M for pooling, and a linear classifier, as VGG-11 is used on
-            images of 32x32, which Sharma et al. 2023 name without its layers: without batch normalisation, as one
+            images of 32x32, which Sharma et al. 2023 name without its layers: without batch normalization, as one
             flat vector has no running statistics, and without those poolings that smaller images do not allow;
             `"cnn-small"` has two convolutions 3x3 of 8 and 16 filters and a hidden layer of 32 units, for two cores;
             `"mlp"` has one hidden layer of 32 units; `"linear"` is multinomial logistic regression.

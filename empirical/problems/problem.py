@@ -25,7 +25,7 @@ class Problem(ABC):
         device: where the tensors live.
         prefers_batched: whether one call for a whole cohort is faster than one call per client, on this device.
         data_checksum: identifies the data in cache keys; None where the specification says everything.
-        ascends: whether a second player maximises (`Minimax`), so that only minimax algorithms can run on it.
+        ascends: whether a second player maximizes (`Minimax`), so that only minimax algorithms can run on it.
         steps_per_epoch: local steps in which each client computes as many gradients as it holds samples, `(clients,)`;
             None where clients hold no samples.
     """

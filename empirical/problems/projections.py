@@ -1,4 +1,4 @@
-"""Exact projections onto the sets in which the maximising player of an experiment lives."""
+"""Exact projections onto the sets in which the maximizing player of an experiment lives."""
 
 from __future__ import annotations
 

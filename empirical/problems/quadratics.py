@@ -15,7 +15,7 @@ from fedbounds.bounds.symbols import Constant, Domain, NoConstant
 from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.problem import Synthetic
 
-_COPIES = 4  # of the Hessians and centres while a random instance is made
+_COPIES = 4  # of the Hessians and centers while a random instance is made
 _PARALLEL = 1e-12  # relative size below which a residual of linear algebra in float64 counts as zero
 
 
@@ -24,27 +24,27 @@ class Quadratic(Synthetic):
 
     $$F_n(x) = \tfrac12 (x - c_n)^\top A_n (x - c_n), \qquad g_n(x) = A_n (x - c_n) + s\,\xi,\quad \xi\sim N(0, I_d).$$
 
-    Which of the four forms it is, is recognised from the numbers (equal matrices are one matrix, matrices without
+    Which of the four forms it is, is recognized from the numbers (equal matrices are one matrix, matrices without
     off-diagonal entries are vectors) and exploited: diagonal Hessians cost O(d) a gradient, a shared one is a single
     matrix product for all seeds and clients, different dense ones are multiplied in place, never gathered into copies.
 
     Args:
         hessians: $A_n$, in units of f/x^2: `(d, d)` shared, `(d,)` shared and diagonal, `(clients, d, d)`, or
             `(clients, d)` diagonal. With as many clients as dimensions a square matrix is a shared Hessian.
-        centres: $c_n$ as `(clients, d)`, in units of x.
+        centers: $c_n$ as `(clients, d)`, in units of x.
         noise: $s \ge 0$, per coordinate, in units of f/x; $\sigma^2 = d s^2$.
         x0: the starting point `(d,)`; zero if not given.
         device: where the tensors live.
 
     Attributes:
         hessians: in the most compact of the four shapes; `shared` and `diagonal` say which.
-        centres: `(clients, d)`.
+        centers: `(clients, d)`.
 
     Raises:
         FedboundsError: a shape that does not fit, a number that is not finite, a Hessian that is not symmetric.
 
     Example:
-        >>> problem = Quadratic(hessians=[1.0, 0.25], centres=[[2, 0], [-2, 4], [0, -4], [0, 0]], x0=[3, -2])
+        >>> problem = Quadratic(hessians=[1.0, 0.25], centers=[[2, 0], [-2, 4], [0, -4], [0, 0]], x0=[3, -2])
         >>> problem.shared, problem.diagonal
         (True, True)
         >>> problem.constants()["initial_gap"].value
@@ -54,15 +54,15 @@ class Quadratic(Synthetic):
     """
 
     def __init__(
-        self, hessians: Any, centres: Any, noise: float = 0.0, x0: Any = None, *, device: torch.device | str = "cpu"
+        self, hessians: Any, centers: Any, noise: float = 0.0, x0: Any = None, *, device: torch.device | str = "cpu"
     ) -> None:
-        c = array("centres", centres, (None, None))
+        c = array("centers", centers, (None, None))
         self.clients, self.dimension = int(c.shape[0]), int(c.shape[1])
         self.dtype, self.device = torch.float64, torch.device(device)
         self.noise = real("noise", noise)
         start = torch.zeros(self.dimension, dtype=self.dtype) if x0 is None else array("x0", x0, (self.dimension,))
-        compact, self.shared, self.diagonal = _recognise(array("hessians", hessians), self.clients, self.dimension)
-        self.hessians, self.centres, self.x0 = (t.to(self.device) for t in (compact, c, start))
+        compact, self.shared, self.diagonal = _recognize(array("hessians", hessians), self.clients, self.dimension)
+        self.hessians, self.centers, self.x0 = (t.to(self.device) for t in (compact, c, start))
 
     def hessian(self, client: int) -> Tensor:
         """The Hessian of one client as a dense matrix `(d, d)`."""
@@ -77,13 +77,13 @@ class Quadratic(Synthetic):
     @cached_property
     def _linear(self) -> Tensor:
         r"""$\frac1N\sum_n A_n c_n$, so that $\nabla f(x) = \bar A x$ minus this."""
-        return self._at_centres.mean(0)
+        return self._at_centers.mean(0)
 
     @cached_property
-    def _at_centres(self) -> Tensor:
+    def _at_centers(self) -> Tensor:
         """$A_n c_n$ as `(clients, d)`."""
         everyone = torch.arange(self.clients, device=self.device).unsqueeze(0)
-        return self._apply(self.centres.unsqueeze(0), everyone)[0]
+        return self._apply(self.centers.unsqueeze(0), everyone)[0]
 
     def _apply(self, x: Tensor, clients: Tensor) -> Tensor:
         """$A_n x$ for every pair of run and client: (seeds, cohort, d) -> the same shape, a new tensor."""
@@ -110,29 +110,29 @@ class Quadratic(Synthetic):
         return out.view(x.shape)
 
     def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
-        return self._apply(x - self.centres[clients], clients)
+        return self._apply(x - self.centers[clients], clients)
 
     def objective_gradient(self, x: Tensor) -> Tensor:
         return _times(x, self.mean_hessian) - self._linear
 
     def objective(self, x: Tensor) -> Tensor:
-        constant = (self._at_centres * self.centres).sum(-1).mean() / 2
+        constant = (self._at_centers * self.centers).sum(-1).mean() / 2
         return ((_times(x, self.mean_hessian) / 2 - self._linear) * x).sum(-1) + constant
 
-    def minimiser(self) -> Tensor:
-        r"""$x^* = \bar A^{-1} \frac1N \sum_n A_n c_n$ as `(d,)`: the minimiser of f (one of them, if there are many).
+    def minimizer(self) -> Tensor:
+        r"""$x^* = \bar A^{-1} \frac1N \sum_n A_n c_n$ as `(d,)`: the minimizer of f (one of them, if there are many).
 
         Raises:
             FedboundsError: f is unbounded below.
         """
-        if self._minimiser is None:
-            raise FedboundsError(f"the objective has no minimiser: {_UNBOUNDED}")
-        return self._minimiser.clone()
+        if self._minimizer is None:
+            raise FedboundsError(f"the objective has no minimizer: {_UNBOUNDED}")
+        return self._minimizer.clone()
 
     @cached_property
-    def _minimiser(self) -> Tensor | None:
+    def _minimizer(self) -> Tensor | None:
         if self.shared and float(self._spectrum[0]) >= 0:
-            return self.centres.mean(0)
+            return self.centers.mean(0)
         dense = torch.diag(self.mean_hessian) if self.diagonal else self.mean_hessian
         values = torch.linalg.eigvalsh(dense)
         scale = float(values.abs().max())
@@ -143,18 +143,18 @@ class Quadratic(Synthetic):
         return solution if residual <= 1e-9 * float(self._linear.norm()) else None
 
     def objective_gap(self, x: Tensor) -> Tensor:
-        away = x - self.minimiser()
+        away = x - self.minimizer()
         return (_times(away, self.mean_hessian) * away).sum(-1) / 2
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
-        if self._minimiser is None:
+        if self._minimizer is None:
             return {"gradient_norm_squared": self.objective_gradient(x).square().sum(-1)}
         return super().metrics(x)
 
     def offsets(self) -> np.ndarray:
         if not self.shared:
             raise FedboundsError(f"there are no fixed offsets: {_DIFFERENT}")
-        return _times(self.centres.mean(0) - self.centres, self.hessians).cpu().numpy()
+        return _times(self.centers.mean(0) - self.centers, self.hessians).cpu().numpy()
 
     @cached_property
     def _spectrum(self) -> Tensor:
@@ -183,7 +183,7 @@ class Quadratic(Synthetic):
             found["gradient_bound"] = Constant(float(self._linear.norm()), "exact", "f is linear")
         if lowest > 0:
             found["strong_convexity"] = Constant(lowest, "exact", "smallest eigenvalue of all Hessians")
-        if self._minimiser is not None:
+        if self._minimizer is not None:
             found["initial_gap"] = Constant(float(self.objective_gap(self.x0)), "exact", "f(x0) - f*")
         if self.shared:
             spread = float(np.linalg.norm(self.offsets(), axis=1).max())
@@ -198,10 +198,10 @@ _DIFFERENT = "the Hessians differ between clients, so grad F_n - grad f is unbou
 def toy_example(noise: float = 0.0) -> Quadratic:
     r"""Three clients in the plane, $F_n(x) = \frac12\|x - z_n\|^2$, starting from $(1, 2)$.
 
-    The corners $z = (-1, 0), (1, 0), (0, \sqrt3)$ form an equilateral triangle; the minimiser is its centre.
+    The corners $z = (-1, 0), (1, 0), (0, \sqrt3)$ form an equilateral triangle; the minimizer is its center.
 
     Example:
-        >>> toy_example().minimiser()
+        >>> toy_example().minimizer()
         tensor([0.0000, 0.5774], dtype=torch.float64)
 
     Source: Wang & Ji 2022, Appendix B.1.
@@ -222,10 +222,10 @@ def random_quadratic(
     initial_gap: float = 1.0,
     seed: int = 0,
 ) -> Quadratic:
-    r"""An instance with prescribed constants: $L = 1$, the divergence at the minimiser and the initial gap.
+    r"""An instance with prescribed constants: $L = 1$, the divergence at the minimizer and the initial gap.
 
     Every Hessian has eigenvalues spaced evenly in logarithm from `1/condition` to 1, in random directions (a random
-    order, if diagonal); centres are Gaussian and scaled.
+    order, if diagonal); centers are Gaussian and scaled.
 
     Args:
         clients: N >= 1.
@@ -265,16 +265,16 @@ def random_quadratic(
         hessians = (frames * eigenvalues) @ frames.transpose(0, 2, 1)
         hessians = (hessians + hessians.transpose(0, 2, 1)) / 2
     hessians = hessians[0] if shared else hessians
-    centres = rng.standard_normal((clients, dimension))
+    centers = rng.standard_normal((clients, dimension))
     direction = rng.standard_normal(dimension)
 
-    unscaled = Quadratic(hessians, centres)
-    at_minimiser = unscaled.minimiser().expand(1, clients, dimension)
-    divergence = float(unscaled.gradient(at_minimiser, torch.arange(clients)[None]).norm(dim=-1).max())
+    unscaled = Quadratic(hessians, centers)
+    at_minimizer = unscaled.minimizer().expand(1, clients, dimension)
+    divergence = float(unscaled.gradient(at_minimizer, torch.arange(clients)[None]).norm(dim=-1).max())
     scale = heterogeneity / divergence if clients > 1 else 0.0
-    minimiser = scale * unscaled.minimiser()
-    curvature = float(unscaled.objective_gap(unscaled.minimiser() + torch.from_numpy(direction)))
-    return Quadratic(hessians, scale * centres, noise, minimiser.numpy() + direction * (gap / curvature) ** 0.5)
+    minimizer = scale * unscaled.minimizer()
+    curvature = float(unscaled.objective_gap(unscaled.minimizer() + torch.from_numpy(direction)))
+    return Quadratic(hessians, scale * centers, noise, minimizer.numpy() + direction * (gap / curvature) ** 0.5)
 
 
 def check_quadratic_memory(clients: int, dimension: int, shared: bool, diagonal: bool) -> None:
@@ -294,12 +294,12 @@ def _times(x: Tensor, hessian: Tensor) -> Tensor:
     return x * hessian if hessian.ndim == 1 else x @ hessian
 
 
-def _recognise(hessians: Tensor, clients: int, dimension: int) -> tuple[Tensor, bool, bool]:
+def _recognize(hessians: Tensor, clients: int, dimension: int) -> tuple[Tensor, bool, bool]:
     """The most compact form of the Hessians, whether they are shared, and whether they are diagonal."""
     shape, square = tuple(hessians.shape), (dimension, dimension)
     if shape not in {(dimension,), square, (clients, dimension), (clients, *square)}:
         raise FedboundsError(
-            f"hessians has shape {shape}; with centres ({clients}, {dimension}) it must be ({dimension},), "
+            f"hessians has shape {shape}; with centers ({clients}, {dimension}) it must be ({dimension},), "
             f"{square}, ({clients}, {dimension}) or ({clients}, {dimension}, {dimension})"
         )
     dense = shape[-2:] == square

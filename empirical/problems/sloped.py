@@ -45,8 +45,8 @@ class Sloped(Synthetic):
     def objective_gap(self, x: Tensor) -> Tensor:
         return self.objective(x)  # min f = f(0) = 0
 
-    def minimiser(self) -> Tensor:
-        """A global minimiser of f: the origin (where f repeats itself, one of many)."""
+    def minimizer(self) -> Tensor:
+        """A global minimizer of f: the origin (where f repeats itself, one of many)."""
         return torch.zeros_like(self.x0)
 
     def offsets(self) -> np.ndarray:

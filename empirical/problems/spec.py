@@ -26,7 +26,7 @@ from fedbounds.empirical.problems.sloped import check_slopes_memory
 def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
     """The problem that a dictionary describes; `kind` says which, the other keys are its arguments.
 
-    - `quadratic`: `hessians centres noise x0`, or a random instance from `clients dimension heterogeneity condition
+    - `quadratic`: `hessians centers noise x0`, or a random instance from `clients dimension heterogeneity condition
       shared diagonal noise initial_gap seed`; see `Quadratic` and `random_quadratic`.
     - `cosine-quadratic`: `slopes curvature ripple noise x0`, or a random instance from `clients dimension
       heterogeneity curvature ripple noise spread seed`; see `CosineQuadratic` and `random_cosine_quadratic`.
@@ -39,7 +39,7 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
     - `robust-images` and `fair-images`: `dataset data clients partition similarity alpha partition_seed network batch`
       as for `images`, but with 15 clients, the network cnn-small, batches of 32 and a Dirichlet split with alpha = 0.1
       if nothing is said; the first with `radius` (1) and `attack_steps` (10), see `RobustImages`, the second with
-      `regularisation` (0.1) and `gradient_norm` (false), see `FairImages`.
+      `regularization` (0.1) and `gradient_norm` (false), see `FairImages`.
     - `minimax-quadratic`: `descent_hessian coupling concavity slopes ascent_slopes ripple weights noise growth x0 y0`,
       or a random instance from `clients descent_dimension ascent_dimension heterogeneity condition ripple noise growth
       spread seed`; see `QuadraticMinimax` and `random_quadratic_minimax`.

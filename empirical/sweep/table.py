@@ -52,23 +52,23 @@ class Row:
 
 
 def tabulate(runs: Iterable[Run], store: Store) -> list[Row]:
-    """Look every run up and summarise the traces that are there and whole."""
+    """Look every run up and summarize the traces that are there and whole."""
     rows = []
     for run in runs:
         standing = store.standing(run.key)
-        metrics = summarise(store.load(run.key)) if standing.finished else {}
+        metrics = summarize(store.load(run.key)) if standing.finished else {}
         rows.append(Row(run, standing.status, metrics))
     return rows
 
 
-def summarise(trace: Trace) -> dict[str, Summary]:
+def summarize(trace: Trace) -> dict[str, Summary]:
     """The summary of every metric of a trace; a seed that diverged makes the mean NaN from then on.
 
     Example:
         >>> from fedbounds.empirical.trace import Trace
         >>> trace = Trace({"loss": np.array([[3.0, 1.0, 2.0], [3.0, 3.0, 4.0]])}, {"loss": ("seed", "round")}, {}, "",
         ...     ("done", "done"))
-        >>> summarise(trace)["loss"]
+        >>> summarize(trace)["loss"]
         Summary(final=3.0, deviation=1.4142135623730951, best=2.0)
     """
     summaries = {}

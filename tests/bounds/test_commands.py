@@ -122,7 +122,7 @@ VECTORS = [
     (["p=0.5,,1", "K=3", "T=5"], "p = '': nothing there"),
     (["p=0.5,0.9", "K=3", "T=inf"], "T = inf is outside its domain"),
 ]
-OPTIMISE = [
+OPTIMIZE = [
     ([*FREE.split(), "T=800"], "Missing option '--over'"),
     (["--over", "gamma,etta", *FREE.split(), "T=800"], "'etta'; did you mean eta"),
     (["--over", "gamma,", *FREE.split(), "T=800"], "'gamma,' is not a list of constants"),
@@ -130,7 +130,7 @@ OPTIMISE = [
     (["--over", "gamma", "gamma=0.1", "eta=2", *FREE.split(), "T=800"], "gamma is given and also left free"),
     (["--over", "gamma", "--within", "gamma=1", "eta=2", *FREE.split(), "T=800"], "is not NAME=LOW:HIGH"),
     (["--over", "gamma", "--within", "gamma=5:1", "eta=2", *FREE.split(), "T=800"], "gamma = 5:1 is empty"),
-    (["--over", "gamma", "--within", "eta=1:2", "eta=2", *FREE.split(), "T=800"], "eta, which is not optimised over"),
+    (["--over", "gamma", "--within", "eta=1:2", "eta=2", *FREE.split(), "T=800"], "eta, which is not optimized over"),
 ]
 ROUNDS = [
     ([*FREE.split()], "Missing option '--epsilon'"),
@@ -153,7 +153,7 @@ BAD = [
     *GENERAL,
     *((["eval", THEOREM, *words], part) for words, part in CONSTANTS),
     *((["eval", WEIGHTS, *words], part) for words, part in VECTORS),
-    *((["optimize", THEOREM, *words], part) for words, part in OPTIMISE),
+    *((["optimize", THEOREM, *words], part) for words, part in OPTIMIZE),
     (["optimize", STEPS, "--over", "gamma", "T=9", *FREE.split()], "prescribes gamma = 1/(12*I*L*P*sqrt(T))"),
     *((["rounds", STEPS, *words], part) for words, part in ROUNDS),
     *((["compare", *words], part) for words, part in COMPARE),

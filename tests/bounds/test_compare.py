@@ -234,8 +234,8 @@ def test_the_matrix_says_for_each_pair_what_differs():
 
 
 def test_a_label_of_a_paper_does_not_make_an_assumption_another_one():
-    assert not SMOOTH.participation and not DIVERGENCE.labelled("Assumption 3").participation
-    assert EXOGENOUS.labelled("U3").participation
+    assert not SMOOTH.participation and not DIVERGENCE.labeled("Assumption 3").participation
+    assert EXOGENOUS.labeled("U3").participation
 
 
 def test_a_bound_that_nobody_proved_is_marked_and_never_the_best():

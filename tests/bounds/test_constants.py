@@ -128,7 +128,7 @@ def test_the_median_bound_is_attained_by_offsets_that_obey_assumption_3(record, 
 
 
 @given(records())
-def test_the_median_minimises_the_sum_of_absolute_deviations(record):
+def test_the_median_minimizes_the_sum_of_absolute_deviations(record):
     q = record[0][:1]
     grid = np.concatenate([q[0], [0, 1 / q.shape[1], 1]])
     least = min(np.abs(q[0] - mu).sum() for mu in grid)
@@ -145,9 +145,9 @@ def test_proposition_4_1_fails_for_weights_that_vary():
 
 def test_constants_of_the_alternating_pairs():
     """Golden: A = diag(1, 1/4), pairs of clients taking turns; exact by hand (fractions)."""
-    hessian, centres = np.diag([1, 0.25]), np.array([[2, 0], [-2, 4], [0, -4], [0, 0]])
+    hessian, centers = np.diag([1, 0.25]), np.array([[2, 0], [-2, 4], [0, -4], [0, 0]])
     q = np.tile([[0.5, 0.5, 0, 0], [0, 0, 0.5, 0.5]], (4, 1))
-    gradients_at_zero = -centres @ hessian
+    gradients_at_zero = -centers @ hessian
     assert participation_norm(q) ** 2 == pytest.approx(1 / 2)
     assert gradient_divergence(gradients_at_zero) ** 2 == pytest.approx(5)
     assert participation_divergence(q, gradients_at_zero) ** 2 == pytest.approx(1 / 4)
@@ -157,12 +157,12 @@ def test_constants_of_the_alternating_pairs():
 
 def test_constants_of_the_toy_example():
     """Golden: Wang & Ji 2022, Appendix B.1, one client at a time: rho = 1, nu = delta(3) = 0, beta^2 = d^2 = 4/3."""
-    centres = np.array([[-1, 0], [1, 0], [0, math.sqrt(3)]])
+    centers = np.array([[-1, 0], [1, 0], [0, math.sqrt(3)]])
     q = np.tile(np.eye(3), (5, 1))
-    assert participation_norm(q) == 1 and cohort_divergence(q, -centres) == 0
-    assert participation_divergence(q, -centres) ** 2 == pytest.approx(4 / 3)
-    assert gradient_divergence(-centres) ** 2 == pytest.approx(4 / 3)
-    assert window_divergence(q, -centres, 3) == pytest.approx(0, abs=1e-15)
+    assert participation_norm(q) == 1 and cohort_divergence(q, -centers) == 0
+    assert participation_divergence(q, -centers) ** 2 == pytest.approx(4 / 3)
+    assert gradient_divergence(-centers) ** 2 == pytest.approx(4 / 3)
+    assert window_divergence(q, -centers, 3) == pytest.approx(0, abs=1e-15)
 
 
 def test_full_participation_and_identical_clients_have_no_divergence():
@@ -185,7 +185,7 @@ def test_divergences_scale_with_the_offsets_and_ignore_their_mean(record, a):
 
 
 @given(records(), st.randoms(use_true_random=False))
-def test_relabelling_clients_changes_no_constant(record, random):
+def test_relabeling_clients_changes_no_constant(record, random):
     q, v = record
     order = list(range(q.shape[1]))
     random.shuffle(order)

@@ -125,7 +125,7 @@ def test_chebyshev_for_one_window_holds_for_one_window_and_fails_for_262():
 
 
 @pytest.mark.parametrize("window", [1, 2, 5, 8])
-def test_cancelling_weights_leave_the_variance_of_the_two_ends(window):
+def test_canceling_weights_leave_the_variance_of_the_two_ends(window):
     # the sum telescopes to (e_last - e_first)/2, so Var(qbar) = 1/(8 P^2), and (7) is four times that
     replay = vanishing_long_run_variance(window)
     assert (replay.claimed, replay.true) == (0, Fraction(4, 8 * window**2))

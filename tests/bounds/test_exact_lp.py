@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.exact_lp import maximise
+from fedbounds.bounds.exact_lp import maximize
 
 whole = st.integers(-4, 4)
 
@@ -27,7 +27,7 @@ def bounded_programs(draw):
 def test_the_largest_value_is_scipys_and_the_point_takes_it(program, nonnegative):
     objective, rows, limits = program
     signed = min(nonnegative, len(objective))
-    ours = maximise(objective, rows, limits, nonnegative=signed)
+    ours = maximize(objective, rows, limits, nonnegative=signed)
     ends = [(None, None)] * (len(objective) - signed) + [(0, None)] * signed
     theirs = linprog(-np.array(objective), A_ub=rows, b_ub=limits, bounds=ends)
     assert float(ours.value) == pytest.approx(-theirs.fun, abs=1e-9)
@@ -41,7 +41,7 @@ def test_the_largest_value_is_scipys_and_the_point_takes_it(program, nonnegative
 @given(bounded_programs())
 def test_the_multipliers_prove_the_value(program):
     objective, rows, limits = program
-    best = maximise(objective, rows, limits)
+    best = maximize(objective, rows, limits)
     assert all(multiplier >= 0 for multiplier in best.multipliers)
     combined = [sum(m * row[j] for m, row in zip(best.multipliers, rows, strict=True)) for j in range(len(objective))]
     assert combined == objective
@@ -49,11 +49,11 @@ def test_the_multipliers_prove_the_value(program):
 
 
 def test_fractions_stay_exact():
-    assert maximise([1], [[3]], [1]).value == Fraction(1, 3)
+    assert maximize([1], [[3]], [1]).value == Fraction(1, 3)
 
 
 def test_a_program_without_a_largest_value_and_one_without_the_origin_are_refused():
     with pytest.raises(FedboundsError, match="no largest value"):
-        maximise([1], [[-1]], [0])
+        maximize([1], [[-1]], [0])
     with pytest.raises(FedboundsError, match="origin"):
-        maximise([1], [[-1]], [-1])
+        maximize([1], [[-1]], [-1])

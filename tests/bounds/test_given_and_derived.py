@@ -18,10 +18,10 @@ NAMES = [f"{result.key}[{form.name}] {rule.name} of {' '.join(rule.inputs)}" for
 CHOICES = {  # another value is another choice, not a contradiction
     ("arbitrary-participation", "P"): "the interval that makes a bound small; any other is as legal",
     ("fedau", "K"): "in the explicit Corollary 4: weights of any cut-off, whose error W then follows from K",
-    ("fed-norm-sgda", "a1"): "coefficients of any local optimiser; local SGDA with momentum is the default",
-    ("fed-norm-sgda", "a2"): "coefficients of any local optimiser; local SGDA with momentum is the default",
-    ("fed-norm-sgda", "alast"): "coefficients of any local optimiser; local SGDA with momentum is the default",
-    ("fed-norm-sgda", "amax"): "coefficients of any local optimiser; local SGDA with momentum is the default",
+    ("fed-norm-sgda", "a1"): "coefficients of any local optimizer; local SGDA with momentum is the default",
+    ("fed-norm-sgda", "a2"): "coefficients of any local optimizer; local SGDA with momentum is the default",
+    ("fed-norm-sgda", "alast"): "coefficients of any local optimizer; local SGDA with momentum is the default",
+    ("fed-norm-sgda", "amax"): "coefficients of any local optimizer; local SGDA with momentum is the default",
     ("fed-norm-sgda", "taueff"): "the server may scale its step by any number",
 }
 VALUES = {  # an instance of every letter that something follows from

@@ -119,7 +119,7 @@ def test_a_wrong_question_is_one_line(arguments, message):
 
 
 @pytest.mark.parametrize("name", [form.name for form in THEOREM.forms])
-def test_every_form_of_the_theorem_has_the_minimiser_of_a_dense_grid(name):
+def test_every_form_of_the_theorem_has_the_minimizer_of_a_dense_grid(name):
     known = dict(KNOWN, sumsq=0.5)
     known |= {"I": 1} if "I=" in name else {}
     known |= {"P": 1} if "P=1" in name else {}

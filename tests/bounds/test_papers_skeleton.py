@@ -168,7 +168,7 @@ def fed_norm_sgda_alike(rng):
     return c | dict(w=np.full(n, 1 / n), tau=np.full(n, tau), taueff=tau, taubar=tau)
 
 
-def fed_norm_sgda_synchronised(rng):
+def fed_norm_sgda_synchronized(rng):
     c = fed_norm_sgda_directions(rng)
     n = len(c["w"])
     return {name: c[name] for name in ("sigmaL", "betaL", "sigmaG", "betaG", "gradxsq")} | dict(w=np.full(n, 1 / n))
@@ -273,7 +273,7 @@ SETTINGS = {
     "fed-norm-sgda/lemma-b.9": fed_norm_sgda_round,
     "fed-norm-sgda/remark-1": fed_norm_sgda_alike,
     "fed-norm-sgda/remark-3": fed_norm_sgda,
-    "fed-norm-sgda/remark-6": fed_norm_sgda_synchronised,
+    "fed-norm-sgda/remark-6": fed_norm_sgda_synchronized,
     "fed-norm-sgda/table-1-nc-sc": fed_norm_sgda_table,
     "fed-norm-sgda/table-1-nc-sc-gradients": fed_norm_sgda_table,
     "fed-norm-sgda/table-1-nc-c": fed_norm_sgda_table,

@@ -29,9 +29,7 @@ def listed(monkeypatch: pytest.MonkeyPatch):
     """A room that lists one statement."""
     before = registry.statements
     monkeypatch.setattr(places, "statements", lambda name: (YOUNG,) if name == PAPER else before(name))
-    monkeypatch.setattr(
-        "fedbounds.bounds.commands.catalogue.statements", lambda name: (YOUNG,) if name == PAPER else ()
-    )
+    monkeypatch.setattr("fedbounds.bounds.commands.catalog.statements", lambda name: (YOUNG,) if name == PAPER else ())
 
 
 def run(capsys, *words: str) -> tuple[int, str, str]:

@@ -7,7 +7,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.bounds.clients import OverClients, SumOverClients
-from fedbounds.bounds.commands.catalogue import as_document, as_text, describe, latex
+from fedbounds.bounds.commands.catalog import as_document, as_text, describe, latex
 from fedbounds.bounds.compilation import compile_form
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.named_numbers import NamedNumber
@@ -165,13 +165,13 @@ def test_a_displayed_theorem_has_the_papers_conditions_and_no_others():
         assert len(latex(result, form).splitlines()) == 1 + len(own) + named
 
 
-def test_nothing_cancels_in_the_noise_of_full_synchronisation():
+def test_nothing_cancels_in_the_noise_of_full_synchronization():
     for result, form in FORMS:
         for term in form.terms:
-            if result.paper == "fed-norm-sgda" and term.name == "full synchronisation":
+            if result.paper == "fed-norm-sgda" and term.name == "full synchronization":
                 assert MINIMAX.notation.n not in term.expression.free_symbols, f"{result.key} [{form.name}]"
     printed = load("fed-norm-sgda/theorem-4").form("printed")
-    noise = next(plain(t.expression) for t in printed.terms if t.name == "full synchronisation")
+    noise = next(plain(t.expression) for t in printed.terms if t.name == "full synchronization")
     assert noise == "Gammay*Lf*(A_w*sigmaL**2 + B_w*betaL**2*sigmaG**2)/(P*taueff)"
 
 

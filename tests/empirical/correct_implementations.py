@@ -185,18 +185,18 @@ def lists_of_floats(problem, weights, *, rounds, step_size, local_steps, multipl
 
 
 @correct()
-def torch_with_an_optimiser(problem, weights, *, rounds, step_size, local_steps, multiplier, interval, **_):
-    """Parameters, an optimiser for each client, and models that carry gradients."""
+def torch_with_an_optimizer(problem, weights, *, rounds, step_size, local_steps, multiplier, interval, **_):
+    """Parameters, an optimizer for each client, and models that carry gradients."""
     x = torch.from_numpy(problem.x0)
     anchor, out = x.clone(), [x.clone().requires_grad_()]
     for t in range(rounds):
         total = torch.zeros_like(x)
         for n in torch.nonzero(torch.from_numpy(weights[t])).flatten():
             y = torch.nn.Parameter(x.clone())
-            optimiser = torch.optim.SGD([y], lr=step_size)
+            optimizer = torch.optim.SGD([y], lr=step_size)
             for i in range(local_steps):
                 y.grad = torch.from_numpy(problem.gradient(n, y.detach()) + problem.noise(t, int(n), i))
-                optimiser.step()
+                optimizer.step()
             total += weights[t, n] * (y.detach() - x)
         x = x + total
         if (t + 1) % interval == 0:

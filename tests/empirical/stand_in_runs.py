@@ -25,7 +25,7 @@ DOCUMENT = {
 
 
 def sweep_of(kinds: list[str], **document: Any) -> Sweep:
-    """One task per kind of behaviour; the place in the list makes equal kinds different runs."""
+    """One task per kind of behavior; the place in the list makes equal kinds different runs."""
     problems = {f"{index}-{kind}": {"kind": kind, "place": index} for index, kind in enumerate(kinds)}
     rest = {key: value for key, value in DOCUMENT.items() if key != "problem"}
     return resolve({**rest, "problems": problems, **document})

@@ -86,7 +86,7 @@ def test_alternating_pairs_on_a_stretched_quadratic_follow_their_exact_trajector
         (0.05, 2, 0.352052), (0.05, 5, 0.037480), (0.05, 10, 0.010636),
     ],
 )  # fmt: skip
-def test_the_toy_example_ends_at_its_distance_from_the_minimiser(gamma, eta, distance):
+def test_the_toy_example_ends_at_its_distance_from_the_minimizer(gamma, eta, distance):
     """Appendix B.1, T = 15, P = 3: the settings of Figures B.1 (eta = 1) and B.2, by hand iteration."""
     algorithm = GeneralizedFedAvg(gamma, 1, server_multiplier=eta, interval=3)
     last = models(algorithm, toy_example(), np.tile(np.eye(3), (5, 1)))[-1]
@@ -121,7 +121,7 @@ def test_with_interval_one_it_is_fedavg_with_two_sided_learning_rates():
         for n in range(CLIENTS):
             y = x
             for _ in range(3):
-                y = y - 0.05 * problem.hessians @ (y - problem.centres[n])
+                y = y - 0.05 * problem.hessians @ (y - problem.centers[n])
             step += row[n] * (y - x)
         x = x + eta * step
     assert np.abs(models(GeneralizedFedAvg(0.05, 3, eta, 1), problem, q)[-1] - x.numpy()).max() < 1e-12
@@ -131,7 +131,7 @@ def test_the_rounds_after_the_last_complete_interval_stay_unamplified():
     """x_T = x_0 + eta * (sum of the intervals' displacements) + the tail's displacement."""
     q, eta, interval = weights(), 3.0, 4
     x = models(GeneralizedFedAvg(0.05, 3, eta, interval), quadratic(), q)
-    tail = Quadratic(quadratic().hessians, quadratic().centres, x0=x[8])
+    tail = Quadratic(quadratic().hessians, quadratic().centers, x0=x[8])
     assert np.abs(models(FedAvg(0.05, 3), tail, q[8:])[1:] - x[9:]).max() < 1e-12
     never = models(GeneralizedFedAvg(0.05, 3, eta, ROUNDS + 1), quadratic(), q)
     assert np.abs(never - models(FedAvg(0.05, 3), quadratic(), q)).max() < 1e-12
@@ -213,13 +213,13 @@ def rotation(seed=0):
 
 
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda algorithm: algorithm.kind)
-def test_relabelling_the_clients_changes_nothing(algorithm):
+def test_relabeling_the_clients_changes_nothing(algorithm):
     p, order, q = (
         random_quadratic(CLIENTS, DIMENSION, shared=False, seed=2),
         np.random.default_rng(5).permutation(6),
         weights(),
     )
-    same = Quadratic(p.hessians[order], p.centres[order], x0=p.x0)
+    same = Quadratic(p.hessians[order], p.centers[order], x0=p.x0)
     assert np.abs(models(algorithm, p, q) - models(algorithm, same, q[:, order])).max() < 1e-12
 
 
@@ -227,7 +227,7 @@ def test_relabelling_the_clients_changes_nothing(algorithm):
 def test_splitting_a_client_in_two_identical_halves_changes_nothing(algorithm):
     p, q = random_quadratic(CLIENTS, DIMENSION, shared=False, seed=2), weights()
     everyone = np.append(np.arange(CLIENTS), [*range(CLIENTS)])  # every client twice, so that 1/N stays a mean too
-    twice = Quadratic(p.hessians[everyone], p.centres[everyone], x0=p.x0)
+    twice = Quadratic(p.hessians[everyone], p.centers[everyone], x0=p.x0)
     halves = np.hstack([0.3 * q, 0.7 * q])
     assert np.abs(models(algorithm, p, q) - models(algorithm, twice, halves)).max() < 1e-12
 
@@ -235,17 +235,17 @@ def test_splitting_a_client_in_two_identical_halves_changes_nothing(algorithm):
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda algorithm: algorithm.kind)
 def test_a_rotation_and_a_translation_commute_with_the_algorithm(algorithm):
     p, q, turn = random_quadratic(CLIENTS, DIMENSION, shared=False, seed=2), weights(), rotation()
-    shift, centres, x0 = np.arange(DIMENSION), p.centres.numpy(), p.x0.numpy()
+    shift, centers, x0 = np.arange(DIMENSION), p.centers.numpy(), p.x0.numpy()
     hessians = turn @ p.hessians.numpy() @ turn.T
     hessians = (hessians + hessians.transpose(0, 2, 1)) / 2
-    turned = Quadratic(hessians, centres @ turn.T + shift, x0=x0 @ turn.T + shift)
+    turned = Quadratic(hessians, centers @ turn.T + shift, x0=x0 @ turn.T + shift)
     assert np.abs(models(algorithm, p, q) @ turn.T + shift - models(algorithm, turned, q)).max() < 1e-11
 
 
 @pytest.mark.parametrize("algorithm", ALL, ids=lambda algorithm: algorithm.kind)
 def test_scaling_the_objective_up_and_the_step_size_down_changes_nothing(algorithm):
     p, q, a = random_quadratic(CLIENTS, DIMENSION, noise=0.2, seed=2), weights(), 7.0
-    scaled = Quadratic(a * p.hessians, p.centres, noise=a * p.noise, x0=p.x0)
+    scaled = Quadratic(a * p.hessians, p.centers, noise=a * p.noise, x0=p.x0)
     spec = algorithm.spec()
     step = next(name for name in spec if name.endswith("step_size"))
     smaller = algorithm_from_spec(spec | {step: spec[step] / a})
@@ -298,7 +298,7 @@ def test_weights_that_do_not_sum_to_one_are_applied_as_given_and_counted(engine)
     once = simulate(FedAvg(0.05, 3), quadratic(), q, record_models=True, engine=engine, rounds=1)
     twice = simulate(FedAvg(0.05, 3), quadratic(), 2 * q, record_models=True, engine=engine, rounds=1)
     assert np.abs(np.diff(twice.model[0], axis=0) - 2 * np.diff(once.model[0], axis=0)).max() < 1e-12
-    assert (once.unnormalised_rounds.tolist(), twice.unnormalised_rounds.tolist()) == ([0], [1])
+    assert (once.unnormalized_rounds.tolist(), twice.unnormalized_rounds.tolist()) == ([0], [1])
     assert twice.empty_rounds.tolist() == [0]
 
 

@@ -62,14 +62,14 @@ def test_sharpness_is_twice_the_image_minus_the_smoothing_kernel_and_leaves_the_
 
 
 def test_a_turn_of_the_hue_is_the_standard_librarys():
-    colours = torch.from_numpy(RNG.random((4, 3, 5, 5)))
-    colours[0, :, 0, 0], colours[1, :, 0, 0] = 0.5, 0.0
+    colors = torch.from_numpy(RNG.random((4, 3, 5, 5)))
+    colors[0, :, 0, 0], colors[1, :, 0, 0] = 0.5, 0.0
     turn = torch.tensor([-0.05, 0.0, 0.03, 0.4])[:, None, None].double()
-    turned = augmentation.turn_hue(colours, turn)
+    turned = augmentation.turn_hue(colors, turn)
     for b in range(4):
         for i in range(5):
             for j in range(5):
-                hue, saturation, value = colorsys.rgb_to_hsv(*colours[b, :, i, j].tolist())
+                hue, saturation, value = colorsys.rgb_to_hsv(*colors[b, :, i, j].tolist())
                 expected = colorsys.hsv_to_rgb((hue + float(turn[b])) % 1, saturation, value)
                 assert turned[b, :, i, j].tolist() == pytest.approx(expected, abs=1e-12)
 
@@ -77,8 +77,8 @@ def test_a_turn_of_the_hue_is_the_standard_librarys():
 def test_jitter_without_a_change_is_the_image_and_its_extremes_are_five_per_cent():
     images = _images(3, 8, 8)
     assert torch.equal(augmentation.jitter(images, torch.full((6, 2), 0.5).double()), images)
-    grey = torch.full((2, 3, 4, 4), 100, dtype=torch.uint8)
-    extremes = augmentation.jitter(grey, torch.tensor([[0.0, 0.2], [1.0, 0.9]]).double())
+    gray = torch.full((2, 3, 4, 4), 100, dtype=torch.uint8)
+    extremes = augmentation.jitter(gray, torch.tensor([[0.0, 0.2], [1.0, 0.9]]).double())
     assert extremes[0].unique().tolist() == [95] and extremes[1].unique().tolist() == [105]
 
 
@@ -143,7 +143,7 @@ def test_bad_augmentations_are_one_line(operations, message):
         Augmentation(operations)
 
 
-def test_colours_need_three_channels():
+def test_colors_need_three_channels():
     Augmentation(("crop", "flip")).check_image((1, 8, 8))
     Augmentation(ALL).check_image((3, 32, 32))
     with pytest.raises(FedboundsError, match="'posterize' needs images of 3 channels"):

@@ -33,7 +33,7 @@ MAY_BE_INFINITE = {"cutoff"}  # FedAU without cut-off
 # a valid specification of every kind, with every key that it may have
 VALID = {
     "problem": [
-        {"kind": "quadratic", "hessians": [1, 2], "centres": [[0, 1], [2, 3]], "noise": 0.5, "x0": [1, 1]},
+        {"kind": "quadratic", "hessians": [1, 2], "centers": [[0, 1], [2, 3]], "noise": 0.5, "x0": [1, 1]},
         {
             "kind": "quadratic", "clients": 3, "dimension": 2, "heterogeneity": 1.0, "condition": 4.0, "shared": False,
             "diagonal": True, "noise": 0.1, "initial_gap": 2.0, "seed": 1,
@@ -55,7 +55,7 @@ VALID = {
         },
         {
             "kind": "fair-images", "clients": 20, "network": "linear", "partition": "class-mix", "alpha": 0.5,
-            "batch": 8, "regularisation": 0.5, "gradient_norm": False,
+            "batch": 8, "regularization": 0.5, "gradient_norm": False,
         },
         {
             "kind": "minimax-quadratic", "descent_hessian": [[0.5]], "coupling": [[1]], "concavity": 1,
@@ -92,11 +92,11 @@ VALID = {
         },
         {"kind": "group-markov", "clients": 4, "groups": [0, 0, 1, 1], "leave": 0.5},
         {"kind": "cyclic", "clients": 4, "groups": 2, "random_phase": True},
-        {"kind": "bernoulli", "clients": 2, "probability": [0.5, 1.0], "normalise": False},
+        {"kind": "bernoulli", "clients": 2, "probability": [0.5, 1.0], "normalize": False},
         {"kind": "markovian", "clients": 2, "probability": [0.5, 1.0], "come": 0.1},
         {"kind": "cyclic-clients", "clients": 2, "probability": [0.5, 1.0], "cycle": 10},
         {"kind": "cyclic-from-inactive", "clients": 2, "probability": 0.5, "cycle": 10},
-        {"kind": "recorded", "weights": [[1, 0], [0, 1]], "normalise": True},
+        {"kind": "recorded", "weights": [[1, 0], [0, 1]], "normalize": True},
     ],
     "algorithm": [
         {"kind": "generalized-fedavg"} | AMPLIFIED,
@@ -113,8 +113,8 @@ VALID = {
         {"kind": "fedvarp"} | TWO_SIDED,
         {"kind": "mifa"} | TWO_SIDED,
         {
-            "kind": "fed-norm-sgda", "local_steps": [2, 5], "weights": [0.5, 0.5], "optimiser": {"momentum": 0.5},
-            "effective_local_steps": 3.0, "snapshot_period": 2, "normalised": True,
+            "kind": "fed-norm-sgda", "local_steps": [2, 5], "weights": [0.5, 0.5], "optimizer": {"momentum": 0.5},
+            "effective_local_steps": 3.0, "snapshot_period": 2, "normalized": True,
         } | FOUR_RATES,
         {"kind": "fed-norm-sgda", "local_epochs": {"low": 2, "high": 5, "redraw": False}} | FOUR_RATES,
         {
@@ -278,7 +278,7 @@ def test_a_simulation_refuses_bad_weights(wrong, q, told):
 @pytest.mark.parametrize(("wrong", "q", "told"), SUMS, ids=[wrong for wrong, *_ in SUMS])
 def test_a_simulation_takes_sums_that_only_the_theorem_refuses_and_counts_them(wrong, q, told):
     trace = simulate(FedAvg(0.1, 1), Quadratic([1.0], OFFSETS), q, len(q))
-    assert trace.empty_rounds[0] + trace.unnormalised_rounds[0] == 1
+    assert trace.empty_rounds[0] + trace.unnormalized_rounds[0] == 1
     with pytest.raises(FedboundsError, match="needs weights that sum to one in every round; recorded"):
         Recorded(q).require_unit_sum("Theorem 3.1")
     with pytest.raises(FedboundsError, match="needs weights that sum to one in every round; bernoulli"):

@@ -77,7 +77,7 @@ def test_a_bound_may_be_given_larger_and_anything_as_it_is(given: dict) -> None:
     assert (found.bound >= toy({}, noise=0.5).bound * (1 - 1e-12)).all()
 
 
-COINS = Bernoulli(3, (0.3, 0.5, 1.0), normalise=False)
+COINS = Bernoulli(3, (0.3, 0.5, 1.0), normalize=False)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_the_table_of_sides_is_about_concepts_of_the_papers() -> None:
 
 # --- the problem and who took part ------------------------------------------------------------------------------
 
-CENTRES = np.linspace(-1, 1, 10)[:, None]
-PROBLEM, TWO = Quadratic([1.0], CENTRES, 0.1, [2.0]), WithoutReplacement(10, 2)
+CENTERS = np.linspace(-1, 1, 10)[:, None]
+PROBLEM, TWO = Quadratic([1.0], CENTERS, 0.1, [2.0]), WithoutReplacement(10, 2)
 
 
 def run_of_two(**options) -> Trace:
@@ -161,12 +161,12 @@ def run_of_two(**options) -> Trace:
         (PROBLEM, Full(10), "participation= is not the run's: in round 0 of seed 0 it has .* and 6 more, the run had"),
         (PROBLEM, WithReplacement(10, 2), "participation= is not the run's"),
         (PROBLEM, Recorded(np.full((30, 10), 0.1)), "participation= is not the run's"),
-        (Quadratic([1.0], CENTRES, 0.1, [200.0]), TWO, "problem= is not the run's: .* at round 0 of seed 0 would be 4"),
-        (Quadratic([1.0], CENTRES, 0.0, [2.0]), TWO, "problem= or participation= is not the run's: .* at round 1"),
-        (Quadratic([1.0], 2 * CENTRES, 0.1, [2.0]), TWO, "problem= or participation= is not the run's"),
-        (Quadratic([1.0], CENTRES[:4], 0.1, [2.0]), WithoutReplacement(4, 2), "problem= has clients = 4, the run"),
+        (Quadratic([1.0], CENTERS, 0.1, [200.0]), TWO, "problem= is not the run's: .* at round 0 of seed 0 would be 4"),
+        (Quadratic([1.0], CENTERS, 0.0, [2.0]), TWO, "problem= or participation= is not the run's: .* at round 1"),
+        (Quadratic([1.0], 2 * CENTERS, 0.1, [2.0]), TWO, "problem= or participation= is not the run's"),
+        (Quadratic([1.0], CENTERS[:4], 0.1, [2.0]), WithoutReplacement(4, 2), "problem= has clients = 4, the run"),
         (PROBLEM, WithoutReplacement(4, 2), "participation= has clients = 4, the run has 10"),
-        (Quadratic([1.0, 1.0], np.tile(CENTRES, 2), 0.1, [2.0, 0.0]), TWO, "problem= has dimension = 2, the run has 1"),
+        (Quadratic([1.0, 1.0], np.tile(CENTERS, 2), 0.1, [2.0, 0.0]), TWO, "problem= has dimension = 2, the run has 1"),
     ],
 )  # fmt: skip
 def test_another_problem_or_participation_than_the_runs_is_refused(
@@ -180,7 +180,7 @@ def test_another_problem_or_participation_than_the_runs_is_refused(
 
 @pytest.mark.parametrize("recorded", [True, False])
 def test_the_runs_own_problem_and_participation_are_known_again(recorded: bool) -> None:
-    again = Quadratic([1.0], CENTRES, 0.1, [2.0])
+    again = Quadratic([1.0], CENTERS, 0.1, [2.0])
     own = run_of_two(record_participation=recorded)
     assert confront(own, THEOREM, "explicit", problem=again, participation=WithoutReplacement(10, 2)).guarantee
     fixed = run_of_two(record_participation=recorded, streams={"participation": 7})

@@ -136,14 +136,14 @@ def test_svhn_is_read_back_as_it_was_written_and_label_10_is_the_digit_0(tmp_pat
 
 def test_cinic_10_is_read_back_as_it_was_written_without_its_validation_images(tmp_path):
     written = _cinic(tmp_path / "cinic-10")
-    grey = RNG.integers(0, 256, (32, 32)).astype(np.uint8)
-    Image.fromarray(grey).save(tmp_path / "cinic-10" / "train" / "bird" / "cifar10-train-0.png")
+    gray = RNG.integers(0, 256, (32, 32)).astype(np.uint8)
+    Image.fromarray(gray).save(tmp_path / "cinic-10" / "train" / "bird" / "cifar10-train-0.png")
     (tmp_path / "cinic-10" / "train" / "bird" / "README.txt").write_text("not an image")
     loaded = load_dataset("cinic-10", tmp_path)
     assert loaded.train_labels.tolist() == loaded.test_labels.tolist() == [n for n in range(10) for _ in range(2)]
     for label, name in enumerate(CINIC):
         for k in range(2):
-            expected = np.repeat(grey[:, :, None], 3, axis=2) if (name, k) == ("bird", 0) else written["train", name, k]
+            expected = np.repeat(gray[:, :, None], 3, axis=2) if (name, k) == ("bird", 0) else written["train", name, k]
             np.testing.assert_array_equal(loaded.train_images[2 * label + k], np.moveaxis(expected, 2, 0))
             tested = loaded.test_images[2 * label + k]
             np.testing.assert_array_equal(tested, np.moveaxis(written["test", name, k], 2, 0))

@@ -316,7 +316,7 @@ def test_the_user_can_force_an_engine(name):
 def test_an_impossible_engine_is_refused_with_what_would_be_right():
     with pytest.raises(FedboundsError, match="needs a Quadratic, the problem is CosineQuadratic; use 'batched'"):
         choose_engine("closed form", problem("cosine"), FedAvg(0.1, 2))
-    with pytest.raises(FedboundsError, match="'masked batch' is not for algorithms that minimise; use 'in turn', 'bat"):
+    with pytest.raises(FedboundsError, match="'masked batch' is not for algorithms that minimize; use 'in turn', 'bat"):
         choose_engine("masked batch", problem("cosine"), FedAvg(0.1, 2))
     with pytest.raises(FedboundsError, match="did you mean batched"):
         choose_engine("batchd", problem("cosine"), FedAvg(0.1, 2))

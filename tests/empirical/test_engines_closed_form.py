@@ -73,7 +73,7 @@ def test_the_covariance_of_a_round_is_the_recursion_over_its_local_steps(
     for n in np.flatnonzero(q):
         y = problem.x0
         for _ in range(steps):
-            y = y - GAMMA * problem.hessian(n) @ ((problem.x0 if frozen else y) - problem.centres[n])
+            y = y - GAMMA * problem.hessian(n) @ ((problem.x0 if frozen else y) - problem.centers[n])
         still += q[n] * (y - problem.x0)
     root = []
     for engine.which in range(size):

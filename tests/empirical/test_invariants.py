@@ -66,7 +66,7 @@ class AsTensors(Unmeasured):
 def tensors(plain):
     """The problem that every engine can run, if there is one."""
     if plain.quadratic and plain.noises is None:
-        return Quadratic(plain.hessians, plain.centres, x0=plain.x0)
+        return Quadratic(plain.hessians, plain.centers, x0=plain.x0)
     return AsTensors(plain)
 
 
@@ -95,7 +95,7 @@ def by_pseudo_code(kind):
     return run
 
 
-SYMMETRIES = ("relabelled clients", "translation", "rotation", "scaling")
+SYMMETRIES = ("relabeled clients", "translation", "rotation", "scaling")
 ALWAYS = (*SYMMETRIES, "determinism", "seed without noise", "reference twin")
 APPLIES = {
     "generalized-fedavg": tuple(INVARIANTS),
@@ -117,8 +117,8 @@ ENGINES = {"in turn": PROBLEMS, "batched": PROBLEMS, "closed form": ["quadratics
 
 
 def test_the_table_of_invariants_has_every_algorithm():
-    minimising = {kind for kind, algorithm in algorithms().items() if not algorithm.ascends}
-    assert APPLIES.keys() == minimising  # the others have a table of their own
+    minimizing = {kind for kind, algorithm in algorithms().items() if not algorithm.ascends}
+    assert APPLIES.keys() == minimizing  # the others have a table of their own
     assert algorithms().keys() == twins().keys()
 
 
@@ -226,7 +226,7 @@ MUTANTS = {
         "np.clip(problem.gradient(n, y), -0.5, 0.5)",
         {*LOCAL, "rotation", "scaling"},
     ),
-    "one noise for all clients": ("noise(t, n, i)", "noise(t, 0, i)", {*LOCAL, "relabelled clients"}),
+    "one noise for all clients": ("noise(t, n, i)", "noise(t, 0, i)", {*LOCAL, "relabeled clients"}),
     "one noise for all local steps": ("noise(t, n, i)", "noise(t, n, 0)", LOCAL),
     "squared weights": ("weights[t, n] *", "weights[t, n] ** 2 *", {*LOCAL, "split clients"}),
     "equal weights": ("weights[t, n] *", "(1 / (weights[t] > 0).sum()) *", {*LOCAL, "split clients"}),
@@ -236,7 +236,7 @@ MUTANTS = {
         {*LOCAL, "split clients", "absent clients"},
     ),
     "weights of the round before": ("weights[t, n] *", "weights[t - 1, n] *", {*LOCAL, "anchor form"}),
-    "normalised weights": ("weights[t, n] *", "weights[t, n] / max(weights[t].sum(), 1e-9) *", {*OFF_SUM}),
+    "normalized weights": ("weights[t, n] *", "weights[t, n] / max(weights[t].sum(), 1e-9) *", {*OFF_SUM}),
     "averaged models in place of updates": (
         "x, u = x + step",
         "x, u = x * weights[t].sum() + step",
@@ -245,9 +245,9 @@ MUTANTS = {
     "the last participant is left out": (
         "np.flatnonzero(weights[t])",
         "np.flatnonzero(weights[t])[:-1]",
-        {*LOCAL, "relabelled clients", "split clients"},
+        {*LOCAL, "relabeled clients", "split clients"},
     ),
-    "participants one after the other": ("y = x\n", "y = x + step\n", {*LOCAL, "relabelled clients", "split clients"}),
+    "participants one after the other": ("y = x\n", "y = x + step\n", {*LOCAL, "relabeled clients", "split clients"}),
     "clients start from the model of the round before": (
         "y = x\n",
         "y = models[-2] if t else x\n",
@@ -256,12 +256,12 @@ MUTANTS = {
     "a fourth participant starts from the model of the round before": (
         "y = x\n",
         "y = models[-2] if t and (weights[t, :n] > 0).sum() == 3 else x\n",
-        {*LOCAL, "anchor form", "relabelled clients", "split clients"} - {"weights as given"},
+        {*LOCAL, "anchor form", "relabeled clients", "split clients"} - {"weights as given"},
     ),  # no case has four in a later round whose weights do not sum to one
     "the last of more than three participants is left out": (
         "np.flatnonzero(weights[t])",
         "(lambda who: who[:-1] if len(who) > 3 else who)(np.flatnonzero(weights[t]))",
-        {*LOCAL, "relabelled clients", "split clients"},
+        {*LOCAL, "relabeled clients", "split clients"},
     ),
     "no amplification": ("(multiplier - 1) * u", "0.0 * u", AMPLIFICATION),
     "no amplification of the first interval": (
@@ -315,7 +315,7 @@ CAUSES = {
     "squared weights": "it squares the weights",
     "equal weights": "it gives equal weights to those who take part",
     "the mean over everybody": "it gives the weight 1/N to each who takes part",
-    "normalised weights": "it normalises the weights",
+    "normalized weights": "it normalizes the weights",
     "no amplification of the first interval": "not known",
     "no amplification": "it ignores the multiplier (if it has none: cases(multipliers=(1.0,)))",
     "amplification in every round": "it amplifies in every round",
@@ -346,9 +346,7 @@ def test_the_smallest_case_of_one_invariant_serves_all_that_it_breaks():
     exec(source.replace("        step = np.zeros_like(x)\n", "        step, y = np.zeros_like(x), x\n"), namespace)
     report = check_invariants(namespace["fedavg_by_hand"])
     assert report.cause == "each client starts where the one before it stopped"
-    assert {"relabelled clients", "split clients", "summed displacements"} <= {
-        verdict.name for verdict in report.broken
-    }
+    assert {"relabeled clients", "split clients", "summed displacements"} <= {verdict.name for verdict in report.broken}
     for verdict in report.broken:
         problem = verdict.counterexample.case.problem
         assert (problem.clients, problem.dimension, problem.quadratic) == (2, 1, True), str(verdict)

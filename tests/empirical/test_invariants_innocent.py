@@ -38,7 +38,7 @@ def test_no_invariant_accuses_a_correct_implementation(name):
     report = check_invariants(run, examples=EXAMPLES, **arguments)
     assert report.broken == () and report.cause is None, str(report)
     tried = [verdict for verdict in report.verdicts if verdict.skipped is None]
-    assert {"relabelled clients", "translation", "rotation", "scaling", "determinism"} <= {v.name for v in tried}
+    assert {"relabeled clients", "translation", "rotation", "scaling", "determinism"} <= {v.name for v in tried}
     assert all(verdict.examples == tried[0].examples > 0 for verdict in tried)
 
 

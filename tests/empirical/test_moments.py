@@ -98,7 +98,7 @@ def enumerated_noise(
     gamma, I, eta, P = steps
     N, d = problem.clients, problem.dimension
     A = np.stack([problem.hessian(n).numpy() for n in range(N)])
-    c, present = problem.centres.numpy(), [np.flatnonzero(row) for row in q]
+    c, present = problem.centers.numpy(), [np.flatnonzero(row) for row in q]
     draws = sum(I * d * (1 if common else len(p)) for p in present)
     outcomes = 2**draws if problem.noise else 1
     bits = iter(range(draws))
@@ -148,14 +148,14 @@ def agrees(run, exact: dict[str, np.ndarray], rtol: float = 1e-12) -> None:
 
 SHARED = [[1.2, 0.5], [0.5, 0.7]]
 DIFFERENT = [[[1.2, 0.5], [0.5, 0.7]], [[0.3, -0.2], [-0.2, 2.0]]]
-CENTRES = [[1.0, -2.0], [0.5, 3.0]]
+CENTERS = [[1.0, -2.0], [0.5, 3.0]]
 WEIGHTS = np.array([[0.3, 0.7], [1.0, 0.0]])
 
 
 @pytest.mark.parametrize("hessians", [SHARED, DIFFERENT, [0.5, 1.5], [[[0.5, 0], [0, 1]], [[2, 0], [0, 0.1]]]])
 @pytest.mark.parametrize("interval", [1, 2])
 def test_given_participation_agrees_with_every_outcome_of_the_noise(hessians: list, interval: int) -> None:
-    problem = Quadratic(hessians, CENTRES, 0.8, [2.0, 1.0])
+    problem = Quadratic(hessians, CENTERS, 0.8, [2.0, 1.0])
     run = moments(GeneralizedFedAvg(0.3, 2, 2.5, interval), problem, WEIGHTS)
     assert run.label == "exact given the record"
     agrees(run, enumerated_noise(problem, WEIGHTS, (0.3, 2, 2.5, interval)))
@@ -170,7 +170,7 @@ def test_a_tail_of_rounds_stays_unamplified_and_weights_need_not_sum_to_one(hess
 
 
 def test_noise_common_to_all_clients_does_not_average_out() -> None:
-    problem = Quadratic(SHARED, CENTRES, 0.8, [2.0, 1.0])
+    problem = Quadratic(SHARED, CENTERS, 0.8, [2.0, 1.0])
     run = moments(GeneralizedFedAvg(0.3, 2, 2.5, 2), problem, WEIGHTS, noise="common")
     agrees(run, enumerated_noise(problem, WEIGHTS, (0.3, 2, 2.5, 2), common=True))
 
@@ -203,11 +203,11 @@ def places_record(N: int, S: int, rounds: int) -> Records:
     return independent([(N**-S, rows(N, [places])[0]) for places in product(range(N), repeat=S)], rounds)
 
 
-def coins_record(p: tuple[float, ...], normalise: bool, rounds: int) -> Records:
+def coins_record(p: tuple[float, ...], normalize: bool, rounds: int) -> Records:
     choices = []
     for present in product([0, 1], repeat=len(p)):
         chance = float(np.prod([a if here else 1 - a for a, here in zip(p, present, strict=True)]))
-        share = max(sum(present), 1) if normalise else len(p)
+        share = max(sum(present), 1) if normalize else len(p)
         choices.append((chance, np.array(present) / share))
     return independent(choices, rounds)
 
@@ -266,7 +266,7 @@ PROCESSES: list[tuple[Process, Callable[[], Records]]] = [
     (WithoutReplacement(4, 2), lambda: subsets_record(4, 2, 3)),
     (WithReplacement(2, 2), lambda: places_record(2, 2, 3)),
     (Bernoulli(2, (0.2, 0.9)), lambda: coins_record((0.2, 0.9), True, 3)),
-    (Bernoulli(2, (0.2, 0.9), normalise=False), lambda: coins_record((0.2, 0.9), False, 3)),
+    (Bernoulli(2, (0.2, 0.9), normalize=False), lambda: coins_record((0.2, 0.9), False, 3)),
     (Cyclic(3), lambda: [(1.0, cyclic_record(3, 5)[0][1])]),
     (Cyclic(3, random_phase=True), lambda: cyclic_record(3, 7)),
     (Permutation(4, 2), lambda: permutation_record(4, 2, 4)),
@@ -457,7 +457,7 @@ def test_without_amplification_the_interval_changes_nothing() -> None:
 def test_rotating_and_moving_the_coordinates_changes_no_expectation(shared: bool) -> None:
     problem = random_quadratic(4, 3, shared=shared, noise=0.3, heterogeneity=1.5)
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
-    A, c, x0, move = problem.hessians.numpy(), problem.centres.numpy(), problem.x0.numpy(), np.array([1.0, -2.0, 3.0])
+    A, c, x0, move = problem.hessians.numpy(), problem.centers.numpy(), problem.x0.numpy(), np.array([1.0, -2.0, 3.0])
     moved = Quadratic(turn.T @ A @ turn, (c + move) @ turn, 0.3, (x0 + move) @ turn)
     process, algorithm = WithoutReplacement(4, 2), GeneralizedFedAvg(0.3, 2, 1.5, 2)
     before, after = moments(algorithm, problem, process, 6), moments(algorithm, moved, process, 6)
@@ -470,7 +470,7 @@ def test_the_same_hessian_given_to_every_client_is_the_shared_one() -> None:
     problem = random_quadratic(4, 3, noise=0.3)
     A = problem.hessians.numpy()
     apart = np.stack([A, A, A, A + 1e-14 * np.eye(3)])
-    different = Quadratic(apart, problem.centres.numpy(), 0.3, problem.x0.numpy())
+    different = Quadratic(apart, problem.centers.numpy(), 0.3, problem.x0.numpy())
     assert problem.shared and not different.shared
     for process in (WithoutReplacement(4, 2), Recorded(WithReplacement(4, 2).matrix(8, np.random.default_rng(0)))):
         runs = [moments(GeneralizedFedAvg(0.3, 2, 1.5, 2), p, process, 8) for p in (problem, different)]

@@ -45,14 +45,14 @@ CASES = {
          0.18937207850970542],
     ),
     "momentum": (
-        FedNormSGDA(*STEPS, (3, 2), weights=(0.3, 0.7), optimiser=heavy_ball(0.9), effective_local_steps=3.5),
+        FedNormSGDA(*STEPS, (3, 2), weights=(0.3, 0.7), optimizer=heavy_ball(0.9), effective_local_steps=3.5),
         WithoutReplacement(2, 1),
         [0.6519772347555903, 0.0209971889815663, 0.025494841135268773, 0.2278354431028653, 0.46793010182652034,
          0.27321252300247384, 0.73986467361297, 0.2677515243071372, 0.5481884035017079, 0.19740855651125712,
          0.10284046635216511],
     ),
     "naive": (
-        FedNormSGDA(*STEPS, (2, 5), normalised=False),
+        FedNormSGDA(*STEPS, (2, 5), normalized=False),
         WithoutReplacement(2, 2),
         [0.6110797232398382, 0.005570994727931764, 0.012236568256227329, 0.22329383455657162, 0.2284936107045308,
          0.22505499357653358, 0.752825383838672, 0.3066959687740576, 0.5667554222358299, 0.23089495170658042,
@@ -76,10 +76,10 @@ def test_moments_are_those_of_an_independent_recursion(name):
     assert run.dual_gap(weights)[0] == pytest.approx(float(surrogate.dual_gap(GOLDEN.z0)), rel=1e-13)
 
 
-def _coefficient(optimiser, j, k):
+def _coefficient(optimizer, j, k):
     """a^(j)(k), by the sum that defines it."""
-    inner = sum(optimiser.contraction ** (k - 1 - i) * optimiser.momentum ** (i - j) for i in range(j, k))
-    return optimiser.rate(j) * inner
+    inner = sum(optimizer.contraction ** (k - 1 - i) * optimizer.momentum ** (i - j) for i in range(j, k))
+    return optimizer.rate(j) * inner
 
 
 def _round(algorithm, problem, z, cohort, signs):
@@ -92,20 +92,20 @@ def _round(algorithm, problem, z, cohort, signs):
     masses = algorithm.masses(taken)
     mean_mass = float((p if algorithm.weights is None else np.array(algorithm.weights)) @ masses)
     tau_eff = algorithm.effective_local_steps or mean_mass
-    normalised = {}
+    normalized = {}
     for i in range(n):
-        optimiser, steps = algorithm.optimiser_of(i), int(taken[i])
+        optimizer, steps = algorithm.optimizer_of(i), int(taken[i])
         exact, noisy, drift = [], [], 0.0
         for k in range(steps):
-            iterate = z + eta * sum((_coefficient(optimiser, j, k) * noisy[j] for j in range(k)), start=np.zeros(2))
+            iterate = z + eta * sum((_coefficient(optimizer, j, k) * noisy[j] for j in range(k)), start=np.zeros(2))
             exact.append(float(problem.scales[i]) * hessian @ iterate + problem.slopes[i].numpy())
             noisy.append(exact[k] + problem.noise_root.numpy() @ next(signs))
-            drift += _coefficient(optimiser, k, steps) * ((iterate - z) ** 2).sum()
-        a = [_coefficient(optimiser, k, steps) for k in range(steps)]
-        normalised[i] = [np.tensordot(a, values, 1) / sum(a) for values in (noisy, exact)] + [drift / sum(a)]
-    g = sum(n * weights[i] / len(cohort) * normalised[i][0] for i in cohort)
-    h = sum(weights[i] * normalised[i][1] for i in range(n))
-    drift = problem.smoothness() ** 2 * sum(weights[i] * normalised[i][2] for i in range(n))
+            drift += _coefficient(optimizer, k, steps) * ((iterate - z) ** 2).sum()
+        a = [_coefficient(optimizer, k, steps) for k in range(steps)]
+        normalized[i] = [np.tensordot(a, values, 1) / sum(a) for values in (noisy, exact)] + [drift / sum(a)]
+    g = sum(n * weights[i] / len(cohort) * normalized[i][0] for i in cohort)
+    h = sum(weights[i] * normalized[i][1] for i in range(n))
+    drift = problem.smoothness() ** 2 * sum(weights[i] * normalized[i][2] for i in range(n))
     return z + gamma * tau_eff * g, g, h, drift
 
 
@@ -134,9 +134,9 @@ THREE = ScaledMinimax([0.5, 1.0, 2.0], [[0.5]], [[1.0]], 1.0, [1.0], [-0.5], wei
 RATES = (variable_rates([1.0, 0.5]), heavy_ball(0.5))
 ENUMERATED = {
     "one of two": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, 1), TWO, 1, 2),
-    "all": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (2, 1), weights=(0.6, 0.4), optimiser=RATES), TWO, 2, 2),
-    "naive": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (2, 2), optimiser=RATES, normalised=False), TWO, 1, 1),
-    "proximal": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (1, 3), optimiser=proximal(0.5)), TWO, 1, 1),
+    "all": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (2, 1), weights=(0.6, 0.4), optimizer=RATES), TWO, 2, 2),
+    "naive": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (2, 2), optimizer=RATES, normalized=False), TWO, 1, 1),
+    "proximal": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (1, 3), optimizer=proximal(0.5)), TWO, 1, 1),
     "scaled, two of three": (FedNormSGDA(0.2, 0.3, 0.1, 0.2, (1, 2, 3)), THREE, 2, 4),
 }
 
@@ -184,14 +184,14 @@ def test_without_noise_and_with_everyone_the_moments_are_one_run():
         np.testing.assert_allclose(run.mean[t + 1], z, rtol=1e-12)
 
 
-@pytest.mark.parametrize("normalised", [True, False])
-def test_the_fixed_point_solves_the_equation_of_matrix_powers_and_attracts_the_mean(normalised):
+@pytest.mark.parametrize("normalized", [True, False])
+def test_the_fixed_point_solves_the_equation_of_matrix_powers_and_attracts_the_mean(normalized):
     problem = random_quadratic_minimax(3, 2, 3, seed=5)
     steps = (1, 3, 6)
-    algorithm = FedNormSGDA(0.1, 0.2, 0.05, 0.2, steps, normalised=normalised)
+    algorithm = FedNormSGDA(0.1, 0.2, 0.05, 0.2, steps, normalized=normalized)
     found, hessian = fixed_point(algorithm, problem), problem.joint_hessian.numpy()
     moves = np.diag([-0.1] * 2 + [0.2] * 3)
-    weights = np.array([1 / 3] * 3) if normalised else np.array([0.1, 0.3, 0.6])
+    weights = np.array([1 / 3] * 3) if normalized else np.array([0.1, 0.3, 0.6])
     left = sum(
         w / tau * np.linalg.inv(moves) @ (matrix_power(np.eye(5) + moves @ hessian, tau) - np.eye(5))
         @ (found + np.linalg.solve(hessian, slope))
@@ -202,18 +202,18 @@ def test_the_fixed_point_solves_the_equation_of_matrix_powers_and_attracts_the_m
     np.testing.assert_allclose(run.mean[-1], found, atol=1e-9)
 
 
-def test_only_normalised_averaging_tends_to_the_stationary_point_as_local_steps_go_to_zero():
+def test_only_normalized_averaging_tends_to_the_stationary_point_as_local_steps_go_to_zero():
     problem = random_quadratic_minimax(3, 2, 2, seed=7)
 
-    def slope(local, normalised, of):
-        algorithm = FedNormSGDA(local, local, 0.1, 0.1, (1, 2, 9), normalised=normalised)
+    def slope(local, normalized, of):
+        algorithm = FedNormSGDA(local, local, 0.1, 0.1, (1, 2, 9), normalized=normalized)
         x = problem.z0.new_tensor(fixed_point(algorithm, problem)[:2])
         return float(of.envelope_gradient(x).norm())
 
     naive = problem.surrogate(np.array([1, 2, 9]) / 12)
-    for normalised, of in ((True, problem), (False, naive)):
-        assert slope(0.0, normalised, of) < 1e-12
-        assert slope(1e-4, normalised, of) / slope(1e-5, normalised, of) == pytest.approx(10, rel=0.01)
+    for normalized, of in ((True, problem), (False, naive)):
+        assert slope(0.0, normalized, of) < 1e-12
+        assert slope(1e-4, normalized, of) / slope(1e-5, normalized, of) == pytest.approx(10, rel=0.01)
     predicted = (np.full(3, 1 / 3) - np.array([1, 2, 9]) / 12) @ (
         problem.split(problem.slopes)[0] + problem.split(problem.slopes)[1] @ problem.coupling.T / problem.concavity
     ).numpy()
@@ -249,7 +249,7 @@ def test_participation_whose_moments_are_not_known_is_refused_with_the_reason(pa
     assert "\n" not in str(refused.value)
 
 
-def test_a_player_that_ascends_is_not_taken_for_a_minimiser():
+def test_a_player_that_ascends_is_not_taken_for_a_minimizer():
     with pytest.raises(FedboundsError, match="fedavg would descend in both blocks of a minimax problem"):
         moments(FedAvg(0.1, 2), TWO, Full(2), 2)
 

@@ -76,12 +76,12 @@ def instances(draw: st.DrawFn) -> Instance:
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     smoothness = draw(st.sampled_from([0.1, 1.0, 20.0]))
     spectrum = smoothness * np.append(1.0, rng.uniform(0, 1, dimension - 1))
-    centres = draw(st.sampled_from([0.0, 0.3, 3.0])) * rng.normal(size=(clients, dimension))
+    centers = draw(st.sampled_from([0.0, 0.3, 3.0])) * rng.normal(size=(clients, dimension))
     noise = draw(st.sampled_from([0.0, 0.1, 1.0])) * smoothness
     q = pattern(draw(st.sampled_from(["one client", "everyone", "halves", "any"])), rounds, clients, rng)
     gamma = draw(st.sampled_from([1.0, 0.3, 0.01])) / (12 * smoothness * I * P)
     eta = draw(st.sampled_from([1.0, 0.5, 0.02])) / (2 * smoothness * I * P * gamma)
-    problem = Quadratic(spectrum, centres, noise, rng.normal(size=dimension))
+    problem = Quadratic(spectrum, centers, noise, rng.normal(size=dimension))
     return Instance(problem, GeneralizedFedAvg(gamma, I, eta, P), q)
 
 
@@ -182,7 +182,7 @@ def smallest_planted_errors(left: np.ndarray, evaluation: Evaluation) -> dict[st
 
 
 def lone(noise: float = 0.0, curvature: float = 1.0, x0: float = 0.0, apart: float = 0.0) -> Quadratic:
-    """Two clients on a line with centres at -apart and apart."""
+    """Two clients on a line with centers at -apart and apart."""
     return Quadratic([curvature], [[-apart], [apart]], noise, [x0])
 
 
@@ -247,7 +247,7 @@ def test_the_smallest_planted_errors_that_the_theorem_would_show(term: str, expl
 def enumerated(problem: Quadratic, q: np.ndarray, gamma: float, I: int, eta: float, P: int) -> AlongTheRun:
     """The same expectations as plain averages over every sequence of signs of the noise."""
     N, d, T = problem.clients, problem.dimension, len(q)
-    A, c = np.stack([problem.hessian(n).numpy() for n in range(N)]), problem.centres.numpy()
+    A, c = np.stack([problem.hessian(n).numpy() for n in range(N)]), problem.centers.numpy()
     draws = T * N * I * d
     signs = 1.0 - 2.0 * (np.arange(2**draws)[:, None] >> np.arange(draws) & 1)
     noise = problem.noise * signs.reshape(-1, T, N, I, d)

@@ -197,7 +197,7 @@ def test_weights_of_coins_are_shared_or_one_nth_each():
     shared = Bernoulli(4, (1.0, 0.5, 0.5, 0.5)).matrix(200, np.random.default_rng(0))
     assert shared.sum(axis=1) == pytest.approx(np.ones(200)) and (shared[:, 0] > 0).all()
     assert {1 / 4, 1 / 3, 1 / 2, 1.0} == set(shared[:, 0])
-    assert set(np.unique(Bernoulli(4, 0.5, normalise=False).matrix(200, np.random.default_rng(0)))) == {0, 1 / 4}
+    assert set(np.unique(Bernoulli(4, 0.5, normalize=False).matrix(200, np.random.default_rng(0)))) == {0, 1 / 4}
 
 
 def test_sampling_of_many_clients_draws_different_ones():
@@ -234,7 +234,7 @@ def test_a_record_is_a_copy_that_cannot_be_changed():
 
 
 def test_a_record_of_who_was_there_becomes_equal_weights():
-    record = Recorded([[1, 1, 0], [0, 0, 0], [0, 3, 1]], normalise=True)
+    record = Recorded([[1, 1, 0], [0, 0, 0], [0, 3, 1]], normalize=True)
     assert record.matrix(3, np.random.default_rng(0)).tolist() == [[0.5, 0.5, 0], [0, 0, 0], [0, 0.75, 0.25]]
     assert not record.sums_to_one
     again = process_from_spec(json.loads(json.dumps(record.spec())))
@@ -250,7 +250,7 @@ def test_records_are_read_from_csv_files(tmp_path, text):
     file.write_bytes(text.encode())
     expected = [[0.5, 0.5], [1.0, 0.0]]
     assert Recorded.from_csv(file).matrix(2, np.random.default_rng(0)).tolist() == expected
-    from_spec = process_from_spec({"kind": "recorded", "file": str(file), "normalise": True})
+    from_spec = process_from_spec({"kind": "recorded", "file": str(file), "normalize": True})
     assert from_spec.matrix(2, np.random.default_rng(0)).tolist() == expected
 
 
@@ -327,7 +327,7 @@ BAD = [
     ({"kind": "recorded", "weights": [[0.5, 0.5], [1]]}, "weights must be numbers in an array of shape"),
     ({"kind": "recorded", "weights": [0.5, 0.5]}, r"weights has shape \(2,\); expected \(rounds, clients\)"),
     ({"kind": "recorded", "weights": "import os"}, "weights must be numbers"),
-    ({"kind": "recorded", "weights": [[1.0]], "normalise": 1}, "normalise = 1 must be true or false"),
+    ({"kind": "recorded", "weights": [[1.0]], "normalize": 1}, "normalize = 1 must be true or false"),
     ({"kind": "recorded", "weights": [[1.0]], "file": "q.csv"}, "by its weights or by a file, not by both"),
     ({"kind": "recorded"}, "recorded participation needs weights"),
     ({"kind": "permutation", "clients": 5}, "permutation participation needs participants"),

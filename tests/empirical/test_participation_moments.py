@@ -81,12 +81,12 @@ def outcomes(process, rounds):
             return joined([subsets_of(range(N), S, N)] * rounds)
         case Permutation(participants=S, reshuffle=reshuffle):
             return permuted(range(N), S, rounds, N, reshuffle)
-        case Bernoulli(probability=p, normalise=normalise):
+        case Bernoulli(probability=p, normalize=normalize):
             p = np.broadcast_to(p, N)
             one = []
             for coins in itertools.product([False, True], repeat=N):
                 present = np.array(coins)
-                share = 1 / max(present.sum(), 1) if normalise else 1 / N
+                share = 1 / max(present.sum(), 1) if normalize else 1 / N
                 one.append((np.where(present, p, 1 - p).prod(), [present * share]))
             return joined([one] * rounds)
     members = [np.flatnonzero(process.labels == g) for g in range(max(process.labels) + 1)]
@@ -161,7 +161,7 @@ CASES = [
     (Bernoulli(3, (0.2, 0.5, 0.9)), 2),
     (Bernoulli(4, 0.5), 2),
     (Bernoulli(3, (1.0, 0.3, 0.0)), 2),
-    (Bernoulli(3, (0.2, 0.5, 1.0), normalise=False), 2),
+    (Bernoulli(3, (0.2, 0.5, 1.0), normalize=False), 2),
     (Recorded([[0.5, 0.5, 0.0], [0.0, 0.0, 1.0], [0.2, 0.3, 0.5]]), 3),
 ]
 NAMED = [pytest.param(process, rounds, id=str(process)[:70]) for process, rounds in CASES]
@@ -176,8 +176,8 @@ class Enumerated:
 
     def __post_init__(self):
         self.mean = np.tensordot(self.probability, self.runs, 1)
-        centred = self.runs - self.mean
-        self.covariance = np.einsum("k,ktn,kum->tunm", self.probability, centred, centred, optimize=True)
+        centered = self.runs - self.mean
+        self.covariance = np.einsum("k,ktn,kum->tunm", self.probability, centered, centered, optimize=True)
 
 
 @pytest.fixture(scope="module")
@@ -253,9 +253,9 @@ def test_samplers_follow_the_law_within_sampling_error(process, rounds):
     runs = np.array([process.matrix(rounds, rng).ravel() for _ in range(1500)])
     mean = np.concatenate([process.mean(t) for t in range(rounds)])
     covariance = np.block([[process.covariance(t, u) for u in range(rounds)] for t in range(rounds)])
-    centred = runs - mean
-    assert (np.abs(centred.mean(axis=0)) <= 5.5 * np.sqrt(np.diag(covariance) / len(runs)) + 1e-12).all()
-    products = centred[:, :, None] * centred[:, None, :]
+    centered = runs - mean
+    assert (np.abs(centered.mean(axis=0)) <= 5.5 * np.sqrt(np.diag(covariance) / len(runs)) + 1e-12).all()
+    products = centered[:, :, None] * centered[:, None, :]
     error = np.sqrt(products.var(axis=0) / len(runs))
     assert (np.abs(products.mean(axis=0) - covariance) <= 5.5 * error + 1e-12).all()
 
@@ -287,7 +287,7 @@ def test_closed_forms_of_periodic_windows_agree_with_the_double_sum(sampling, gr
         assert_allclose(np.diag(closed), of_group[process.labels], atol=1e-15)
 
 
-def test_normalised_coins_with_many_clients_have_the_moments_of_the_binomial_law():
+def test_normalized_coins_with_many_clients_have_the_moments_of_the_binomial_law():
     """Equal probabilities: sum_k C(N-1, k) p^k (1-p)^(N-1-k) / (1+k), in exact terms."""
     for N, p in [(101, 0.03), (200, 0.5), (64, 0.97)]:
         binomial = [math.comb(N - 1, k) * p**k * (1 - p) ** (N - 1 - k) for k in range(N)]
@@ -346,13 +346,13 @@ def test_long_runs_count_windows_with_the_same_moments_once():
 def test_sampling_without_replacement_has_the_exact_expected_divergence(N, S, P):
     """E LHS(7) = (N-S)/(PS(N-1)) times the mean square of the offsets; (15) is looser by at least N-1."""
     v = np.random.default_rng(5).standard_normal((N, 3))
-    centred = v - v.mean(axis=0)
-    mean_square = (centred**2).sum() / N
+    centered = v - v.mean(axis=0)
+    mean_square = (centered**2).sum() / N
     exact = (N - S) / (P * S * (N - 1)) * mean_square
     process = WithoutReplacement(N, S)
     assert enumerated_divergence(process, P, v, slice(0, P)) == pytest.approx(exact, abs=1e-15)
     assert process.mean_window_divergence(v, P, P) ** 2 == pytest.approx(exact, abs=1e-15)
-    d = math.sqrt((centred**2).sum(axis=1).max())
+    d = math.sqrt((centered**2).sum(axis=1).max())
     paper = expected_bound_15(np.diag(process.window_covariance(0, P)), d) ** 2
     assert paper == pytest.approx(N**2 * d**2 * without_replacement_variance(N, S, P))
     assert paper >= (N - 1) * exact * (1 - 1e-12)
@@ -430,9 +430,9 @@ def test_processes_that_are_not_stationary_have_no_autocovariance():
     ("process", "defect"),
     [
         (Bernoulli(3, 0.5), "nobody takes part in a round with probability 0.125"),
-        (Bernoulli(3, 0.5, normalise=False), "a participant has weight 1/N"),
+        (Bernoulli(3, 0.5, normalize=False), "a participant has weight 1/N"),
         (Recorded([[0.5, 0.5], [1, 1]]), "those of round 1 sum to 2"),
-        (Recorded([[1, 1], [0, 0]], normalise=True), "those of round 1 sum to 0"),
+        (Recorded([[1, 1], [0, 0]], normalize=True), "those of round 1 sum to 0"),
     ],
 )
 def test_where_a_theorem_needs_weights_that_sum_to_one_other_processes_are_refused(process, defect):
@@ -443,12 +443,12 @@ def test_where_a_theorem_needs_weights_that_sum_to_one_other_processes_are_refus
         process.mean_window_divergence(np.eye(process.clients), 1, 2)
 
 
-def test_only_coins_without_normalisation_leave_clients_independent():
+def test_only_coins_without_normalization_leave_clients_independent():
     independent = {type(p) for p, _ in CASES if p.independent_clients}
     assert independent == {Bernoulli}
     assert [Bernoulli(clients, 0.5).independent_clients for clients in (1, 2, 3)] == [True, False, False]
 
 
 def test_processes_whose_weights_sum_to_one_are_not_refused():
-    for process in [Bernoulli(3, (1.0, 0.5, 0.5)), Recorded([[1, 1]], normalise=True), Full(3)]:
+    for process in [Bernoulli(3, (1.0, 0.5, 0.5)), Recorded([[1, 1]], normalize=True), Full(3)]:
         process.require_unit_sum("Theorem 3.1")

@@ -101,7 +101,7 @@ def test_parameter_counts_are_those_of_the_papers_networks():
 
 
 def _vgg(image, classes=10):
-    """VGG-11 without batch normalisation, poolings left out where nothing would be left."""
+    """VGG-11 without batch normalization, poolings left out where nothing would be left."""
     (channels, height, width), layers = image, []
     for filters in VGG_11:
         if filters == "M":
@@ -274,7 +274,7 @@ def test_random_changes_are_the_same_in_one_call_for_a_cohort_and_in_one_per_cli
 )
 def test_engines_agree_under_dropout_and_augmentation(options):
     problem = ImageClassification(DIGITS, PARTITION, dtype=torch.float64, **options)
-    participation = Bernoulli(60, 0.05, normalise=False)
+    participation = Bernoulli(60, 0.05, normalize=False)
     runs = {
         engine: simulate(FedAvg(0.1, 2), problem, participation, 2, seeds=(0, 1), engine=engine, record_every=2)
         for engine in ("in turn", "batched")

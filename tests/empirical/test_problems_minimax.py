@@ -1,4 +1,4 @@
-"""Minimax problems: gradients against finite differences, envelopes against brute-force maximisation, constants
+"""Minimax problems: gradients against finite differences, envelopes against brute-force maximization, constants
 against searches that attain them, proximal points against a solver that knows nothing of them."""
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def test_envelopes_of_two_weights_differ_by_the_linear_term_that_the_mismatch_pr
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_the_proximal_point_minimises_and_its_error_is_bounded(name):
+def test_the_proximal_point_minimizes_and_its_error_is_bounded(name):
     problem = _problem(name)
     x = problem.split(_points(problem, 20, 3.0))[0]
     found, pull = problem.prox(x), problem.smoothness()

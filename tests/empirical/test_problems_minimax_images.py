@@ -37,7 +37,7 @@ LAMBDA = 0.3
 
 @cache
 def problem(kind, network="mlp", dtype=torch.float64, batch=16):
-    more = {"regularisation": LAMBDA} if kind == "fair" else {"attack_steps": 4}
+    more = {"regularization": LAMBDA} if kind == "fair" else {"attack_steps": 4}
     return KINDS[kind](DIGITS, PARTITION, network, batch, dtype=dtype, **more)
 
 
@@ -185,7 +185,7 @@ def test_a_perturbation_is_added_to_raw_pixels_in_units_of_the_brightest():
 # --- fair classification ----------------------------------------------------------------------------------------------
 
 
-def test_the_best_response_is_the_maximiser_over_the_simplex_and_the_envelope_its_value():
+def test_the_best_response_is_the_maximizer_over_the_simplex_and_the_envelope_its_value():
     of = problem("fair")
     for z in points(of, 3):
         x, _ = of.split(z)
@@ -227,7 +227,7 @@ def test_no_weighting_of_the_classes_is_above_the_envelope(weights, seed):
 
 
 def test_the_metrics_of_fairness_are_those_of_the_test_samples_class_by_class():
-    of = FairImages(DIGITS, PARTITION, "mlp", regularisation=LAMBDA, gradient_norm=True, dtype=torch.float64)
+    of = FairImages(DIGITS, PARTITION, "mlp", regularization=LAMBDA, gradient_norm=True, dtype=torch.float64)
     z = points(of, 2)
     found = of.metrics(z)
     x, _ = of.split(z)
@@ -342,7 +342,7 @@ def test_the_metrics_of_robustness_are_with_and_without_the_attack():
 def test_engines_are_the_pseudo_code_with_epochs_snapshots_and_projections(kind, network, engine):
     of, process = problem(kind, network, batch=100), WithoutReplacement(CLIENTS, 3)
     for algorithm in (
-        FedNormSGDA(0.05, 2.0, 0.05, 2.0, local_epochs=Drawn(1, 2), optimiser=heavy_ball(0.5), snapshot_period=2),
+        FedNormSGDA(0.05, 2.0, 0.05, 2.0, local_epochs=Drawn(1, 2), optimizer=heavy_ball(0.5), snapshot_period=2),
         LocalSGDA(0.05, 2.0, local_epochs=2),
     ):
         trace = simulate(algorithm, of, process, 2, seeds=(0, 5), engine=engine, record_models=True, record_every=2)
@@ -431,7 +431,7 @@ def test_small_alpha_leaves_clients_few_classes():
     ({"kind": "robust-images", "radius": 0}, r"radius = 0 must be a number in \(0, inf\)"),
     ({"kind": "robust-images", "attack_steps": -1}, "attack_steps = -1 must be an integer >= 0"),
     ({"kind": "robust-images", "attak_steps": 1}, "unknown key .*'attak_steps'; did you mean attack_steps"),
-    ({"kind": "fair-images", "regularisation": 0}, r"regularisation = 0 must be a number in \(0, inf\)"),
+    ({"kind": "fair-images", "regularization": 0}, r"regularization = 0 must be a number in \(0, inf\)"),
     ({"kind": "fair-images", "gradient_norm": 1}, "gradient_norm = 1 must be true or false"),
     ({"kind": "fair-images", "batch": 0}, "batch = 0 must be an integer >= 1"),
     ({"kind": "fair-images", "clients": 5000}, "clients = 5000 must be between 1 and the number of samples, 1442"),

@@ -66,7 +66,7 @@ def test_smoothness_is_the_largest_second_derivative_and_it_is_attained():
 
 def test_minimum_is_zero_at_the_origin_and_nowhere_lower():
     problem, rng = _problem(), np.random.default_rng(3)
-    assert float(problem.objective(problem.minimiser())) == 0
+    assert float(problem.objective(problem.minimizer())) == 0
     assert float(problem.objective(torch.from_numpy(20 * rng.standard_normal((5000, 3)))).min()) > 0
     assert _value(problem, "initial_gap") == pytest.approx(float(_h(problem.x0)), rel=1e-14)
 
@@ -168,7 +168,7 @@ def test_smoothness_of_a_bounded_gradient_is_the_largest_second_derivative(shape
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_bounded_gradient_problem_is_least_at_the_origin(shape):
     problem, rng = _bounded(shape), np.random.default_rng(3)
-    assert float(problem.objective(problem.minimiser())) == 0
+    assert float(problem.objective(problem.minimizer())) == 0
     assert float(problem.objective(torch.from_numpy(20 * rng.standard_normal((5000, 3)))).min()) > 0
     assert _value(problem, "initial_gap") == pytest.approx(float(SHAPES[shape](problem.x0)), rel=1e-12)
     longest = np.linalg.norm(problem.offsets(), axis=1).max()

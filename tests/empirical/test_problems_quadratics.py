@@ -41,7 +41,7 @@ def _local(form, problem, client, x):
     a = torch.from_numpy(np.asarray(_hessians(form)))
     a = a[client] if form.startswith("different") else a
     a = torch.diag(a) if "diagonal" in form else a
-    return (x - problem.centres[client]) @ a @ (x - problem.centres[client]) / 2
+    return (x - problem.centers[client]) @ a @ (x - problem.centers[client]) / 2
 
 
 def _value(problem, concept):
@@ -89,7 +89,7 @@ def test_a_cohort_in_one_call_agrees_with_one_call_per_client(form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_form_of_the_hessians_is_recognised_from_dense_matrices(form):
+def test_the_form_of_the_hessians_is_recognized_from_dense_matrices(form):
     given = _hessians(form)
     dense = np.broadcast_to(
         {
@@ -132,7 +132,7 @@ def test_initial_gap_is_what_gradient_descent_can_still_gain(form):
     gained = float(problem.objective(problem.x0) - problem.objective(x))
     assert _value(problem, "initial_gap") == pytest.approx(gained, rel=1e-9)
     assert float(problem.metrics(problem.x0[None])["objective_gap"]) == pytest.approx(gained, rel=1e-9)
-    torch.testing.assert_close(problem.minimiser(), x, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(problem.minimizer(), x, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("form", ["shared", "shared diagonal"])
@@ -206,11 +206,11 @@ def test_an_objective_without_minimum_says_so():
     assert "unbounded below" in gap.why
     assert set(problem.metrics(torch.zeros(1, 2, dtype=torch.float64))) == {"gradient_norm_squared"}
     with pytest.raises(FedboundsError, match="unbounded below"):
-        problem.minimiser()
+        problem.minimizer()
 
 
 def test_a_linear_direction_downhill_is_unbounded_below_although_no_curvature_is_negative():
-    # the mean Hessian is diag(1, 0); along the second coordinate f falls at the rate 1/2 if the first centre is off it
+    # the mean Hessian is diag(1, 0); along the second coordinate f falls at the rate 1/2 if the first center is off it
     each = [np.diag([1.0, 1.0]), np.diag([1.0, -1.0])]
     assert isinstance(Quadratic(each, [[0.0, 1.0], [0.0, 0.0]]).constants()["initial_gap"], NoConstant)
     assert isinstance(Quadratic(each, [[0.0, 0.0], [0.0, 0.0]]).constants()["initial_gap"], Constant)
@@ -246,7 +246,7 @@ def test_toy_example_ends_where_the_affine_recursion_of_appendix_b1_says(gamma, 
         x = x - gamma * problem.gradient(x[None, None], torch.tensor([[t % 3]]))[0, 0]
         if t % 3 == 2:
             x = anchor = anchor + eta * (x - anchor)
-    assert float((x - problem.minimiser()).norm()) == pytest.approx(distance, abs=5e-7)
+    assert float((x - problem.minimizer()).norm()) == pytest.approx(distance, abs=5e-7)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -258,12 +258,12 @@ def test_random_instances_have_the_constants_that_were_asked_for(shared, diagona
     assert _value(problem, "smoothness") == pytest.approx(1.0, rel=1e-9)
     assert _value(problem, "strong_convexity") == pytest.approx(1 / 50, rel=1e-9)
     assert _value(problem, "initial_gap") == pytest.approx(3.0, rel=1e-9)
-    x = problem.minimiser().expand(1, 6, 4)
-    at_minimiser = problem.gradient(x, torch.arange(6)[None]).norm(dim=-1)
-    assert float(at_minimiser.max()) == pytest.approx(2.0, rel=1e-9)
+    x = problem.minimizer().expand(1, 6, 4)
+    at_minimizer = problem.gradient(x, torch.arange(6)[None]).norm(dim=-1)
+    assert float(at_minimizer.max()) == pytest.approx(2.0, rel=1e-9)
     again, other = random_quadratic(6, 4, seed=1, **asked), random_quadratic(6, 4, seed=2, **asked)
-    assert torch.equal(problem.centres, again.centres)
-    assert not torch.equal(problem.centres, other.centres)
+    assert torch.equal(problem.centers, again.centers)
+    assert not torch.equal(problem.centers, other.centers)
 
 
 def test_random_diagonals_stay_diagonals_with_as_many_clients_as_dimensions():
@@ -279,18 +279,18 @@ def test_one_client_and_identical_clients_have_no_divergence():
 
 
 @pytest.mark.parametrize(("arguments", "message"), [
-    (dict(hessians=[1, 1], centres=[1, 2]), r"centres has shape \(2,\), must be \(any, any\)"),
-    (dict(hessians=[1, 1, 1], centres=[[1, 2]]), r"hessians has shape \(3,\); with centres \(1, 2\) it must be"),
-    (dict(hessians=[[1, 2], [0, 1]], centres=[[1, 2]]), "hessians must be symmetric$"),
-    (dict(hessians=[[1, 2], [0, 1]], centres=[[1, 2], [3, 4]]), "give different diagonal Hessians as"),
-    (dict(hessians=[1, float("nan")], centres=[[1, 2]]), r"hessians\[1\] = nan is not a finite number"),
-    (dict(hessians=[1, 1], centres=[[1, float("inf")]]), r"centres\[0, 1\] = inf"),
-    (dict(hessians=[1, 1], centres=[[1, 2], [3]]), "centres must be an array of numbers with rows of equal length"),
-    (dict(hessians="a", centres=[[1, 2]]), "hessians must be an array of numbers"),
-    (dict(hessians=[1, 1], centres=[[1, 2]], noise=-1), r"noise = -1 must be a number in \[0, inf\)"),
-    (dict(hessians=[1, 1], centres=[[1, 2]], noise="much"), "noise = 'much' must be a number"),
-    (dict(hessians=[1, 1], centres=[[1, 2]], x0=[1, 2, 3]), r"x0 has shape \(3,\), must be \(2,\)"),
-    (dict(hessians=[1, 1], centres=np.zeros((0, 2))), "centres is empty"),
+    (dict(hessians=[1, 1], centers=[1, 2]), r"centers has shape \(2,\), must be \(any, any\)"),
+    (dict(hessians=[1, 1, 1], centers=[[1, 2]]), r"hessians has shape \(3,\); with centers \(1, 2\) it must be"),
+    (dict(hessians=[[1, 2], [0, 1]], centers=[[1, 2]]), "hessians must be symmetric$"),
+    (dict(hessians=[[1, 2], [0, 1]], centers=[[1, 2], [3, 4]]), "give different diagonal Hessians as"),
+    (dict(hessians=[1, float("nan")], centers=[[1, 2]]), r"hessians\[1\] = nan is not a finite number"),
+    (dict(hessians=[1, 1], centers=[[1, float("inf")]]), r"centers\[0, 1\] = inf"),
+    (dict(hessians=[1, 1], centers=[[1, 2], [3]]), "centers must be an array of numbers with rows of equal length"),
+    (dict(hessians="a", centers=[[1, 2]]), "hessians must be an array of numbers"),
+    (dict(hessians=[1, 1], centers=[[1, 2]], noise=-1), r"noise = -1 must be a number in \[0, inf\)"),
+    (dict(hessians=[1, 1], centers=[[1, 2]], noise="much"), "noise = 'much' must be a number"),
+    (dict(hessians=[1, 1], centers=[[1, 2]], x0=[1, 2, 3]), r"x0 has shape \(3,\), must be \(2,\)"),
+    (dict(hessians=[1, 1], centers=np.zeros((0, 2))), "centers is empty"),
 ])  # fmt: skip
 def test_bad_quadratics_are_refused_in_one_line(arguments, message):
     with pytest.raises(FedboundsError, match=message) as refused:

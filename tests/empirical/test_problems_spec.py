@@ -21,7 +21,7 @@ from fedbounds.empirical.problems import (
     problem_from_spec,
 )
 
-EXPLICIT = {"kind": "quadratic", "hessians": [1, 2], "centres": [[0, 1], [2, 3]], "noise": 0.5, "x0": [1, 1]}
+EXPLICIT = {"kind": "quadratic", "hessians": [1, 2], "centers": [[0, 1], [2, 3]], "noise": 0.5, "x0": [1, 1]}
 SPECS = {
     "explicit": (EXPLICIT, Quadratic, 2, 2),
     "random": ({"kind": "quadratic", "clients": 4, "dimension": 3, "shared": False, "seed": 1}, Quadratic, 4, 3),
@@ -62,7 +62,7 @@ def test_explicit_numbers_arrive_where_they_belong():
     problem = problem_from_spec(EXPLICIT)
     assert isinstance(problem, Quadratic)
     assert problem.hessians.tolist() == [1, 2]
-    assert problem.centres.tolist() == [[0, 1], [2, 3]]
+    assert problem.centers.tolist() == [[0, 1], [2, 3]]
     assert problem.x0.tolist() == [1, 1]
     assert problem.noise == 0.5
 
@@ -93,9 +93,9 @@ def test_only_problems_that_read_data_have_a_checksum():
     ({"kind": "quadratik"}, "unknown problem kind 'quadratik'; did you mean quadratic"),
     ({"kind": ["toy"]}, "unknown problem kind"),
     ({"kind": "quadratic"}, "problem 'quadratic' lacks clients, dimension"),
-    ({"kind": "quadratic", "centres": [[1]]}, "problem 'quadratic' lacks hessians"),
+    ({"kind": "quadratic", "centers": [[1]]}, "problem 'quadratic' lacks hessians"),
     ({"kind": "quadratic", "clients": 3, "dimensions": 2}, "unknown key .*'dimensions'; did you mean dimension"),
-    ({"kind": "quadratic", "hessians": [1], "centres": [[1]], "condition": 3}, "unknown key .*'condition'"),
+    ({"kind": "quadratic", "hessians": [1], "centers": [[1]], "condition": 3}, "unknown key .*'condition'"),
     ({"kind": "quadratic", "clients": "3", "dimension": 2}, "clients = '3' must be an integer"),
     ({"kind": "toy", "noise": float("nan")}, "noise = nan must be a number"),
     ({"kind": "images", "dataset": "digit"}, "unknown data set 'digit'; did you mean digits"),
@@ -127,7 +127,7 @@ _VALUES = st.one_of(
         st.sampled_from(
             [
                 "hessians",
-                "centres",
+                "centers",
                 "slopes",
                 "curvature",
                 "ripple",

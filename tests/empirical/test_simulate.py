@@ -42,7 +42,7 @@ def test_metrics_are_recorded_at_the_rounds_asked_for_and_at_the_last():
     assert run(record_every=99).round.tolist() == [0, 10]
 
 
-def test_a_minimax_problem_is_not_minimised_by_mistake_nor_the_other_way_round():
+def test_a_minimax_problem_is_not_minimized_by_mistake_nor_the_other_way_round():
     game, plays = random_quadratic_minimax(CLIENTS, 2, 1), FedNormSGDA(0.1, 0.1, 0.1, 0.1, 2)
     for algorithm, problem, says in (
         (AMPLIFIED, game, "generalized-fedavg would descend in both blocks of a minimax problem; use"),
@@ -83,7 +83,7 @@ def test_phases_continue_from_the_model_before_and_restart_the_interval():
     q = PROCESS.matrix(12, np.random.default_rng(0))
     trace = simulate(None, quiet, q, phases=[(FedAvg(0.1, 1), 3), (AMPLIFIED, 9)], record_models=True)
     first = simulate(FedAvg(0.1, 1), quiet, q[:3], 3, record_models=True).model[0]
-    handed = Quadratic(quiet.hessians, quiet.centres, x0=first[-1])
+    handed = Quadratic(quiet.hessians, quiet.centers, x0=first[-1])
     second = simulate(AMPLIFIED, handed, q[3:], 9, record_models=True).model[0]
     assert np.abs(trace.model[0] - np.concatenate([first, second[1:]])).max() < 1e-13
     assert trace.spec["phases"][1] == {"algorithm": AMPLIFIED.spec(), "rounds": 9}
@@ -134,11 +134,11 @@ def test_a_recorded_run_can_be_run_again_from_its_record():
 
 
 def test_processes_whose_weights_need_not_sum_to_one_are_counted():
-    unbiased = Bernoulli(CLIENTS, 0.4, normalise=False)
+    unbiased = Bernoulli(CLIENTS, 0.4, normalize=False)
     trace = run(participation=unbiased, seeds=(0, 1), record_participation=True)
     for row, seed in enumerate((0, 1)):
         sums = trace.participation(seed).sum(1)
-        assert trace.unnormalised_rounds[row] == ((sums > 0) & (np.abs(sums - 1) > 1e-9)).sum() > 0
+        assert trace.unnormalized_rounds[row] == ((sums > 0) & (np.abs(sums - 1) > 1e-9)).sum() > 0
 
 
 def test_progress_is_reported_after_every_round():

@@ -44,11 +44,11 @@ def test_quadratics_have_the_eigenvalues_promised(problem):
     eigenvalues = np.linalg.eigvalsh(np.stack([problem.hessian(n).numpy() for n in range(problem.clients)]))
     assert np.abs(eigenvalues[..., None] - [1, 0.5, 0.25]).min(-1).max() < 1e-12
     assert problem.noise == 0
-    assert problem.minimiser().shape == (problem.dimension,)
+    assert problem.minimizer().shape == (problem.dimension,)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_hessians_is_drawn_and_recognised(form):
+def test_every_form_of_hessians_is_drawn_and_recognized(form):
     shared, diagonal = form.startswith("shared"), form.endswith("diagonal")
     found = reached(quadratics(forms=(form,)), lambda p: (p.shared, p.diagonal) == (shared, diagonal))
     assert found.dimension >= (1 if diagonal else 2)

@@ -108,14 +108,14 @@ network = "mlp"
 kind = "without-replacement"
 clients = 4
 participants = 2
-[algorithms.normalised]
+[algorithms.normalized]
 kind = "fed-norm-sgda"
 local_step_size = 0.05
 local_ascent_step_size = 0.05
 server_step_size = 0.05
 server_ascent_step_size = 0.05
 local_steps = { low = 1, high = 3 }
-optimiser = { momentum = 0.5 }
+optimizer = { momentum = 0.5 }
 [algorithms.naive]
 kind = "local-sgda"
 step_size = 0.05
@@ -123,7 +123,7 @@ ascent_step_size = 0.05
 local_steps = { low = 1, high = 3 }
 snapshot_period = 2
 [vary]
-"algorithms.normalised.local_steps.high" = [3, 5]
+"algorithms.normalized.local_steps.high" = [3, 5]
 """
 
 
@@ -135,11 +135,11 @@ def test_minimax_algorithms_and_problems_stand_in_a_sweep_like_all_others(tmp_pa
     assert list(rows["problem=quadratic algorithm=naive"]) == [
         "envelope_gradient_norm_squared", "moreau_gradient_norm_squared", "envelope", "dual_gap", "ascent_norm_squared",
     ]  # fmt: skip
-    fair = rows["problem=fair algorithm=normalised algorithm.local_steps.high=5"]
+    fair = rows["problem=fair algorithm=normalized algorithm.local_steps.high=5"]
     assert fair["worst_class_test_accuracy"].best >= fair["worst_class_test_accuracy"].final
     trace = store.load(runs[0].key)
     expected = simulate(
-        FedNormSGDA(*[0.05] * 4, local_steps=Drawn(1, 3), optimiser=heavy_ball(0.5)),
+        FedNormSGDA(*[0.05] * 4, local_steps=Drawn(1, 3), optimizer=heavy_ball(0.5)),
         random_quadratic_minimax(4, 2, 2),
         WithoutReplacement(4, 2),
         4,

@@ -65,7 +65,7 @@ MISTAKES = {
     "an engine": ('engine = "batch"' + BASE, "engine: unknown engine 'batch'; did you mean batched"),
     "an engine for other algorithms": (
         'engine = "masked-batch"' + BASE,
-        "engine: engine 'masked batch' is not for algorithms that minimise; use 'in turn', 'batched', 'closed form'",
+        "engine: engine 'masked batch' is not for algorithms that minimize; use 'in turn', 'batched', 'closed form'",
     ),
     "a player that ascends": (
         BASE.replace('"toy"', '"minimax-quadratic", clients = 3, descent_dimension = 2, ascent_dimension = 1'),
@@ -165,7 +165,7 @@ def test_a_changed_default_makes_another_run(monkeypatch: pytest.MonkeyPatch) ->
 
 def record_of_participation(path: Path, rows: str) -> str:
     path.write_text(rows)
-    table = f'participation = {{ kind = "recorded", file = "{path}", normalise = true }}'
+    table = f'participation = {{ kind = "recorded", file = "{path}", normalize = true }}'
     return BASE.replace('participation = { kind = "full", clients = 3 }', table)
 
 

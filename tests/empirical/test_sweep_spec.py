@@ -68,7 +68,7 @@ def test_the_documented_file_is_a_sweep_of_real_components() -> None:
     assert late["streams"] == {"participation": 7}
 
 
-def test_axes_are_multiplied_and_labelled_by_their_place_in_the_task() -> None:
+def test_axes_are_multiplied_and_labeled_by_their_place_in_the_task() -> None:
     made = tasks('[vary]\n"algorithm.local_step_size" = [0.1, 0.2]\nrounds = [5, 10, 20]')
     seen = [(t["labels"]["algorithm"], t["labels"]["algorithm.local_step_size"], t["rounds"]) for t in made]
     assert seen == [(a, g, T) for a in ("plain", "amplified") for g in (0.1, 0.2) for T in (5, 10, 20)]

@@ -9,13 +9,13 @@ from fedbounds.empirical.words import uniforms, words_of
 
 
 def splitmix64(state):
-    """The finaliser, in Python integers."""
+    """The finalizer, in Python integers."""
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         state = (state ^ (state >> shift)) * factor % 2**64
     return state ^ (state >> 31)
 
 
-def test_the_finaliser_is_splitmix64s():
+def test_the_finalizer_is_splitmix64s():
     assert splitmix64(0x9E3779B97F4A7C15) == 0xE220A8397B1DCDAF  # its first output from the seed 0, as published
 
 
@@ -38,7 +38,7 @@ def test_numbers_do_not_depend_on_the_batch_they_are_made_in():
 
 
 def test_numbers_are_uniform_and_uncorrelated_between_words_purposes_and_places():
-    words = torch.arange(40_000)  # neighbouring words, the hardest case
+    words = torch.arange(40_000)  # neighboring words, the hardest case
     columns = np.concatenate([uniforms(words, purpose, 3).numpy() for purpose in (1, 2, 100)], axis=1)
     columns = np.concatenate([columns, np.roll(columns[:, :1], 1, axis=0)], axis=1)
     for column in columns.T:

@@ -77,7 +77,7 @@ def test_a_bound_that_is_nowhere_finite_is_not_in_the_legend():
         ([f"a{i % 2}, b{i}, c{i}" for i in range(13)], 2),
     ],
 )
-def test_no_two_curves_of_a_figure_share_colour_and_dash(labels, groups):
+def test_no_two_curves_of_a_figure_share_color_and_dash(labels, groups):
     curves = [straight(label) for label in labels]
     assert len(facets(curves)) == groups
     looks = [(mcolors.to_hex(line.get_color()), str(vars(line)["_dash_pattern"])) for line in lines(drawn(curves))]
@@ -85,12 +85,12 @@ def test_no_two_curves_of_a_figure_share_colour_and_dash(labels, groups):
     assert len(legend(drawn(curves))) == len(labels)
 
 
-def test_what_facets_share_keeps_its_colour():
+def test_what_facets_share_keeps_its_color():
     curves = [straight(f"{m}, p={p}") for p in range(6) for m in ("fedau", "fedavg")]
     figure = drawn(curves)
     assert [axes.get_title(loc="left") for axes in figure.axes] == ["fedau", "fedavg"]
-    colours = [{line.get_label(): line.get_color() for line in axes.get_lines()} for axes in figure.axes]
-    assert colours[0] == colours[1] and len(set(colours[0].values())) == 6
+    colors = [{line.get_label(): line.get_color() for line in axes.get_lines()} for axes in figure.axes]
+    assert colors[0] == colors[1] and len(set(colors[0].values())) == 6
 
 
 def test_the_data_say_where_the_conditions_hold(tmp_path):

@@ -62,9 +62,9 @@ def test_no_label_of_a_vertical_axis_runs_into_the_panel_above_it(tmp_path):
     tall = panels({"": curves}, x_label="round", y_labels=[long], title="t", caption="c", alternative="a")
     tall.save(tmp_path / "figure.png")
     tall.figure.draw_without_rendering()
-    labelled = [axes for axes in tall.figure.axes if axes.get_ylabel()]
-    assert len(labelled) > 1 and all(" ".join(axes.get_ylabel().split()) == long for axes in labelled)
-    for axes in labelled:
+    labeled = [axes for axes in tall.figure.axes if axes.get_ylabel()]
+    assert len(labeled) > 1 and all(" ".join(axes.get_ylabel().split()) == long for axes in labeled)
+    for axes in labeled:
         assert axes.yaxis.label.get_window_extent().height <= axes.get_window_extent().height
 
 
@@ -120,7 +120,7 @@ def test_the_breakdown_of_many_settings_is_over_the_constant_that_varies():
         breakdown(both)
 
 
-def test_a_term_has_one_colour_in_all_figures_and_no_other_term_of_its_form_has_it():
+def test_a_term_has_one_color_in_all_figures_and_no_other_term_of_its_form_has_it():
     seen = {}
     for paper in papers():
         for result in paper.results:
@@ -141,7 +141,7 @@ def test_a_term_has_one_colour_in_all_figures_and_no_other_term_of_its_form_has_
         assert of_bars[text.get_text()] == pytest.approx(patch.get_facecolor()[:3])
 
 
-def test_the_terms_of_strangers_have_colours_of_their_own_too():
+def test_the_terms_of_strangers_have_colors_of_their_own_too():
     names = ["initial gap", *(f"a stranger's term {k}" for k in range(7))]
     assert len(set(looks(names).values())) == 8 and looks(names)["initial gap"] == 0
     assert looks(names[:2]) == {name: look for name, look in looks(names).items() if name in names[:2]}

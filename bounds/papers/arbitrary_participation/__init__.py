@@ -1,7 +1,7 @@
 r"""A Unified Analysis of Federated Learning with Arbitrary Client Participation (Wang & Ji, NeurIPS 2022).
 
-$N$ clients minimise $f=\frac1N\sum_nF_n$. In round $t$ client $n$ takes part with weight $q_t^n$, an arbitrary
-sequence that is analysed as given. Generalized FedAvg (Algorithm 1) runs $I$ local SGD steps of size $\gamma$ at every
+$N$ clients minimize $f=\frac1N\sum_nF_n$. In round $t$ client $n$ takes part with weight $q_t^n$, an arbitrary
+sequence that is analyzed as given. Generalized FedAvg (Algorithm 1) runs $I$ local SGD steps of size $\gamma$ at every
 participant, adds the weighted updates, and every $P$ rounds multiplies the displacement of those rounds by $\eta$. All
 that the pattern of participation does to the bound is in one number, the window divergence $\tilde\delta^2(P)$.
 """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fedbounds.bounds import assumptions as common
 from fedbounds.bounds.assumptions import DIVERGENCE, MARTINGALE, SMOOTH, UNBIASED, Assumption
 
-INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.labelled("Lemma C.1 (b)")
-EXOGENOUS = common.EXOGENOUS.labelled("Section 3: expectations over the gradient noise only")
-BOUNDED_BELOW = common.BOUNDED_BELOW.labelled("Section 3: f* = min f")
+INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.labeled("Lemma C.1 (b)")
+EXOGENOUS = common.EXOGENOUS.labeled("Section 3: expectations over the gradient noise only")
+BOUNDED_BELOW = common.BOUNDED_BELOW.labeled("Section 3: f* = min f")
 
 WEIGHTS = Assumption(
     "weights",
@@ -22,7 +22,7 @@ WINDOW = Assumption(
     "eq. (7) holds with delta for all x and all t_0 (Algorithm 1 sets t_0 in {0, P, 2P, ...}; no other is used)",
     "Assumption 3', eq. (7)",
 )
-BOUNDED_DIVERGENCE = DIVERGENCE.labelled("Assumption 3")
+BOUNDED_DIVERGENCE = DIVERGENCE.labeled("Assumption 3")
 REGULARIZED = Assumption(
     "regularized",
     "every client has the same mean weight over every interval of P rounds (over those from multiples of P is enough)",
@@ -73,8 +73,8 @@ UNIFORMLY_SAMPLED = Assumption(
 )
 
 NOISE = (
-    SMOOTH.labelled("Assumption 1"),
-    UNBIASED.labelled("Assumption 2"),
+    SMOOTH.labeled("Assumption 1"),
+    UNBIASED.labeled("Assumption 2"),
     INDEPENDENT_CLIENTS,
     MARTINGALE,
     EXOGENOUS,

@@ -38,8 +38,8 @@ def pulls(record: Record, interval: int) -> list[list[Fraction]]:
 
 def cohort2(weights: Vector, offsets: Sequence[Vector]) -> Fraction:
     """The left side of (6) for one round."""
-    centre = weighted(weights, offsets)
-    apart = (norm2([x - y for x, y in zip(v, centre, strict=True)]) for v in offsets)
+    center = weighted(weights, offsets)
+    apart = (norm2([x - y for x, y in zip(v, center, strict=True)]) for v in offsets)
     return sum((w * a for w, a in zip(weights, apart, strict=True)), Fraction(0))
 
 

@@ -156,7 +156,7 @@ ERRATA: Sequence[Erratum] = (
         "interval-is-not-a-whole-number",
         where="Corollary 4.8",
         claim="P = upsilon^2 N^(5/2) sqrt(IT), made whole, meets Corollary 3.3's condition whenever I meets its cap",
-        fails="P is a number of rounds. Rounded up, it breaks the condition, in which T has cancelled and left no "
+        fails="P is a number of rounds. Rounded up, it breaks the condition, in which T has canceled and left no "
         "slack; rounded down, the window divergence is above 6 d^2/sqrt(NIT). It may also be below 1.",
         instead="any whole P >= 1, with T >= 2P and T >= 4LIP^2F/rho^2 checked directly",
         under=(*SAMPLED, "I <= rho/(2 upsilon^2 N^(5/2) sqrt(LF))", "T >= 4 upsilon^4 I N^5"),

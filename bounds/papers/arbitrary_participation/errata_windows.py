@@ -33,8 +33,8 @@ def mean(weights: Weights, offsets: Weights = OFFSETS) -> Fraction:
 
 def spread(weights: Weights, offsets: Weights = OFFSETS) -> Fraction:
     """sum_n q^n (v_n - sum_m q^m v_m)^2."""
-    centre = mean(weights, offsets)
-    return sum((q * (v - centre) ** 2 for q, v in zip(weights, offsets, strict=True)), Fraction(0))
+    center = mean(weights, offsets)
+    return sum((q * (v - center) ** 2 for q, v in zip(weights, offsets, strict=True)), Fraction(0))
 
 
 def divergence_checks(offsets: Weights = OFFSETS, d: Fraction = Fraction(1)) -> tuple[Check, ...]:

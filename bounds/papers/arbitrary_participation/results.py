@@ -212,7 +212,7 @@ THEOREM_3_1 = Result(
             (LOCAL_CAP, YOUNG_CAP, ODDS_CAP, ONCE),
             THEOREM,
             derived=(EQUAL_WEIGHTS,),
-            note="the same proof with its free parameters chosen by minimisation; at the largest gamma no constant is "
+            note="the same proof with its free parameters chosen by minimization; at the largest gamma no constant is "
             "above those of sharp:worst, the divergences' are 0.48 and 0.63 of theirs; r weighs the window divergence",
         ),
         Form(

@@ -3,7 +3,7 @@ r"""Federated Minimax Optimization with Client Heterogeneity (Sharma, Panda & Jo
 $\min_x\max_yF(x,y)$, $F=\sum_ip_if_i$ over $n$ clients. In a round the server draws $P$ clients without replacement;
 client $i$ takes $\tau_i$ local descent steps in $x$ and ascent steps in $y$ and returns its update divided by
 $\|a_i\|_1$, the sum of its step coefficients; the server combines them with weights $w_i$ and its own steps
-$\gamma_x,\gamma_y$, times $\tau_{\rm eff}$. The normalisation lets clients differ in how much work they do: what
+$\gamma_x,\gamma_y$, times $\tau_{\rm eff}$. The normalization lets clients differ in how much work they do: what
 converges is the gradient of the envelope $\tilde\Phi(x)=\max_y\sum_iw_if_i(x,y)$.
 """
 

@@ -46,15 +46,15 @@ GROWING = Assumption(
 CONCAVE = Assumption("concave", "every f_i(x, .) is concave", "Assumption 6")
 ONE_POINT_CONCAVE = Assumption(
     "one-point-concave",
-    "<grad_y f_i(x, y), y - y*(x)> <= f_i(x, y) - f_i(x, y*(x)) at a maximiser y*(x) common to all f_i",
+    "<grad_y f_i(x, y), y - y*(x)> <= f_i(x, y) - f_i(x, y*(x)) at a maximizer y*(x) common to all f_i",
     "Assumption 8",
 )
 LIPSCHITZ = Assumption(
     "lipschitz-in-x", "|f_i(x, y) - f_i(x', y)| <= Gx |x - x'| for all x, x', every y and every client", "Assumption 7"
 )
 BOUNDED_ITERATES = Assumption("bounded-ascent", "|y_t|^2 <= R in every round t", "Theorem 2")
-BOUNDED_MAXIMISER = Assumption(
-    "bounded-maximiser", "|y*(x^(s))|^2 <= R at every snapshot x^(s), for the maximiser y* of sum_i w_i f_i", "unstated"
+BOUNDED_MAXIMIZER = Assumption(
+    "bounded-maximizer", "|y*(x^(s))|^2 <= R at every snapshot x^(s), for the maximizer y* of sum_i w_i f_i", "unstated"
 )
 BOUNDED_BELOW = Assumption("bounded-below", "the envelope max_y sum_i w_i f_i(., y) has a finite infimum", "unstated")
 PRINTED = (JOINTLY_SMOOTH, NOISE, HETEROGENEITY, STRONGLY_CONCAVE, SAMPLING, LOCAL_MAP)
@@ -71,14 +71,14 @@ CONCAVE_USED = (
     CONCAVE,
     LIPSCHITZ,
     BOUNDED_ITERATES,
-    BOUNDED_MAXIMISER,
+    BOUNDED_MAXIMIZER,
     SAMPLING,
     LOCAL_MAP,
     *UNSTATED,
 )
 ONE_POINT_PRINTED = tuple(ONE_POINT_CONCAVE if a is CONCAVE else a for a in CONCAVE_PRINTED)
 ONE_POINT_USED = tuple(ONE_POINT_CONCAVE if a is CONCAVE else a for a in CONCAVE_USED)
-NO_ASCENT = (CONCAVE, BOUNDED_ITERATES, BOUNDED_MAXIMISER, BOUNDED_BELOW)  # what descent in x alone has no use for
+NO_ASCENT = (CONCAVE, BOUNDED_ITERATES, BOUNDED_MAXIMIZER, BOUNDED_BELOW)  # what descent in x alone has no use for
 
 
 def without(assumptions: tuple[Assumption, ...], *dropped: Assumption) -> tuple[Assumption, ...]:

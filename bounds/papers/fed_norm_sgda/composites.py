@@ -70,11 +70,11 @@ S_1 = d * W + betaL**2 * Q
 S_2 = d * W + betaL**2 * K
 
 
-def full_synchronisation(noise: sp.Expr, growth: sp.Expr) -> sp.Expr:
+def full_synchronization(noise: sp.Expr, growth: sp.Expr) -> sp.Expr:
     r"""$r(uZ+vQ)$ as (4), (7) and (18) write it, without the n that cancels: $\frac{uA_w+vB_w}{P\tau_{\rm eff}}$.
 
     Example:
-        >>> full_synchronisation(notation.sigmaL**2, notation.sigmaG**2)
+        >>> full_synchronization(notation.sigmaL**2, notation.sigmaG**2)
         (A_w*sigmaL**2 + B_w*sigmaG**2)/(P*taueff)
     """
     return (noise * A_w + growth * B_w) / (P * taueff)

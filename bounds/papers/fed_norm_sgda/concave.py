@@ -34,7 +34,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     a_m,
     c,
     d,
-    full_synchronisation,
+    full_synchronization,
     largest,
     least,
     r,
@@ -70,7 +70,7 @@ C_w, D, E_w, Deltabar = notation.C_w, notation.D, notation.E_w, notation.Deltaba
 I_1_SQUARED = r * Z * (sigmaL**2 + betaL**2 * Gx**2) + Gx**2 * (c + r * d * SumOverClients(w**2))
 I_1 = sqrt(I_1_SQUARED)  # root of the bound on E|g_x|^2
 # N = r (sigmaL^2 Z + 2 sigmaG^2 S_1): what E|g_y|^2 keeps at a stationary point
-NOISE = full_synchronisation(sigmaL**2, 2 * sigmaG**2 * betaL**2) + 2 * sigmaG**2 * d * E_w / P
+NOISE = full_synchronization(sigmaL**2, 2 * sigmaG**2 * betaL**2) + 2 * sigmaG**2 * d * E_w / P
 DRIFT = Lf**2 * (sigmaL**2 * C_w + 2 * D * (Gx**2 + sigmaG**2))  # V_C over etax^2 + etay^2
 
 MOREAU = Measure(
@@ -105,7 +105,7 @@ def concave_terms(
         Term("descent noise", descent * Gammax * Lf * I_1_SQUARED),
         Term("stale snapshot", stale * Gammax * Lf * Gx * (S - 1) * I_1),
         Term("ascent from the snapshot", restart * Lf * R / (Gammay * S)),
-        Term("full synchronisation", ascent * full_synchronisation(sigmaL**2, heterogeneity * betaL**2)),
+        Term("full synchronization", ascent * full_synchronization(sigmaL**2, heterogeneity * betaL**2)),
         Term("partial participation", ascent * r * heterogeneity * d * W),
         Term(
             "local updates",
@@ -207,7 +207,7 @@ THEOREM_4 = Result(
     notation=NOTATION,
     default="sharp",
     statement="Fed-Norm-SGDA+ with a snapshot of x every S rounds. The step in y may not exceed 1/(8 Lf), and R bounds "
-    "the maximiser at the snapshots as well as the iterates.",
+    "the maximizer at the snapshots as well as the iterates.",
     forms=forms(CONCAVE_PRINTED, CONCAVE_USED),
 )
 THEOREM_3 = Result(
@@ -218,7 +218,7 @@ THEOREM_3 = Result(
     measure=MOREAU,
     notation=NOTATION,
     default="sharp",
-    statement="The bound of Theorem 4 where every f_i(x, .) is one-point concave at a maximiser common to all clients; "
+    statement="The bound of Theorem 4 where every f_i(x, .) is one-point concave at a maximizer common to all clients; "
     "only (70) used concavity. The main text states complexities only.",
     forms=forms(ONE_POINT_PRINTED, ONE_POINT_USED),
 )
@@ -288,7 +288,7 @@ THEOREM_2 = Result(
             "printed",
             (
                 Term(
-                    "optimisation",
+                    "optimization",
                     Lf
                     * Deltabar
                     * (

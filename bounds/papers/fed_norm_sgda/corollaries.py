@@ -1,7 +1,7 @@
 r"""Corollaries 1.1 and 2.1, from the weighted objective to the one that is meant, and the complexities 1.2 and 2.2.
 
-With weights $w\ne p$ the method minimises the envelope of $\sum_iw_if_i$. How far its gradient is from that of
-$\sum_ip_if_i$ is measured by $\chi^2_{p\|w}$ and by the distance of the two maximisers, which do not vanish.
+With weights $w\ne p$ the method minimizes the envelope of $\sum_iw_if_i$. How far its gradient is from that of
+$\sum_ip_if_i$ is measured by $\chi^2_{p\|w}$ and by the distance of the two maximizers, which do not vanish.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ COROLLARY_1_1 = Result(
             (
                 Term("weighted objective", 2 * epsopt),
                 Term("weight mismatch", 4 * chi2 * (betaG**2 * epsopt + sigmaG**2)),
-                Term("maximiser mismatch", 4 * Lf**2 * lag),
+                Term("maximizer mismatch", 4 * Lf**2 * lag),
             ),
             (SIMPLEX, MEANT),
             PRINTED,

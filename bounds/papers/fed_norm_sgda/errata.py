@@ -79,7 +79,7 @@ ERRATA: Sequence[Erratum] = (
         fails="Lemma B.5 starts from delta_0 = Phi(x_0) - F(x_0, y_0), which Delta does not bound; the proof drops it. "
         "With x_0 optimal, y_0 not, and no noise (18) is 0.",
         instead="(18) with 10 kappa^2 delta_0/(Gamma_y T) (60 in the paper's own chain); it is gone only if y_0 "
-        "maximises F(x_0, .)",
+        "maximizes F(x_0, .)",
         under=THEOREM_1,
         replay=descent.lost_dual_gap,
         refutes=("theorem-1[printed]", "theorem-1-at-its-steps[printed]", "remark-3[printed]"),
@@ -104,7 +104,7 @@ ERRATA: Sequence[Erratum] = (
         "smoothness-of-the-envelope",
         where="Lemma B.1",
         claim="max_y f(x, y) is smooth with constant (kappa/2 + 1) Lf",
-        fails="The maximiser moves kappa times as fast as x; in one dimension each the envelope's curvature is "
+        fails="The maximizer moves kappa times as fast as x; in one dimension each the envelope's curvature is "
         "kappa Lf at most, and it is reached.",
         instead="Lf sqrt(1 + kappa^2), so (1 + kappa) Lf; it enters step sizes and one constant, no order",
         under=(JOINTLY_SMOOTH, STRONGLY_CONCAVE),
@@ -229,13 +229,13 @@ ERRATA: Sequence[Erratum] = (
         where="Lemmas C.3 and C.5, hence Theorems 2, 3 and 4",
         claim="If |y_t|^2 <= R in every round, |y_t - y*|^2 <= 4R and the average gap of a block is at most "
         "4R/(Gamma_y S) and so on",
-        fails="Nothing keeps the maximiser in that ball; a run that has just begun is far from it.",
+        fails="Nothing keeps the maximizer in that ball; a run that has just begun is far from it.",
         instead="R has to bound |y*(x^(s))|^2 at the snapshots as well",
         under=concave.HYPOTHESES,
         replay=concave.bound_on_the_iterates_only,
         refutes=("lemma-c.3[printed]", "lemma-c.5[printed]"),
         repair=("lemma-c.3[repaired]", "theorem-4[repaired]"),
-        argument=concave.bound_on_the_maximiser_too,
+        argument=concave.bound_on_the_maximizer_too,
         degree="unstated but harmless",
     ),
     Erratum(
@@ -354,7 +354,7 @@ SUPPLEMENTS: Sequence[Supplement] = (
     Supplement(
         "residual-of-naive-weights",
         "Corollaries 1.1 and 2.1",
-        "The distances of the maximisers and of the proximal points stay bounded along a run with naive weights",
+        "The distances of the maximizers and of the proximal points stay bounded along a run with naive weights",
         open="the paper neither bounds nor refutes it; for equal Hessians the first is constant",
     ),
     Supplement(
@@ -367,8 +367,8 @@ SUPPLEMENTS: Sequence[Supplement] = (
 
 WORDING: Sequence[Wording] = (
     Wording("sign-of-lemma-a.2", "Lemma A.2", "<grad g(y'), y' - y>", "<grad g(y'), y - y'>, as -y^2/2 shows"),
-    Wording("text-of-lemma-a.5", "Lemma A.5", "quadratic growth and the PL inequality, stated for minimisation",
-            "the proofs use both for the maximisation over y, so for -F(x, .)"),
+    Wording("text-of-lemma-a.5", "Lemma A.5", "quadratic growth and the PL inequality, stated for minimization",
+            "the proofs use both for the maximization over y, so for -F(x, .)"),
     Wording("free-point-of-assumption-8", "Assumption 8", "<grad_y f(x, y'), y - y*(x)>, with y' free",
             "grad_y f(x, y): with y' free even -y^2/2 fails, at y = 1, y' = -1"),
     Wording("snapshot-for-the-first-sample", "Algorithm 1, the snapshot of Fed-Norm-SGDA+",
@@ -376,7 +376,7 @@ WORDING: Sequence[Wording] = (
     Wording("lemma-b.9-of-itself", "Lemma B.9", "its hypotheses refer to itself; p_i for w_i; Assumption 5 for the f_i",
             "the conditions of Lemma B.4; w_i; Assumption 5 for the global function, as Remark 3 has it",
             (Quote("conditions of Lemma B.9", "Lemma B.9"), Quote("for the f_i", "Lemma B.9"))),
-    Wording("second-problem-of-remark-6", "Remark 6", "both problems are labelled (P1)",
+    Wording("second-problem-of-remark-6", "Remark 6", "both problems are labeled (P1)",
             "(P1) for n clients, (P2) for one node with a batch of n"),
     Wording("constants-of-49", "proof of Theorem 4, (49)", "the last line has eta_y alone and no Gx",
             "eta_x^2 and Gx^2 of Lemma C.3 belong there"),
@@ -385,8 +385,8 @@ WORDING: Sequence[Wording] = (
     Wording("heterogeneity-of-7", "(53) and (7)", "sigmaG in (53), none in (7)",
             "sqrt(sigmaG) in both: Corollary 2.2 needs the participation error to vanish with sigmaG"),
     Wording("rounds-over-steps", "Theorem 3", "T/tau rounds", "T, which counts rounds already"),
-    Wording("maximiser-not-minimiser", "Theorem 3", "common global minimizer; one-point-convex maximization",
-            "common maximiser; one-point-concave",
+    Wording("maximizer-not-minimizer", "Theorem 3", "common global minimizer; one-point-convex maximization",
+            "common maximizer; one-point-concave",
             (Quote("common global minimizer", "Theorem 3"), Quote("one-point-convex maximization", "Theorem 3"))),
     Wording("range-of-the-output", "Algorithm 1, last line, and the theorems", "x^(1), ..., x^(T); t in [T]",
             "the theorems average over t = 0, ..., T - 1"),

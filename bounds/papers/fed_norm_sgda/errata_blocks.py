@@ -50,7 +50,7 @@ def envelope_round(beta: Fraction, step: Fraction, knee: Fraction) -> tuple[Frac
 
 
 def one_block_in_c_1(beta: Fraction = Fraction(32), step: Fraction = Fraction(1, 64)) -> Replay:
-    """f_i = h(x) - y^2/2 at the minimiser of h: the noise moves x, and the bound sees Gx only."""
+    """f_i = h(x) - y^2/2 at the minimizer of h: the noise moves x, and the bound sees Gx only."""
     knee = Fraction(1, 3)
     claimed, true, values = envelope_round(beta, step, knee)
     form = LEMMA_C_1.form("printed")

@@ -38,7 +38,7 @@ def ascent_block(ascent: Fraction, top: Fraction, S: int) -> tuple[Fraction, Fra
 
 
 def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
-    """f_i = -(y - 1)^2/2 from y_0 = 0: after one round y is at 1/16, far from its maximiser."""
+    """f_i = -(y - 1)^2/2 from y_0 = 0: after one round y is at 1/16, far from its maximizer."""
     ascent = Fraction(1, 16)
     R, claimed, true = ascent_block(ascent, top, S)
     four = ascent_block(ascent, top, 4)
@@ -53,7 +53,7 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
             Check(LIPSCHITZ.name, "f_i does not depend on x: |grad_x f_i| <= Gx", 0, "<=", 1),
             Check(
                 ONE_POINT_CONCAVE.name,
-                "a concave f_i is one-point concave, and both have the same maximiser",
+                "a concave f_i is one-point concave, and both have the same maximizer",
                 1,
                 ">=",
                 0,
@@ -79,7 +79,7 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
     )
 
 
-def bound_on_the_maximiser_too() -> Argument:
+def bound_on_the_maximizer_too() -> Argument:
     """4R with both in the ball."""
     ascent = Fraction(1, 16)
     return Argument(

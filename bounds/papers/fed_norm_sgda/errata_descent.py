@@ -53,7 +53,7 @@ def descent_ascent(x: Fraction, y: Fraction, descent: Fraction, ascent: Fraction
 
 
 def lost_dual_gap(y: Fraction = ONE, clients: int = 64) -> Replay:
-    """f = x y - y^2/2 from the minimiser x_0 = 0 of the envelope, but y_0 = 1: x moves away.
+    """f = x y - y^2/2 from the minimizer x_0 = 0 of the envelope, but y_0 = 1: x moves away.
 
     With T = 4 P the step sqrt(P/T)/Lf of (4) is 1/(2 Lf), the largest that (18) admits, and with 64 clients the
     conditions of Appendix B.5 hold as well: one run refutes all three.

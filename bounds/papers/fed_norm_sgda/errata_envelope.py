@@ -28,7 +28,7 @@ WEIGHTS = "w and p are on the simplex"
 
 
 def envelope_curvature(a: Fraction, b: Fraction, m: Fraction) -> Fraction:
-    r"""$\phi''$ for $f=\frac a2x^2+bxy-\frac m2y^2$: the maximiser is $bx/m$, so it is $a+b^2/m$."""
+    r"""$\phi''$ for $f=\frac a2x^2+bxy-\frac m2y^2$: the maximizer is $bx/m$, so it is $a+b^2/m$."""
     return a + b**2 / m
 
 

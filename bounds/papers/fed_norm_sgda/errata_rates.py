@@ -237,7 +237,7 @@ def gap_of_remark_1(T: int = 1) -> Replay:
 
 
 def work_lowers_the_participation_error() -> Argument:
-    """The bound of Theorem 1 minimised over Gamma_y: more local steps never hurt it."""
+    """The bound of Theorem 1 minimized over Gamma_y: more local steps never hurt it."""
 
     def least_squared(tau: int) -> Fraction:  # a = 1, noise 1/(n tau), participation 1, all over T
         return 4 * (Fraction(1, 10 * tau) + 1)

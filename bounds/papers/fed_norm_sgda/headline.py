@@ -33,7 +33,7 @@ class Least(NamedTuple):
 
 
 def least_bound(constants: Mapping[str, Value], *, capped: bool = True, form: str | None = None) -> Least:
-    r"""Theorem 4 minimised over $\Gamma_x$, $\Gamma_y$ and $S$.
+    r"""Theorem 4 minimized over $\Gamma_x$, $\Gamma_y$ and $S$.
 
     Args:
         constants: letter to value, for everything but the steps and the snapshot period; T a single number.
@@ -57,7 +57,7 @@ def least_bound(constants: Mapping[str, Value], *, capped: bool = True, form: st
     here = evaluated(THEOREM_4, {**constants, "Gammax": 1.0, "Gammay": 1.0, "S": 2, "etax": 0, "etay": 0}, form=form)
     part = {name: float(value) for name, value in here.terms.items()}
     gap, descent, stale = part["initial gap"], part["descent noise"], part["stale snapshot"]
-    restart, noise = 2 * part["ascent from the snapshot"], part["full synchronisation"] + part["partial participation"]
+    restart, noise = 2 * part["ascent from the snapshot"], part["full synchronization"] + part["partial participation"]
     caps = [float(c.admissible) for c in here.conditions if c.limits == "Gammay" and c.admissible is not None]
     cap = min(caps) if capped else math.inf
     if gap == 0 or (noise == 0 and cap == math.inf):

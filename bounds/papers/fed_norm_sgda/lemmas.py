@@ -135,7 +135,7 @@ LEMMA_B_1 = lemma(
     "Smoothness of the envelope",
     (),
     single("smoothness of the envelope max_y f(x, y)", r"L_\Phi", SMOOTHNESS),
-    "The maximiser is kappa-Lipschitz in x, so the gradient in x moves with x and with the maximiser.",
+    "The maximizer is kappa-Lipschitz in x, so the gradient in x moves with x and with the maximizer.",
     (
         Form(
             "printed",
@@ -368,10 +368,10 @@ LEMMA_B_5 = lemma(
 )
 LEMMA_B_6 = lemma(
     "B.6",
-    "The gradient in x away from the maximiser",
+    "The gradient in x away from the maximizer",
     (),
     single("squared gradient norm in x of the weighted objective", r"\mathbb E\|\nabla_x\tilde F\|^2", GRADIENT**2),
-    "Smoothness between y and the maximiser, and the quadratic growth of strong concavity.",
+    "Smoothness between y and the maximizer, and the quadratic growth of strong concavity.",
     (
         Form(
             "printed",

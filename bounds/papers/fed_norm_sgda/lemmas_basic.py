@@ -19,7 +19,7 @@ SMOOTH = Assumption("smooth", "|grad g(x) - grad g(x')| <= Lf |x - x'| for all x
 CONVEX = Assumption("convex", "g is convex", "Lemma A.6")
 CONVEX_F = Assumption("convex", "f is convex", "Lemma A.3")
 BELOW = Assumption("bounded-below", "g has a finite infimum g*", "Lemma A.7")
-STRONGLY_CONVEX = Assumption("strongly-convex", "g is mu-strongly convex, with its minimiser x*", "Lemma A.5")
+STRONGLY_CONVEX = Assumption("strongly-convex", "g is mu-strongly convex, with its minimizer x*", "Lemma A.5")
 STRONGLY_CONCAVE = Assumption("strongly-concave", "g is mu-strongly concave", "Lemma A.2")
 
 
@@ -91,7 +91,7 @@ LEMMA_A_4 = fact(
 LEMMA_A_5 = fact(
     "A.5",
     "Quadratic growth",
-    single("squared distance to the minimiser", r"\|x^*-x\|^2", PARAMETER**2),
+    single("squared distance to the minimizer", r"\|x^*-x\|^2", PARAMETER**2),
     printed("growth", 2 * n.excess / n.mu, STRONGLY_CONVEX),
     "excess is g(x) - g*.",
 )

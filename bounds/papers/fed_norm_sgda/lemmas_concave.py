@@ -177,8 +177,8 @@ def ascent_forms(printed: tuple[Assumption, ...], used: tuple[Assumption, ...]) 
             ((*LEGAL, *printed_ascent_conditions()), conditions),
             (printed, used),
             (
-                "rests on (65); 4R needs a bound on the maximiser as well, which the paper does not assume",
-                "with the maximiser bounded too, and the cap of Lemma C.2",
+                "rests on (65); 4R needs a bound on the maximizer as well, which the paper does not assume",
+                "with the maximizer bounded too, and the cap of Lemma C.2",
             ),
             RADIUS_ERRATUM,
         ),
@@ -205,7 +205,7 @@ LEMMA_C_3 = lemma(
     "The dual gap at a snapshot",
     (),
     STALE_GAP,
-    "The ascent restarts at every snapshot from a point at most 4R (squared) from the maximiser.",
+    "The ascent restarts at every snapshot from a point at most 4R (squared) from the maximizer.",
     ascent_forms(without(CONCAVE_PRINTED, LIPSCHITZ), CONCAVE_USED),
 )
 LEMMA_C_5 = lemma(
@@ -213,7 +213,7 @@ LEMMA_C_5 = lemma(
     "The dual gap at a snapshot, one-point concave",
     (),
     STALE_GAP,
-    "The bound of Lemma C.3 at a maximiser common to all clients.",
+    "The bound of Lemma C.3 at a maximizer common to all clients.",
     ascent_forms(ONE_POINT_PRINTED, ONE_POINT_USED),
 )
 

@@ -51,7 +51,7 @@ def averages() -> Iterator[Limit]:
     yield pair("one-client-i-2", "(57): I_2 = sigmaL^2", I_2, n.sigmaL**2, "(57)", {**alone, n.sigmaG: ZERO})
     at_once = {**ALIKE, n.P: n.n, n.taueff: ONE}
     spread = n.Gx**2 + (n.sigmaL**2 + n.betaL**2 * n.Gx**2) / n.n
-    yield pair("synchronised", "(58): one local step, all clients alike", I_1_SQUARED, spread, "(58)", at_once)
+    yield pair("synchronized", "(58): one local step, all clients alike", I_1_SQUARED, spread, "(58)", at_once)
     local = {**ALIKE, n.P: n.n, n.taueff: n.taubar}
     spread = n.Gx**2 + (n.sigmaL**2 + n.betaL**2 * n.Gx**2) / (n.n * n.taubar)
     yield pair("equal-local-steps", "(59): tau local steps, all clients alike", I_1_SQUARED, spread, "(59)", local)

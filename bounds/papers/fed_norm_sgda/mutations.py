@@ -60,7 +60,7 @@ OF_FORMS = (
         for term in (
             "initial gap",
             "initial dual gap",
-            "full synchronisation",
+            "full synchronization",
             "partial participation",
             "local updates",
         )
@@ -72,7 +72,7 @@ OF_FORMS = (
             "descent noise",
             "stale snapshot",
             "ascent from the snapshot",
-            "full synchronisation",
+            "full synchronization",
             "partial participation",
             "local updates",
         )
@@ -104,14 +104,14 @@ OF_FORMS = (
     smaller("corollary-1.1[printed]", "weight mismatch"),
     smaller(MOREAU, "weighted objective"),
     in_form(SHARP_1, CONSTANT, "11 for 23/2", on_term("local updates", times("22/23"))),
-    in_form(SHARP_1, CONSTANT, "nu = 1", on_term("full synchronisation", lambda e: e.subs(n.nu, 1))),
+    in_form(SHARP_1, CONSTANT, "nu = 1", on_term("full synchronization", lambda e: e.subs(n.nu, 1))),
     in_form(SHARP_4, CONSTANT, "71 for 1536/23", on_term("ascent from the snapshot", times("61/64"))),
     in_form(SHARP_4, INDEX, "S - 2 for S - 1", on_term("stale snapshot", lambda e: e.subs(n.S - 1, n.S - 2))),
     in_form(SHARP_1, EXPONENT, "kappa for kappa^2", on_term("initial dual gap", lambda e: e / n.kappa)),
     in_form(SHARP_1, SQUARE, "sigma_G for sigma_G^2", on_term("partial participation", lambda e: e / n.sigmaG)),
     in_form(SHARP_4, SQUARE, "G_x for G_x^2", on_term("descent noise", lambda e: e.subs(n.Gx, sp.sqrt(n.Gx)))),
     in_form(SHARP_1, SYMBOL, "gamma_y for gamma_x", on_term("initial gap", lambda e: e.subs(n.Gammax, n.Gammay))),
-    in_form(SHARP_1, SYMBOL, "A_w for B_w", on_term("full synchronisation", lambda e: e.subs(n.B_w, n.A_w))),
+    in_form(SHARP_1, SYMBOL, "A_w for B_w", on_term("full synchronization", lambda e: e.subs(n.B_w, n.A_w))),
     in_form(SHARP_1, SYMBOL, "C_w for D", on_term("local updates", lambda e: e.subs(n.D, n.C_w))),
     in_form(SHARP_1, TERM, "no initial dual gap, as printed", without_term("initial dual gap")),
     in_form(SHARP_4, TERM, "no stale snapshot", without_term("stale snapshot")),
@@ -155,7 +155,7 @@ OF_FORMS = (
     ),
     *(
         dropped_assumption(SHARP_4, name)
-        for name in ("concave", "lipschitz-in-x", "bounded-ascent", "bounded-maximiser", "growing-coefficients")
+        for name in ("concave", "lipschitz-in-x", "bounded-ascent", "bounded-maximizer", "growing-coefficients")
     ),
     dropped_assumption("theorem-3[sharp]", "one-point-concave"),
     dropped_assumption("lemma-b.1[repaired]", "strongly-concave"),
@@ -230,7 +230,7 @@ OF_STEPS = (
 
 OF_OTHERS = (
     in_limit("sampling-probabilities", CONSTANT, "right side less by 10 percent", on_right),
-    in_limit("synchronised", CONSTANT, "right side less by 10 percent", on_right),
+    in_limit("synchronized", CONSTANT, "right side less by 10 percent", on_right),
     in_limit("remark-1-participation", CONSTANT, "right side less by 10 percent", on_right),
     in_limit("theorem-1-gauge-of-the-clients", CONSTANT, "right side less by 10 percent", on_right),
     in_limit("theorem-1-increases-with-kappa", FLIP, "the sides exchanged", sides_exchanged),

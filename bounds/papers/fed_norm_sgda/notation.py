@@ -86,7 +86,7 @@ NOTATION = Notation(
         # nonconvex-concave problems
         Quantity("Gx", "G_x", "Lipschitz constant of every f_i in x", "descent_gradient_bound", POSITIVE, GRADIENT),
         Quantity(
-            "R", "R", "bound on |y|^2 along the run and at the maximisers", "squared_radius", POSITIVE, PARAMETER**2
+            "R", "R", "bound on |y|^2 along the run and at the maximizers", "squared_radius", POSITIVE, PARAMETER**2
         ),
         Quantity("S", "S", "rounds between two snapshots of x", "snapshot_period", COUNT),
         Quantity(
@@ -162,8 +162,8 @@ NOTATION = Notation(
         Quantity(
             "lag",
             r"\overline{\|y^*-\tilde y^*\|^2}",
-            "mean over the rounds of the squared distance of the maximisers for p and for w",
-            "maximiser_mismatch",
+            "mean over the rounds of the squared distance of the maximizers for p and for w",
+            "maximizer_mismatch",
             dimension=PARAMETER**2,
         ),
         Quantity(

@@ -1,4 +1,4 @@
-r"""Remark 1, eq. (6), Remark 3 and Remark 6: all clients alike, the PL condition, and one full synchronisation."""
+r"""Remark 1, eq. (6), Remark 3 and Remark 6: all clients alike, the PL condition, and one full synchronization."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ REMARK_1 = Result(
         Form(
             "printed",
             (
-                Term("full synchronisation", (sigmaL**2 + betaL**2 * sigmaG**2) / SPEED),
+                Term("full synchronization", (sigmaL**2 + betaL**2 * sigmaG**2) / SPEED),
                 Term("local updates", (sigmaL**2 + tau * sigmaG**2) / (tau * T)),
                 Term("partial participation", d * sigmaG**2 * sqrt(tau / (P * T))),
             ),
@@ -68,7 +68,7 @@ REMARK_1 = Result(
                 Term("initial gap", 156 * GAP * kappa**2 * n.Delta * n.Lf / SPEED),
                 Term("initial dual gap", DUAL * kappa**2 * n.delta0 * n.Lf / SPEED),
                 Term(
-                    "full synchronisation",
+                    "full synchronization",
                     NOISE_FACTOR * nu * kappa**2 * (sigmaL**2 + 2 * betaL**2 * sigmaG**2) / SPEED,
                 ),
                 Term("partial participation", 2 * NOISE_FACTOR * nu * kappa**2 * d * sigmaG**2 * sqrt(tau / (P * T))),
@@ -154,7 +154,7 @@ def noise_of_means(kind: str, assumptions: tuple[Assumption, ...], note: str) ->
 REMARK_6 = Result(
     key="fed-norm-sgda/remark-6",
     kind="remark",
-    title="Noise of n clients in one synchronised step",
+    title="Noise of n clients in one synchronized step",
     source=Source(PAPER, "Remark 6"),
     measure=single(
         "squared noise of the mean gradient of all clients at one point",

@@ -22,7 +22,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     W,
     a_m,
     d,
-    full_synchronisation,
+    full_synchronization,
     r,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
@@ -58,7 +58,7 @@ def theorem_terms(
     return (
         Term("initial gap", gap * Delta / (Gammax * T)),
         Term("initial dual gap", dual * delta0 / (Gammay * T)),
-        Term("full synchronisation", full_synchronisation(noise * sigmaL**2, heterogeneity * sigmaG**2 * betaL**2)),
+        Term("full synchronization", full_synchronization(noise * sigmaL**2, heterogeneity * sigmaG**2 * betaL**2)),
         Term("partial participation", heterogeneity * r * d * W * sigmaG**2),
         Term("local updates", drift_step * (drift * sigmaL**2 * C_w + drift_heterogeneity * sigmaG**2 * D)),
     )
@@ -210,7 +210,7 @@ def terms_at_the_steps(
     return (
         Term("initial gap", gap * kappa**2 * Delta * Lf * taubar / (taueff * SPEED)),
         Term("initial dual gap", dual * kappa**2 * delta0 * Lf * taubar / (taueff * SPEED)),
-        Term("full synchronisation", kappa**2 * noise_terms / SPEED),
+        Term("full synchronization", kappa**2 * noise_terms / SPEED),
         Term("partial participation", heterogeneity * kappa**2 * taueff * d * notation.E_w * sigmaG**2 / SPEED),
         Term(
             "local updates",

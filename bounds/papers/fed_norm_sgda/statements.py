@@ -30,10 +30,10 @@ SETTING = (
     said("problem", "equation", "The problem", "Section 1",
          "min over x, max over y of F(x, y) = sum_i p_i f_i(x, y), the p_i >= 0 summing to one.",
          r"\min_x\max_y\ F(x,y)=\sum_{i=1}^np_if_i(x,y)", equations=("1",)),
-    said("naive-averaging", "equation", "What naive averaging minimises", "Section 4.1",
+    said("naive-averaging", "equation", "What naive averaging minimizes", "Section 4.1",
          "A server that adds up the clients' plain updates steps along sum_i w_i g_i, times taueff gamma, with w_i = "
          "p_i "
-         "|a_i|_1/sum_j p_j |a_j|_1 and taueff = sum_j p_j |a_j|_1: it minimises the envelope of sum_i w_i f_i.",
+         "|a_i|_1/sum_j p_j |a_j|_1 and taueff = sum_j p_j |a_j|_1: it minimizes the envelope of sum_i w_i f_i.",
          r"w_i=\frac{p_i\|a_i\|_1}{\sum_jp_j\|a_j\|_1},\qquad\tau_{\rm eff}=\sum_jp_j\|a_j\|_1", equations=("2",),
          note="With p given, taueff has this value where w is naive."),
     said("server-direction", "equation", "The server's direction", "Section 4.2",
@@ -94,7 +94,7 @@ ASSUMPTIONS = (
     said("assumption-7", "assumption", "Lipschitz in x", "Assumption 7",
          "|f_i(x, y) - f_i(x', y)| <= Gx |x - x'| for every y.", r"|f_i(x,y)-f_i(x',y)|\le G_x\|x-x'\|"),
     said("assumption-8", "assumption", "One-point concavity", "Assumption 8",
-         "<grad_y f(x, y), y - y*(x)> <= f(x, y) - f(x, y*(x)) at a maximiser y*(x).",
+         "<grad_y f(x, y), y - y*(x)> <= f(x, y) - f(x, y*(x)) at a maximizer y*(x).",
          r"\langle\nabla_yf(x,y),y-y^*(x)\rangle\le f(x,y)-f(x,y^*(x))",
          note="Printed with y' inside the gradient, a slip. Theorem 3 needs one y*(x) for all clients."),
 )  # fmt: skip
@@ -106,7 +106,7 @@ REMARKS = (
          note="What (26) to (29) need is a_i^(j)(k) <= a_i^(j)(tau_i) for all j < k <= tau_i. The erratum is about "
          "what is drawn from the norms."),
     said("remark-8", "remark", "Where concavity is used", "Remark 8",
-         "In the proof of Theorem 4 only (70) uses concavity, so one-point concavity at a common maximiser is enough.",
+         "In the proof of Theorem 4 only (70) uses concavity, so one-point concavity at a common maximizer is enough.",
          claims=("lemma-c.5/70a", "theorem-3[sharp]")),
     said("remark-9", "remark", "The weights that are meant", "Remark 9",
          "With w = p the weighted objective is the one that is meant.", claims=("limit/proximal-points-that-agree",)),
@@ -140,9 +140,9 @@ STEPS_OF_THEOREM_4 = (
          "n = taueff = 1: I_1^2 = sigmaL^2 + (1 + betaL^2) Gx^2 and I_2 = sigmaL^2 without heterogeneity.",
          r"\mathcal I_1^2=\sigma_L^2+(\beta_L^2+1)G_x^2,\quad\mathcal I_2=\sigma_L^2", equations=("57",),
          claims=("limit/one-client", "limit/one-client-i-2")),
-    said("synchronised-clients", "equation", "One local step, all clients", "special cases of Theorem 4",
+    said("synchronized-clients", "equation", "One local step, all clients", "special cases of Theorem 4",
          "w_i = 1/n, P = n, tau = 1: I_1^2 = Gx^2 + (sigmaL^2 + betaL^2 Gx^2)/n.",
-         r"\mathcal I_1^2=G_x^2+\frac{\sigma_L^2+\beta_L^2G_x^2}n", equations=("58",), claims=("limit/synchronised",)),
+         r"\mathcal I_1^2=G_x^2+\frac{\sigma_L^2+\beta_L^2G_x^2}n", equations=("58",), claims=("limit/synchronized",)),
     said("equal-local-steps", "equation", "Equal local steps, all clients", "special cases of Theorem 4",
          "w_i = 1/n, P = n, tau steps each: I_1^2 = Gx^2 + (sigmaL^2 + betaL^2 Gx^2)/(n tau), I_2 = sigmaL^2 + betaL^2 "
          "sigmaG^2, C_w = tau - 1, D = (tau - 1)(tau - 1 + betaL^2).",

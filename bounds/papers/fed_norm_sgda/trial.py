@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.errata import errata_claims
 from fedbounds.bounds.audit.steps import Unstated
-from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, BOUNDED_MAXIMISER, GROWING
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, BOUNDED_MAXIMIZER, GROWING
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS
@@ -20,7 +20,7 @@ UNSTATED = (
     (THEOREM_1, BLOCK_NOISE, f"{PAPER}/erratum/noise-bounded-as-a-whole"),
     (THEOREM_1, GROWING, f"{PAPER}/erratum/shrinking-local-coefficients"),
     (THEOREM_1, BOUNDED_BELOW, ""),
-    (THEOREM_4, BOUNDED_MAXIMISER, f"{PAPER}/erratum/radius-of-the-iterates-only"),
+    (THEOREM_4, BOUNDED_MAXIMIZER, f"{PAPER}/erratum/radius-of-the-iterates-only"),
 )
 
 

@@ -1,6 +1,6 @@
 r"""A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging (Wang & Ji, ICLR 2024).
 
-$N$ clients minimise $f=\frac1N\sum_nF_n$; client $n$ takes part in a round with an unknown probability $p_n$,
+$N$ clients minimize $f=\frac1N\sum_nF_n$; client $n$ takes part in a round with an unknown probability $p_n$,
 independently. The server adds the participants' updates with weights $\omega_t^n$; FedAvg is unbiased when
 $\omega_t^n=1/p_n$. FedAU estimates $1/p_n$ by the mean of the client's past participation intervals, each cut off at
 length $K$. What that estimate costs is one number, the weight error

@@ -36,7 +36,7 @@ EQUAL_RATES = Assumption("equal-rates", "every p_n is S/N", "Appendix A.3")
 H_BOUNDED_BELOW = Assumption(
     "h-bounded-below", "h = (1/P) sum_n omega_n p_n F_n has a finite infimum h*", "Theorem B.4.1, h* of h(x_0) - h*"
 )
-F_BOUNDED_BELOW = BOUNDED_BELOW.labelled("Theorem 2, f* = min_x f(x)")
+F_BOUNDED_BELOW = BOUNDED_BELOW.labeled("Theorem 2, f* = min_x f(x)")
 OBJECTIVE_WEIGHTS = Assumption(
     "objective-weights", "f~ = sum_n varphi_n F_n with varphi_n >= 0 and sum_n varphi_n = 1", "Definition B.3.1"
 )
@@ -49,10 +49,10 @@ BOUNDED_DIVERGENCE = Assumption(  # d is the dimension here
     DIVERGENCE.name, "|grad F_n(x) - grad f(x)| <= delta for all x, n", "Assumption 3"
 )
 LOCAL = (
-    SMOOTH.labelled("Assumption 1"),
-    UNBIASED.labelled("Assumption 2"),
-    INDEPENDENT_CLIENTS.labelled("Assumption 2"),
-    MARTINGALE.labelled("Assumption 2"),
+    SMOOTH.labeled("Assumption 1"),
+    UNBIASED.labeled("Assumption 2"),
+    INDEPENDENT_CLIENTS.labeled("Assumption 2"),
+    MARTINGALE.labeled("Assumption 2"),
     BOUNDED_DIVERGENCE,
 )
 ONE_STEP = (*LOCAL, BERNOULLI, PAST_WEIGHTS)

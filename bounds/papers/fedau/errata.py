@@ -158,7 +158,7 @@ ERRATA: Sequence[Erratum] = (
         where="(C.6.1)",
         claim="p_n = <kappa_n, q>/lambda, lambda = 1/(C mu), raised to 0.02, is a probability",
         fails="With a hundred classes and mu = 0.1 it is 10 <kappa_n, q>, which exceeds 1 where a client holds much of "
-        "a favoured class; no cap is mentioned.",
+        "a favored class; no cap is mentioned.",
         instead="min{max{p_n, 0.02}, 1}; for ten classes and mu <= 0.1 the cap is idle",
         under=("C.6.1",),
         replay=experiments.rate_above_one,
@@ -286,7 +286,7 @@ WORDING: Sequence[Wording] = (
         "large-enough-rounds",
         "Theorem B.4.1",
         "T is sufficiently large",
-        "large enough also for both caps of Lemma B.3.3, with the normalised step sizes",
+        "large enough also for both caps of Lemma B.3.3, with the normalized step sizes",
     ),
     Wording("corollary-without-assumptions", "Corollary 4", "no assumptions named", "Assumptions 1-5 of Theorem 2"),
     Wording(

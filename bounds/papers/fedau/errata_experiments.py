@@ -18,7 +18,7 @@ def mixture(classes: int) -> tuple[Fraction, ...]:
 
 
 def rate_above_one(classes: int = 100, mean: Fraction = TENTH) -> Replay:
-    """C = 100, mean 1/10: a client with half of its images in the class that half of the participation favours."""
+    """C = 100, mean 1/10: a client with half of its images in the class that half of the participation favors."""
 
     def rate(kappa: Sequence[Fraction], q: Sequence[Fraction]) -> Fraction:
         return classes * mean * sum((a * b for a, b in zip(kappa, q, strict=True)), Fraction(0))

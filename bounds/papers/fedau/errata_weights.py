@@ -308,7 +308,7 @@ def fixed_cut_off(K: int = 50, p: Fraction = Fraction(1, 50)) -> Argument:
     closed = (1 - (1 - p) ** K) / p
     return Argument(
         text="By the law of large numbers for intervals the weight tends to E S = (1 - (1 - p)^K)/p, so the algorithm "
-        "minimises the clients' F_n with weights 1 - (1 - p_n)^K (Theorem 1), and the squared bias of p_n omega_t^n "
+        "minimizes the clients' F_n with weights 1 - (1 - p_n)^K (Theorem 1), and the squared bias of p_n omega_t^n "
         "does not fall below (1 - p_n)^(2K): for p = 0.02 and K = 50 the limit is 31.8 instead of 50, and the floor "
         "0.1326.",
         checks=(

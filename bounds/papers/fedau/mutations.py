@@ -48,7 +48,7 @@ from fedbounds.bounds.papers.fedau.proof.theorem import IN_MEAN
 OPTION_2, OPTION_1, SHARP = "theorem-2[explicit]", "theorem-2-option-1[explicit]", "theorem-2[sharp:mean-Q]"
 ONE_STEP, OF_F, CONSTANT_WEIGHTS = "lemma-b.3.3", "lemma-b.5.1", "theorem-b.4.1"
 
-OPTIMISATION = (
+OPTIMIZATION = (
     smaller("lemma-b.3.1[printed]", "divergence"),
     smaller("lemma-b.3.2[printed]", "gradient"),
     smaller("lemma-b.3.2[sharp]", "local noise"),
@@ -164,4 +164,4 @@ OPTIMISATION = (
     in_atom("lemma-b.3.3", "g0", VECTOR, "not the same in all local steps", ("S9b",), still=False),
     in_atom("lemma-b.5.1", "f0", VECTOR, "a gradient of f~", ("D1",), of="f~"),
 )
-MUTATIONS = (*OPTIMISATION, *WEIGHTS)
+MUTATIONS = (*OPTIMIZATION, *WEIGHTS)

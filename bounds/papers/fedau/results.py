@@ -57,10 +57,10 @@ DERIVED = (
     Derived("Qmean", ("Q",), Q, "at most Q, in every round", free="downwards"),
 )
 
-# --- Theorem 1: constant weights minimise h -----------------------------------------------------------------------
+# --- Theorem 1: constant weights minimize h -----------------------------------------------------------------------
 
 H, P, etatilde, Qtilde, cgamma, cboth = n.H, n.P, n.etatilde, n.Qtilde, n.cgamma, n.cboth
-NORMALISED = (
+NORMALIZED = (
     CLIENTS,
     TWICE,
     Derived("P", ("omega", "p"), SumOverClients(n.omega * p), "eq. (B.4.1)"),
@@ -73,7 +73,7 @@ AVERAGE_GRADIENT_OF_H = replace(
     of="squared gradient norm of h",
     latex=r"\frac1T\sum_{t<T}\mathbb E\|\nabla h(\mathbf x_t)\|^2",
 )
-H_GLOBAL_CAP = Condition(gamma * etatilde, "<=", 1 / (2 * L * I), "Lemma B.3.3 with the normalised weights", gamma)
+H_GLOBAL_CAP = Condition(gamma * etatilde, "<=", 1 / (2 * L * I), "Lemma B.3.3 with the normalized weights", gamma)
 H_SECOND = gamma * etatilde * L * I * Qtilde / N
 
 
@@ -101,17 +101,17 @@ def eighth(participation: sp.Expr) -> Condition:
 H_SLOPE = Rational(1, 4) - 3 * E_2 * tau**2 - DIVERGENCE_GROWTH / 2 * H_SECOND
 H_SLOPE_NO_GAP = H_SLOPE + Rational(1, 4)  # constant weights leave no gap to which a quarter must be given up
 STEPS_1 = {"gamma": cgamma / sqrt(T), "eta": cboth / cgamma}
-CBOTH = cboth * P / N  # of the normalised step
+CBOTH = cboth * P / N  # of the normalized step
 LARGE_T = "T is large enough: a summand of at most 1/16 in the gradient's coefficient"
 THEOREM_1 = Result(
     key="fedau/theorem-1",
     kind="theorem",
-    title="Constant weights minimise another objective",
+    title="Constant weights minimize another objective",
     source=Source(PAPER, "Theorem 1 and Theorem B.4.1", ("2",)),
     measure=AVERAGE_GRADIENT_OF_H,
     notation=NOTATION,
     default="repaired",
-    statement="With weights omega_n that do not change, FedAvg minimises h = (1/P) sum_n omega_n p_n F_n, "
+    statement="With weights omega_n that do not change, FedAvg minimizes h = (1/P) sum_n omega_n p_n F_n, "
     "P = sum_n omega_n p_n, which is f only if all omega_n p_n are equal: with gamma <= c/sqrt(T) and "
     "gamma eta = c'/sqrt(T) the average squared gradient norm of h falls below any epsilon^2 as T grows. Here gamma "
     "is c/sqrt(T): for a smaller one take that smaller c, as bound and conditions only grow with c.",
@@ -141,7 +141,7 @@ THEOREM_1 = Result(
             ),
             CONSTANT,
             prescribes=STEPS_1,
-            derived=NORMALISED,
+            derived=NORMALIZED,
             note="the rate 1/sqrt(T) at these steps, and how large T must be",
         ),
     ),
@@ -154,7 +154,7 @@ THEOREM_B_4_1 = Result(
     measure=AVERAGE_GRADIENT_OF_H,
     notation=NOTATION,
     default="sharp:no-gap",
-    statement="Lemma B.3.3 with varphi_n = omega_n p_n/P and the steps written with normalised weights omega_n N/P "
+    statement="Lemma B.3.3 with varphi_n = omega_n p_n/P and the steps written with normalized weights omega_n N/P "
     "and eta P/N, which give the same iterates; then every weight gap is zero.",
     forms=(
         Form(
@@ -162,7 +162,7 @@ THEOREM_B_4_1 = Result(
             constant_weight_terms(Integer(4), Integer(20), Rational(17, 4), Rational(27, 2)),
             (LOCAL_CAP, H_GLOBAL_CAP, eighth(Rational(27, 8))),
             CONSTANT,
-            derived=NORMALISED,
+            derived=NORMALIZED,
             note="eq. (B.4.4): the 8 of (B.4.3) has become 4, which does not follow, but is true: with constant "
             "weights the gradient keeps 1/2 before the other terms, not 1/4",
         ),
@@ -171,7 +171,7 @@ THEOREM_B_4_1 = Result(
             constant_weight_terms(Integer(8), Integer(20), Rational(9, 2), Rational(68, 5)),
             (LOCAL_CAP, H_GLOBAL_CAP, eighth(Rational(17, 5))),
             CONSTANT,
-            derived=NORMALISED,
+            derived=NORMALIZED,
             note="8 as in (B.4.3), and the repaired Lemma B.3.3",
         ),
         Form(
@@ -179,7 +179,7 @@ THEOREM_B_4_1 = Result(
             constant_weight_terms(Integer(8), Integer(20), Rational(17, 4), Rational(27, 2)),
             (SMALLER_CAP, H_GLOBAL_CAP, eighth(Rational(27, 8))),
             CONSTANT,
-            derived=NORMALISED,
+            derived=NORMALIZED,
             note="8 as in (B.4.3), and Lemma B.3.3 as printed, which holds for these local steps",
         ),
         Form(
@@ -199,7 +199,7 @@ THEOREM_B_4_1 = Result(
                 ),
             ),
             CONSTANT,
-            derived=NORMALISED,
+            derived=NORMALIZED,
             note="the sharp Lemma B.3.3 with the gradient's coefficient kept as it is",
         ),
         Form(
@@ -222,7 +222,7 @@ THEOREM_B_4_1 = Result(
                 ),
             ),
             CONSTANT,
-            derived=NORMALISED,
+            derived=NORMALIZED,
             note="with constant weights the update's mean is that of h: no gap for Young's inequality to bridge",
         ),
     ),

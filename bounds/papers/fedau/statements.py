@@ -30,7 +30,7 @@ PROBLEM = (
         "definition",
         "The objective",
         "Section 3",
-        "f(x) = (1/N) sum_n F_n(x), to be minimised over x in R^d",
+        "f(x) = (1/N) sum_n F_n(x), to be minimized over x in R^d",
         r"f(\mathbf x)=\frac1N\sum_{n=1}^NF_n(\mathbf x)",
         "1",
     ),
@@ -108,7 +108,7 @@ ALGORITHMS = (
         "where a client takes part only once, clients that are alike may share one set of Algorithm 2's variables, M, "
         "S and "
         "omega, as a group",
-        note="Not analysed and not run in the paper, nor here.",
+        note="Not analyzed and not run in the paper, nor here.",
     ),
     said(
         "weights-at-the-client",
@@ -118,7 +118,7 @@ ALGORITHMS = (
         "a client can multiply its own update by omega_t^n before it sends it, so that secure aggregation and "
         "differential "
         "privacy remain possible; an exponentially weighted mean may replace the mean of the intervals",
-        note="Neither variant is analysed in the paper.",
+        note="Neither variant is analyzed in the paper.",
     ),
 )
 ASSUMPTIONS = (
@@ -226,7 +226,7 @@ LINES = (
     said(
         "equation-b.4.1",
         "definition",
-        "What constant weights minimise",
+        "What constant weights minimize",
         "Appendix B.4",
         "h = (1/P) sum_n omega_n p_n F_n with P = sum_n omega_n p_n",
         r"h(\mathbf x)=\frac1P\sum_{n=1}^N\omega_np_nF_n(\mathbf x),\qquad P=\sum_{n=1}^N\omega_np_n",

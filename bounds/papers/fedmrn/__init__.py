@@ -1,6 +1,6 @@
 r"""Masked Random Noise for Communication-Efficient Federated Learning (Li et al., ACM Multimedia 2024).
 
-$N$ clients minimise $F=\frac1N\sum_kF_k$; in every round $K$ of them, drawn uniformly without replacement, take $S$
+$N$ clients minimize $F=\frac1N\sum_kF_k$; in every round $K$ of them, drawn uniformly without replacement, take $S$
 local steps. FedMRN uploads, instead of an update $u$, a seed of random noise $n$ and one bit per parameter: the update
 becomes $\mathcal S(u,n)=n\odot m$ with a random mask $m$ whose mean gives $u$ back. The theorems treat $\mathcal S$ as
 any unbiased operator with relative error $q$; $T$ counts iterations, $T=RS$ over $R$ rounds. FedMRN's own masks have an

@@ -16,7 +16,7 @@ INDEPENDENT_MASKS = Assumption(
 QUADRATIC_GROWTH = Assumption(
     "smooth", "F_k(v) <= F_k(w) + <v - w, grad F_k(w)> + L/2 |v - w|^2 for all v, w and every client k", "Assumption 1"
 )
-LIPSCHITZ = SMOOTH.labelled("Assumption 1, read as in (61)")
+LIPSCHITZ = SMOOTH.labeled("Assumption 1, read as in (61)")
 
 FIRST_NOISE = Assumption(
     "first-moment-noise", "E|grad F_k(w_k, xi) - grad F_k(w_k)| <= sigma for all clients and iterations", "Assumption 2"
@@ -54,4 +54,4 @@ FIXED_MASKS = Assumption(
     "signed-masks", "signed masks on noise {-a, a} with a = 2 eta S G, fresh at every use", "Theorem 2"
 )
 MASKED = (NOISE, SURE_GRADIENT_BOUND, SAMPLING, INDEPENDENT_MASKS, INDEPENDENT_CLIENTS, MARTINGALE)
-BELOW = BOUNDED_BELOW.labelled("unstated")
+BELOW = BOUNDED_BELOW.labeled("unstated")

@@ -31,7 +31,7 @@ NOTATION = Notation(
         Quantity(
             "Delta1",
             r"\mathbb E\|\mathbf w_1-\mathbf w^*\|^2",
-            "expected squared distance of the first model from the minimiser",
+            "expected squared distance of the first model from the minimizer",
             "initial_squared_distance",
             dimension=PARAMETER**2,
         ),

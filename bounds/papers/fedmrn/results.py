@@ -164,7 +164,7 @@ THEOREM_2 = Result(
     notation=NOTATION,
     default="sharp",
     statement="Constant step eta = 1/(L sqrt(T)); the average runs over all iterations t < T of the virtual average of "
-    "all N clients, also between synchronisations.",
+    "all N clients, also between synchronizations.",
     forms=(
         Form(
             "printed",
@@ -210,7 +210,7 @@ THEOREM_2 = Result(
             (SAMPLED,),
             NONCONVEX,
             prescribes=CONSTANT_STEP,
-            note="a constant step needs no factor 4, and T iterations hold floor(T/S) <= T/S synchronisations, not T",
+            note="a constant step needs no factor 4, and T iterations hold floor(T/S) <= T/S synchronizations, not T",
         ),
         Form(
             "sharp:R2",

@@ -1,4 +1,4 @@
-r"""Theorem 1, eq. (15), read at the synchronised iterates, and the sharper bounds that its proof gives.
+r"""Theorem 1, eq. (15), read at the synchronized iterates, and the sharper bounds that its proof gives.
 
 One round moves the hubs' model from $\theta$ to $\theta^+=\theta-\eta\sum_{s<Q}G^s$. With $u=\eta Q$ the paper's
 bound is $4\Delta/(uR)+4(uL+4u^2L_{max}^2+8u^3LL_{max}^2)S$: it sees step size and local steps only through $u$.
@@ -24,7 +24,7 @@ L, Lmax, Delta, S, Q, R, eta = n.L, n.Lmax, n.Delta, n.S, n.Q, n.R, n.eta
 
 BLOCK_SMOOTH = Assumption(
     "block-smooth",
-    "for every realisation of the batch, |g_kj(x) - g_kj(y)| <= Lmax |x - y| whenever x and y differ in block j only; "
+    "for every realization of the batch, |g_kj(x) - g_kj(y)| <= Lmax |x - y| whenever x and y differ in block j only; "
     "the maximum runs over clients k and blocks j",
     "Assumption 1, eq. (7), (10)",
 )
@@ -36,17 +36,17 @@ UNBIASED_CLIENTS = Assumption(
 )
 UNBIASED_SILOS = Assumption(
     "unbiased-silos",
-    "at every synchronised iterate the clients' mean of E g_kj is the partial gradient of f in block j, and the "
+    "at every synchronized iterate the clients' mean of E g_kj is the partial gradient of f in block j, and the "
     "clients' mean of E|g_kj - grad_j f|^2 is at most sigma_j^2 (so differences between shards count as variance); "
     "shards have equal sizes and no client's part of a batch is empty",
     "weaker than Assumption 3",
 )
-BOUNDED = BOUNDED_BELOW.labelled("Assumption 2")
+BOUNDED = BOUNDED_BELOW.labeled("Assumption 2")
 SMOOTH_OBJECTIVE = Assumption(SMOOTH.name, "|grad f(x) - grad f(y)| <= L |x - y| for all x, y", "Assumption 1, eq. (6)")
 AS_PRINTED = (SMOOTH_OBJECTIVE, BLOCK_SMOOTH, BOUNDED, UNBIASED_CLIENTS)
 AS_USED = (SMOOTH_OBJECTIVE, BLOCK_SMOOTH, BOUNDED, UNBIASED_SILOS)
 
-SYNCHRONISED = Measure(
+SYNCHRONIZED = Measure(
     "average",
     "sync points",
     "squared gradient norm of f",
@@ -55,7 +55,7 @@ SYNCHRONISED = Measure(
     "gradient noise",
 )
 FIRST_ITERATES = replace(
-    SYNCHRONISED,
+    SYNCHRONIZED,
     over="iterations",
     of="squared gradient norm of f at the first R iterates",
     latex=r"\frac1R\sum_{t_0=0}^{R-1}\mathbb E\|\nabla\mathcal L(\tilde\theta^{t_0})\|^2",
@@ -105,11 +105,11 @@ THEOREM_1 = Result(
     kind="theorem",
     title="Convergence of tiered decentralized coordinate descent",
     source=Source(PAPER, "Theorem 1", ("14", "15")),
-    measure=SYNCHRONISED,
+    measure=SYNCHRONIZED,
     notation=NOTATION,
     default="sharp:B3",
-    statement="The average over the R rounds of the expected squared gradient norm at the hubs' synchronised model. "
-    "The paper's sum runs over the first R iterations instead of the R synchronised ones, which makes (15) false.",
+    statement="The average over the R rounds of the expected squared gradient norm at the hubs' synchronized model. "
+    "The paper's sum runs over the first R iterations instead of the R synchronized ones, which makes (15) false.",
     forms=(
         Form(
             "printed",
@@ -125,7 +125,7 @@ THEOREM_1 = Result(
             theorem_terms(Integer(4), Integer(4)),
             (CAP,),
             AS_USED,
-            note="eq. (15) at the synchronised iterates, where (85) telescopes",
+            note="eq. (15) at the synchronized iterates, where (85) telescopes",
         ),
         descent_form(
             "sharp:B3",

@@ -87,7 +87,7 @@ def along_the_run(algorithm: Algorithm, problem: Problem, q: np.ndarray, interva
         algorithm: generalized FedAvg or FedAvg.
         problem: a `Quadratic`.
         q: the weights (T, N), each round summing to one.
-        interval: P, to analyse $\eta=1$, where the algorithm itself has none; else the algorithm's.
+        interval: P, to analyze $\eta=1$, where the algorithm itself has none; else the algorithm's.
 
     Raises:
         FedboundsError: another algorithm or problem, or bad weights.

@@ -171,16 +171,16 @@ def absent_clients(execute: Execute, case: Case) -> Sides:
 
     $$q_t^0 = 0 \text{ for all } t \implies x_t(F_0, F_1, \dots, F_N) = x_t(F_1, \dots, F_N)$$
 
-    The absent client has the gradients and the noise of another, but its own centre.
+    The absent client has the gradients and the noise of another, but its own center.
     """
     N = case.problem.clients
     more = case.renamed(np.append(0, np.arange(N)), np.hstack([np.zeros((case.rounds, 1)), case.weights]))
-    elsewhere = replace(more.problem, centres=more.problem.centres + np.eye(N + 1, 1))
+    elsewhere = replace(more.problem, centers=more.problem.centers + np.eye(N + 1, 1))
     more = replace(more, problem=elsewhere)
     return Sides(execute(more), execute(case), case=more, against=case)
 
 
-def relabelled_clients(execute: Execute, case: Case) -> Sides:
+def relabeled_clients(execute: Execute, case: Case) -> Sides:
     r"""Renaming the clients, together with their weights and their noise, changes nothing.
 
     $$x_t(F_{\pi(n)}, q_t^{\pi(n)}) = x_t(F_n, q_t^n)$$
@@ -274,7 +274,7 @@ INVARIANTS: Mapping[str, Invariant] = {
         averaged_models,
         weights_as_given,
         absent_clients,
-        relabelled_clients,
+        relabeled_clients,
         split_clients,
         translation,
         rotation,

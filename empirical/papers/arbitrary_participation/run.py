@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbounds.bounds.constants import centred_offsets, check_weights, window_means
+from fedbounds.bounds.constants import centered_offsets, check_weights, window_means
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.result import Form, Result
@@ -135,12 +135,12 @@ def record_constants(q: np.ndarray, v: np.ndarray | None, interval: int, rounds:
         "sum_of_squared_weights": Constant(np.minimum.accumulate(squares)[last], "exact", "the least over the rounds")
     }
     if v is not None:
-        centred = centred_offsets(v, weights.shape[1])
-        cohort = np.array([_cohort(row, centred) for row in weights])
-        windowed = ((window_means(weights, interval) @ centred) ** 2).sum(axis=1)
+        centered = centered_offsets(v, weights.shape[1])
+        cohort = np.array([_cohort(row, centered) for row in weights])
+        windowed = ((window_means(weights, interval) @ centered) ** 2).sum(axis=1)
         exact |= {
             "participation_divergence": (
-                np.maximum.accumulate(((weights @ centred) ** 2).sum(axis=1))[last],
+                np.maximum.accumulate(((weights @ centered) ** 2).sum(axis=1))[last],
                 "left side of (5), largest over the rounds",
             ),
             "cohort_divergence": (np.maximum.accumulate(cohort)[last], "left side of (6), largest over the rounds"),
@@ -197,15 +197,15 @@ def process_constants(process: Process, v: np.ndarray | None, interval: int, rou
         ),
     }
     if v is not None:
-        centred = centred_offsets(v, process.clients)
-        biases = ((means @ centred) ** 2).sum(axis=1)
-        spreads = np.array([_quadratic(process.covariance(t, t), centred) for t in range(T)])
+        centered = centered_offsets(v, process.clients)
+        biases = ((means @ centered) ** 2).sum(axis=1)
+        spreads = np.array([_quadratic(process.covariance(t, t), centered) for t in range(T)])
         participation = biases + spreads
-        cohort = np.maximum(means @ (centred**2).sum(axis=1) - participation, 0.0)
-        window_biases = [process.window_mean(t0, interval) @ centred for t0 in starts]
+        cohort = np.maximum(means @ (centered**2).sum(axis=1) - participation, 0.0)
+        window_biases = [process.window_mean(t0, interval) @ centered for t0 in starts]
         windowed = np.array(
             [
-                b @ b + _quadratic(covariance, centred)
+                b @ b + _quadratic(covariance, centered)
                 for b, covariance in zip(window_biases, window_covariances, strict=True)
             ]
         )

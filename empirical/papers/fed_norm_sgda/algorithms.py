@@ -1,4 +1,4 @@
-r"""Fed-Norm-SGDA and Fed-Norm-SGDA+, with any local optimiser and any amount of local work, and what they were compared
+r"""Fed-Norm-SGDA and Fed-Norm-SGDA+, with any local optimizer and any amount of local work, and what they were compared
 with: Local SGDA and its variants, one gradient a round, FSGDA.
 
 Each of those is `FedNormSGDA` with numbers of its own (`rule`), and has a slow twin that is written out from scratch.
@@ -18,16 +18,16 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.algorithm import Fits
 from fedbounds.empirical.algorithms.descent_ascent import MinimaxAlgorithm
 from fedbounds.empirical.algorithms.local import check_positive
-from fedbounds.empirical.algorithms.local_optimiser import SGDA, LocalOptimiser, check_optimisers
+from fedbounds.empirical.algorithms.local_optimizer import SGDA, LocalOptimizer, check_optimizers
 from fedbounds.empirical.algorithms.workload import Amount, Drawn, Workload, check_work
 
 
 @dataclass(frozen=True)
 class FedNormSGDA(MinimaxAlgorithm):
-    r"""Normalised averaging of clients that do different amounts of work; with a snapshot period, Fed-Norm-SGDA+.
+    r"""Normalized averaging of clients that do different amounts of work; with a snapshot period, Fed-Norm-SGDA+.
 
     In a round in which client i takes part with weight $q_i$, which is $\frac1P$ for each of P clients drawn without
-    replacement, it takes $\tau_i$ local steps (see `LocalOptimiser`) on its gradients
+    replacement, it takes $\tau_i$ local steps (see `LocalOptimizer`) on its gradients
     $G^x=\nabla_xf_i(x_k,y_k;\xi_k)$, $G^y=\nabla_yf_i(x_k,y_k;\xi_k)$, and
 
     $$g_i = \frac1{\|a_i\|_1}\sum_{k<\tau_i}a_i^{(k)}G_k, \qquad
@@ -35,7 +35,7 @@ class FedNormSGDA(MinimaxAlgorithm):
       y^{(t+1)} = y^{(t)} + \tau_{\rm eff}\gamma_y\sum_inw_iq_ig_{y,i}.$$
 
     In Fed-Norm-SGDA+, $G^y=\nabla_yf_i(\hat x,y_k;\xi_k)$ with the same sample, at the $\hat x$ that was the model's x
-    in the last round t divisible by S (and that every client knows). Averaging without normalisation has
+    in the last round t divisible by S (and that every client knows). Averaging without normalization has
     $w_i\propto p_i\|a_i\|_1$ and $\tau_{\rm eff}=\sum_ip_i\|a_i\|_1$: its objective is another than
     $\sum_ip_if_i$. The theory has clients drawn uniformly without replacement, and takes $\sum_inw_iq_i$ to be one on
     average only; a trace counts the rounds in which it is not. Where y is constrained, clients project each of their
@@ -52,10 +52,10 @@ class FedNormSGDA(MinimaxAlgorithm):
         local_epochs: the same in epochs, in place of local steps; an epoch is as many local steps as it takes to
             compute one gradient for each of a client's samples. Batches are drawn afresh in each step.
         weights: $w_i\ge0$, summing to one (of naive averaging, $p_i$); the problem's own $p_i$ if not given.
-        optimiser: of all clients, or one for each; a `LocalOptimiser` or a table like `{momentum: 0.9}`.
+        optimizer: of all clients, or one for each; a `LocalOptimizer` or a table like `{momentum: 0.9}`.
         effective_local_steps: $\tau_{\rm eff}>0$; if not given, $\sum_iw_i\|a_i\|_1$, of each round.
         snapshot_period: S; none for Fed-Norm-SGDA.
-        normalised: False for naive averaging, whose $\tau_{\rm eff}$ cannot be chosen.
+        normalized: False for naive averaging, whose $\tau_{\rm eff}$ cannot be chosen.
 
     Raises:
         FedboundsError: a number outside its domain, weights that do not sum to one, lists of different lengths, both
@@ -66,7 +66,7 @@ class FedNormSGDA(MinimaxAlgorithm):
         >>> algorithm = FedNormSGDA(0.1, 0.1, 0.01, 0.1, local_steps=(2, 5))
         >>> algorithm.scales(np.array([2, 5]), p).tolist()
         [0.875, 0.35]
-        >>> naive = FedNormSGDA(0.1, 0.1, 0.01, 0.1, local_steps=(2, 5), normalised=False)
+        >>> naive = FedNormSGDA(0.1, 0.1, 0.01, 0.1, local_steps=(2, 5), normalized=False)
         >>> naive.effective_weights(np.array([2, 5]), p).round(6).tolist()
         [0.285714, 0.714286]
 
@@ -81,10 +81,10 @@ class FedNormSGDA(MinimaxAlgorithm):
     local_steps: Amount | None = None
     local_epochs: Amount | None = None
     weights: tuple[float, ...] | None = None
-    optimiser: LocalOptimiser | tuple[LocalOptimiser, ...] = SGDA
+    optimizer: LocalOptimizer | tuple[LocalOptimizer, ...] = SGDA
     effective_local_steps: float | None = None
     snapshot_period: int | None = None
-    normalised: bool = True
+    normalized: bool = True
 
     def __post_init__(self) -> None:
         def settle(name: str, value: object) -> None:
@@ -98,27 +98,27 @@ class FedNormSGDA(MinimaxAlgorithm):
             ("local_steps", "local_epochs"), check_work(self.local_steps, self.local_epochs), strict=True
         ):
             settle(name, amount)
-        settle("normalised", check_flag("normalised", self.normalised))
-        settle("optimiser", check_optimisers(self.optimiser))
+        settle("normalized", check_flag("normalized", self.normalized))
+        settle("optimizer", check_optimizers(self.optimizer))
         settle("weights", check_simplex("weights", self.weights))
         if self.snapshot_period is not None:
             settle("snapshot_period", check_count("snapshot_period", self.snapshot_period))
         if self.effective_local_steps is not None:
             settle("effective_local_steps", check_positive("effective_local_steps", self.effective_local_steps))
-            if not self.normalised:
+            if not self.normalized:
                 raise FedboundsError(
                     f"effective_local_steps = {quote(self.effective_local_steps)} cannot be chosen where averaging is "
-                    "not normalised: there it is the mean of |a_i|_1"
+                    "not normalized: there it is the mean of |a_i|_1"
                 )
 
     @property
     def in_theory(self) -> bool:
         r"""Whether a theorem can hold: coefficients that never decrease and that are the same in every round."""
-        optimisers = (self.optimiser,) if isinstance(self.optimiser, LocalOptimiser) else self.optimiser
+        optimizers = (self.optimizer,) if isinstance(self.optimizer, LocalOptimizer) else self.optimizer
         amount = self.local_epochs if self.local_steps is None else self.local_steps
         assert amount is not None
         changing = amount.redraw if isinstance(amount, Drawn) else np.ndim(amount) == 2
-        return all(one.in_theory for one in optimisers) and not changing
+        return all(one.in_theory for one in optimizers) and not changing
 
     def rule(self, clients: int) -> FedNormSGDA:
         """Itself."""
@@ -136,14 +136,14 @@ class FedNormSGDA(MinimaxAlgorithm):
         workload.check(rounds)
         for name, have in (
             ("weights", clients if self.weights is None else len(self.weights)),
-            ("optimisers", clients if isinstance(self.optimiser, LocalOptimiser) else len(self.optimiser)),
+            ("optimizers", clients if isinstance(self.optimizer, LocalOptimizer) else len(self.optimizer)),
         ):
             if have != clients:
                 raise FedboundsError(f"{name} are of {have} clients, the problem has {clients}")
         if self.snapshot_period is not None and rounds % self.snapshot_period:
             raise FedboundsError(f"snapshot_period = {self.snapshot_period} must divide rounds = {rounds}")
         for i, most in enumerate(np.broadcast_to(workload.most, clients).tolist()):
-            rates = self.optimiser_of(i).rates
+            rates = self.optimizer_of(i).rates
             if rates is not None and len(rates) < most:
                 raise FedboundsError(f"client {i} has {len(rates)} rates for local_steps = {most}")
 
@@ -160,15 +160,15 @@ class FedNormSGDA(MinimaxAlgorithm):
             raise FedboundsError("local_epochs need clients who hold samples, as in image problems; give local_steps")
         return Workload("local_epochs", self.local_epochs, np.asarray(problem.steps_per_epoch))
 
-    def optimiser_of(self, client: int) -> LocalOptimiser:
-        """The optimiser of a client."""
-        return self.optimiser if isinstance(self.optimiser, LocalOptimiser) else self.optimiser[client]
+    def optimizer_of(self, client: int) -> LocalOptimizer:
+        """The optimizer of a client."""
+        return self.optimizer if isinstance(self.optimizer, LocalOptimizer) else self.optimizer[client]
 
     def masses(self, steps: np.ndarray) -> np.ndarray:
         r"""$\|a_i\|_1$ of clients who take these local steps, (..., n) -> (..., n)."""
-        if isinstance(self.optimiser, LocalOptimiser):
-            return self.optimiser.masses(int(steps.max()))[steps]
-        each = zip(self.optimiser, np.moveaxis(steps, -1, 0), strict=True)
+        if isinstance(self.optimizer, LocalOptimizer):
+            return self.optimizer.masses(int(steps.max()))[steps]
+        each = zip(self.optimizer, np.moveaxis(steps, -1, 0), strict=True)
         return np.stack([one.masses(int(taken.max()))[taken] for one, taken in each], axis=-1)
 
     def scales(self, steps: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -183,7 +183,7 @@ class FedNormSGDA(MinimaxAlgorithm):
             (..., n).
         """
         weights = p if self.weights is None else np.asarray(self.weights)
-        if not self.normalised:
+        if not self.normalized:
             return np.broadcast_to(weights, steps.shape)
         masses = self.masses(steps)
         if self.effective_local_steps is not None:
@@ -243,7 +243,7 @@ class LocalSGDA(MinimaxAlgorithm):
         FedboundsError: a number outside its domain.
 
     Example:
-        >>> LocalSGDA(0.1, 0.2, 5, momentum=0.9).rule(3).optimiser.momentum
+        >>> LocalSGDA(0.1, 0.2, 5, momentum=0.9).rule(3).optimizer.momentum
         0.9
 
     Source: Deng & Mahdavi 2021 (Local SGDA, Local SGDA+), Sharma et al. 2022 (with momentum), as Sharma et al. 2023,
@@ -262,7 +262,7 @@ class LocalSGDA(MinimaxAlgorithm):
     def __post_init__(self) -> None:
         settled = _settled(self.step_size, self.ascent_step_size, self.weights)
         settled |= zip(("local_steps", "local_epochs"), check_work(self.local_steps, self.local_epochs), strict=True)
-        settled["momentum"] = LocalOptimiser(momentum=self.momentum).momentum
+        settled["momentum"] = LocalOptimizer(momentum=self.momentum).momentum
         if self.snapshot_period is not None:
             settled["snapshot_period"] = check_count("snapshot_period", self.snapshot_period)
         for name, value in settled.items():
@@ -277,9 +277,9 @@ class LocalSGDA(MinimaxAlgorithm):
             self.local_steps,
             self.local_epochs,
             weights=self.weights,
-            optimiser=LocalOptimiser(momentum=self.momentum),
+            optimizer=LocalOptimizer(momentum=self.momentum),
             snapshot_period=self.snapshot_period,
-            normalised=False,
+            normalized=False,
         )
 
 
@@ -335,7 +335,7 @@ class FSGDA(MinimaxAlgorithm):
         >>> FSGDA(0.1, 0.1, 0.01, 0.02, 5).rule(2).weights
         (0.5, 0.5)
 
-    Source: Yang et al. 2022, which Sharma et al. 2023 name as the case of equal steps and optimisers, without a rule.
+    Source: Yang et al. 2022, which Sharma et al. 2023 name as the case of equal steps and optimizers, without a rule.
     """
 
     kind = "fsgda"

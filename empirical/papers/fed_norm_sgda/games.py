@@ -12,7 +12,7 @@ A *run* is any function that computes the states of Fed-Norm-SGDA, or of Fed-Nor
 - `cohorts`: who takes part, (T, P) indices of clients, each row without repetition.
 - `weights`: $w_i$, (n,), summing to one; a client that takes part counts $w_in/P$.
 - `local_steps`: $\tau_i$, (n,); `momentum`: $\rho$ of the heavy ball, whose buffer starts empty in every round.
-- `local_step_sizes`: $(\eta_x, \eta_y)$; `step_sizes`: $(\Gamma_x, \Gamma_y)$, what multiplies the normalised
+- `local_step_sizes`: $(\eta_x, \eta_y)$; `step_sizes`: $(\Gamma_x, \Gamma_y)$, what multiplies the normalized
   directions $\sum_{i\in C}\tilde w_i\sum_ka_i^{(k)}\nabla f_i/\|a_i\|_1$.
 - `period`: 0 for Fed-Norm-SGDA, else S, which divides T: the gradients in y are taken at the snapshot of x of the last
   round that S divides.

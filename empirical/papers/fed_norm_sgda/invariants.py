@@ -1,4 +1,4 @@
-r"""The invariants of federated minimax algorithms with normalised averaging, and the search for games that break them.
+r"""The invariants of federated minimax algorithms with normalized averaging, and the search for games that break them.
 
 What a run is given, and what it returns, is said in `fedbounds.empirical.papers.fed_norm_sgda.games`.
 
@@ -58,11 +58,11 @@ def exchanged_players(execute: Execute, case: GameCase) -> Sides:
     return Sides(execute(there), execute(plain)[:, order], case=there, against=plain, via=via)
 
 
-# --- normalised averaging ---------------------------------------------------------------------------------
+# --- normalized averaging ---------------------------------------------------------------------------------
 
 
 @applies(MANY_STEPS)
-def normalised_directions(execute: Execute, case: GameCase) -> Sides:
+def normalized_directions(execute: Execute, case: GameCase) -> Sides:
     r"""Where gradients do not change, more local steps, or momentum, do not make a client count more.
 
     $$H_i = 0 \implies (x_t, y_t)(\tau, \rho) = (x_t, y_t)(1, 0)$$
@@ -138,7 +138,7 @@ def absent_clients(execute: Execute, case: GameCase) -> Sides:
     return Sides(execute(other), execute(case), case=other, against=case)
 
 
-def relabelled_clients(execute: Execute, case: GameCase) -> Sides:
+def relabeled_clients(execute: Execute, case: GameCase) -> Sides:
     """Renaming the clients, together with their weights, their local steps and the cohorts, changes nothing."""
     n = case.game.clients
     order = np.roll(np.arange(n), 1)
@@ -217,13 +217,13 @@ MINIMAX_INVARIANTS: Mapping[str, Callable[[Execute, GameCase], Sides]] = {
     held.__name__.replace("_", " "): held
     for held in (
         exchanged_players,
-        normalised_directions,
+        normalized_directions,
         single_local_step,
         mean_over_cohorts,
         snapshots_of_every_round,
         restarted_blocks,
         absent_clients,
-        relabelled_clients,
+        relabeled_clients,
         split_clients,
         translation,
         rotation,
@@ -266,11 +266,11 @@ MISREADINGS = (
         _as_if(lambda case: {"weights": case.weights * case.cohorts.shape[1] / case.game.clients}),
     ),
     Misreading(
-        "it does not normalise: more local steps count more",
+        "it does not normalize: more local steps count more",
         _as_if(lambda case: {"weights": case.weights * _lengths(case)}),
     ),
     Misreading(
-        "it normalises by the local steps, and not by the coefficients of momentum",
+        "it normalizes by the local steps, and not by the coefficients of momentum",
         _as_if(lambda case: {"weights": case.weights * _lengths(case) / case.local_steps}),
     ),
     Misreading(
@@ -303,7 +303,7 @@ def check_minimax(
             seed)` that returns the states $(x_0, y_0), \dots, (x_T, y_T)$ as an array (T + 1, d); see
             `fedbounds.empirical.papers.fed_norm_sgda.games` for what it is given. If it names no `momentum`, `period`,
             `local_steps` or `weights` (but takes `**_`) and none makes a difference, the cases have none.
-        invariants: names of `MINIMAX_INVARIANTS`; all if not given. Naive averaging keeps all but "normalised
+        invariants: names of `MINIMAX_INVARIANTS`; all if not given. Naive averaging keeps all but "normalized
             directions" and "reference twin".
         examples: how many games to try.
         seed: of the search; the same seed tries the same games.
@@ -323,7 +323,7 @@ def check_minimax(
     Example:
         >>> check_minimax(fed_norm_sgda, examples=20).broken
         ()
-        >>> def renormalises(game, cohorts, weights, **numbers):
+        >>> def renormalizes(game, cohorts, weights, **numbers):
         ...     n, P = game.clients, cohorts.shape[1]
         ...     states = [np.concatenate([game.x0, game.y0])]
         ...     for t, cohort in enumerate(cohorts):
@@ -331,7 +331,7 @@ def check_minimax(
         ...         share = weights * P / n / weights[cohort].sum()  # weights that sum to one over the cohort
         ...         states.append(fed_norm_sgda(here, cohort[None], weights=share, **numbers)[1])
         ...     return np.stack(states)
-        >>> report = check_minimax(renormalises, invariants=["mean over cohorts", "translation"])
+        >>> report = check_minimax(renormalizes, invariants=["mean over cohorts", "translation"])
         >>> [verdict.status for verdict in report.verdicts]
         ['broken', 'held']
 

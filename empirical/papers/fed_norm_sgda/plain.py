@@ -92,7 +92,7 @@ def fed_norm_sgda(
         torch.from_numpy(np.concatenate([game.x0, game.y0])),
         asked,  # type: ignore[arg-type]
         tau=[[int(tau) for tau in local_steps]] * T,
-        a=[pseudocode.any_optimiser(momentum, None, 1.0)] * n,
+        a=[pseudocode.any_optimizer(momentum, None, 1.0)] * n,
         w=[list(weights)] * T,
         tau_eff=[1.0] * T,
         eta_x=local_step_sizes[0],

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import Drawn, LocalOptimiser
+from fedbounds.empirical.algorithms import Drawn, LocalOptimizer
 from fedbounds.empirical.problems import Minimax
 from fedbounds.empirical.streams import Streams
 
@@ -44,7 +44,7 @@ def proximal(alpha: float) -> Coefficients:
     return lambda j, k: alpha ** (k - 1 - j)
 
 
-def any_optimiser(rho: float, v: Sequence[float] | None, alpha: float) -> Coefficients:
+def any_optimizer(rho: float, v: Sequence[float] | None, alpha: float) -> Coefficients:
     """Heavy-ball steps of variable rates that are drawn back to the received model."""
     return lambda j, k: (1.0 if v is None else v[j]) * sum(alpha ** (k - 1 - i) * rho ** (i - j) for i in range(j, k))
 
@@ -86,7 +86,7 @@ def local_map(
     eta_x: float,
     eta_y: float,
 ) -> tuple[Vector, Vector]:
-    """Eq. (12): the normalised sums g_x and g_y of one client. Where y is constrained, every move of y is projected."""
+    """Eq. (12): the normalized sums g_x and g_y of one client. Where y is constrained, every move of y is projected."""
     x_k, y_k = x, y
     G = []
     for k in range(tau):
@@ -311,22 +311,22 @@ def run_fed_norm_sgda(
     local_steps: object,
     local_epochs: object,
     weights: Sequence[float] | None,
-    optimiser: LocalOptimiser | Sequence[LocalOptimiser],
+    optimizer: LocalOptimizer | Sequence[LocalOptimizer],
     effective_local_steps: float | None,
     snapshot_period: int | None,
-    normalised: bool,
+    normalized: bool,
 ) -> list[Vector]:
     """`fed_norm_sgda`; naive averaging is run in the general form too, by eq. (2)."""
     n = problem.clients
-    optimisers = [optimiser] * n if isinstance(optimiser, LocalOptimiser) else optimiser
-    a = [any_optimiser(one.momentum, one.rates, one.contraction) for one in optimisers]
+    optimizers = [optimizer] * n if isinstance(optimizer, LocalOptimizer) else optimizer
+    a = [any_optimizer(one.momentum, one.rates, one.contraction) for one in optimizers]
     tau = local_work(problem, local_steps, local_epochs, len(q), streams)
     p = problem.weights.tolist() if weights is None else list(weights)
     w, tau_eff = [], []
     for t in range(len(q)):
         norms = [sum(a[i](k, tau[t][i]) for k in range(tau[t][i])) for i in range(n)]
         mean = sum(p[i] * norms[i] for i in range(n))
-        w.append(p if normalised else [p[i] * norms[i] / mean for i in range(n)])
+        w.append(p if normalized else [p[i] * norms[i] / mean for i in range(n)])
         tau_eff.append(effective_local_steps or mean)
     return fed_norm_sgda(
         problem,

@@ -59,14 +59,14 @@ def why_no_bound(algorithm: Algorithm, problem: Problem, participation: Process)
         >>> problem = random_quadratic_minimax(3, 2, 2)
         >>> why_no_bound(LocalSGDA(0.1, 0.1, 2), problem, WithoutReplacement(3, 2)) is None
         True
-        >>> shrinking = FedNormSGDA(0.1, 0.1, 0.01, 0.01, local_steps=2, optimiser=proximal(0.9))
+        >>> shrinking = FedNormSGDA(0.1, 0.1, 0.01, 0.01, local_steps=2, optimizer=proximal(0.9))
         >>> why_no_bound(shrinking, problem, Full(3)).partition(":")[0]
         'fed-norm-sgda with a contraction'
     """
     if not isinstance(algorithm, MinimaxAlgorithm):
         return f"{algorithm.kind}: it has no player that ascends"
     rule = algorithm.rule(problem.clients)
-    if not all(rule.optimiser_of(i).in_theory for i in range(problem.clients)):
+    if not all(rule.optimizer_of(i).in_theory for i in range(problem.clients)):
         return (
             f"{algorithm.kind} with a contraction: the proofs need coefficients that never shrink while later local "
             "steps are taken"
@@ -97,7 +97,7 @@ def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> Round:
     assert isinstance(process, Full | WithoutReplacement)
     p = _weights_of(problem)
     steps = np.broadcast_to(rule.workload(problem).steps(0, 0, ()), problem.clients)
-    coefficients = tuple(rule.optimiser_of(i).coefficients(tau) for i, tau in enumerate(steps.tolist()))
+    coefficients = tuple(rule.optimizer_of(i).coefficients(tau) for i, tau in enumerate(steps.tolist()))
     effective = float((rule.scales(steps, p) * rule.masses(steps)).sum())
     drawn = process.participants if isinstance(process, WithoutReplacement) else problem.clients
     return Round(steps, coefficients, rule.effective_weights(steps, p), effective, drawn)
@@ -171,7 +171,7 @@ class Measured:
         return largest[np.searchsorted(self.setting.at, horizons) - 1]
 
     def mismatch(self, proximal: bool, horizons: np.ndarray) -> Constant:
-        """The squared distance of the maximisers, or proximal points, of the two objectives: its mean over rounds."""
+        """The squared distance of the maximizers, or proximal points, of the two objectives: its mean over rounds."""
         own, other, run = self.setting.problem, self.surrogate, self.setting.run
         assert isinstance(own, SyntheticMinimax)
 
@@ -189,7 +189,7 @@ class Measured:
 
 
 class FedNormSGDAPaper(Paper):
-    """Normalised averaging of clients that descend in x and ascend in y."""
+    """Normalized averaging of clients that descend in x and ascend in y."""
 
     def steps(self, setting: Setting, interval: int | None) -> Steps:
         reason = why_no_bound(setting.algorithm, setting.problem, setting.process)
@@ -217,7 +217,7 @@ class FedNormSGDAPaper(Paper):
         wanted, notes = needed(form) - given, ()
         if "R" in wanted:
             constants["squared_radius"], covers = _radius(run, stated, horizons)
-            found["bounded-maximiser"] = covers
+            found["bounded-maximizer"] = covers
             notes = ("R is the largest |y_t|^2 along this run, and not less than the bound of |y*|^2",)
         said = dict(constants)
         for letter, concept, metric in (
@@ -231,7 +231,7 @@ class FedNormSGDAPaper(Paper):
             values, note = setting.run.exact_direction[:, 0], "of this run, averaged over its rounds"
             constants["squared_direction"] = _averaged(values, setting.at, horizons, note)
         if "lag" in wanted:
-            constants["maximiser_mismatch"] = run.mismatch(False, horizons)
+            constants["maximizer_mismatch"] = run.mismatch(False, horizons)
         if "proxlag" in wanted:
             constants["proximal_mismatch"] = run.mismatch(True, horizons)
         sampled = setting.samples is not None  # a mean over seeds contradicts no exact one

@@ -119,14 +119,14 @@ class AverageParticipating(_WithoutMemory):
     def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
         if not isinstance(process, Bernoulli):
             return None
-        return replace(process, normalise=True), np.ones(process.clients)
+        return replace(process, normalize=True), np.ones(process.clients)
 
     def applied(self, present: np.ndarray) -> np.ndarray:
         return present / np.maximum(present.sum(axis=1, keepdims=True), 1)
 
 
 class ConstantWeights(_WithoutMemory):
-    r"""Algorithm 1 with weights $\omega_n$ that do not change: it minimises $\sum_n\omega_np_nF_n$, normalised.
+    r"""Algorithm 1 with weights $\omega_n$ that do not change: it minimizes $\sum_n\omega_np_nF_n$, normalized.
 
     Source: Wang & Ji 2024, Algorithm 1 and Theorem 1.
     """
@@ -155,7 +155,7 @@ class ConstantWeights(_WithoutMemory):
         return drawn.reweighed(self.weights_of(clients)[drawn.clients] / clients)
 
     def reweighed(self, process: Process) -> tuple[Process, np.ndarray] | None:
-        return (process, self.weights_of(process.clients)) if process.unnormalised else None
+        return (process, self.weights_of(process.clients)) if process.unnormalized else None
 
     def applied(self, present: np.ndarray) -> np.ndarray:
         return present * self.weights_of(present.shape[1]) / present.shape[1]
@@ -284,8 +284,8 @@ class FedAU(Aggregation):
     where $\omega_t^n$ is a function of the rounds before t (see
     `fedbounds.empirical.papers.fedau.participation_weights`). Three numbers per client are kept. With K = 1 it is
     `AverageAll`; with K fixed its weights tend to $(1-(1-p_n)^K)/p_n$ under Bernoulli participation, so that it
-    minimises $\sum_n[1-(1-p_n)^K]F_n$, normalised. With a `rate` the mean is exponentially weighted: a variant that the
-    paper names and does not analyse.
+    minimizes $\sum_n[1-(1-p_n)^K]F_n$, normalized. With a `rate` the mean is exponentially weighted: a variant that the
+    paper names and does not analyze.
 
     Args:
         local_step_size: $\gamma > 0$, units x^2/f.
@@ -399,7 +399,7 @@ class FedVarp(_Memory):
 
 @dataclass(frozen=True)
 class MIFA(_Memory):
-    r"""Memorised impatient averaging: everyone counts in every round, the absent with their last update.
+    r"""Memorized impatient averaging: everyone counts in every round, the absent with their last update.
 
     $$u_n \leftarrow \Delta_t^n \text{ for } n\in S_t \ (0 \text{ before the first}), \qquad
       x_{t+1} = x_t + \frac\eta N\sum_{n=1}^N u_n,$$

@@ -1,4 +1,4 @@
-r"""What an algorithm minimises instead of f when clients take part at different rates.
+r"""What an algorithm minimizes instead of f when clients take part at different rates.
 
 Averaged over participation, a round of Wang & Ji 2024, Algorithm 1, is a round of full participation on
 $h=\sum_n\varphi_nF_n$ with $\varphi_n\propto p_n\,\mathbb E\,\omega^n$. Only $\varphi_n=1/N$ is $f$.
@@ -41,18 +41,18 @@ class Objective(Protocol):
         """The excess over the least value, (..., d) -> (...)."""
         ...
 
-    def minimiser(self) -> Tensor:
+    def minimizer(self) -> Tensor:
         """Where the least value is attained, (d,)."""
         ...
 
 
 def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarray:
-    r"""The weights $\varphi_n$, which sum to one, of the objective that an algorithm minimises.
+    r"""The weights $\varphi_n$, which sum to one, of the objective that an algorithm minimizes.
 
     - constant weights: $\omega_np_n/P$ with $P=\sum_n\omega_np_n$;
-    - FedAU with cut-off K, in the long run: $1-(1-p_n)^K$, normalised, as $\mathbb E\,\omega^n$ tends to
+    - FedAU with cut-off K, in the long run: $1-(1-p_n)^K$, normalized, as $\mathbb E\,\omega^n$ tends to
       $(1-(1-p_n)^K)/p_n$;
-    - the mean over those who take part: $\mathbb E[\mathbb 1^n/|S|]$, normalised.
+    - the mean over those who take part: $\mathbb E[\mathbb 1^n/|S|]$, normalized.
 
     Args:
         algorithm: one of these.
@@ -75,15 +75,15 @@ def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarra
     coins = independent_coins(participation)
     if coins is None:
         raise FedboundsError(
-            f"what {algorithm.kind} minimises is known under Bernoulli participation, not {participation.kind}: there, "
+            f"what {algorithm.kind} minimizes is known under Bernoulli participation, not {participation.kind}: there, "
             "who takes part depends on the model's past"
         )
     rule = _WEIGHTS.get(type(algorithm))
     if rule is None:
         known = ", ".join(kind.kind for kind in _WEIGHTS)
-        raise FedboundsError(f"what {algorithm.kind} minimises is not known; known: {known}")
-    unnormalised = rule(algorithm, coins)
-    return unnormalised / unnormalised.sum()
+        raise FedboundsError(f"what {algorithm.kind} minimizes is not known; known: {known}")
+    unnormalized = rule(algorithm, coins)
+    return unnormalized / unnormalized.sum()
 
 
 def independent_coins(process: Process) -> np.ndarray | None:
@@ -101,7 +101,7 @@ def _fedau(algorithm: Any, p: np.ndarray) -> np.ndarray:
 
 
 def _mean_of_participants(algorithm: Any, p: np.ndarray) -> np.ndarray:
-    return Bernoulli(len(p), p, normalise=True).mean(0)
+    return Bernoulli(len(p), p, normalize=True).mean(0)
 
 
 _WEIGHTS: Mapping[type[Algorithm], Callable[[Any, np.ndarray], np.ndarray]] = {
@@ -122,11 +122,11 @@ def weighted_objective(problem: Problem, weights: ArrayLike) -> Objective:
 
     Raises:
         FedboundsError: weights that are not weights, or a problem whose sums have no closed form; asking for the
-            minimiser or the gap of a sum that is unbounded below.
+            minimizer or the gap of a sum that is unbounded below.
 
     Example:
         >>> problem = Quadratic([1.0], [[0.0], [1.0], [4.0], [10.0]])
-        >>> weighted_objective(problem, [0.1, 0.2, 0.3, 0.4]).minimiser().tolist()
+        >>> weighted_objective(problem, [0.1, 0.2, 0.3, 0.4]).minimizer().tolist()
         [5.4]
 
     Source: Wang & Ji 2024, eq. (B.4.1); scaling the $F_n$ as in Appendix A.1.
@@ -139,7 +139,7 @@ def weighted_objective(problem: Problem, weights: ArrayLike) -> Objective:
         )
     if isinstance(problem, Quadratic):
         scaled = np.stack([phi[n] * len(phi) * problem.hessian(n).cpu().numpy() for n in range(len(phi))])
-        return Quadratic(scaled, problem.centres, 0.0, problem.x0)
+        return Quadratic(scaled, problem.centers, 0.0, problem.x0)
     if isinstance(problem, BoundedGradient):
         return _Tilted(problem, torch.from_numpy(phi) @ problem.slopes.cpu())
     raise FedboundsError(f"weighted sums of the clients of {type(problem).__name__} have no closed form here")
@@ -154,20 +154,20 @@ class _Tilted:
     def objective_gradient(self, x: Tensor) -> Tensor:
         return self.problem.objective_gradient(x) + self.tilt
 
-    def minimiser(self) -> Tensor:
+    def minimizer(self) -> Tensor:
         if self.problem.shape == "log-cosh" and bool((self.tilt.abs() < self.problem.scales).all()):
             return torch.atanh(-self.tilt / self.problem.scales)
         if bool(self.tilt.any()):
             raise FedboundsError("the weighted sum of the clients has no minimum: its slope outweighs its bowl")
-        return self.problem.minimiser()
+        return self.problem.minimizer()
 
     def objective_gap(self, x: Tensor) -> Tensor:
-        lowest = self.minimiser()
+        lowest = self.minimizer()
         return self.problem.objective(x) - self.problem.objective(lowest) + (x - lowest) @ self.tilt
 
 
 def predicted_bias(algorithm: Algorithm, problem: Problem, participation: Process) -> float:
-    r"""The distance $\|x_h-x_*\|$ from the minimiser of f of the point to which an algorithm converges instead.
+    r"""The distance $\|x_h-x_*\|$ from the minimizer of f of the point to which an algorithm converges instead.
 
     Exact for the mean of the models of constant weights on quadratics with one Hessian, whatever I and $\gamma$; for
     others, the limit of small steps.
@@ -191,7 +191,7 @@ def predicted_bias(algorithm: Algorithm, problem: Problem, participation: Proces
     Source: Wang & Ji 2024, Theorem 1.
     """
     everyone = np.full(problem.clients, 1 / problem.clients)
-    minimisers = [
-        weighted_objective(problem, phi).minimiser() for phi in (objective_weights(algorithm, participation), everyone)
+    minimizers = [
+        weighted_objective(problem, phi).minimizer() for phi in (objective_weights(algorithm, participation), everyone)
     ]
-    return float((minimisers[0] - minimisers[1]).norm())
+    return float((minimizers[0] - minimizers[1]).norm())

@@ -1,4 +1,4 @@
-r"""What is known of a run of FedAvg with aggregation weights: rates, weight error, Q, and the objective it minimises.
+r"""What is known of a run of FedAvg with aggregation weights: rates, weight error, Q, and the objective it minimizes.
 
 Under Bernoulli participation everything about the weights is exact before the run: of constant weights trivially, of
 FedAU's from the rates, K and T. The gradient bound G of Option 2 is the problem's, or else a `trajectory`: the proof

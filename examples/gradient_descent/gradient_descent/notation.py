@@ -12,4 +12,4 @@ NOTATION = Notation(
     ]
 )
 SMOOTH = Assumption("smooth", "|grad f(x) - grad f(y)| <= L |x - y| for all x, y", "Assumption 1")
-BELOW = BOUNDED_BELOW.labelled("Assumption 2")
+BELOW = BOUNDED_BELOW.labeled("Assumption 2")

@@ -38,7 +38,7 @@ def one_step_of_everybody(execute: Execute, case: Case) -> Sides:
 def equal_clients(execute: Execute, case: Case) -> Sides:
     r"""If all clients are alike and take part, $c_i = c$: it is FedAvg, whatever K."""
     of = case.problem
-    alike = {name: np.repeat(getattr(of, name)[:1], of.clients, 0) for name in ("hessians", "centres", "slopes")}
+    alike = {name: np.repeat(getattr(of, name)[:1], of.clients, 0) for name in ("hessians", "centers", "slopes")}
     return _as_fedavg(execute, _everybody(case, **alike))
 
 

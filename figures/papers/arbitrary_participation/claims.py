@@ -9,7 +9,7 @@ import numpy as np
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.claims import Claim, Level, every, in_words, levels
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
-from fedbounds.figures.papers.arbitrary_participation.drawing import CENTRES, Room
+from fedbounds.figures.papers.arbitrary_participation.drawing import CENTERS, Room
 
 METRICS = {"train_loss": "training loss", "test_accuracy": "test error"}
 
@@ -101,7 +101,7 @@ def toy_claims(room: Room) -> list[Claim]:
     """Appendix B.1: at equal gamma*eta, small steps with amplification end nearer to the optimum."""
     larger = {f"gamma = {g:g}": ex.step("fedavg", g) | {"local_steps": 1} for g in (0.05, 0.1, 0.25, 0.5)}
     amplified = {f"eta = {e:g}": ex.generalized(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
-    optimum = CENTRES.mean(axis=0)
+    optimum = CENTERS.mean(axis=0)
 
     def distances(name: str, runs: Mapping[str, Mapping[str, object]]) -> list[float]:
         ends = (v[0].arrays["model"][0, -1] for v in room.toy_runs(name, runs).values())
@@ -124,4 +124,4 @@ def toy_claims(room: Room) -> list[Claim]:
 def fixed_point_distance(gamma: float) -> float:
     """The distance from x* of the fixed point of one cycle of the toy example, which does not depend on eta."""
     weights = np.array([(1 - gamma) ** 2, 1 - gamma, 1.0])
-    return float(np.linalg.norm(weights @ CENTRES / weights.sum() - CENTRES.mean(axis=0)))
+    return float(np.linalg.norm(weights @ CENTERS / weights.sum() - CENTERS.mean(axis=0)))

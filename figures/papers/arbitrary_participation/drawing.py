@@ -12,7 +12,7 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures import room
 from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
-from fedbounds.figures.picture import COLOURS, Curve, Picture, styled
+from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 from fedbounds.figures.room import SMOOTH, convergence, draw_by_name, series
 
 
@@ -139,8 +139,8 @@ class Room(room.Room[ex.Scale]):
         return trajectories(title, {k: v[0].arrays["model"][0] for k, v in self.toy_runs(name, runs).items()})
 
 
-CENTRES = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, np.sqrt(3.0)]])
-OPTIMUM = CENTRES.mean(axis=0)
+CENTERS = np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, np.sqrt(3.0)]])
+OPTIMUM = CENTERS.mean(axis=0)
 
 
 def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
@@ -149,9 +149,9 @@ def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
         figure = Figure(figsize=(2.5 * len(paths), 3.6), layout="compressed")
         axes = figure.subplots(1, len(paths), sharex=True, sharey=True, squeeze=False)[0]
         for panel, (label, path) in zip(axes, paths.items(), strict=True):
-            panel.plot(*CENTRES.T, linestyle="", marker="^", color="#777777", label="clients' minima")
-            panel.plot(*OPTIMUM, linestyle="", marker="*", markersize=11, color=COLOURS[1], label="$x^*$")
-            panel.plot(*path.T, marker="o", markersize=3, linewidth=1, color=COLOURS[0], label="models $x_t$")
+            panel.plot(*CENTERS.T, linestyle="", marker="^", color="#777777", label="clients' minima")
+            panel.plot(*OPTIMUM, linestyle="", marker="*", markersize=11, color=COLORS[1], label="$x^*$")
+            panel.plot(*path.T, marker="o", markersize=3, linewidth=1, color=COLORS[0], label="models $x_t$")
             distance = float(np.linalg.norm(path[-1] - OPTIMUM))
             panel.set_title(f"{label}\nends {distance:.3f} from $x^*$", fontsize=9)
             panel.set_aspect("equal")
@@ -167,7 +167,7 @@ def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
         "Every panel breaks the cap gamma <= 1/36 of Theorem 3.1.",
         f"Trajectories in the plane for {', '.join(paths)}.",
         [Curve(label, path[:, 0], path[:, 1]) for label, path in paths.items()],
-        {"centres": CENTRES, "rounds": 15},
+        {"centers": CENTERS, "rounds": 15},
     )
 
 

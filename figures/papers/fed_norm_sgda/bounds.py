@@ -29,7 +29,7 @@ from fedbounds.empirical.problems import (
 )
 from fedbounds.empirical.simulate import simulate
 from fedbounds.figures.overlay import overlays
-from fedbounds.figures.picture import BOUND, COLOURS, DASHES, MARKERS, Curve, Picture, styled
+from fedbounds.figures.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
 
 ALMOST = 1 - 1e-9  # of the largest step, so that rounding breaks no condition
 FORMS = ("repaired", "sharp")
@@ -90,11 +90,11 @@ def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
         left, right = figure.subplots(1, 2)
         for k, (capped, line) in enumerate(found.items()):
             name = names[capped]
-            style: dict[str, Any] = {"color": COLOURS[k], "marker": MARKERS[k], "linestyle": "", "markersize": 4}
+            style: dict[str, Any] = {"color": COLORS[k], "marker": MARKERS[k], "linestyle": "", "markersize": 4}
             left.plot(line.rounds, line.value, label=f"{name}: fitted slope {line.slope:.3f}", **style)
             claimed = line.value[-1] * (line.rounds / line.rounds[-1]) ** CLAIMED[capped]
             slope = "-1/3" if capped else "-1/2"
-            left.plot(line.rounds, claimed, color=COLOURS[k], linestyle=DASHES[k], linewidth=1, label=f"slope {slope}")
+            left.plot(line.rounds, claimed, color=COLORS[k], linestyle=DASHES[k], linewidth=1, label=f"slope {slope}")
             right.plot(line.rounds, line.ascent, **{**style, "linestyle": DASHES[k], "linewidth": 1}, label=name)
             data += [
                 Curve(f"least bound {name}", line.rounds, line.value),
@@ -115,7 +115,7 @@ def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
     slopes = {names[capped]: line.slope for capped, line in found.items()}
     return Picture(
         figure,
-        f"The certified bound of Theorem 4 minimised over Gamma_x, Gamma_y and S, n = {clients} clients alike, all "
+        f"The certified bound of Theorem 4 minimized over Gamma_x, Gamma_y and S, n = {clients} clients alike, all "
         f"taking part, n tau = T, all constants 1. Fitted slopes: {slopes[names[True]]:.3f} with the cap, "
         f"{slopes[names[False]]:.3f} without. A gradient norm of epsilon takes epsilon^-4 rounds only at the slope "
         "-1/2, that is with a step in y that grows with T, which the theorem forbids: with its cap, 1/(16 L_f) at the "
@@ -225,11 +225,11 @@ def theorem_1(setting: Setting | None = None) -> Picture:
                 axes.set_yscale("log")
                 for k, form in enumerate(FORMS):
                     bound = np.array([forms[k].bound[-1] for forms in by_value.values()])
-                    colour = COLOURS[1] if k else BOUND
-                    axes.plot(x, bound, color=colour, linestyle=DASHES[k], marker=MARKERS[k], label=f"bound [{form}]")
+                    color = COLORS[1] if k else BOUND
+                    axes.plot(x, bound, color=color, linestyle=DASHES[k], marker=MARKERS[k], label=f"bound [{form}]")
                     data.append(Curve(f"{start}, {panel}: bound [{form}]", x, bound))
                     failed += sum(not forms[k].valid[-1] for forms in by_value.values())
-                axes.plot(x, measured, color=COLOURS[0], linestyle="-.", marker="D", label="measured (exact)")
+                axes.plot(x, measured, color=COLORS[0], linestyle="-.", marker="D", label="measured (exact)")
                 data.append(Curve(f"{start}, {panel}: measured (exact)", x, measured))
                 loose = np.array([1 / forms[1].ratio[-1] for forms in by_value.values()])
                 said[f"{start}, {panel}"] = [float(loose.min()), float(loose.max())]
@@ -299,7 +299,7 @@ class Concave:
     noise: float = 0.1
 
     def problem(self, common: bool) -> SyntheticMinimax:
-        """Concave in y (Theorem 4), or one-point concave at a maximiser that all clients share (Theorem 3)."""
+        """Concave in y (Theorem 4), or one-point concave at a maximizer that all clients share (Theorem 3)."""
         slopes = [[1.0, -0.5], [-1.0, 0.5], [0.2, 0.1], [-0.2, -0.1]]
         start: dict[str, Any] = {"ripple": 0.3, "depth": 0.5, "bend": 0.8, "x0": [1.0, -1.0], "noise": self.noise}
         if common:

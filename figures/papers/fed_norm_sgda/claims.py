@@ -93,13 +93,13 @@ def figure_1(steps: tuple[int, int] = (2, 5)) -> Claim:
     """The cartoon, exactly: two clients of a quadratic."""
     clients = [surrogate.alone(surrogate.TWO, i) for i in range(2)]
     naive, own = (
-        fixed_point(surrogate.method(name, steps), surrogate.TWO) for name in (surrogate.NAIVE, surrogate.NORMALISED)
+        fixed_point(surrogate.method(name, steps), surrogate.TWO) for name in (surrogate.NAIVE, surrogate.NORMALIZED)
     )
     share = [float((point - clients[0]) @ (clients[1] - clients[0])) for point in (naive, own)]
     share = [value / float(np.sum((clients[1] - clients[0]) ** 2)) for value in share]
     return Claim(
         "Figure 1", "naive averaging is pulled to the client with more steps (tau = 2 and 5)",
-        f"settles {share[0]:.2f} of the way from client 1 to client 2, normalised averaging {share[1]:.2f}; right is "
+        f"settles {share[0]:.2f} of the way from client 1 to client 2, normalized averaging {share[1]:.2f}; right is "
         "0.50", share[0] > max(0.5, share[1]),
     )  # fmt: skip
 
@@ -108,7 +108,7 @@ def figure_2(steps: int = 3) -> Claim:
     """The caption's (g_x, g_y) = (1/tau)(Delta_x, Delta_y), Delta_x = (x_tau - x)/eta_x being negative of a sum."""
     size = 0.1
     rule = FedNormSGDA(size, size, 1.0, 1.0, local_steps=steps, effective_local_steps=1.0, weights=(1.0, 0.0))
-    moved = FedNormSGDA(size, size, size, size, local_steps=steps, weights=(1.0, 0.0), normalised=False)
+    moved = FedNormSGDA(size, size, size, size, local_steps=steps, weights=(1.0, 0.0), normalized=False)
     start = surrogate.TWO.z0.numpy()
     step, delta = (moments(one, surrogate.TWO, Full(2), 1).mean[1] - start for one in (rule, moved))
     g_x, g_y = -step[0], step[1]  # as the server descends in x and ascends in y, with steps of 1

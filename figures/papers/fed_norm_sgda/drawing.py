@@ -51,7 +51,7 @@ class Room(room.Room[ex.Scale]):
         name, tasks = f"fed-norm-sgda-{self.scale.dataset}-{self.scale.network}", []
         for setting, own in settings.items():
             rest = dict(own)
-            algorithm = rest.pop("method", None) or ex.method(self.scale, problem, ex.NORMALISED)
+            algorithm = rest.pop("method", None) or ex.method(self.scale, problem, ex.NORMALIZED)
             tasks += ex.training_sweep(
                 name, self.scale, problem, {str(setting): algorithm}, data=self.data, **rest
             ).tasks
@@ -102,7 +102,7 @@ class Room(room.Room[ex.Scale]):
     @cached_property
     def by_number(self) -> dict[str, dict[int, list[Trace]]]:
         """Figure 7's runs: how the work is counted to n to runs, everyone taking part."""
-        epochs = ex.method(self.scale, ex.ROBUST, ex.NORMALISED)
+        epochs = ex.method(self.scale, ex.ROBUST, ex.NORMALIZED)
         steps = {name: value for name, value in epochs.items() if name != "local_epochs"}
         work = {EPOCHS: epochs, STEPS: {**steps, "local_steps": ex.EQUAL_WORK}}
         settings = {

@@ -9,8 +9,8 @@ from typing import Any
 from fedbounds.bounds.errors import unknown_name
 from fedbounds.empirical.sweep import Sweep, resolve
 
-NORMALISED, NAIVE, MOMENTUM = "Fed-Norm-SGDA", "Local SGDA", "Local SGDA with momentum"
-METHODS = (NORMALISED, NAIVE, MOMENTUM)
+NORMALIZED, NAIVE, MOMENTUM = "Fed-Norm-SGDA", "Local SGDA", "Local SGDA with momentum"
+METHODS = (NORMALIZED, NAIVE, MOMENTUM)
 ROBUST, FAIR = "robust-images", "fair-images"  # eqs. (8) and (9); the first with snapshots: the methods' plus variants
 ACCURACY = {ROBUST: "robust_test_accuracy", FAIR: "worst_class_test_accuracy"}
 LEAST = 2  # epochs, of Unif[2, E]
@@ -65,8 +65,8 @@ class Scale:
 # Picked for each method from 0.03, 0.1 and 0.3 (0.003 to 0.05 with momentum; 0.03, 0.05 and 0.1 on the second problem)
 # by the accuracy after 50 and 60 rounds, alpha = 0.1, E = 5, two seeds; 0.05 of the first method on the second problem,
 # which was as good, diverges with E = 7
-_ROBUST = {NORMALISED: 0.1, NAIVE: 0.1, MOMENTUM: 0.03}
-_FAIR = {NORMALISED: 0.03, NAIVE: 0.03, MOMENTUM: 0.01}
+_ROBUST = {NORMALIZED: 0.1, NAIVE: 0.1, MOMENTUM: 0.03}
+_FAIR = {NORMALIZED: 0.03, NAIVE: 0.03, MOMENTUM: 0.01}
 _STEPS = {ROBUST: _ROBUST, FAIR: _FAIR}
 SCALES = {
     "digits": Scale("digits", "cnn-small", 15, (5, 10, 15), 60, 5, 20, 5, _STEPS),
@@ -110,7 +110,7 @@ def method(scale: Scale, problem: str, label: str, epochs: int = EPOCHS[0], **ch
     work: dict[str, Any] = {"local_epochs": {"low": LEAST, "high": epochs}}
     if problem == ROBUST:
         work["snapshot_period"] = scale.period
-    if label == NORMALISED:
+    if label == NORMALIZED:
         both = {"local_step_size": size, "local_ascent_step_size": size}
         both |= {"server_step_size": size, "server_ascent_step_size": size}
         return {"kind": "fed-norm-sgda", **both, **work, **changed}

@@ -21,9 +21,9 @@ from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import QuadraticMinimax
 from fedbounds.empirical.simulate import simulate
-from fedbounds.figures.picture import BOUND, COLOURS, DASHES, MARKERS, Curve, Picture, styled
+from fedbounds.figures.picture import BOUND, COLORS, DASHES, MARKERS, Curve, Picture, styled
 
-NORMALISED, NAIVE = "normalised", "naive"
+NORMALIZED, NAIVE = "normalized", "naive"
 STEP = 0.05  # the local steps, and the server's step in y per local step; that in x likewise
 # Two clients whose saddles are apart; that of F, with weights 1/2 each, is the origin.
 TWO = QuadraticMinimax([[0.5]], [[0.5]], 1.0, [[-1.0], [1.0]], [[-0.5], [0.5]], x0=[0.6], y0=[1.6])
@@ -41,12 +41,12 @@ def alone(problem: QuadraticMinimax, client: int) -> np.ndarray:
 
 
 def method(name: str, steps: tuple[int, ...], size: float = STEP) -> FedNormSGDA:
-    """Normalised or naive averaging of clients who take these local steps."""
-    return FedNormSGDA(size, size, size, size, local_steps=steps, normalised=name == NORMALISED)
+    """Normalized or naive averaging of clients who take these local steps."""
+    return FedNormSGDA(size, size, size, size, local_steps=steps, normalized=name == NORMALIZED)
 
 
 def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
-    """Two clients who take 2 and 5 local steps: where naive and normalised averaging go, and settle."""
+    """Two clients who take 2 and 5 local steps: where naive and normalized averaging go, and settle."""
     data = []
     with styled():
         figure = Figure(figsize=(7.4, 3.6))
@@ -57,14 +57,14 @@ def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
             words = f"client {i + 1}\n$\\tau = {tau}$"
             plane.annotate(words, tuple(own), (0, 9), textcoords="offset points", fontsize=8, ha="center")
         plane.plot(0, 0, linestyle="", marker="*", markersize=9, color="#000000", label="saddle of F")
-        for k, name in enumerate((NORMALISED, NAIVE)):
+        for k, name in enumerate((NORMALIZED, NAIVE)):
             run = moments(method(name, steps), TWO, Full(2), rounds)
             settles = fixed_point(method(name, steps), TWO)
-            plane.plot(*run.mean.T, color=COLOURS[k], linestyle=DASHES[k], label=name)
-            plane.plot(*settles, linestyle="", marker="os"[k], color=COLOURS[k], markersize=11, fillstyle="none")
+            plane.plot(*run.mean.T, color=COLORS[k], linestyle=DASHES[k], label=name)
+            plane.plot(*settles, linestyle="", marker="os"[k], color=COLORS[k], markersize=11, fillstyle="none")
             t, away = np.arange(rounds + 1), np.linalg.norm(run.mean, axis=1)
-            distance.plot(t, away, color=COLOURS[k], linestyle=DASHES[k])
-            distance.axhline(float(np.linalg.norm(settles)), color=COLOURS[k], linestyle=":", linewidth=1)
+            distance.plot(t, away, color=COLORS[k], linestyle=DASHES[k])
+            distance.axhline(float(np.linalg.norm(settles)), color=COLORS[k], linestyle=":", linewidth=1)
             data += [
                 Curve(f"{name}: model in the plane", run.mean[:, 0], run.mean[:, 1]),
                 Curve(f"{name}: distance", t, away),
@@ -84,14 +84,14 @@ def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
             "Figure 1: naive averaging is pulled to the client with more steps",
             x=0.01, ha="left", fontsize=10.5, fontweight="bold",
         )  # fmt: skip
-    ends = {name: float(np.linalg.norm(fixed_point(method(name, steps), TWO))) for name in (NORMALISED, NAIVE)}
+    ends = {name: float(np.linalg.norm(fixed_point(method(name, steps), TWO))) for name in (NORMALIZED, NAIVE)}
     return Picture(
         figure,
         f"Figure 1 as a run: two clients with the same quadratic but for their slopes, tau = {steps[0]} and "
         f"{steps[1]}, no noise, all steps {STEP:g}. Naive averaging settles {ends[NAIVE]:.3f} from the saddle of F, on "
-        f"the side of the client with more steps; normalised averaging {ends[NORMALISED]:.3f}, which is of the order "
+        f"the side of the client with more steps; normalized averaging {ends[NORMALIZED]:.3f}, which is of the order "
         "of the local steps and would vanish with them.",
-        "Two panels: trajectories of naive and normalised averaging in the plane, and their distances from the saddle.",
+        "Two panels: trajectories of naive and normalized averaging in the plane, and their distances from the saddle.",
         data,
         {"local_steps": steps, "step": STEP, "settles": ends},
     )
@@ -126,10 +126,10 @@ def mismatches(name: str, more: Iterable[int], rounds: int = 600, seeds: int = 1
         algorithm = method(name, (2, tau))
         weights = algorithm.effective_weights(np.array([2, tau]), np.full(2, 0.5))
         run = simulate(algorithm, problem, Full(2), rounds, seeds=range(seeds), record_models=True, record_every=5)
-        centre = run.model[:, run.model.shape[1] // 2 :].mean(axis=1)  # (seeds, d)
-        mean = centre.mean(axis=0)
+        center = run.model[:, run.model.shape[1] // 2 :].mean(axis=1)  # (seeds, d)
+        mean = center.mean(axis=0)
         length = float(np.linalg.norm(mean))
-        along = centre @ (mean / length)
+        along = center @ (mean / length)
         found.append(
             Met(tau, float(np.linalg.norm(saddle(problem.surrogate(weights)))),
                 float(np.linalg.norm(fixed_point(algorithm, problem))), length,
@@ -139,22 +139,22 @@ def mismatches(name: str, more: Iterable[int], rounds: int = 600, seeds: int = 1
 
 
 def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, seeds: int = 16) -> Picture:
-    """How far naive and normalised averaging settle from the saddle of F: predicted, and met by noisy runs."""
+    """How far naive and normalized averaging settle from the saddle of F: predicted, and met by noisy runs."""
     data, tau = [], list(more)
     worst = 0.0
     with styled():
         figure = Figure(figsize=(5.6, 3.8))
         axes = figure.subplots()
-        for k, name in enumerate((NORMALISED, NAIVE)):
+        for k, name in enumerate((NORMALIZED, NAIVE)):
             met = mismatches(name, tau, rounds, seeds)
             x = np.array([m.more / 2 for m in met])
             predicted, far = np.array([m.predicted for m in met]), np.array([m.mean for m in met])
             error = 2 * np.array([m.error for m in met])
-            axes.plot(x, predicted, color=COLOURS[k], linestyle=DASHES[k], label=f"{name}: fixed point, closed form")
+            axes.plot(x, predicted, color=COLORS[k], linestyle=DASHES[k], label=f"{name}: fixed point, closed form")
             axes.errorbar(
-                x, far, error, color=COLOURS[k], marker=MARKERS[k], linestyle="", label=f"{name}: met, 2 std. errors"
+                x, far, error, color=COLORS[k], marker=MARKERS[k], linestyle="", label=f"{name}: met, 2 std. errors"
             )
-            if name == NAIVE:  # of normalised averaging it is the saddle of F
+            if name == NAIVE:  # of normalized averaging it is the saddle of F
                 limit = np.array([m.surrogate for m in met])
                 axes.plot(x, limit, color="#777777", linestyle=":", label="saddle of the surrogate, any step")
                 data.append(Curve("saddle of the surrogate", x, limit))
@@ -171,7 +171,7 @@ def surrogate(more: Iterable[int] = (2, 3, 4, 6, 8, 12, 16), rounds: int = 600, 
         "surrogate sum_i w_i f_i, w_i ~ tau_i, to which it tends as the local steps vanish; the distances met are "
         f"within {worst:.2g} of the fixed points'.",
         "Distance from the saddle of F against tau_2/tau_1: it grows to 1.3 for naive averaging, as predicted, and "
-        "stays small for normalised.",
+        "stays small for normalized.",
         data,
         {"tau_2": tau, "rounds": rounds, "seeds": seeds, "step": STEP},
     )
@@ -206,7 +206,7 @@ def departures(shares: Iterable[float], rounds: int, spread: float) -> dict[floa
 def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> Picture:
     """The chi^2 term of Corollary 1.1 against the gap that is met as the weights depart from p."""
     picked = np.geomspace(0.02, 1.0, 10) if shares is None else list(shares)
-    panels = {"equal maximisers, $d_i = 0$": 0.0, "different maximisers": 0.3}
+    panels = {"equal maximizers, $d_i = 0$": 0.0, "different maximizers": 0.3}
     data, ratios = [], {}
     with styled():
         figure = Figure(figsize=(7.4, 3.9))
@@ -218,19 +218,19 @@ def corollary_1_1(shares: Iterable[float] | None = None, rounds: int = 2000) -> 
                 "bound [printed]": (np.array([c.bound[-1] for c in some]), {"color": BOUND}),
                 "bound [sharp]": (
                     np.array([forms["sharp"].bound[-1] for forms in found.values()]),
-                    {"color": COLOURS[1], "linestyle": "--"},
+                    {"color": COLORS[1], "linestyle": "--"},
                 ),
                 "printed: its $\\chi^2$ term": (
                     np.array([c.terms["weight mismatch"][-1] for c in some]),
-                    {"color": COLOURS[2], "linestyle": "-."},
+                    {"color": COLORS[2], "linestyle": "-."},
                 ),
-                "printed: its maximisers' term": (
-                    np.array([c.terms["maximiser mismatch"][-1] for c in some]),
-                    {"color": COLOURS[3], "linestyle": ":"},
+                "printed: its maximizers' term": (
+                    np.array([c.terms["maximizer mismatch"][-1] for c in some]),
+                    {"color": COLORS[3], "linestyle": ":"},
                 ),
                 "measured (exact)": (
                     np.array([c.measured[-1] for c in some]),
-                    {"color": COLOURS[0], "linestyle": "", "marker": "o"},
+                    {"color": COLORS[0], "linestyle": "", "marker": "o"},
                 ),
             }
             axes.set_xscale("log")

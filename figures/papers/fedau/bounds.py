@@ -1,4 +1,4 @@
-r"""FedAU measured: under Theorem 2 where it applies, without a bound where it does not, and the objectives minimised.
+r"""FedAU measured: under Theorem 2 where it applies, without a bound where it does not, and the objectives minimized.
 
 Everything runs on synthetic problems whose constants are exact, so the bounds are guarantees: the family
 $F_n=\phi+b_n^\top x$ with a bounded gradient for Theorem 2, quadratics with one Hessian for the biased objectives.
@@ -36,7 +36,7 @@ from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels
 from fedbounds.figures.overlay import overlays
-from fedbounds.figures.picture import COLOURS, MARKERS, Curve, Picture, styled
+from fedbounds.figures.picture import COLORS, MARKERS, Curve, Picture, styled
 
 SHAPES = {"log-cosh": "convex", "cosine": "non-convex"}
 FORMS = ("explicit", "sharp")
@@ -75,7 +75,7 @@ class Setting:
     @property
     def coins(self) -> Bernoulli:
         """Assumption 4."""
-        return Bernoulli(self.clients, self.rates, normalise=False)
+        return Bernoulli(self.clients, self.rates, normalize=False)
 
     def problem(self, shape: str) -> BoundedGradient:
         """A member of the family with L = 1, in which the rates go with the data: slopes are sorted like them."""
@@ -202,10 +202,10 @@ def _running_average(name: str, run: Trace) -> Curve:
     return Curve(name, np.arange(1, len(mean) + 1), mean, mean - error, mean + error)
 
 
-# --- the objective that is minimised instead ----------------------------------------------------------------------
+# --- the objective that is minimized instead ----------------------------------------------------------------------
 
 FOUR = Quadratic([1.0], [[0.0], [1.0], [4.0], [10.0]], 0.0, [2.0])
-RATES = Bernoulli(4, (0.05, 0.2, 0.5, 0.9), normalise=False)
+RATES = Bernoulli(4, (0.05, 0.2, 0.5, 0.9), normalize=False)
 LOCAL = (0.01, 2)  # gamma and I
 
 
@@ -227,7 +227,7 @@ def settled(cutoffs: Iterable[int], rounds: int = 2000, seeds: int = 32) -> list
         every = 10
         run = simulate(algorithm, FOUR, RATES, rounds, seeds=range(seeds), record_models=True, record_every=every)
         means = run.model[:, rounds // (2 * every) :, 0].mean(axis=1)
-        target = weighted_objective(FOUR, objective_weights(algorithm, RATES)).minimiser()
+        target = weighted_objective(FOUR, objective_weights(algorithm, RATES)).minimizer()
         found.append(Met(K, float(target), float(means.mean()), float(means.std(ddof=1) / seeds**0.5)))
     return found
 
@@ -235,7 +235,7 @@ def settled(cutoffs: Iterable[int], rounds: int = 2000, seeds: int = 32) -> list
 def wrong_objectives(
     cutoffs: Iterable[int] = (1, 2, 3, 5, 8, 13, 20, 40), rounds: int = 2000, seeds: int = 32
 ) -> Picture:
-    """Constant weights and FedAU with a fixed cut-off: the objectives they minimise, predicted and met."""
+    """Constant weights and FedAU with a fixed cut-off: the objectives they minimize, predicted and met."""
     met, t = settled(cutoffs, rounds, seeds), np.arange(rounds // 2 + 1)
     constant: Mapping[str, Algorithm] = {
         "average participating": AverageParticipating(*LOCAL),
@@ -250,28 +250,26 @@ def wrong_objectives(
         left, right = figure.subplots(1, 2)
         for k, (name, algorithm) in enumerate(constant.items()):
             path = moments(algorithm, FOUR, RATES, rounds // 2).mean[:, 0]
-            target = float(weighted_objective(FOUR, objective_weights(algorithm, RATES)).minimiser())
-            left.plot(t, path, color=COLOURS[k], label=name)
-            left.axhline(target, color=COLOURS[k], linestyle=":", linewidth=1)
+            target = float(weighted_objective(FOUR, objective_weights(algorithm, RATES)).minimizer())
+            left.plot(t, path, color=COLORS[k], label=name)
+            left.axhline(target, color=COLORS[k], linestyle=":", linewidth=1)
             data += [Curve(f"{name}: E x_t", t, path), Curve(f"{name}: predicted", t[-1:], np.array([target]))]
         left.set_xlabel("round $t$")
         left.set_ylabel(r"mean model $\mathbb{E}\,x_t$")
         left.set_title("Constant weights, exact; dotted: predicted", fontsize=9)
         left.legend(fontsize=7)
-        right.plot(everywhere, curve, color=COLOURS[3], label=r"predicted, weights $1-(1-p_n)^K$")
-        optimum = float(FOUR.minimiser())
+        right.plot(everywhere, curve, color=COLORS[3], label=r"predicted, weights $1-(1-p_n)^K$")
+        optimum = float(FOUR.minimizer())
         x, y = np.array([m.cutoff for m in met]), np.array([m.mean - optimum for m in met])
         error = 2 * np.array([m.error for m in met])
-        right.errorbar(
-            x, y, error, color=COLOURS[0], marker=MARKERS[0], linestyle="", label="met (two standard errors)"
-        )
+        right.errorbar(x, y, error, color=COLORS[0], marker=MARKERS[0], linestyle="", label="met (two standard errors)")
         right.set_xscale("log")
         right.set_xlabel("cut-off $K$")
-        right.set_ylabel(f"distance from the minimiser of f ({PARAMETER.words})")
+        right.set_ylabel(f"distance from the minimizer of f ({PARAMETER.words})")
         right.set_title("FedAU with a fixed cut-off", fontsize=9)
         right.legend(fontsize=7)
         figure.suptitle(
-            "The objective that is minimised instead of f", x=0.01, ha="left", fontsize=10.5, fontweight="bold"
+            "The objective that is minimized instead of f", x=0.01, ha="left", fontsize=10.5, fontweight="bold"
         )
     data += [Curve("FedAU: predicted distance", everywhere, np.array(curve))]
     data += [Curve("FedAU: distance met", x.astype(float), y, y - error, y + error)]
@@ -279,7 +277,7 @@ def wrong_objectives(
     return Picture(
         figure,
         "Four clients F_n = (x - c_n)^2/2 with c = 0, 1, 4, 10 and rates 0.05, 0.2, 0.5, 0.9; f is least at 3.75. "
-        "Constant weights settle at the minimiser of h = (1/P) sum omega_n p_n F_n (Theorem 1; the mean over "
+        "Constant weights settle at the minimizer of h = (1/P) sum omega_n p_n F_n (Theorem 1; the mean over "
         "participants, whose weights E[1/|S|; n in S] are no product, likewise), FedAU with a fixed K near that of "
         f"sum [1 - (1-p_n)^K] F_n. gamma = {LOCAL[0]:g}, I = {LOCAL[1]}; the largest distance between predicted and "
         f"met is {worst:.3g}.",

@@ -16,7 +16,7 @@ from fedbounds.figures.curves import panels
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import statistics
-from fedbounds.figures.picture import COLOURS, MARKERS, Curve, Picture, styled
+from fedbounds.figures.picture import COLORS, MARKERS, Curve, Picture, styled
 from fedbounds.figures.room import Traces, convergence, draw_by_name, series
 
 CHANCE = "A run that diverged counts as chance from there on, as the paper's 10 % do."
@@ -239,7 +239,7 @@ def dot_chart(
                 for i, (kind, found) in enumerate(kinds.items()):
                     mean, spread = float(found.mean()), float(found.std())
                     place = row + 0.16 * (i - (len(kinds) - 1) / 2) * 2
-                    panel.errorbar(mean, place, xerr=spread, color=COLOURS[i], marker=MARKERS[i], markersize=4.5,
+                    panel.errorbar(mean, place, xerr=spread, color=COLORS[i], marker=MARKERS[i], markersize=4.5,
                                    linewidth=1.2, label=kind if row == 0 else None)  # fmt: skip
                     point = [np.array([v]) for v in (row, mean, mean - spread, mean + spread)]
                     data.append(Curve(f"{name}: {label} {kind}".rstrip(), *point))

@@ -91,12 +91,12 @@ _CIFAR_100 = _printed_steps((_B, _B, _C, _B, _C, _C, _C), (_E, _E, _E, 10, _E, _
 # after 500 rounds of Bernoulli participation (mean of rounds 400 to 500, two seeds)
 _D = 10**-0.5
 _DIGITS = _printed_steps((_D, _D, _D, _D, _D, _D, _D), (_E, _E, _E, 10**1.25, _E, _E, 1))
-_COLOURS = ("sharpness", "jitter", "posterize", "equalize", "crop", "flip")
+_COLORS = ("sharpness", "jitter", "posterize", "equalize", "crop", "flip")
 SCALES = {
     "digits": Scale("digits", "mlp", 50, 500, 3, 100, _DIGITS),
     "svhn": Scale("svhn", "fedau-svhn", 50, 200, 2, 50, _SVHN, augmentation=("crop",)),
     "cifar-10": Scale("cifar-10", "fedau-cifar-10", 50, 200, 2, 50, _CIFAR_10, augmentation=("crop", "flip")),
-    "cifar-100": Scale("cifar-100", "fedau-cifar-100", 50, 200, 2, 50, _CIFAR_100, augmentation=_COLOURS),
+    "cifar-100": Scale("cifar-100", "fedau-cifar-100", 50, 200, 2, 50, _CIFAR_100, augmentation=_COLORS),
     "cinic-10": Scale("cinic-10", "fedau-cinic-10", 50, 200, 2, 50, _CIFAR_10, augmentation=("crop", "flip")),
 }
 FULL_ROUNDS = {"digits": 10_000, "svhn": 2_000, "cifar-10": 10_000, "cifar-100": 20_000, "cinic-10": 10_000}
@@ -179,7 +179,7 @@ def training_sweep(
             "record_every": scale.rounds if final_models else scale.record_every,
             "record_models": final_models,
             "problem": problem if data is None else {**problem, "data": data},
-            "participation": participation | ({"normalise": False} if pattern == "Bernoulli" else {}),
+            "participation": participation | ({"normalize": False} if pattern == "Bernoulli" else {}),
             "algorithms": {label: dict(one) for label, one in methods.items()},
         }
         tasks += resolve(document, name).tasks

@@ -13,7 +13,7 @@ from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.participation.rates import dirichlet_frequencies
 from fedbounds.figures.curves import panels
 from fedbounds.figures.papers.fedau import experiments as ex
-from fedbounds.figures.picture import COLOURS, Curve, Picture, styled
+from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 
 BUSY = 0.527  # the rate of the client that the paper follows
 SEED = 0
@@ -23,7 +23,7 @@ SMALLEST = 1e-6  # rates below are drawn here
 def pattern_of_rate(pattern: str, probability: list[float], rounds: int) -> np.ndarray:
     """Who takes part in one run of a pattern, booleans (rounds, clients)."""
     spec = {"kind": ex.PATTERNS[pattern], "clients": len(probability), "probability": probability}
-    process = process_from_spec(spec | ({"normalise": False} if pattern == "Bernoulli" else {}))
+    process = process_from_spec(spec | ({"normalize": False} if pattern == "Bernoulli" else {}))
     return process.matrix(rounds, np.random.default_rng(SEED)) > 0
 
 
@@ -36,7 +36,7 @@ def figure_c_6_1() -> Picture:
         axes = figure.subplots(len(rows), 1, sharex=True)
         for panel, (name, present) in zip(axes, rows.items(), strict=True):
             panel.grid(visible=False)
-            panel.fill_between(np.arange(rounds), present.astype(float), step="mid", color=COLOURS[0], linewidth=0)
+            panel.fill_between(np.arange(rounds), present.astype(float), step="mid", color=COLORS[0], linewidth=0)
             panel.set_yticks([0, 1], ["absent", "present"])
             panel.set_title(f"{name}: {present.mean():.1%} of these rounds", fontsize=9)
         axes[-1].set_xlabel("round $t$")
@@ -69,9 +69,9 @@ def figure_c_6_2() -> Picture:
         image = left.imshow(kappa, aspect="auto", cmap="Greys", vmin=0, vmax=1)
         figure.colorbar(image, ax=left, shrink=0.8)
         left.set(title="class shares $\\kappa_n$", xlabel="class", ylabel="client $n$")
-        middle.bar(np.arange(classes), printed, color=COLOURS[1])
+        middle.bar(np.arange(classes), printed, color=COLORS[1])
         middle.set(title="availability $q$", xlabel="class")
-        right.barh(np.arange(clients), p, color=COLOURS[0])
+        right.barh(np.arange(clients), p, color=COLORS[0])
         rare = np.flatnonzero(p < ex.FLOOR)
         right.barh(rare, ex.FLOOR - p[rare], left=p[rare], color="none", edgecolor="#777777", linewidth=0.8)
         right.axvline(ex.FLOOR, color="black", linewidth=0.8, linestyle=":")
@@ -85,7 +85,7 @@ def figure_c_6_2() -> Picture:
         f"{title}. The paper's example q = (.02, .05, .12, 0, 0, .78, 0, 0, .02, 0), which is rounded and here scaled "
         f"to sum to one; class shares drawn afresh from Dir(0.1), mu = {ex.MEAN}. Dotted: the lower bound "
         f"{ex.FLOOR}, to which smaller rates are raised (outlined).",
-        f"A grey map of class shares, bars of availability, and bars of rates between {p.min():.3f} and {p.max():.3f}.",
+        f"A gray map of class shares, bars of availability, and bars of rates between {p.min():.3f} and {p.max():.3f}.",
         [
             Curve("availability q of class", np.arange(classes, dtype=float), printed),
             Curve("rate p of client", np.arange(clients, dtype=float), p),
@@ -122,7 +122,7 @@ def weights_over_time(pattern: str, number: str, rounds: int = 10_000) -> Pictur
         for panel, (name, curves) in zip(figure.subplots(1, len(columns)), columns.items(), strict=True):
             for i, curve in enumerate(curves):
                 width = 1.0 if i < 2 else 1.2
-                panel.plot(curve.x, curve.y, label=curve.label, color=(*COLOURS[:2], "#000000", COLOURS[2])[i],
+                panel.plot(curve.x, curve.y, label=curve.label, color=(*COLORS[:2], "#000000", COLORS[2])[i],
                            linestyle=("-", "--", "-.", ":")[i], linewidth=width)  # fmt: skip
             panel.set_title(name, fontsize=9)
             panel.set_xlabel("round $t$")

@@ -9,7 +9,7 @@ from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.derivations import InExpectation, Markov, Specialise
+from fedbounds.bounds.audit.derivations import InExpectation, Markov, Specialize
 from fedbounds.bounds.audit.multipliers import eliminated
 from fedbounds.bounds.audit.rules import Combine, Everywhere, Gram, Stated
 from fedbounds.bounds.audit.steps import Setting
@@ -50,7 +50,7 @@ def test_a_rule_about_averages_says_by_itself_what_follows():
     chain["1", "assumed"] = Assumed(random, s, ("bounded",), "X"), Assumption("bounded", "X <= s", "")
     chain["2", "in expectation"] = InExpectation(((random, average),), "X"), "1"
     chain["3", "Markov's inequality"] = Markov(c, likely), "2"
-    chain["4", "at s = 2"] = Specialise(((s, sp.Integer(2)),)), "3"
+    chain["4", "at s = 2"] = Specialize(((s, sp.Integer(2)),)), "3"
     chain["5", "the average"] = Everywhere(of=likely, is_=random), "4"
     _, *said = (str(step.conclusion) for step in chain.steps)
     assert said == ["E X <= s", "likely X <= s/c", "likely X <= 2/c", "X <= 2/c"]

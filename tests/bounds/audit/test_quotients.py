@@ -8,7 +8,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.bounds.audit.nonnegative import reduced, same
-from fedbounds.bounds.audit.quotients import cancelled, quotient
+from fedbounds.bounds.audit.quotients import canceled, quotient
 from fedbounds.bounds.named_numbers import NamedNumber
 
 x, y, z = sp.symbols("x y z", positive=True)
@@ -26,7 +26,7 @@ def random_expression(source: random.Random, depth: int) -> sp.Expr:
 @pytest.mark.parametrize("seed", range(20))
 def test_a_quotient_has_the_values_of_the_expression(seed):
     expression, source = random_expression(random.Random(seed), 3), random.Random(1)
-    for found in (quotient(expression), cancelled(expression)):
+    for found in (quotient(expression), canceled(expression)):
         again = found.written(found.above) / found.written(found.below)
         for _ in range(5):
             point = {s: sp.Rational(source.randint(1, 9), source.randint(1, 9)) for s in (x, y, z, K)}
@@ -36,17 +36,17 @@ def test_a_quotient_has_the_values_of_the_expression(seed):
 @pytest.mark.parametrize("seed", range(20))
 def test_lowest_terms_are_those_of_sympy(seed):
     expression = random_expression(random.Random(seed), 2)
-    found, expected = cancelled(expression), sp.fraction(sp.cancel(sp.together(expression)))
+    found, expected = canceled(expression), sp.fraction(sp.cancel(sp.together(expression)))
     assert all(
         sp.cancel(found.written(mine) / theirs).is_number or theirs == mine == 0
         for mine, theirs in zip((found.above, found.below), expected, strict=True)
     )
 
 
-def test_common_factors_stay_until_they_are_cancelled():
+def test_common_factors_stay_until_they_are_canceled():
     expression = (x**3 + 1) / (x + 1)
     assert quotient(expression).written(quotient(expression).above) == x**3 + 1
-    assert cancelled(expression).written(cancelled(expression).above) == x**2 - x + 1
+    assert canceled(expression).written(canceled(expression).above) == x**2 - x + 1
 
 
 @pytest.mark.parametrize(

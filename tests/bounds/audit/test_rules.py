@@ -20,7 +20,7 @@ from fedbounds.bounds.audit.axioms import (
     Uncorrelated,
 )
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.derivations import AtMinimum, InExpectation, Leading, Lemma, Markov, Prescribed, Specialise
+from fedbounds.bounds.audit.derivations import AtMinimum, InExpectation, Leading, Lemma, Markov, Prescribed, Specialize
 from fedbounds.bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivided
 from fedbounds.bounds.audit.rules import (
     Abbreviated,
@@ -324,15 +324,15 @@ FORM = Relation(LEAST, F / x + x * L * y**2)
 MINIMUM = (z, 1 / L)
 
 
-def test_a_form_is_specialised_by_substitution():
-    rule = Specialise(((x, 1 / L),))
+def test_a_form_is_specialized_by_substitution():
+    rule = Specialize(((x, 1 / L),))
     assert accepts(rule, Relation(LEAST, F * L + y**2), (FORM,))
     assert not accepts(rule, Relation(LEAST, TENTH * F * L + y**2), (FORM,))
     assert not accepts(rule, Relation(LEAST, F * L**2 + y**2), (FORM,))
 
 
 def test_a_hypothesis_is_discharged_only_by_what_it_says():
-    rule = Specialise(((y, z),), (("divergence", Relation(SPREAD, y**2)),))
+    rule = Specialize(((y, z),), (("divergence", Relation(SPREAD, y**2)),))
     conclusion = Relation(LEAST, F / x + x * L * z**2)
     assert accepts(rule, conclusion, (FORM, Relation(SPREAD, z**2)))
     assert not accepts(rule, conclusion, (FORM, Relation(SPREAD, 2 * z**2)))
@@ -341,7 +341,7 @@ def test_a_hypothesis_is_discharged_only_by_what_it_says():
 
 
 def test_a_whole_number_must_be_known_to_be_one():
-    rule = Specialise(((n, x / y),))
+    rule = Specialize(((n, x / y),))
     form, conclusion = Relation(LEAST, F / n), Relation(LEAST, F * y / x)
     floor = Relation(x / y, sp.floor(x / y + sp.Rational(1, 2)), "==")
     assert accepts(rule, conclusion, (form,), (floor, Relation(ONE, x / y)))

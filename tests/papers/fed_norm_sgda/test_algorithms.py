@@ -27,8 +27,8 @@ TAU = (3, 1, 5, 2)
 W = (0.1, 0.4, 0.3, 0.2)
 EACH_ROUND = tuple(tuple(int(k) for k in row) for row in np.random.default_rng(2).integers(1, 6, (ROUNDS, CLIENTS)))
 EVERY_KIND = (SGDA, heavy_ball(0.7), variable_rates([1, 0.5, 2, 0.25, 1.5]), proximal(0.8))
-BY_OPTIMISER = pytest.mark.parametrize(
-    "optimiser", [*EVERY_KIND, EVERY_KIND], ids=["plain", "heavy", "rates", "prox", "each"]
+BY_OPTIMIZER = pytest.mark.parametrize(
+    "optimizer", [*EVERY_KIND, EVERY_KIND], ids=["plain", "heavy", "rates", "prox", "each"]
 )
 
 
@@ -84,9 +84,9 @@ def uniform(cohorts, clients=CLIENTS):
     return q
 
 
-def slow(problem, q, tau, w, optimiser=SGDA, seed=0, tau_eff=3.0, rates=RATES, **more):
+def slow(problem, q, tau, w, optimizer=SGDA, seed=0, tau_eff=3.0, rates=RATES, **more):
     """`fed_norm_sgda` of the pseudo-code with constant tau_i, w_i and tau_eff."""
-    a = [pseudo_code.any_optimiser(optimiser.momentum, optimiser.rates, optimiser.contraction)] * problem.clients
+    a = [pseudo_code.any_optimizer(optimizer.momentum, optimizer.rates, optimizer.contraction)] * problem.clients
     steps = dict(zip(("eta_x", "eta_y", "gamma_x", "gamma_y"), rates, strict=True))
     z = pseudo_code.fed_norm_sgda(
         problem, q, problem.z0, Streams(seed), tau=[tau] * len(q), a=a, w=[w] * len(q), tau_eff=[tau_eff] * len(q),
@@ -102,13 +102,13 @@ def gap(one, other):
 # --- number by number -------------------------------------------------------------------------------------------------
 
 
-@BY_OPTIMISER
+@BY_OPTIMIZER
 @pytest.mark.parametrize("period", [None, 3])
 @pytest.mark.parametrize("participants, tau", [(4, TAU), (3, EACH_ROUND), (1, 2)], ids=["all", "three", "one"])
-def test_the_masked_batch_is_the_pseudo_code(optimiser, period, participants, tau):
+def test_the_masked_batch_is_the_pseudo_code(optimizer, period, participants, tau):
     problem = quadratic()
-    for more in ({"weights": W, "effective_local_steps": 2.5}, {}, {"weights": W, "normalised": False}):
-        algorithm = FedNormSGDA(*RATES, tau, optimiser=optimiser, snapshot_period=period, **more)
+    for more in ({"weights": W, "effective_local_steps": 2.5}, {}, {"weights": W, "normalized": False}):
+        algorithm = FedNormSGDA(*RATES, tau, optimizer=optimizer, snapshot_period=period, **more)
         for engine in ("masked batch", "in turn"):
             ours = models(algorithm, problem, participants=participants, engine=engine)
             for row, seed in enumerate(SEEDS):
@@ -117,7 +117,7 @@ def test_the_masked_batch_is_the_pseudo_code(optimiser, period, participants, ta
 
 def test_the_masked_batch_is_the_pseudo_code_where_y_is_only_concave_and_the_weights_are_the_problems_own():
     problem = bounded()
-    algorithm = FedNormSGDA(*RATES, TAU, optimiser=heavy_ball(0.5), snapshot_period=2)
+    algorithm = FedNormSGDA(*RATES, TAU, optimizer=heavy_ball(0.5), snapshot_period=2)
     ours = models(algorithm, problem, participants=2)
     assert gap(ours[1], twin(algorithm, problem, 2, 5)) < EXACT
     told = dataclasses.replace(algorithm, weights=tuple(problem.weights.tolist()))
@@ -144,13 +144,13 @@ def test_every_baseline_is_its_own_pseudo_code(algorithm, participants):
 
 
 def test_small_batches_of_pairs_give_the_same_run(monkeypatch):
-    algorithm = FedNormSGDA(*RATES, TAU, optimiser=EVERY_KIND, snapshot_period=2)
+    algorithm = FedNormSGDA(*RATES, TAU, optimizer=EVERY_KIND, snapshot_period=2)
     whole = models(algorithm, quadratic(), seeds=range(3))
     monkeypatch.setattr("fedbounds.empirical.engines.masked_batch.AT_ONCE", 2 * quadratic().dimension)
     assert gap(models(algorithm, quadratic(), seeds=range(3)), whole) < EXACT
 
 
-def test_a_seed_does_not_depend_on_the_seeds_beside_it_nor_a_record_on_its_neighbours():
+def test_a_seed_does_not_depend_on_the_seeds_beside_it_nor_a_record_on_its_neighbors():
     for tau in (TAU, Drawn(1, 5)):
         algorithm = FedNormSGDA(*RATES, tau, weights=W)
         alone = models(algorithm, quadratic(), participants=2, seeds=(3,))[0]
@@ -193,29 +193,29 @@ def test_averaging_iterates_is_the_general_rule_with_weights_that_grow_with_the_
 
 def test_server_steps_beside_the_clients_only_stretch_the_mean_move():
     problem = quadratic()
-    algorithm = FedNormSGDA(0.05, 0.08, 0.1, 0.16, TAU, weights=W, normalised=False)
+    algorithm = FedNormSGDA(0.05, 0.08, 0.1, 0.16, TAU, weights=W, normalized=False)
     literal = pseudo_code.local_sgda(
         problem, drawn(4, 0), problem.z0, Streams(0), tau=[TAU] * ROUNDS, p=W, eta_x=0.05, eta_y=0.08, server=2.0
     )
     assert gap(models(algorithm, problem)[0], torch.stack(literal)) < EXACT
 
 
-@pytest.mark.parametrize("optimiser", EVERY_KIND)
-def test_clients_who_do_equal_work_need_no_normalisation(optimiser):
-    naive = FedNormSGDA(*RATES, 3, weights=W, optimiser=optimiser, normalised=False)
-    assert gap(models(naive, quadratic()), models(dataclasses.replace(naive, normalised=True), quadratic())) < EXACT
+@pytest.mark.parametrize("optimizer", EVERY_KIND)
+def test_clients_who_do_equal_work_need_no_normalization(optimizer):
+    naive = FedNormSGDA(*RATES, 3, weights=W, optimizer=optimizer, normalized=False)
+    assert gap(models(naive, quadratic()), models(dataclasses.replace(naive, normalized=True), quadratic())) < EXACT
 
 
 def test_local_sgda_with_equal_steps_is_fed_norm_sgda_with_the_clients_rates_at_the_server():
     for more in ({}, {"weights": W}, {"snapshot_period": 2}):
         local = LocalSGDA(0.05, 0.08, 3, **more)
-        normalised = FedNormSGDA(0.05, 0.08, 0.05, 0.08, 3, **more)
-        assert gap(*(models(one, quadratic(), participants=2) for one in (local, normalised))) < EXACT
+        normalized = FedNormSGDA(0.05, 0.08, 0.05, 0.08, 3, **more)
+        assert gap(*(models(one, quadratic(), participants=2) for one in (local, normalized))) < EXACT
 
 
 def test_unequal_work_makes_naive_averaging_another_algorithm():
-    naive = FedNormSGDA(*RATES, TAU, weights=W, normalised=False)
-    assert gap(models(naive, quadratic()), models(dataclasses.replace(naive, normalised=True), quadratic())) > 1e-3
+    naive = FedNormSGDA(*RATES, TAU, weights=W, normalized=False)
+    assert gap(models(naive, quadratic()), models(dataclasses.replace(naive, normalized=True), quadratic())) > 1e-3
 
 
 def test_a_fresh_snapshot_changes_nothing_for_one_local_step_and_something_for_two():
@@ -246,7 +246,7 @@ def test_one_local_step_is_synchronous_descent_and_ascent_whatever_the_clients_r
     )
     for algorithm in (
         SynchronousSGDA(0.03, 0.06, weights=W),
-        FedNormSGDA(*RATES, 1, weights=W, optimiser=heavy_ball(0.9)),
+        FedNormSGDA(*RATES, 1, weights=W, optimizer=heavy_ball(0.9)),
         FedNormSGDA(*RATES, 1, weights=W, effective_local_steps=1, snapshot_period=1),
         FedNormSGDA(*RATES, {"low": 1, "high": 1}, weights=W),
     ):
@@ -278,8 +278,8 @@ def test_one_client_alone_is_local_descent_and_ascent():
     assert gap(z[2], [x, y]) < EXACT
 
 
-def test_without_y_the_descent_is_normalised_averaging_of_minimisation():
-    """FedNova, written out: the mean of the normalised local changes, times the mean number of local steps."""
+def test_without_y_the_descent_is_normalized_averaging_of_minimization():
+    """FedNova, written out: the mean of the normalized local changes, times the mean number of local steps."""
     quiet = quadratic(noise=0.0, growth=0.0, coupling=np.zeros((3, 2)))
     ours = models(FedNormSGDA(0.05, 0.08, 0.05, 0.06, TAU, weights=W), quiet)[0, :, :3]
     A, c = quiet.descent_hessian.numpy(), quiet.slopes.numpy()[:, :3]
@@ -295,14 +295,14 @@ def test_without_y_the_descent_is_normalised_averaging_of_minimisation():
         assert gap(ours[t + 1], x) < EXACT
 
 
-@pytest.mark.parametrize("optimiser", EVERY_KIND)
-def test_swapping_the_players_swaps_the_run(optimiser):
+@pytest.mark.parametrize("optimizer", EVERY_KIND)
+def test_swapping_the_players_swaps_the_run(optimizer):
     rng = np.random.default_rng(4)
     B, c, d = rng.normal(size=(2, 2)), rng.normal(size=(CLIENTS, 2)), rng.normal(size=(CLIENTS, 2))
     one = QuadraticMinimax(0.7 * np.eye(2), B, 0.4, c, d, x0=[1, 2], y0=[3, 4])
     other = QuadraticMinimax(0.4 * np.eye(2), -B.T, 0.7, -d, -c, x0=[3, 4], y0=[1, 2])  # (x, f) <-> (y, -f)
-    forth = models(FedNormSGDA(0.05, 0.08, 0.03, 0.06, TAU, optimiser=optimiser), one, participants=2)
-    back = models(FedNormSGDA(0.08, 0.05, 0.06, 0.03, TAU, optimiser=optimiser), other, participants=2)
+    forth = models(FedNormSGDA(0.05, 0.08, 0.03, 0.06, TAU, optimizer=optimizer), one, participants=2)
+    back = models(FedNormSGDA(0.08, 0.05, 0.06, 0.03, TAU, optimizer=optimizer), other, participants=2)
     assert gap(forth, back[..., [2, 3, 0, 1]]) < EXACT
 
 
@@ -315,7 +315,7 @@ def test_only_the_product_of_effective_steps_and_server_steps_matters(scale):
 
 def test_larger_coefficients_with_smaller_client_steps_change_nothing():
     plain = FedNormSGDA(*RATES, TAU, effective_local_steps=3.0)
-    scaled = FedNormSGDA(0.01, 0.016, *RATES[2:], TAU, optimiser=variable_rates([5] * 5), effective_local_steps=3.0)
+    scaled = FedNormSGDA(0.01, 0.016, *RATES[2:], TAU, optimizer=variable_rates([5] * 5), effective_local_steps=3.0)
     assert gap(models(plain, quadratic()), models(scaled, quadratic())) < EXACT
 
 
@@ -327,7 +327,7 @@ def test_a_problem_without_constraints_is_never_projected():
     class Idle(QuadraticMinimax):
         constrained = True
 
-    algorithm = FedNormSGDA(*RATES, TAU, optimiser=EVERY_KIND, snapshot_period=2)
+    algorithm = FedNormSGDA(*RATES, TAU, optimizer=EVERY_KIND, snapshot_period=2)
     free = quadratic()
     for made, within in ((Strict, 0), (Idle, EXACT)):
         other = made.__new__(made)
@@ -363,12 +363,12 @@ def test_the_weights_of_the_drawn_sum_to_one_on_average_and_always_only_if_they_
         (FedNormSGDA(*RATES, TAU), 2, False),
         (FedNormSGDA(*RATES, Drawn(1, 5)), 2, False),
         (FedNormSGDA(*RATES, TAU, weights=W), 4, False),
-        (FedNormSGDA(*RATES, TAU, normalised=False), 2, True),
+        (FedNormSGDA(*RATES, TAU, normalized=False), 2, True),
         (LocalSGDA(0.1, 0.1, Drawn(1, 5)), 2, True),
         (LocalSGDA(0.1, 0.1, Drawn(1, 5)), 4, False),
     ):
         trace = run(algorithm, quadratic(), participants=participants)
-        assert bool(trace.unnormalised_rounds[0]) == outside
+        assert bool(trace.unnormalized_rounds[0]) == outside
         assert trace.participants.tolist() == [[0] + [participants] * ROUNDS]
 
 
@@ -389,9 +389,9 @@ def golden(noise):
     return QuadraticMinimax([[0.5]], [[1.0]], 1.0, **slopes, noise=noise, x0=[1.0])
 
 
-@pytest.mark.parametrize("tau, P, w, optimiser, mean, second", GOLDEN)
-def test_means_and_second_moments_are_those_of_the_exact_recursion(tau, P, w, optimiser, mean, second):
-    algorithm = FedNormSGDA(0.05, 0.1, 0.002, 0.1, tau, weights=w, optimiser=optimiser, effective_local_steps=3.5)
+@pytest.mark.parametrize("tau, P, w, optimizer, mean, second", GOLDEN)
+def test_means_and_second_moments_are_those_of_the_exact_recursion(tau, P, w, optimizer, mean, second):
+    algorithm = FedNormSGDA(0.05, 0.1, 0.002, 0.1, tau, weights=w, optimizer=optimizer, effective_local_steps=3.5)
     assert gap(models(algorithm, golden(0.0), 50)[0, -1], mean) < 1e-12  # affine: the mean is the run without noise
     if second is not None:
         last = models(algorithm, golden((0.2, 0.1)), 50, participants=P, seeds=range(400), record_every=50)[:, -1]
@@ -401,28 +401,28 @@ def test_means_and_second_moments_are_those_of_the_exact_recursion(tau, P, w, op
 
 
 def test_naive_averaging_is_the_last_golden_case():
-    naive = FedNormSGDA(0.05, 0.1, 0.002, 0.1, (2, 5), normalised=False)
+    naive = FedNormSGDA(0.05, 0.1, 0.002, 0.1, (2, 5), normalized=False)
     assert gap(models(naive, golden(0.0), 50)[0, -1], GOLDEN[-1][4]) < 1e-12
 
 
-@pytest.mark.parametrize("normalised", [True, False])
-def test_without_noise_the_run_ends_where_the_fixed_point_equation_says(normalised):
+@pytest.mark.parametrize("normalized", [True, False])
+def test_without_noise_the_run_ends_where_the_fixed_point_equation_says(normalized):
     """sum_i w_i/tau_i D^-1 [(I + D H)^tau_i - I] (z - z_i) = 0, if D = diag(-eta_x, eta_y), grad f_i = H (z - z_i)."""
     problem, tau = golden(0.0), np.array([2, 5])
-    w = np.array([0.5, 0.5]) if normalised else tau / tau.sum()
+    w = np.array([0.5, 0.5]) if normalized else tau / tau.sum()
     H, eta = problem.joint_hessian.numpy(), 0.02
     D = np.diag([-eta, eta])
     maps = [
         weight / steps * np.linalg.inv(D) @ (np.linalg.matrix_power(np.eye(2) + D @ H, steps) - np.eye(2))
         for weight, steps in zip(w, tau, strict=True)
     ]
-    centres = [-np.linalg.solve(H, slope) for slope in problem.slopes.numpy()]
-    fixed = np.linalg.solve(sum(maps), sum(m @ z for m, z in zip(maps, centres, strict=True)))
-    algorithm = FedNormSGDA(eta, eta, 0.2, 0.2, tau, normalised=normalised)
+    centers = [-np.linalg.solve(H, slope) for slope in problem.slopes.numpy()]
+    fixed = np.linalg.solve(sum(maps), sum(m @ z for m, z in zip(maps, centers, strict=True)))
+    algorithm = FedNormSGDA(eta, eta, 0.2, 0.2, tau, normalized=normalized)
     assert gap(models(algorithm, problem, 400, record_every=400)[0, -1], fixed) < 1e-9
     own, surrogate = (one.envelope_gradient(torch.tensor(fixed[:1])).norm() for one in (problem, problem.surrogate(w)))
     assert surrogate < 0.06  # O(eta)
-    assert normalised == bool(own < 0.06)
+    assert normalized == bool(own < 0.06)
 
 
 # --- Algorithm 1 as printed -------------------------------------------------------------------------------------------
@@ -438,9 +438,9 @@ def test_the_printed_local_steps_take_the_second_gradient_of_momentum_elsewhere(
         assert 2.9 * g_x.item() == pytest.approx(total, rel=1e-14)
 
 
-@pytest.mark.parametrize("optimiser, same", list(zip(EVERY_KIND, [True, False, True, False], strict=True)))
-def test_the_printed_algorithm_can_express_plain_steps_and_variable_rates_only(optimiser, same):
-    runs = [slow(quadratic(), drawn(4, 0), TAU, W, optimiser, S=2, printed=printed) for printed in (True, False)]
+@pytest.mark.parametrize("optimizer, same", list(zip(EVERY_KIND, [True, False, True, False], strict=True)))
+def test_the_printed_algorithm_can_express_plain_steps_and_variable_rates_only(optimizer, same):
+    runs = [slow(quadratic(), drawn(4, 0), TAU, W, optimizer, S=2, printed=printed) for printed in (True, False)]
     assert (gap(*runs) < EXACT) == same
 
 
@@ -485,11 +485,11 @@ def test_seeds_that_blow_up_do_not_disturb_the_others():
 
 
 def test_a_trace_survives_its_file(tmp_path):
-    algorithm = FedNormSGDA(*RATES, TAU, optimiser=EVERY_KIND, weights=W, snapshot_period=3)
+    algorithm = FedNormSGDA(*RATES, TAU, optimizer=EVERY_KIND, weights=W, snapshot_period=3)
     trace = run(algorithm, quadratic())
     again = type(trace).load(trace.save(tmp_path / "run.npz"))
     assert np.array_equal(again.dual_gap, trace.dual_gap)
-    assert again.spec["algorithm"]["optimiser"][1] == {"momentum": 0.7, "rates": None, "contraction": 1.0}
+    assert again.spec["algorithm"]["optimizer"][1] == {"momentum": 0.7, "rates": None, "contraction": 1.0}
 
 
 # --- bad input --------------------------------------------------------------------------------------------------------
@@ -511,8 +511,8 @@ def test_a_trace_survives_its_file(tmp_path):
         (lambda: FedNormSGDA(*RATES, {"low": 3}), "local_steps lacks high; give numbers, or a table like"),
         (lambda: FedNormSGDA(*RATES, {"low": 3, "hihg": 4}), "unknown key of local_steps 'hihg'; did you mean high"),
         (lambda: FedNormSGDA(*RATES, local_epochs=0), "local_epochs = 0 must be an integer >= 1"),
-        (lambda: FedNormSGDA(*RATES, 2, optimiser={"rho": 1}), "unknown key of optimiser 'rho'"),
-        (lambda: FedNormSGDA(*RATES, 2, optimiser=[{}, 3]), r"optimiser\[1\] = 3 must be a LocalOptimiser, or a table"),
+        (lambda: FedNormSGDA(*RATES, 2, optimizer={"rho": 1}), "unknown key of optimizer 'rho'"),
+        (lambda: FedNormSGDA(*RATES, 2, optimizer=[{}, 3]), r"optimizer\[1\] = 3 must be a LocalOptimizer, or a table"),
         (lambda: LocalSGDA(0.1, 0, 2), r"ascent_step_size = 0 must be a number in \(0, inf\)"),
         (lambda: LocalSGDA(0.1, 0.1, 2, momentum=1), r"momentum = 1 must be a number in \[0, 1\)"),
         (lambda: SynchronousSGDA(0.1, 0.1, weights=(1, 1)), "weights sum to 2, they must sum to one"),
@@ -526,9 +526,9 @@ def test_a_trace_survives_its_file(tmp_path):
         (lambda: FedNormSGDA(-0.1, *RATES[1:], 2), r"local_step_size = -0.1 must be a number in \[0, inf\)"),
         (lambda: FedNormSGDA(0.1, 0.1, 0, 0.1, 2), r"server_step_size = 0 must be a number in \(0, inf\)"),
         (lambda: FedNormSGDA(*RATES, 2, effective_local_steps=0), "effective_local_steps = 0 must be a number in"),
-        (lambda: FedNormSGDA(*RATES, 2, effective_local_steps=3, normalised=False), "cannot be chosen"),
-        (lambda: FedNormSGDA(*RATES, 2, normalised="yes"), "normalised = 'yes' must be true or false"),
-        (lambda: FedNormSGDA(*RATES, 2, optimiser="adam"), "optimiser = 'adam' must be a LocalOptimiser"),
+        (lambda: FedNormSGDA(*RATES, 2, effective_local_steps=3, normalized=False), "cannot be chosen"),
+        (lambda: FedNormSGDA(*RATES, 2, normalized="yes"), "normalized = 'yes' must be true or false"),
+        (lambda: FedNormSGDA(*RATES, 2, optimizer="adam"), "optimizer = 'adam' must be a LocalOptimizer"),
         (lambda: heavy_ball(1), r"momentum = 1 must be a number in \[0, 1\)"),
         (lambda: proximal(0), r"contraction = 0 must be a number in \(0, 1\]"),
         (lambda: variable_rates([1, 0]), r"rates\[1\] = 0 must be a number in \(0, inf\)"),
@@ -553,9 +553,9 @@ def test_a_number_outside_its_domain_is_one_clear_line(make, message):
         (dict(local_steps=(1, 2)), {}, "local_steps are of 2 clients, the problem has 4"),
         (dict(local_steps=((1, 2, 3, 4),)), {}, "local_steps are given for 1 rounds, 6 were asked for"),
         (dict(weights=(0.5, 0.5)), {}, "weights are of 2 clients, the problem has 4"),
-        (dict(optimiser=(SGDA, SGDA)), {}, "optimisers are of 2 clients, the problem has 4"),
+        (dict(optimizer=(SGDA, SGDA)), {}, "optimizers are of 2 clients, the problem has 4"),
         (dict(snapshot_period=4), {}, "snapshot_period = 4 must divide rounds = 6"),
-        (dict(optimiser=variable_rates([1, 2])), {}, "client 0 has 2 rates for local_steps = 3"),
+        (dict(optimizer=variable_rates([1, 2])), {}, "client 0 has 2 rates for local_steps = 3"),
         ({}, dict(rounds=0), "rounds = 0 must be an integer >= 1"),
         ({}, dict(seeds=[1, 1]), r"seeds = \[1, 1\] must be different, and at least one"),
         ({}, dict(seeds=3), "seeds = 3 must be a list of integers >= 0"),

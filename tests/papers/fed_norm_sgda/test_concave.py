@@ -89,8 +89,8 @@ def test_the_golden_setting_has_the_golden_bounds():
         ("initial gap", dict(Deltabar=1), 8 / (0.01 / (156 * 9) * 10000)),
         ("descent noise", dict(sigmaL=1), 16 * 0.01 / (156 * 9) * 2 * 2 * 0.025),
         ("ascent from the snapshot", dict(R=1), 72 * 2 / (0.01 * 7)),
-        ("full synchronisation", dict(sigmaL=1), 18 * 2 * 2 * 0.01 * 2 * 0.025),
-        ("full synchronisation", dict(sigmaG=1), 18 * 2 * 2 * 0.01 * 2 * 2 * 0.25 * 0.025),
+        ("full synchronization", dict(sigmaL=1), 18 * 2 * 2 * 0.01 * 2 * 0.025),
+        ("full synchronization", dict(sigmaG=1), 18 * 2 * 2 * 0.01 * 2 * 2 * 0.25 * 0.025),
         ("partial participation", dict(sigmaG=1), 18 * 2 * 2 * 0.01 * 2 * 2 * 5 / 9 * 0.1),
         ("local updates", dict(sigmaL=1), 82 * 2 * 2e-6 * 4 * 3),
         ("local updates", dict(sigmaG=1), 82 * 2 * 2e-6 * 4 * 2 * 9.75),
@@ -112,7 +112,7 @@ def test_the_special_cases_of_the_paper():
         c = GOLDEN | dict(sigmaG=0.0) | change
         terms = evaluated(THEOREM_4, c, form="printed").terms
         scale = c["Lf"] * c["Gammax"], c["Lf"] * c["Gammay"]
-        noise = float(terms["full synchronisation"]) + float(terms["partial participation"])
+        noise = float(terms["full synchronization"]) + float(terms["partial participation"])
         return float(terms["descent noise"]) / scale[0], noise / scale[1]
 
     one = dict(tau=[1], w=[1.0], P=1)
@@ -232,7 +232,7 @@ def test_the_least_bound_refuses_what_has_no_minimum():
 
 
 def test_quadratics_stay_below_corollary_1_1_for_any_weights_and_points():
-    """f_i = x'Ax/2 + x'By - mu |y|^2/2 + c_i.x + d_i.y: both envelopes, their maximisers and A3 are exact."""
+    """f_i = x'Ax/2 + x'By - mu |y|^2/2 + c_i.x + d_i.y: both envelopes, their maximizers and A3 are exact."""
     rng, corollary, worst = np.random.default_rng(45), load("fed-norm-sgda/corollary-1.1"), 0.0
     for _ in range(60):
         n, k, mu = int(rng.integers(2, 6)), int(rng.integers(1, 4)), rng.uniform(0.3, 2)

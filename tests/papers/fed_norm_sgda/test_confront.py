@@ -105,7 +105,7 @@ def test_a_simulation_measures_the_weighted_envelope_from_its_models():
 
 
 def test_coefficients_of_momentum_are_those_that_the_theory_derives():
-    algorithm = careful(optimiser=heavy_ball(0.5))
+    algorithm = careful(optimizer=heavy_ball(0.5))
     constants = confront(moments(algorithm, quadratic(), HALF, 3), THEOREM_1).constants
     given = {name: constants[name].value for name in ("Lf", "mu", "sigmaL", "sigmaG", "Delta", "delta0")}
     steps = dict(etax=2e-4, etay=1e-3, gammax=2e-6, gammay=2e-3, betaL=0, betaG=1)
@@ -192,7 +192,7 @@ def test_the_mismatch_of_corollary_1_1_is_measured_and_covered():
 
 
 def test_the_mismatch_of_proximal_points_is_measured_and_covered():
-    naive, problem = FedNormSGDA(0.01, 0.05, 0.01, 0.05, local_steps=UNEVEN, normalised=False), quadratic()
+    naive, problem = FedNormSGDA(0.01, 0.05, 0.01, 0.05, local_steps=UNEVEN, normalized=False), quadratic()
     exact = confront(moments(naive, problem, HALF, 40), COROLLARY_2_1)
     trace = simulate(naive, problem, HALF, 40, seeds=range(100), record_models=True)
     sampled = confront(trace, COROLLARY_2_1, problem=problem, participation=HALF)
@@ -218,7 +218,7 @@ def test_exact_moreau_gradients_are_those_of_the_models():
 @pytest.mark.parametrize(
     ("algorithm", "participation", "message"),
     [
-        (careful(optimiser=proximal(0.9)), HALF, "coefficients that never shrink"),
+        (careful(optimizer=proximal(0.9)), HALF, "coefficients that never shrink"),
         (careful({"low": 1, "high": 3}), HALF, "drawn or change"),
         (careful(((1, 2, 3, 4), (2, 2, 2, 2), (1, 1, 1, 1))), HALF, "drawn or change"),
         (careful(), Bernoulli(4, 0.5), "bernoulli participation"),

@@ -46,10 +46,10 @@ def test_every_seed_has_its_own_data_and_every_method_the_same(problem):
 
 
 def test_methods_are_those_that_the_paper_compares():
-    plus = ex.method(ex.SMOKE, ex.ROBUST, ex.NORMALISED, 7)
+    plus = ex.method(ex.SMOKE, ex.ROBUST, ex.NORMALIZED, 7)
     assert plus["kind"] == "fed-norm-sgda" and plus["local_epochs"] == {"low": 2, "high": 7}
     assert plus["snapshot_period"] == ex.SMOKE.period and ex.SMOKE.rounds % ex.SMOKE.period == 0
-    plain = ex.method(ex.SMOKE, ex.FAIR, ex.NORMALISED)
+    plain = ex.method(ex.SMOKE, ex.FAIR, ex.NORMALIZED)
     assert "snapshot_period" not in plain and plain["local_step_size"] == plain["server_step_size"]
     with_momentum = ex.method(ex.SMOKE, ex.FAIR, ex.MOMENTUM)
     assert with_momentum["kind"] == "local-sgda" and with_momentum["momentum"] == 0.9
@@ -109,7 +109,7 @@ def seeds(mean):
 
 
 def test_claims_are_judged_by_what_was_measured():
-    better = {ex.NORMALISED: seeds(80), ex.NAIVE: seeds(70), ex.MOMENTUM: seeds(75)}
+    better = {ex.NORMALIZED: seeds(80), ex.NAIVE: seeds(70), ex.MOMENTUM: seeds(75)}
     assert [c.agrees for c in best("here", "E = 5", better)] == [True, True]
     assert [c.agrees for c in best("here", "E = 5", better | {ex.NAIVE: seeds(80)})] == [None, True]
     assert [c.agrees for c in best("here", "E = 5", better | {ex.NAIVE: seeds(81)})] == [False, True]

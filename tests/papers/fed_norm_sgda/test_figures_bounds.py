@@ -22,7 +22,7 @@ from fedbounds.figures.papers.fed_norm_sgda.bounds import (
 )
 from fedbounds.figures.papers.fed_norm_sgda.surrogate import (
     NAIVE,
-    NORMALISED,
+    NORMALIZED,
     TWO,
     corollary_1_1,
     departures,
@@ -110,11 +110,11 @@ def test_runs_with_snapshots_stay_under_theorems_3_and_4() -> None:
     assert measured.low is not None and (measured.low < measured.y)[1:].all()
 
 
-def test_naive_averaging_settles_where_it_is_predicted_and_normalised_averaging_near_the_saddle() -> None:
+def test_naive_averaging_settles_where_it_is_predicted_and_normalized_averaging_near_the_saddle() -> None:
     drawn = curves(figure_1(rounds=300))
-    for name in (NAIVE, NORMALISED):
+    for name in (NAIVE, NORMALIZED):
         assert drawn[f"{name}: distance"].y[-1] == pytest.approx(drawn[f"{name}: predicted"].y[0], rel=1e-4)
-    assert drawn[f"{NAIVE}: predicted"].y[0] > 10 * drawn[f"{NORMALISED}: predicted"].y[0]
+    assert drawn[f"{NAIVE}: predicted"].y[0] > 10 * drawn[f"{NORMALIZED}: predicted"].y[0]
     assert saddle(TWO) == pytest.approx([0, 0])
     # grad f_1 = (x/2 + y/2 - 1, x/2 - y - 1/2) = 0
     assert saddle(TWO.surrogate([1.0, 0.0])) == pytest.approx([5 / 3, 1 / 3])
@@ -139,5 +139,5 @@ def test_corollary_1_1_is_above_what_is_measured_and_both_grow_with_chi_squared(
         assert forms["sharp"].bound[-1] <= forms["printed"].bound[-1]
     assert (np.diff([forms["sharp"].measured[-1] for forms in found.values()]) > 0).all()
     drawn = curves(corollary_1_1((0.1, 1.0), rounds=100))
-    assert "equal maximisers, $d_i = 0$: printed: its maximisers' term" not in drawn
-    assert (drawn["different maximisers: printed: its maximisers' term"].y > 0).all()
+    assert "equal maximizers, $d_i = 0$: printed: its maximizers' term" not in drawn
+    assert (drawn["different maximizers: printed: its maximizers' term"].y > 0).all()

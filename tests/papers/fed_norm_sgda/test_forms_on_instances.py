@@ -18,7 +18,7 @@ from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Form
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.adversary import LIGHT, searched
-from fedbounds.empirical.algorithms import LocalOptimiser
+from fedbounds.empirical.algorithms import LocalOptimizer
 from fedbounds.empirical.instances.sides import examined
 from fedbounds.empirical.moments.minimax import MinimaxMoments, minimax_moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
@@ -31,7 +31,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     draw_facts,
 )
 from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, draw_at_rest, draw_quadratics, summed
-from fedbounds.empirical.papers.fed_norm_sgda.pseudocode import Gradients, any_optimiser, fed_norm_sgda, local_map
+from fedbounds.empirical.papers.fed_norm_sgda.pseudocode import Gradients, any_optimizer, fed_norm_sgda, local_map
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, QuadraticMinimax
 from fedbounds.empirical.streams import Streams
@@ -62,10 +62,10 @@ def moments_of(z: QuadraticRuns, b: int, rounds: int) -> MinimaxMoments:
         scale * z.bend[b], scale * z.coupling[b], scale * z.concavity[b], z.slopes[b, :, :dx], z.slopes[b, :, dx:],
         weights=z.weights[b], noise=np.hstack([z.noise[b], missing]), x0=z.start[b, :dx], y0=z.start[b, dx:],
     )  # fmt: skip
-    optimisers = tuple(LocalOptimiser(z.momentum[b, i], tuple(z.rates[b, i])) for i in range(z.clients))
+    optimizers = tuple(LocalOptimizer(z.momentum[b, i], tuple(z.rates[b, i])) for i in range(z.clients))
     server = z.Gammax[b] / z.taueff[b], z.Gammay[b] / z.taueff[b]
     algorithm = FedNormSGDA(
-        z.etax[b], z.etay[b], *server, local_steps=z.tau, effective_local_steps=z.taueff[b], optimiser=optimisers
+        z.etax[b], z.etay[b], *server, local_steps=z.tau, effective_local_steps=z.taueff[b], optimizer=optimizers
     )
     return minimax_moments(algorithm, problem, WithoutReplacement(z.clients, z.participants), rounds)
 
@@ -164,7 +164,7 @@ def test_runs_over_all_samples_are_those_of_the_slow_twin(one_point: bool) -> No
         problem = problem_of(z, b)
         kept = {
             "tau": [z.tau] * 3, "w": [z.weights[b].tolist()] * 3, "tau_eff": [z.taueff[b]] * 3, "S": int(z.period[b]),
-            "a": [any_optimiser(z.momentum[b, i], z.rates[b, i].tolist(), 1.0) for i in range(3)],
+            "a": [any_optimizer(z.momentum[b, i], z.rates[b, i].tolist(), 1.0) for i in range(3)],
             "eta_x": z.etax[b], "eta_y": z.etay[b],
             "gamma_x": z.Gammax[b] / z.taueff[b], "gamma_y": z.Gammay[b] / z.taueff[b],
         }  # fmt: skip
@@ -201,7 +201,7 @@ def test_runs_over_all_signs_of_the_noise_are_those_of_the_local_map() -> None:
             for t in range(2):
                 x, y = problem.split(models[t])
                 snapshot = problem.split(models[t - t % int(z.period[b])])[0]
-                a = any_optimiser(z.momentum[b, 0], z.rates[b, 0].tolist(), 1.0)
+                a = any_optimizer(z.momentum[b, 0], z.rates[b, 0].tolist(), 1.0)
                 g_x, g_y = local_map(problem, draw, x, y, snapshot, 2, a, z.etax[b], z.etay[b])
                 models.append(problem.join(x - z.Gammax[b] * g_x, y + z.Gammay[b] * g_y))
             runs.append(models)
@@ -307,7 +307,7 @@ def test_noise_in_x_that_grows_with_the_gradient_in_y_breaks_the_printed_lemma_c
         ("theorem-1", "sharp", "initial dual gap", 0.0),
         ("theorem-1-at-its-steps", "sharp", "initial gap", 0.1),
         ("theorem-1-at-its-steps", "repaired", "initial dual gap", 0.0),
-        ("remark-1", "repaired", "full synchronisation", 0.0),
+        ("remark-1", "repaired", "full synchronization", 0.0),
         ("lemma-b.2", "repaired", "noise", 0.99),
         ("lemma-b.3", "repaired", "noise", 0.9),
         ("lemma-b.3", "repaired", "dual gap", 0.2),
@@ -318,7 +318,7 @@ def test_noise_in_x_that_grows_with_the_gradient_in_y_breaks_the_printed_lemma_c
         ("lemma-c.2", "sharp", "noise", 0.2),
         ("lemma-c.3", "sharp", "restart", 0.05),
         ("lemma-c.4", "repaired", "stale snapshot", 0.4),
-        ("corollary-1.1", "printed", "maximiser mismatch", 0.3),
+        ("corollary-1.1", "printed", "maximizer mismatch", 0.3),
         ("remark-6", "printed", "heterogeneity", 0.99),
     ],
 )

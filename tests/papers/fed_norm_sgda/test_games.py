@@ -13,7 +13,7 @@ import torch
 from hypothesis import Phase, find, given, settings
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms import LocalOptimiser
+from fedbounds.empirical.algorithms import LocalOptimizer
 from fedbounds.empirical.papers.fed_norm_sgda import invariants as minimax
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
@@ -42,14 +42,14 @@ class AsTensors(Unmeasured, Minimax):
         return torch.einsum("...ij,...j->...i", self.hessians[clients], x) + self.slopes[clients]
 
 
-def engine_run(engine, normalised=True):
+def engine_run(engine, normalized=True):
     """Our engine as a run that `check_minimax` can test."""
 
     def run(game, cohorts, *, weights, local_steps, momentum, local_step_sizes, step_sizes, period, seed):
         algorithm = FedNormSGDA(
             *local_step_sizes, *step_sizes, tuple(local_steps.tolist()),
-            weights=tuple(weights), optimiser=LocalOptimiser(momentum), snapshot_period=period or None,
-            effective_local_steps=1.0 if normalised else None, normalised=normalised,
+            weights=tuple(weights), optimizer=LocalOptimizer(momentum), snapshot_period=period or None,
+            effective_local_steps=1.0 if normalized else None, normalized=normalized,
         )  # fmt: skip
         q = np.zeros((len(cohorts), game.clients))
         np.put_along_axis(q, cohorts, 1 / cohorts.shape[1], axis=1)
@@ -64,8 +64,8 @@ def test_our_engines_keep_every_invariant(engine):
     check_minimax(engine_run(engine), examples=25).raise_if_broken()
 
 
-def test_naive_averaging_breaks_normalised_directions_and_agreement_alone():
-    naive, broken = engine_run("masked batch", normalised=False), ("normalised directions", "reference twin")
+def test_naive_averaging_breaks_normalized_directions_and_agreement_alone():
+    naive, broken = engine_run("masked batch", normalized=False), ("normalized directions", "reference twin")
     kept = [name for name in MINIMAX_INVARIANTS if name not in broken]
     check_minimax(naive, invariants=kept, examples=25).raise_if_broken()
     for name in broken:
@@ -86,8 +86,8 @@ BUGS = {
         "mean over cohorts",
     ),
     "n over P forgotten": ("weights[i] * n / P", "weights[i]", "mean over cohorts"),
-    "normalised by the steps, not by the coefficients": ("/ sum(a[tau])", "/ tau", "normalised directions"),
-    "not normalised": ("/ sum(a[tau])", "/ 1", "normalised directions"),
+    "normalized by the steps, not by the coefficients": ("/ sum(a[tau])", "/ tau", "normalized directions"),
+    "not normalized": ("/ sum(a[tau])", "/ 1", "normalized directions"),
     "y ascends from the new x": (
         "game.gradient(i, snapshot if period else xk, yk)[1]",
         "game.gradient(i, snapshot if period else xk - local_step_sizes[0] * Gx[-1], yk)[1]", "exchanged players",
@@ -100,7 +100,7 @@ BUGS = {
         "for i in cohort:", "for i in cohort[: 3 if len(cohort) == 4 else 4]:", "reference twin",
     ),
     "one step size for both players": ("local_step_sizes[1] * sum", "local_step_sizes[0] * sum", "exchanged players"),
-    "the local steps of the wrong client": ("int(local_steps[i])", "int(local_steps[0])", "relabelled clients"),
+    "the local steps of the wrong client": ("int(local_steps[i])", "int(local_steps[0])", "relabeled clients"),
     "everyone computes, whoever is there": ("for i in cohort:", "for i in range(n):", "absent clients"),
     "gradients with a floor": ("x - step_sizes[0] * gx", "x - step_sizes[0] * np.sign(gx)", "scaling"),
     "x pulled to the origin": ("x - step_sizes[0] * gx", "0.9 * x - step_sizes[0] * gx", "translation"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.empirical.algorithms import Drawn, LocalOptimiser
+from fedbounds.empirical.algorithms import Drawn, LocalOptimizer
 from fedbounds.empirical.algorithms.spec import algorithm_from_spec, algorithms
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FSGDA, FedNormSGDA, LocalSGDA, SynchronousSGDA
 from fedbounds.empirical.problems import QuadraticMinimax, project_onto_ball
@@ -19,8 +19,8 @@ from fedbounds.empirical.twins import run_reference, twins
 
 ROUNDS = 4
 RATES = (0.05, 0.1, 0.04, 0.15)
-OPTIMISERS = [
-    LocalOptimiser(), LocalOptimiser(0.5), LocalOptimiser(rates=(1, 0.5, 2)), LocalOptimiser(0.25, (1, 2, 1), 0.75),
+OPTIMIZERS = [
+    LocalOptimizer(), LocalOptimizer(0.5), LocalOptimizer(rates=(1, 0.5, 2)), LocalOptimizer(0.25, (1, 2, 1), 0.75),
 ]  # fmt: skip
 KINDS = [kind for kind, made in algorithms().items() if made.ascends]
 
@@ -71,15 +71,15 @@ def algorithms(draw, kind, clients, drawn=True, snapshots=True):
     counts = draw(st.none() | st.lists(st.integers(0, 2), min_size=clients, max_size=clients).filter(any))
     weights = None if counts is None else tuple(np.array(counts) / sum(counts))
     period = draw(st.sampled_from([None, 1, 2, 4])) if snapshots else None
-    one = st.sampled_from(OPTIMISERS)
+    one = st.sampled_from(OPTIMIZERS)
     match kind:
         case "fed-norm-sgda":
-            optimiser = draw(one | st.lists(one, min_size=clients, max_size=clients).map(tuple))
-            normalised = draw(st.booleans())
-            effective = draw(st.none() | st.just(2.5)) if normalised else None
+            optimizer = draw(one | st.lists(one, min_size=clients, max_size=clients).map(tuple))
+            normalized = draw(st.booleans())
+            effective = draw(st.none() | st.just(2.5)) if normalized else None
             return FedNormSGDA(
-                *RATES, amount, weights=weights, optimiser=optimiser, effective_local_steps=effective,
-                snapshot_period=period, normalised=normalised,
+                *RATES, amount, weights=weights, optimizer=optimizer, effective_local_steps=effective,
+                snapshot_period=period, normalized=normalized,
             )  # fmt: skip
         case "local-sgda":
             momentum = draw(st.sampled_from([0.0, 0.5, 0.9]))
@@ -149,7 +149,7 @@ def test_the_names_of_the_clients_play_no_role(kind, data):
         problem.slopes[order, dx:], weights=problem.weights[order], x0=problem.z0[:dx], y0=problem.z0[dx:],
     )  # fmt: skip
     changes = {}
-    for name in ("local_steps", "weights", "optimiser"):
+    for name in ("local_steps", "weights", "optimizer"):
         value = getattr(algorithm, name, None)
         if isinstance(value, tuple):
             rows = [tuple(row[i] for i in order) for row in value] if isinstance(value[0], tuple) else None

@@ -87,7 +87,7 @@ def test_the_printed_lemmas_lead_to_the_explicit_theorem_4():
         assert ratio * 2 * c["Gammax"] * c["Lf"] * float(stale) == pytest.approx(float(terms["stale snapshot"]))
         ascent = evaluate(LEMMA["c.3"], c, form="printed").terms
         assert 18 * c["Lf"] * float(ascent["restart"]) == pytest.approx(float(terms["ascent from the snapshot"]))
-        noise = float(terms["full synchronisation"]) + float(terms["partial participation"])
+        noise = float(terms["full synchronization"]) + float(terms["partial participation"])
         assert 18 * c["Lf"] * float(ascent["noise"]) == pytest.approx(noise)
         assert (18 + 32 / 4) * c["Lf"] * float(ascent["local updates"]) == pytest.approx(float(terms["local updates"]))
 

@@ -190,7 +190,7 @@ SOME = (
     "theorem-1[sharp]: without (g)",
     "theorem-1[sharp]: without martingale-noise",
     "theorem-4[sharp]: ascent from the snapshot less by 10 percent",
-    "theorem-4[sharp]: without bounded-maximiser",
+    "theorem-4[sharp]: without bounded-maximizer",
     "theorem-4[sharp]: S - 2 for S - 1",
     "lemma-b.2/19x: the false product for the true price",
     "lemma-c.3/71a: the sides exchanged",

@@ -127,8 +127,8 @@ def test_the_golden_setting_has_the_golden_bounds():
     [
         ("initial gap", dict(Delta=1), 3 / (0.01 / (156 * 9) * 10000)),
         ("initial dual gap", dict(delta0=1), 10 * 9 / (0.01 * 10000)),
-        ("full synchronisation", dict(sigmaL=1), 6 * 2 * 9 * 2 * 0.01 * 2 * 0.025),
-        ("full synchronisation", dict(sigmaG=1), 6 * 2 * 9 * 2 * 0.01 * 2 * 2 * 0.25 * 0.025),
+        ("full synchronization", dict(sigmaL=1), 6 * 2 * 9 * 2 * 0.01 * 2 * 0.025),
+        ("full synchronization", dict(sigmaG=1), 6 * 2 * 9 * 2 * 0.01 * 2 * 2 * 0.25 * 0.025),
         ("partial participation", dict(sigmaG=1), 6 * 2 * 9 * 2 * 0.01 * 2 * 2 * 5 / 9 * 0.1),
         ("local updates", dict(sigmaL=1), 23 * 2 * 9 * 2e-6 * 4 * 3),
         ("local updates", dict(sigmaG=1), 23 * 2 * 9 * 2e-6 * 4 * 2 * 9.75),
@@ -167,9 +167,9 @@ def exact_run(c, A, B, mu, offsets, noise, start):
     r, together = n / P, 1.0 if n == 1 else n * (P - 1) / (P * (n - 1))
     Zbar, bbar = np.einsum("i,ijk->jk", w, Z), w @ np.array(b)
     mean, M, total = np.array(start), np.outer(start, start), 0.0
-    centre = w @ offsets
+    center = w @ offsets
     slope = np.array([A + B**2 / mu, 0.0])  # grad Phi~(x) = slope . z + constant
-    constant = centre[0] + B * centre[1] / mu
+    constant = center[0] + B * center[1] / mu
     for _ in range(c["T"]):
         total += slope @ M @ slope + 2 * constant * slope @ mean + constant**2
         exact = [Zi @ M @ Zi.T + np.outer(Zi @ mean, bi) + np.outer(bi, Zi @ mean) + np.outer(bi, bi)
@@ -292,9 +292,9 @@ def test_exact_minimax_runs_stay_below_the_sharp_form():
         w, offsets = rng.dirichlet(np.ones(n)), rng.normal(size=(n, 2))
         noise, start = rng.uniform(0, 1, 2), rng.normal(size=2)
         spread = w @ (offsets - w @ offsets) ** 2
-        centre = w @ offsets
-        slope = (A + B**2 / mu) * start[0] + centre[0] + B * centre[1] / mu
-        lag = start[1] - (B * start[0] + centre[1]) / mu
+        center = w @ offsets
+        slope = (A + B**2 / mu) * start[0] + center[0] + B * center[1] / mu
+        lag = start[1] - (B * start[0] + center[1]) / mu
         c = random_setting(rng)
         c |= dict(tau=rng.integers(1, 5, n), w=w, P=int(rng.integers(1, n + 1)), Lf=Lf, mu=mu, betaL=0, betaG=1)
         c |= dict(sigmaL=math.sqrt(noise.max()), sigmaG=math.sqrt(spread.max()), T=int(rng.integers(1, 300)))
@@ -325,7 +325,7 @@ def test_one_client_means_full_participation_and_one_step_no_price():
     assert float(evaluation.terms["partial participation"]) == float(evaluation.terms["local updates"]) == 0
     # nu = 1: (3 Delta/Gx + 10 kappa^2 delta0/Gy)/T + 6 kappa^2 Lf Gy (sigmaL^2 + 2 sigmaG^2 betaL^2)
     noise = 6 * 9 * 2 * 0.01 * (0.3 + 2 * 0.7 * 0.25)
-    assert float(evaluation.terms["full synchronisation"]) == pytest.approx(noise, rel=1e-13)
+    assert float(evaluation.terms["full synchronization"]) == pytest.approx(noise, rel=1e-13)
     assert [float(c.admissible) for c in evaluation.conditions if "eta" in c.limits] == [math.inf, math.inf]
 
 
@@ -421,7 +421,7 @@ def test_naive_weights_take_the_effective_steps_of_equation_2():
         return float(evaluate(THEOREM, c | more).constants["taueff"].value)
 
     assert effective(p=[0.5, 0.5]) == pytest.approx(3.5)
-    assert effective() == effective(p=[2 / 7, 5 / 7]) == pytest.approx(29 / 7)  # 4.14: normalised, with these weights
+    assert effective() == effective(p=[2 / 7, 5 / 7]) == pytest.approx(29 / 7)  # 4.14: normalized, with these weights
     assert effective(p=[0.5, 0.5], taueff=2) == 2
     one = {k: float(evaluate(THEOREM, c | dict(p=[0.5, 0.5]) | more).value) for k, more in (("default", {}),
            ("given", dict(taueff=3.5)))}  # fmt: skip

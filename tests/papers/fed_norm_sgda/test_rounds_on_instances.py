@@ -131,7 +131,7 @@ def round_by_loops(z: RoundInstances, b: int, stale: bool) -> dict[str, float]:
     def add(name: str, value: float) -> None:
         sums[name] = sums.get(name, 0.0) + value
 
-    T, best = z.coefficients.shape[3], lambda x: float(z.maximiser(np.full((len(z), 1), x))[b, 0])
+    T, best = z.coefficients.shape[3], lambda x: float(z.maximizer(np.full((len(z), 1), x))[b, 0])
     at = [g.slopes(i, g.x, g.y) for i in range(g.n)]
     if stale:
         at = [[at[i][0], g.slopes(i, g.old, g.y)[1]] for i in range(g.n)]
@@ -267,7 +267,7 @@ def test_gradients_are_derivatives_and_constants_bound_them(draw: Any) -> None:
         bound = betaG[:, None] ** 2 * (mean**2).sum(axis=-1) + sigmaG[:, None] ** 2
         assert (spread <= bound * (1 + 1e-9) + 1e-12).all()
     near = z.proximal(x)
-    there = z.mean_gradients(near, z.maximiser(near))[0] + 2 * z.smoothness[:, None, None] * (near - x)
+    there = z.mean_gradients(near, z.maximizer(near))[0] + 2 * z.smoothness[:, None, None] * (near - x)
     assert np.abs(there).max() <= 1e-9 * (1 + np.abs(2 * z.smoothness[:, None, None] * x).max())
 
 

@@ -52,7 +52,7 @@ def test_the_closed_forms_and_the_special_cases_are_identities(docket):
         assert docket.verdict(f"{PAPER}/{name}").outcome == "proved", name
 
 
-def test_the_closed_forms_minimise_the_bound_they_are_for():
+def test_the_closed_forms_minimize_the_bound_they_are_for():
     """Both sides of (50) to (53) by a search over S, the step in y and the step in x, one after the other."""
     L, R, Gx, first, second, P, T, gap, taueff = 2.0, 3.0, 0.5, 1.7, 2.3, 4, 1e4, 0.9, 5.0
     around = np.geomspace(0.5, 2, 20001)
@@ -78,7 +78,7 @@ def test_the_special_cases_are_what_theorem_4_evaluates_to(tau):
     first = Gx**2 + (sigmaL**2 + betaL**2 * Gx**2) / (n * tau)
     assert float(there.terms["descent noise"]) == pytest.approx(0.1 * first)
     second = sigmaL**2 + betaL**2 * sigmaG**2
-    assert float(there.terms["full synchronisation"]) == pytest.approx(0.01 * second / (n * tau))
+    assert float(there.terms["full synchronization"]) == pytest.approx(0.01 * second / (n * tau))
     assert float(there.constants["taueff"].value if "taueff" in there.constants else tau) == tau
 
 

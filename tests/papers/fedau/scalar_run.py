@@ -3,9 +3,9 @@
 import numpy as np
 
 
-def scalar_run(centres, p, gamma, eta, I, T, noise, start):
+def scalar_run(centers, p, gamma, eta, I, T, noise, start):
     """Mean E|grad f|^2 for F_n = (x - c_n)^2/2, weights 1/p_n, by the exact second moment of x - mean c."""
-    c = centres - centres.mean()
+    c = centers - centers.mean()
     shrink = 1 - (1 - gamma) ** I
     jitter = gamma**2 * noise**2 * sum((1 - gamma) ** (2 * j) for j in range(I))
     mean, second, total = start, start**2, 0.0

@@ -42,7 +42,7 @@ from fedbounds.empirical.twins import run_reference
 
 CLIENTS, DIMENSION, ROUNDS, SEEDS = 6, 4, 12, (0, 5)
 RATES = (0.05, 0.2, 0.3, 0.4, 0.6, 0.9)
-COINS = Bernoulli(CLIENTS, RATES, normalise=False)
+COINS = Bernoulli(CLIENTS, RATES, normalize=False)
 STEPS = (0.05, 3, 2.0)  # gamma, I, eta
 ALGORITHMS = [
     FedAU(*STEPS, cutoff=3),
@@ -110,7 +110,7 @@ def test_engines_agree_with_the_pseudo_code_on_a_network(algorithm):
     fields = {"weights": 1.5} if isinstance(algorithm, FixedWeights) else {}
     fields |= {"probability": 0.3} if isinstance(algorithm, KnownParticipation) else {}
     algorithm = algorithm_from_spec(algorithm.spec() | fields)
-    coins = Bernoulli(10, 0.3, normalise=False)
+    coins = Bernoulli(10, 0.3, normalize=False)
     ours = models(algorithm, images, coins, rounds=6)
     assert np.abs(ours[1] - twin(algorithm, images, coins, 5, rounds=6)).max() < 1e-10
 
@@ -203,16 +203,16 @@ def test_averaging_all_is_fedavg_with_weights_one_over_n():
 
 
 def test_averaging_participants_is_fedavg_with_weights_that_share_one():
-    normalised = Bernoulli(CLIENTS, RATES)
+    normalized = Bernoulli(CLIENTS, RATES)
     assert models(AverageParticipating(0.05, 3), problem(), COINS) == pytest.approx(
-        models(FedAvg(0.05, 3), problem(), normalised), abs=1e-13
+        models(FedAvg(0.05, 3), problem(), normalized), abs=1e-13
     )
 
 
 @EACH
 def test_only_who_takes_part_matters_not_with_which_weight(algorithm):
-    normalised = Bernoulli(CLIENTS, RATES)
-    assert np.array_equal(models(algorithm, problem(), COINS), models(algorithm, problem(), normalised))
+    normalized = Bernoulli(CLIENTS, RATES)
+    assert np.array_equal(models(algorithm, problem(), COINS), models(algorithm, problem(), normalized))
 
 
 def test_scaling_the_weights_up_and_the_multiplier_down_changes_nothing():
@@ -249,7 +249,7 @@ def test_the_mean_step_is_the_weighted_mean_of_the_mean_updates(algorithm):
 @EACH
 def test_shifting_the_origin_shifts_the_models(algorithm):
     shift, quadratic = torch.arange(1.0, DIMENSION + 1, dtype=torch.float64), problem()
-    moved = Quadratic(quadratic.hessians, quadratic.centres + shift, quadratic.noise, quadratic.x0 + shift)
+    moved = Quadratic(quadratic.hessians, quadratic.centers + shift, quadratic.noise, quadratic.x0 + shift)
     expected = models(algorithm, quadratic, COINS, engine="batched") + shift.numpy()
     assert models(algorithm, moved, COINS, engine="batched") == pytest.approx(expected, abs=1e-12)
 
@@ -304,9 +304,9 @@ def test_a_client_that_never_takes_part_plays_no_role_but_counts_in_n(algorithm)
     q = COINS.matrix(ROUNDS, np.random.default_rng(0))
     q[:, 0] = 0
     quadratic = problem()
-    centres = quadratic.centres.clone()
-    centres[0] += 100
-    elsewhere = Quadratic(quadratic.hessians, centres, quadratic.noise, quadratic.x0)
+    centers = quadratic.centers.clone()
+    centers[0] += 100
+    elsewhere = Quadratic(quadratic.hessians, centers, quadratic.noise, quadratic.x0)
     runs = [models(algorithm, each, q, seeds=(0,), engine="batched") for each in (quadratic, elsewhere)]
     assert np.array_equal(*runs)
 
@@ -324,7 +324,7 @@ def test_where_the_rates_are_not_known_they_must_be_given():
     with pytest.raises(FedboundsError, match="rates of without-replacement participation are not known: give them"):
         models(KnownParticipation(*STEPS), problem(), WithoutReplacement(CLIENTS, 2))
     with pytest.raises(FedboundsError, match=r"probability\[0\] = 0 must be in \(0, 1\]: who never takes part"):
-        models(KnownParticipation(*STEPS), problem(), Bernoulli(CLIENTS, [0, *RATES[1:]], normalise=False))
+        models(KnownParticipation(*STEPS), problem(), Bernoulli(CLIENTS, [0, *RATES[1:]], normalize=False))
 
 
 def test_the_rates_are_learned_in_every_phase_anew():

@@ -43,7 +43,7 @@ COROLLARY_4 = load("fedau/corollary-4")
 APPENDIX_A_3, UNEQUAL_RATES = load("fedau/appendix-a.3"), load("fedau/appendix-a.3-unequal")
 
 RATES = (0.3, 0.5, 0.8, 1.0)
-COINS = Bernoulli(4, RATES, normalise=False)
+COINS = Bernoulli(4, RATES, normalize=False)
 GAMMA, I = 1 / (4 * 15**0.5 * 2), 2  # the largest local step for L = 1
 FAMILY = {shape: random_bounded_gradient(4, 3, shape, noise=0.3, seed=3) for shape in ("log-cosh", "cosine")}
 BOWLS = random_quadratic(4, 3, heterogeneity=1.0, noise=0.2, seed=2)
@@ -100,7 +100,7 @@ def test_the_weight_constants_of_a_run_are_those_of_every_record_of_participatio
     together = [(a, b) for a in omega for b in omega]
     Q = max(np.mean([q * w**2 for q, w in zip(p, pair, strict=True)], axis=0).max() for pair in together)
     worst = max(np.mean([(q * w - 1) ** 2 for q, w in zip(p, pair, strict=True)], axis=0).max() for pair in together)
-    problem, process = random_bounded_gradient(2, 2, noise=0.1), Bernoulli(2, p, normalise=False)
+    problem, process = random_bounded_gradient(2, 2, noise=0.1), Bernoulli(2, p, normalize=False)
     run = simulate(FedAU(GAMMA, I, 0.1, K), problem, process, T)
     found = confront(run, THEOREM_2, "sharp:mean-Q", problem=problem, participation=process).constants
     assert float(found["W"].value) == pytest.approx(W, abs=1e-11)
@@ -119,7 +119,7 @@ def test_the_weight_error_at_every_horizon_is_the_golden_one() -> None:
 
 
 def sampled_half() -> Comparison:
-    problem, process = random_bounded_gradient(2, 2), Bernoulli(2, 0.5, normalise=False)
+    problem, process = random_bounded_gradient(2, 2), Bernoulli(2, 0.5, normalize=False)
     run = simulate(FedAU(GAMMA, I, 0.1, 2), problem, process, 6)
     return confront(run, THEOREM_2, "explicit", problem=problem, participation=process)
 
@@ -150,7 +150,7 @@ def test_option_1_holds_only_where_the_weights_are_surely_within_a_ninth(off: fl
 def test_option_1_never_holds_for_weights_that_fedau_estimates_but_for_almost_certain_clients() -> None:
     problem = random_bounded_gradient(2, 2)
     for rates, K, near in (((0.3, 1.0), 4, False), ((0.95, 1.0), 1, True), ((0.95, 1.0), 2, False)):
-        process = Bernoulli(2, rates, normalise=False)
+        process = Bernoulli(2, rates, normalize=False)
         run = simulate(FedAU(GAMMA, I, 0.1, K), problem, process, 8)
         found = confront(run, OPTION_1, "explicit", problem=problem, participation=process)
         assert (found.evaluation.assumptions["nearly-optimal-weights"] == "checked") == near
@@ -188,7 +188,7 @@ def test_sampled_runs_of_fedau_agree_with_the_sum_over_all_records() -> None:
         record = np.reshape(bits, (T, 2))
         chance = np.prod(np.where(record, p, 1 - p))
         expected += chance * moments(algorithm, problem, record / 2, T).gradient_norm_squared
-    process = Bernoulli(2, tuple(p), normalise=False)
+    process = Bernoulli(2, tuple(p), normalize=False)
     run = simulate(algorithm, problem, process, T, seeds=range(800))
     comparison = confront(run, THEOREM_2, "explicit", problem=problem, participation=process)
     averages = np.cumsum(expected[:T]) / np.arange(1, T + 1)
@@ -241,10 +241,10 @@ def test_an_unbounded_h_has_no_gap() -> None:
         confront(run, THEOREM_B_4_1, "sharp", problem=FAMILY["cosine"], participation=COINS)
 
 
-# --- the objective that is minimised instead --------------------------------------------------------------------
+# --- the objective that is minimized instead --------------------------------------------------------------------
 
 LINE = Quadratic([1.0], [[0.0], [1.0], [4.0], [10.0]], 0.3, [2.0])
-RARE = Bernoulli(4, (0.05, 0.2, 0.5, 0.9), normalise=False)
+RARE = Bernoulli(4, (0.05, 0.2, 0.5, 0.9), normalize=False)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ RARE = Bernoulli(4, (0.05, 0.2, 0.5, 0.9), normalise=False)
 def test_the_mean_model_of_constant_weights_settles_where_h_is_least(algorithm: Algorithm, point: float | None) -> None:
     """Exactly, for any step size and number of local steps, as all clients have one Hessian."""
     run = moments(algorithm, LINE, RARE, 4000)
-    target = float(weighted_objective(LINE, objective_weights(algorithm, RARE)).minimiser())
+    target = float(weighted_objective(LINE, objective_weights(algorithm, RARE)).minimizer())
     assert run.mean[-1, 0] == pytest.approx(target, rel=1e-12)
     assert point is None or target == pytest.approx(point, rel=1e-12)
     assert predicted_bias(algorithm, LINE, RARE) == pytest.approx(abs(run.mean[-1, 0] - 3.75), abs=1e-10)
@@ -278,9 +278,9 @@ def test_the_mean_over_participants_weighs_clients_as_enumeration_says() -> None
 def test_fedau_with_a_fixed_cut_off_settles_at_its_own_objective() -> None:
     """c = (0, 1, 4, 10), p = (.05, .2, .5, .9): weights 1 - (1-p)^K; f is least at 3.75."""
     algorithm = FedAU(0.01, 2, 1.0, 5)
-    target = float(weighted_objective(LINE, objective_weights(algorithm, RARE)).minimiser())
+    target = float(weighted_objective(LINE, objective_weights(algorithm, RARE)).minimizer())
     assert target == pytest.approx(5.073528, abs=1e-6)
-    flat = Quadratic([1.0], LINE.centres, 0.0, [5.0])
+    flat = Quadratic([1.0], LINE.centers, 0.0, [5.0])
     run = simulate(algorithm, flat, RARE, 600, seeds=range(24), record_models=True, record_every=10)
     means = run.model[:, 15:, 0].mean(axis=1)
     error = means.std(ddof=1) / 24**0.5
@@ -312,7 +312,7 @@ def test_a_weighted_objective_is_the_weighted_sum_of_the_clients(problem: Proble
     everyone = torch.arange(4)[None].expand(5, 4)
     local = problem.gradient(x[:, None].expand(5, 4, -1), everyone)
     torch.testing.assert_close(h.objective_gradient(x), torch.einsum("n,sni->si", torch.from_numpy(phi), local))
-    least = h.minimiser()
+    least = h.minimizer()
     assert float(h.objective_gradient(least[None]).abs().max()) < 1e-9 and float(h.objective_gap(least)) < 1e-12
     assert (h.objective_gap(x) > 0).all()
     x.requires_grad_()
@@ -352,11 +352,11 @@ def test_corollary_4_sets_the_cut_off_and_both_steps(form: str) -> None:
 
 
 def test_known_rates_that_are_equal_have_the_rate_of_full_participation() -> None:
-    equal = Bernoulli(4, 0.5, normalise=False)
+    equal = Bernoulli(4, 0.5, normalize=False)
     family = confront_family(APPENDIX_A_3, BOWLS, equal, [100, 400], local_steps=I, form="explicit")
     assert family.guarantee and family.label == "exact" and 0.01 < family.ratio[-1] < 0.1
     assert {family.evaluation.assumptions[name] for name in ("inverse-rates", "equal-rates")} == {"checked"}
-    two = Bernoulli(4, (0.25, 0.25, 0.5, 1.0), normalise=False)  # S = 2 as well
+    two = Bernoulli(4, (0.25, 0.25, 0.5, 1.0), normalize=False)  # S = 2 as well
     unequal = confront_family(APPENDIX_A_3, BOWLS, two, [100], local_steps=I, form="explicit")
     assert unequal.evaluation.assumptions["equal-rates"] == "violated" and not unequal.guarantee
     assert unequal.evaluation.assumptions["inverse-rates"] == "checked"
@@ -392,7 +392,7 @@ UNCOVERED = [
     (GeneralizedFedAvg(GAMMA, I), COINS, "not Algorithm 1 with aggregation weights"),
     (FedAU(GAMMA, I), Markovian(4, RATES), "markovian participation: .*Assumption 4"),
     (KnownParticipation(GAMMA, I), CyclicClients(4, RATES, cycle=10), "cyclic-clients participation: .*Assumption 4"),
-    (AverageAll(GAMMA, I), Bernoulli(4, (0.5, 0.0, 1, 1), normalise=False), "client 1 never takes part"),
+    (AverageAll(GAMMA, I), Bernoulli(4, (0.5, 0.0, 1, 1), normalize=False), "client 1 never takes part"),
 ]
 
 
@@ -406,8 +406,8 @@ def test_runs_that_no_theorem_covers_are_refused_in_one_line(
     assert "\n" not in str(error.value) and str(why_no_bound(algorithm, process)) in str(error.value)
 
 
-@pytest.mark.parametrize("process", [COINS, Bernoulli(4, RATES), Full(4)], ids=["coins", "normalised", "full"])
-def test_independent_participation_is_covered_however_its_weights_are_normalised(process: Process) -> None:
+@pytest.mark.parametrize("process", [COINS, Bernoulli(4, RATES), Full(4)], ids=["coins", "normalized", "full"])
+def test_independent_participation_is_covered_however_its_weights_are_normalized(process: Process) -> None:
     """FedAU looks at who takes part, not at the weights that a process draws."""
     assert why_no_bound(FedAU(GAMMA, I), process) is None
     run = simulate(FedAU(GAMMA, I, 0.1, 3), FAMILY["cosine"], process, 5)
@@ -446,12 +446,12 @@ def test_independent_participation_is_covered_however_its_weights_are_normalised
             lambda: confront_family(COROLLARY_4, FAMILY["cosine"], Markovian(4, RATES), [9], local_steps=1),
             "Bernoulli",
         ),
-        (lambda: objective_weights(FedVarp(0.1, 1), COINS), "what fedvarp minimises is not known"),
+        (lambda: objective_weights(FedVarp(0.1, 1), COINS), "what fedvarp minimizes is not known"),
         (lambda: objective_weights(AverageAll(0.1, 1), Markovian(4, RATES)), "under Bernoulli participation, not mark"),
         (lambda: weighted_objective(BOWLS, [0.5, 0.5]), "must be 4 numbers >= 0"),
         (lambda: weighted_objective(BOWLS, [2.0, -1, 0, 0]), "must be 4 numbers >= 0"),
         (
-            lambda: weighted_objective(BoundedGradient([[1.0], [-1.0]], [0.5]), [1, 0]).minimiser(),
+            lambda: weighted_objective(BoundedGradient([[1.0], [-1.0]], [0.5]), [1, 0]).minimizer(),
             "slope outweighs its bowl",
         ),
     ],

@@ -1,4 +1,4 @@
-"""Exact moments of FedAvg with aggregation weights, and the wrong objective that constant weights minimise."""
+"""Exact moments of FedAvg with aggregation weights, and the wrong objective that constant weights minimize."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fedbounds.empirical.problems import Quadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate
 
 RATES = np.array([0.1, 0.4, 0.9])
-COINS = Bernoulli(3, RATES, normalise=False)
+COINS = Bernoulli(3, RATES, normalize=False)
 WEIGHTS = np.array([3.0, 1.0, 0.5])
 HESSIANS = {
     "shared": {"shared": True, "diagonal": False},
@@ -49,7 +49,7 @@ def one_round(problem, algorithm, x, spread):
         weights = eta * algorithm.applied(np.array([present]))[0]
         turn, shift, noise = np.eye(d), np.zeros(d), np.zeros((d, d))
         for n in range(N):
-            A, c = problem.hessian(n).numpy(), problem.centres[n].numpy()
+            A, c = problem.hessian(n).numpy(), problem.centers[n].numpy()
             B = np.eye(d) - gamma * A
             change = np.linalg.matrix_power(B, I) - np.eye(d)
             turn, shift = turn + weights[n] * change, shift - weights[n] * change @ c
@@ -115,31 +115,31 @@ MU = (1 - (1 - P) ** 5) / P  # what FedAU's weights tend to with K = 5
 
 @pytest.mark.parametrize(("gamma", "I", "eta"), [(0.1, 1, 1.0), (0.3, 5, 1.0), (1.5, 3, 0.5)])
 @pytest.mark.parametrize(
-    ("omega", "minimiser"),
+    ("omega", "minimizer"),
     [(np.ones(4), 6.788), (1 / P, 3.75), (MU, 5.0735)],
     ids=["average all", "known rates", "FedAU with K = 5"],
 )
-def test_the_mean_model_tends_to_the_minimiser_of_the_weighted_objective(omega, minimiser, gamma, I, eta):
+def test_the_mean_model_tends_to_the_minimizer_of_the_weighted_objective(omega, minimizer, gamma, I, eta):
     """x_h = sum omega p c / sum omega p, for any stable gamma and I: Hessians are equal. Predicted, and met."""
-    centres = np.array([0.0, 1.0, 4.0, 10.0])
-    predicted = (omega * P) @ centres / (omega @ P)
-    run = moments(FixedWeights(gamma, I, omega, eta), FOUR, Bernoulli(4, P, normalise=False), 3000)
-    assert predicted == pytest.approx(minimiser, abs=5e-4)
+    centers = np.array([0.0, 1.0, 4.0, 10.0])
+    predicted = (omega * P) @ centers / (omega @ P)
+    run = moments(FixedWeights(gamma, I, omega, eta), FOUR, Bernoulli(4, P, normalize=False), 3000)
+    assert predicted == pytest.approx(minimizer, abs=5e-4)
     assert run.mean[-1, 0] == pytest.approx(predicted, abs=1e-9)
 
 
-def test_known_rates_and_equal_rates_reach_the_minimiser_of_f():
+def test_known_rates_and_equal_rates_reach_the_minimizer_of_f():
     for process, algorithm in [
-        (Bernoulli(4, P, normalise=False), KnownParticipation(0.2, 3)),
-        (Bernoulli(4, 0.3, normalise=False), AverageAll(0.2, 3)),
+        (Bernoulli(4, P, normalize=False), KnownParticipation(0.2, 3)),
+        (Bernoulli(4, 0.3, normalize=False), AverageAll(0.2, 3)),
     ]:
         assert moments(algorithm, FOUR, process, 3000).mean[-1, 0] == pytest.approx(3.75, abs=1e-9)
 
 
-def test_fedau_with_a_fixed_cutoff_goes_to_the_minimiser_of_its_own_objective():
+def test_fedau_with_a_fixed_cutoff_goes_to_the_minimizer_of_its_own_objective():
     """Its weights tend to (1 - (1-p)^K)/p; over 24 runs, in the last 1000 of 1500 rounds."""
     trace = simulate(
-        FedAU(0.02, 2, cutoff=5), FOUR, Bernoulli(4, P, normalise=False), 1500, seeds=range(24), record_models=True
+        FedAU(0.02, 2, cutoff=5), FOUR, Bernoulli(4, P, normalize=False), 1500, seeds=range(24), record_models=True
     )
     late = trace.model[:, 500:, 0].mean(axis=1)
     error = late.std() / math.sqrt(len(late))
@@ -147,9 +147,9 @@ def test_fedau_with_a_fixed_cutoff_goes_to_the_minimiser_of_its_own_objective():
     assert abs(late.mean() - 6.788) > 10 * error and abs(late.mean() - 3.75) > 10 * error
 
 
-def test_without_a_cutoff_fedau_goes_to_the_minimiser_of_f():
+def test_without_a_cutoff_fedau_goes_to_the_minimizer_of_f():
     trace = simulate(
-        FedAU(0.01, 2, cutoff=math.inf), FOUR, Bernoulli(4, P, normalise=False), 2500, seeds=range(24),
+        FedAU(0.01, 2, cutoff=math.inf), FOUR, Bernoulli(4, P, normalize=False), 2500, seeds=range(24),
         record_every=10, record_models=True,
     )  # fmt: skip
     late = trace.model[:, 100:, 0].mean(axis=1)

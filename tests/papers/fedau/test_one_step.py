@@ -240,15 +240,15 @@ def test_the_printed_descent_lemmas_are_marked_as_refuted_and_lemma_b_5_1_has_no
 # --- Theorems 1 and B.4.1 -------------------------------------------------------------------------------------------
 
 
-def exact_run(c, centres, p, omega, start, noise):
+def exact_run(c, centers, p, omega, start, noise):
     """(1/T) sum E|grad h(x_t)|^2 for F_n = (x - c_n)^2/2 and constant weights, by the exact mean and second moment."""
     N = len(p)
-    x_h = np.sum(omega * p * centres) / np.sum(omega * p)
+    x_h = np.sum(omega * p * centers) / np.sum(omega * p)
     gamma, eta, I = c["gamma"], c["eta"], c["I"]
     shrink = 1 - (1 - gamma) ** I
     jitter = gamma**2 * noise**2 * sum((1 - gamma) ** (2 * j) for j in range(I))
     mean, second, total = start - x_h, (start - x_h) ** 2, 0.0  # of x - x_h
-    off, pull = centres - x_h, eta / N * np.sum(omega * p) * shrink
+    off, pull = centers - x_h, eta / N * np.sum(omega * p) * shrink
     for _ in range(c["T"]):
         total += second
         spread = shrink**2 * (second - 2 * mean * off + off**2)
@@ -263,7 +263,7 @@ def weighted_setting(rng) -> dict[str, Any]:
     P = np.sum(p * omega)
     Q = np.mean(p * (omega * N / P) ** 2)
     gamma = rng.uniform(0.1, 1) / (30 * I)
-    both = rng.uniform(0.2, 1) * min(1 / (2 * I), N / (15.6 * I * Q))  # of the normalised step
+    both = rng.uniform(0.2, 1) * min(1 / (2 * I), N / (15.6 * I * Q))  # of the normalized step
     return dict(L=1, I=I, T=T, gamma=gamma, eta=both / gamma * N / P, p=p, omega=omega)
 
 
@@ -272,9 +272,9 @@ def test_exact_runs_with_constant_weights_stay_below_every_form_that_is_not_refu
     worst = {form.name: 0.0 for form in OTHER.forms}
     for _ in range(25):
         c = weighted_setting(rng)
-        centres, noise, start = rng.normal(size=len(c["p"])), rng.uniform(0, 2), 3 * rng.normal()
-        left, gap = exact_run(c, centres, c["p"], c["omega"], start, noise)
-        full = c | dict(H=gap, sigma=noise, delta=np.abs(centres - centres.mean()).max())
+        centers, noise, start = rng.normal(size=len(c["p"])), rng.uniform(0, 2), 3 * rng.normal()
+        left, gap = exact_run(c, centers, c["p"], c["omega"], start, noise)
+        full = c | dict(H=gap, sigma=noise, delta=np.abs(centers - centers.mean()).max())
         for form in worst:
             evaluation = evaluate(OTHER, full, form=form)
             assert evaluation.valid, evaluation.why_not
@@ -355,14 +355,14 @@ def test_the_informal_theorem_1_is_a_limit_and_never_a_guarantee():
     assert {n: float(v) for n, v in evaluation.prescribed.items()} == {"gamma": 0.1, "eta": 2}
 
 
-def test_constant_weights_minimise_the_objective_of_their_rates():
+def test_constant_weights_minimize_the_objective_of_their_rates():
     """c = (0, 1, 4, 10), p = (.05, .2, .5, .9): the long-run mean of FedAU with K = 5 is 5.0735, of omega = 1 6.788."""
-    centres, p = np.array([0, 1, 4, 10.0]), np.array([0.05, 0.2, 0.5, 0.9])
+    centers, p = np.array([0, 1, 4, 10.0]), np.array([0.05, 0.2, 0.5, 0.9])
     for omega, where in (((1 - (1 - p) ** 5) / p, 5.0735), (np.ones(4), 6.788), (1 / p, 3.75)):
-        assert np.sum(omega * p * centres) / np.sum(omega * p) == pytest.approx(where, abs=5e-4)
+        assert np.sum(omega * p * centers) / np.sum(omega * p) == pytest.approx(where, abs=5e-4)
         c = dict(L=1, I=4, gamma=0.02, eta=1.0, T=3000, p=p, omega=omega)
-        left, _ = exact_run(c, centres, p, omega, where, 0.0)
-        assert left < 1.5  # E|x - x_h|^2 on average; the minimisers are more than 1.3 apart
+        left, _ = exact_run(c, centers, p, omega, where, 0.0)
+        assert left < 1.5  # E|x - x_h|^2 on average; the minimizers are more than 1.3 apart
 
 
 def test_theorem_1_at_c_covers_every_smaller_local_step_as_printed():

@@ -173,7 +173,7 @@ def test_in_a_cycle_a_client_is_active_once_and_in_consecutive_rounds():
 def test_processes_keep_their_promises(process):
     assert process_from_spec(json.loads(json.dumps(process.spec()))).spec() == process.spec()
     q = process.matrix(8, np.random.default_rng(1))
-    if process.unnormalised:
+    if process.unnormalized:
         assert set(np.unique(q)) <= {0.0, 1 / process.clients}
         assert not process.stationary or process.mean(0) * process.clients == pytest.approx(process.rates, abs=1e-12)
     if process.sums_to_one:
@@ -190,10 +190,10 @@ def test_processes_keep_their_promises(process):
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_of_clients_that_come_on_their_own_do_not_sum_to_one(kind):
     process = kind(3, 0.5)
-    assert not process.sums_to_one and process.unnormalised and process.independent_clients
+    assert not process.sums_to_one and process.unnormalized and process.independent_clients
     with pytest.raises(FedboundsError, match=f"{process.kind}: a participant has weight 1/N, whoever else takes part"):
         process.require_unit_sum("Theorem 3.1")
-    assert Full(3).unnormalised and not Bernoulli(3, 0.5).unnormalised
+    assert Full(3).unnormalized and not Bernoulli(3, 0.5).unnormalized
     assert Markovian(3, 1.0).sums_to_one
 
 

@@ -1,4 +1,4 @@
-"""The proofs of the second paper's optimisation results: what they show, what they need, what their rules refuse."""
+"""The proofs of the second paper's optimization results: what they show, what they need, what their rules refuse."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from fedbounds.bounds.audit.nonnegative import prove
 from fedbounds.bounds.audit.participation_rules import (
     AverageOverRounds,
     CauchySchwarz,
-    Centred,
+    Centered,
     ClientMean,
     MeanUpdate,
     NoiseGivenPast,
@@ -44,9 +44,9 @@ from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.clients import MeanOverClients, MedianOverClients, SumOverClients
 from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.papers.fedau.lemmas import E_2
-from fedbounds.bounds.papers.fedau.mutations import OPTIMISATION
+from fedbounds.bounds.papers.fedau.mutations import OPTIMIZATION
 from fedbounds.bounds.papers.fedau.notation import NOTATION as letters
-from fedbounds.bounds.papers.fedau.proof import OPTIMISATION as PROOFS
+from fedbounds.bounds.papers.fedau.proof import OPTIMIZATION as PROOFS
 from fedbounds.bounds.papers.fedau.proof.drift import APART, GENERAL, round_setting, step_setting
 from fedbounds.bounds.papers.fedau.results import THEOREM_2
 
@@ -132,13 +132,13 @@ def test_the_local_drift_needs_neither_independent_clients_nor_participation(doc
     assert found.assumptions == names
 
 
-@pytest.mark.parametrize("planted", OPTIMISATION[:: len(OPTIMISATION) // 24], ids=lambda m: m.name)
+@pytest.mark.parametrize("planted", OPTIMIZATION[:: len(OPTIMIZATION) // 24], ids=lambda m: m.name)
 def test_planted_errors_are_noticed(bench, planted):
     assert "steps" in bench.judged(planted).by
 
 
 def test_mutations_have_different_names():
-    assert len({m.name for m in OPTIMISATION}) == len(OPTIMISATION) >= 15
+    assert len({m.name for m in OPTIMIZATION}) == len(OPTIMIZATION) >= 15
 
 
 def test_what_is_known_at_the_start_of_the_round_is_not_enough_for_the_printed_step(bench):
@@ -368,7 +368,8 @@ def test_deviations_from_the_mean_gradient_sum_to_zero():
 
     def found(shift, spread=None, each=each, setting=APART):
         spread = SumOverClients(sp.Abs(phi - shift)) if spread is None else spread
-        return finding(Centred("gn", "gf", phi, shift), Relation(square(gt - gf), spread**2 * C), each, setting=setting)
+        within = Relation(square(gt - gf), spread**2 * C)
+        return finding(Centered("gn", "gf", phi, shift), within, each, setting=setting)
 
     assert found(MedianOverClients(phi)).holds and found(1 / letters.N).holds
     assert not found(phi).holds and not found(phi / 2 + MeanOverClients(phi)).holds

@@ -114,13 +114,13 @@ def test_exact_runs_with_known_participation_stay_below_every_explicit_form():
     worst = dict.fromkeys(("explicit", "sharp"), 0.0)
     for _ in range(60):
         N, I, T = (int(k) for k in rng.integers(1, [8, 8, 400]))
-        centres, p, noise, start = rng.normal(size=N), rng.uniform(0.05, 1, N), rng.uniform(0, 2), 3 * rng.normal()
+        centers, p, noise, start = rng.normal(size=N), rng.uniform(0.05, 1, N), rng.uniform(0, 2), 3 * rng.normal()
         Q = float(np.mean(1 / p))
         gamma = rng.uniform(0.1, 1) / (4 * math.sqrt(15) * I)
         eta = rng.uniform(0.3, 1) * min(1 / (2 * I), N / (27 * I * Q)) / gamma
-        delta = np.abs(centres - centres.mean()).max()
+        delta = np.abs(centers - centers.mean()).max()
         c = dict(L=1, F=start**2 / 2, I=I, T=T, gamma=gamma, eta=eta, sigma=noise, delta=delta, W=0, Wmax=0, Q=Q, p=p)
-        left = scalar_run(centres, p, gamma, eta, I, T, noise, start)
+        left = scalar_run(centers, p, gamma, eta, I, T, noise, start)
         for form in worst:
             evaluation = evaluate(NEARLY, c, form=form)
             assert evaluation.valid

@@ -13,7 +13,7 @@ import sympy as sp
 from fedbounds.bounds.audit import limits, steps
 from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage, StandsFor
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.derivations import Specialise
+from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.docket import Docket, result_claims
 from fedbounds.bounds.audit.exponentials import Tangent
 from fedbounds.bounds.audit.induction import Induction
@@ -234,8 +234,8 @@ def test_a_letter_stands_for_what_is_in_its_domain_and_for_a_reason():
 
 
 def test_an_inequality_does_not_become_an_equality_at_special_values():
-    assert not accepts(Specialise(((x, y),)), Relation(E, y, "=="), (Relation(E, x),))
-    assert accepts(Specialise(((x, y),)), Relation(E, y, "=="), (Relation(E, x, "=="),))
+    assert not accepts(Specialize(((x, y),)), Relation(E, y, "=="), (Relation(E, x),))
+    assert accepts(Specialize(((x, y),)), Relation(E, y, "=="), (Relation(E, x, "=="),))
 
 
 # --- Exponentials and step sizes --------------------------------------------------------------------------------------

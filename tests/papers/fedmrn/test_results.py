@@ -132,7 +132,7 @@ def test_one_client_makes_the_printed_c_zero_over_zero_and_the_split_c_its_squar
     assert float(evaluate(NONCONVEX, c, form="repaired").value) == pytest.approx(4 * 0.25 / 2, rel=1e-14)
 
 
-def test_everyone_sampled_and_no_masking_error_leave_no_synchronisation_error():
+def test_everyone_sampled_and_no_masking_error_leave_no_synchronization_error():
     c = dict(**GOLDEN, q=0, T=50) | dict(K=4)
     terms = evaluate(CONVEX, c, form="repaired").terms
     assert float(terms["masking"]) == float(terms["client sampling"]) == 0
@@ -153,7 +153,7 @@ def test_fedmrn_s_own_masks_cost_more_than_no_masks():
         assert float(evaluate(NONCONVEX, c, form="sharp:R2").value) <= float(repaired)
 
 
-def test_without_noise_the_sharp_theorem_2_gains_four_local_steps_on_the_synchronisation_error():
+def test_without_noise_the_sharp_theorem_2_gains_four_local_steps_on_the_synchronization_error():
     c = dict(L=1, sigma=0, G=1, q=1, F=0, N=8, K=3, S=6, T=36)
     printed, sharp = evaluate(NONCONVEX, c, form="repaired").terms, evaluate(NONCONVEX, c, form="sharp").terms
     for name, gain in [("masking", 24), ("client sampling", 24), ("local drift", 4)]:

@@ -91,7 +91,7 @@ def test_the_golden_quadratic_has_its_golden_bounds(Q, R, S, last, printed, a_pr
 
 
 def exact_run(A, blocks, clients, start, noise, eta, Q, R):
-    """Mean squared gradient norm over the synchronised iterates, and E f at the end, by the second-moment recursion.
+    """Mean squared gradient norm over the synchronized iterates, and E f at the end, by the second-moment recursion.
 
     f(x) = x'Ax/2; every client of a block adds noise of covariance diag(noise) to its partial gradient, drawn once per
     round and independent over clients.
@@ -152,8 +152,8 @@ def test_the_printed_average_over_the_first_iterates_exceeds_the_printed_bound()
     printed = evaluate(THEOREM, dict(L=1, Lmax=1, Delta=Delta, S=0, Q=Q, R=R, eta=eta), form="printed")
     assert printed.valid and not printed.guarantee and printed.verdict == "refuted"
     assert left / float(printed.value) == pytest.approx(1.598, abs=5e-4)
-    synchronised = np.mean((1 - eta) ** (2 * Q * np.arange(R)))
-    assert synchronised < value("sharp:B3", L=1, Lmax=1, Delta=Delta, S=0, Q=Q, R=R, eta=eta)
+    synchronized = np.mean((1 - eta) ** (2 * Q * np.arange(R)))
+    assert synchronized < value("sharp:B3", L=1, Lmax=1, Delta=Delta, S=0, Q=Q, R=R, eta=eta)
 
 
 @pytest.mark.parametrize("x", [1e-300, 1e-12, 1e-6, 1e-3, 0.0099, 0.0101, 0.13, 0.7, 3.0, 40.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sympy import Expr, Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialise
+from fedbounds.bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialize
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.measures import LEAST_GRADIENT
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import COHORT, PARTICIPATION, WINDOW
@@ -49,9 +49,9 @@ BRANCHES = (KNOWS_NOISE, LARGEST)
 AT_LOCAL = ((gamma, LOCAL),)
 
 
-def step_sizes(*values: tuple[Symbol, Expr]) -> Specialise:
+def step_sizes(*values: tuple[Symbol, Expr]) -> Specialize:
     """The rule that puts in step sizes."""
-    return Specialise(values, prescribes=values)
+    return Specialize(values, prescribes=values)
 
 
 def bound(result: Result, form: str) -> Expr:
@@ -110,7 +110,7 @@ COROLLARY_3_3_PROOF = c.proof(
 EVERY_ROUND = ((COHORT.name, le(OTHER_ROUND, nu**2)), (PARTICIPATION.name, le(ANY_ROUND, beta**2)))
 DIVERGENCES = (*EVERY_ROUND, (WINDOW.name, le(WINDOW_SQUARED, delta**2)))
 REGULAR = ((nu, d), (beta, d), (delta, Integer(0)))
-BOUNDED = Specialise(REGULAR, DIVERGENCES)  # two divergences by d, the window's by what participation makes it
+BOUNDED = Specialize(REGULAR, DIVERGENCES)  # two divergences by d, the window's by what participation makes it
 EVERY_CLIENT = f"{PAPER}/proposition-4.1/D4 {PAPER}/proposition-4.1/D3"
 DISCHARGING = f"{EVERY_CLIENT} {PAPER}/proposition-4.2/D3"
 SMALLER = (  # Corollary 3.2's explicit form with the sharp theorem's constants of the divergences
@@ -162,7 +162,7 @@ def at_random(variance: Expr) -> tuple[tuple[Symbol, Expr], ...]:
 WHOLE = COROLLARY_4_8.form("repaired")
 EXACT = n.upsilon**2 * N ** Rational(5, 2) * sqrt(I * T)
 AT_EXACT = ((P, EXACT), (gamma, LOCAL.xreplace({P: EXACT})), (eta, NO_NOISE.xreplace({P: EXACT})))
-PRESCRIBED_P = Specialise(AT_EXACT[:1], prescribes=AT_EXACT)
+PRESCRIBED_P = Specialize(AT_EXACT[:1], prescribes=AT_EXACT)
 SIXTEEN = 16 * ((1 + sigma**2) * rho * sqrt(L * F) / sqrt(I * T) + d**2 / T + sigma**2 / T)
 
 c = Chain(
@@ -175,7 +175,7 @@ for name, form, variance, source in (
 ):
     c[name, "Theorem 3.1 in expectation at these step sizes; both caps hold"] = by(
         le(OVER_BOTH, bound(COROLLARY_4_8, form)),
-        Specialise((*AT_NO_NOISE, *at_random(variance)), RANDOM, AT_NO_NOISE),
+        Specialize((*AT_NO_NOISE, *at_random(variance)), RANDOM, AT_NO_NOISE),
         f"{IN_EXPECTATION} {EVERY_CLIENT} {source}",
         *COROLLARY_4_8.form(form).conditions,
     )
@@ -199,7 +199,7 @@ c["D6", "the initial gap and the update noise by the branches of eta"] = by(
 )
 c["D7", "with what bounded divergence and independent rounds make of the divergences"] = by(
     le(OVER_BOTH, bound(COROLLARY_4_8, "repaired:any-I")),
-    Specialise(at_random(n.upsilon**2 / P), RANDOM),
+    Specialize(at_random(n.upsilon**2 / P), RANDOM),
     f"D6 {EVERY_CLIENT} {INDEPENDENT}",
     HALF,
 )

@@ -19,7 +19,7 @@ from fedbounds.bounds.result import Condition
 
 PAPER = "arbitrary-participation"
 L, I, gamma, sigma, nu, sumsq = n.L, n.I, n.gamma, n.sigma, n.nu, n.sumsq
-A1, A2 = SMOOTH.labelled("Assumption 1"), UNBIASED.labelled("Assumption 2")
+A1, A2 = SMOOTH.labeled("Assumption 1"), UNBIASED.labeled("Assumption 2")
 PAST = (A2, MARTINGALE, EXOGENOUS)
 
 ROUND_ATOMS = (

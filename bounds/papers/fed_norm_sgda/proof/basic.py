@@ -117,14 +117,14 @@ SUM = s.proof(facts.LEMMA_A_4.key, facts.LEMMA_A_4, PRINTED)
 
 growth = n.mu / 2 * square(away)
 s = Chain(ONE_FUNCTION)
-s["definition", "strong convexity at the minimiser, where the gradient is 0"] = by(
+s["definition", "strong convexity at the minimizer, where the gradient is 0"] = by(
     Assumed(growth, EXCESS, ("strongly-convex",), "away = x - x*"), facts.STRONGLY_CONVEX
 )
 s["fact", "solved"] = le(square(away), 2 * EXCESS / n.mu), "definition"
 GROWTH = s.proof(facts.LEMMA_A_5.key, facts.LEMMA_A_5, PRINTED, square(away), {EXCESS: n.excess})
 
 s = Chain(ONE_FUNCTION)
-s["definition", "strong convexity towards the minimiser, away = x* - x"] = by(
+s["definition", "strong convexity towards the minimizer, away = x* - x"] = by(
     Assumed(EXCESS, sp.expand(-inner(gradient, away) - growth), ("strongly-convex",), "away = x* - x"),
     facts.STRONGLY_CONVEX,
 )

@@ -12,7 +12,7 @@ from sympy import Symbol, sqrt
 from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.derivations import Specialise
+from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.nonnegative import Finding
 from fedbounds.bounds.audit.participation_rules import Triangle
 from fedbounds.bounds.audit.rules import Abbreviated, Gram
@@ -50,7 +50,7 @@ s = Chain(DESCENT_SETTING, cites=(THEOREM_1,))
 for form in ("repaired", "sharp"):
     s[f"4-{form}", "Theorem 1 at the steps of (4)"] = by(
         le(G_MEAN, sp.expand(THEOREM_1_AT_ITS_STEPS.form(form).bound)),
-        Specialise(AT_ITS_STEPS, prescribes=PRESCRIBED),
+        Specialize(AT_ITS_STEPS, prescribes=PRESCRIBED),
         f"{THEOREM_1.key}[{form}]",
         *LEGAL,
         CURVATURE,
@@ -183,7 +183,7 @@ s["C1", "the objective that is meant is smooth, being a mean with weights p"] = 
 )
 s["C2", "other weights at the same point", ""] = CHI_SQUARED, "w p"
 s["C3", "Assumption 3 at (x_t, y~*)"] = Assumed(square(g), AT, (HETEROGENEITY.name,), "at (x_t, y~*)"), HETEROGENEITY
-s["C4", "two changes, of the weights and of the maximiser"] = by(
+s["C4", "two changes, of the weights and of the maximizer"] = by(
     le(square(Phip), 2 * square(Phi) + 4 * square(Fp - Phi) + 4 * square(Phip - Fp)), Gram()
 )
 s["5-mean", "(5), for the mean over the rounds"] = le(square(Phip), sp.expand(PRINTED)), "C4 C1 C2 C3"
@@ -193,7 +193,7 @@ s["T1-spelled", "as it stands"] = le(square(Phi), square(Phi))
 s["T1", "a letter"] = le(square(Phi), MEAN), Abbreviated(), "T1-spelled"
 s["T2-spelled", "other weights"] = le(square(Fp - Phi), n.chi2 * AT), "C2 C3"
 s["T2", "in letters"] = le(square(Fp - Phi), MISMATCH), Abbreviated(), "T2-spelled"
-s["T3", "another maximiser"] = le(square(Phip - Fp), L**2 * LAG), Abbreviated(), "C1"
+s["T3", "another maximizer"] = le(square(Phip - Fp), L**2 * LAG), Abbreviated(), "C1"
 s["T4", "the triangle inequality in mean square"] = Triangle(Phi, Fp - Phi, (first, second)), "T1 T2"
 s["T5", "and again"] = Triangle(Fp, Phip - Fp, (first + second, third)), "T4 T3"
 s["5-sharp", "Corollary 1.1 by the triangle inequality"] = LeastOfMean(), "T5"

@@ -1,6 +1,6 @@
-r"""Lemmas B.1 and B.6: how smooth the envelope is, and the gradients away from the maximiser.
+r"""Lemmas B.1 and B.6: how smooth the envelope is, and the gradients away from the maximizer.
 
-Where $f(x,\cdot)$ is only $\mu$-PL, $y^*$ is the maximiser that is nearest: quadratic growth, the error bound
+Where $f(x,\cdot)$ is only $\mu$-PL, $y^*$ is the maximizer that is nearest: quadratic growth, the error bound
 $\mu\,\mathrm{dist}\le\|\nabla_yf\|$ and $\nabla\Phi=\nabla_xf(x,y^*)$ hold alike.
 """
 
@@ -30,14 +30,14 @@ kappa, mu, y0, ys = of.kappa, of.mu, of.y0, of.ys
 
 SMOOTHNESS_OF_ENVELOPE = measure_symbol(LEMMA_B_1.measure)
 TWO_POINTS = Setting(
-    "two points x and u, and a maximiser at each",
+    "two points x and u, and a maximizer at each",
     {
         atom.name: atom
         for atom in (
             Atom("x", "point", 0, "any point", per_client=False),
             Atom("u", "point", 0, "any other point", per_client=False),
-            Atom("yx", "point", 0, "a maximiser of f(x, .)", per_client=False),
-            Atom("yu", "point", 0, "the maximiser of f(u, .) next to yx", per_client=False),
+            Atom("yx", "point", 0, "a maximizer of f(x, .)", per_client=False),
+            Atom("yu", "point", 0, "the maximizer of f(u, .) next to yx", per_client=False),
             Atom("e", "gradient", 0, "grad_y f(u, yx)", "u yx", "f/y", per_client=False),
             Atom("px", "gradient", 0, "grad_x f(x, yx) = grad phi(x)", "x yx", "f/x", per_client=False),
             Atom("pu", "gradient", 0, "grad_x f(u, yu) = grad phi(u)", "u yu", "f/x", per_client=False),
@@ -57,7 +57,7 @@ class LeastConstant(Schema):
     """
 
     constant: sp.Expr
-    axiom: str = "Danskin: grad phi(x) = grad_x f(x, y) at any maximiser y"
+    axiom: str = "Danskin: grad phi(x) = grad_x f(x, y) at any maximizer y"
     needs: tuple[str, ...] = ()
 
     def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
@@ -73,13 +73,13 @@ LENGTH, ROUNDED = L * sqrt(1 + kappa**2), (1 + kappa) * L
 s = Chain(TWO_POINTS, ANYWHERE)
 at_maximum = "a smooth function has no gradient at its maximum"
 s["E1", "the gradient in y at another x"] = by(
-    ByMeaning("AtMaximiser", square(e), L**2 * square(u - x), at_maximum, (JOINTLY_SMOOTH.name,)), JOINTLY_SMOOTH
+    ByMeaning("AtMaximizer", square(e), L**2 * square(u - x), at_maximum, (JOINTLY_SMOOTH.name,)), JOINTLY_SMOOTH
 )
 s["E2", "the error bound"] = by(
     Assumed(mu**2 * square(yx - yu), square(e), (STRONGLY_CONCAVE.name,), "f(u, .) at yx"), STRONGLY_CONCAVE
 )
-s["E3", "the maximiser is kappa-Lipschitz"] = le(square(yx - yu), kappa**2 * square(u - x)), "E1 E2"
-s["E4", "joint smoothness at the two maximisers"] = BlockSmooth((("px", "pu"),)), JOINTLY_SMOOTH
+s["E3", "the maximizer is kappa-Lipschitz"] = le(square(yx - yu), kappa**2 * square(u - x)), "E1 E2"
+s["E4", "joint smoothness at the two maximizers"] = BlockSmooth((("px", "pu"),)), JOINTLY_SMOOTH
 s["E5", "the gradient of the envelope"] = le(square(px - pu), LENGTH**2 * square(x - u)), "E4 E3"
 s["B.1-sharp", "Lemma B.1 with the Euclidean length", ""] = LeastConstant(LENGTH), "E5"
 s["E6", "with a round constant"] = le(square(px - pu), ROUNDED**2 * square(x - u)), {"E5": 1}
@@ -94,7 +94,7 @@ ROOTS = sqrt(G), sqrt(2 * kappa * L * DELTA)
 
 s = Chain(DESCENT_SETTING, ROUND)
 s["S0", "the weights are a mean", ""] = SIMPLEX
-s["B6a", "smoothness between y_t and the maximiser"] = BlockSmooth((("Phi", "Fx"),)), "S0", JOINTLY_SMOOTH
+s["B6a", "smoothness between y_t and the maximizer"] = BlockSmooth((("Phi", "Fx"),)), "S0", JOINTLY_SMOOTH
 s["B6b", "quadratic growth, Lemma A.5"] = by(
     le(mu / 2 * square(ys - y0), DELTA),
     Assumed(sp.expand(mu / 2 * square(ys - y0)), DELTA, (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"),

@@ -50,7 +50,7 @@ s["61-noise", "(61): the noise averaged out"] = NoiseGivenStart(IN_X.n, AWAY), *
 s["64a", "F~ is Lf-smooth in x"] = SmoothFall("Fx", AWAY, FALL), "S0", JOINTLY_SMOOTH
 s["64b", "the dual gap at x_t in two parts"] = le(TO_PROX + AT_PROX - DELTA, TOWARDS), Abbreviated(), "64a"
 s["64c", "the proximal point"] = ByMeaning(
-    "ProximalPoint", sp.expand(L * square(AWAY)), TO_PROX, "the proximal point is a minimiser"
+    "ProximalPoint", sp.expand(L * square(AWAY)), TO_PROX, "the proximal point is a minimizer"
 )
 s["64", "(64): towards the proximal point F~ falls"] = by(
     le(inner(AWAY, IN_X.F), sp.expand(DELTA - L / 2 * square(AWAY))), "64b 64c"

@@ -17,7 +17,7 @@ from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
-    BOUNDED_MAXIMISER,
+    BOUNDED_MAXIMIZER,
     CONCAVE,
     JOINTLY_SMOOTH,
     ONE_POINT_CONCAVE,
@@ -41,7 +41,7 @@ betaG, betaL, c, d, etay, nu, r, y0 = of.betaG, of.betaL, of.c, of.d, of.etay, o
 
 SNAPSHOT = SNAPSHOT_PROOF.id
 yb = Vec.atom("yb")
-BEYOND = y0 - yb  # from the maximiser at the snapshot to y_t
+BEYOND = y0 - yb  # from the maximizer at the snapshot to y_t
 ABOVE = Symbol("[f_i(x^, y_k) - f_i(x^, yb)]", real=True)
 BELOW = Symbol("[f_i(x^, y_t) - f_i(x^, y_k)]", real=True)
 APPROACH = Symbol("[|y_t - yb|^2 - |y_{t+1} - yb|^2]", real=True)
@@ -110,7 +110,7 @@ def free_steps(s: Chain) -> None:
 def concave_steps(s: Chain, concavity: Assumption, home: str) -> None:
     """(70): what concavity is used for."""
     left, towards = inner(GradY, MOVED["y"] + BEYOND), inner(IN_SNAPSHOT.H, BEYOND)
-    s["70a", "(70): every client's function beyond the maximiser, at its local y"] = by(
+    s["70a", "(70): every client's function beyond the maximizer, at its local y"] = by(
         Assumed(sp.expand(left), ABOVE, (concavity.name,), "f_i(x^, .) at the local y"), concavity
     )
     s["70e", "the drift in y is part of the drift, spelled"] = by(
@@ -118,7 +118,7 @@ def concave_steps(s: Chain, concavity: Assumption, home: str) -> None:
         f"70a {home}70c {home}70d",
     )
     s["70f", "as Lf^2 times it"] = le(towards, sp.expand(SETTING.letters[X] / (2 * L) - STALE)), "70e"
-    s["70", "(70): the mean exact direction leads to the maximiser"] = by(
+    s["70", "(70): the mean exact direction leads to the maximizer"] = by(
         le(towards, X / (2 * L) - STALE), Abbreviated(), "70f"
     )
 
@@ -165,7 +165,7 @@ def capped_steps(s: Chain, suffix: str, price: sp.Expr, home: str) -> None:
     """(71) and (72): the caps put in."""
     gaps = 2 * Gammay * (1 - price * Gammay * L * (2 * c + 2 * r * betaG**2 * S_1)) * STALE
     drift = Gammay / L * (1 + price * Gammay * L * (2 * c + 2 * r * S_2)) * X
-    s[f"71{suffix}", "(71): one round towards the maximiser"] = by(
+    s[f"71{suffix}", "(71): one round towards the maximizer"] = by(
         le(-APPROACH, sp.expand(price * Gammay**2 * N - gaps + drift)),
         f"{home}71a {home}71b {home}71c 70 {SNAPSHOT}/(37){suffix} {SNAPSHOT}/69",
     )
@@ -195,12 +195,12 @@ def block_steps(
     one = sp.expand(APPROACH / (kept * Gammay) + (price * Gammay * N + local * price * V_C / L) / kept)
     s[f"C.3-round{suffix}", "solved for the gap"] = le(STALE, one), f"72{suffix.removesuffix('-sharp')}"
     telescoped = AverageOverRounds(
-        APPROACH, FIRST, n.S, average, STALE, (), BOUNDED_MAXIMISER.name, axiom="a squared distance is never negative"
+        APPROACH, FIRST, n.S, average, STALE, (), BOUNDED_MAXIMIZER.name, axiom="a squared distance is never negative"
     )
     s[f"C.3-block{suffix}", "the average over a block, telescoped", block] = by(
-        telescoped, f"C.3-round{suffix}", BOUNDED_MAXIMISER
+        telescoped, f"C.3-round{suffix}", BOUNDED_MAXIMIZER
     )
-    s[f"C.3{suffix}", "the block starts within 4R of the maximiser", block] = by(
+    s[f"C.3{suffix}", "the block starts within 4R of the maximizer", block] = by(
         le(average, one.xreplace({APPROACH: 4 * n.R / n.S})), f"C.3-block{suffix} {home}4R"
     )
 
@@ -209,8 +209,8 @@ def radius_steps(s: Chain) -> None:
     """r is at least 1, and the start of a block."""
     s["r-spelled", "at most all clients take part", ""] = le(ONE, n.n / n.P), SAMPLED
     s["r", "in letters", ""] = le(ONE, r), Abbreviated(), "r-spelled"
-    radius = (BOUNDED_ITERATES, BOUNDED_MAXIMISER)
-    s["4R", "iterate and maximiser lie in one ball", "for every block s"] = by(
+    radius = (BOUNDED_ITERATES, BOUNDED_MAXIMIZER)
+    s["4R", "iterate and maximizer lie in one ball", "for every block s"] = by(
         Assumed(FIRST, 4 * n.R, tuple(a.name for a in radius), "|u - v|^2 <= 2|u|^2 + 2|v|^2"), *radius
     )
 

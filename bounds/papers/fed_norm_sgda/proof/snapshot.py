@@ -50,7 +50,7 @@ SNAPSHOT_ATOMS = (
     Atom(
         "xs", "point", 0, "the snapshot of x, taken at the start of the block of rounds", per_client=False, still=True
     ),
-    Atom("yb", "point", 0, "a maximiser of F~ at the snapshot", per_client=False, still=True),
+    Atom("yb", "point", 0, "a maximizer of F~ at the snapshot", per_client=False, still=True),
     Atom("xb", "point", 0, "the proximal point of Phi~ at x_t, with 1/(2 Lf)", per_client=False, still=True),
 )
 _BASE = round_setting("xs y0", *SNAPSHOT_ATOMS)

@@ -17,7 +17,7 @@ from fedbounds.bounds.papers.fedau.proof.drift import (
 )
 from fedbounds.bounds.papers.fedau.proof.theorem import CONSTANT_PROOF, LIMIT_PROOF, OPTION_1_PROOF, THEOREM_PROOF
 
-OPTIMISATION = (
+OPTIMIZATION = (
     DIVERGENCE_PROOF,
     DRIFT_PROOF,
     AVERAGE_PROOF,
@@ -31,4 +31,4 @@ OPTIMISATION = (
     NO_GAP_PROOF,
     LIMIT_PROOF,
 )
-PROOFS = (*OPTIMISATION, *weights.PROOFS, *corollary.PROOFS, *known.PROOFS)
+PROOFS = (*OPTIMIZATION, *weights.PROOFS, *corollary.PROOFS, *known.PROOFS)

@@ -1,6 +1,6 @@
 r"""Theorem B.4.1 once more, with half of the slope: constant weights leave no gap between $z$ and $s$.
 
-The paper halves the initial gap of (B.4.3) without reason, and (B.4.4) is true all the same. With the normalised
+The paper halves the initial gap of (B.4.3) without reason, and (B.4.4) is true all the same. With the normalized
 weights $p_n\tilde\alpha_n/N=\varphi_n$ the update's mean is $s=\sum_n\varphi_nv_n$ itself, so that Lemma B.3.3's Young
 inequality for $z-s$ and its factor 2 in $\|z\|^2\le2\|z-s\|^2+2\|s\|^2$ are not needed.
 """
@@ -13,7 +13,7 @@ import sympy as sp
 from sympy import Rational
 
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.derivations import InExpectation, Specialise
+from fedbounds.bounds.audit.derivations import InExpectation, Specialize
 from fedbounds.bounds.audit.participation_rules import AverageOverRounds, MeanUpdate, SecondMoment
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import square
@@ -27,7 +27,7 @@ from fedbounds.bounds.papers.fedau.results import H_GLOBAL_CAP, H_SLOPE_NO_GAP, 
 
 AVERAGE_OF_H, CONSTANT_PROOF, DISCHARGED = theorem.AVERAGE_OF_H, theorem.CONSTANT_PROOF, theorem.DISCHARGED
 H_DECREASE, H_GRADIENT, H_MEAN, KNOWN = theorem.H_DECREASE, theorem.H_GRADIENT, theorem.H_MEAN, theorem.KNOWN
-NORMALISED, OVER_ALL, PER_ROUND, ROUND = theorem.NORMALISED, theorem.OVER_ALL, theorem.PER_ROUND, theorem.ROUND
+NORMALIZED, OVER_ALL, PER_ROUND, ROUND = theorem.NORMALIZED, theorem.OVER_ALL, theorem.PER_ROUND, theorem.ROUND
 
 L, I, N, T, H, gamma, sigma, etatilde = n.L, n.I, n.N, n.T, n.H, n.gamma, n.sigma, n.etatilde
 QUARTER = Rational(1, 4)
@@ -72,8 +72,8 @@ def no_gap_chain() -> Chain:
     rule = AverageOverRounds(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND)
     for name, cap, form, says in ROWS:
         per_round = form.bound.xreplace({H: T * DECREASE})
-        c[f"N4{name}", "for h with the normalised weights"] = by(
-            Specialise(NORMALISED, DISCHARGED), f"N3 {home}/H1 {home}/H2 {home}/H3 {home}/H4", cap, H_GLOBAL_CAP
+        c[f"N4{name}", "for h with the normalized weights"] = by(
+            Specialize(NORMALIZED, DISCHARGED), f"N3 {home}/H1 {home}/H2 {home}/H3 {home}/H4", cap, H_GLOBAL_CAP
         )
         if form is PRINTED:
             update = 2 * gamma * etatilde * L * n.Qtilde / N

@@ -14,7 +14,7 @@ from sympy import Add, Expr, Integer, Max, Min, Rational, S, exp, log, sqrt
 from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
 from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.derivations import Prescribed, Specialise
+from fedbounds.bounds.audit.derivations import Prescribed, Specialize
 from fedbounds.bounds.audit.exponentials import Tangent
 from fedbounds.bounds.audit.step_products import PrescribedProduct
 from fedbounds.bounds.audit.steps import Proof, measure_symbol
@@ -112,7 +112,7 @@ def cut_off_chain() -> Chain:
     )
     c["D18", "the mean over clients"] = le(TOTAL, constant), MEAN, "D17"
     c["D19", "the sharp Theorem 3 at this K"] = by(
-        Specialise((), prescribes=((K, WHOLE_K),)), f"{THEOREM}[sharp]", TWO_ROUNDS
+        Specialize((), prescribes=((K, WHOLE_K),)), f"{THEOREM}[sharp]", TWO_ROUNDS
     )
     return c
 
@@ -212,7 +212,7 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
         le(LEAST, sharp.bound.doit()), f"{theorem.key}[sharp:mean-Q] C2 C4 C5", *enough
     )
     enter_sharp(c, "C15", tuple(t.expression for t in sharp.terms), "C2", "C5")
-    c["C20", "at the whole K"] = Specialise((), prescribes=((K, WHOLE_K),)), "C19", FEDAU_WEIGHTS, TWO_ROUNDS
+    c["C20", "at the whole K"] = Specialize((), prescribes=((K, WHOLE_K),)), "C19", FEDAU_WEIGHTS, TWO_ROUNDS
     c["C14", "Lemma B.7.1 with its constant"] = by(
         le(LEAST, bounds["repaired:constant"]), Opened, at_error | {f"{LEMMA}/D18": of_error}
     )

@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.averaged_sums import HalfStepSum, UnrollMean, half_s
 from fedbounds.bounds.audit.axioms import Assumed, Smooth, Starts
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.participation_rules import Centred, ClientMean, NoiseGivenPast, Triangle
+from fedbounds.bounds.audit.participation_rules import Centered, ClientMean, NoiseGivenPast, Triangle
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Unroll, power_sum
 from fedbounds.bounds.audit.steps import Proof, Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol, square
@@ -250,7 +250,7 @@ c["V2", "Jensen over the clients: grad f~ is a mean of the grad F_n"] = by(
 c["V3", "the square of a difference"] = le(square(gn - gt), 2 * square(gn - gf) + 2 * square(gt - gf)), Gram()
 c["B.3.2", "Lemma B.3.1, eq. (B.3.2)"] = le(square(gn - gt), 4 * delta**2), "V3 V1 V2"
 c["V4", "the deviations sum to zero, so the median may be taken off every weight"] = by(
-    Centred("gn", "gf", n.varphi, MedianOverClients(n.varphi)), "V1", OBJECTIVE_WEIGHTS
+    Centered("gn", "gf", n.varphi, MedianOverClients(n.varphi)), "V1", OBJECTIVE_WEIGHTS
 )
 c["V4a", "the same, exchanged"] = le(square(gf - gt), (MEDIAN_SPREAD * delta) ** 2), "V4"
 c["V5", "Lemma B.3.1 with the smallest sum of deviations"] = by(

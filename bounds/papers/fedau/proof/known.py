@@ -13,7 +13,7 @@ from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.derivations import Leading, Specialise
+from fedbounds.bounds.audit.derivations import Leading, Specialize
 from fedbounds.bounds.papers.fedau import corollaries
 from fedbounds.bounds.papers.fedau.assumptions import EQUAL_RATES, INVERSE_RATES, PAST_WEIGHTS, SURE_Q
 from fedbounds.bounds.papers.fedau.lemmas import GRADIENT_GROWTH
@@ -56,7 +56,7 @@ def enter_without_error(c: Chain, suffix: str, source: str, terms: tuple[Term, .
     others = tuple(t.expression for t in terms if t.name != "weight error")
     caps = (LOCAL_CAP, *GLOBAL_CAPS)
     c[f"A4{suffix}", "the theorem for these weights; all caps hold at these steps"] = by(
-        Specialise(ITSELF, DISCHARGED), *(source, "A1b A2", *caps, corollaries.KNOWN_MOMENT)
+        Specialize(ITSELF, DISCHARGED), *(source, "A1b A2", *caps, corollaries.KNOWN_MOMENT)
     )
     c[f"A5{suffix}", "without weight error"] = by(
         le(LEAST, Add(*others)), {f"A4{suffix}": 1, "A3": error / W, LOCAL_CAP: 0, GLOBAL_CAPS[1]: 0}
@@ -93,7 +93,7 @@ def equal_chain() -> Chain:
         prescribed = corollaries.APPENDIX_A_3_UNEQUAL.form(form).prescribes.items()
         steps = tuple((n[step].symbol, value.xreplace({Q: corollaries.KNOWN_Q})) for step, value in prescribed)
         c[name, f"the {form} bound at Q = N/S"] = by(
-            Specialise(((Q, corollaries.KNOWN_Q),), prescribes=steps),
+            Specialize(((Q, corollaries.KNOWN_Q),), prescribes=steps),
             *(f"{corollaries.APPENDIX_A_3_UNEQUAL.key}[{form}]", "E1"),
         )
     rate = corollaries.APPENDIX_A_3.form("printed").bound.doit()

@@ -16,7 +16,7 @@ from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.derivations import InExpectation, Specialise
+from fedbounds.bounds.audit.derivations import InExpectation, Specialize
 from fedbounds.bounds.audit.participation_rules import AverageOverRounds, Vanishing
 from fedbounds.bounds.audit.rules import Combine
 from fedbounds.bounds.audit.steps import Proof, measure_symbol
@@ -218,7 +218,7 @@ OMEGA_T = Symbol("[omega_t^n]", nonnegative=True)
 H_GRADIENT = Symbol("[E |grad h(x_t)|^2]", nonnegative=True)
 H_DECREASE = Symbol("[E h(x_t) - E h(x_{t+1})]", real=True)
 H_MEAN = ((G, H_GRADIENT), (DECREASE, H_DECREASE))
-NORMALISED = ((eta, etatilde), (n.V, Integer(0)), (n.Z, N * Qtilde))
+NORMALIZED = ((eta, etatilde), (n.V, Integer(0)), (n.Z, N * Qtilde))
 SUM_TO_ONE = Relation(SumOverClients(omega * p) / P, Integer(1), "==")
 DISCHARGED = ((PAST_WEIGHTS.name, Relation(OMEGA_T, omega, "==")), (OBJECTIVE_WEIGHTS.name, SUM_TO_ONE))
 POSITIVE_SLOPE = results.THEOREM_B_4_1.form("sharp").conditions[2]
@@ -249,8 +249,8 @@ def constant_chain() -> Chain:
     for name, source, cap, kept, condition, form in ROWS:
         bound = results.THEOREM_B_4_1.form(form).bound
         one_round = bound.xreplace({H: T * DECREASE})
-        c[f"H5{name}", "Lemma B.3.3 for h with the normalised weights", ROUND] = by(
-            Specialise(NORMALISED, DISCHARGED), f"{KNOWN}{source} H1 H2 H3 H4", cap, results.H_GLOBAL_CAP
+        c[f"H5{name}", "Lemma B.3.3 for h with the normalized weights", ROUND] = by(
+            Specialize(NORMALIZED, DISCHARGED), f"{KNOWN}{source} H1 H2 H3 H4", cap, results.H_GLOBAL_CAP
         )
         c[f"B.4.3{name}", "one round, divided by what the gradient keeps, eq. (B.4.3)", ROUND] = by(
             le(G, one_round), {f"H5{name}": 1 / (gamma * etatilde * I * kept)}, condition
@@ -274,7 +274,7 @@ PRESCRIBED = tuple((n[name].symbol, REPAIRED_1.prescribes[name]) for name in ("g
 
 c = Chain(round_setting("f~"), cites=(CONSTANT_PROOF,))
 c["B1", "Theorem B.4.1 at gamma = c/sqrt(T) and gamma eta = c'/sqrt(T)"] = by(
-    Specialise(AT_STEPS, prescribes=PRESCRIBED), f"{CONSTANT_PROOF.id}/B.4.4-small", *REPAIRED_1.conditions
+    Specialize(AT_STEPS, prescribes=PRESCRIBED), f"{CONSTANT_PROOF.id}/B.4.4-small", *REPAIRED_1.conditions
 )
 c["B2", "which falls below every epsilon^2", "in the limit of many rounds"] = Vanishing(T), "B1"
 LIMIT_PROOF = c.proof(results.THEOREM_1.key, results.THEOREM_1, {"repaired": "B1", "printed": "B2"})

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.averages import AverageOverClients, HarmonicAverage,
 from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.derivations import Lemma, Specialise
+from fedbounds.bounds.audit.derivations import Lemma, Specialize
 from fedbounds.bounds.audit.induction import Induction
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
@@ -142,7 +142,7 @@ def exchanged(left: Expr, right: Expr, why: str = EXCHANGEABLE) -> Assumed:
 def enter_means(c: Chain) -> None:
     """The mean weight of client n, by the law of its intervals."""
     c["S21", "the law (B.6.1) of the intervals of Algorithm 2"] = algorithmic(CHANCE, p * q ** (k - 1), "k < K"), *FEDAU
-    c["S21a", "the mean of an interval of client n"] = Specialise(((rate, p),), LAW), f"{LEMMA}/D4 S21"
+    c["S21a", "the mean of an interval of client n"] = Specialize(((rate, p),), LAW), f"{LEMMA}/D4 S21"
     c["S23a", "for t >= K an interval is complete, and the mean weight is the mean interval"] = by(
         exchanged(MEAN_LATE, MEAN), *FEDAU
     )
@@ -168,9 +168,9 @@ def enter_means(c: Chain) -> None:
 def enter_errors(c: Chain) -> None:
     """How far p_n times the weight is from 1 in one round."""
     late, early = "for t = K + s", "for K = t + 1 + s"
-    c["S21b", "the variance of an interval of client n"] = Specialise(((rate, p),), LAW), f"{LEMMA}-variance/D7 S21"
+    c["S21b", "the variance of an interval of client n"] = Specialize(((rate, p),), LAW), f"{LEMMA}-variance/D7 S21"
     c["S21c", "bias and variance of an interval of client n, for t < K"] = by(
-        Specialise(((rate, p), (cut, EARLY)), LAW), f"{LEMMA}-variance/D9 S21"
+        Specialize(((rate, p), (cut, EARLY)), LAW), f"{LEMMA}-variance/D9 S21"
     )
     says = "omega_t is the conditional mean of the average of the first floor(t/K) intervals"
     c["S24a", f"for t >= K, {says}", late] = by(

@@ -19,7 +19,7 @@ def _weights(z: FedAvgInstances) -> np.ndarray:
     return (z.weights.min(axis=(1, 2)) >= 0) & (total < ROUND_OFF)
 
 
-def _centred(z: FedAvgInstances) -> np.ndarray:
+def _centered(z: FedAvgInstances) -> np.ndarray:
     """Divergences are those from the mean gradient: the slopes have mean zero."""
     return np.abs(z.slopes.mean(axis=1)).max(axis=1) <= ROUND_OFF * (1e-300 + np.abs(z.slopes).max(axis=(1, 2)))
 
@@ -57,10 +57,10 @@ ASSUMPTIONS: Mapping[str, Check] = {
     "martingale-noise": _always,
     "exogenous-participation": _always,
     "bounded-below": _smooth,
-    "bounded-divergence": _centred,
-    "cohort-divergence": _centred,
-    "participation-divergence": _centred,
-    "window-divergence": _centred,
+    "bounded-divergence": _centered,
+    "cohort-divergence": _centered,
+    "participation-divergence": _centered,
+    "window-divergence": _centered,
     "weights": _weights,
     "regularized": _regular,
 }

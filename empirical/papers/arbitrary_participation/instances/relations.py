@@ -24,7 +24,7 @@ from fedbounds.empirical.papers.arbitrary_participation.instances.gram import (
 )
 from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import met
 
-CANCELLED = 1e-12  # error of both sides relative to the sizes of their summands
+CANCELED = 1e-12  # error of both sides relative to the sizes of their summands
 ROUND_OFF = 1e-15  # of a mean of the clients' gradients, relative to the largest of them
 LEAST = measure_symbol(LEAST_GRADIENT).name, measure_symbol(OVER_PARTICIPATION).name
 SETTINGS = {
@@ -69,7 +69,7 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     covered = held & (values["eta"] > 0) & within(conditions, z.constants())
     if shape[1] > 1 and not window:
         covered = covered & _round_places(z, subject.step.quantifiers)
-    rounding = (CANCELLED + ROUND_OFF * _at_places(z, z.cancellation, shape[1])) * size
+    rounding = (CANCELED + ROUND_OFF * _at_places(z, z.cancellation, shape[1])) * size
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(shape))
         return Sides(np.abs(left - total), {}, covered, rounding, unmet, z.describe)

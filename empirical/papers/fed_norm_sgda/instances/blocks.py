@@ -47,7 +47,7 @@ def whole(rule: OverBlocks, premises: Sequence[Relation], run: Run) -> Letters:
 
 
 def unequal(rule: OverUnequalBlocks, premises: Sequence[Relation], run: Run) -> Letters:
-    """Each block starts as far away as it may and ends at the maximiser, all in its first round; the last is cut."""
+    """Each block starts as far away as it may and ends at the maximizer, all in its first round; the last is cut."""
     each, start = premises
     letters = run.letters | _size(run)
     away = np.broadcast_to(value(start.right, letters), (CASES, 1))

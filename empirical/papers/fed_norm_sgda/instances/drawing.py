@@ -123,10 +123,10 @@ def draw_coupled(rng: np.random.Generator, B: int, shape: Shape) -> CoupledInsta
     )  # fmt: skip
     z = replace(
         z,
-        y=z.maximiser(z.x) + pick(0.0, 0.1, 1.0)[:, None] * rng.normal(size=(B, dy)),
+        y=z.maximizer(z.x) + pick(0.0, 0.1, 1.0)[:, None] * rng.normal(size=(B, dy)),
         snapshot=z.x + pick(0.0, 0.1, 1.0)[:, None] * rng.normal(size=(B, dx)),
     )
-    flat_here = z.mean_gradients(z.x, z.maximiser(z.x))[0][:, None] * (even & (pick(0, 1) > 0))[:, None, None]
+    flat_here = z.mean_gradients(z.x, z.maximizer(z.x))[0][:, None] * (even & (pick(0, 1) > 0))[:, None, None]
     return replace(z, slope_x=z.slope_x - flat_here)
 
 
@@ -157,7 +157,7 @@ def draw_bounded(rng: np.random.Generator, B: int, shape: Shape) -> BoundedInsta
     )
     return replace(
         z,
-        y=z.maximiser(z.x) + pick(0.0, 0.3, 2.0)[:, None] * rng.normal(size=(B, d)),
+        y=z.maximizer(z.x) + pick(0.0, 0.3, 2.0)[:, None] * rng.normal(size=(B, d)),
         snapshot=z.x + pick(0.0, 0.1, 1.0)[:, None] * rng.normal(size=(B, d)),
     )
 
@@ -166,4 +166,4 @@ def draw_far(rng: np.random.Generator, B: int, shape: Shape) -> BoundedInstances
     """One-point concave functions, from where they curve upwards: there ascent adds to the noise before it."""
     z = draw_bounded(rng, B, shape)
     z = replace(z, concave=np.zeros(B, dtype=bool), slope_y=0 * z.slope_y, sigma=np.maximum(z.sigma, 0.1))
-    return replace(z, y=z.maximiser(z.x) + rng.uniform(2, 6, z.y.shape) * rng.choice([-1, 1], size=z.y.shape))
+    return replace(z, y=z.maximizer(z.x) + rng.uniform(2, 6, z.y.shape) * rng.choice([-1, 1], size=z.y.shape))

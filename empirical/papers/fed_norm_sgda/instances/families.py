@@ -24,8 +24,8 @@ from fedbounds.empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT
 Array = np.ndarray
 
 
-def shared_maximiser(z: RoundInstances) -> Array:
-    """Where all clients have one maximiser in y, (B,)."""
+def shared_maximizer(z: RoundInstances) -> Array:
+    """Where all clients have one maximizer in y, (B,)."""
     return np.asarray(~z.slope_y.any(axis=(1, 2)))
 
 
@@ -56,11 +56,11 @@ class CoupledInstances(RoundInstances):
     coupling: Array
     down: Array
 
-    def neighbour(self, rng: np.random.Generator) -> Self:
+    def neighbor(self, rng: np.random.Generator) -> Self:
         """Another problem of the family close by."""
         A = shaken(self.curvature, rng)
         return replace(
-            super().neighbour(rng),
+            super().neighbor(rng),
             slope_y=shaken(self.slope_y, rng),
             curvature=(A + A.swapaxes(1, 2)) / 2,
             coupling=shaken(self.coupling, rng),
@@ -82,8 +82,8 @@ class CoupledInstances(RoundInstances):
     def _lift(self, v: Array, x: Array) -> Array:
         return lift(v[:, None], x)
 
-    def maximiser(self, x: Array) -> Array:
-        """The maximiser of F~(x, .)."""
+    def maximizer(self, x: Array) -> Array:
+        """The maximizer of F~(x, .)."""
         pull = self.mean_slopes[1] / self.mean_scale[:, None]
         moved = times(self.coupling.swapaxes(1, 2), x)
         return (moved + lift(pull, moved)) / lift(self.down, moved)
@@ -133,9 +133,9 @@ class CoupledInstances(RoundInstances):
         return np.ones(len(self))
 
     def met(self) -> dict[str, Array]:
-        """One-point concave at a maximiser that all clients share."""
+        """One-point concave at a maximizer that all clients share."""
         always = np.ones(len(self), dtype=bool)
-        return {"strongly-concave": always, "concave": always, "one-point-concave": shared_maximiser(self)}
+        return {"strongly-concave": always, "concave": always, "one-point-concave": shared_maximizer(self)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,10 +153,10 @@ class BoundedInstances(RoundInstances):
     bend: Array
     concave: Array
 
-    def neighbour(self, rng: np.random.Generator) -> Self:
+    def neighbor(self, rng: np.random.Generator) -> Self:
         """Another problem of the family close by; slopes in y stay as they are."""
         moved = replace(
-            super().neighbour(rng),
+            super().neighbor(rng),
             **{name: stirred(getattr(self, name), rng) for name in ("ripple", "height", "bend")},
         )
         room = 0.95 * moved.height * moved.mean_scale
@@ -182,17 +182,17 @@ class BoundedInstances(RoundInstances):
 
     @cached_property
     def _top(self) -> Array:
-        """y - s sin x at the maximiser, (B, d)."""
+        """y - s sin x at the maximizer, (B, d)."""
         return np.arctanh(self.mean_slopes[1] / (self.mean_scale * self.height)[:, None])
 
-    def maximiser(self, x: Array) -> Array:
-        """A maximiser of F~(x, .)."""
+    def maximizer(self, x: Array) -> Array:
+        """A maximizer of F~(x, .)."""
         return lift(self.bend[:, None], x) * np.sin(x) + lift(self._top, x)
 
     def proximal(self, x: Array) -> Array:
         """By iteration: Phi~ is Lf-smooth, so that a step of 1/(2 Lf) contracts by two at least."""
         L = lift(self.smoothness[:, None], x)
-        return iterated(lambda u: x - self.mean_gradients(u, self.maximiser(u))[0] / (2 * L), x)
+        return iterated(lambda u: x - self.mean_gradients(u, self.maximizer(u))[0] / (2 * L), x)
 
     def _slopes(self) -> tuple[Array, Array]:
         """The largest slopes of psi, and of that slope, (B,)."""
@@ -222,6 +222,6 @@ class BoundedInstances(RoundInstances):
         return (self.scale * of_f0[:, None] + np.linalg.norm(self.slope_x, axis=2)).max(axis=1)
 
     def met(self) -> dict[str, Array]:
-        """One-point concave at a maximiser that all clients share."""
+        """One-point concave at a maximizer that all clients share."""
         always = np.ones(len(self), dtype=bool)
-        return {"lipschitz-in-x": always, "concave": self.concave, "one-point-concave": shared_maximiser(self)}
+        return {"lipschitz-in-x": always, "concave": self.concave, "one-point-concave": shared_maximizer(self)}

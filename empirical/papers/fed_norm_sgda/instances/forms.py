@@ -33,7 +33,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRun
 
 PAPER = "fed-norm-sgda"
 VECTORS = frozenset({"w", "p", "tau", "a1", "a2", "alast", "amax", "squares", "fvalues"})
-CANCELLED = 1e-12  # error of a left side relative to the sizes of its summands
+CANCELED = 1e-12  # error of a left side relative to the sizes of its summands
 LONGEST = 1e12  # rounds
 FIELDS = {"gammax": "Gammax", "gammay": "Gammay", "S": "period"}  # of the instances
 Values = dict[str, np.ndarray]
@@ -67,13 +67,13 @@ class Asked(NamedTuple):
     Attributes:
         form: its name.
         whole: whether sigma_L is of the gradient as a whole.
-        maximiser: whether R bounds the maximisers too.
+        maximizer: whether R bounds the maximizers too.
         radius: whether R is given before the run, because the steps depend on it.
     """
 
     form: str
     whole: bool = False
-    maximiser: bool = True
+    maximizer: bool = True
     radius: bool = False
 
 
@@ -116,7 +116,7 @@ def expected(name: str, when: int) -> Callable[[QuadraticRuns, Asked], Measured]
         about = ("gradsq", "gap", "gradxsq", "drift", "sampledrift", "noisydrift", "noisysq", "direction")
         values = z.letters(asked.whole) | {letter: z.expected(letter, when) for letter in about}
         values["epsopt"] = values["gradsq"]
-        return Measured(z.expected(name, when), values, of_quadratics(z), CANCELLED * z.error(name, when))
+        return Measured(z.expected(name, when), values, of_quadratics(z), CANCELED * z.error(name, when))
 
     return measured
 
@@ -124,7 +124,7 @@ def expected(name: str, when: int) -> Callable[[QuadraticRuns, Asked], Measured]
 def descent(z: QuadraticRuns, asked: Asked) -> Measured:
     """Lemma B.3: the increase of the envelope over one round."""
     found = expected("envelope", 0)(z, asked)
-    error = CANCELLED * (z.error("envelope", 0) + z.error("envelope", 1))
+    error = CANCELED * (z.error("envelope", 0) + z.error("envelope", 1))
     return found._replace(left=z.expected("envelope", 1) - found.left, rounding=error)
 
 
@@ -206,14 +206,14 @@ def long_even_runs(claim: Claim, cells: int) -> Iterable[QuadraticRuns]:
 def of_bounded(z: BoundedRuns, asked: Asked) -> tuple[Values, dict[str, np.ndarray | bool]]:
     """The letters of a run with R, and the assumptions it meets."""
     seen, values = z.visited, z.letters(asked.whole)
-    least = np.maximum(seen.ascent, seen.maximiser) if asked.maximiser else seen.ascent
+    least = np.maximum(seen.ascent, seen.maximizer) if asked.maximizer else seen.ascent
     if not asked.radius:
         values["R"] = np.maximum(least, 1e-12)[:, None]
     met: dict[str, np.ndarray | bool] = dict.fromkeys((*ALWAYS, "lipschitz-in-x", "bounded-below"), True)
     met["unbiased-block-noise"] = ~z.crossed
     within = values["R"][:, 0] * (1 + 1e-12)
-    met |= {"bounded-ascent": seen.ascent <= within, "bounded-maximiser": seen.maximiser <= within}
-    return values, met | {"concave": not z.one_point, "one-point-concave": z.one_point | z.common_maximiser}
+    met |= {"bounded-ascent": seen.ascent <= within, "bounded-maximizer": seen.maximizer <= within}
+    return values, met | {"concave": not z.one_point, "one-point-concave": z.one_point | z.common_maximizer}
 
 
 def stationarity(z: BoundedRuns, asked: Asked) -> Measured:
@@ -229,7 +229,7 @@ def moreau_descent(z: BoundedRuns, asked: Asked) -> Measured:
     before, after = seen.envelope[:, :-1], seen.envelope[:, 1:]
     height = (z.ripple + np.abs(z.bend) * np.abs(z.lift).sum(axis=1))[:, None]
     error = before + after + height * (1 + seen.reach[:, None])  # far out the sine is rounded
-    return Measured(after - before, values, met, CANCELLED * error)
+    return Measured(after - before, values, met, CANCELED * error)
 
 
 def snapshot_drift(z: BoundedRuns, asked: Asked) -> Measured:
@@ -248,7 +248,7 @@ def block_gap(z: BoundedRuns, asked: Asked) -> Measured:
     )
     left = np.where(ends <= T, there - before, np.nan) / z.period[:, None]
     size = np.abs(z.lift * z.start[:, 1]).sum(axis=1) + z.depth
-    return Measured(left, values, met, np.broadcast_to(CANCELLED * size[:, None], left.shape))
+    return Measured(left, values, met, np.broadcast_to(CANCELED * size[:, None], left.shape))
 
 
 def live_gap(z: BoundedRuns, asked: Asked) -> Measured:
@@ -372,7 +372,7 @@ def fact(number: str) -> Callable[[Facts, Asked], Measured]:
         met: dict[str, np.ndarray | bool] = dict.fromkeys(("strongly-convex", "strongly-concave"), strong)
         met |= dict.fromkeys((*ALWAYS, "bounded-below"), True) | {"convex": z.kind < 2}
         size = z.value(x) + z.value(other) + np.abs(along) + squared(x) + squared(other)
-        return Measured(left, values, met, 10 * CANCELLED * size * np.maximum(most, 1) ** (2 if number == "a.6" else 1))
+        return Measured(left, values, met, 10 * CANCELED * size * np.maximum(most, 1) ** (2 if number == "a.6" else 1))
 
     return measured
 
@@ -485,13 +485,13 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
     assert isinstance(subject, ResultForm)
     form, heard = subject.form, RESULTS[subject.result.key.partition("/")[2]]
     steps, assumed = form.prescribes or heard.steps, {a.name for a in claim.assumptions}
-    asked = Asked(form.name, "unbiased-noise" in assumed, "bounded-maximiser" in assumed, "S" in steps)
+    asked = Asked(form.name, "unbiased-noise" in assumed, "bounded-maximizer" in assumed, "S" in steps)
     z, whole = instances, np.ones((len(instances), 1), dtype=bool)
     if steps:
         z, legal = at_steps(z, steps, asked)
         whole = legal[:, None]
     left, values, met, rounding = heard.measure(z, asked)
-    return against_form(claim, left, values, met, whole, (rounding, CANCELLED), VECTORS, z.describe)
+    return against_form(claim, left, values, met, whole, (rounding, CANCELED), VECTORS, z.describe)
 
 
 def trial(claim: Claim) -> Trial | None:

@@ -3,7 +3,7 @@ r"""What is measured point by point: runs of Fed-Norm-SGDA+ over all their outco
 The runs are on functions whose gradient in x is bounded, with one independent problem per coordinate,
 $$f_i=\sum_j\big[c_{ij}x_j+\rho\cos x_j-q\,\psi(y_j-s\sin x_j)+d_{ij}y_j\big],\qquad\textstyle\sum_iw_ic_i=0,$$
 with $\psi=\log\cosh$, or $\psi(u)=|u|(1-e^{-|u|})$ and $d=0$, which is only one-point concave. With
-$\bar d=\sum_iw_id_i$ the maximiser is $s\sin x+\operatorname{artanh}(\bar d/q)$, and
+$\bar d=\sum_iw_id_i$ the maximizer is $s\sin x+\operatorname{artanh}(\bar d/q)$, and
 $\tilde\Phi(x)=\sum_j[\rho\cos x_j+\bar d_js\sin x_j]$ plus a constant. Noise has two values, so all samples of clients
 and all signs are run. Written from Algorithm 1 of Sharma et al. (2023); shares nothing with
 `fedbounds.empirical.algorithms`.
@@ -44,7 +44,7 @@ class Visited(NamedTuple):
         gap, stale: dual gaps at x_t and at the snapshot, (B, T).
         drift: X_t, (B, T).
         ascent: the largest |y_t|^2 of all outcomes and rounds, (B,).
-        maximiser: the largest |y*|^2 at a snapshot, (B,).
+        maximizer: the largest |y*|^2 at a snapshot, (B,).
         reach: the largest coordinate of x in size, (B,).
     """
 
@@ -54,7 +54,7 @@ class Visited(NamedTuple):
     stale: np.ndarray
     drift: np.ndarray
     ascent: np.ndarray
-    maximiser: np.ndarray
+    maximizer: np.ndarray
     reach: np.ndarray
 
 
@@ -140,7 +140,7 @@ class BoundedRuns(Workers):
         return np.where(self.bend == 0, apart, self.steepness + deep * (1 + self.bend**2))
 
     @cached_property
-    def common_maximiser(self) -> np.ndarray:
+    def common_maximizer(self) -> np.ndarray:
         """Whether all clients have the same, (B,)."""
         return np.ptp(self.lifts, axis=1).max(axis=1) <= 1e-15
 
@@ -227,7 +227,7 @@ class BoundedRuns(Workers):
     def visited(self) -> Visited:
         """The run over all its outcomes."""
         z, chance, snapshot = self.start[:, None], np.ones(1), self.start[:, None, 0]
-        ascent, maximiser, reach = np.zeros((3, len(self)))
+        ascent, maximizer, reach = np.zeros((3, len(self)))
         found: list[list[np.ndarray]] = [[] for _ in range(5)]
         with np.errstate(over="ignore", invalid="ignore"):
             for t in range(self.rounds):
@@ -235,7 +235,7 @@ class BoundedRuns(Workers):
                 snapshot = np.where((t % self.period == 0)[:, None, None], x, snapshot)
                 best = in_shape(self.bend, x) * np.sin(snapshot) + self.offset[:, None]
                 ascent = np.maximum(ascent, (y**2).sum(axis=-1).max(axis=1))
-                maximiser = np.maximum(maximiser, (best**2).sum(axis=-1).max(axis=1))
+                maximizer = np.maximum(maximizer, (best**2).sum(axis=-1).max(axis=1))
                 reach = np.maximum(reach, np.abs(x).max(axis=(1, 2)))
                 now = *self.moreau(x), self.dual_gap(x, y), self.dual_gap(snapshot, y)
                 z, later, snapshot, drift = self._round(z, chance, snapshot)
@@ -246,7 +246,7 @@ class BoundedRuns(Workers):
         gradsq, envelope, gap, stale, drift = (np.stack(values, axis=1) for values in found)
         drift = self.smoothness[:, None] ** 2 * drift
         return Visited(
-            gradsq, envelope, gap, stale, drift, ascent, maximiser, np.maximum(reach, np.abs(z).max((1, 2, 3)))
+            gradsq, envelope, gap, stale, drift, ascent, maximizer, np.maximum(reach, np.abs(z).max((1, 2, 3)))
         )
 
     def letters(self, whole: bool) -> Values:
@@ -480,7 +480,7 @@ class MeantRuns(QuadraticRuns):
 
     @cached_property
     def meant(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Squared envelope gradients of both objectives and squared distance of the maximisers, each (B, T)."""
+        """Squared envelope gradients of both objectives and squared distance of the maximizers, each (B, T)."""
         scale, slope = (self.p * self.scales).sum(axis=1), over_clients(self.p, self.slopes)
         pulled, dx = self.coupling / self.concavity[:, None, None], self.descent
         own = np.einsum("bij,btj->bti", self.envelope, self.path)

@@ -104,12 +104,12 @@ class RoundInstances(Population, ABC):
         """f_0 at points."""
 
     @abstractmethod
-    def maximiser(self, x: Array) -> Array:
-        """A maximiser of F~(x, .)."""
+    def maximizer(self, x: Array) -> Array:
+        """A maximizer of F~(x, .)."""
 
     @abstractmethod
     def proximal(self, x: Array) -> Array:
-        """The minimiser of Phi~ + Lf |. - x|^2."""
+        """The minimizer of Phi~ + Lf |. - x|^2."""
 
     @property
     @abstractmethod
@@ -179,7 +179,7 @@ class RoundInstances(Population, ABC):
 
     def envelope(self, x: Array) -> Array:
         """Phi~ at points (B, ..., d_x)."""
-        return self.objective(x, self.maximiser(x))
+        return self.objective(x, self.maximizer(x))
 
     # --- constants ---------------------------------------------------------------------------------------------------
 
@@ -285,7 +285,7 @@ class RoundInstances(Population, ABC):
         """One instance with all its numbers and its step sizes."""
         return super().describe(index) | {name: float(value[index]) for name, value in self.steps.items()}
 
-    def neighbour(self, rng: np.random.Generator) -> Self:
+    def neighbor(self, rng: np.random.Generator) -> Self:
         """Everything moved a little but the numbers of local steps; the step sizes keep their caps."""
         weights = {name: stirred(getattr(self, name), rng) for name in ("w", "p")}
         turned = {name: shaken(getattr(self, name), rng) for name in ("noise_x", "noise_y")}

@@ -32,12 +32,12 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundIns
 from fedbounds.empirical.papers.fed_norm_sgda.instances.rounds import Vectors, run_clients, vectors
 
 Array = np.ndarray
-CANCELLED = 1e-12  # error of both sides relative to the sizes of what they are summed from
+CANCELED = 1e-12  # error of both sides relative to the sizes of what they are summed from
 OF_CLIENTS = frozenset({"w", "p", "tau", "a1", "a2", "amax", "alast"})
 # what every instance meets by construction
 ALWAYS = frozenset({
     "smooth", "unbiased-block-noise", "bounded-heterogeneity", "uniform-sampling", "local-coefficients",
-    "growing-coefficients", "independent-clients", "martingale-noise", "bounded-ascent", "bounded-maximiser",
+    "growing-coefficients", "independent-clients", "martingale-noise", "bounded-ascent", "bounded-maximizer",
 })  # fmt: skip
 
 
@@ -226,9 +226,9 @@ def of_local_steps(z: RoundInstances) -> Measured:
 
 
 def of_two_points(z: RoundInstances) -> Measured:
-    """x_t and the snapshot, with the maximiser of F~ at each."""
+    """x_t and the snapshot, with the maximizer of F~ at each."""
     x, u = z.x[:, None], z.snapshot[:, None]
-    yx, yu = z.maximiser(x), z.maximiser(u)
+    yx, yu = z.maximizer(x), z.maximizer(u)
     known = {"x": 0 * x, "u": u - x, "yx": 0 * yx, "yu": yu - yx, "e": z.mean_gradients(u, yx)[1]}
     known |= {"px": z.mean_gradients(x, yx)[0], "pu": z.mean_gradients(u, yu)[0]}
     letters = {envelope.SMOOTHNESS_OF_ENVELOPE.name: z.envelope_smoothness[:, None]}
@@ -245,7 +245,7 @@ def of_two_points(z: RoundInstances) -> Measured:
 def of_meant_objective(z: RoundInstances) -> Measured:
     """x_t as the only round of a run, the envelope of sum_i w_i f_i and that of sum_i p_i f_i."""
     x, meant = z.x[:, None], replace(z, w=z.p)
-    yw, yp = z.maximiser(x), meant.maximiser(x)
+    yw, yp = z.maximizer(x), meant.maximizer(x)
     each = np.repeat(x, z.w.shape[1], axis=1), np.repeat(yw, z.w.shape[1], axis=1)
     known = {"yw": 0 * yw, "yp": yp - yw, "xt": 0 * x, "xw": z.proximal(x) - x, "xp": meant.proximal(x) - x}
     known |= {"Phi": z.mean_gradients(x, yw)[0], "Fp": meant.mean_gradients(x, yw)[0]}
@@ -352,7 +352,7 @@ def sides_of(claim: Claim, z: RoundInstances, numbers: Measured) -> Sides:
     if missing := {name for name in relation.names if not numbers.has(name)}:
         return not_measured(missing, len(z))
     left, _, *summands = evaluated(relation, numbers.value, len(z))
-    rounding = CANCELLED * sum(np.abs(part) for part in evaluated(relation, numbers.size, len(z))[1:])
+    rounding = CANCELED * sum(np.abs(part) for part in evaluated(relation, numbers.size, len(z))[1:])
     covered, unmet = covers(claim, subject, z, numbers)
     if subject.step.conclusion.op == "==":
         total = sum(summands, start=np.zeros(left.shape))

@@ -131,11 +131,11 @@ def vectors(z: RoundInstances, stale: bool) -> Vectors:
     paths, n, P = run_clients(z, stale), z.w.shape[1], z.sampled
     share = z.final / z.final.sum(axis=2, keepdims=True)
     x, y, old = z.x[:, None, None], z.y[:, None, None], z.snapshot[:, None, None]
-    best = z.maximiser(x)
+    best = z.maximizer(x)
     state = {"x0": np.zeros_like(x), "y0": np.zeros_like(y), "ys": best - y, "Phi": z.mean_gradients(x, best)[0]}
     state["Fx"], state["Fy"] = z.mean_gradients(x, y)
     if stale:
-        state |= {"Fy": z.mean_gradients(old, y)[1], "xb": z.proximal(x) - x, "yb": z.maximiser(old) - y}
+        state |= {"Fy": z.mean_gradients(old, y)[1], "xb": z.proximal(x) - x, "yb": z.maximizer(old) - y}
     local = {name: v[:, :, :, None] for name, v in state.items()}
     local |= {name: getattr(paths, name) for name in ("X", "Y", "Gx", "Gy", "xix", "xiy")}
     start = [np.broadcast_to(v[:, :, :, None], (len(z), n, 1, 1, v.shape[3])) for v in (x, y, old)]

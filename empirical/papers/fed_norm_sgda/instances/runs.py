@@ -127,7 +127,7 @@ class Workers(Population):
         return {name: value[:, None] for name, value in (found | vectors).items()}
 
     def moved_workers(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Neighbours of weights, rates, momentum, growth and tau_eff; equal clients stay equal."""
+        """Neighbors of weights, rates, momentum, growth and tau_eff; equal clients stay equal."""
         even = (np.ptp(self.weights, axis=1) == 0)[:, None]
         weights = np.where(even, self.weights, stirred(self.weights, rng))
         plain = np.ptp(self.rates, axis=(1, 2)) == 0

@@ -73,7 +73,7 @@ def goal(name: str) -> Claim:
 
 
 def climbed(claim: Claim, z: RoundInstances, generations: int, rng: np.random.Generator) -> RoundInstances:
-    """Each instance moved to neighbours whose left side is a larger part of the right."""
+    """Each instance moved to neighbors whose left side is a larger part of the right."""
 
     def score(y: RoundInstances) -> np.ndarray:
         with np.errstate(all="ignore"):
@@ -81,7 +81,7 @@ def climbed(claim: Claim, z: RoundInstances, generations: int, rng: np.random.Ge
 
     best = score(z)
     for _ in range(generations):
-        there = z.neighbour(rng)
+        there = z.neighbor(rng)
         found = score(there)
         z, best = z.replaced_where(found > best, there), np.maximum(best, found)
     return z

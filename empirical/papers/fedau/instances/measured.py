@@ -13,7 +13,7 @@ from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
 from fedbounds.empirical.papers.fedau.instances.records import RecordedInstances
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, over_clients
 
-CANCELLED = 1e-12  # error of a left side relative to the sizes of its summands
+CANCELED = 1e-12  # error of a left side relative to the sizes of its summands
 Values = dict[str, np.ndarray]
 
 # What holds by construction. Divergences are exact because the slopes have mean zero; noise is drawn anew in every
@@ -79,13 +79,13 @@ def constant_weights(z: WeightedInstances, form: str) -> Measured:
     """Theorems 1 and B.4.1: the gradient of h."""
     weights, values, N = z.objective_weights(), z.constants(), z.clients
     P = (z.p * z.omega).sum(axis=1)[:, None]
-    normalised = z.omega * N / P
+    normalized = z.omega * N / P
     apart = z.slopes - over_clients(weights, z.slopes)[:, None]
     values |= {
         "P": P,
-        "alphatilde": normalised[:, None],
+        "alphatilde": normalized[:, None],
         "etatilde": values["eta"] * P / N,
-        "Qtilde": (z.p * normalised**2).mean(axis=1)[:, None],
+        "Qtilde": (z.p * normalized**2).mean(axis=1)[:, None],
         "deltatilde": np.sqrt((apart**2).sum(axis=2).max(axis=1))[:, None],
         "cgamma": values["gamma"] * np.sqrt(z.rounds),
         "cboth": values["gamma"] * values["eta"] * np.sqrt(z.rounds),

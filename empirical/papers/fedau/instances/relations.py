@@ -26,7 +26,7 @@ from fedbounds.empirical.instances.readable import (
 from fedbounds.empirical.instances.sides import Sides
 from fedbounds.empirical.papers.fedau.instances.gram import ROUND_BASIS, STEP_BASIS, round_products, step_products
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
-from fedbounds.empirical.papers.fedau.instances.measured import CANCELLED, ONE_STEP, lemma_letters
+from fedbounds.empirical.papers.fedau.instances.measured import CANCELED, ONE_STEP, lemma_letters
 from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances
 
 LARGEST = Symbol("[largest]", nonnegative=True)
@@ -94,7 +94,7 @@ def relation_sides(claim: Claim, z: OneRound) -> Sides:
     unknown = sorted({a.name for a in (*claim.assumptions, *assumptions)} - ONE_STEP)
     covered = within(conditions, values) & (not unknown) & _places(z, left.shape, subject.step.quantifiers, basis)
     unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
-    return compared(subject.step.conclusion, relation, found, covered, CANCELLED * found[1], unmet, z.describe)
+    return compared(subject.step.conclusion, relation, found, covered, CANCELED * found[1], unmet, z.describe)
 
 
 def _places(z: OneRound, shape: tuple[int, ...], quantifiers: str, basis: Basis) -> np.ndarray:

@@ -18,7 +18,7 @@ from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances, draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import draw_kinked
 from fedbounds.empirical.papers.fedau.instances.measured import (
-    CANCELLED,
+    CANCELED,
     Measured,
     ascent,
     average,
@@ -169,7 +169,7 @@ def form_sides(claim: Claim, instances: Any) -> Sides:
         z, whole = _prescribed(form.prescribes, set_by_form, z)
     left, values, met = of(z, form.name)
     covered = np.ones((len(z), 1), dtype=bool) & np.reshape(whole, (-1, 1))
-    return against_form(claim, left, values, met, covered, (0.0, CANCELLED), VECTORS, z.describe)
+    return against_form(claim, left, values, met, covered, (0.0, CANCELED), VECTORS, z.describe)
 
 
 def _prescribed(

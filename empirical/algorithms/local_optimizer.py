@@ -14,7 +14,7 @@ from fedbounds.empirical.algorithms.local import check_positive
 
 
 @dataclass(frozen=True)
-class LocalOptimiser:
+class LocalOptimizer:
     r"""What a client makes of its gradients $G_0, G_1, \dots$: its k-th iterate and what it returns.
 
     $$d_{k+1} = \rho d_k + v_kG_k, \quad u_{k+1} = \alpha u_k + d_{k+1}, \quad d_0 = u_0 = 0, \qquad
@@ -88,30 +88,30 @@ class LocalOptimiser:
         return sums
 
 
-SGDA = LocalOptimiser()
+SGDA = LocalOptimizer()
 
 
-def heavy_ball(momentum: float) -> LocalOptimiser:
+def heavy_ball(momentum: float) -> LocalOptimizer:
     r"""SGDA with momentum: $d_{k+1}=\rho d_k+G_k$ (Sharma et al. 2023, Appendix A.1).
 
     Example:
         >>> heavy_ball(0) == SGDA
         True
     """
-    return LocalOptimiser(momentum=momentum)
+    return LocalOptimizer(momentum=momentum)
 
 
-def variable_rates(rates: Sequence[float]) -> LocalOptimiser:
+def variable_rates(rates: Sequence[float]) -> LocalOptimizer:
     r"""SGDA whose k-th local step is $v_k$ times as long (Sharma et al. 2023, Appendix A.1, named without a formula).
 
     Example:
         >>> variable_rates([1, 0.5]).coefficients(2).tolist()
         [1.0, 0.5]
     """
-    return LocalOptimiser(rates=tuple(rates))
+    return LocalOptimizer(rates=tuple(rates))
 
 
-def proximal(contraction: float) -> LocalOptimiser:
+def proximal(contraction: float) -> LocalOptimizer:
     r"""SGDA drawn back to the received model, $\alpha=1-\eta\lambda$ for the penalty $\frac\lambda2\|z-z_0\|^2$.
 
     Its first coefficients shrink while later steps are taken: outside the theory.
@@ -120,31 +120,31 @@ def proximal(contraction: float) -> LocalOptimiser:
         >>> proximal(0.5).coefficients(3).tolist()
         [0.25, 0.5, 1.0]
     """
-    return LocalOptimiser(contraction=contraction)
+    return LocalOptimizer(contraction=contraction)
 
 
-def check_optimisers(value: object) -> LocalOptimiser | tuple[LocalOptimiser, ...]:
-    """One optimiser for all clients, or one for each; each a `LocalOptimiser` or a table of its numbers.
+def check_optimizers(value: object) -> LocalOptimizer | tuple[LocalOptimizer, ...]:
+    """One optimizer for all clients, or one for each; each a `LocalOptimizer` or a table of its numbers.
 
     Raises:
         FedboundsError: neither, an unknown key, a number outside its domain.
 
     Example:
-        >>> check_optimisers([{"momentum": 0.9}, {}])[0] == heavy_ball(0.9)
+        >>> check_optimizers([{"momentum": 0.9}, {}])[0] == heavy_ball(0.9)
         True
     """
     if isinstance(value, Sequence) and not isinstance(value, str | bytes) and len(value):
-        return tuple(_optimiser(f"optimiser[{i}]", one) for i, one in enumerate(value))
-    return _optimiser("optimiser", value)
+        return tuple(_optimizer(f"optimizer[{i}]", one) for i, one in enumerate(value))
+    return _optimizer("optimizer", value)
 
 
-def _optimiser(name: str, value: object) -> LocalOptimiser:
-    if isinstance(value, LocalOptimiser):
+def _optimizer(name: str, value: object) -> LocalOptimizer:
+    if isinstance(value, LocalOptimizer):
         return value
     if not isinstance(value, Mapping):
-        raise FedboundsError(f"{name} = {quote(value)} must be a LocalOptimiser, or a table like {{momentum: 0.9}}")
-    names = [field.name for field in dataclasses.fields(LocalOptimiser)]
+        raise FedboundsError(f"{name} = {quote(value)} must be a LocalOptimizer, or a table like {{momentum: 0.9}}")
+    names = [field.name for field in dataclasses.fields(LocalOptimizer)]
     for key in value:
         if key not in names:
             raise unknown_name(f"key of {name}", str(key), names)
-    return LocalOptimiser(**value)
+    return LocalOptimizer(**value)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.empirical.algorithms import SGDA, Drawn, LocalOptimiser, heavy_ball, proximal, variable_rates
+from fedbounds.empirical.algorithms import SGDA, Drawn, LocalOptimizer, heavy_ball, proximal, variable_rates
 from fedbounds.empirical.papers.fed_norm_sgda import pseudocode as pseudo_code
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.streams import Streams
@@ -31,20 +31,20 @@ def test_the_coefficients_of_momentum_are_those_of_the_appendix(rho, steps):
     assert heavy_ball(rho).masses(9)[steps] == pytest.approx(norm, rel=1e-13)
 
 
-@pytest.mark.parametrize("optimiser", [*EVERY_KIND, LocalOptimiser(0.6, (1, 2, 0.5, 0.7, 1.1), 0.9)])
-def test_the_coefficients_are_those_of_the_unrolled_recursion(optimiser):
-    a = pseudo_code.any_optimiser(optimiser.momentum, optimiser.rates, optimiser.contraction)
+@pytest.mark.parametrize("optimizer", [*EVERY_KIND, LocalOptimizer(0.6, (1, 2, 0.5, 0.7, 1.1), 0.9)])
+def test_the_coefficients_are_those_of_the_unrolled_recursion(optimizer):
+    a = pseudo_code.any_optimizer(optimizer.momentum, optimizer.rates, optimizer.contraction)
     for steps in range(1, 6):
-        assert gap(optimiser.coefficients(steps), [a(j, steps) for j in range(steps)]) < EXACT
-        assert optimiser.masses(5)[steps] == pytest.approx(optimiser.coefficients(steps).sum(), rel=1e-13)
+        assert gap(optimizer.coefficients(steps), [a(j, steps) for j in range(steps)]) < EXACT
+        assert optimizer.masses(5)[steps] == pytest.approx(optimizer.coefficients(steps).sum(), rel=1e-13)
 
 
-@pytest.mark.parametrize("optimiser", EVERY_KIND)
-def test_only_the_proximal_solver_has_coefficients_that_decrease(optimiser):
-    a = pseudo_code.any_optimiser(optimiser.momentum, optimiser.rates, optimiser.contraction)
+@pytest.mark.parametrize("optimizer", EVERY_KIND)
+def test_only_the_proximal_solver_has_coefficients_that_decrease(optimizer):
+    a = pseudo_code.any_optimizer(optimizer.momentum, optimizer.rates, optimizer.contraction)
     grows = all(a(j, k) <= a(j, 5) for k in range(1, 6) for j in range(k))
-    assert grows == optimiser.in_theory == (optimiser.contraction == 1)
-    assert FedNormSGDA(*RATES, TAU, optimiser=(SGDA, SGDA, SGDA, optimiser)).in_theory == grows
+    assert grows == optimizer.in_theory == (optimizer.contraction == 1)
+    assert FedNormSGDA(*RATES, TAU, optimizer=(SGDA, SGDA, SGDA, optimizer)).in_theory == grows
     assert not FedNormSGDA(*RATES, (TAU, TAU[::-1])).in_theory
     assert [FedNormSGDA(*RATES, Drawn(1, 3, redraw)).in_theory for redraw in (True, False)] == [False, True]
 
