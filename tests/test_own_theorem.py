@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -33,7 +32,7 @@ from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.result import Condition, Form, Term
-from tests.command_line import declare
+from tests.command_line import declare, run_apart
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "gradient_descent"
@@ -262,13 +261,7 @@ def installed(tmp_path: Path):
     """The command where a copy of the example is installed, with the entry points that its pyproject.toml declares."""
     shutil.copytree(EXAMPLE / "gradient_descent", tmp_path / "gradient_descent")
     declare(EXAMPLE, tmp_path)
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}", "XDG_CACHE_HOME": str(tmp_path / "cache")}
-
-    def run(*words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-c", "import fedbounds, sys; sys.exit(fedbounds.main())", *words]
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-
-    return run
+    return partial(run_apart, path=(tmp_path, ROOT), cwd=tmp_path)
 
 
 def test_the_command_audits_an_installed_room_and_keeps_its_ledger_beside_it(installed, tmp_path: Path):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import os
-import subprocess
-import sys
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import CosineQuadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
-from tests.command_line import declare
+from tests.command_line import declare, run_apart
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "scaffold"
@@ -142,18 +141,11 @@ def test_the_invariants_hold_of_the_algorithm_and_catch_a_correction_without_the
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., subprocess.CompletedProcess[str]]:
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., CompletedProcess[str]]:
     """The command where the example is installed in place, with its one entry point."""
     site = tmp_path_factory.mktemp("site")
     declare(EXAMPLE, site)
-    path = f"{site}:{EXAMPLE}:{ROOT}"
-    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(site / "cache"), "COLUMNS": "100"}
-
-    def run(*words: str, script: str = "") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, *(("-c", script) if script else ("-m", "fedbounds", *words))]
-        return subprocess.run(command, cwd=site, env=environment, capture_output=True, text=True)
-
-    return run
+    return partial(run_apart, path=(site, EXAMPLE, ROOT), cwd=site)
 
 
 def test_it_is_listed_and_evaluated_and_said_to_be_unknown(installed):
