@@ -8,7 +8,6 @@ anything in its domain.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 import sympy as sp
@@ -89,7 +88,7 @@ def _kept_positive(term: sp.Expr) -> sp.Expr:
     def divides(e: sp.Basic) -> bool:
         return isinstance(e, sp.Pow) and bool(e.exp.is_negative) and isinstance(e.base, sp.Add)
 
-    return cast("sp.Expr", term.replace(divides, lambda e: sp.Pow(sp.Max(e.base, 0, evaluate=False), e.exp)))
+    return term.replace(divides, lambda e: sp.Pow(sp.Max(e.base, 0, evaluate=False), e.exp))
 
 
 def _logarithms(low: np.ndarray, high: np.ndarray) -> Blocks:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
@@ -192,7 +192,7 @@ def _printed(expression: sp.Expr, n: sp.Symbol) -> Printed:
 
 def _power(factor: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """The base and the exponent of a factor, 1 if it is no power."""
-    return cast("tuple[sp.Expr, sp.Expr]", factor.as_base_exp())
+    return factor.as_base_exp()
 
 
 def _vanishes(counts: sp.Expr) -> bool:
@@ -230,7 +230,7 @@ def _sign(expression: sp.Expr) -> dict[str, bool]:
 
 
 def _replaced(expression: sp.Expr, names: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
-    return cast(sp.Expr, expression.xreplace(dict(names)))
+    return expression.xreplace(dict(names))
 
 
 def _worth_a_name(expressions: Sequence[sp.Expr]) -> sp.Expr | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -253,4 +253,4 @@ def _falls_with(
 
 
 def _replaced(e: sp.Expr, floors: Mapping[sp.Expr, sp.Symbol]) -> sp.Expr:
-    return cast("sp.Expr", e.xreplace(dict(floors)))
+    return e.xreplace(dict(floors))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import sympy as sp
 
@@ -85,7 +85,7 @@ class AllAtOnce:
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The premise at c/K."""
-        return Relation(self.every, cast(sp.Expr, premises[0].right.xreplace({self.c: self.c / self.count})))
+        return Relation(self.every, premises[0].right.xreplace({self.c: self.c / self.count}))
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting

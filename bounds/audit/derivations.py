@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import sympy as sp
 
@@ -37,7 +37,7 @@ class Specialize:
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The form with these values put in."""
         form = premises[0]
-        return Relation(form.left, cast(sp.Expr, form.right.xreplace(dict(self.values))), form.op)
+        return Relation(form.left, form.right.xreplace(dict(self.values)), form.op)
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
@@ -50,7 +50,7 @@ class Specialize:
         if len(others) < len(self.discharges):
             return Finding(False, "substitution", f"{len(self.discharges)} hypotheses, {len(others)} claims about them")
         for (name, says), premise in zip(self.discharges, others, strict=False):
-            wanted = Relation(says.left, cast(sp.Expr, says.right.xreplace(values)), says.op)
+            wanted = Relation(says.left, says.right.xreplace(values), says.op)
             weaker = premise.op == "<=" and wanted.op == "=="
             if weaker or not (same(premise.left, wanted.left) and same(premise.right, wanted.right)):
                 return Finding(False, "substitution", f"{name} is not discharged: {premise} is not {wanted}")

@@ -11,7 +11,6 @@ import random
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import cast
 
 import sympy as sp
 
@@ -98,7 +97,7 @@ def broken_gauge(expression: sp.Expr, unit: Dimension, notation: Notation) -> st
     """
     # a float has 16 digits: as the fraction that it is, it has them all
     fractions = {number: sp.Rational(number) for number in expression.atoms(sp.Float)}
-    expression = _two_clients(cast(sp.Expr, expression.xreplace(fractions)), notation)
+    expression = _two_clients(expression.xreplace(fractions), notation)
     letters = sorted(expression.free_symbols, key=str)
     return _broken(expression, _powers(unit), tuple((s, _gauge_of(s, notation)) for s in letters))
 
@@ -155,4 +154,4 @@ def _two_clients(expression: sp.Expr, notation: Notation) -> sp.Expr:
         copies = [node.args[0].xreplace({v: sp.Symbol(f"{v}@{k}", positive=True) for v in vectors}) for k in (1, 2)]
         return FOR_TWO_CLIENTS[type(node)](*copies)
 
-    return cast(sp.Expr, expression.replace(lambda node: isinstance(node, OverClients), written_out))
+    return expression.replace(lambda node: isinstance(node, OverClients), written_out)

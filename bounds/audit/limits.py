@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import cast
 
 import sympy as sp
 
@@ -77,7 +76,7 @@ class Limit:
         return Relation(left / right, sp.S.One, fact.op) if right.is_positive else Relation(left, right, fact.op)
 
     def _special(self, expression: sp.Expr) -> sp.Expr:
-        special = cast(sp.Expr, expression.subs(list(self.at.items()), simultaneous=True))
+        special = expression.subs(list(self.at.items()), simultaneous=True)
         return special if self.tends is None else sp.limit(special, *self.tends, dir="+")
 
 
@@ -100,7 +99,7 @@ def _total(terms: Sequence[Term]) -> sp.Expr:
 def _equality(limit: Limit) -> Verdict:
     left, right = (_total(side) for side in limit.sides())
     for point in _points(left - right):
-        values = [sp.N(two_alike(cast(sp.Expr, side.xreplace(point))), DIGITS) for side in (left, right)]
+        values = [sp.N(two_alike(side.xreplace(point)), DIGITS) for side in (left, right)]
         if abs(values[0] - values[1]) > sp.Rational(1, 10**20):
             both = " against ".join(str(sp.N(value, 8)) for value in values)
             where = ", ".join(f"{s} = {v}" for s, v in point.items())
@@ -117,7 +116,7 @@ def two_alike(expression: sp.Expr) -> sp.Expr:
     def reduced(node: sp.Expr) -> sp.Expr:
         return FOR_TWO_CLIENTS[type(node)](node.args[0], node.args[0])
 
-    return cast(sp.Expr, expression.replace(lambda node: isinstance(node, OverClients), reduced))
+    return expression.replace(lambda node: isinstance(node, OverClients), reduced)
 
 
 def _points(expression: sp.Expr) -> Iterator[dict[sp.Basic, sp.Expr]]:
@@ -151,7 +150,7 @@ def _unproved(
     letters = set().union(*(t.expression.free_symbols for t in (*left, *right)))
     needed = set().union(*(side.free_symbols for side in pair), *(f.slack.free_symbols for f in facts))
     zero = {s: sp.S.Zero for s in letters - needed if not s.is_positive}
-    below, above = (cast(sp.Expr, _total(side).xreplace(zero)) for side in (left, right))
+    below, above = (_total(side).xreplace(zero) for side in (left, right))
     slack = _slack(below, above)
     at = counterexample(slack, bearing(slack, [fact.slack for fact in facts]))
     if at is not None:

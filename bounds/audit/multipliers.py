@@ -52,10 +52,10 @@ def eliminated(conclusion: Relation, premises: Sequence[Relation]) -> tuple[sp.E
 
 def determined(equations: Sequence[sp.Expr], unknown: Sequence[sp.Symbol]) -> tuple[sp.Expr, ...] | None:
     """The only solution of linear equations; None where there is none, or more than one."""
-    solutions = cast(sp.FiniteSet, sp.linsolve(equations, *unknown)) if equations else ()
+    solutions = sp.linsolve(equations, *unknown) if equations else ()
     for solution in cast(Iterable[sp.Tuple], solutions):
         if not solution.free_symbols & set(unknown):
-            return tuple(reduced(cast(sp.Expr, value)) for value in solution)
+            return tuple(reduced(value) for value in solution)
     return None
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import sympy as sp
 
@@ -112,7 +112,7 @@ def nonnegative_form(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
         matrix[i, j] += coefficient / 2
         matrix[j, i] += coefficient / 2
     found = _semidefinite(matrix, atoms, facts)
-    common = sp.S.One if found.holds else cast(sp.Expr, sp.gcd_list([entry for entry in matrix if entry != 0]))
+    common = sp.S.One if found.holds else sp.gcd_list([entry for entry in matrix if entry != 0])
     if common.free_symbols and prove(common, facts).holds:  # it may be 0 where a pivot must not
         return _semidefinite(matrix / common, atoms, facts)
     return found
@@ -203,7 +203,7 @@ def written_out(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr]) -> Rel
     """The relation with every letter replaced by what it stands for, which may hold letters itself."""
     left, right = relation.left, relation.right
     while letters and (left.free_symbols | right.free_symbols) & set(letters):
-        left, right = (cast(sp.Expr, side.xreplace(letters)) for side in (left, right))
+        left, right = (side.xreplace(letters) for side in (left, right))
     return Relation(left, right, relation.op, relation.strict)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Protocol, cast
+from typing import Protocol
 
 import sympy as sp
 
@@ -274,7 +274,7 @@ def undischarged_conditions(subject: StepOf, docket: Docket) -> str:
         for condition in conditions:
             wanted = condition_fact(condition)
             sides = [wanted.slack] if wanted.op == "<=" else [wanted.slack, -wanted.slack]
-            for side in (cast(sp.Expr, s.xreplace(values)) for s in sides):
+            for side in (s.xreplace(values) for s in sides):
                 if grows is not None and sp.limit(side, grows, sp.oo).is_extended_positive:
                     continue
                 found = prove(side, facts)

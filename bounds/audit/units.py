@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import cast
 
 import sympy as sp
 
@@ -120,7 +119,7 @@ def precedent(fault: Fault, subject: ResultForm, docket: Docket) -> str:
         if earlier.result is subject.result:
             return ""
         for other in faults(earlier):
-            factor = cast(sp.Expr, other.factor.xreplace(given))
+            factor = other.factor.xreplace(given)
             if any(sp.Mul(sp.Pow(factor, power), 1 / fault.factor).is_number for power in POWERS):
                 return earlier.id.partition("/")[2]
     return ""

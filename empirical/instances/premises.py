@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -62,7 +62,7 @@ def _readable(relation: Relation, whole: tuple[tuple[str, int], ...]) -> Readabl
     at = {s: sp.Integer(numbers[s.name]) for s in symbols if s.name in numbers}
 
     def put_in(side: sp.Expr) -> sp.Expr:
-        return cast(sp.Expr, side.xreplace(at).replace(sp.Sum, lambda *args: sp.Sum(*args).doit()))
+        return side.xreplace(at).replace(sp.Sum, lambda *args: sp.Sum(*args).doit())
 
     said = Relation(put_in(relation.left), put_in(relation.right), relation.op)
     names = {name for pair in gram_symbols(said.left - said.right).values() for name in pair}

@@ -7,8 +7,6 @@ bounds, and one round moves its root by at most 2d/P.
 
 from __future__ import annotations
 
-from typing import cast
-
 import sympy as sp
 from sympy import Integer, log, sqrt
 
@@ -44,7 +42,7 @@ def one_window(mean: sp.Expr) -> sp.Expr:
 
 def all_windows(mean: sp.Expr) -> sp.Expr:
     """The same for at most T/P windows at once, each with c P/T."""
-    return cast(sp.Expr, one_window(mean).xreplace({c: c * P / T}))
+    return one_window(mean).xreplace({c: c * P / T})
 
 
 ANY_WEIGHTS, OF_VARIANCE = N - 1, (N * upsilon) ** 2  # N sum_n Var(q_t^n) is at most either

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import cast
 
 import sympy as sp
 from sympy import Integer, Max, Min, Rational, exp, floor, sqrt
@@ -239,7 +238,7 @@ def at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: o
     branches = steps["eta"].args if isinstance(steps["eta"], Min) else (steps["eta"],)
 
     def substituted(expression: sp.Expr) -> sp.Expr:
-        values = [cast(sp.Expr, expression.xreplace({gamma: steps["gamma"], eta: b})) for b in branches]
+        values = [expression.xreplace({gamma: steps["gamma"], eta: b}) for b in branches]
         falls = expression.as_coeff_exponent(eta)[1].is_negative
         return Max(*values) if falls else Min(*values)
 
