@@ -18,6 +18,7 @@ from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.run_setting import Setting
+from fedbounds.empirical.trace import Trace
 
 Constants = dict[str, Constant | NoConstant]
 GRADIENT_OF_F = "squared gradient norm of f"
@@ -125,7 +126,7 @@ class Nobody(Paper):
         self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
     ) -> Known:
         """The problem's constants, and the assumptions on problem and noise."""
-        constants = problem_constants(setting.problem)
+        constants = run_constants(setting)
         constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
         found = found_of_problem(setting, constants)
         return Known(by_letter(result, form, constants, given), found, (), constants)
@@ -164,6 +165,17 @@ def paper_of(result: Result) -> Paper | None:
 def problem_constants(problem: Problem) -> Constants:
     """Smoothness, initial gap, noise, gradient divergence and number of clients, as the problem states them."""
     return {"clients": Constant(float(problem.clients), "exact", "of the problem")} | dict(problem.constants())
+
+
+def run_constants(setting: Setting) -> Constants:
+    """What the problem states, and where it knows no least value, the gap of the run's own starts from above."""
+    constants, floor, run = problem_constants(setting.problem), setting.problem.floor, setting.run
+    unknown = not isinstance(constants.get("initial_gap"), Constant)
+    if floor is not None and unknown and isinstance(run, Trace) and floor.metric in run.metrics:
+        starts = run.arrays[floor.metric][:, 0]
+        note = f"upper bound: {floor.metric} at x0, mean over the seeds' starts, as {floor.why}"
+        constants["initial_gap"] = Constant(float(starts.mean()) - floor.value, "exact", note)
+    return constants
 
 
 def found_of_problem(setting: Setting, stated: Constants) -> dict[str, bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -10,10 +11,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fedbounds.bounds.checks import check_flag
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.datasets import Dataset
 from fedbounds.empirical.partition import Partition, class_counts
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
+from fedbounds.empirical.problems.problem import Floor
+from fedbounds.empirical.problems.softmax import SoftmaxRegression
 
 
 class ImageClassification(ImageProblem):
@@ -57,6 +61,8 @@ class ImageClassification(ImageProblem):
         >>> problem.dimension, problem.clients
         (2410, 20)
     """
+
+    floor = Floor("train_loss", 0.0, "cross entropy is not negative")
 
     def __init__(
         self,
@@ -131,18 +137,18 @@ class ImageClassification(ImageProblem):
         return loss, correct
 
     def constants(self) -> dict[str, Constant | NoConstant]:
-        r"""What is known for every x: nothing for ReLU networks; upper bounds for `linear`.
+        """What is known for every x: nothing for other networks than `linear`, of which see `SoftmaxRegression`.
 
-        Logistic regression, with $\tilde\xi = (\xi, 1)$ and means over a client's samples:
-        $L = \frac12\max_n\lambda_{\max}(\mathrm{mean}\,\tilde\xi\tilde\xi^\top)$ (a supremum: it is approached where
-        two classes have probability one half each); $\|\nabla\ell\|\le\sqrt2\|\tilde\xi\|$ bounds noise and divergence.
+        The initial gap depends on the starting point: of a run it is at most f(x0), see `floor`.
         """
         found: dict[str, Constant | NoConstant] = {
             "clients": Constant(float(self.clients), "exact"),
             "strong_convexity": NoConstant(
                 "f is not strongly convex: adding a constant to all outputs changes nothing"
             ),
-            "initial_gap": NoConstant("min f is unknown (f(x0) is above the gap, as cross entropy is not negative)"),
+            "initial_gap": NoConstant(
+                "min f is unknown; of a run the gap is at most f(x0), as cross entropy is not negative"
+            ),
         }
         if self.network.name != "linear":
             unbounded = "gradients of a network grow without bound with its weights"
@@ -152,25 +158,28 @@ class ImageClassification(ImageProblem):
                 "gradient_divergence_sup": NoConstant(unbounded),
                 "gradient_bound": NoConstant(unbounded),
             }
-        smoothness, noise, lengths = [], [], []
-        for own in self.partition.samples:
-            samples = self._images[torch.from_numpy(own)].flatten(1).double()
-            samples = torch.cat([samples, samples.new_ones(len(own), 1)], dim=1)
-            squares = samples.square().sum(1)
-            smoothness.append(float(torch.linalg.matrix_norm(samples, 2)) ** 2 / len(own) / 2)
-            lengths.append(float(squares.sqrt().mean()))
-            batch = min(self.batch, len(own))
-            without_replacement = (len(own) - batch) / (batch * max(len(own) - 1, 1))
-            noise.append(without_replacement * 2 * float(squares.mean()))
-        bound = "upper bound from ||grad l|| <= sqrt(2) ||sample||"
+        known = self.softmax
         biased = NoConstant("augmentation makes the stochastic gradients biased: their mean is another function's")
+        largest = "the largest eigenvalue of the clients' second moments"
+        slope = f"upper bound, from |grad l| <= sqrt(2) |sample| or {largest}"
+        noise = Constant(
+            float(known.noise(self.batch).max()), "exact", "upper bound, from |grad l| <= sqrt(2) |sample|"
+        )
         return found | {
-            "smoothness": Constant(max(smoothness), "exact", "half the largest eigenvalue of the second moments"),
-            "gradient_noise": biased if self.augmentation.operations else Constant(max(noise) ** 0.5, "exact", bound),
-            "gradient_divergence_sup": Constant(
-                2**0.5 * (max(lengths) + float(np.mean(lengths))),
-                "exact",
-                bound,
-            ),
-            "gradient_bound": Constant(2**0.5 * float(np.mean(lengths)), "exact", bound),
+            "smoothness": Constant(float(known.smoothness.max()), "exact", f"half {largest}"),
+            "gradient_noise": biased if self.augmentation.operations else noise,
+            "gradient_divergence_sup": Constant(known.divergence, "exact", slope),
+            "gradient_bound": Constant(known.gradient, "exact", slope),
         }
+
+    @cached_property
+    def softmax(self) -> SoftmaxRegression:
+        """What holds for every x of `linear`.
+
+        Raises:
+            FedboundsError: another network.
+        """
+        if self.network.name != "linear":
+            raise FedboundsError(f"network {self.network.name!r} is no logistic regression: nothing holds for every x")
+        own = [self._images[torch.from_numpy(samples)] for samples in self.partition.samples]
+        return SoftmaxRegression([samples.flatten(1).double().cpu() for samples in own])

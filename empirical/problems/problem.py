@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fedbounds.bounds.symbols import Constant, NoConstant
+
+
+class Floor(NamedTuple):
+    """A number that what is minimized never falls below, so that the gap of any start is at most its value there.
+
+    Attributes:
+        metric: which metric is the value of what is minimized.
+        value: the number.
+        why: it never falls below.
+    """
+
+    metric: str
+    value: float
+    why: str
 
 
 class Problem(ABC):
@@ -28,6 +43,7 @@ class Problem(ABC):
         ascends: whether a second player maximizes (`Minimax`), so that only minimax algorithms can run on it.
         steps_per_epoch: local steps in which each client computes as many gradients as it holds samples, `(clients,)`;
             None where clients hold no samples.
+        floor: what the objective never falls below, of problems that know no least value; None of others.
     """
 
     ascends: bool = False
@@ -38,6 +54,7 @@ class Problem(ABC):
     prefers_batched: bool = True
     data_checksum: str | None = None
     steps_per_epoch: np.ndarray | None = None
+    floor: Floor | None = None
 
     @abstractmethod
     def initial_point(self, rng: np.random.Generator) -> Tensor:

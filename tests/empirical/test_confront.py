@@ -20,6 +20,7 @@ from fedbounds.empirical.confront import Comparison, confront, confront_family, 
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers import paper as papers
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
+from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets
 from fedbounds.empirical.papers.arbitrary_participation.run import (
     ArbitraryParticipation,
     process_constants,
@@ -167,7 +168,7 @@ def test_constants_say_where_they_come_from() -> None:
 def test_record_constants_are_those_of_the_matrix() -> None:
     rng = np.random.default_rng(0)
     q, v = rng.dirichlet(np.ones(4), size=10), rng.normal(size=(4, 3))
-    ours = record_constants(q, v, 3, np.array([5, 10]))
+    ours = record_constants(q, Offsets(v), 3, np.array([5, 10]))
     for at, T in enumerate((5, 10)):
         expected = {
             "participation_norm": of_matrices.participation_norm(q[:T]),
@@ -189,7 +190,7 @@ def test_process_constants_are_largest_expected_values(random_phase: bool) -> No
     records = np.array([np.eye(3)[(np.arange(rounds) + phase) % 3] for phase in phases])
     five = ((records @ v) ** 2).sum(-1).mean(axis=0)
     seven = ((records.reshape(-1, 3, P, 3).mean(axis=2) @ v) ** 2).sum(-1).mean(axis=0)
-    ours = process_constants(process, v, P, np.array([rounds]))
+    ours = process_constants(process, Offsets(v), P, np.array([rounds]))
     got = {n: float(np.ravel(c.value)[0]) for n, c in ours.items()}  # pyright: ignore
     assert got["participation_divergence"] ** 2 == pytest.approx(five.max())
     assert got["window_divergence"] ** 2 == pytest.approx(seven.max())
@@ -202,7 +203,7 @@ def test_expected_cohort_divergence_is_the_average_over_every_pair_of_participan
     v -= v.mean(axis=0)
     pairs = [np.isin(np.arange(4), p) / 2 for p in product(range(4), repeat=2) if p[0] < p[1]]
     six = np.mean([q @ ((v - q @ v) ** 2).sum(axis=1) for q in pairs])
-    got = process_constants(WithoutReplacement(4, 2), v, 1, np.array([5]))["cohort_divergence"]
+    got = process_constants(WithoutReplacement(4, 2), Offsets(v), 1, np.array([5]))["cohort_divergence"]
     assert float(np.ravel(got.value)[0]) ** 2 == pytest.approx(six)  # pyright: ignore
 
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from fedbounds.bounds.constants import centered_offsets, check_weights, window_means
+from fedbounds.bounds.constants import check_weights, window_means
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.result import Form, Result
@@ -27,6 +27,7 @@ from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run, analysis_interval
+from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds, Divergences, Offsets
 from fedbounds.empirical.papers.paper import (
     Ahead,
     Constants,
@@ -36,10 +37,10 @@ from fedbounds.empirical.papers.paper import (
     by_letter,
     found_of_problem,
     needed,
-    problem_constants,
+    run_constants,
 )
 from fedbounds.empirical.participation import Process, Recorded
-from fedbounds.empirical.problems import Problem, Quadratic, Synthetic
+from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, Synthetic
 from fedbounds.empirical.run_setting import Setting
 
 DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
@@ -56,18 +57,18 @@ class ArbitraryParticipation(Paper):
     def known(
         self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
     ) -> Known:
-        stated = problem_constants(setting.problem)
+        stated = run_constants(setting)
         divergences = bool({result.notation[name].concept for name in needed(form) - given} & set(DIVERGENCES))
-        v = offsets(setting.problem) if divergences else None
+        known = divergences_of(setting.problem) if divergences else None
         constants: Constants = stated | algorithm_constants(setting.algorithm, interval)
         constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
         notes: tuple[str, ...] = ()
         if setting.q is not None:
-            constants |= record_constants(setting.q, v, interval, horizons)
+            constants |= record_constants(setting.q, known, interval, horizons)
         else:
-            constants |= process_constants(setting.process, v, interval, horizons)
+            constants |= process_constants(setting.process, known, interval, horizons)
             notes += ("averaged over participation: its constants are largest expected values over the rounds",)
-        if divergences and v is None:
+        if divergences and known is None:
             if setting.q is None:
                 raise FedboundsError(
                     "the Hessians differ, so the divergences of Assumption 3' are known only along a run whose "
@@ -77,7 +78,7 @@ class ArbitraryParticipation(Paper):
             constants |= run.constants(horizons)
             notes += ("the Hessians differ: divergences are suprema along this run, not constants of the problem",)
         found = _found(setting, form, interval, int(horizons[-1]), stated)
-        if v is not None:
+        if known is not None:
             found |= {"participation-divergence": True, "cohort-divergence": True, "window-divergence": True}
         return Known(by_letter(result, form, constants, given), found, notes, constants)
 
@@ -102,27 +103,29 @@ class ArbitraryParticipation(Paper):
 RUNS: Paper = ArbitraryParticipation()
 
 
-def offsets(problem: Problem) -> np.ndarray | None:
-    """The offsets (N, d), or None where they depend on x.
+def divergences_of(problem: Problem) -> Divergences | None:
+    """What is known of the clients' gradients at every x, or None where it depends on x without bound.
 
     Raises:
-        FedboundsError: neither fixed offsets nor a quadratic, so nothing is known about the divergences.
+        FedboundsError: nothing is known about the divergences.
     """
     if isinstance(problem, Quadratic) and not problem.shared:
         return None
-    if not isinstance(problem, Synthetic):
-        raise FedboundsError(
-            f"{type(problem).__name__} states no divergence constants; give them: given={{'nu': ..., 'beta': ...}}"
-        )
-    return problem.offsets()
+    if isinstance(problem, Synthetic):
+        return Offsets(problem.offsets())
+    if isinstance(problem, ImageClassification) and problem.network.name == "linear":
+        return Bounds(problem.softmax.gradients)
+    raise FedboundsError(
+        f"{type(problem).__name__} states no divergence constants; give them: given={{'nu': ..., 'beta': ...}}"
+    )
 
 
-def record_constants(q: np.ndarray, v: np.ndarray | None, interval: int, rounds: np.ndarray) -> Constants:
+def record_constants(q: np.ndarray, known: Divergences | None, interval: int, rounds: np.ndarray) -> Constants:
     r"""What a record of weights implies, for each horizon.
 
     Args:
         q: weights (T, N), each round summing to one.
-        v: offsets (N, d), or None for the weights' own constants alone.
+        known: of the clients' gradients; None for the weights' own constants alone.
         interval: P.
         rounds: the horizons, each in [P, T].
     """
@@ -134,37 +137,32 @@ def record_constants(q: np.ndarray, v: np.ndarray | None, interval: int, rounds:
     constants: Constants = {
         "sum_of_squared_weights": Constant(np.minimum.accumulate(squares)[last], "exact", "the least over the rounds")
     }
-    if v is not None:
-        centered = centered_offsets(v, weights.shape[1])
-        cohort = np.array([_cohort(row, centered) for row in weights])
-        windowed = ((window_means(weights, interval) @ centered) ** 2).sum(axis=1)
+    if known is not None:
+        cohort = np.array([known.spread(row) for row in weights])
+        windowed = known.combined(window_means(weights, interval))
         exact |= {
             "participation_divergence": (
-                np.maximum.accumulate(((weights @ centered) ** 2).sum(axis=1))[last],
-                "left side of (5), largest over the rounds",
+                np.maximum.accumulate(known.combined(weights))[last],
+                f"{known.word}left side of (5), largest over the rounds",
             ),
-            "cohort_divergence": (np.maximum.accumulate(cohort)[last], "left side of (6), largest over the rounds"),
+            "cohort_divergence": (
+                np.maximum.accumulate(cohort)[last],
+                f"{known.word}left side of (6), largest over the rounds",
+            ),
             "window_divergence": (
                 np.maximum.accumulate(windowed)[windows],
-                "left side of (7), largest over the complete windows",
+                f"{known.word}left side of (7), largest over the complete windows",
             ),
         }
     return constants | {name: Constant(np.sqrt(value), "exact", note) for name, (value, note) in exact.items()}
 
 
-def _cohort(weights: np.ndarray, offsets: np.ndarray) -> float:
-    """The left side of (6) in one round."""
-    present = np.flatnonzero(weights)
-    share, cohort = weights[present], offsets[present]
-    return float(share @ ((cohort - share @ cohort) ** 2).sum(axis=1))
-
-
-def process_constants(process: Process, v: np.ndarray | None, interval: int, rounds: np.ndarray) -> Constants:
+def process_constants(process: Process, known: Divergences | None, interval: int, rounds: np.ndarray) -> Constants:
     r"""What a process implies in expectation over participation, for each horizon.
 
     Args:
         process: weights that sum to one.
-        v: offsets (N, d), or None for the weights' own constants alone.
+        known: of the clients' gradients; None for the weights' own constants alone.
         interval: P.
         rounds: the horizons, each at least P.
 
@@ -196,34 +194,29 @@ def process_constants(process: Process, v: np.ndarray | None, interval: int, rou
             "largest over clients and aligned windows",
         ),
     }
-    if v is not None:
-        centered = centered_offsets(v, process.clients)
-        biases = ((means @ centered) ** 2).sum(axis=1)
-        spreads = np.array([_quadratic(process.covariance(t, t), centered) for t in range(T)])
-        participation = biases + spreads
-        cohort = np.maximum(means @ (centered**2).sum(axis=1) - participation, 0.0)
-        window_biases = [process.window_mean(t0, interval) @ centered for t0 in starts]
+    if known is not None:
+        free = process.independent_rounds  # then the weights of a window are independent of the model at its start
+        participation = np.array([known.expected(means[t], process.covariance(t, t), free) for t in range(T)])
+        cohort = np.array([known.expected_spread(means[t], participation[t]) for t in range(T)])
         windowed = np.array(
             [
-                b @ b + _quadratic(covariance, centered)
-                for b, covariance in zip(window_biases, window_covariances, strict=True)
+                known.expected(process.window_mean(t0, interval), covariance, free)
+                for t0, covariance in zip(starts, window_covariances, strict=True)
             ]
         )
         roots |= {
-            "participation_divergence": (np.maximum.accumulate(participation)[last], expected.format("(5)")),
-            "cohort_divergence": (np.maximum.accumulate(cohort)[last], expected.format("(6)")),
+            "participation_divergence": (
+                np.maximum.accumulate(participation)[last],
+                known.word + expected.format("(5)"),
+            ),
+            "cohort_divergence": (np.maximum.accumulate(cohort)[last], known.word + expected.format("(6)")),
             "window_divergence": (
                 np.maximum.accumulate(windowed)[windows],
-                "largest expected (7) over the aligned windows",
+                f"{known.word}largest expected (7) over the aligned windows",
             ),
         }
     constants: Constants = {name: Constant(value, "exact", note) for name, (value, note) in plain.items()}
     return constants | {name: Constant(np.sqrt(value), "exact", note) for name, (value, note) in roots.items()}
-
-
-def _quadratic(covariance: np.ndarray, vectors: np.ndarray) -> float:
-    """tr(V^T C V), without the rounding below zero."""
-    return max(float(np.vdot(covariance @ vectors, vectors)), 0.0)
 
 
 def algorithm_constants(algorithm: Algorithm, interval: int) -> Constants:

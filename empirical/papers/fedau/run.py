@@ -50,6 +50,7 @@ from fedbounds.empirical.papers.paper import (
     found_of_problem,
     needed,
     problem_constants,
+    run_constants,
 )
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.run_setting import Setting
@@ -110,7 +111,7 @@ class FedAUPaper(Paper):
     def known(
         self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
     ) -> Known:
-        p, T, stated = setting.process.rates, horizons.astype(float), problem_constants(setting.problem)
+        p, T, stated = setting.process.rates, horizons.astype(float), run_constants(setting)
         algorithm = setting.algorithm.informed(setting.process)
         own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
         constants: Constants = stated | own | _of_run(setting.algorithm, p, T)

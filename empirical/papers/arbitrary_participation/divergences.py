@@ -1,0 +1,114 @@
+r"""The left-hand sides of (5), (6) and (7) for given weights, from what is known of the clients' gradients.
+
+(5) and (7) are $\|\sum_nc_n\nabla F_n-\nabla f\|^2$, with the weights of a round or their means over a window for c;
+(6) is $\sum_nq^n\|\nabla F_n-\sum_mq^m\nabla F_m\|^2$.
+
+Source: Wang & Ji 2022, Assumption 3'.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from fedbounds.bounds.constants import centered_offsets
+
+
+class Divergences(ABC):
+    """What is known of the clients' gradients.
+
+    Attributes:
+        word: what notes say first.
+    """
+
+    word: str = ""
+
+    @abstractmethod
+    def combined(self, weights: np.ndarray) -> np.ndarray:
+        r"""$\|\sum_nc_n\nabla F_n-\nabla f\|^2$ for weights that sum to one, (K, N) -> (K,)."""
+
+    @abstractmethod
+    def spread(self, weights: np.ndarray) -> float:
+        """The left side of (6) for the weights of a round, (N,)."""
+
+    @abstractmethod
+    def expected(self, mean: np.ndarray, covariance: np.ndarray, independent: bool) -> float:
+        """The expectation of `combined` for random weights with this mean (N,) and covariance (N, N).
+
+        Args:
+            mean, covariance: of the weights.
+            independent: whether the weights are independent of the model, which may change the gradients.
+        """
+
+    @abstractmethod
+    def expected_spread(self, mean: np.ndarray, participation: float) -> float:
+        """The expectation of `spread` for weights with this mean (N,), where that of (5) is known."""
+
+
+class Offsets(Divergences):
+    r"""Offsets $\mathbf v_n=\nabla F_n-\nabla f$ that do not depend on x: exact.
+
+    Args:
+        v: (N, d).
+    """
+
+    def __init__(self, v: np.ndarray) -> None:
+        self.offsets = centered_offsets(v)
+
+    def combined(self, weights: np.ndarray) -> np.ndarray:
+        return ((weights @ self.offsets) ** 2).sum(axis=1)
+
+    def spread(self, weights: np.ndarray) -> float:
+        present = np.flatnonzero(weights)
+        share, cohort = weights[present], self.offsets[present]
+        return float(share @ ((cohort - share @ cohort) ** 2).sum(axis=1))
+
+    def expected(self, mean: np.ndarray, covariance: np.ndarray, independent: bool) -> float:
+        bias = mean @ self.offsets
+        return float(bias @ bias) + max(float(np.vdot(covariance @ self.offsets, self.offsets)), 0.0)
+
+    def expected_spread(self, mean: np.ndarray, participation: float) -> float:
+        return max(float(mean @ (self.offsets**2).sum(axis=1)) - participation, 0.0)
+
+
+class Bounds(Divergences):
+    r"""Gradients that are bounded, $\|\nabla F_n(x)\|\le b_n$ for every x: everything from above.
+
+    With $e_n=c_n-\frac1N$: $\|\sum_ne_n\nabla F_n\|\le\sum_n|e_n|b_n$, and (6) is at most $\sum_nq^nb_n^2$, as a mean
+    of squares is least around the mean. For random weights that are independent of the model, with covariance C and
+    bias $\bar e$, the gradients' Gram matrix G enters by $\bar e^\top G\bar e+\mathrm{tr}(CG)$, where
+    $\mathrm{tr}(CG)\le\sum_{nm}|C_{nm}|b_nb_m$ and $\mathrm{tr}(CG)\le\lambda_{\max}(C)\,\mathrm{tr}\,G$. For others,
+    $\mathbb E(\sum_n|e_n|b_n)^2\le(\sum_nb_n\sqrt{\mathbb Ee_n^2})^2$ by Cauchy and Schwarz, and on every path
+    $\|\sum_nc_n\nabla F_n-\nabla f\|\le\max_nb_n+\frac1N\sum_nb_n$.
+
+    Args:
+        b: (N,).
+
+    Example:
+        >>> Bounds(np.array([1.0, 2.0])).combined(np.array([[1.0, 0.0], [0.5, 0.5]])).tolist()
+        [2.25, 0.0]
+    """
+
+    word = "upper bound of the "
+
+    def __init__(self, b: np.ndarray) -> None:
+        self.b = b
+
+    def combined(self, weights: np.ndarray) -> np.ndarray:
+        return (np.abs(weights - 1 / len(self.b)) @ self.b) ** 2
+
+    def spread(self, weights: np.ndarray) -> float:
+        alone = np.count_nonzero(weights) == 1  # nobody differs from himself
+        return 0.0 if alone else float(weights @ self.b**2)
+
+    def expected(self, mean: np.ndarray, covariance: np.ndarray, independent: bool) -> float:
+        b, bias = self.b, mean - 1 / len(self.b)
+        if not independent:
+            roots = np.sqrt(np.maximum(np.diag(covariance), 0.0) + bias**2)
+            return min(float(b @ roots), float(b.max() + b.mean())) ** 2
+        along = max(float(np.linalg.eigvalsh(covariance)[-1]), 0.0) * float(b @ b)
+        return float(np.abs(bias) @ b) ** 2 + min(float(b @ np.abs(covariance) @ b), along)
+
+    def expected_spread(self, mean: np.ndarray, participation: float) -> float:
+        return float(mean @ self.b**2)
