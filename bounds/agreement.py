@@ -8,8 +8,7 @@ from typing import Literal
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.result import AGREEMENT
-from fedbounds.bounds.symbols import Quantity
+from fedbounds.bounds.symbols import AGREEMENT, Quantity
 
 Side = Literal["larger", "smaller"]
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.bounds.audit.ledger import committed_verdict
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Evaluation, Value, evaluated
+from fedbounds.bounds.evaluation import Evaluation, Value, evaluate
 from fedbounds.bounds.result import Form, Result
 
 
@@ -37,7 +37,7 @@ def holding(evaluation: Evaluation, constants: Mapping[str, Value]) -> dict[str,
         return found
     for form in others(evaluation.result, evaluation.form):
         try:
-            there = evaluated(evaluation.result, constants, form=form.name)
+            there = evaluate(evaluation.result, constants, form=form.name, strict=False)
         except FedboundsError:  # it needs what is not given
             continue
         if np.ndim(there.value) == 0 and there.valid and np.isfinite(there.value):

@@ -15,7 +15,7 @@ from fedbounds.bounds.audit.ledger import shadow, untried
 from fedbounds.bounds.border import check_constants, check_ranges, names_of
 from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluated
+from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluate
 from fedbounds.bounds.grammar import parse_assignments
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.optimize import Functions, Infeasible, Minimum, Ranges, Undecided, optimize
@@ -207,7 +207,7 @@ def compare(
             rules = {n: f for n, f in (functions or {}).items() if _is_free(result, form, n)}
             rows.append(_optimized(result, form, label, known, vary[0], settings, free, ranges, rules))
         else:
-            evaluation = evaluated(result, known, form=form.name)
+            evaluation = evaluate(result, known, form=form.name, strict=False)
             notes += [f"{label}: {said}" for said in evaluation.why_not if said.startswith(NO_VALUE)]
             rows.append(_row(label, evaluation, len(settings)))
     for (result, form), label in zip(pairs, labels, strict=True):

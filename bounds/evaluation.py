@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
-import sympy as sp
 
 from fedbounds.bounds.audit.errata import accused_by
 from fedbounds.bounds.audit.ledger import committed_verdict, unheard, untried
-from fedbounds.bounds.border import check_constants, check_settings, names_of
-from fedbounds.bounds.checks import check_memory
-from fedbounds.bounds.compilation import arguments, compile_expressions, compile_form
+from fedbounds.bounds.border import names_of
+from fedbounds.bounds.compilation import compile_form
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.plain_text import describe
+from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.registry import as_result
-from fedbounds.bounds.result import AGREEMENT, Condition, Derived, Form, Result, unused
-from fedbounds.bounds.symbols import Constant, NoConstant, Notation, Quantity, Source
+from fedbounds.bounds.resolution import Value, resolve_constants
+from fedbounds.bounds.result import Condition, Form, Result, unused
+from fedbounds.bounds.symbols import AGREEMENT, SOFT, Constant, Notation
 
-SOFT: Mapping[Source, str] = {
-    "trajectory": "known only along one run",
-    "estimated": "only estimated",
-}  # sources that never guarantee
 NO_VALUE = "no value: the numbers overflow"
-
-Value = float | int | np.ndarray | Iterable[float] | Constant
 
 
 @dataclass(frozen=True)
@@ -125,7 +119,7 @@ class Evaluation:
     def __str__(self) -> str:
         """The evaluation as `fedbounds eval` prints it; of many settings, what they have in common."""
         if not np.ndim(self.value):
-            return describe(self)
+            return _described(self)
         finite = self.value[np.isfinite(self.value)]
         between = f"from {finite.min():.6g} to {finite.max():.6g}" if finite.size else "no finite value"
         lines = [
@@ -203,6 +197,7 @@ class Evaluation:
         }
 
 
+@np.errstate(all="ignore")  # what is not finite is said by the value itself
 def evaluate(
     result: Result | str,
     constants: Mapping[str, Value],
@@ -211,6 +206,7 @@ def evaluate(
     assume: str | Iterable[str] = (),
     checked: Mapping[str, bool] | None = None,
     trust: str | Iterable[str] = (),
+    strict: bool = True,
 ) -> Evaluation:
     r"""Evaluate one form of a result.
 
@@ -222,6 +218,8 @@ def evaluate(
         checked: assumption name to whether it was found to hold on the problem.
         trust: claims that the user answers for although the audit has not proved them, as "paper/theorem-1" or
             "paper/theorem-1[explicit]"; what rests on one is conditional on it, and says so.
+        strict: refuse constants that together mean nothing, as four of three clients (for arrays: at every point);
+            else that is a condition that fails.
 
     Returns:
         The value always, and whether it is valid and a guarantee. Where the conditions fail, a value may be infinite:
@@ -229,7 +227,7 @@ def evaluate(
 
     Raises:
         FedboundsError: an unknown or missing constant, a value outside its domain, contradictory constants, constants
-            that together mean nothing, as four of three clients (for arrays: at every point).
+            that together mean nothing, where it is strict.
 
     Example:
         >>> from fedbounds.bounds.registry import load
@@ -240,27 +238,6 @@ def evaluate(
         (2.4, True, 'initial gap')
     """
     result = as_result(result)
-    evaluation = evaluated(result, constants, form=form, assume=assume, checked=checked, trust=trust)
-    for c in evaluation.conditions:
-        if c.condition.legal and not np.any(c.holds):
-            left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
-            without = [f.name for f in result.forms if c.condition.text not in (other.text for other in f.conditions)]
-            hint = f"; these forms do without: {', '.join(without)}" if without else ""
-            raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
-    return evaluation
-
-
-@np.errstate(all="ignore")  # what is not finite is said by the value itself
-def evaluated(
-    result: Result,
-    constants: Mapping[str, Value],
-    *,
-    form: str | None = None,
-    assume: str | Iterable[str] = (),
-    checked: Mapping[str, bool] | None = None,
-    trust: str | Iterable[str] = (),
-) -> Evaluation:
-    """As `evaluate`, but where the constants together mean nothing it is a condition that fails, not an error."""
     chosen = result.form(form)
     assume, trust = names_of("assume", assume), names_of("trust", trust)
     known = resolve_constants(result, chosen, constants)
@@ -294,7 +271,7 @@ def evaluated(
         why_not = ("the value is infinite, which promises nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
-    return Evaluation(
+    evaluation = Evaluation(
         result=result,
         form=chosen,
         value=total,
@@ -309,6 +286,20 @@ def evaluated(
         verdict=verdict,
         conditional_on=trusted if trusted and verdict not in ("proved", "refuted") else untried(result, chosen),
     )
+    if strict:
+        _refuse_the_meaningless(evaluation)
+    return evaluation
+
+
+def _refuse_the_meaningless(evaluation: Evaluation) -> None:
+    """Constants that together mean nothing at any point are an error."""
+    result = evaluation.result
+    for c in evaluation.conditions:
+        if c.condition.legal and not np.any(c.holds):
+            left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
+            without = [f.name for f in result.forms if c.condition.text not in (other.text for other in f.conditions)]
+            hint = f"; these forms do without: {', '.join(without)}" if without else ""
+            raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
 
 
 def _trusted(result: Result, form: Form, trust: Iterable[str]) -> str:
@@ -386,195 +377,56 @@ def _assumption_statuses(form: Form, assume: Iterable[str], checked: Mapping[str
     return statuses
 
 
-def resolve_constants(
-    result: Result, form: Form, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
-) -> dict[str, Constant]:
-    """The constants a form needs: given ones validated, derived ones computed, contradictions and gaps refused."""
-    check_constants(constants)
-    given: dict[str, Constant] = {}
-    for name, value in constants.items():
-        quantity = result.notation.resolve(name)
-        if quantity is None:
-            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
-        constant = as_constant(quantity, _for_all(result, quantity, value, constants))
-        if quantity.name in given and not np.array_equal(given[quantity.name].value, constant.value):
-            raise FedboundsError(f"{quantity.name} is given twice, unequal (by letter and by concept {name!r})")
-        given[quantity.name] = constant
-    _same_clients(result, given)
-    check_settings(result.notation, given)
-    if needed is None:
-        expressions = [*form.symbols, *(s for e in form.prescribes.values() for s in e.free_symbols)]
-        needed = frozenset(s.name for s in expressions)
-    known = dict(given)
-    missing: list[str] = []
-    for name in sorted(needed):
-        if not _derive(result, form, name, known, ()):
-            missing.append(name)
-    if missing:
-        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in _roots(result, form, missing, known))
-        raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}")
-    for rule in form.derived:
-        if rule.name in given and rule.free is not True:
-            _agree(result, form, rule, given)
-    for rule in result.notation.floors:
-        if rule.name in given and all(i in known and known[i].source not in SOFT for i in rule.inputs):
-            _agree(result, form, rule, known)
-    order = [n for n in result.notation if n in known and (n in needed or n in given or known[n].note == "default")]
-    return {n: known[n] for n in order}
+def _described(evaluation: Evaluation) -> str:
+    """The evaluation as text for people."""
+    result, form = evaluation.result, evaluation.form
+    value = float(evaluation.value)
+    bound = "no value" if math.isnan(value) else f"{'~' if form.order_only else '<='} {number(value)}"
+    lines = [
+        f"{result.key} [{form.name}]   {result.source}",
+        str(form.measure or result.measure),
+        f"  {bound}"
+        f"     valid: {'yes' if evaluation.valid else 'no'}"
+        f"     guarantee: {evaluation.promise}     verdict: {evaluation.verdict}",
+        "",
+        "terms",
+    ]
+    if form.generous:
+        lines.insert(3, f"  {form.generous}")
+    width = max(len(name) for name in evaluation.terms)
+    for name, term in evaluation.terms.items():
+        share = float(evaluation.shares[name])
+        part = f"{share:>6.1%}  {'#' * round(24 * share)}" if share == share else f"{'-':>6}"
+        lines.append(f"  {name:<{width}}  {number(float(term)):>12}  {part}".rstrip())
+    if any(float(term) < 0 for term in evaluation.terms.values()):
+        lines.append("  (shares of the sum of their sizes, as a term is negative)")
+    elif not math.isfinite(value) and not all(c.holds for c in evaluation.conditions):
+        lines.append("  (beyond its conditions this form says nothing)")
+    legal = [c for c in evaluation.conditions if c.condition.legal]
+    if own := [c for c in evaluation.conditions if not c.condition.legal]:
+        lines += ["", "conditions"]
+        for c in own:
+            limit = f"   {c.limits} at its limit: {number(float(c.admissible))}" if c.admissible is not None else ""
+            lines.append(
+                f"  {'holds' if c.holds else 'FAILS'}  {c.text}   ({number(float(c.left))} against "
+                f"{number(float(c.right))}){limit}"
+            )
+    lines += ["", "legal constants"] if legal else []
+    lines += [f"  {'holds' if c.holds else 'FAILS'}  {c.why}" for c in legal]
+    lines += ["", "constants"]
+    for name, constant in evaluation.constants.items():
+        idle = ", not used by this form" if name in evaluation.unused else ""
+        lines.append(f"  {name} = {number(constant.value)}   {constant.source}{_note(constant.note)}{idle}")
+    for name, step in evaluation.prescribed.items():
+        lines.append(f"  {name} = {number(float(step))}   prescribed by the result")
+    if evaluation.why_not:
+        lines += ["", "not a guarantee, because"]
+        lines += [f"  - {reason}" for reason in evaluation.why_not]
+        if any(status == "not checked" for status in evaluation.assumptions.values()):
+            lines.append("  (--assume all takes the assumptions for granted; `fedbounds show` lists them)")
+    return "\n".join(lines)
 
 
-def _roots(result: Result, form: Form, missing: Sequence[str], known: Mapping[str, Constant]) -> list[str]:
-    """The missing constants without those that would follow from the others."""
-    left, given = set(missing), {*known, *(q.name for q in result.notation.values() if q.default is not None)}
-    for name in missing:
-        found = left - {name} | given
-        while more := {r.name for r in form.derived if r.name not in found and found.issuperset(r.inputs)}:
-            found |= more
-        left -= {name} & found
-    return sorted(left)
-
-
-def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:
-    """Make `name` known by a derivation rule or its default, if it can be; whether it is known."""
-    if name in known:
-        return True
-    for rule in form.derived:
-        usable = rule.name == name and name not in pending
-        if usable and all(_derive(result, form, i, known, (*pending, name)) for i in rule.inputs):
-            value = np.asarray(_apply(result, rule, known), dtype=float)
-            try:
-                result.notation[name].check(value)
-            except FedboundsError as error:
-                values = [(i, np.asarray(known[i].value, dtype=float)) for i in rule.inputs]
-                inputs = ", ".join(f"{i} = {v.item():.12g}" if v.size == 1 else i for i, v in values)
-                raise FedboundsError(f"{error}; it follows from {inputs} ({rule.why})") from None
-            sources: list[Source] = [known[i].source for i in rule.inputs if known[i].source in SOFT]
-            known[name] = Constant(value, sources[0] if sources else "derived", rule.why)
-            return True
-    default = result.notation[name].default
-    if default is not None:
-        known[name] = Constant(np.asarray(default), "given", "default")
-    return name in known
-
-
-@lru_cache(maxsize=256)
-def _compiled_rule(names: tuple[sp.Symbol, ...], rule: sp.Expr) -> Callable[..., list[np.ndarray]]:
-    """A derivation rule as a numpy function, made once per process."""
-    return compile_expressions(names, (rule,))
-
-
-def _apply(result: Result, rule: Derived, known: Mapping[str, Constant]) -> np.ndarray | float:
-    if not isinstance(rule.rule, sp.Expr):
-        return rule.rule(*(np.asarray(known[i].value, dtype=float) for i in rule.inputs))
-    names = arguments([rule.rule])
-    vectors = {i for i in rule.inputs if result.notation[i].shape}
-    values = [np.asarray(known[s.name].value, dtype=float) for s in names]
-    if vectors:
-        values = [v if s.name in vectors else v[..., None] for s, v in zip(names, values, strict=True)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.asarray(_compiled_rule(names, rule.rule)(*values)[0], dtype=float)
-    return out[..., 0] if vectors and not result.notation[rule.name].shape else out
-
-
-def _agree(result: Result, form: Form, rule: Derived, given: Mapping[str, Constant]) -> None:
-    """Refuse a given constant that contradicts what follows from the others.
-
-    Raises:
-        FedboundsError: both values, and what the derived one follows from.
-    """
-    others = {name: constant for name, constant in given.items() if name != rule.name}
-    try:
-        if not all(_derive(result, form, i, others, (rule.name,)) for i in rule.inputs):
-            return
-        derived = np.asarray(_apply(result, rule, others))
-    except FedboundsError:
-        return  # what cannot be computed, as a weight error over too many rounds, has to be given
-    value, derived = np.broadcast_arrays(np.asarray(given[rule.name].value, dtype=float), derived)
-    wrong = ~rule.admits(value, derived)
-    if wrong.any():
-        relation = {"upwards": "is below", "downwards": "is above"}.get(str(rule.free), "contradicts")
-        rest = "" if relation == "contradicts" else " or a value beyond it"
-        raise FedboundsError(
-            f"{rule.name} = {value[wrong][0]:.12g} {relation} {derived[wrong][0]:.12g}, "
-            f"which follows{' from ' if rule.inputs else ''}{', '.join(rule.inputs)} ({rule.why}); "
-            f"give {'one or the other' if rule.inputs else 'none'}{rest}"
-        )
-
-
-def derived_constants(result: Result, form: Form, name: str, known: Mapping[str, Constant]) -> tuple[Constant, ...]:
-    """What a constant must be, or be at least, by the rules of a form; none where other constants are missing.
-
-    Args:
-        result, form: whose rules.
-        name: the letter.
-        known: what is known, by letter.
-
-    Example:
-        >>> from fedbounds.bounds.registry import load
-        >>> theorem = load("fed-norm-sgda/theorem-1")
-        >>> steps = {"gammax": Constant(0.1, "given"), "taueff": Constant(5.0, "given")}
-        >>> [float(c.value) for c in derived_constants(theorem, theorem.form("explicit"), "Gammax", steps)]
-        [0.5]
-    """
-    found = ()
-    for rule in form.derived:
-        others = {letter: constant for letter, constant in known.items() if letter != name}
-        if rule.name != name or rule.free not in (False, "upwards"):
-            continue
-        try:
-            if all(_derive(result, form, i, others, (name,)) for i in rule.inputs):
-                found += (Constant(np.asarray(_apply(result, rule, others)), "derived", rule.why),)
-        except FedboundsError:
-            continue  # what cannot be computed, as a weight error over too many rounds
-    return found
-
-
-def _for_all(result: Result, quantity: Quantity, value: Value, constants: Mapping[str, Value]) -> Value:
-    """One number for a constant of every client, where the number of clients is given: all clients have it."""
-    if not quantity.shape or isinstance(value, NoConstant):
-        return value
-    number = value.value if isinstance(value, Constant) else value
-    clients = next((q for q in result.notation.values() if q.concept == "clients"), None)
-    count = next((v for name, v in constants.items() if clients and result.notation.resolve(name) is clients), None)
-    if np.ndim(number) or clients is None or count is None:  # pyright: ignore[reportArgumentType]
-        return value
-    how_many = as_constant(clients, count).value
-    if np.ndim(how_many):
-        return value
-    check_memory(f"{quantity.name} for {clients.name} = {how_many:g} clients", 8 * int(how_many))
-    every = np.full(int(how_many), number, dtype=float)
-    return replace(value, value=every) if isinstance(value, Constant) else every
-
-
-def as_constant(quantity: Quantity, value: Value) -> Constant:
-    """A given value as a constant inside its domain.
-
-    Raises:
-        FedboundsError: no number, outside its domain, or no finite value.
-    """
-    if isinstance(value, NoConstant):
-        raise FedboundsError(f"{quantity.name} ({quantity.meaning}) has no finite value: {value.why}")
-    constant = value if isinstance(value, Constant) else Constant(value, "given")  # pyright: ignore[reportArgumentType]
-    try:
-        array = np.asarray(constant.value, dtype=float)
-    except (TypeError, ValueError):
-        raise FedboundsError(f"{quantity.name} = {constant.value!r} is not a number: {quantity.meaning}") from None
-    if quantity.shape and array.ndim == 0:
-        number = f"{float(array):.12g}"
-        raise FedboundsError(
-            f"{quantity.name} = {number} is one number; it needs one per client: {quantity.meaning} "
-            f"(the same for all clients: give their number too; for a single client: {quantity.name}={number}, with "
-            "the comma, or a list of one in Python)"
-        )
-    if array.size == 0:
-        raise FedboundsError(f"{quantity.name} is empty: {quantity.meaning}")
-    quantity.check(array)
-    return Constant(array, constant.source, constant.note)
-
-
-def _same_clients(result: Result, given: Mapping[str, Constant]) -> None:
-    """Vectors over clients must agree on how many clients there are."""
-    lengths = {n: np.asarray(c.value).shape[-1] for n, c in given.items() if result.notation[n].shape}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{n} has {k}" for n, k in lengths.items())
-        raise FedboundsError(f"the vectors over clients differ in length: {listed}")
+def _note(text: str) -> str:
+    """A remark in parentheses, or nothing."""
+    return f" ({text})" if text else ""

@@ -9,8 +9,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import Value, resolve_constants
 from fedbounds.bounds.expressions import substituted, symbol_names
+from fedbounds.bounds.resolution import Value, resolve_constants
 from fedbounds.bounds.result import Condition, Form, Result, reachable
 from fedbounds.bounds.symbols import Constant, Quantity
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.printing import as_printed, plain
-from fedbounds.bounds.symbols import Notation
+from fedbounds.bounds.symbols import Derived, Notation
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
-AGREEMENT = 1e-9  # relative difference at which two values of one constant contradict each other
 ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
 Operator = Literal["<=", "<", ">=", ">", "=="]
-Free = Literal[False, True, "upwards", "downwards"]
 
 
 @dataclass(frozen=True)
@@ -91,38 +88,6 @@ class Condition:
         """The relation in LaTeX."""
         op = {"<=": r"\le", ">=": r"\ge", "==": "="}.get(self.op, self.op)
         return f"{sp.latex(self.left)} {op} {sp.latex(self.right)}"
-
-
-@dataclass(frozen=True)
-class Derived:
-    """A constant that may be given as a number or computed from its inputs; both, unequal, is an error.
-
-    Args:
-        name: the constant.
-        inputs: the constants it is computed from.
-        rule: a sympy expression in the inputs' symbols, or a numpy function of the inputs in order (clients last).
-        why: how, in words.
-        free: whether another value may be given although the inputs are there: any (a default rather than a
-            definition), only a larger one (a bound, which may be loose: "upwards"), or only a smaller one.
-
-    Example:
-        >>> Q = Derived("Q", ("p",), lambda p: p.mean(-1), "largest possible", free="upwards")
-        >>> [bool(Q.admits(np.array(given), np.array(2.0))) for given in (1.0, 2.0, 3.0)]
-        [False, True, True]
-    """
-
-    name: str
-    inputs: tuple[str, ...]
-    rule: sp.Expr | Callable[..., np.ndarray | float]
-    why: str
-    free: Free = False
-
-    def admits(self, given: np.ndarray, derived: np.ndarray) -> np.ndarray:
-        """Whether a given value may stand beside the derived one, elementwise."""
-        equal = np.isclose(given, derived, rtol=AGREEMENT, atol=0)
-        if self.free == "upwards":
-            return equal | (given > derived)
-        return equal | (given < derived) if self.free == "downwards" else equal | (self.free is True)
 
 
 @dataclass(frozen=True, eq=False)

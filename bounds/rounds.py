@@ -18,7 +18,7 @@ from fedbounds.bounds.checks import check_count, check_number
 from fedbounds.bounds.compilation import holds
 from fedbounds.bounds.effort import Effort, Watch
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, check_assumed, evaluated
+from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, check_assumed, evaluate
 from fedbounds.bounds.excluded import excluded_below
 from fedbounds.bounds.first_hit import LARGEST_COUNT, Hit, first_hit
 from fedbounds.bounds.hopeless import hopeless
@@ -107,7 +107,7 @@ def rounds(
     else:
         answer = _smallest(result, chosen, epsilon, constants, dimension, allowed)
     if assumed and isinstance(answer, Reached | Largest) and answer.evaluation is not None:
-        there = evaluated(result, answer.evaluation.constants, form=chosen.name, assume=assumed)
+        there = evaluate(result, answer.evaluation.constants, form=chosen.name, assume=assumed, strict=False)
         return replace(answer, evaluation=there)
     return answer
 
@@ -131,7 +131,7 @@ def _smallest(
     except CannotEnclose:
         least = excluded_below(partial, counter.name, epsilon, {}, allowed)
         if least > LARGEST_COUNT:
-            last = evaluated(result, {**constants, counter.name: LARGEST_COUNT}, form=chosen.name)
+            last = evaluate(result, {**constants, counter.name: LARGEST_COUNT}, form=chosen.name, strict=False)
             return _never(last, counter.name, epsilon, True, False)
         hit, proved = first_in_steps(reaches, allowed, least), False
         if hit.left is not None:
@@ -139,11 +139,11 @@ def _smallest(
         method = "scanned: the bound holds functions that are only known by value"
     if hit.left is not None:
         between = _between(counter.name, epsilon, hit, reaches, allowed)
-        far = evaluated(result, {**constants, counter.name: LARGEST_COUNT}, form=chosen.name)
+        far = evaluate(result, {**constants, counter.name: LARGEST_COUNT}, form=chosen.name, strict=False)
         said = [f"{reason} at {counter.name} = 2^53" for reason in far.why_not if reason.startswith(NO_VALUE)]
         return replace(between, why="; ".join([between.why, *said]))
     known = {**constants, counter.name: LARGEST_COUNT if hit.value is None else hit.value}
-    evaluation = evaluated(result, known, form=chosen.name)
+    evaluation = evaluate(result, known, form=chosen.name, strict=False)
     if hit.value is None:
         return _never(evaluation, counter.name, epsilon, hit.covered, proved)
     spent = cost(result, known, int(hit.value), dimension)
@@ -156,7 +156,7 @@ def _reaches(
     def reaches(value: float) -> bool:
         if not bool(free.domain.contains(value)):
             return False
-        evaluation = evaluated(result, {**constants, free.name: value}, form=form.name)
+        evaluation = evaluate(result, {**constants, free.name: value}, form=form.name, strict=False)
         return bool(evaluation.valid) and bool(holds(evaluation.value, "<=", np.asarray(epsilon)))
 
     return reaches
@@ -218,7 +218,7 @@ def _largest(
         return Largest(quantity.name, epsilon, None, None, broken.why, broken.proved)
 
     def at(value: float) -> Evaluation:
-        return evaluated(result, {**constants, quantity.name: value}, form=form.name)
+        return evaluate(result, {**constants, quantity.name: value}, form=form.name, strict=False)
 
     reaches = _reaches(result, form, constants, quantity, epsilon)
     try:

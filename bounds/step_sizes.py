@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.bounds.convex import is_unique, log_sum, solve
 from fedbounds.bounds.effort import SOLUTION, Effort, passes
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value, evaluated
+from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.geometric import (
     NotGeometric,
     Product,
@@ -157,7 +157,7 @@ class Problem:
         def values_and_violations(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             self.effort.spend(passes(len(points)))
             settings = dict(zip([q.name for q in free], rounded(np.exp(points)).T, strict=True))
-            evaluation = evaluated(self.result, {**constants, **chosen, **settings}, form=self.form.name)
+            evaluation = evaluate(self.result, {**constants, **chosen, **settings}, form=self.form.name, strict=False)
             worst = np.zeros(len(points))
             for c in evaluation.conditions:
                 scale = np.maximum(np.maximum(np.abs(c.left), np.abs(c.right)), 1e-300)
@@ -198,7 +198,7 @@ class Problem:
     ) -> Answer:
         """The answer at this point, with what is active there."""
         every = {**chosen, **at}
-        evaluation = evaluated(self.result, {**constants, **every}, form=self.form.name)
+        evaluation = evaluate(self.result, {**constants, **every}, form=self.form.name, strict=False)
         active: list[str] = []
         moving = leave_free(self.result, self.form, constants, at).conditions if at else ()
         texts = {(c.op, c.why) for c in moving}

@@ -7,11 +7,11 @@ clients in another), so every quantity names its *concept*, the cross-paper name
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import sympy as sp
@@ -19,11 +19,14 @@ from sympy.printing.latex import LatexPrinter, modifier_dict
 
 from fedbounds.bounds.errors import FedboundsError
 
-if TYPE_CHECKING:
-    from fedbounds.bounds.result import Derived
-
 SUM_TOLERANCE = 1e-9
+AGREEMENT = 1e-9  # relative difference at which two values of one constant contradict each other
 Source = Literal["given", "exact", "trajectory", "estimated", "derived"]
+SOFT: Mapping[Source, str] = {
+    "trajectory": "known only along one run",
+    "estimated": "only estimated",
+}  # sources that never guarantee
+Free = Literal[False, True, "upwards", "downwards"]
 Shape = tuple[()] | tuple[Literal["clients"]]
 
 
@@ -270,6 +273,38 @@ class Quantity:
             wrong = sums[~np.isclose(sums, self.total, rtol=0, atol=SUM_TOLERANCE)]
             if wrong.size:
                 raise FedboundsError(f"{self.name} sums to {wrong[0]:.12g}, not to {self.total:g}: {self.meaning}")
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A constant that may be given as a number or computed from its inputs; both, unequal, is an error.
+
+    Args:
+        name: the constant.
+        inputs: the constants it is computed from.
+        rule: a sympy expression in the inputs' symbols, or a numpy function of the inputs in order (clients last).
+        why: how, in words.
+        free: whether another value may be given although the inputs are there: any (a default rather than a
+            definition), only a larger one (a bound, which may be loose: "upwards"), or only a smaller one.
+
+    Example:
+        >>> Q = Derived("Q", ("p",), lambda p: p.mean(-1), "largest possible", free="upwards")
+        >>> [bool(Q.admits(np.array(given), np.array(2.0))) for given in (1.0, 2.0, 3.0)]
+        [False, True, True]
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    rule: sp.Expr | Callable[..., np.ndarray | float]
+    why: str
+    free: Free = False
+
+    def admits(self, given: np.ndarray, derived: np.ndarray) -> np.ndarray:
+        """Whether a given value may stand beside the derived one, elementwise."""
+        equal = np.isclose(given, derived, rtol=AGREEMENT, atol=0)
+        if self.free == "upwards":
+            return equal | (given > derived)
+        return equal | (given < derived) if self.free == "downwards" else equal | (self.free is True)
 
 
 class Notation(Mapping[str, Quantity]):

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.bounds.compilation import holds
 from fedbounds.bounds.effort import Effort
-from fedbounds.bounds.evaluation import Value, evaluated
+from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.optimize import Answer, Functions, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.step_sizes import Problem
@@ -80,7 +80,9 @@ class Target:
             return False
         for choice in self.choices:
             self.effort.spend(1)
-            there = evaluated(self.result, {**self.constants, **choice, self.counter: count}, form=self.form.name)
+            there = evaluate(
+                self.result, {**self.constants, **choice, self.counter: count}, form=self.form.name, strict=False
+            )
             if bool(there.valid) and bool(holds(there.value, "<=", np.asarray(self.epsilon))):
                 return True
         if not self.mixed:

@@ -12,7 +12,7 @@ import sympy as sp
 from scipy.interpolate import PchipInterpolator
 
 from fedbounds.bounds.effort import Effort, Exhausted, passes
-from fedbounds.bounds.evaluation import Value, evaluated
+from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.geometric import NotGeometric
 from fedbounds.bounds.hopeless import narrowed
 from fedbounds.bounds.optimum import Answer, Infeasible, Minimum, NotAttained
@@ -265,7 +265,7 @@ def _best(problem: Problem, names: Sequence[str], grids: Sequence[Sequence[int]]
             points = np.array(list(product(*grids)), dtype=float)
             problem.effort.spend(passes(len(points)))
             settings = problem.known(dict(zip(names, points.T, strict=True)))
-            evaluation = evaluated(problem.result, settings, form=problem.form.name)
+            evaluation = evaluate(problem.result, settings, form=problem.form.name, strict=False)
             valid = np.broadcast_to(evaluation.valid, len(points))
             values = np.where(valid, np.broadcast_to(evaluation.value, len(points)), np.inf)
             at = int(np.argmin(np.where(np.isnan(values), np.inf, values)))

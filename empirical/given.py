@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.bounds.agreement import check_agreement
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value, as_constant, derived_constants
+from fedbounds.bounds.resolution import Value, as_constant, derived_constants
 from fedbounds.bounds.result import Form, Result, unused
 from fedbounds.bounds.symbols import Constant, NoConstant, Quantity
 from fedbounds.empirical.papers.paper import Known

@@ -22,6 +22,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from fedbounds.bounds.version import __version__
+
 if TYPE_CHECKING:
     from fedbounds.bounds.comparison import compare as compare
     from fedbounds.bounds.errors import FedboundsError as FedboundsError
@@ -77,8 +79,6 @@ if TYPE_CHECKING:
     from fedbounds.empirical.problems import toy_example as toy_example
     from fedbounds.empirical.simulate import simulate as simulate
     from fedbounds.figures.overlay import overlay as overlay
-
-__version__ = "0.1.0"
 
 # What is imported when it is first used: module by module, the names that it gives.
 DOOR = {

@@ -9,7 +9,7 @@ from importlib import import_module, metadata
 
 import click
 
-from fedbounds import __version__
+from fedbounds.bounds.version import __version__
 
 COMMANDS = {
     "list": ("fedbounds.bounds.commands.catalog:list_results", "List every result of every paper."),

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module, metadata
+from importlib import metadata
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -21,6 +21,7 @@ from PIL import Image
 
 from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.version import __version__
 
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
 ROWS = 300  # of data kept per curve
@@ -133,7 +134,7 @@ class Picture:
         data = self._data()
         manifest = {
             "schema": "fedbounds.figure/1",
-            "version": import_module("fedbounds").__version__,
+            "version": __version__,
             "caption": self.caption,
             "alternative": self.alternative,
             "provenance": _plain(self.provenance),

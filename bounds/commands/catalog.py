@@ -22,9 +22,9 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.printing import Written, as_printed, plain, written
 from fedbounds.bounds.printing import latex as in_latex
 from fedbounds.bounds.registry import load, paper, papers, statements
-from fedbounds.bounds.result import Condition, Derived, Form, Result, reachable
+from fedbounds.bounds.result import Condition, Form, Result, reachable
 from fedbounds.bounds.statement import Statement
-from fedbounds.bounds.symbols import Notation
+from fedbounds.bounds.symbols import Derived, Notation
 
 
 @click.command("list")

@@ -17,7 +17,7 @@ from fedbounds.bounds.commands.options import (
     trust_option,
 )
 from fedbounds.bounds.evaluation import evaluate as evaluate_result
-from fedbounds.bounds.plain_text import describe, number
+from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.registry import load
 
 
@@ -52,6 +52,6 @@ def evaluate(
     if as_json:
         emit("eval", {**evaluation.to_dict(), "holds_here": instead})
     else:
-        click.echo(describe(evaluation))
+        click.echo(str(evaluation))
         if instead:
             click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in instead.items()))

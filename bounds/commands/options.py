@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
@@ -17,6 +16,7 @@ from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.grammar import names_in, parse_assignments, parse_function
 from fedbounds.bounds.reading import read_toml
+from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
     from fedbounds.bounds.result import Form, Result
@@ -215,8 +215,7 @@ def plain(value: Any) -> Any:
 
 def emit(schema: str, document: Mapping[str, Any]) -> None:
     """Print one JSON document, with its schema and the version of fedbounds."""
-    version = import_module("fedbounds").__version__
-    click.echo(json.dumps({"schema": f"fedbounds.{schema}/1", "version": version, **plain(document)}, indent=2))
+    click.echo(json.dumps({"schema": f"fedbounds.{schema}/1", "version": __version__, **plain(document)}, indent=2))
 
 
 class Advance(Protocol):

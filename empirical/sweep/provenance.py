@@ -10,11 +10,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from fedbounds.bounds.version import __version__
+
 
 def provenance() -> dict[str, Any]:
     """Where results come from: host, versions of packages, git state."""
-    from fedbounds import __version__
-
     versions = {"fedbounds": __version__}
     for package in ("torch", "numpy", "scipy", "scikit-learn"):
         try:

@@ -14,8 +14,8 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.measures import LEAST_GRADIENT
 from fedbounds.bounds.registry import load, room
-from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
-from fedbounds.bounds.symbols import COUNT, NONE, POSITIVE, Constant, Domain, NoConstant, Notation, Quantity
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import COUNT, NONE, POSITIVE, Constant, Derived, Domain, NoConstant, Notation, Quantity
 
 THEOREM = load("arbitrary-participation/theorem-3.1")
 GOOD = dict(L=1, F=5, I=2, P=2, T=8, gamma=1 / 48, eta=6, rho=0.75, nu=2, beta=0.5, delta=0, sigma=0.5)

@@ -10,7 +10,6 @@ from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.comparison import compare
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.optimize import Minimum, optimize
-from fedbounds.bounds.plain_text import describe
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Condition, Form, Term
 from fedbounds.bounds.rounds import Between, Never, rounds
@@ -49,7 +48,7 @@ def test_what_is_no_number_is_no_guarantee_and_says_so():
     evaluation = evaluate(LOST, FAR | {"T": 10})
     assert np.isnan(evaluation.value) and not evaluation.valid and not evaluation.guarantee
     assert evaluation.why_not[0] == "no value: the numbers overflow"
-    text = describe(evaluation)
+    text = str(evaluation)
     assert "no value     valid: no     guarantee: no" in text and "- no value: the numbers overflow" in text
     assert "nan" not in text.splitlines()[2]
     assert plain(evaluation.to_dict())["valid"] is False and plain(evaluation.to_dict())["value"] == "nan"

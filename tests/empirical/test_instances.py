@@ -24,10 +24,9 @@ from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw, pool
-from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
+from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances, slope, slope_change
 from fedbounds.empirical.papers.arbitrary_participation.instances.gram import round_products, window_products
 from fedbounds.empirical.papers.arbitrary_participation.instances.random_rounds import draw_rounds
-from fedbounds.empirical.papers.arbitrary_participation.instances.ripples import slope, slope_change
 from fedbounds.empirical.papers.arbitrary_participation.instances.tails import (
     FairCoins,
     failure_of_all,

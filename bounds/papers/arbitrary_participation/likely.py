@@ -18,7 +18,8 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     WEIGHTS,
 )
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-from fedbounds.bounds.result import Condition, Derived, Form, Term
+from fedbounds.bounds.result import Condition, Form, Term
+from fedbounds.bounds.symbols import Derived
 
 N, P, T, d, c, upsilon = n.N, n.P, n.T, n.d, n.c, n.upsilon
 SQUARED_DIVERGENCE = "squared divergence of a window of P rounds from f, eq. (7)"

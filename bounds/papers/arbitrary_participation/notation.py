@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.bounds.result import Derived
 from fedbounds.bounds.symbols import (
     COUNT,
     GRADIENT,
@@ -14,6 +13,7 @@ from fedbounds.bounds.symbols import (
     POSITIVE,
     SMOOTHNESS,
     STEP,
+    Derived,
     Domain,
     Notation,
     Quantity,

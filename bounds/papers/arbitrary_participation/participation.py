@@ -47,8 +47,8 @@ from fedbounds.bounds.papers.arbitrary_participation.results import (
     rho,
     sigma,
 )
-from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
-from fedbounds.bounds.symbols import NONE
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import NONE, Derived
 
 n = NOTATION
 d, N, S, upsilon, upsilonhat, c, windowvar, theta = (

@@ -23,8 +23,8 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     WEIGHTS,
 )
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
-from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
-from fedbounds.bounds.symbols import PARAMETER
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import PARAMETER, Derived
 
 PAPER = "Wang & Ji 2022"
 n = NOTATION

@@ -19,7 +19,8 @@ from sympy import Integer, Max, Min, floor
 
 from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
-from fedbounds.bounds.result import Condition, Derived
+from fedbounds.bounds.result import Condition
+from fedbounds.bounds.symbols import Derived
 
 notation = NOTATION
 Lf, mu, kappa, betaL, n, P, T, tau, w, p = (

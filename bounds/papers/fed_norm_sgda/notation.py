@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 import sympy as sp
 
-from fedbounds.bounds.result import Derived
 from fedbounds.bounds.symbols import (
     COUNT,
     GRADIENT,
@@ -18,6 +17,7 @@ from fedbounds.bounds.symbols import (
     POSITIVE,
     SMOOTHNESS,
     STEP,
+    Derived,
     Domain,
     Notation,
     Quantity,

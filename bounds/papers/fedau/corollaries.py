@@ -53,8 +53,8 @@ from fedbounds.bounds.papers.fedau.results import (
     p,
     sigma,
 )
-from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
-from fedbounds.bounds.symbols import NONE
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import NONE, Derived
 
 n = NOTATION
 R, rate, S = n.R, n.rate, n.S

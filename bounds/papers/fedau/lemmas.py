@@ -16,8 +16,8 @@ from fedbounds.bounds.measures import single
 from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS, ONE_STEP
 from fedbounds.bounds.papers.fedau.notation import NOTATION
-from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
-from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER, Derived
 
 PAPER = "Wang & Ji 2024"
 n = NOTATION

@@ -10,7 +10,6 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment, least_sum, least_weighted_sum
-from fedbounds.bounds.result import Derived
 from fedbounds.bounds.symbols import (
     COUNT,
     GRADIENT,
@@ -20,6 +19,7 @@ from fedbounds.bounds.symbols import (
     PROBABILITY,
     SMOOTHNESS,
     STEP,
+    Derived,
     Domain,
     Notation,
     Quantity,

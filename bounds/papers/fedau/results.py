@@ -42,8 +42,8 @@ from fedbounds.bounds.papers.fedau.weight_error import (
     mean_weight_moment,
     weight_error,
 )
-from fedbounds.bounds.result import Condition, Derived, Form, Result, Source, Term
-from fedbounds.bounds.symbols import NONE
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import NONE, Derived
 
 n = NOTATION
 L, F, I, N, T = n.L, n.F, n.I, n.N, n.T

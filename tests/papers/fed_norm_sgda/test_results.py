@@ -1,13 +1,16 @@
 """Theorem 1 of Sharma et al. (2023): every form against a plain twin, golden values, exact minimax runs."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate, evaluated
+from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
+
+evaluated = partial(evaluate, strict=False)
 
 THEOREM = load("fed-norm-sgda/theorem-1")
 GOLDEN = dict(

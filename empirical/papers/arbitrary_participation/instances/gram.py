@@ -12,8 +12,14 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.empirical.instances.readable import in_order
-from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances, Law, Path
-from fedbounds.empirical.papers.arbitrary_participation.instances.ripples import slope, slope_change, split
+from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import (
+    FedAvgInstances,
+    Law,
+    Path,
+    slope,
+    slope_change,
+    split,
+)
 
 # The proof's vectors in these differences; points are taken from x_{t_0}, as only differences of points occur.
 ROUND_BASIS = {
