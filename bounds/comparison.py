@@ -28,7 +28,7 @@ Mark = Literal["", "refuted", "order only", "not proved"]
 
 
 @dataclass(frozen=True)
-class Row:
+class BoundRow:
     """One bound over the varying constant.
 
     Attributes:
@@ -61,7 +61,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class BoundComparison:
     """Bounds on comparable left-hand sides over one varying constant.
 
     Attributes:
@@ -78,7 +78,7 @@ class Comparison:
     meaning: str
     settings: np.ndarray
     measure: Measure
-    rows: tuple[Row, ...]
+    rows: tuple[BoundRow, ...]
     notes: tuple[str, ...] = ()
     constants: Mapping[str, Constant] = field(default_factory=dict)
     optimize: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ def compare(
     optimize: str | Sequence[str] = (),
     within: Ranges | None = None,
     functions: Functions | None = None,
-) -> Comparison:
+) -> BoundComparison:
     r"""Evaluate (or optimize) several bounds over one varying constant.
 
     Args:
@@ -221,7 +221,7 @@ def compare(
     given = _given(pairs, constants)
     idle = set(given).intersection(*(_without_use(result, form, given) for result, form in pairs))
     notes += [f"not used by any of these forms: {', '.join(name for name in given if name in idle)}"] if idle else []
-    return Comparison(
+    return BoundComparison(
         quantity.name,
         quantity.meaning,
         settings,
@@ -291,8 +291,8 @@ def _is_free(result: Result, form: Form, name: str) -> bool:
     return quantity is not None and quantity.name not in form.prescribes and quantity.name in reachable(form)
 
 
-def _row(label: str, evaluation: Evaluation, count: int) -> Row:
-    return Row(
+def _row(label: str, evaluation: Evaluation, count: int) -> BoundRow:
+    return BoundRow(
         label,
         np.array(np.broadcast_to(evaluation.value, count), dtype=float),
         np.array(np.broadcast_to(evaluation.valid, count), dtype=bool),
@@ -310,7 +310,7 @@ def _optimized(
     free: Sequence[str],
     within: Ranges,
     functions: Functions,
-) -> Row:
+) -> BoundRow:
     letters = [q.name for n in free if (q := result.notation.resolve(n)) is not None]
     values = np.full(len(settings), np.nan)
     at = {letter: np.full(len(settings), np.nan) for letter in letters}
@@ -328,7 +328,7 @@ def _optimized(
         else:
             limits = answer.terms
             values[i], dominant[i] = answer.infimum, max(limits, key=lambda n: limits[n], default="")
-    return Row(label, values, ~np.isnan(values), tuple(dominant), at)
+    return BoundRow(label, values, ~np.isnan(values), tuple(dominant), at)
 
 
 def parse_vary(text: str) -> tuple[str, np.ndarray]:

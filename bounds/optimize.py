@@ -22,7 +22,7 @@ from fedbounds.bounds.optimum import Answer, Infeasible, Minimum, NotAttained, U
 from fedbounds.bounds.partial import leave_free, quantity_named
 from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.step_sizes import Problem, Ranges
+from fedbounds.bounds.step_sizes import Ranges, StepSizeProblem
 from fedbounds.bounds.symbols import Quantity
 from fedbounds.bounds.whole_numbers import scan
 
@@ -121,7 +121,7 @@ def choose(
     rules = _functions(result, chosen, names, constants, functions or {})
     whole = [q for q in quantities if q.domain.integer]
     reals = tuple(q for q in quantities if q not in whole)
-    problem = Problem(result, chosen, dict(constants), ranges, rules, reals, effort)
+    problem = StepSizeProblem(result, chosen, dict(constants), ranges, rules, reals, effort)
     effort.spend(QUESTION)
     partial = leave_free(result, chosen, constants, [*names, *rules])
     if (broken := hopeless(partial, ranges)) is not None:

@@ -33,7 +33,7 @@ class _Unknown(Exception):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PowerComparison:
     """Products, by their exponents: left <= product of right^weight times product of assumption^-power.
 
     Attributes:
@@ -55,7 +55,7 @@ class Proved:
         proof: one comparison for each part of the left-hand side (and each choice of branches of minima).
     """
 
-    proof: tuple[Comparison, ...]
+    proof: tuple[PowerComparison, ...]
     answer: ClassVar[str] = "proved"
 
 
@@ -119,11 +119,11 @@ def order_at_most(
     above, below = ([[order.padded(v) for v in least] for least in side] for side in (above, below))
     if not below and above:
         return CouldNotTell("the right-hand side is zero")
-    proofs: list[Comparison] = []
+    proofs: list[PowerComparison] = []
     for least in above:
         for selection in product(*below):
             found = _compare(least, selection, rows, len(symbols) + len(order.atoms))
-            if isinstance(found, Comparison):
+            if isinstance(found, PowerComparison):
                 proofs.append(found)
             elif any(found[len(symbols) :]):
                 return CouldNotTell(f"it depends on how {', '.join(str(a) for a in order.atoms)} grows")
@@ -134,7 +134,7 @@ def order_at_most(
 
 def _compare(
     least: Sequence[Vector], selection: Sequence[Vector], rows: Sequence[tuple[str, Vector]], n: int
-) -> Comparison | Vector:
+) -> PowerComparison | Vector:
     """Exponents v in the cone with a.v > b.v for all a on the left and b on the right; or the proof that none exist."""
     pairs = [(a, b) for a in least for b in selection]
     table = [[*(y - x for x, y in zip(a, b, strict=True)), 1] for a, b in pairs]  # (b - a).v + t <= 0
@@ -153,7 +153,7 @@ def _compare(
     for (text, _), power in zip(rows, best.multipliers[len(pairs) :], strict=False):
         if power:
             used[text] = used.get(text, Fraction(0)) + power
-    return Comparison(left, right, used)
+    return PowerComparison(left, right, used)
 
 
 def _refuted(symbols: Sequence[sp.Symbol], v: Vector, above: Sides, below: Sides) -> Refuted:

@@ -31,7 +31,7 @@ from fedbounds.bounds.partial import leave_free, quantity_named
 from fedbounds.bounds.reached import Between, Never, Reached, cost, floor_of, rounds_between
 from fedbounds.bounds.result import Condition, Form, Result, Term
 from fedbounds.bounds.scan import first_in_steps
-from fedbounds.bounds.step_sizes import Point, Problem
+from fedbounds.bounds.step_sizes import Point, StepSizeProblem
 from fedbounds.bounds.symbols import Quantity
 from fedbounds.bounds.target import Target
 from fedbounds.bounds.whole_numbers import divided, refined, single_numbers
@@ -169,7 +169,7 @@ def _as_a_program(
     def fewest(S: int) -> float:
         """The smallest real T that reaches epsilon; inf if there is none."""
         known = {**rest, scanned: S} if scanned else rest
-        found = Problem(inverse, least, known, open_ended | ranges, {}, tuple(others), effort).relaxed(counter)
+        found = StepSizeProblem(inverse, least, known, open_ended | ranges, {}, tuple(others), effort).relaxed(counter)
         return max(1.0, found.at[counter.name]) if isinstance(found, Point) else np.inf
 
     def step(S: Any) -> Any:

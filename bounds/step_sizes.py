@@ -42,7 +42,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Problem:
+class StepSizeProblem:
     """A form to be minimized over positive reals, when the whole numbers are fixed.
 
     Attributes:

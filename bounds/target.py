@@ -12,7 +12,7 @@ from fedbounds.bounds.effort import Effort
 from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.optimize import Answer, Functions, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.step_sizes import Problem
+from fedbounds.bounds.step_sizes import StepSizeProblem
 from fedbounds.bounds.whole_numbers import MOST
 
 REMEMBERED = 3  # choices that reached the target before, and are tried first
@@ -65,7 +65,7 @@ class Target:
         ranges = {**most, **self.within}
         known = {**self.constants, self.counter: count}
         reals = tuple(q for q in quantities if q.name not in most)
-        problem = Problem(self.result, self.form, known, ranges, {}, reals, self.effort)
+        problem = StepSizeProblem(self.result, self.form, known, ranges, {}, reals, self.effort)
         return self._noted(problem.search(known, {}, quantities))
 
     @property

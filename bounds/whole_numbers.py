@@ -18,7 +18,7 @@ from fedbounds.bounds.hopeless import narrowed
 from fedbounds.bounds.optimum import Answer, Infeasible, Minimum, NotAttained
 from fedbounds.bounds.partial import Partial
 from fedbounds.bounds.result import Condition, Result
-from fedbounds.bounds.step_sizes import Problem, range_advice
+from fedbounds.bounds.step_sizes import StepSizeProblem, range_advice
 from fedbounds.bounds.symbols import Quantity
 
 MOST = 10**6  # where the scan of a whole number stops that has no upper end
@@ -27,7 +27,7 @@ LAST = 1000  # evaluations for the one answer that is reported when the search h
 COMPLETE, COMPLETE_INNER = 100_000, 48  # how many are tried one by one, where one is cheap and where it is not
 
 
-def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomplete: bool = False) -> Answer:
+def scan(problem: StepSizeProblem, whole: Sequence[Quantity], partial: Partial, incomplete: bool = False) -> Answer:
     """Whole numbers: next to the real minimizer where one of them is all there is and the problem is convex; else all
     of them, or a geometric grid that is refined around its best point.
 
@@ -102,7 +102,7 @@ def scan(problem: Problem, whole: Sequence[Quantity], partial: Partial, incomple
 
 
 def _together(
-    problem: Problem, whole: Sequence[Quantity], able: Sequence[Sequence[int]]
+    problem: StepSizeProblem, whole: Sequence[Quantity], able: Sequence[Sequence[int]]
 ) -> Sequence[Sequence[int]] | None:
     """Where the inner problem is not convex: the whole numbers next to those that one search over everything finds."""
     if not problem.reals or problem.rules or not all(isinstance(numbers, range) for numbers in able):
@@ -125,7 +125,7 @@ def _together(
 
 
 def _beyond(
-    whole: Sequence[Quantity], able: Sequence[Sequence[int]], at: Mapping[str, float], problem: Problem
+    whole: Sequence[Quantity], able: Sequence[Sequence[int]], at: Mapping[str, float], problem: StepSizeProblem
 ) -> set[str]:
     """The whole numbers that are best where the scan stopped, and not where a range or a condition did."""
     return {
@@ -143,7 +143,7 @@ def _staying(answer: Answer, counts: Mapping[str, float], note: str = "") -> Ans
     return replace(answer, at={**counts, **answer.at}, advice=advice)
 
 
-def _neighbors(problem: Problem, whole: Quantity) -> Answer:
+def _neighbors(problem: StepSizeProblem, whole: Quantity) -> Answer:
     """The better neighbor of the real minimizer: the best value is convex in the logarithm of the whole number."""
     relaxed = problem.relaxed(whole)
     if isinstance(relaxed, Infeasible) or (isinstance(relaxed, NotAttained) and whole.name not in relaxed.at):
@@ -221,7 +221,7 @@ def divided(condition: Condition) -> tuple[str, str] | None:
     return (T.name, S.name) if condition.right == sp.floor(condition.left) else None
 
 
-def _candidates(quantity: Quantity, problem: Problem, partial: Partial) -> Sequence[int]:
+def _candidates(quantity: Quantity, problem: StepSizeProblem, partial: Partial) -> Sequence[int]:
     """The whole numbers to scan: those in its range that the conditions may admit, or the divisors of a given number
     that it must divide."""
     low, high = problem.ranges.get(quantity.name, (quantity.domain.low, quantity.domain.high))
@@ -257,7 +257,7 @@ def _gapless(grid: Sequence[int], numbers: Sequence[int]) -> bool:
 Best = tuple[float, dict[str, float]] | None
 
 
-def _best(problem: Problem, names: Sequence[str], grids: Sequence[Sequence[int]]) -> tuple[Best, bool]:
+def _best(problem: StepSizeProblem, names: Sequence[str], grids: Sequence[Sequence[int]]) -> tuple[Best, bool]:
     """The least value over a grid of whole numbers, and where; and whether the evaluations sufficed for all of it."""
     best: Best = None
     try:

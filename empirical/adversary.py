@@ -14,13 +14,13 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.empirical.instances.population import Population
-from fedbounds.empirical.instances.sides import Finding, Sides, Trial, examined
+from fedbounds.empirical.instances.sides import InstanceFinding, Sides, Trial, examined
 
 P = TypeVar("P", bound=Population)
 Score = Callable[[Sides], np.ndarray]
 
 
-class Effort(NamedTuple):
+class SearchEffort(NamedTuple):
     """How hard to look.
 
     Attributes:
@@ -38,8 +38,8 @@ class Effort(NamedTuple):
     terms: int = 0
 
 
-LIGHT = Effort(cells=30, climbers=1, generations=8, longest=60)
-DEEP = Effort(cells=120, climbers=5, generations=60, longest=350, terms=8)
+LIGHT = SearchEffort(cells=30, climbers=1, generations=8, longest=60)
+DEEP = SearchEffort(cells=120, climbers=5, generations=60, longest=350, terms=8)
 
 
 def ratio(sides: Sides) -> np.ndarray:
@@ -81,7 +81,7 @@ def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.rando
     return here
 
 
-def searched(claim: Claim, trial: Trial, effort: Effort = LIGHT, seed: int = 61) -> Finding:
+def searched(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int = 61) -> InstanceFinding:
     """Random populations first, then the adversary from the worst of them.
 
     Args:
@@ -95,7 +95,7 @@ def searched(claim: Claim, trial: Trial, effort: Effort = LIGHT, seed: int = 61)
 
 
 def _climbed(
-    claim: Claim, trial: Trial, drawn: list[tuple[Any, Sides]], effort: Effort, rng: np.random.Generator
+    claim: Claim, trial: Trial, drawn: list[tuple[Any, Sides]], effort: SearchEffort, rng: np.random.Generator
 ) -> list[Sides]:
     """The sides at the end of each climb; none where instances have no neighbors."""
     able = [(z, sides) for z, sides in drawn if "mutated" in type(z).__dict__ and z.cost <= effort.longest]

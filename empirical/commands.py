@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.bounds.commands.options import Count, Place, emit, json_option, progress_bar
+from fedbounds.bounds.commands.options import Count, PathArgument, emit, json_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.plain_text import number
 
 if TYPE_CHECKING:
-    from fedbounds.empirical.sweep import Outcome, Row, Run, Store
+    from fedbounds.empirical.sweep import Outcome, Run, RunRow, Store
     from fedbounds.empirical.sweep.executor import Progress
 
-spec_argument = click.argument("spec", metavar="SPEC.toml", type=Place())
+spec_argument = click.argument("spec", metavar="SPEC.toml", type=PathArgument())
 out_option = click.option(
-    "--out", metavar="DIR", type=Place(), help="The directory of results (default: ./results/NAME)."
+    "--out", metavar="DIR", type=PathArgument(), help="The directory of results (default: ./results/NAME)."
 )
 
 
@@ -69,7 +69,7 @@ def run(spec: str, workers: int, dry_run: bool, retry_failed: bool, out: str | N
 
 @click.command("results")
 @spec_argument
-@click.option("--csv", "csv_path", metavar="F", type=Place(), help="Write the table to a CSV file.")
+@click.option("--csv", "csv_path", metavar="F", type=PathArgument(), help="Write the table to a CSV file.")
 @out_option
 @json_option
 def results(spec: str, csv_path: str | None, out: str | None, as_json: bool) -> int:
@@ -185,7 +185,7 @@ def runs_bar(name: str) -> Iterator[Progress | None]:
         yield None if advance is None else (lambda outcome, done, total: advance(done, total))
 
 
-def _print_table(rows: Sequence[Row]) -> None:
+def _print_table(rows: Sequence[RunRow]) -> None:
     """Aligned columns, one line per run however narrow the terminal: final values, and the best in parentheses."""
     labels = list(dict.fromkeys(name for row in rows for name in row.run.task["labels"]))
     metrics = list(dict.fromkeys(name for row in rows for name in row.metrics))

@@ -20,10 +20,10 @@ from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.given import Ground, ground, without_rounds
 from fedbounds.empirical.moments import MinimaxMoments, Moments, moments
-from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, Paper, paper_of
+from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, PaperRuns, paper_of
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.run_setting import Setting, as_process, of_moments, of_trace
+from fedbounds.empirical.run_setting import RunSetting, as_process, of_moments, of_trace
 from fedbounds.empirical.trace import Trace
 
 STEP_AGREEMENT = 1e-9  # relative difference at which step sizes are not those that a result prescribes
@@ -34,7 +34,7 @@ OVERALL = "gradient noise and participation"
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Confrontation:
     """A measured left-hand side beside the right-hand side of a result, for one or many numbers of rounds T.
 
     Attributes:
@@ -162,7 +162,7 @@ def confront(
     given: Mapping[str, Value] | None = None,
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
-) -> Comparison:
+) -> Confrontation:
     r"""Compare a run with what a result promises for it, at every number of rounds $T=P,P+1,\dots$
 
     The measure is the result's; the constants, with their kinds, are those of the run's problem, algorithm and
@@ -222,13 +222,13 @@ def _sample(seeds: int, chance: float) -> str:
     return f"the mean of {seeds} seeds (chance alone does that in {100 * chance:.2g} % of samples at most)"
 
 
-def _judged(comparison: Comparison) -> Comparison:
+def _judged(comparison: Confrontation) -> Confrontation:
     """The comparison with what its crossings say of the guarantee."""
     said = comparison.revoked
     return replace(comparison, evaluation=comparison.evaluation.revoked(said)) if said else comparison
 
 
-def _not_known_to_cover(form: Form, result: Result, paper: Paper | None, setting: Setting) -> tuple[str, ...]:
+def _not_known_to_cover(form: Form, result: Result, paper: PaperRuns | None, setting: RunSetting) -> tuple[str, ...]:
     """Why nobody knows that a form is about this run at all; assumptions that nobody listed are not met for free."""
     reasons = ()
     if paper is None:
@@ -255,7 +255,7 @@ def _compared(
     given: Mapping[str, Value] | None,
     assume: str | Iterable[str],
     trust: str | Iterable[str],
-) -> Comparison:
+) -> Confrontation:
     """Measured and promised, before the crossings are judged."""
     exact = isinstance(run, Moments | MinimaxMoments)
     setting = of_moments(run, problem, participation) if exact else of_trace(run, problem, participation)
@@ -302,7 +302,7 @@ def _compared(
     ).revoked(*grounds.doubts)
     _same_steps(at_the_end, steps.own)
     shape = horizons.shape
-    return Comparison(
+    return Confrontation(
         result=result,
         form=chosen,
         label=setting.label,
@@ -333,7 +333,7 @@ def confront_family(
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
     run: Callable[[Algorithm, int], Moments | MinimaxMoments | Trace] | None = None,
-) -> Comparison:
+) -> Confrontation:
     r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
 
     Args:
@@ -419,7 +419,7 @@ def prescribed_algorithm(
     return (paper_of(result) or Nobody()).prescribed(result, form, ahead, _by_letter(result, given))
 
 
-def _measure(measure: Measure, setting: Setting) -> Measure:
+def _measure(measure: Measure, setting: RunSetting) -> Measure:
     """The left-hand side as this run measures it.
 
     Raises:

@@ -18,7 +18,7 @@ from fedbounds.empirical.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class RunSetting:
     """A run taken apart: who ran what, and the squared gradient norms that were recorded, of f or of an envelope."""
 
     algorithm: Algorithm
@@ -35,10 +35,12 @@ class Setting:
     run: Moments | MinimaxMoments | Trace | None  # None for a run that is not made yet
 
     @staticmethod
-    def ahead(algorithm: Algorithm, problem: Problem, process: Process, q: np.ndarray | None, rounds: int) -> Setting:
+    def ahead(
+        algorithm: Algorithm, problem: Problem, process: Process, q: np.ndarray | None, rounds: int
+    ) -> RunSetting:
         """A run that is not made yet."""
         nothing = np.zeros(0)
-        return Setting(algorithm, problem, process, q, "", rounds, nothing, nothing, None, False, (), None)
+        return RunSetting(algorithm, problem, process, q, "", rounds, nothing, nothing, None, False, (), None)
 
     @property
     def everybody(self) -> bool:
@@ -69,7 +71,7 @@ class Setting:
         return self.run.arrays[name]
 
 
-def _draws_nothing(setting: Setting) -> bool:
+def _draws_nothing(setting: RunSetting) -> bool:
     """Whether gradients, start and local work are the same for every seed, whoever takes part."""
     algorithm, problem = setting.algorithm, setting.problem
     if problem.draw(np.random.default_rng(0), 0) is not None:
@@ -92,7 +94,7 @@ def stationarity(algorithm: Algorithm) -> str:
 
 def of_moments(
     run: Moments | MinimaxMoments, problem: Problem | None = None, participation: Process | np.ndarray | None = None
-) -> Setting:
+) -> RunSetting:
     """Exact moments taken apart, which know their problem and participation.
 
     Raises:
@@ -105,7 +107,7 @@ def of_moments(
     norms = run.gradient_norm_squared if isinstance(run, Moments) else run.envelope_gradient_norm_squared()
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
-    return Setting(
+    return RunSetting(
         algorithm=run.algorithm,
         problem=run.problem,
         process=run.participation,
@@ -121,7 +123,7 @@ def of_moments(
     )
 
 
-def of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> Setting:
+def of_trace(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
     """A simulation taken apart: the mean over its seeds, a seed that diverged counting as infinite.
 
     Raises:
@@ -152,7 +154,7 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
     )
     if "diverged" in run.statuses:
         notes += (f"{run.statuses.count('diverged')} of {seeds} seeds diverged and count as infinite",)
-    return Setting(
+    return RunSetting(
         algorithm=algorithm,
         problem=problem,
         process=process,

@@ -18,7 +18,7 @@ import numpy as np
 
 from fedbounds.bounds.atomic import write_file
 from fedbounds.empirical.trace import Trace
-from fedbounds.figures.room import series
+from fedbounds.figures.paper_gallery import series
 
 ALIKE = 0.10  # two losses within 10 % of the smaller one count as "about equal"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.bounds.commands.options import Count, Place, emit, json_option
+from fedbounds.bounds.commands.options import Count, PathArgument, emit, json_option
 from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
 from fedbounds.bounds.registry import paper_names, papers, part
 
@@ -23,10 +23,12 @@ workers_option = click.option(
 
 @click.command("figure")
 @click.argument("name", metavar="NAME|SPEC.toml")
-@click.option("--out", required=True, metavar="F", type=Place(), help="A file (.png, .pdf, .svg), or a directory.")
-@click.option("--results", metavar="DIR", type=Place(), default="results", show_default=True, help="Kept runs.")
+@click.option(
+    "--out", required=True, metavar="F", type=PathArgument(), help="A file (.png, .pdf, .svg), or a directory."
+)
+@click.option("--results", metavar="DIR", type=PathArgument(), default="results", show_default=True, help="Kept runs.")
 @click.option("--dataset", default="digits", show_default=True, help="digits, or one of the paper's.")
-@click.option("--data", metavar="DIR", type=Place(), help="Where the data set's official files are.")
+@click.option("--data", metavar="DIR", type=PathArgument(), help="Where the data set's official files are.")
 @click.option("--network", help="mlp, linear or a CNN (default: mlp on digits, else the paper's).")
 @click.option("--full", is_flag=True, help="The paper's own numbers of clients, rounds and seeds; takes days.")
 @click.option("--metric", help="What to draw from SPEC.toml; a loss or a gradient norm if not given.")
@@ -69,7 +71,7 @@ def figure(
 
 
 def _of_paper(paper: str, what: str) -> Any:
-    """What a paper's room holds for its figures: `drawing` with Room, FIGURES and draw, `claims` with all_claims."""
+    """What a paper's room holds for its figures: `drawing` with Gallery, FIGURES and draw, `claims` with all_claims."""
     try:
         return part(paper, "figures", what)
     except ModuleNotFoundError as error:
@@ -104,13 +106,13 @@ def _paper(
     if not which and out.suffix:
         raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
     with runs_bar("runs") as progress:
-        room = drawing.Room(results, dataset, data, network, workers, progress=progress, full=full)
+        gallery = drawing.Gallery(results, dataset, data, network, workers, progress=progress, full=full)
         if which == "claims":
-            return [write_claims(claims.all_claims(room), out if out.suffix == ".csv" else out / "claims.csv")]
+            return [write_claims(claims.all_claims(gallery), out if out.suffix == ".csv" else out / "claims.csv")]
         if which:
-            return drawing.draw(room, which).save(out)
-        written = [path for one in drawing.FIGURES for path in drawing.draw(room, one).save(out / f"{one}.png")]
-        return [*written, *([write_claims(claims.all_claims(room), out / "claims.csv")] if claims else [])]
+            return drawing.draw(gallery, which).save(out)
+        written = [path for one in drawing.FIGURES for path in drawing.draw(gallery, one).save(out / f"{one}.png")]
+        return [*written, *([write_claims(claims.all_claims(gallery), out / "claims.csv")] if claims else [])]
 
 
 def _figure_path(out: str | Path) -> Path:
@@ -176,7 +178,7 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) ->
 
 
 @click.command("demo")
-@click.option("--out", default="demo", show_default=True, metavar="DIR", type=Place(), help="Where to write.")
+@click.option("--out", default="demo", show_default=True, metavar="DIR", type=PathArgument(), help="Where to write.")
 @click.option("--workers", type=Count(1, 1024), default=2, show_default=True, help="Local processes for the runs.")
 @click.option(
     "--scale",

@@ -9,7 +9,7 @@ import click
 import numpy as np
 
 from fedbounds.bounds.commands.options import (
-    Place,
+    PathArgument,
     constants_options,
     emit,
     json_option,
@@ -18,7 +18,7 @@ from fedbounds.bounds.commands.options import (
     read_constants,
     within_option,
 )
-from fedbounds.bounds.comparison import Comparison, parse_vary, whole_settings
+from fedbounds.bounds.comparison import BoundComparison, parse_vary, whole_settings
 from fedbounds.bounds.comparison import compare as compare_bounds
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.plain_text import number
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option("--vary", required=True, metavar="NAME=LOW:HIGH:log:COUNT", help="What varies; also NAME=V1,V2,...")
 @click.option("--optimize", "over", metavar="NAMES", default="", help="Constants chosen anew at every setting.")
 @within_option
-@click.option("--out", metavar="F", type=Place(), help="A table (.csv) or a figure (.png, .pdf, .svg).")
+@click.option("--out", metavar="F", type=PathArgument(), help="A table (.csv) or a figure (.png, .pdf, .svg).")
 @json_option
 def compare(
     settings: tuple[str, ...],
@@ -76,7 +76,7 @@ def compare(
         click.echo(f"written {path}")
 
 
-def describe(table: Comparison, rows: int = 12) -> str:
+def describe(table: BoundComparison, rows: int = 12) -> str:
     """At most a dozen settings, each bound's value, and the least valid one marked."""
     picked = np.unique(np.linspace(0, len(table.settings) - 1, min(rows, len(table.settings))).round().astype(int))
     lines = [f"{table.measure}", ""]
@@ -93,7 +93,7 @@ def describe(table: Comparison, rows: int = 12) -> str:
     return "\n".join([*lines, *table.notes])
 
 
-def write(table: Comparison, path: Path) -> list[Path]:
+def write(table: BoundComparison, path: Path) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
         from fedbounds.bounds.atomic import write_file
@@ -103,7 +103,7 @@ def write(table: Comparison, path: Path) -> list[Path]:
     return picture(table).save(path)
 
 
-def picture(table: Comparison) -> Picture:
+def picture(table: BoundComparison) -> Picture:
     """The bounds over what varies: dotted where a condition fails, marked where they are not to be relied on."""
     from fedbounds.figures.curves import compare_curves
     from fedbounds.figures.picture import Curve

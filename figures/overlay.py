@@ -13,13 +13,13 @@ from fedbounds.figures.terms import HATCHES, looks
 from fedbounds.figures.theory import axis_label, conditions_in_words
 
 if TYPE_CHECKING:
-    from fedbounds.empirical.confront import Comparison
+    from fedbounds.empirical.confront import Confrontation
 
 VISIBLE = 0.004  # of the height: a band of about one pixel
 TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
 
 
-def overlay(comparison: Comparison, title: str = "") -> Picture:
+def overlay(comparison: Confrontation, title: str = "") -> Picture:
     r"""The measured left-hand side under the bound, over the number of rounds T, on logarithmic axes.
 
     Shaded below the bound: its terms, stacked, the smallest (at the largest T) lowest. Where more was measured than
@@ -94,7 +94,7 @@ def overlay(comparison: Comparison, title: str = "") -> Picture:
     )
 
 
-def overlays(rows: Mapping[str, Mapping[str, Sequence[Comparison]]], *, title: str, caption: str = "") -> Picture:
+def overlays(rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title: str, caption: str = "") -> Picture:
     r"""Several runs, each under several forms of a result, in a grid of panels; a column shares its axes.
 
     In each panel the measured left-hand side, the bounds, and the largest ratio of the two for each form, of those T
@@ -171,7 +171,7 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Comparison]]], *, title: s
     )
 
 
-def _draw_measured(axes: Any, c: Comparison, floor: float) -> None:
+def _draw_measured(axes: Any, c: Confrontation, floor: float) -> None:
     """The measured curve with a band of two standard errors, red where it crosses the bound."""
     T = c.rounds.astype(float)
     dot = "o" if len(T) == 1 else ""
@@ -185,7 +185,7 @@ def _draw_measured(axes: Any, c: Comparison, floor: float) -> None:
         axes.plot(T, np.where(crossed, c.measured, np.nan), color=CROSSED, linewidth=3, label="crossed", marker="x")
 
 
-def _draw_bound(axes: Any, c: Comparison, label: str, color: str = BOUND, dash: int = 0) -> None:
+def _draw_bound(axes: Any, c: Confrontation, label: str, color: str = BOUND, dash: int = 0) -> None:
     """The bound, dotted where a condition fails."""
     T = c.rounds.astype(float)
     dot = "o" if len(T) == 1 else ""
@@ -196,19 +196,19 @@ def _draw_bound(axes: Any, c: Comparison, label: str, color: str = BOUND, dash: 
         axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=DOTTED, label=words, marker=dot)
 
 
-def _leads(c: Comparison) -> str:
+def _leads(c: Confrontation) -> str:
     """A crossing inside the conditions is what a reader must know first."""
     return f"{c.revoked[0].upper()}{c.revoked[1:]}. " if c.revoked else ""
 
 
-def _crossing(c: Comparison) -> str:
+def _crossing(c: Confrontation) -> str:
     """Where the bound is crossed, or how close it comes."""
     if c.crossings.size:
         return f"Crossed at {len(c.crossings)} of {len(c.rounds)} T, first T = {int(c.crossings[0])}."
     return f"Never crossed; measured over bound at most {float(np.max(c.ratio)):.3g}."
 
 
-def _ratio(c: Comparison) -> str:
+def _ratio(c: Confrontation) -> str:
     """The largest ratio of measured to bound where the conditions hold."""
     return f"{float(np.max(c.ratio[c.valid])):.2g}" if c.valid.any() else "a condition fails"
 

@@ -144,6 +144,18 @@ def test_kernels_know_no_paper() -> None:
     assert PAPERS and kernels and not wrong, "\n".join(wrong)
 
 
+def test_a_room_knows_no_other_room() -> None:
+    inside = [(path, path.relative_to(ROOT).parts) for path in LIBRARY]
+    rooms = [(path, parts[2]) for path, parts in inside if parts[1] == "papers" and parts[2] in PAPERS]
+    wrong = [
+        f"{place(path, node)} imports {what}"
+        for path, paper in rooms
+        for node, what in named_papers(tree(path))
+        if what.split(".")[3] != paper
+    ]
+    assert {paper for _, paper in rooms} == PAPERS and not wrong, "\n".join(wrong)
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -155,7 +167,7 @@ def test_kernels_know_no_paper() -> None:
 )
 def test_an_import_of_one_papers_things_is_found(source: str) -> None:
     assert named_papers(ast.parse(source))
-    assert not named_papers(ast.parse("from fedbounds.empirical.papers.paper import Paper"))
+    assert not named_papers(ast.parse("from fedbounds.empirical.papers.paper import PaperRuns"))
 
 
 def imported_modules(sources: dict[str, ast.Module]) -> dict[str, set[str]]:
@@ -187,7 +199,9 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
 def test_modules_do_not_import_in_circles() -> None:
     inside = [path.relative_to(ROOT).with_suffix("") for path in LIBRARY]
     names = [p.parts if p.parts[0] in PACKAGES else p.parts[1:] for p in inside]
-    places = {".".join(["fedbounds", *name]).removesuffix(".__init__"): p for name, p in zip(names, inside, strict=True)}
+    places = {
+        ".".join(["fedbounds", *name]).removesuffix(".__init__"): p for name, p in zip(names, inside, strict=True)
+    }
     sources = {name: tree(ROOT / place.with_suffix(".py")) for name, place in places.items()}
     assert not circles(imported_modules(sources))
 

@@ -40,14 +40,14 @@ def trial(claim):
 """,
     "drawing": """
 from fedbounds.figures.curves import Curve, panels
-from fedbounds.figures.room import Room as Base
+from fedbounds.figures.paper_gallery import PaperGallery
 
-class Room(Base):
+class Gallery(PaperGallery):
     scale_of = staticmethod(lambda dataset, network, full: "small")
 
 FIGURES = {"figure-1": None}
 
-def draw(room, name):
+def draw(gallery, name):
     line = Curve("line", [1.0, 2.0], [1.0, 2.0])
     words = {"title": "A line", "caption": "A line.", "alternative": "A line."}
     return panels({"": [line]}, x_label="x", y_labels=["y"], **words)

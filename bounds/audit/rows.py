@@ -15,7 +15,7 @@ from fedbounds.bounds.registry import PAPERS, paper
 
 
 @dataclass(frozen=True)
-class Row:
+class ClaimRow:
     """One claim and its verdict; wording has none (None).
 
     Args:
@@ -38,27 +38,27 @@ class Row:
     may_hide: tuple[str, ...] = ()
 
     @staticmethod
-    def of(claim: Claim, verdict: Verdict | None) -> Row:
+    def of(claim: Claim, verdict: Verdict | None) -> ClaimRow:
         """The row of a claim that has been tried."""
         v = verdict or Verdict("unknown", "", "", "")
         outcome = verdict.outcome if verdict else None
         form = claim.subject.form if claim.kind == "result" and isinstance(claim.subject, ResultForm) else None
         generous = (form.generous,) if form and form.generous else ()
-        return Row(
+        return ClaimRow(
             claim.id, claim.paper, claim.text, claim.kind, claim.hash,
             outcome, v.court, v.method, v.evidence, v.rests_on, (*v.flags, *generous), v.may_hide,
         )  # fmt: skip
 
     @staticmethod
-    def read(stored: dict[str, Any]) -> Row:
+    def read(stored: dict[str, Any]) -> ClaimRow:
         """A row from the cache."""
-        return Row(**{**stored, **{name: tuple(stored[name]) for name in ("axioms", "flags", "may_hide")}})
+        return ClaimRow(**{**stored, **{name: tuple(stored[name]) for name in ("axioms", "flags", "may_hide")}})
 
 
 Progress = Callable[[str, int, int], None]
 
 
-def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progress | None = None) -> list[Row]:
+def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progress | None = None) -> list[ClaimRow]:
     """The rows of a paper's claims whose id starts with key, in the paper's order.
 
     Args:
@@ -91,13 +91,13 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
         if progress:
             progress(claim_id, done, len(todo))
         claim = docket.claims[claim_id]
-        stored[claim_id] = asdict(Row.of(claim, None if claim.kind == "wording" else docket.verdict(claim_id)))
+        stored[claim_id] = asdict(ClaimRow.of(claim, None if claim.kind == "wording" else docket.verdict(claim_id)))
     if todo and keeps:
         write_cache(name, content, ids, stored)
-    return [Row.read(stored[i]) for i in wanted]
+    return [ClaimRow.read(stored[i]) for i in wanted]
 
 
-def ledger_entries(rows: Iterable[Row]) -> dict[str, dict[str, object]]:
+def ledger_entries(rows: Iterable[ClaimRow]) -> dict[str, dict[str, object]]:
     """The rows as the ledger keeps them: hash, verdict, court and axioms of every claim that carries a verdict."""
     return {
         r.id: {"hash": r.hash, "verdict": r.verdict, "court": r.court, "axioms": list(r.axioms)}
@@ -106,7 +106,7 @@ def ledger_entries(rows: Iterable[Row]) -> dict[str, dict[str, object]]:
     }
 
 
-def counts(rows: Sequence[Row]) -> dict[str, dict[str, dict[str, int]]]:
+def counts(rows: Sequence[ClaimRow]) -> dict[str, dict[str, dict[str, int]]]:
     """Paper to kind to outcome to number; wording counts as "wording"."""
     found: dict[str, dict[str, dict[str, int]]] = {}
     for (name, kind, verdict), number in Counter((r.paper, r.kind, r.verdict or "no verdict") for r in rows).items():

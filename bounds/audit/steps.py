@@ -323,7 +323,7 @@ def condition_fact(condition: Condition) -> Relation:
 
 
 @dataclass(frozen=True)
-class Trace:
+class Grounds:
     """What a form rests on: all steps of its proof and of the proofs it uses, and the forms it uses whole."""
 
     steps: tuple[tuple[str, Verdict], ...]
@@ -332,7 +332,7 @@ class Trace:
     prescribed: tuple[tuple[sp.Symbol, sp.Expr], ...]
 
 
-def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
+def trace(docket: Docket, proof: Proof, end: Step) -> Grounds:
     """Walk the graph backwards from a step; the conditions of a form used whole are discharged where it is used.
 
     Raises:
@@ -381,7 +381,7 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Trace:
         path.pop()
 
     visit(proof, end, frozenset(), True, True)
-    return Trace(tuple(seen.items()), frozenset(assumptions), tuple(dict.fromkeys(conditions)), tuple(prescribed))
+    return Grounds(tuple(seen.items()), frozenset(assumptions), tuple(dict.fromkeys(conditions)), tuple(prescribed))
 
 
 def try_form(subject: ResultForm, docket: Docket) -> Verdict:

@@ -9,9 +9,9 @@ import sympy as sp
 from fedbounds.bounds.result import Result, Term
 
 
-def of(result: Result, form: str, *names: str) -> tuple[Term, ...]:
-    """The terms of a form without those of these names."""
-    return tuple(term for term in result.form(form).terms if term.name not in names)
+def terms_of(result: Result, form: str, *, without: str = "") -> tuple[Term, ...]:
+    """The terms of a form, without the one of this name."""
+    return tuple(term for term in result.form(form).terms if term.name != without)
 
 
 def one(expression: sp.Expr | int) -> tuple[Term, ...]:

@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.counterexample import Check, Erratum, Replay, shown
 from fedbounds.bounds.audit.errata import refuted_claims, room_errata
 from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
 from fedbounds.bounds.audit.refutations import judged_replay
-from fedbounds.bounds.audit.rows import Progress, Row, audit_rows, counts, ledger_entries
+from fedbounds.bounds.audit.rows import ClaimRow, Progress, audit_rows, counts, ledger_entries
 from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
 from fedbounds.bounds.commands.options import emit, json_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -41,7 +41,7 @@ def audit(key: str | None, wanted: str | None, only: str | None, write: bool, no
         raise FedboundsError("--write makes a paper's whole ledger anew; leave out KEY")
     one = wanted or (key or "").partition("/")[0]
     names = [paper(one).key] if one else [loaded.key for loaded in papers()]
-    rows: list[Row] = []
+    rows: list[ClaimRow] = []
     try:
         for name in names:
             with progress_line(name) as progress:
@@ -72,12 +72,12 @@ def audit(key: str | None, wanted: str | None, only: str | None, write: bool, no
     return 1 if lines else 0
 
 
-def write_paper(name: str, rows: Sequence[Row]) -> str:
+def write_paper(name: str, rows: Sequence[ClaimRow]) -> str:
     """Write one paper's ledger; returns where."""
     return str(write_ledger(name, ledger_entries(row for row in rows if row.paper == name)))
 
 
-def compared(names: Sequence[str], rows: Sequence[Row], key: str) -> tuple[list[str], list[str]]:
+def compared(names: Sequence[str], rows: Sequence[ClaimRow], key: str) -> tuple[list[str], list[str]]:
     """One line per difference from the ledgers, and the papers without one; only claims that start with key count."""
     lines: list[str] = []
     without: list[str] = []
@@ -91,7 +91,7 @@ def compared(names: Sequence[str], rows: Sequence[Row], key: str) -> tuple[list[
     return lines, without
 
 
-def as_document(row: Row) -> dict[str, Any]:
+def as_document(row: ClaimRow) -> dict[str, Any]:
     """One row for JSON."""
     return {
         "id": row.id,
@@ -108,7 +108,7 @@ def as_document(row: Row) -> dict[str, Any]:
     }
 
 
-def show_rows(rows: Sequence[Row]) -> None:
+def show_rows(rows: Sequence[ClaimRow]) -> None:
     """The table: columns on a terminal, one line per claim elsewhere."""
     if not sys.stdout.isatty():
         for row in rows:
@@ -132,7 +132,7 @@ def show_rows(rows: Sequence[Row]) -> None:
     Console().print(table)
 
 
-def show_counts(rows: Sequence[Row]) -> None:
+def show_counts(rows: Sequence[ClaimRow]) -> None:
     """How many claims of each kind are proved, survived, argued, refuted and unknown, paper by paper."""
     for name, kinds in counts(rows).items():
         total = {outcome: sum(kind.get(outcome, 0) for kind in kinds.values()) for outcome in OUTCOMES}

@@ -39,7 +39,7 @@ class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  gen
         return check_count(what, value, self.low, self.high)
 
 
-class Place(click.Path):
+class PathArgument(click.Path):
     """The path of a file or a folder; the name of nothing is none."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

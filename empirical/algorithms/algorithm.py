@@ -38,7 +38,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Report:
+class RoundReport:
     """What the server hears in one round, over all seeds.
 
     Args:
@@ -65,7 +65,7 @@ class Fits(Protocol):
     def steps_per_epoch(self) -> np.ndarray | None: ...
 
 
-class Schedule(NamedTuple):
+class ServerSchedule(NamedTuple):
     r"""How the server moves the models, as exact moments need it.
 
     Attributes:
@@ -132,7 +132,7 @@ class Algorithm(ABC):
         return self
 
     @property
-    def schedule(self) -> Schedule | None:
+    def schedule(self) -> ServerSchedule | None:
         """How the server moves the models; None, the default, where exact moments are not known."""
         return None
 
@@ -188,7 +188,7 @@ class Algorithm(ABC):
         return None
 
     @abstractmethod
-    def server_update(self, state: Any, t: int, report: Report) -> Any:
+    def server_update(self, state: Any, t: int, report: RoundReport) -> Any:
         """The state after round t."""
 
     def model(self, state: Any) -> torch.Tensor:

@@ -1,7 +1,7 @@
 r"""The rounds of a minimax algorithm on its problem: what the server sends, what clients compute, what it makes of it.
 
-All minimax algorithms here are one `Rule` with numbers of their own. The model is one flat vector $z=(x,y)$: the server
-descends in x and ascends in y.
+All minimax algorithms here are one `DescentAscentRule` with numbers of their own. The model is one flat vector
+$z=(x,y)$: the server descends in x and ascends in y.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch import Tensor
 
 from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms.algorithm import Algorithm, Fits, Report
+from fedbounds.empirical.algorithms.algorithm import Algorithm, Fits, RoundReport
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local_optimizer import LocalOptimizer
 from fedbounds.empirical.algorithms.workload import Workload
@@ -27,7 +27,7 @@ from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.streams import Streams
 
 
-class Rule(Protocol):
+class DescentAscentRule(Protocol):
     r"""The numbers of a minimax algorithm: clients take local steps, the server a step of its own along weighted sums.
 
     Attributes:
@@ -101,13 +101,13 @@ class LocalDescentAscent:
 
 
 class MinimaxAlgorithm(Algorithm):
-    """An algorithm for problems with a player that ascends: a `Rule` with numbers of its own."""
+    """An algorithm for problems with a player that ascends: a `DescentAscentRule` with numbers of its own."""
 
     ascends = True
 
     @abstractmethod
-    def rule(self, clients: int) -> Rule:
-        """The same algorithm as a `Rule` for n clients."""
+    def rule(self, clients: int) -> DescentAscentRule:
+        """The same algorithm as a `DescentAscentRule` for n clients."""
 
     def check(self, problem: Fits, rounds: int) -> None:
         super().check(problem, rounds)
@@ -128,7 +128,7 @@ class MinimaxAlgorithm(Algorithm):
     def init(self, x0: Tensor, clients: int) -> Playing:
         raise self._homeless()
 
-    def server_update(self, state: Playing, t: int, report: Report) -> Playing:
+    def server_update(self, state: Playing, t: int, report: RoundReport) -> Playing:
         raise self._homeless()
 
     def _homeless(self) -> FedboundsError:
@@ -165,7 +165,7 @@ class _Work(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DescentAscent(Algorithm):
-    r"""A `Rule` on a problem: with its weights, its blocks, its epochs and its feasible set.
+    r"""A `DescentAscentRule` on a problem: with its weights, its blocks, its epochs and its feasible set.
 
     The server projects y after its step, where it is constrained.
 
@@ -176,7 +176,7 @@ class DescentAscent(Algorithm):
 
     kind = "descent-ascent"
     ascends = True
-    parameters: Rule
+    parameters: DescentAscentRule
     problem: Minimax
 
     @property
@@ -217,7 +217,7 @@ class DescentAscent(Algorithm):
         work = self._work(state, t)
         return drawn if work.even else drawn.reweighed(drawn.weights * work.weights[work.place(drawn)])
 
-    def server_update(self, state: Playing, t: int, report: Report) -> Playing:
+    def server_update(self, state: Playing, t: int, report: RoundReport) -> Playing:
         model = torch.addcmul(state.model, report.weighted_sum, self._server_step)
         if self.problem.constrained:
             x, y = self.problem.split(model)

@@ -15,7 +15,7 @@ from fedbounds.empirical.streams import Streams
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnWork:
     r"""Amounts of work that are drawn for each client alone, $\tau_i\sim\mathrm{Unif}\{\text{low},\dots,\text{high}\}$.
 
     The numbers of a round are a function of the run-seed and the round, in a stream of their own (`work`): all
@@ -30,8 +30,8 @@ class Drawn:
         FedboundsError: a number outside its range.
 
     Example:
-        >>> once = Drawn(2, 5, redraw=False)
-        >>> (once.numbers(3, 9, Streams(1)) == Drawn(2, 5).numbers(3, 0, Streams(1))).all()
+        >>> once = DrawnWork(2, 5, redraw=False)
+        >>> (once.numbers(3, 9, Streams(1)) == DrawnWork(2, 5).numbers(3, 0, Streams(1))).all()
         np.True_
 
     Source: Sharma et al. 2023, Section 6: clients draw between 2 and E epochs.
@@ -53,7 +53,7 @@ class Drawn:
         return rng.integers(self.low, self.high, clients, endpoint=True)
 
 
-Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | Drawn
+Amount = int | tuple[int, ...] | tuple[tuple[int, ...], ...] | DrawnWork
 
 
 def check_amount(name: str, value: object) -> Amount:
@@ -61,7 +61,7 @@ def check_amount(name: str, value: object) -> Amount:
 
     Args:
         name: what the user calls it.
-        value: integers >= 1 in lists of equal length, or a `Drawn`, or a table of its numbers.
+        value: integers >= 1 in lists of equal length, or a `DrawnWork`, or a table of its numbers.
 
     Raises:
         FedboundsError: quotes the entry that is no integer >= 1, or the row that is too short or too long.
@@ -70,7 +70,7 @@ def check_amount(name: str, value: object) -> Amount:
         >>> check_amount("local_steps", [2, 5]), check_amount("local_epochs", {"low": 2, "high": 5})
         ((2, 5), Drawn(low=2, high=5, redraw=True))
     """
-    if isinstance(value, Drawn):
+    if isinstance(value, DrawnWork):
         return value
     if isinstance(value, Mapping):
         return _drawn(name, value)
@@ -128,7 +128,7 @@ class Workload:
         Raises:
             FedboundsError: lists of another number of clients, or of too few rounds.
         """
-        if isinstance(self.amount, Drawn):
+        if isinstance(self.amount, DrawnWork):
             return
         table, clients = self._table, len(self.unit)
         if table.ndim and table.shape[-1] != clients:
@@ -139,17 +139,17 @@ class Workload:
     @property
     def constant(self) -> bool:
         """Whether every round is alike, in every run."""
-        return not isinstance(self.amount, Drawn) and self._table.ndim < 2
+        return not isinstance(self.amount, DrawnWork) and self._table.ndim < 2
 
     @property
     def drawn(self) -> bool:
         """Whether it differs from run to run."""
-        return isinstance(self.amount, Drawn)
+        return isinstance(self.amount, DrawnWork)
 
     @cached_property
     def most(self) -> np.ndarray:
         """The most local steps that each client ever takes, (n,)."""
-        amount = self.amount.high if isinstance(self.amount, Drawn) else self._table
+        amount = self.amount.high if isinstance(self.amount, DrawnWork) else self._table
         return (np.max(amount, axis=0) if np.ndim(amount) == 2 else np.asarray(amount)) * self.unit
 
     def steps(self, t: int, overall: int, streams: Sequence[Streams]) -> np.ndarray:
@@ -160,7 +160,7 @@ class Workload:
             overall: the round counted over all phases; the place of what is drawn in its stream.
             streams: of each run.
         """
-        if isinstance(self.amount, Drawn):
+        if isinstance(self.amount, DrawnWork):
             return np.stack([self.amount.numbers(len(self.unit), overall, own) for own in streams]) * self.unit
         table = self._table
         return (table[t] if table.ndim == 2 else table) * self.unit
@@ -170,8 +170,8 @@ class Workload:
         return np.asarray(self.amount)
 
 
-def _drawn(name: str, table: Mapping[object, object]) -> Drawn:
-    fields = dataclasses.fields(Drawn)
+def _drawn(name: str, table: Mapping[object, object]) -> DrawnWork:
+    fields = dataclasses.fields(DrawnWork)
     names = [field.name for field in fields]
     for key in table:
         if key not in names:
@@ -180,6 +180,6 @@ def _drawn(name: str, table: Mapping[object, object]) -> Drawn:
     if lacking:
         raise FedboundsError(f"{name} lacks {', '.join(lacking)}; give numbers, or a table like {{low: 2, high: 5}}")
     try:
-        return Drawn(**{str(key): value for key, value in table.items()})  # type: ignore[arg-type]
+        return DrawnWork(**{str(key): value for key, value in table.items()})  # type: ignore[arg-type]
     except FedboundsError as error:
         raise FedboundsError(f"{name}.{error}") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fedbounds.empirical.algorithms import Cohort, Pairs, Report
+from fedbounds.empirical.algorithms import Cohort, Pairs, RoundReport
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import GeneratorPool, Streams
 
@@ -49,7 +49,7 @@ class Engine(ABC):
         t: int,
         streams: Sequence[Streams],
         correction: torch.Tensor | None = None,
-    ) -> Report:
+    ) -> RoundReport:
         """What the server hears in round t: from nobody, zero.
 
         Args:
@@ -64,7 +64,7 @@ class Engine(ABC):
         else:
             total, updates = (x.new_zeros(rows, self.problem.dimension) for rows in (len(x), 0))
         if updates is None or not self.needs_updates:
-            return Report(total, cohort)
+            return RoundReport(total, cohort)
         seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))
         weights = torch.tensor(cohort.weights, dtype=x.dtype, device=x.device)
-        return Report(total, cohort, Pairs(seeds, clients, weights, updates))
+        return RoundReport(total, cohort, Pairs(seeds, clients, weights, updates))

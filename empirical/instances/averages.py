@@ -25,7 +25,7 @@ from fedbounds.bounds.audit.steps import StepOf, relation_of
 from fedbounds.bounds.clients import OverClients
 from fedbounds.bounds.compilation import arguments, compile_expressions
 from fedbounds.bounds.symbols import Notation
-from fedbounds.empirical.instances.premises import Drawn, premise_sides
+from fedbounds.empirical.instances.premises import PremiseCases, premise_sides
 from fedbounds.empirical.instances.sides import Trial
 
 CASES = 30
@@ -37,7 +37,7 @@ Gaps = Mapping[sp.Symbol, sp.Symbol]
 Averaging = Telescope | AverageOverRounds | InExpectation | Everywhere | AverageOverClients | AllAtOnce
 
 
-class Run(NamedTuple):
+class LetteredRun(NamedTuple):
     """A run of so many rounds, with windows and blocks of so many, and letters for all that it does not decide.
 
     Attributes:
@@ -89,7 +89,7 @@ def named(rule: Averaging) -> tuple[sp.Symbol, ...]:
     return arguments(sides)
 
 
-def averaged(rule: Averaging, premise: Relation, cases: Letters, run: Run) -> Letters:
+def averaged(rule: Averaging, premise: Relation, cases: Letters, run: LetteredRun) -> Letters:
     """Every average that the rule names, of what the room says, where the premise holds with equality in each case."""
     names = named(rule)
     parts = {s for name in names for s in arguments((run.means[name],))}
@@ -103,7 +103,7 @@ def averaged(rule: Averaging, premise: Relation, cases: Letters, run: Run) -> Le
     }
 
 
-def telescoped(rule: Telescope | AverageOverRounds, premises: Sequence[Relation], run: Run) -> Letters:
+def telescoped(rule: Telescope | AverageOverRounds, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """What one round bounds, at its largest, averaged; the gap is the sum of the decreases, of either sign."""
     whole, average = (rule.windows, rule.least) if isinstance(rule, Telescope) else (rule.rounds, rule.average)
     number = run.block if "one block" in average.name else run.rounds
@@ -117,24 +117,24 @@ def telescoped(rule: Telescope | AverageOverRounds, premises: Sequence[Relation]
     }
 
 
-def drawn(names: Sequence[sp.Symbol], run: Run, number: int) -> Letters:
+def drawn(names: Sequence[sp.Symbol], run: LetteredRun, number: int) -> Letters:
     """What is averaged, in so many cases: any numbers of its sign."""
     parts = sorted({s for name in names for s in arguments((run.means[name],))}, key=str)
     draws = {s: run.rng.exponential if s.is_nonnegative else run.rng.normal for s in parts}
     return {s.name: draw(size=(CASES, number)) for s, draw in draws.items()}
 
 
-def expected(rule: InExpectation | Everywhere, premises: Sequence[Relation], run: Run) -> Letters:
+def expected(rule: InExpectation | Everywhere, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """As many cases as there are rounds, all equally likely."""
     return averaged(rule, premises[0], drawn(named(rule), run, run.rounds), run)
 
 
-def of_clients(rule: AverageOverClients, premises: Sequence[Relation], run: Run) -> Letters:
+def of_clients(rule: AverageOverClients, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """Every client at its own bound."""
     return averaged(rule, premises[0], drawn(named(rule), run, 3), run)
 
 
-def together(rule: AllAtOnce, premises: Sequence[Relation], run: Run) -> Letters:
+def together(rule: AllAtOnce, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """Every window fails with the probability that its bound allows, and no two of them at once."""
     number = len(range(0, run.rounds - run.window + 1, run.window))
     (every,) = named(rule)
@@ -144,7 +144,7 @@ def together(rule: AllAtOnce, premises: Sequence[Relation], run: Run) -> Letters
     return {every.name: np.broadcast_to(level, (CASES, 1))}
 
 
-def harmonic(rule: HarmonicAverage, premises: Sequence[Relation], run: Run) -> Letters:
+def harmonic(rule: HarmonicAverage, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """A first round and rounds t = 1, ..., T-1, each at its bound."""
     t = np.arange(1.0, run.rounds)[None]
     first = np.broadcast_to(value(premises[0].right, run.letters), (CASES, 1))
@@ -172,7 +172,7 @@ def average_trial(
         claim: any.
         docket: where premises of other proofs are found.
         builders: of the paper's own rules that average; those of all papers are known here.
-        means, gaps: what the symbols of its averages stand for, as `Run` has them.
+        means, gaps: what the symbols of its averages stand for, as `LetteredRun` has them.
     """
     builders = {**AVERAGES, **builders}
     subject = claim.subject
@@ -191,7 +191,9 @@ def average_trial(
     return Trial(lambda _, cells: _runs(subject, premises, build, means, gaps), premise_sides, True)
 
 
-def _runs(subject: StepOf, premises: tuple[Relation, ...], build: Builder, means: Means, gaps: Gaps) -> Iterator[Drawn]:
+def _runs(
+    subject: StepOf, premises: tuple[Relation, ...], build: Builder, means: Means, gaps: Gaps
+) -> Iterator[PremiseCases]:
     rng, conclusion = np.random.default_rng(173), subject.step.conclusion
     symbols = arguments([side for r in (*premises, conclusion) for side in (r.left, r.right)])
     notation = subject.proof.result.notation
@@ -203,11 +205,13 @@ def _runs(subject: StepOf, premises: tuple[Relation, ...], build: Builder, means
         sizes = {"rounds": rounds, "iterations": rounds, "interval": window, "snapshot_period": block}
         counted = {q.name: sizes[q.concept] for q in notation.values() if q.concept in sizes}
         letters |= {name: np.full((CASES, 1), float(number)) for name, number in counted.items()}
-        found = build(subject.step.rule, premises, Run(rounds, window, block, interval, letters, rng, means, gaps))
+        found = build(
+            subject.step.rule, premises, LetteredRun(rounds, window, block, interval, letters, rng, means, gaps)
+        )
         whole = {name: n for name, n in counted.items() if conclusion.right.has(sp.Sum)}
         values = letters | found
         left = value(conclusion.left, values)
-        yield Drawn(values, whole, met, np.isfinite(left) & (left > 0))
+        yield PremiseCases(values, whole, met, np.isfinite(left) & (left > 0))
 
 
 def _letter(symbol: sp.Symbol, notation: Notation, rng: np.random.Generator, of_clients: bool) -> np.ndarray:

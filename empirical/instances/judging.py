@@ -15,8 +15,8 @@ from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.registry import paper_names, part
 from fedbounds.empirical import adversary  # which needs this package: the module, not its names
 from fedbounds.empirical.instances.averages import Builder, Gaps, Means, average_trial
-from fedbounds.empirical.instances.premises import Drawn, premise_trial
-from fedbounds.empirical.instances.sides import Finding, Trial
+from fedbounds.empirical.instances.premises import PremiseCases, premise_trial
+from fedbounds.empirical.instances.sides import InstanceFinding, Trial
 
 NAME = "instances"
 METHOD = "random and adversarial instances with exact moments"
@@ -34,7 +34,7 @@ class OfPaper:
     """
 
     trial: Callable[[Claim], Trial | None] = lambda claim: None
-    drawn_for: Callable[[StepOf], Callable[[Claim], Iterable[Drawn]] | None] = lambda subject: None
+    drawn_for: Callable[[StepOf], Callable[[Claim], Iterable[PremiseCases]] | None] = lambda subject: None
     BUILDERS: Mapping[type, Builder] = field(default_factory=dict)
     MEANS: Means = field(default_factory=dict)
     GAPS: Gaps = field(default_factory=dict)
@@ -68,7 +68,9 @@ def hears(claim: Claim, docket: Docket | None = None) -> bool:
     return trial(claim, docket) is not None
 
 
-def judged_on_instances(claim: Claim, effort: adversary.Effort | None = None, docket: Docket | None = None) -> Finding:
+def judged_on_instances(
+    claim: Claim, effort: adversary.SearchEffort | None = None, docket: Docket | None = None
+) -> InstanceFinding:
     """What random instances, and an adversary that starts from the worst of them, say about the claim.
 
     Args:
@@ -81,7 +83,7 @@ def judged_on_instances(claim: Claim, effort: adversary.Effort | None = None, do
     return adversary.searched(claim, how, effort or adversary.LIGHT)
 
 
-def verdict(claim: Claim, finding: Finding) -> Verdict:
+def verdict(claim: Claim, finding: InstanceFinding) -> Verdict:
     """Refuted by a covered instance, survived if there were any, else unknown with the reason.
 
     A form that hides constants is refuted only where it is 0 and what it bounds is not.

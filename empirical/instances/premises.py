@@ -26,7 +26,7 @@ CANCELED = 1e-12  # error of both sides relative to the sizes of their summands
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class PremiseCases:
     """B cases of a premise.
 
     Attributes:
@@ -69,7 +69,7 @@ def _readable(relation: Relation, whole: tuple[tuple[str, int], ...]) -> Readabl
     return readable(said, tuple((name, (name,)) for name in sorted(names)))
 
 
-def premise_sides(claim: Claim, cases: Drawn) -> Sides:
+def premise_sides(claim: Claim, cases: PremiseCases) -> Sides:
     """Both sides of a step's relation in every case."""
     subject = claim.subject
     assert isinstance(subject, StepOf)
@@ -85,6 +85,6 @@ def premise_sides(claim: Claim, cases: Drawn) -> Sides:
     return compared(conclusion, reading, found, covered, CANCELED * found[1] + cases.error, why, cases.describe)
 
 
-def premise_trial(draw: Callable[[Claim], Iterable[Drawn]]) -> Trial:
+def premise_trial(draw: Callable[[Claim], Iterable[PremiseCases]]) -> Trial:
     """A premise on these cases, whatever the effort."""
     return Trial(lambda claim, _: draw(claim), premise_sides)

@@ -50,7 +50,7 @@ class Sides:
 
 
 @dataclass(frozen=True)
-class Finding:
+class InstanceFinding:
     """What many instances say about one claim.
 
     Attributes:
@@ -99,7 +99,7 @@ def exposed_factors(sides: Sides) -> dict[str, float]:
     return factors
 
 
-def examined(every: Iterable[Sides]) -> Finding:
+def examined(every: Iterable[Sides]) -> InstanceFinding:
     """The worst ratio, the most sensitive terms and the instance to replay, over all batches."""
     covered, worst, instance, unmet = 0, -np.inf, {}, ""
     exposed: dict[str, float] = {}
@@ -117,7 +117,9 @@ def examined(every: Iterable[Sides]) -> Finding:
             b, x = np.unravel_index(int(ratios.argmax()), ratios.shape)
             both = {"left": float(sides.left[b, x]), "right": float(sides.total()[b, x]), "place": int(x)}
             instance = both | sides.describe(int(b))
-    return Finding(covered, worst, exposed, instance, "" if covered else unmet or "no instance meets its hypotheses")
+    return InstanceFinding(
+        covered, worst, exposed, instance, "" if covered else unmet or "no instance meets its hypotheses"
+    )
 
 
 class Trial(NamedTuple):

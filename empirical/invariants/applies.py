@@ -19,7 +19,7 @@ ROUND_OFF = 1e-9
 SINGLE_PRECISION = 1e-4
 
 
-class Sides(NamedTuple):
+class InvariantSides(NamedTuple):
     """The two sides of an invariant, row by row, and the runs that they come from.
 
     Args:
@@ -85,7 +85,7 @@ class Scope:
         return None
 
 
-Checked = TypeVar("Checked", bound=Callable[..., Sides])
+Checked = TypeVar("Checked", bound=Callable[..., InvariantSides])
 
 
 def applies(
@@ -100,7 +100,7 @@ def applies(
     return declared
 
 
-def scope_of(invariant: Callable[..., Sides]) -> Scope:
+def scope_of(invariant: Callable[..., InvariantSides]) -> Scope:
     """What an invariant declares; without a declaration it applies to everything."""
     return getattr(invariant, "scope", Scope())
 

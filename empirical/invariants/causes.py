@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import SINGLE_PRECISION, Sides
+from fedbounds.empirical.invariants.applies import SINGLE_PRECISION, InvariantSides
 from fedbounds.empirical.invariants.report import Counterexample
 
 Outcome = Callable[[Any], np.ndarray]
@@ -29,7 +29,7 @@ class Misreading:
     remedy: str = ""
 
 
-def apart(sides: Sides, tolerance: float) -> np.ndarray:
+def apart(sides: InvariantSides, tolerance: float) -> np.ndarray:
     """Which rows differ by more than is allowed, booleans; models are finite, what is expected of them may not be."""
     with np.errstate(invalid="ignore", over="ignore"):
         size = max(1.0, float(np.abs(sides.got).max()))
@@ -83,9 +83,9 @@ def _explains(misreading: Misreading, cases: Sequence[Any], outcome: Outcome, tw
     for case in cases:
         try:
             got = outcome(case)
-            if apart(Sides(got, misreading.as_if(twin, case)), tolerance).any():
+            if apart(InvariantSides(got, misreading.as_if(twin, case)), tolerance).any():
                 return False
-            differs |= bool(apart(Sides(got, twin(case)), tolerance).any())
+            differs |= bool(apart(InvariantSides(got, twin(case)), tolerance).any())
         except Exception:  # neither the run nor a twin that is misread need be able to do everything
             return False
     return differs

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from fedbounds.bounds.errors import unknown_name
-from fedbounds.empirical.invariants.applies import Sides
+from fedbounds.empirical.invariants.applies import InvariantSides
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Counterexample:
 
     case: Any
     told: str
-    sides: Sides | None = None
+    sides: InvariantSides | None = None
     drawn: Any = None
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Counterexample:
 
 
 @dataclass(frozen=True, eq=False)
-class Verdict:
+class InvariantVerdict:
     """What the search found about one invariant.
 
     Args:
@@ -95,17 +95,17 @@ class Report:
         'held'
     """
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[InvariantVerdict, ...]
     cause: str | None = None
     without: tuple[str, ...] = ()
 
     @property
-    def broken(self) -> tuple[Verdict, ...]:
+    def broken(self) -> tuple[InvariantVerdict, ...]:
         """The verdicts of the invariants that do not hold."""
         return tuple(verdict for verdict in self.verdicts if verdict.counterexample is not None)
 
     @property
-    def skipped(self) -> tuple[Verdict, ...]:
+    def skipped(self) -> tuple[InvariantVerdict, ...]:
         """The verdicts of the invariants that do not apply."""
         return tuple(verdict for verdict in self.verdicts if verdict.skipped is not None)
 
@@ -118,7 +118,7 @@ class Report:
         if self.broken:
             raise BrokenInvariant(str(self))
 
-    def __getitem__(self, name: str) -> Verdict:
+    def __getitem__(self, name: str) -> InvariantVerdict:
         verdicts = {verdict.name: verdict for verdict in self.verdicts}
         if name not in verdicts:
             raise unknown_name("invariant", str(name), verdicts)

@@ -14,10 +14,17 @@ import numpy as np
 
 from fedbounds.bounds.checks import check_count, check_number, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.invariants.applies import ROUND_OFF, SINGLE_PRECISION, Feature, Sides, done_without, scope_of
+from fedbounds.empirical.invariants.applies import (
+    ROUND_OFF,
+    SINGLE_PRECISION,
+    Feature,
+    InvariantSides,
+    done_without,
+    scope_of,
+)
 from fedbounds.empirical.invariants.cases import as_array
 from fedbounds.empirical.invariants.causes import Misreading, apart, likely_cause
-from fedbounds.empirical.invariants.report import Counterexample, Report, Verdict
+from fedbounds.empirical.invariants.report import Counterexample, InvariantVerdict, Report
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -53,7 +60,7 @@ class Subject:
 
 def search(
     subject: Subject,
-    chosen: Mapping[str, Callable[..., Sides]],
+    chosen: Mapping[str, Callable[..., InvariantSides]],
     strategy: SearchStrategy[Any],
     examples: int,
     seed: int,
@@ -110,7 +117,8 @@ def search(
     twin = replace(subject, run=subject.twin)
     return Report(
         tuple(
-            Verdict(name, _statement(chosen[name]), held[name], found.get(name), skipped.get(name)) for name in chosen
+            InvariantVerdict(name, _statement(chosen[name]), held[name], found.get(name), skipped.get(name))
+            for name in chosen
         ),
         likely_cause(found, drawn, subject, twin, subject.misreadings, tolerance) if found else None,
         tuple(feature.words for feature in without),
@@ -120,7 +128,7 @@ def search(
 def _share(
     found: dict[str, Counterexample],
     seen: Sequence[Any],
-    chosen: Mapping[str, Callable[..., Sides]],
+    chosen: Mapping[str, Callable[..., InvariantSides]],
     subject: Subject,
     tolerance: float,
 ) -> None:
@@ -141,7 +149,7 @@ def _size(case: Any) -> int:
     return len(str(case))
 
 
-def chosen_from(known: Mapping[str, Callable[..., Sides]], names: Sequence[str] | None) -> dict[str, Any]:
+def chosen_from(known: Mapping[str, Callable[..., InvariantSides]], names: Sequence[str] | None) -> dict[str, Any]:
     """The invariants of these names; all if there are no names.
 
     Raises:
@@ -209,12 +217,12 @@ def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], told: s
     return SINGLE_PRECISION if as_array(returned[-1]).dtype == np.float32 else ROUND_OFF
 
 
-def _statement(invariant: Callable[..., Sides]) -> str:
+def _statement(invariant: Callable[..., InvariantSides]) -> str:
     return (inspect.getdoc(invariant) or "").split("\n")[0]
 
 
 def _counterexample(
-    invariant: Callable[..., Sides], outcomes: Callable[[Any], np.ndarray], case: Any, tolerance: float
+    invariant: Callable[..., InvariantSides], outcomes: Callable[[Any], np.ndarray], case: Any, tolerance: float
 ) -> Counterexample | None:
     ran = [case]
 

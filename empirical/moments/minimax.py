@@ -13,7 +13,7 @@ from torch import Tensor
 from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import LocalOptimizer, MinimaxAlgorithm
-from fedbounds.empirical.algorithms.descent_ascent import Rule, blocks
+from fedbounds.empirical.algorithms.descent_ascent import DescentAscentRule, blocks
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import Problem, QuadraticMinimax
 
@@ -240,7 +240,7 @@ def fixed_point(algorithm: MinimaxAlgorithm, problem: Problem) -> np.ndarray:
     return np.linalg.solve(slope, -np.einsum("nij,nj->i", weighted, quadratic.slopes.numpy()))
 
 
-def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple[Rule, QuadraticMinimax]:
+def _closed(algorithm: MinimaxAlgorithm, problem: Problem, rounds: int) -> tuple[DescentAscentRule, QuadraticMinimax]:
     """The algorithm as a rule and the problem, if their moments close."""
     algorithm.check(problem, rounds)
     rule = algorithm.rule(problem.clients)
@@ -279,7 +279,7 @@ def _participants(process: Process, clients: int) -> int:
     )
 
 
-def _all_clients(rule: Rule, problem: QuadraticMinimax, steps: np.ndarray) -> _LocalWork:
+def _all_clients(rule: DescentAscentRule, problem: QuadraticMinimax, steps: np.ndarray) -> _LocalWork:
     """What the local steps of every client do in a round; clients who do the same are computed once."""
     moves = blocks(problem, -rule.local_step_size, rule.local_ascent_step_size).numpy()
     hessian, noise, scales = problem.joint_hessian.numpy(), problem.noise_covariance.numpy(), problem.scales.tolist()

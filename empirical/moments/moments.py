@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, Schedule, algorithms
+from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, ServerSchedule, algorithms
 from fedbounds.empirical.moments.correlated import correlated_rounds
 from fedbounds.empirical.moments.local_work import Coordinates, LocalWork
 from fedbounds.empirical.moments.minimax import MinimaxMoments, minimax_moments
@@ -176,7 +176,7 @@ def require_quadratic(problem: Problem) -> Quadratic:
     return problem
 
 
-def _schedule(algorithm: Algorithm) -> Schedule:
+def _schedule(algorithm: Algorithm) -> ServerSchedule:
     """How the server of an algorithm whose moments are known here moves the models.
 
     Raises:

@@ -24,7 +24,7 @@ FITS = 20_000  # numbers that are worked on at a time: they stay in the cache, a
 NEGLIGIBLE = 1e-14  # eigenvalues of a covariance below this share of the largest are rounding
 
 
-class Spread(NamedTuple):
+class WeightCovariance(NamedTuple):
     """What random weights add to the covariance.
 
     Attributes:
@@ -61,7 +61,7 @@ class RoundLaw(NamedTuple):
     increment: np.ndarray
     shift: np.ndarray
     noise: np.ndarray
-    spread: Spread | None = None
+    spread: WeightCovariance | None = None
 
 
 def noise_weights(second_moment: np.ndarray, common: bool) -> np.ndarray:
@@ -101,7 +101,7 @@ def random_round(work: LocalWork, mean: np.ndarray, covariance: np.ndarray, *, c
     )
 
 
-def spread(work: LocalWork, covariance: np.ndarray) -> Spread | None:
+def spread(work: LocalWork, covariance: np.ndarray) -> WeightCovariance | None:
     """The terms $E_k, e_k$ of a covariance of the weights (N, N); None if it is zero."""
     if not covariance.any():
         return None
@@ -111,7 +111,7 @@ def spread(work: LocalWork, covariance: np.ndarray) -> Spread | None:
     increments = work.increments
     if len(increments) == 1:
         increments = np.broadcast_to(increments, (roots.shape[1], *increments.shape[1:]))
-    return Spread(np.tensordot(roots, increments, axes=1), roots @ work.shifts)
+    return WeightCovariance(np.tensordot(roots, increments, axes=1), roots @ work.shifts)
 
 
 def recorded_rounds(work: LocalWork, q: np.ndarray, *, common: bool = False) -> Iterator[RoundLaw]:

@@ -17,7 +17,7 @@ from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.run_setting import Setting
+from fedbounds.empirical.run_setting import RunSetting
 from fedbounds.empirical.trace import Trace
 
 Constants = dict[str, Constant | NoConstant]
@@ -65,11 +65,11 @@ class Ahead:
     interval: int
 
 
-class Paper(ABC):
+class PaperRuns(ABC):
     """One paper's knowledge of runs."""
 
     @abstractmethod
-    def steps(self, setting: Setting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
         """The step sizes of a run, and the interval of its analysis.
 
         Raises:
@@ -78,7 +78,13 @@ class Paper(ABC):
 
     @abstractmethod
     def known(
-        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+        self,
+        setting: RunSetting,
+        form: Form,
+        result: Result,
+        interval: int,
+        horizons: np.ndarray,
+        given: frozenset[str],
     ) -> Known:
         """What a run says about a form.
 
@@ -101,7 +107,7 @@ class Paper(ABC):
             FedboundsError: a constant is missing, or what the form sets cannot be run.
         """
 
-    def measured(self, setting: Setting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         """What a result bounds, at every recorded round (R,), and its samples over seeds (seeds, R), if it was sampled.
 
         Raises:
@@ -112,18 +118,24 @@ class Paper(ABC):
         return setting.values, setting.samples
 
 
-class Nobody(Paper):
+class Nobody(PaperRuns):
     """What every run says, for results that nobody vouches for: the constants of the problem and the number of rounds.
 
     What their step sizes, windows and constants of participation mean in a run, nobody here knows: they must be given.
     """
 
-    def steps(self, setting: Setting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
         """No step size has a letter."""
         return Steps(1 if interval is None else check_count("interval", interval), {})
 
     def known(
-        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+        self,
+        setting: RunSetting,
+        form: Form,
+        result: Result,
+        interval: int,
+        horizons: np.ndarray,
+        given: frozenset[str],
     ) -> Known:
         """The problem's constants, and the assumptions on problem and noise."""
         constants = run_constants(setting)
@@ -140,13 +152,13 @@ class Nobody(Paper):
         raise FedboundsError(f"the paper of {result.key} does not say which algorithm its results are about")
 
 
-def paper_of(result: Result) -> Paper | None:
+def paper_of(result: Result) -> PaperRuns | None:
     """What a result must be told of a run: its constants with their kinds, its assumptions, its step sizes.
 
     None where its paper brings no module `run`: then nobody knows which runs it is about.
 
     Raises:
-        FedboundsError: the module `run` says no RUNS, or one that is no `Paper`.
+        FedboundsError: the module `run` says no RUNS, or one that is no `PaperRuns`.
 
     Example:
         >>> from fedbounds.bounds.registry import load
@@ -157,7 +169,7 @@ def paper_of(result: Result) -> Paper | None:
     if module is None:
         return None
     runs = getattr(module, "RUNS", None)
-    if not isinstance(runs, Paper):
+    if not isinstance(runs, PaperRuns):
         raise FedboundsError(f"{module.__name__} must say RUNS, a fedbounds.empirical.papers.paper.Paper")
     return runs
 
@@ -167,7 +179,7 @@ def problem_constants(problem: Problem) -> Constants:
     return {"clients": Constant(float(problem.clients), "exact", "of the problem")} | dict(problem.constants())
 
 
-def run_constants(setting: Setting) -> Constants:
+def run_constants(setting: RunSetting) -> Constants:
     """What the problem states, and where it knows no least value, the gap of the run's own starts from above."""
     constants, floor, run = problem_constants(setting.problem), setting.problem.floor, setting.run
     unknown = not isinstance(constants.get("initial_gap"), Constant)
@@ -178,7 +190,7 @@ def run_constants(setting: Setting) -> Constants:
     return constants
 
 
-def found_of_problem(setting: Setting, stated: Constants) -> dict[str, bool]:
+def found_of_problem(setting: RunSetting, stated: Constants) -> dict[str, bool]:
     """The assumptions on problem and noise that can be checked, and whether they hold.
 
     Noise is drawn afresh in every step and participation never looks at it, so that noise is a martingale difference

@@ -17,7 +17,7 @@ from fedbounds.empirical.problems.border import array, real
 from fedbounds.empirical.problems.sloped import Sloped, check_slopes_memory, random_slopes
 
 
-class Shape(NamedTuple):
+class ScalarFunction(NamedTuple):
     """A function of one real variable, its derivative, why it is not strongly convex, and where it is steepest."""
 
     value: Callable[[Tensor], Tensor]
@@ -33,9 +33,11 @@ def _log_cosh(x: Tensor) -> Tensor:
     return torch.where(size < 1, near, size + torch.expm1(-2 * size).div(2).log1p())
 
 
-SHAPES: Mapping[str, Shape] = {
-    "log-cosh": Shape(_log_cosh, torch.tanh, "the second derivative falls to 0 far away", "approached far away"),
-    "cosine": Shape(
+SHAPES: Mapping[str, ScalarFunction] = {
+    "log-cosh": ScalarFunction(
+        _log_cosh, torch.tanh, "the second derivative falls to 0 far away", "approached far away"
+    ),
+    "cosine": ScalarFunction(
         lambda x: 2 * (x / 2).sin().square(), torch.sin, "the second derivative is negative at pi", "attained at pi/2"
     ),
 }

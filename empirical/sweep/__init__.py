@@ -15,11 +15,11 @@ from fedbounds.empirical.sweep.executor import Outcome, execute
 from fedbounds.empirical.sweep.runs import Run, plan
 from fedbounds.empirical.sweep.spec import Sweep, read_sweep, resolve
 from fedbounds.empirical.sweep.store import Standing, Store
-from fedbounds.empirical.sweep.table import Row, Summary, summarize, tabulate, write_csv
+from fedbounds.empirical.sweep.table import RunRow, Summary, summarize, tabulate, write_csv
 
 __all__ = [
     "Outcome",
-    "Row",
+    "RunRow",
     "Run",
     "Standing",
     "Store",

@@ -37,7 +37,7 @@ class Summary(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """One run in the table.
 
     Args:
@@ -51,13 +51,13 @@ class Row:
     metrics: dict[str, Summary]
 
 
-def tabulate(runs: Iterable[Run], store: Store) -> list[Row]:
+def tabulate(runs: Iterable[Run], store: Store) -> list[RunRow]:
     """Look every run up and summarize the traces that are there and whole."""
     rows = []
     for run in runs:
         standing = store.standing(run.key)
         metrics = summarize(store.load(run.key)) if standing.finished else {}
-        rows.append(Row(run, standing.status, metrics))
+        rows.append(RunRow(run, standing.status, metrics))
     return rows
 
 
@@ -84,7 +84,7 @@ def summarize(trace: Trace) -> dict[str, Summary]:
     return summaries
 
 
-def flatten(rows: Sequence[Row]) -> tuple[list[str], list[dict[str, Any]]]:
+def flatten(rows: Sequence[RunRow]) -> tuple[list[str], list[dict[str, Any]]]:
     """The rows as plain dictionaries, and the columns in order: labels, seeds, status, metrics, key.
 
     A metric `m` has the columns `m final`, `m deviation` and `m best`. A cell that a row does not have is
@@ -108,7 +108,7 @@ def flatten(rows: Sequence[Row]) -> tuple[list[str], list[dict[str, Any]]]:
     return columns, records
 
 
-def write_csv(rows: Sequence[Row], path: str | Path) -> None:
+def write_csv(rows: Sequence[RunRow], path: str | Path) -> None:
     """Write the flat table as CSV, whole or not at all; lists are written as JSON, missing cells empty.
 
     Raises:

@@ -16,7 +16,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.tables import (
     ONE_POINT_CONCAVE,
     STEPS_4,
     THEOREM_4,
-    Case,
+    TableCase,
 )
 from fedbounds.bounds.rates import growth_exponents
 from fedbounds.bounds.result import Condition, Term
@@ -66,7 +66,7 @@ def test_one_step_size_balances_its_two_terms(p, q):
         (NONCONVEX_STRONGLY_CONCAVE, 2, 4),
         (NONCONVEX_CONCAVE, 6, 8),
         (ONE_POINT_CONCAVE, 6, 8),
-        (Case(THEOREM_4, STEPS_4, capped=False), 4, 8),
+        (TableCase(THEOREM_4, STEPS_4, capped=False), 4, 8),
     ],
 )
 def test_the_theorems_give_these_powers_of_one_over_epsilon(case, rounds, gradients):

@@ -48,11 +48,11 @@ def test_no_question_at_extreme_settings_takes_more_than_its_evaluations(start, 
     for place in ("rounds", "step_sizes", "whole_numbers"):
         module = import_module(f"bounds.{place}")
 
-        def counted(*given, real=module.evaluated, **named):
+        def counted(*given, real=module.evaluate, **named):
             calls[0] += 1
             return real(*given, **named)
 
-        monkeypatch.setattr(module, "evaluated", counted)
+        monkeypatch.setattr(module, "evaluate", counted)
     for kind, result, form, free, known in itertools.islice(questions(), start * STRIDE, None, 3 * STRIDE):
         here = {n: v for n, v in known.items() if n not in free}
         more = dict(form=form.name, effort=0.05)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fedbounds.bounds.audit.claim import ResultForm
-from fedbounds.bounds.audit.rows import Row
+from fedbounds.bounds.audit.rows import ClaimRow
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.registry import papers
 from tests.command_line import run
@@ -47,7 +47,7 @@ def test_eval_says_what_a_printed_form_takes_for_granted(key):
 
 def test_the_audit_flags_what_a_printed_form_takes_for_granted():
     for result, form in FORMS:
-        row = Row.of(ResultForm(result, form).claim(), Verdict("proved", "steps", "", "", flags=("vacuous",)))
+        row = ClaimRow.of(ResultForm(result, form).claim(), Verdict("proved", "steps", "", "", flags=("vacuous",)))
         assert row.flags == (("vacuous", form.generous) if form.generous else ("vacuous",))
 
 

@@ -16,7 +16,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Form, Result
-from fedbounds.empirical.confront import Comparison, confront, confront_family, prescribed_algorithm
+from fedbounds.empirical.confront import Confrontation, confront, confront_family, prescribed_algorithm
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers import paper as papers
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
@@ -264,7 +264,7 @@ def test_noise_common_to_all_clients_violates_an_unstated_assumption_and_crosses
 
 
 def test_regularized_participation_is_checked_on_every_aligned_window() -> None:
-    def run(q: np.ndarray | Process, interval: int) -> Comparison:
+    def run(q: np.ndarray | Process, interval: int) -> Confrontation:
         return confront_family(COROLLARY_4_3, toy_example(), q, [30], local_steps=1, interval=interval, form="repaired")
 
     for q in (CYCLES, Cyclic(3), Permutation(3, 1)):

@@ -10,7 +10,7 @@ import pytest
 from fedbounds.bounds.agreement import MAY_BE, contradicts
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import paper_names, room
-from fedbounds.empirical.confront import Comparison, confront, confront_family
+from fedbounds.empirical.confront import Confrontation, confront, confront_family
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
@@ -25,7 +25,7 @@ THEOREM = "arbitrary-participation/theorem-3.1"
 CYCLES = np.tile(np.eye(3), (10, 1))
 
 
-def toy(given: dict, noise: float = 0.0, form: str = "explicit") -> Comparison:
+def toy(given: dict, noise: float = 0.0, form: str = "explicit") -> Confrontation:
     run = moments(GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3), toy_example(noise=noise), CYCLES)
     return confront(run, THEOREM, form, given=given)
 

@@ -9,7 +9,7 @@ from sympy import Integer, Symbol
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limits import Limit
-from fedbounds.bounds.audit.sums import at, of, one
+from fedbounds.bounds.audit.sums import at, one, terms_of
 from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, c, d
 from fedbounds.bounds.papers.fed_norm_sgda.concave import I_1_SQUARED, NOISE, THEOREM_4
@@ -22,7 +22,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_A
 from fedbounds.bounds.result import Result, Term
 
 s = Symbol("s", positive=True)
-SHARP_1, SHARP_4 = of(THEOREM_1, "sharp"), of(THEOREM_4, "sharp")
+SHARP_1, SHARP_4 = terms_of(THEOREM_1, "sharp"), terms_of(THEOREM_4, "sharp")
 ONE, ZERO = Integer(1), Integer(0)
 NU = (Relation(ONE, n.nu), Relation(n.nu, Integer(2)))
 CURVED = Relation(ONE, n.kappa)
@@ -91,7 +91,9 @@ def vanishing() -> Iterator[Limit]:
             ("all-clients", "with all clients there is no participation error", "partial participation", {n.P: n.n}),
             ("one-local-step", "with one local step there is no drift", "local updates", {n.C_w: ZERO, n.D: ZERO}),
         ):
-            yield Limit(f"{name}-{case}", text, of(result, "sharp"), of(result, "sharp", gone), at=values)
+            yield Limit(
+                f"{name}-{case}", text, terms_of(result, "sharp"), terms_of(result, "sharp", without=gone), at=values
+            )
     yield Limit(
         "theorem-1-without-noise",
         "without noise and heterogeneity only the initial gaps are left",
@@ -103,14 +105,14 @@ def vanishing() -> Iterator[Limit]:
         "theorem-4-snapshot-in-every-round",
         "with S = 1 no snapshot is stale, and the restart stays",
         SHARP_4,
-        of(THEOREM_4, "sharp", "stale snapshot"),
+        terms_of(THEOREM_4, "sharp", without="stale snapshot"),
         at={n.S: ONE},
     )
     for name, result, left, values in (
         ("weights-that-are-meant", COROLLARY_1_1, n.epsopt, {n.chi2: ZERO, n.lag: ZERO}),
         ("proximal-points-that-agree", COROLLARY_2_1, n.epsbar, {n.proxlag: ZERO}),
     ):
-        yield Limit(name, "p = w: both objectives are one", of(result, "sharp"), one(left), at=values)
+        yield Limit(name, "p = w: both objectives are one", terms_of(result, "sharp"), one(left), at=values)
 
 
 def total(result: Result, form: str, name: str) -> sp.Expr:
@@ -167,7 +169,7 @@ def directions() -> Iterator[Limit]:
 def tightened(result: Result, above: str = "repaired") -> Limit:
     """The sharp form is below another."""
     name = result.key.partition("/")[2]
-    left, right = of(result, "sharp"), of(result, above)
+    left, right = terms_of(result, "sharp"), terms_of(result, above)
     text = f"{name} [sharp] is at most [{above}]"
     return Limit(f"{name}-sharp-below-{above}", text, left, right, "<=", facts=(SAMPLED, *NU, CURVED))
 

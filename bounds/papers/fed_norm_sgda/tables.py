@@ -48,7 +48,7 @@ ALIKE: Mapping[sp.Expr, sp.Expr] = {  # equal weights 1/n, SGDA with tau steps, 
 
 
 @dataclass(frozen=True)
-class Case:
+class TableCase:
     """One theorem where all clients are alike and take part.
 
     Args:
@@ -65,7 +65,7 @@ class Case:
         """The best exponents that its bound admits.
 
         Example:
-            >>> NONCONVEX_CONCAVE.complexity().rounds, Case(THEOREM_4, STEPS_4, capped=False).complexity().rounds
+            >>> NONCONVEX_CONCAVE.complexity().rounds, TableCase(THEOREM_4, STEPS_4, capped=False).complexity().rounds
             (Fraction(6, 1), Fraction(4, 1))
         """
         form = self.result.form()
@@ -87,9 +87,9 @@ def alike(expression: sp.Expr) -> sp.Expr:
 
 STEPS_1 = (n.Gammax, n.Gammay, n.etax, n.etay)
 STEPS_4 = (n.Gammax, n.Gammay, n.S, n.etax, n.etay)
-NONCONVEX_STRONGLY_CONCAVE = Case(THEOREM_1, STEPS_1)
-NONCONVEX_CONCAVE = Case(THEOREM_4, STEPS_4)
-ONE_POINT_CONCAVE = Case(THEOREM_3, STEPS_4)
+NONCONVEX_STRONGLY_CONCAVE = TableCase(THEOREM_1, STEPS_1)
+NONCONVEX_CONCAVE = TableCase(THEOREM_4, STEPS_4)
+ONE_POINT_CONCAVE = TableCase(THEOREM_3, STEPS_4)
 
 # --- The tables -----------------------------------------------------------------------------------------------------
 

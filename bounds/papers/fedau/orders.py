@@ -9,7 +9,7 @@ from sympy import Integer, Rational, Symbol, log
 
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.limits import Limit
-from fedbounds.bounds.audit.sums import at, of, one, times
+from fedbounds.bounds.audit.sums import at, one, terms_of, times
 from fedbounds.bounds.papers.fedau.corollaries import GLOBAL_STEPS
 from fedbounds.bounds.papers.fedau.harmonic import HarmonicNumber
 from fedbounds.bounds.papers.fedau.results import CAPS
@@ -47,7 +47,7 @@ from fedbounds.bounds.result import Term
 ell, h, lam = Symbol("log T", positive=True), Symbol("H_(T-1)", nonnegative=True), Symbol("log 2", positive=True)
 u, v = Symbol("(1-p)^(2K)", nonnegative=True), Symbol("(1-p)^(2s)", nonnegative=True)
 ONE = Integer(1)
-EXPLICIT = of(THEOREM_2, "explicit")
+EXPLICIT = terms_of(THEOREM_2, "explicit")
 RARE = Relation(p, ONE)
 LOG_2 = (Relation(Rational("0.693147"), lam), Relation(lam, Rational("0.693148")), Relation(lam, ell))
 HARMONIC = Relation(h, ell + 1)
@@ -74,7 +74,7 @@ def _expanded(e: sp.Pow) -> sp.Expr:
 
 def cut(form: str, **values: sp.Expr) -> tuple[Term, ...]:
     """A form of Theorem 3 in letters; K <= T, so that min(K, T) = K."""
-    terms = at(of(THEOREM_3, form), {sp.Min(K, T): K})
+    terms = at(terms_of(THEOREM_3, form), {sp.Min(K, T): K})
     return lettered(terms, **values)
 
 
@@ -131,8 +131,8 @@ ORDERS = (
         Limit(
             f"printed-{result.key.partition('/')[2]}-order",
             f"the explicit form is at most {factor} times the printed order",
-            of(result, "explicit"),
-            times(factor, of(result, "printed")),
+            terms_of(result, "explicit"),
+            times(factor, terms_of(result, "printed")),
             "<=",
         )
         for result, factor in ((THEOREM_2, 180), (THEOREM_2_OPTION_1, 360))
@@ -141,8 +141,8 @@ ORDERS = (
         Limit(
             f"printed-{result.key.partition('/')[2]}-order",
             f"repaired:constant is at most {factor} times the printed order",
-            at(of(result, "repaired:constant"), LETTERS),
-            times(factor, at(of(result, "printed"), LETTERS)),
+            at(terms_of(result, "repaired:constant"), LETTERS),
+            times(factor, at(terms_of(result, "printed"), LETTERS)),
             "<=",
             facts=LOG_2,
         )
@@ -154,7 +154,7 @@ ORDERS = (
             f"sigma = 0: where the {name} branch of gamma eta is less than the first, Theorem 2 is at most the "
             "explicit Corollary 4",
             at(EXPLICIT, steps(branch)),
-            of(COROLLARY_4, "explicit"),
+            terms_of(COROLLARY_4, "explicit"),
             "<=",
             at={sigma: Integer(0)},
             facts=(fact,),
@@ -168,8 +168,8 @@ ORDERS = (
         Limit(
             f"{result.key.partition('/')[2]}-sharp-below-explicit",
             "the sharp form is at most the explicit one at every admissible setting",
-            of(result, "sharp"),
-            of(result, "explicit"),
+            terms_of(result, "sharp"),
+            terms_of(result, "explicit"),
             "<=",
             at=SCALED,
             facts=CAPS,
@@ -180,7 +180,7 @@ ORDERS = (
         "corollary-4-no-divergence",
         "delta = 0, first branches: Theorem 2 is at most the explicit Corollary 4",
         summed(at(EXPLICIT, steps(GLOBAL_STEPS[0]))),
-        summed(of(COROLLARY_4, "explicit")),
+        summed(terms_of(COROLLARY_4, "explicit")),
         "<=",
         at={delta: Integer(0)},
     ),
@@ -203,7 +203,7 @@ ORDERS = (
     Limit(
         "theorem-3-no-cut-off-below-explicit",
         "K >= T: the sharp Theorem 3 is at most the explicit one",
-        lettered(of(THEOREM_3, "sharp"), K=T + s),
+        lettered(terms_of(THEOREM_3, "sharp"), K=T + s),
         summed(at(cut("explicit"), {K: T + s, u: Integer(0)})),
         "<=",
         facts=(Relation(u, ONE), RARE, HARMONIC),
@@ -226,23 +226,23 @@ ORDERS = (
     Limit(
         "interval-variance-below-no-cut-off",
         "a cut-off only takes variance away",
-        at(of(LEMMA_B_6_1_VARIANCE, "printed"), {(1 - rate) ** (2 * K): v**2, (1 - rate) ** K: v}),
-        of(LEMMA_B_6_1_VARIANCE, "explicit"),
+        at(terms_of(LEMMA_B_6_1_VARIANCE, "printed"), {(1 - rate) ** (2 * K): v**2, (1 - rate) ** K: v}),
+        terms_of(LEMMA_B_6_1_VARIANCE, "explicit"),
         "<=",
         facts=(Relation(ONE, K),),
     ),
     Limit(
         "lemma-b.7.1-whole-log",
         "where log_c T is whole, the explicit Lemma B.7.1 is at most the repaired one",
-        at(of(LEMMA_B_7_1, "explicit"), LETTERS),
-        at(of(LEMMA_B_7_1, "repaired"), LETTERS),
+        at(terms_of(LEMMA_B_7_1, "explicit"), LETTERS),
+        at(terms_of(LEMMA_B_7_1, "repaired"), LETTERS),
         "<=",
     ),
     Limit(
         "lemma-b.7.1-constant",
         "where R log T >= 1, the repaired Lemma B.7.1 is at most the one with the constant 4 + 7/log 2",
-        at(of(LEMMA_B_7_1, "repaired"), LETTERS),
-        at(of(LEMMA_B_7_1, "repaired:constant"), LETTERS),
+        at(terms_of(LEMMA_B_7_1, "repaired"), LETTERS),
+        at(terms_of(LEMMA_B_7_1, "repaired:constant"), LETTERS),
         "<=",
         facts=(*LOG_2, Relation(ONE, R * ell)),
     ),

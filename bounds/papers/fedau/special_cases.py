@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit.limits import Limit
-from fedbounds.bounds.audit.sums import at, of, one, times
+from fedbounds.bounds.audit.sums import at, one, terms_of, times
 from fedbounds.bounds.clients import MeanOverClients
 from fedbounds.bounds.papers.fedau.corollaries import (
     APPENDIX_A_3,
@@ -52,7 +52,7 @@ def alike(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr] | None = None
 
 def weight(result: Result, form: str, **values: sp.Expr) -> tuple[Term, ...]:
     """A form of Theorem 3 where all clients are alike."""
-    return alike(of(result, form), {n[name].symbol: value for name, value in values.items()})
+    return alike(terms_of(result, form), {n[name].symbol: value for name, value in values.items()})
 
 
 def steps(product: sp.Expr) -> dict[sp.Expr, sp.Expr]:
@@ -90,8 +90,8 @@ EQUALITIES = (
         Limit(
             f"{result.key.partition('/')[2]}-known-weights",
             "without weight error its term vanishes, and nothing else does",
-            of(result, "explicit"),
-            of(result, "explicit", "weight error"),
+            terms_of(result, "explicit"),
+            terms_of(result, "explicit", without="weight error"),
             at=UNBIASED,
         )
         for result in (THEOREM_2, THEOREM_2_OPTION_1, COROLLARY_4, COROLLARY_4_OPTION_1)
@@ -99,39 +99,39 @@ EQUALITIES = (
     Limit(
         "appendix-a.3-from-corollary-4",
         "Corollary 4 with W = 0 and Q = N/S is the explicit Appendix A.3",
-        of(COROLLARY_4, "explicit"),
-        of(APPENDIX_A_3, "explicit"),
+        terms_of(COROLLARY_4, "explicit"),
+        terms_of(APPENDIX_A_3, "explicit"),
         at={W: Integer(0), Q: KNOWN_Q},
     ),
     Limit(
         "appendix-a.3-unequal-from-corollary-4",
         "Corollary 4 with W = 0 is the explicit Appendix A.3 at any rates, whatever G is",
-        of(COROLLARY_4, "explicit"),
-        of(APPENDIX_A_3_UNEQUAL, "explicit"),
+        terms_of(COROLLARY_4, "explicit"),
+        terms_of(APPENDIX_A_3_UNEQUAL, "explicit"),
         at=UNBIASED,
     ),
     *(
         Limit(
             f"appendix-a.3-equal-rates-{form}",
             f"Appendix A.3 at any rates is that of equal ones where every p_n is S/N, {form}",
-            alike(at(of(APPENDIX_A_3_UNEQUAL, form), {Q: INVERSE_MEAN}), {p: S / N}),
-            of(APPENDIX_A_3, form),
+            alike(at(terms_of(APPENDIX_A_3_UNEQUAL, form), {Q: INVERSE_MEAN}), {p: S / N}),
+            terms_of(APPENDIX_A_3, form),
         )
         for form in ("explicit", "sharp")
     ),
     Limit(
         "theorem-2-options",
         "Option 1 is twice Option 2 at G = 0",
-        of(THEOREM_2_OPTION_1, "explicit"),
-        times(2, of(THEOREM_2, "explicit")),
+        terms_of(THEOREM_2_OPTION_1, "explicit"),
+        times(2, terms_of(THEOREM_2, "explicit")),
         at={G: Integer(0)},
     ),
     *(
         Limit(
             f"corollary-4-options-{form.partition(':')[2] or form}",
             f"Option 1 is twice Option 2 at G = 0, {form}",
-            of(COROLLARY_4_OPTION_1, form),
-            times(2, of(COROLLARY_4, form)),
+            terms_of(COROLLARY_4_OPTION_1, form),
+            times(2, terms_of(COROLLARY_4, form)),
             at={G: Integer(0)},
         )
         for form in ("explicit", "repaired", "repaired:constant")
@@ -139,37 +139,37 @@ EQUALITIES = (
     Limit(
         "theorem-2-gradient-descent",
         "delta = sigma = W = 0: only 8 F/(gamma eta I T) remains",
-        of(THEOREM_2, "explicit"),
+        terms_of(THEOREM_2, "explicit"),
         one(8 * F / (gamma * eta * I * T)),
         at={delta: Integer(0), sigma: Integer(0), W: Integer(0), G: Integer(0)},
     ),
     Limit(
         "theorem-2-one-client",
         "N = 1, delta = W = 0: local SGD with skipped rounds, Q = p omega^2",
-        of(THEOREM_2, "explicit"),
+        terms_of(THEOREM_2, "explicit"),
         one(DRIFT_AND_NOISE),
         at={N: Integer(1), delta: Integer(0), W: Integer(0), Q: p * n.omega**2},
     ),
     Limit(
         "theorem-2-best-global-step",
         "at fixed gamma the bound is stationary at gamma eta = sqrt(8 F N/(I T L Q (17/4 sigma^2 + 27/2 I delta^2)))",
-        one(sp.diff(sp.Add(*(t.expression for t in at(of(THEOREM_2, "explicit"), {eta: kappa / gamma}))), kappa)),
+        one(sp.diff(sp.Add(*(t.expression for t in at(terms_of(THEOREM_2, "explicit"), {eta: kappa / gamma}))), kappa)),
         one(0),
         at={kappa: BEST_PRODUCT},
     ),
     Limit(
         "corollary-4-no-noise",
         "sigma = 0, first branches: Theorem 2 is Corollary 4 without the terms of the other branches",
-        at(of(THEOREM_2, "explicit"), steps(GLOBAL_STEPS[0])),
-        of(COROLLARY_4, "explicit", "initial gap"),
+        at(terms_of(THEOREM_2, "explicit"), steps(GLOBAL_STEPS[0])),
+        terms_of(COROLLARY_4, "explicit", without="initial gap"),
         at={sigma: Integer(0)},
     ),
     *(
         Limit(
             f"lemma-b.5.1-{form}",
             f"Lemma B.3.3 with varphi_n = 1/N and delta for deltatilde is Lemma B.5.1, {form}",
-            of(LEMMA_B_3_3, form),
-            of(LEMMA_B_5_1, form),
+            terms_of(LEMMA_B_3_3, form),
+            terms_of(LEMMA_B_5_1, form),
             at=ONE_OBJECTIVE,
         )
         for form in ("printed", "repaired", "sharp")
@@ -177,49 +177,49 @@ EQUALITIES = (
     Limit(
         "theorem-1-from-b.4.1",
         "Theorem B.4.1 at the steps of Theorem 1 is its repaired form",
-        at(of(THEOREM_B_4_1, "repaired:smaller-cap"), {n.etatilde: STEPS_1["eta"] * n.P / N}),
-        of(THEOREM_1, "repaired"),
+        at(terms_of(THEOREM_B_4_1, "repaired:smaller-cap"), {n.etatilde: STEPS_1["eta"] * n.P / N}),
+        terms_of(THEOREM_1, "repaired"),
         at={gamma: STEPS_1["gamma"]},
     ),
     Limit(
         "interval-cut-at-one",
         "K = 1: every interval is 1, and FedAU averages over all clients",
-        of(LEMMA_B_6_1, "printed"),
+        terms_of(LEMMA_B_6_1, "printed"),
         one(1),
         at={K: Integer(1)},
     ),
     Limit(
         "interval-cut-at-one-variance",
         "K = 1: intervals do not vary",
-        of(LEMMA_B_6_1_VARIANCE, "printed"),
+        terms_of(LEMMA_B_6_1_VARIANCE, "printed"),
         one(0),
         at={K: Integer(1)},
     ),
     Limit(
         "interval-of-a-faithful-client",
         "p = 1: every interval is 1",
-        of(LEMMA_B_6_1, "printed"),
+        terms_of(LEMMA_B_6_1, "printed"),
         one(1),
         at={rate: Integer(1)},
     ),
     Limit(
         "interval-of-a-faithful-client-variance",
         "p = 1: intervals do not vary",
-        of(LEMMA_B_6_1_VARIANCE, "printed"),
+        terms_of(LEMMA_B_6_1_VARIANCE, "printed"),
         one(0),
         at={rate: Integer(1)},
     ),
     Limit(
         "interval-without-a-cut-off",
         "(1-p)^K -> 0: the mean interval is 1/p",
-        of(LEMMA_B_6_1, "printed"),
+        terms_of(LEMMA_B_6_1, "printed"),
         one(1 / rate),
         at=NO_FIRST,
     ),
     Limit(
         "interval-bias-and-variance",
         "E(p S - 1)^2 = p^2 Var S + (1-p)^(2K): at K = 1 it is (1-p)^2, the error of the weight 1",
-        (*times(rate**2, of(LEMMA_B_6_1_VARIANCE, "printed")), Term("bias", (1 - rate) ** (2 * K))),
+        (*times(rate**2, terms_of(LEMMA_B_6_1_VARIANCE, "printed")), Term("bias", (1 - rate) ** (2 * K))),
         one((1 - rate) ** 2),
         at={K: Integer(1)},
     ),
@@ -247,12 +247,12 @@ EQUALITIES = (
         "lemma-b.7.1-from-theorem-3",
         "with K at most R log T + 1 and every bias at most 1/T the explicit Theorem 3 is the repaired Lemma B.7.1",
         (*weight(THEOREM_3, "explicit", K=R * sp.log(T) + 1)[:1], Term("bias", 1 / T)),
-        of(LEMMA_B_7_1, "repaired"),
+        terms_of(LEMMA_B_7_1, "repaired"),
     ),
     Limit(
         "lemma-b.7.1-everybody",
         "R = 0: everybody always takes part, and the constant form vanishes with the error",
-        of(LEMMA_B_7_1, "repaired:constant"),
+        terms_of(LEMMA_B_7_1, "repaired:constant"),
         one(0),
         at={R: Integer(0)},
     ),

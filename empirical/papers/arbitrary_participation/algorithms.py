@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, Report, Schedule
+from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, RoundReport, ServerSchedule
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD
 from fedbounds.empirical.participation import Round
@@ -72,14 +72,14 @@ class GeneralizedFedAvg(LocalSteps):
     interval: int = 1
 
     @property
-    def schedule(self) -> Schedule:
+    def schedule(self) -> ServerSchedule:
         amplifies = self.server_multiplier != 1
-        return Schedule(self.interval, self.server_multiplier) if amplifies else Schedule()
+        return ServerSchedule(self.interval, self.server_multiplier) if amplifies else ServerSchedule()
 
     def init(self, x0: torch.Tensor, clients: int) -> Anchored:
         return Anchored(x0, x0)
 
-    def server_update(self, state: Anchored, t: int, report: Report) -> Anchored:
+    def server_update(self, state: Anchored, t: int, report: RoundReport) -> Anchored:
         model = state.model + report.weighted_sum
         if (t + 1) % self.interval:
             return Anchored(model, state.anchor)
@@ -110,13 +110,13 @@ class FedAvg(LocalSteps):
     local_steps: int
 
     @property
-    def schedule(self) -> Schedule:
-        return Schedule()
+    def schedule(self) -> ServerSchedule:
+        return ServerSchedule()
 
     def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
         return ModelOnly(x0)
 
-    def server_update(self, state: ModelOnly, t: int, report: Report) -> ModelOnly:
+    def server_update(self, state: ModelOnly, t: int, report: RoundReport) -> ModelOnly:
         return ModelOnly(state.model + report.weighted_sum)
 
 
@@ -150,8 +150,8 @@ class WaitMinibatch(LocalSteps):
     interval: int
 
     @property
-    def schedule(self) -> Schedule:
-        return Schedule()
+    def schedule(self) -> ServerSchedule:
+        return ServerSchedule()
 
     @property
     def waits(self) -> int:
@@ -164,7 +164,7 @@ class WaitMinibatch(LocalSteps):
         present = 0 if (t + 1) % self.interval else clients
         return Cohort.of([Round(np.arange(present), np.full(present, 1 / clients))] * len(drawn.counts))
 
-    def server_update(self, state: ModelOnly, t: int, report: Report) -> ModelOnly:
+    def server_update(self, state: ModelOnly, t: int, report: RoundReport) -> ModelOnly:
         return ModelOnly(state.model + report.weighted_sum)
 
 
@@ -233,7 +233,7 @@ class WaitForAll(_FrozenSteps):
         nobody = x0.new_zeros(seeds, clients, dtype=torch.int64)
         return Waiting(x0, x0.new_zeros(seeds, clients, dimension), nobody, nobody[:, 0])
 
-    def server_update(self, state: Waiting, t: int, report: Report) -> Waiting:
+    def server_update(self, state: Waiting, t: int, report: RoundReport) -> Waiting:
         assert report.pairs is not None
         who = (report.pairs.seeds, report.pairs.clients)
         sums = state.sums.index_put(who, report.pairs.updates, accumulate=True)
@@ -290,13 +290,13 @@ class FrozenGradient(_FrozenSteps):
     interval: int = 1
 
     @property
-    def schedule(self) -> Schedule:
-        return Schedule(self.interval, frozen=True)
+    def schedule(self) -> ServerSchedule:
+        return ServerSchedule(self.interval, frozen=True)
 
     def init(self, x0: torch.Tensor, clients: int) -> Frozen:
         return Frozen(x0, torch.zeros_like(x0))
 
-    def server_update(self, state: Frozen, t: int, report: Report) -> Frozen:
+    def server_update(self, state: Frozen, t: int, report: RoundReport) -> Frozen:
         displacement = state.displacement + report.weighted_sum
         if (t + 1) % self.interval:
             return Frozen(state.model, displacement)

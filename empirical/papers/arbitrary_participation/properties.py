@@ -26,7 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import Sides, applies
+from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import ABSENT, AMPLIFIED, ANY_SUM, LONG_INTERVAL, UNEQUAL, Case, Run, digits
 from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 
@@ -37,14 +37,14 @@ AS_WEIGHTED = ALGORITHM_1 | {"frozen-gradient"}
 AS_PRESENT = AS_WEIGHTED | {"average-participating"}
 
 Execute = Callable[[Case], np.ndarray]
-Invariant = Callable[[Execute, Case], Sides]
+Invariant = Callable[[Execute, Case], InvariantSides]
 
 
 # --- the amplification ------------------------------------------------------------------------------------
 
 
 @applies(algorithms=ALGORITHM_1)
-def anchor_form(execute: Execute, case: Case) -> Sides:
+def anchor_form(execute: Execute, case: Case) -> InvariantSides:
     r"""An interval ends at its anchor plus eta times its un-amplified progress, and knows nothing else of the past.
 
     $$x_{t_0+P} = x_{t_0} + \eta(\hat x_{t_0+P} - x_{t_0}), \qquad x_t = \hat x_t \text{ for } t_0 < t < t_0 + P,$$
@@ -59,11 +59,11 @@ def anchor_form(execute: Execute, case: Case) -> Sides:
         expected[t0 + 1 : t0 + len(plain)] = plain[1:]
         if len(plain) == case.interval + 1:
             expected[t0 + case.interval] = got[t0] + case.multiplier * (plain[-1] - got[t0])
-    return Sides(got, expected)
+    return InvariantSides(got, expected)
 
 
 @applies(algorithms=ALGORITHM_1)
-def summed_displacements(execute: Execute, case: Case) -> Sides:
+def summed_displacements(execute: Execute, case: Case) -> InvariantSides:
     r"""The model is where it began, plus eta times what complete intervals moved, plus what the last rounds moved.
 
     $$x_t = x_0 + \eta\sum_{k\text{ complete}} u_k + u_{\text{tail}}, \qquad u_k = \sum_{t\in k}\sum_n q_t^n\Delta_t^n$$
@@ -76,22 +76,22 @@ def summed_displacements(execute: Execute, case: Case) -> Sides:
         if case.ends(t):
             complete, tail = complete + tail, np.zeros_like(tail)
         expected.append(case.problem.x0 + case.multiplier * complete + tail)
-    return Sides(got, np.stack(expected))
+    return InvariantSides(got, np.stack(expected))
 
 
 @applies(LONG_INTERVAL, algorithms=ALGORITHM_1)
-def plain_multiplier(execute: Execute, case: Case) -> Sides:
+def plain_multiplier(execute: Execute, case: Case) -> InvariantSides:
     r"""With eta = 1 the interval plays no role.
 
     $$x_t(\eta=1, P) = x_t(\eta=1, 1)$$
     """
     plain = replace(case, multiplier=1.0)
     shorter = replace(plain, interval=1)
-    return Sides(execute(plain), execute(shorter), case=plain, against=shorter)
+    return InvariantSides(execute(plain), execute(shorter), case=plain, against=shorter)
 
 
 @applies(algorithms=ALGORITHM_1)
-def two_sided_step_sizes(execute: Execute, case: Case) -> Sides:
+def two_sided_step_sizes(execute: Execute, case: Case) -> InvariantSides:
     r"""With P = 1, eta is a second step size, at the server.
 
     $$x_{t+1} = x_t + \eta\sum_n q_t^n\Delta_t^n$$
@@ -99,11 +99,11 @@ def two_sided_step_sizes(execute: Execute, case: Case) -> Sides:
     each = replace(case, interval=1)
     got = execute(each)
     steps = [case.multiplier * case.step(t, got[t]) for t in range(case.rounds)]
-    return Sides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=each)
+    return InvariantSides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=each)
 
 
 @applies(AMPLIFIED, algorithms=ALGORITHM_1, tolerance=1e-8)
-def frozen_gradient_limit(execute: Execute, case: Case) -> Sides:
+def frozen_gradient_limit(execute: Execute, case: Case) -> InvariantSides:
     r"""As gamma tends to 0 with kappa = gamma eta fixed, all gradients are taken where the interval began.
 
     $$x_{t_0+P} \to x_{t_0} - \kappa\sum_{t=t_0}^{t_0+P-1}\sum_n q_t^n\sum_{i<I}g_n(x_{t_0})$$
@@ -121,14 +121,14 @@ def frozen_gradient_limit(execute: Execute, case: Case) -> Sides:
         if case.ends(t):
             x, progress = x + progress, np.zeros_like(x)
         expected.append(x)
-    return Sides(got, np.stack(expected), within=1e-3, case=amplified)
+    return InvariantSides(got, np.stack(expected), within=1e-3, case=amplified)
 
 
 # --- one round --------------------------------------------------------------------------------------------
 
 
 @applies(algorithms=ALGORITHM_1)
-def averaged_models(execute: Execute, case: Case) -> Sides:
+def averaged_models(execute: Execute, case: Case) -> InvariantSides:
     r"""Before amplification the model is the weighted mean of the participants' models.
 
     $$x_{t+1} = \sum_n q_t^n y_{t,I}^n, \qquad \sum_n q_t^n = 1,\ t + 1 < t_0 + P$$
@@ -140,7 +140,7 @@ def averaged_models(execute: Execute, case: Case) -> Sides:
 
 
 @applies(ANY_SUM, algorithms=ALGORITHM_1)
-def weights_as_given(execute: Execute, case: Case) -> Sides:
+def weights_as_given(execute: Execute, case: Case) -> InvariantSides:
     r"""Weights that do not sum to one are applied as they are; a round without participants changes nothing.
 
     $$x_{t+1} = \sum_n q_t^n y_{t,I}^n + \Big(1-\sum_n q_t^n\Big)x_t$$
@@ -152,21 +152,21 @@ def weights_as_given(execute: Execute, case: Case) -> Sides:
     return _mean_of_models(execute, case, ~case.of_unit_sum)
 
 
-def _mean_of_models(execute: Execute, case: Case, rounds: np.ndarray) -> Sides:
+def _mean_of_models(execute: Execute, case: Case, rounds: np.ndarray) -> InvariantSides:
     got = execute(case)
     expected = got.copy()
     for t in np.flatnonzero(rounds).tolist():
         if case.multiplier == 1 or not case.ends(t):
             models = np.stack([got[t] + case.update(t, n, got[t]) for n in range(case.problem.clients)])
             expected[t + 1] = case.weights[t] @ models + (1 - case.weights[t].sum()) * got[t]
-    return Sides(got, expected, case=case)
+    return InvariantSides(got, expected, case=case)
 
 
 # --- clients ----------------------------------------------------------------------------------------------
 
 
 @applies(ABSENT, algorithms=AS_PRESENT)
-def absent_clients(execute: Execute, case: Case) -> Sides:
+def absent_clients(execute: Execute, case: Case) -> InvariantSides:
     r"""A client whose weight is always zero changes nothing, whether it is computed or skipped.
 
     $$q_t^0 = 0 \text{ for all } t \implies x_t(F_0, F_1, \dots, F_N) = x_t(F_1, \dots, F_N)$$
@@ -177,21 +177,21 @@ def absent_clients(execute: Execute, case: Case) -> Sides:
     more = case.renamed(np.append(0, np.arange(N)), np.hstack([np.zeros((case.rounds, 1)), case.weights]))
     elsewhere = replace(more.problem, centers=more.problem.centers + np.eye(N + 1, 1))
     more = replace(more, problem=elsewhere)
-    return Sides(execute(more), execute(case), case=more, against=case)
+    return InvariantSides(execute(more), execute(case), case=more, against=case)
 
 
-def relabeled_clients(execute: Execute, case: Case) -> Sides:
+def relabeled_clients(execute: Execute, case: Case) -> InvariantSides:
     r"""Renaming the clients, together with their weights and their noise, changes nothing.
 
     $$x_t(F_{\pi(n)}, q_t^{\pi(n)}) = x_t(F_n, q_t^n)$$
     """
     order = np.roll(np.arange(case.problem.clients), 1)
     renamed = case.renamed(order, case.weights[:, order])
-    return Sides(execute(renamed), execute(case), case=renamed, against=case)
+    return InvariantSides(execute(renamed), execute(case), case=renamed, against=case)
 
 
 @applies(UNEQUAL, algorithms=AS_WEIGHTED)
-def split_clients(execute: Execute, case: Case) -> Sides:
+def split_clients(execute: Execute, case: Case) -> InvariantSides:
     r"""Two copies of a client, with the same noise and weights that add up to the client's, are the client.
 
     $$x_t(F_1, F_1, F_2, \dots;\ \tfrac14q^1, \tfrac34q^1, q^2, \dots) = x_t(F_1, F_2, \dots;\ q^1, q^2, \dots)$$
@@ -201,23 +201,25 @@ def split_clients(execute: Execute, case: Case) -> Sides:
     first, others = case.weights[:, :1], case.weights[:, 1:]
     who = np.append(0, np.arange(case.problem.clients))
     split = case.renamed(who, np.hstack([first / 4, 3 * first / 4, others]))
-    return Sides(execute(split), execute(case), case=split, against=case)
+    return InvariantSides(execute(split), execute(case), case=split, against=case)
 
 
 # --- coordinates and units --------------------------------------------------------------------------------
 
 
-def translation(execute: Execute, case: Case) -> Sides:
+def translation(execute: Execute, case: Case) -> InvariantSides:
     r"""Moving the origin moves every model along.
 
     $$x_t(F_n(\cdot - s), x_0 + s) = x_t(F_n, x_0) + s$$
     """
     shift = np.arange(1.0, case.problem.dimension + 1)
     moved = case.translated(shift)
-    return Sides(execute(moved), execute(case) + shift, case=moved, against=case, via=f"moved by {digits(shift)}")
+    return InvariantSides(
+        execute(moved), execute(case) + shift, case=moved, against=case, via=f"moved by {digits(shift)}"
+    )
 
 
-def rotation(execute: Execute, case: Case) -> Sides:
+def rotation(execute: Execute, case: Case) -> InvariantSides:
     r"""An orthogonal change of coordinates commutes with the run; noise is turned too.
 
     $$x_t(F_n(U^\top\cdot), Ux_0) = Ux_t(F_n, x_0), \qquad U^\top U = I_d$$
@@ -226,39 +228,39 @@ def rotation(execute: Execute, case: Case) -> Sides:
     mirror = np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v)
     turned = case.rotated(mirror)
     via = f"turned by {digits(mirror)}"
-    return Sides(execute(turned), execute(case) @ mirror, case=turned, against=case, via=via)
+    return InvariantSides(execute(turned), execute(case) @ mirror, case=turned, against=case, via=via)
 
 
-def scaling(execute: Execute, case: Case) -> Sides:
+def scaling(execute: Execute, case: Case) -> InvariantSides:
     r"""Only the step size times the gradients matters: gradients a times as large undo a step size divided by a.
 
     $$x_t(aF_n, ag_n, \gamma/a) = x_t(F_n, g_n, \gamma)$$
     """
     steeper = case.scaled(3.0)
-    return Sides(execute(steeper), execute(case), case=steeper, against=case)
+    return InvariantSides(execute(steeper), execute(case), case=steeper, against=case)
 
 
 # --- randomness -------------------------------------------------------------------------------------------
 
 
-def determinism(execute: Execute, case: Case) -> Sides:
+def determinism(execute: Execute, case: Case) -> InvariantSides:
     """The same case run again, with the same seed, gives the same models."""
-    return Sides(execute(replace(case)), execute(case), against=case)
+    return InvariantSides(execute(replace(case)), execute(case), against=case)
 
 
-def seed_without_noise(execute: Execute, case: Case) -> Sides:
+def seed_without_noise(execute: Execute, case: Case) -> InvariantSides:
     """Where there is no noise, or the problem gives it, nothing is random: the seed plays no role."""
     other = replace(case, seed=case.seed + 1)
-    return Sides(execute(other), execute(case), case=other, against=case)
+    return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
 def agreement_with(twin: Run, algorithms: frozenset[str] | None = None) -> Invariant:
     """The invariant that a run and another implementation, of these algorithms or of any, give the same models."""
 
     @applies(algorithms=algorithms)
-    def reference_twin(execute: Execute, case: Case) -> Sides:
+    def reference_twin(execute: Execute, case: Case) -> InvariantSides:
         """The models are those of the reference twin, by default Algorithm 1 as the paper prints it."""
-        return Sides(execute(case), case.models(twin))
+        return InvariantSides(execute(case), case.models(twin))
 
     return reference_twin
 

@@ -6,43 +6,12 @@ and returns the list of models x_0, ..., x_T. Clients whose weight is zero are s
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 
+from fedbounds.empirical.oracles import Vector, full_oracle, local_update, stochastic_oracle
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
-
-Vector = torch.Tensor
-Oracle = Callable[[Vector], Vector]
-
-
-def stochastic_oracle(problem: Problem, n: int, t: int, streams: Streams) -> Oracle:
-    """g_n: every call draws anew from the place (round t, client n) of the noise."""
-    rng, name = streams.generator("noise", t, n), torch.tensor([[n]])
-
-    def g(y: Vector) -> Vector:
-        xi = problem.draw(rng, n)
-        drawn = None if xi is None else torch.from_numpy(np.asarray(xi))[None, None]
-        if drawn is not None and drawn.is_floating_point():
-            drawn = drawn.to(problem.dtype)
-        return problem.stochastic_gradient(y[None, None], name, drawn)[0, 0]
-
-    return g
-
-
-def full_oracle(problem: Problem, n: int) -> Oracle:
-    """The exact gradient of F_n."""
-    return lambda y: problem.gradient(y[None, None], torch.tensor([[n]]))[0, 0]
-
-
-def local_update(g: Oracle, x: Vector, gamma: float, I: int) -> Vector:
-    """Algorithm 1, lines 4 to 8: Delta."""
-    y = x
-    for _ in range(I):
-        y = y - gamma * g(y)
-    return y - x
 
 
 def generalized_fedavg(

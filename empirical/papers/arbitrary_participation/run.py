@@ -32,7 +32,7 @@ from fedbounds.empirical.papers.paper import (
     Ahead,
     Constants,
     Known,
-    Paper,
+    PaperRuns,
     Steps,
     by_letter,
     found_of_problem,
@@ -41,21 +41,27 @@ from fedbounds.empirical.papers.paper import (
 )
 from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, Synthetic
-from fedbounds.empirical.run_setting import Setting
+from fedbounds.empirical.run_setting import RunSetting
 
 DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
 WHOLE = 1e-9  # relative distance from a whole number at which a prescribed interval is one
 
 
-class ArbitraryParticipation(Paper):
+class ArbitraryParticipation(PaperRuns):
     """Generalized FedAvg with weights that sum to one."""
 
-    def steps(self, setting: Setting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
         P, multiplier = analysis_interval(setting.algorithm, interval)
         return Steps(P, {"gamma": setting.algorithm.local.step_size, "eta": multiplier, "P": float(P)})
 
     def known(
-        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+        self,
+        setting: RunSetting,
+        form: Form,
+        result: Result,
+        interval: int,
+        horizons: np.ndarray,
+        given: frozenset[str],
     ) -> Known:
         stated = run_constants(setting)
         divergences = bool({result.notation[name].concept for name in needed(form) - given} & set(DIVERGENCES))
@@ -86,7 +92,7 @@ class ArbitraryParticipation(Paper):
         record = isinstance(ahead.process, Recorded)
         q = ahead.process.matrix(ahead.rounds, np.random.default_rng()) if record else None  # a record draws nothing
         unknown = GeneralizedFedAvg(1.0, ahead.local_steps, 1.0, ahead.interval)
-        setting = Setting.ahead(unknown, ahead.problem, ahead.process, q, ahead.rounds)
+        setting = RunSetting.ahead(unknown, ahead.problem, ahead.process, q, ahead.rounds)
         own: dict[str, Value] = {name: 0.0 for name, letter in result.notation.items() if letter.concept in DIVERGENCES}
         own |= given  # divergences play no part in step sizes
         known = self.known(setting, form, result, ahead.interval, np.array([ahead.rounds]), frozenset(own))
@@ -100,7 +106,7 @@ class ArbitraryParticipation(Paper):
         return GeneralizedFedAvg(steps["gamma"], ahead.local_steps, steps["eta"], round(P))
 
 
-RUNS: Paper = ArbitraryParticipation()
+RUNS: PaperRuns = ArbitraryParticipation()
 
 
 def divergences_of(problem: Problem) -> Divergences | None:
@@ -243,7 +249,7 @@ def is_regularized(q: np.ndarray | None, process: Process, interval: int, rounds
     )
 
 
-def _found(setting: Setting, form: Form, interval: int, rounds: int, stated: Constants) -> dict[str, bool]:
+def _found(setting: RunSetting, form: Form, interval: int, rounds: int, stated: Constants) -> dict[str, bool]:
     """The assumptions of a form that can be checked on a run, and whether they hold."""
     process, given = setting.process, setting.q is not None
     found = found_of_problem(setting, stated) | {

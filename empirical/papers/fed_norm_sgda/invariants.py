@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import Sides, applies
+from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
@@ -42,7 +42,7 @@ Execute = Callable[[GameCase], np.ndarray]
 
 
 @applies(NO_SNAPSHOTS)
-def exchanged_players(execute: Execute, case: GameCase) -> Sides:
+def exchanged_players(execute: Execute, case: GameCase) -> InvariantSides:
     r"""The players exchange their roles with the sign of the game: without snapshots no one can tell.
 
     $$(x_t, y_t)(f;\ \eta_x, \eta_y, \Gamma_x, \Gamma_y) = (y_t, x_t)(-f^\top;\ \eta_y, \eta_x, \Gamma_y, \Gamma_x)$$
@@ -55,14 +55,14 @@ def exchanged_players(execute: Execute, case: GameCase) -> Sides:
     )
     there = replace(plain, game=game, local_step_sizes=plain.local_step_sizes[::-1], step_sizes=plain.step_sizes[::-1])
     via = f"with coordinates in the order {order.tolist()}"
-    return Sides(execute(there), execute(plain)[:, order], case=there, against=plain, via=via)
+    return InvariantSides(execute(there), execute(plain)[:, order], case=there, against=plain, via=via)
 
 
 # --- normalized averaging ---------------------------------------------------------------------------------
 
 
 @applies(MANY_STEPS)
-def normalized_directions(execute: Execute, case: GameCase) -> Sides:
+def normalized_directions(execute: Execute, case: GameCase) -> InvariantSides:
     r"""Where gradients do not change, more local steps, or momentum, do not make a client count more.
 
     $$H_i = 0 \implies (x_t, y_t)(\tau, \rho) = (x_t, y_t)(1, 0)$$
@@ -73,10 +73,10 @@ def normalized_directions(execute: Execute, case: GameCase) -> Sides:
     slopes = game.slopes + game.hessians @ game.start
     flat = replace(case, game=replace(game, hessians=np.zeros_like(game.hessians), slopes=slopes))
     once = replace(flat, local_steps=np.ones_like(case.local_steps), momentum=0.0)
-    return Sides(execute(flat), execute(once), case=flat, against=once)
+    return InvariantSides(execute(flat), execute(once), case=flat, against=once)
 
 
-def single_local_step(execute: Execute, case: GameCase) -> Sides:
+def single_local_step(execute: Execute, case: GameCase) -> InvariantSides:
     r"""With one local step each, the local step sizes and the momentum play no role.
 
     $$\tau_i = 1 \implies (x_t, y_t)(\eta_x, \eta_y, \rho) = (x_t, y_t)(2\eta_x, 3\eta_y, 0)$$
@@ -84,10 +84,10 @@ def single_local_step(execute: Execute, case: GameCase) -> Sides:
     one = replace(case, local_steps=np.ones_like(case.local_steps))
     ex, ey = case.local_step_sizes
     other = replace(one, local_step_sizes=(2 * ex, 3 * ey), momentum=0.0)
-    return Sides(execute(one), execute(other), case=one, against=other)
+    return InvariantSides(execute(one), execute(other), case=one, against=other)
 
 
-def mean_over_cohorts(execute: Execute, case: GameCase) -> Sides:
+def mean_over_cohorts(execute: Execute, case: GameCase) -> InvariantSides:
     r"""The mean of a round's states over all cohorts of P clients is the state with everyone.
 
     $$\binom nP^{-1}\sum_{|C| = P}(x_1, y_1)(C) = (x_1, y_1)(\{1, \dots, n\})$$
@@ -97,58 +97,60 @@ def mean_over_cohorts(execute: Execute, case: GameCase) -> Sides:
     some = [replace(once, cohorts=np.array([C])) for C in combinations(range(n), P)]
     together = replace(once, cohorts=np.arange(n)[None])
     mean = np.mean([execute(each) for each in some], axis=0)
-    return Sides(execute(together), mean, case=together, against=some[0], via=f"averaged over all cohorts of {P}")
+    return InvariantSides(
+        execute(together), mean, case=together, against=some[0], via=f"averaged over all cohorts of {P}"
+    )
 
 
 # --- snapshots --------------------------------------------------------------------------------------------
 
 
 @applies(SNAPSHOTS, NO_SNAPSHOTS)
-def snapshots_of_every_round(execute: Execute, case: GameCase) -> Sides:
+def snapshots_of_every_round(execute: Execute, case: GameCase) -> InvariantSides:
     r"""With a snapshot in every round and one local step, the snapshot is where the gradient is taken anyway.
 
     $$S = 1,\ \tau_i = 1 \implies \text{Fed-Norm-SGDA+} = \text{Fed-Norm-SGDA}$$
     """
     one = replace(case, local_steps=np.ones_like(case.local_steps))
     with_them, without = replace(one, period=1), replace(one, period=0)
-    return Sides(execute(with_them), execute(without), case=with_them, against=without)
+    return InvariantSides(execute(with_them), execute(without), case=with_them, against=without)
 
 
-def restarted_blocks(execute: Execute, case: GameCase) -> Sides:
+def restarted_blocks(execute: Execute, case: GameCase) -> InvariantSides:
     r"""A run that begins again where a block of S rounds ended (without snapshots: at any round) goes on as before."""
     got, size = execute(case), case.period or 1
     expected = got.copy()
     for t in range(size, len(case.cohorts), size):
         later = replace(case, game=replace(case.game, start=got[t]), cohorts=case.cohorts[t:])
         expected[t + 1 : t + size + 1] = execute(later)[1 : size + 1]
-    return Sides(got, expected)
+    return InvariantSides(got, expected)
 
 
 # --- clients ----------------------------------------------------------------------------------------------
 
 
 @applies(ABSENT)
-def absent_clients(execute: Execute, case: GameCase) -> Sides:
+def absent_clients(execute: Execute, case: GameCase) -> InvariantSides:
     """What a client would have computed in a round without it changes nothing."""
     absent = np.setdiff1d(np.arange(case.game.clients), case.cohorts)
     slopes, steps = case.game.slopes.copy(), case.local_steps.copy()
     slopes[absent] += 1
     steps[absent] += 1
     other = replace(case, game=replace(case.game, slopes=slopes), local_steps=steps)
-    return Sides(execute(other), execute(case), case=other, against=case)
+    return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
-def relabeled_clients(execute: Execute, case: GameCase) -> Sides:
+def relabeled_clients(execute: Execute, case: GameCase) -> InvariantSides:
     """Renaming the clients, together with their weights, their local steps and the cohorts, changes nothing."""
     n = case.game.clients
     order = np.roll(np.arange(n), 1)
     renamed = case.of(order.tolist(), case.weights[order])
     renamed = replace(renamed, cohorts=np.argsort(order)[case.cohorts])
-    return Sides(execute(renamed), execute(case), case=renamed, against=case)
+    return InvariantSides(execute(renamed), execute(case), case=renamed, against=case)
 
 
 @applies(UNEQUAL)
-def split_clients(execute: Execute, case: GameCase) -> Sides:
+def split_clients(execute: Execute, case: GameCase) -> InvariantSides:
     r"""With everyone there, two copies of a client whose weights add up to the client's are the client.
 
     $$(w_1, w_2, \dots) \to (\tfrac14w_1, \tfrac34w_1, w_2, \dots)$$
@@ -156,13 +158,13 @@ def split_clients(execute: Execute, case: GameCase) -> Sides:
     first, others = case.weights[:1], case.weights[1:]
     who = [0, *range(case.game.clients)]
     split = case.of(who, np.concatenate([first / 4, 3 * first / 4, others]))
-    return Sides(execute(split.everyone), execute(case.everyone), case=split.everyone, against=case.everyone)
+    return InvariantSides(execute(split.everyone), execute(case.everyone), case=split.everyone, against=case.everyone)
 
 
 # --- coordinates and units --------------------------------------------------------------------------------
 
 
-def translation(execute: Execute, case: GameCase) -> Sides:
+def translation(execute: Execute, case: GameCase) -> InvariantSides:
     r"""Moving the origins of both players moves every state along.
 
     $$z_t(f_i(\cdot - s), z_0 + s) = z_t(f_i, z_0) + s$$
@@ -171,10 +173,12 @@ def translation(execute: Execute, case: GameCase) -> Sides:
     shift = np.arange(1.0, len(game.start) + 1)
     moved = replace(game, slopes=game.slopes - game.hessians @ shift, start=game.start + shift)
     there = replace(case, game=moved)
-    return Sides(execute(there), execute(case) + shift, case=there, against=case, via=f"moved by {digits(shift)}")
+    return InvariantSides(
+        execute(there), execute(case) + shift, case=there, against=case, via=f"moved by {digits(shift)}"
+    )
 
 
-def rotation(execute: Execute, case: GameCase) -> Sides:
+def rotation(execute: Execute, case: GameCase) -> InvariantSides:
     r"""Orthogonal changes of coordinates, one of each player's, commute with the run.
 
     $$z_t(f_i(U^\top\cdot), Uz_0) = Uz_t(f_i, z_0), \qquad U = \operatorname{diag}(U_x, U_y)$$
@@ -184,10 +188,10 @@ def rotation(execute: Execute, case: GameCase) -> Sides:
         v = np.arange(1.0, len(case.game.start[block]) + 1)
         turn[block, block] = np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v)
     there, via = replace(case, game=case.game.turned(turn)), f"turned by {digits(turn)}"
-    return Sides(execute(there), execute(case) @ turn.T, case=there, against=case, via=via)
+    return InvariantSides(execute(there), execute(case) @ turn.T, case=there, against=case, via=via)
 
 
-def scaling(execute: Execute, case: GameCase) -> Sides:
+def scaling(execute: Execute, case: GameCase) -> InvariantSides:
     r"""Only step sizes times gradients matter: a game a times as steep undoes steps divided by a.
 
     $$z_t(af_i;\ \eta/a, \Gamma/a) = z_t(f_i;\ \eta, \Gamma)$$
@@ -196,24 +200,24 @@ def scaling(execute: Execute, case: GameCase) -> Sides:
     steeper = replace(case.game, hessians=a * case.game.hessians, slopes=a * case.game.slopes)
     local, server = (tuple(step / a for step in steps) for steps in (case.local_step_sizes, case.step_sizes))
     other = replace(case, game=steeper, local_step_sizes=local, step_sizes=server)
-    return Sides(execute(other), execute(case), case=other, against=case)
+    return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
 # --- randomness -------------------------------------------------------------------------------------------
 
 
-def seed_without_noise(execute: Execute, case: GameCase) -> Sides:
+def seed_without_noise(execute: Execute, case: GameCase) -> InvariantSides:
     """Nothing here is random: the case run again, with another seed, gives the same states."""
     other = replace(case, seed=case.seed + 1)
-    return Sides(execute(other), execute(case), case=other, against=case)
+    return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
-def reference_twin(execute: Execute, case: GameCase) -> Sides:
+def reference_twin(execute: Execute, case: GameCase) -> InvariantSides:
     """The states are those of Algorithm 1 in plain NumPy, with the general local map of eq. (12)."""
-    return Sides(execute(case), case.states(fed_norm_sgda))
+    return InvariantSides(execute(case), case.states(fed_norm_sgda))
 
 
-MINIMAX_INVARIANTS: Mapping[str, Callable[[Execute, GameCase], Sides]] = {
+MINIMAX_INVARIANTS: Mapping[str, Callable[[Execute, GameCase], InvariantSides]] = {
     held.__name__.replace("_", " "): held
     for held in (
         exchanged_players,

@@ -32,7 +32,7 @@ from fedbounds.empirical.papers.paper import (
     Ahead,
     Constants,
     Known,
-    Paper,
+    PaperRuns,
     Steps,
     by_letter,
     found_of_problem,
@@ -40,7 +40,7 @@ from fedbounds.empirical.papers.paper import (
 )
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, Problem, SyntheticMinimax
-from fedbounds.empirical.run_setting import Setting
+from fedbounds.empirical.run_setting import RunSetting
 
 GRADIENT, PROXIMAL, GAP = "envelope_gradient_norm_squared", "moreau_gradient_norm_squared", "dual_gap"
 WEIGHTED = {ENVELOPE.of: GRADIENT, MOREAU.of: PROXIMAL, LEMMA_B_5.measure.of: GAP}
@@ -82,7 +82,7 @@ def why_no_bound(algorithm: Algorithm, problem: Problem, participation: Process)
     return None
 
 
-class Round(NamedTuple):
+class LocalWork(NamedTuple):
     r"""What every client does in a round, $w_i$, $\tau_{\rm eff}$, and how many take part."""
 
     steps: np.ndarray
@@ -92,7 +92,7 @@ class Round(NamedTuple):
     participants: int
 
 
-def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> Round:
+def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> LocalWork:
     """The rounds of an algorithm that a theorem covers."""
     assert isinstance(process, Full | WithoutReplacement)
     p = _weights_of(problem)
@@ -100,11 +100,11 @@ def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> Round:
     coefficients = tuple(rule.optimizer_of(i).coefficients(tau) for i, tau in enumerate(steps.tolist()))
     effective = float((rule.scales(steps, p) * rule.masses(steps)).sum())
     drawn = process.participants if isinstance(process, WithoutReplacement) else problem.clients
-    return Round(steps, coefficients, rule.effective_weights(steps, p), effective, drawn)
+    return LocalWork(steps, coefficients, rule.effective_weights(steps, p), effective, drawn)
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class RunRecords:
     """Every problem, weight and record that a run of a minimax algorithm has.
 
     Args:
@@ -113,17 +113,17 @@ class Measured:
         round: its rounds.
     """
 
-    setting: Setting
+    setting: RunSetting
     rule: FedNormSGDA
-    round: Round
+    round: LocalWork
 
     @staticmethod
-    def of(setting: Setting) -> Measured:
+    def of(setting: RunSetting) -> RunRecords:
         """A run taken apart further."""
         assert isinstance(setting.algorithm, MinimaxAlgorithm)
         rule = setting.algorithm.rule(setting.problem.clients)
         assert isinstance(rule, FedNormSGDA)
-        return Measured(setting, rule, round_of(rule, setting.problem, setting.process))
+        return RunRecords(setting, rule, round_of(rule, setting.problem, setting.process))
 
     @property
     def even(self) -> bool:
@@ -188,24 +188,30 @@ class Measured:
         return _averaged(squares, self.setting.at, horizons, "mean over the recorded rounds")
 
 
-class FedNormSGDAPaper(Paper):
+class FedNormSGDAPaper(PaperRuns):
     """Normalized averaging of clients that descend in x and ascend in y."""
 
-    def steps(self, setting: Setting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
         reason = why_no_bound(setting.algorithm, setting.problem, setting.process)
         if reason is not None:
             raise FedboundsError(f"Sharma et al. 2023 promise nothing for this run: {reason}")
         if interval not in (None, 1):
             raise FedboundsError(f"interval = {interval}, but the results of Sharma et al. 2023 have no interval")
-        rule = Measured.of(setting).rule
+        rule = RunRecords.of(setting).rule
         return Steps(
             1, _step_sizes(rule) | ({} if rule.snapshot_period is None else {"S": float(rule.snapshot_period)})
         )
 
     def known(
-        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+        self,
+        setting: RunSetting,
+        form: Form,
+        result: Result,
+        interval: int,
+        horizons: np.ndarray,
+        given: frozenset[str],
     ) -> Known:
-        run = Measured.of(setting)
+        run = RunRecords.of(setting)
         _same_algorithm(result, run.rule)
         stated = _stated(setting.problem, run.round)
         constants = (
@@ -264,14 +270,14 @@ class FedNormSGDAPaper(Paper):
             snapshot_period=None if period is None else int(period),
         )
 
-    def measured(self, setting: Setting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of not in WEIGHTED and of not in OWN:
             raise FedboundsError(f"a run measures {', '.join((*WEIGHTED, *OWN))}; the result bounds: {of}")
         weighted = of in WEIGHTED
-        return Measured.of(setting).record((WEIGHTED if weighted else OWN)[of], weighted)
+        return RunRecords.of(setting).record((WEIGHTED if weighted else OWN)[of], weighted)
 
 
-RUNS: Paper = FedNormSGDAPaper()
+RUNS: PaperRuns = FedNormSGDAPaper()
 
 
 def _weights_of(problem: Problem) -> np.ndarray:
@@ -288,14 +294,14 @@ def _step_sizes(rule: FedNormSGDA) -> dict[str, float]:
     }
 
 
-def _stated(problem: Problem, rounds: Round) -> Constants:
+def _stated(problem: Problem, rounds: LocalWork) -> Constants:
     """The problem's constants under the weights that the server steps along; none where it states none."""
     if isinstance(problem, SyntheticMinimax):
         return dict(problem.surrogate(rounds.weights).constants())
     return dict(problem.constants())
 
 
-def _of_round(rounds: Round) -> Constants:
+def _of_round(rounds: LocalWork) -> Constants:
     """Counts, weights and coefficients."""
     a = rounds.coefficients
     sums = {
@@ -314,7 +320,7 @@ def _of_round(rounds: Round) -> Constants:
     }
 
 
-def _of_run(rule: FedNormSGDA, rounds: Round, T: np.ndarray) -> Constants:
+def _of_run(rule: FedNormSGDA, rounds: LocalWork, T: np.ndarray) -> Constants:
     """The same, with step sizes and the number of rounds."""
     names = ("local_step_size", "local_ascent_step_size", "server_step_size", "server_ascent_step_size")
     known: Constants = {name: Constant(float(getattr(rule, name)), "given", "of the algorithm") for name in names}
@@ -339,7 +345,7 @@ def _same_algorithm(result: Result, rule: FedNormSGDA) -> None:
         raise FedboundsError(f"{result.key} is about gradients in y at the model itself, the run has snapshots")
 
 
-def _found(setting: Setting, run: Measured, stated: Constants) -> dict[str, bool]:
+def _found(setting: RunSetting, run: RunRecords, stated: Constants) -> dict[str, bool]:
     """The assumptions that can be checked on problem, algorithm and process."""
     problem = setting.problem
     strongly = isinstance(stated.get("strong_concavity"), Constant)
@@ -362,7 +368,7 @@ def _found(setting: Setting, run: Measured, stated: Constants) -> dict[str, bool
     )
 
 
-def _radius(run: Measured, stated: Constants, horizons: np.ndarray) -> tuple[Constant, bool]:
+def _radius(run: RunRecords, stated: Constants, horizons: np.ndarray) -> tuple[Constant, bool]:
     r"""R: the largest $\|y_t\|^2$ along the run, not less than a bound of $\|y^*\|^2$; whether there is one."""
     reach = stated.get("best_response_bound")
     largest = run.largest(horizons)

@@ -21,7 +21,7 @@ import torch
 
 from fedbounds.bounds.checks import check_memory, check_number, is_number, quote
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, Report, Schedule
+from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, RoundReport, ServerSchedule
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.papers.fedau.participation_weights import Intervals, check_cutoff, check_rate, weight_paths
@@ -63,8 +63,8 @@ class Aggregation(LocalSteps):
     server_multiplier: float
 
     @property
-    def schedule(self) -> Schedule:
-        return Schedule(1, self.server_multiplier)
+    def schedule(self) -> ServerSchedule:
+        return ServerSchedule(1, self.server_multiplier)
 
     def weights_in(self, record: np.ndarray) -> np.ndarray:
         return self.applied(record != 0)
@@ -83,7 +83,7 @@ class _WithoutMemory(Aggregation):
     def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
         return ModelOnly(x0)
 
-    def server_update(self, state: ModelOnly, t: int, report: Report) -> ModelOnly:
+    def server_update(self, state: ModelOnly, t: int, report: RoundReport) -> ModelOnly:
         return ModelOnly(state.model + self.server_multiplier * report.weighted_sum)
 
 
@@ -319,7 +319,7 @@ class FedAU(Aggregation):
     def cohort(self, state: Estimating, t: int, drawn: Cohort, clients: int) -> Cohort:
         return drawn.reweighed(state.weights.numpy()[drawn.seeds, drawn.clients] / clients)
 
-    def server_update(self, state: Estimating, t: int, report: Report) -> Estimating:
+    def server_update(self, state: Estimating, t: int, report: RoundReport) -> Estimating:
         present = np.zeros(state.weights.shape, dtype=bool)
         present[report.cohort.seeds, report.cohort.clients] = True
         before = Intervals(*(values.numpy() for values in state[1:]))
@@ -351,7 +351,7 @@ class _Memory(LocalSteps):
         check_memory(f"{self.kind} keeps the updates of clients = {clients} in dimension {d}, which", size)
         return Stored(x0, x0.new_zeros(seeds, clients, d), x0.new_zeros(seeds, d, dtype=torch.float64))
 
-    def _store(self, state: Stored, report: Report) -> torch.Tensor:
+    def _store(self, state: Stored, report: RoundReport) -> torch.Tensor:
         """Overwrites the updates of those who took part; the sums of what changed, (seeds, d) in float64."""
         assert report.pairs is not None
         who = report.pairs.seeds, report.pairs.clients
@@ -389,7 +389,7 @@ class FedVarp(_Memory):
     local_steps: int
     server_multiplier: float = 1.0
 
-    def server_update(self, state: Stored, t: int, report: Report) -> Stored:
+    def server_update(self, state: Stored, t: int, report: RoundReport) -> Stored:
         changes = self._store(state, report)
         counts = torch.from_numpy(report.cohort.counts).to(state.model.device)[:, None]
         step = torch.where(counts > 0, changes / counts.clamp(min=1) + state.mean, 0.0).to(state.model.dtype)
@@ -426,7 +426,7 @@ class MIFA(_Memory):
     local_steps: int
     server_multiplier: float = 1.0
 
-    def server_update(self, state: Stored, t: int, report: Report) -> Stored:
+    def server_update(self, state: Stored, t: int, report: RoundReport) -> Stored:
         mean = state.mean + self._store(state, report) / state.updates.shape[1]
         return Stored(state.model + self.server_multiplier * mean.to(state.model.dtype), state.updates, mean)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.empirical.invariants.applies import Need, Sides, applies
+from fedbounds.empirical.invariants.applies import InvariantSides, Need, applies
 from fedbounds.empirical.invariants.cases import as_numbers
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
@@ -88,7 +88,7 @@ Execute = Callable[[WeightCase], np.ndarray]
 FINITE = Need("a finite cut-off", lambda case: not np.isinf(case.cutoff))
 
 
-def first_weights(execute: Execute, case: WeightCase) -> Sides:
+def first_weights(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""The weights of rounds 0 and 1 are 1.
 
     $$\omega_0 = \omega_1 = 1$$
@@ -96,39 +96,39 @@ def first_weights(execute: Execute, case: WeightCase) -> Sides:
     got = execute(case)
     expected = got.copy()
     expected[:2] = 1
-    return Sides(got, expected)
+    return InvariantSides(got, expected)
 
 
-def limits(execute: Execute, case: WeightCase) -> Sides:
+def limits(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A weight is at least 1, and at most the cut-off and the number of rounds so far.
 
     $$1 \le \omega_t \le \min\{K, t\}, \qquad t \ge 1$$
     """
     got = execute(case)
     most = np.minimum(np.maximum(np.arange(len(got)), 1), case.cutoff)[:, None]
-    return Sides(got, np.clip(got, 1, most))
+    return InvariantSides(got, np.clip(got, 1, most))
 
 
-def mean_interval(execute: Execute, case: WeightCase) -> Sides:
+def mean_interval(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A weight is the mean length of the intervals completed so far, cut-off ones included; 1 before the first.
 
     $$\omega_t M = t - S \quad (M \ge 1)$$
     """
     complete, since = case.counts()
     rounds = np.arange(len(complete))[:, None]
-    return Sides(execute(case), np.where(complete > 0, (rounds - since) / np.maximum(complete, 1), 1.0))
+    return InvariantSides(execute(case), np.where(complete > 0, (rounds - since) / np.maximum(complete, 1), 1.0))
 
 
-def change_at_the_end_of_an_interval(execute: Execute, case: WeightCase) -> Sides:
+def change_at_the_end_of_an_interval(execute: Execute, case: WeightCase) -> InvariantSides:
     """A weight changes only when an interval of its client ends."""
     got, (complete, _) = execute(case), case.counts()
     expected = got.copy()
     same = complete[1:] == complete[:-1]
     expected[1:][same] = got[:-1][same]
-    return Sides(got, expected)
+    return InvariantSides(got, expected)
 
 
-def always_there(execute: Execute, case: WeightCase) -> Sides:
+def always_there(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A client that takes part in every round has weight 1.
 
     $$\mathbb 1_t = 1 \text{ for all } t \implies \omega_t = 1$$
@@ -136,7 +136,7 @@ def always_there(execute: Execute, case: WeightCase) -> Sides:
     return _constant_record(execute, case, True, np.ones(len(case.participated)))
 
 
-def never_there(execute: Execute, case: WeightCase) -> Sides:
+def never_there(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A client that never takes part has weight 1 before round K, and K from then on.
 
     $$\mathbb 1_t = 0 \text{ for all } t \implies \omega_t = 1\ (t < K),\ \omega_t = K\ (t \ge K)$$
@@ -145,25 +145,25 @@ def never_there(execute: Execute, case: WeightCase) -> Sides:
     return _constant_record(execute, case, False, np.where(t < case.cutoff, 1.0, case.cutoff))
 
 
-def _constant_record(execute: Execute, case: WeightCase, value: bool, expected: np.ndarray) -> Sides:
+def _constant_record(execute: Execute, case: WeightCase, value: bool, expected: np.ndarray) -> InvariantSides:
     constant = replace(case, participated=np.full_like(case.participated, value))
     got = execute(constant)
-    return Sides(got, np.broadcast_to(expected[:, None], got.shape), case=constant)
+    return InvariantSides(got, np.broadcast_to(expected[:, None], got.shape), case=constant)
 
 
 @applies(FINITE)
-def cutoff_of_one(execute: Execute, case: WeightCase) -> Sides:
+def cutoff_of_one(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""With K = 1 every interval has length 1: all weights are 1.
 
     $$K = 1 \implies \omega_t = 1$$
     """
     one = replace(case, cutoff=1)
     got = execute(one)
-    return Sides(got, np.ones_like(got), case=one)
+    return InvariantSides(got, np.ones_like(got), case=one)
 
 
 @applies(FINITE)
-def late_cutoff(execute: Execute, case: WeightCase) -> Sides:
+def late_cutoff(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A cut-off that no interval reaches is none: its size plays no role.
 
     $$K, K' \ge T \implies \omega_t(K) = \omega_t(K')$$
@@ -172,10 +172,10 @@ def late_cutoff(execute: Execute, case: WeightCase) -> Sides:
     """
     late = replace(case, cutoff=len(case.participated))
     later = case if np.isinf(case.cutoff) else replace(case, cutoff=10 * len(case.participated))
-    return Sides(execute(late), execute(later), case=late, against=later)
+    return InvariantSides(execute(late), execute(later), case=late, against=later)
 
 
-def past_only(execute: Execute, case: WeightCase) -> Sides:
+def past_only(execute: Execute, case: WeightCase) -> InvariantSides:
     r"""A weight does not depend on who takes part in its own round, or later.
 
     $$\omega_t = \omega_t(\mathbb 1_0, \dots, \mathbb 1_{t-1})$$
@@ -185,26 +185,26 @@ def past_only(execute: Execute, case: WeightCase) -> Sides:
         changed = case.participated.copy()
         changed[t:] = ~changed[t:]
         expected.append(execute(replace(case, participated=changed))[t])
-    return Sides(execute(case), np.stack(expected))
+    return InvariantSides(execute(case), np.stack(expected))
 
 
-def own_record_only(execute: Execute, case: WeightCase) -> Sides:
+def own_record_only(execute: Execute, case: WeightCase) -> InvariantSides:
     """A client's weight does not depend on who the other clients are and when they take part."""
     alone = [execute(replace(case, participated=column[:, None])) for column in case.participated.T]
-    return Sides(execute(case), np.hstack(alone))
+    return InvariantSides(execute(case), np.hstack(alone))
 
 
-def repeated(execute: Execute, case: WeightCase) -> Sides:
+def repeated(execute: Execute, case: WeightCase) -> InvariantSides:
     """The same record again gives the same weights: nothing is random, nothing is left over."""
-    return Sides(execute(replace(case)), execute(case), against=case)
+    return InvariantSides(execute(replace(case)), execute(case), against=case)
 
 
-def reference_twin(execute: Execute, case: WeightCase) -> Sides:
+def reference_twin(execute: Execute, case: WeightCase) -> InvariantSides:
     """The weights are those of Algorithm 2 as the paper prints it."""
-    return Sides(execute(case), fedau_weights(case.participated, case.cutoff))
+    return InvariantSides(execute(case), fedau_weights(case.participated, case.cutoff))
 
 
-WEIGHT_INVARIANTS: Mapping[str, Callable[[Execute, WeightCase], Sides]] = {
+WEIGHT_INVARIANTS: Mapping[str, Callable[[Execute, WeightCase], InvariantSides]] = {
     held.__name__.replace("_", " "): held
     for held in (
         first_weights,

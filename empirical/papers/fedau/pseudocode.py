@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from fedbounds.empirical.papers.arbitrary_participation.pseudocode import Vector, local_update, stochastic_oracle
+from fedbounds.empirical.oracles import Vector, local_update, stochastic_oracle
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 

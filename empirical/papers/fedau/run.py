@@ -44,7 +44,7 @@ from fedbounds.empirical.papers.paper import (
     Ahead,
     Constants,
     Known,
-    Paper,
+    PaperRuns,
     Steps,
     by_letter,
     found_of_problem,
@@ -53,7 +53,7 @@ from fedbounds.empirical.papers.paper import (
     run_constants,
 )
 from fedbounds.empirical.participation import Process
-from fedbounds.empirical.run_setting import Setting
+from fedbounds.empirical.run_setting import RunSetting
 from fedbounds.empirical.trace import Trace
 
 WEIGHT_ERROR = "mean over clients of the squared error of p_n omega_t^n"
@@ -95,10 +95,10 @@ def why_no_bound(algorithm: Algorithm, participation: Process) -> str | None:
     return None
 
 
-class FedAUPaper(Paper):
+class FedAUPaper(PaperRuns):
     """FedAvg whose participants' updates are weighted by a function of the past."""
 
-    def steps(self, setting: Setting, interval: int | None) -> Steps:
+    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
         algorithm: Any = setting.algorithm
         reason = why_no_bound(algorithm, setting.process)
         if reason is not None:
@@ -109,7 +109,13 @@ class FedAUPaper(Paper):
         return Steps(1, own | ({"K": algorithm.cutoff} if isinstance(algorithm, FedAU) else {}))
 
     def known(
-        self, setting: Setting, form: Form, result: Result, interval: int, horizons: np.ndarray, given: frozenset[str]
+        self,
+        setting: RunSetting,
+        form: Form,
+        result: Result,
+        interval: int,
+        horizons: np.ndarray,
+        given: frozenset[str],
     ) -> Known:
         p, T, stated = setting.process.rates, horizons.astype(float), run_constants(setting)
         algorithm = setting.algorithm.informed(setting.process)
@@ -166,7 +172,7 @@ class FedAUPaper(Paper):
             raise FedboundsError(f"{result.key} [{form.name}] sets no cut-off: give K, e.g. given={{'K': 5}}")
         return FedAU(*numbers, steps["eta"], steps["K"] if "K" in steps else float(told["K"]))
 
-    def measured(self, setting: Setting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of == WEIGHT_ERROR and isinstance(setting.algorithm, FedAU):
             return _weight_errors(setting)
         if of != GRADIENT_OF_H:
@@ -180,10 +186,10 @@ class FedAUPaper(Paper):
         return norms.mean(axis=0), norms
 
 
-RUNS: Paper = FedAUPaper()
+RUNS: PaperRuns = FedAUPaper()
 
 
-def _weight_errors(setting: Setting) -> tuple[np.ndarray, np.ndarray]:
+def _weight_errors(setting: RunSetting) -> tuple[np.ndarray, np.ndarray]:
     """The mean over clients of (p_n omega_t^n - 1)^2 at the recorded rounds, from who took part in each seed."""
     setting.recorded("participation_weight", "who took part: simulate with record_participation=True")
     algorithm: Any = setting.algorithm
@@ -256,7 +262,7 @@ def _alike(values: np.ndarray, value: float) -> bool:
     return bool(np.allclose(values, value, rtol=EQUAL, atol=0))
 
 
-def _steepest(setting: Setting, constant: bool, horizons: np.ndarray) -> Constant:
+def _steepest(setting: RunSetting, constant: bool, horizons: np.ndarray) -> Constant:
     """The largest gradient norm of f along the run, in the rounds before each horizon.
 
     Raises:
@@ -276,7 +282,7 @@ def _steepest(setting: Setting, constant: bool, horizons: np.ndarray) -> Constan
     return Constant(np.sqrt(np.maximum.accumulate(values)[before]), "trajectory", note)
 
 
-def _weighted_gap(setting: Setting) -> Constant | NoConstant:
+def _weighted_gap(setting: RunSetting) -> Constant | NoConstant:
     """H = h(x_0) - h*."""
     objective = weighted_objective(setting.problem, objective_weights(setting.algorithm, setting.process))
     start = setting.problem.initial_point(np.random.default_rng(0))  # fixed, for problems whose sums are known

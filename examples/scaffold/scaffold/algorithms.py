@@ -6,7 +6,7 @@ from typing import NamedTuple
 import torch
 
 from fedbounds.bounds.checks import check_memory
-from fedbounds.empirical.algorithms.algorithm import LocalSteps, Report
+from fedbounds.empirical.algorithms.algorithm import LocalSteps, RoundReport
 from fedbounds.empirical.algorithms.cohort import Cohort
 
 
@@ -62,7 +62,7 @@ class Scaffold(LocalSteps):
     def correction(self, state: Controlled, cohort: Cohort) -> torch.Tensor:
         return state.own.mean(1)[cohort.seeds] - state.own[cohort.seeds, cohort.clients]
 
-    def server_update(self, state: Controlled, t: int, report: Report) -> Controlled:
+    def server_update(self, state: Controlled, t: int, report: RoundReport) -> Controlled:
         assert report.pairs is not None
         who, cohort = report.pairs, report.cohort
         own = state.own.clone()

@@ -9,7 +9,7 @@ from fedbounds.empirical.papers.fedau.algorithms import AverageParticipating
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.simulate import simulate
-from fedbounds.figures import room as figures
+from fedbounds.figures import paper_gallery
 from fedbounds.figures.curves import panels
 from fedbounds.figures.picture import Curve, Picture
 from scaffold.algorithms import Scaffold
@@ -19,13 +19,13 @@ N, K, ROUNDS = 10, 10, 1500
 GROUPS = {"all 10 clients": N, "3 of 10 clients": 3}
 
 
-class Room(figures.Room[Any]):
+class Gallery(paper_gallery.PaperGallery[Any]):
     """Nothing is scaled down, and no run is worth keeping."""
 
     scale_of = staticmethod(lambda dataset, network, full: None)
 
 
-def drift(room: Room) -> Picture:
+def drift(gallery: Gallery) -> Picture:
     """Gradient norms of both algorithms at the cap of Theorem III, beside its order with constants of one."""
     problem, groups = random_quadratic(N, 4, condition=3, shared=False), {}
     F, R = float(problem.objective_gap(problem.x0)), np.arange(100, ROUNDS + 1, 100)
@@ -53,6 +53,6 @@ def drift(room: Room) -> Picture:
 FIGURES = {"drift": drift}
 
 
-def draw(room: Room, name: str) -> Picture:
+def draw(gallery: Gallery, name: str) -> Picture:
     """One figure by name."""
-    return figures.draw_by_name("scaffold", FIGURES, room, name)
+    return paper_gallery.draw_by_name("scaffold", FIGURES, gallery, name)

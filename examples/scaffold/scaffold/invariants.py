@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import Sides
+from fedbounds.empirical.invariants.applies import InvariantSides
 from fedbounds.empirical.invariants.cases import Case, Run
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, search, strategy_of
@@ -20,14 +20,14 @@ def _everybody(case: Case, **changes: object) -> Case:
     return replace(case, problem=problem, weights=weights, interval=1)
 
 
-def _as_fedavg(execute: Execute, case: Case) -> Sides:
+def _as_fedavg(execute: Execute, case: Case) -> InvariantSides:
     """A run against the rounds of FedAvg from each of its models."""
     got = execute(case)
     steps = [case.multiplier * case.step(t, got[t]) for t in range(case.rounds)]
-    return Sides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=case)
+    return InvariantSides(got, np.stack([case.problem.x0, *(got[:-1] + steps)]), case=case)
 
 
-def one_step_of_everybody(execute: Execute, case: Case) -> Sides:
+def one_step_of_everybody(execute: Execute, case: Case) -> InvariantSides:
     r"""With one local step and everybody the control variates cancel, and it is gradient descent.
 
     $$K = 1,\ S = N \implies x^{r+1} = x^r - \eta_l\eta_g\nabla f(x^r)$$
@@ -35,14 +35,14 @@ def one_step_of_everybody(execute: Execute, case: Case) -> Sides:
     return _as_fedavg(execute, replace(_everybody(case), local_steps=1))
 
 
-def equal_clients(execute: Execute, case: Case) -> Sides:
+def equal_clients(execute: Execute, case: Case) -> InvariantSides:
     r"""If all clients are alike and take part, $c_i = c$: it is FedAvg, whatever K."""
     of = case.problem
     alike = {name: np.repeat(getattr(of, name)[:1], of.clients, 0) for name in ("hessians", "centers", "slopes")}
     return _as_fedavg(execute, _everybody(case, **alike))
 
 
-INVARIANTS: Mapping[str, Callable[[Execute, Case], Sides]] = {
+INVARIANTS: Mapping[str, Callable[[Execute, Case], InvariantSides]] = {
     held.__name__.replace("_", " "): held for held in (one_step_of_everybody, equal_clients)
 }
 

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from fedbounds.empirical.papers.arbitrary_participation.pseudocode import Vector, stochastic_oracle
+from fedbounds.empirical.oracles import Vector, stochastic_oracle
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 

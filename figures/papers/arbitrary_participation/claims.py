@@ -9,7 +9,7 @@ import numpy as np
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.claims import Claim, Level, every, in_words, levels
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
-from fedbounds.figures.papers.arbitrary_participation.drawing import CENTERS, Room
+from fedbounds.figures.papers.arbitrary_participation.drawing import CENTERS, Gallery
 
 METRICS = {"train_loss": "training loss", "test_accuracy": "test error"}
 
@@ -37,16 +37,16 @@ def figure_1(by_metric: Mapping[str, Mapping[str, Level]]) -> list[Claim]:
     return claims
 
 
-def all_claims(room: Room) -> list[Claim]:
+def all_claims(gallery: Gallery) -> list[Claim]:
     """Every experimental claim of the paper, on the runs of this room."""
-    cycle, scale = room.scale.interval, room.scale
+    cycle, scale = gallery.scale.interval, gallery.scale
     return [
-        *ordering(room.four_methods(), cycle),
-        *figure_2(levels(room.interval_runs(), cycle), ex.intervals(scale)),
-        *figure_d_1(levels(room.always_available_runs(), cycle)),
-        *figure_d_2(levels(room.step_size_runs(), cycle), scale.step_grid),
-        *figure_d_3(levels(room.multiplier_runs(), cycle)),
-        *toy_claims(room),
+        *ordering(gallery.four_methods(), cycle),
+        *figure_2(levels(gallery.interval_runs(), cycle), ex.intervals(scale)),
+        *figure_d_1(levels(gallery.always_available_runs(), cycle)),
+        *figure_d_2(levels(gallery.step_size_runs(), cycle), scale.step_grid),
+        *figure_d_3(levels(gallery.multiplier_runs(), cycle)),
+        *toy_claims(gallery),
     ]
 
 
@@ -97,14 +97,14 @@ def figure_d_3(found: Mapping[str, Level]) -> list[Claim]:
     ]
 
 
-def toy_claims(room: Room) -> list[Claim]:
+def toy_claims(gallery: Gallery) -> list[Claim]:
     """Appendix B.1: at equal gamma*eta, small steps with amplification end nearer to the optimum."""
     larger = {f"gamma = {g:g}": ex.step("fedavg", g) | {"local_steps": 1} for g in (0.05, 0.1, 0.25, 0.5)}
     amplified = {f"eta = {e:g}": ex.generalized(0.05, e, 3) | {"local_steps": 1} for e in (1.0, 2.0, 5.0, 10.0)}
     optimum = CENTERS.mean(axis=0)
 
     def distances(name: str, runs: Mapping[str, Mapping[str, object]]) -> list[float]:
-        ends = (v[0].arrays["model"][0, -1] for v in room.toy_runs(name, runs).values())
+        ends = (v[0].arrays["model"][0, -1] for v in gallery.toy_runs(name, runs).values())
         return [float(np.linalg.norm(end - optimum)) for end in ends]
 
     plain, with_eta = distances("figure-b.1", larger), distances("figure-b.2", amplified)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.confront import Comparison, confront
+from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import PeriodicGroups
@@ -17,11 +17,11 @@ from fedbounds.empirical.problems import random_quadratic
 from fedbounds.empirical.sweep.executor import Progress
 from fedbounds.figures.claims import Claim, level, write_claims
 from fedbounds.figures.overlay import overlay
+from fedbounds.figures.paper_gallery import Traces, convergence
 from fedbounds.figures.papers.arbitrary_participation.claims import ordering
-from fedbounds.figures.papers.arbitrary_participation.drawing import Room
+from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery
 from fedbounds.figures.papers.arbitrary_participation.experiments import DEMO, SMOKE, Scale
 from fedbounds.figures.participation import participation_timeline
-from fedbounds.figures.room import Traces, convergence
 from fedbounds.figures.theory import breakdown
 
 THEOREM = "arbitrary-participation/theorem-3.1"
@@ -41,7 +41,7 @@ class Demonstration:
 
     levels: dict[str, dict[str, float]]
     claims: list[Claim]
-    comparisons: dict[str, Comparison]
+    comparisons: dict[str, Confrontation]
     written: list[Path]
 
     @property
@@ -101,8 +101,8 @@ def demonstrate(
     Raises:
         FedboundsError: a run failed or a place cannot be written.
     """
-    room = Room(out / "runs", workers=workers, scale=scale, progress=progress)
-    traces = room.four_methods()
+    gallery = Gallery(out / "runs", workers=workers, scale=scale, progress=progress)
+    traces = gallery.four_methods()
     claims = ordering(traces, scale.interval)
     steps = ", ".join(f"{name} {size:g}" for name, size in scale.steps.items())
     written = convergence(
@@ -127,7 +127,7 @@ def periodic(clients: int, participants: int, slot: int) -> PeriodicGroups:
     return PeriodicGroups(clients, participants, slot=slot, groups=5)
 
 
-def exact_run(rounds: int) -> dict[str, Comparison]:
+def exact_run(rounds: int) -> dict[str, Confrontation]:
     """Algorithm 1 on a quadratic with a shared Hessian, at the theorem's caps, given one record of participation."""
     problem = random_quadratic(50, 20, heterogeneity=1.0, condition=10.0, noise=0.1, initial_gap=5.0, seed=0)
     local_steps, interval = 5, 50

@@ -9,14 +9,13 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from fedbounds.empirical.trace import Trace
-from fedbounds.figures import room
 from fedbounds.figures.curves import panels, seed_curve
+from fedbounds.figures.paper_gallery import SMOOTH, PaperGallery, convergence, draw_by_name, series
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.picture import COLORS, Curve, Picture, styled
-from fedbounds.figures.room import SMOOTH, convergence, draw_by_name, series
 
 
-class Room(room.Room[ex.Scale]):
+class Gallery(PaperGallery[ex.Scale]):
     """The figures of this paper at one scale, from runs kept in one directory of results.
 
     Args:
@@ -171,17 +170,17 @@ def trajectories(title: str, paths: Mapping[str, np.ndarray]) -> Picture:
     )
 
 
-FIGURES: Mapping[str, Callable[[Room], Picture]] = {
-    "figure-1": Room.figure_1,
-    "figure-2": Room.figure_2,
-    "figure-b.1": Room.figure_b_1,
-    "figure-b.2": Room.figure_b_2,
-    "figure-d.1": Room.figure_d_1,
-    "figure-d.2": Room.figure_d_2,
-    "figure-d.3": Room.figure_d_3,
+FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
+    "figure-1": Gallery.figure_1,
+    "figure-2": Gallery.figure_2,
+    "figure-b.1": Gallery.figure_b_1,
+    "figure-b.2": Gallery.figure_b_2,
+    "figure-d.1": Gallery.figure_d_1,
+    "figure-d.2": Gallery.figure_d_2,
+    "figure-d.3": Gallery.figure_d_3,
 }
 
 
-def draw(room: Room, name: str) -> Picture:
+def draw(gallery: Gallery, name: str) -> Picture:
     """One figure of the paper by name."""
-    return draw_by_name("arbitrary-participation", FIGURES, room, name)
+    return draw_by_name("arbitrary-participation", FIGURES, gallery, name)

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from fedbounds.bounds.papers.fed_norm_sgda.headline import least_bound
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.symbols import GRADIENT
-from fedbounds.empirical.confront import Comparison, confront
+from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import WithoutReplacement
@@ -131,7 +131,7 @@ def headline(rounds: Sequence[int] | None = None, clients: int = 10) -> Picture:
 
 
 @dataclass(frozen=True)
-class Setting:
+class QuadraticRun:
     """One run of Fed-Norm-SGDA on a quadratic whose moments are exact.
 
     Attributes:
@@ -189,16 +189,16 @@ AXES: Mapping[str, tuple[str, Sequence[float]]] = {
 STARTS = {"whole run": False, "noise floor, from the saddle": True}
 
 
-def vary(setting: Setting, name: str, value: float) -> Setting:
+def vary(setting: QuadraticRun, name: str, value: float) -> QuadraticRun:
     """The setting with one number changed; of n, with all clients taking part."""
     changed = {name: value if name == "heterogeneity" else int(value)}
     return replace(setting, **changed, **({"participants": 0} if name == "clients" else {}))
 
 
-def under_theorem_1(setting: Setting) -> dict[str, dict[str, dict[float, list[Comparison]]]]:
+def under_theorem_1(setting: QuadraticRun) -> dict[str, dict[str, dict[float, list[Confrontation]]]]:
     """Row to (panel to (value of what varies to the exact run under the certified forms))."""
     theorem = load("fed-norm-sgda/theorem-1")
-    found: dict[str, dict[str, dict[float, list[Comparison]]]] = {}
+    found: dict[str, dict[str, dict[float, list[Confrontation]]]] = {}
     for row, at_saddle in STARTS.items():
         for panel, (name, values) in AXES.items():
             for value in values:
@@ -209,9 +209,9 @@ def under_theorem_1(setting: Setting) -> dict[str, dict[str, dict[float, list[Co
     return found
 
 
-def theorem_1(setting: Setting | None = None) -> Picture:
+def theorem_1(setting: QuadraticRun | None = None) -> Picture:
     """Exact stationarity under the certified Theorem 1 as tau, P, n and the heterogeneity vary."""
-    own = setting or Setting()
+    own = setting or QuadraticRun()
     found = under_theorem_1(own)
     data, said, failed = [], {}, 0
     with styled():
@@ -313,10 +313,10 @@ class Concave:
         return FedNormSGDA(1e-3, 1e-3, descent, ascent, local_steps=work, snapshot_period=period)
 
 
-def under_theorem_4(setting: Concave) -> dict[str, dict[str, list[Comparison]]]:
+def under_theorem_4(setting: Concave) -> dict[str, dict[str, list[Confrontation]]]:
     """Family to (period to the run under the theorem that is about it)."""
     process = WithoutReplacement(4, setting.participants)
-    found: dict[str, dict[str, list[Comparison]]] = {}
+    found: dict[str, dict[str, list[Confrontation]]] = {}
     for row, common in {"concave": False, "one-point concave": True}.items():
         problem = setting.problem(common)
         theorem = load(f"fed-norm-sgda/theorem-{3 if common else 4}")

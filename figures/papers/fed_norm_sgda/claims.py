@@ -14,36 +14,36 @@ from fedbounds.figures.claims import Claim, Found, above, every, means_in_words
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import surrogate
-from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Room
+from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Gallery
 
 ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
 
 
-def all_claims(room: Room) -> list[Claim]:
+def all_claims(gallery: Gallery) -> list[Claim]:
     """Every claim, on the runs of this room; of Figures 1 and 2 and of the rates, exactly."""
     robust, fair = ex.ACCURACY[ex.ROBUST], ex.ACCURACY[ex.FAIR]
     claims = [figure_1(), figure_2()]
     for source, problem, runs in (
-        ("Figure 3", ex.ROBUST, room.robust_methods),
-        ("Figure 5", ex.FAIR, room.fair_methods),
+        ("Figure 3", ex.ROBUST, gallery.robust_methods),
+        ("Figure 5", ex.FAIR, gallery.fair_methods),
     ):
         for epochs, by_method in runs.items():
             named = {ex.written(problem, label): traces for label, traces in by_method.items()}
-            found = {label: room.accuracy(traces, ex.ACCURACY[problem]) for label, traces in named.items()}
+            found = {label: gallery.accuracy(traces, ex.ACCURACY[problem]) for label, traces in named.items()}
             claims += best(source, f"E = {epochs}", found)
     by_P = {
-        alpha: {P: room.accuracy(traces, robust) for P, traces in runs.items()}
-        for alpha, runs in room.robust_participants.items()
+        alpha: {P: gallery.accuracy(traces, robust) for P, traces in runs.items()}
+        for alpha, runs in gallery.robust_participants.items()
     }
     for alpha, found in by_P.items():
         claims.append(increases("Figure 4", f"robust accuracy increases with P (alpha = {alpha:g})", "P", found))
     claims += alike_is_better(by_P)
-    by_alpha = {alpha: room.accuracy(traces, robust) for alpha, traces in room.by_alpha.items()}
+    by_alpha = {alpha: gallery.accuracy(traces, robust) for alpha, traces in gallery.by_alpha.items()}
     claims.append(increases("Figure 6", "the smaller alpha, the worse", "alpha", by_alpha))
     for kind, where in ((EPOCHS, "epochs of the same images dealt to n"), (STEPS, "the same local steps for every n")):
-        rounds = {n: room.rounds_to_target(traces) for n, traces in room.by_number[kind].items()}
+        rounds = {n: gallery.rounds_to_target(traces) for n, traces in gallery.by_number[kind].items()}
         claims.append(speed_up(where, rounds))
-    found = {P: room.accuracy(traces, fair) for P, traces in room.fair_participants.items()}
+    found = {P: gallery.accuracy(traces, fair) for P, traces in gallery.fair_participants.items()}
     claims.append(increases("Figure 8", "worst-class accuracy improves with P", "P", found))
     return [*claims, fewer_rounds(), floor_of_noise()]
 
@@ -135,7 +135,7 @@ def floor_of_noise(fewest: int = 2, most: int = 32, rounds: int = 5000) -> Claim
     """Corollary 1.2: n clients average the noise like one with n times the batch."""
     floors = []
     for n in (fewest, most):
-        one = theorems.Setting(clients=n, participants=0, rounds=rounds)
+        one = theorems.QuadraticRun(clients=n, participants=0, rounds=rounds)
         run = moments(one.algorithm, one.problem(at_saddle=True), one.process, rounds)
         floors.append(float(run.envelope_gradient_norm_squared()[:-1].mean()))
     gained = floors[0] / floors[1]

@@ -10,13 +10,12 @@ import numpy as np
 
 from fedbounds.empirical.sweep import Sweep
 from fedbounds.empirical.trace import Trace
-from fedbounds.figures import room
 from fedbounds.figures.curves import panels, seed_curve
+from fedbounds.figures.paper_gallery import PaperGallery, Traces, draw_by_name, series
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import surrogate
 from fedbounds.figures.picture import Curve, Picture
-from fedbounds.figures.room import Traces, draw_by_name, series
 
 AXIS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "accuracy in the worst class"}
 ATTACKED = (
@@ -29,7 +28,7 @@ MEASURED = {ex.ROBUST: ATTACKED, ex.FAIR: WORST}
 SettingT = TypeVar("SettingT", bound=Hashable)
 
 
-class Room(room.Room[ex.Scale]):
+class Gallery(PaperGallery[ex.Scale]):
     """The figures of this paper at one scale, from runs kept in one directory of results.
 
     Args:
@@ -213,22 +212,22 @@ class Room(room.Room[ex.Scale]):
         return {"scale": self.scale.words, "steps": self.scale.steps}
 
 
-FIGURES: Mapping[str, Callable[[Room], Picture]] = {
-    "figure-1": lambda room: surrogate.figure_1(),
-    "figure-3": Room.figure_3,
-    "figure-4": Room.figure_4,
-    "figure-5": Room.figure_5,
-    "figure-6": Room.figure_6,
-    "figure-7": Room.figure_7,
-    "figure-8": Room.figure_8,
-    "surrogate": lambda room: surrogate.surrogate(),
-    "corollary-1.1": lambda room: surrogate.corollary_1_1(),
-    "theorem-1": lambda room: theorems.theorem_1(),
-    "theorem-4": lambda room: theorems.theorem_4(),
-    "rounds": lambda room: theorems.headline(),
+FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
+    "figure-1": lambda gallery: surrogate.figure_1(),
+    "figure-3": Gallery.figure_3,
+    "figure-4": Gallery.figure_4,
+    "figure-5": Gallery.figure_5,
+    "figure-6": Gallery.figure_6,
+    "figure-7": Gallery.figure_7,
+    "figure-8": Gallery.figure_8,
+    "surrogate": lambda gallery: surrogate.surrogate(),
+    "corollary-1.1": lambda gallery: surrogate.corollary_1_1(),
+    "theorem-1": lambda gallery: theorems.theorem_1(),
+    "theorem-4": lambda gallery: theorems.theorem_4(),
+    "rounds": lambda gallery: theorems.headline(),
 }
 
 
-def draw(room: Room, name: str) -> Picture:
+def draw(gallery: Gallery, name: str) -> Picture:
     """One figure of the paper by name."""
-    return draw_by_name("fed-norm-sgda", FIGURES, room, name)
+    return draw_by_name("fed-norm-sgda", FIGURES, gallery, name)

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.symbols import GRADIENT, PARAMETER, Constant
-from fedbounds.empirical.confront import Comparison, confront
+from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import fixed_point, moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full, WithoutReplacement
@@ -98,7 +98,7 @@ def figure_1(steps: tuple[int, int] = (2, 5), rounds: int = 150) -> Picture:
 
 
 @dataclass(frozen=True)
-class Met:
+class SettlingPoint:
     """Where one method settles when the second client takes more local steps than the first.
 
     Attributes:
@@ -115,7 +115,9 @@ class Met:
     error: float
 
 
-def mismatches(name: str, more: Iterable[int], rounds: int = 600, seeds: int = 16, noise: float = 0.3) -> list[Met]:
+def mismatches(
+    name: str, more: Iterable[int], rounds: int = 600, seeds: int = 16, noise: float = 0.3
+) -> list[SettlingPoint]:
     """The distances of one method."""
     problem = QuadraticMinimax(
         TWO.descent_hessian.numpy(), TWO.coupling.numpy(), TWO.concavity,
@@ -131,7 +133,7 @@ def mismatches(name: str, more: Iterable[int], rounds: int = 600, seeds: int = 1
         length = float(np.linalg.norm(mean))
         along = center @ (mean / length)
         found.append(
-            Met(tau, float(np.linalg.norm(saddle(problem.surrogate(weights)))),
+            SettlingPoint(tau, float(np.linalg.norm(saddle(problem.surrogate(weights)))),
                 float(np.linalg.norm(fixed_point(algorithm, problem))), length,
                 float(along.std(ddof=1) / seeds**0.5))
         )  # fmt: skip
@@ -185,7 +187,7 @@ def chi_squared(p: np.ndarray, w: np.ndarray) -> float:
     return float(((p - w) ** 2 / w).sum())
 
 
-def departures(shares: Iterable[float], rounds: int, spread: float) -> dict[float, dict[str, Comparison]]:
+def departures(shares: Iterable[float], rounds: int, spread: float) -> dict[float, dict[str, Confrontation]]:
     """chi^2 to the exact run of Fed-Norm-SGDA with weights w = (1 - s) p + s q, under both forms of Corollary 1.1."""
     corollary, p = load("fed-norm-sgda/corollary-1.1"), np.full(4, 0.25)
     toward = np.array([0.94, 0.02, 0.02, 0.02])

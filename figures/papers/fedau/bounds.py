@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.symbols import GRADIENT, PARAMETER
 from fedbounds.empirical.algorithms import Algorithm
-from fedbounds.empirical.confront import Comparison, confront
+from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
@@ -46,7 +46,7 @@ ALMOST = 1 - 1e-9  # of the largest step, so that rounding breaks no condition
 
 
 @dataclass(frozen=True)
-class Setting:
+class ExperimentSize:
     """One size of the experiments: everything but the algorithm.
 
     Attributes:
@@ -96,7 +96,7 @@ class Setting:
         return simulate(algorithm, self.problem(shape), process or self.coins, self.rounds, seeds=range(self.seeds))
 
 
-def covered(setting: Setting, cutoffs: Iterable[float] = (1, CUT_OFF, math.inf)) -> dict[str, Aggregation]:
+def covered(setting: ExperimentSize, cutoffs: Iterable[float] = (1, CUT_OFF, math.inf)) -> dict[str, Aggregation]:
     """Known weights and FedAU with several cut-offs, each with the largest global step that Theorem 2 allows it."""
     p, T = setting.rates, setting.rounds
     algorithms: dict[str, Aggregation] = {
@@ -109,14 +109,14 @@ def covered(setting: Setting, cutoffs: Iterable[float] = (1, CUT_OFF, math.inf))
     return algorithms
 
 
-def _in_order(setting: Setting, second_moment: float) -> tuple[float, int, float]:
+def _in_order(setting: ExperimentSize, second_moment: float) -> tuple[float, int, float]:
     gamma, eta = setting.steps(second_moment)
     return gamma, setting.local_steps, eta
 
 
-def under_theorem_2(setting: Setting | None = None) -> dict[str, dict[str, list[Comparison]]]:
+def under_theorem_2(setting: ExperimentSize | None = None) -> dict[str, dict[str, list[Confrontation]]]:
     """Shape to (algorithm to its run under two forms of Theorem 2, Option 2)."""
-    own, theorem = setting or Setting(), load("fedau/theorem-2")
+    own, theorem = setting or ExperimentSize(), load("fedau/theorem-2")
     return {
         shape: {
             name: _compare(own.simulate(algorithm, shape), own.problem(shape), own.coins, theorem)
@@ -126,13 +126,13 @@ def under_theorem_2(setting: Setting | None = None) -> dict[str, dict[str, list[
     }
 
 
-def _compare(run: Trace, problem: Problem, process: Process, theorem: Any) -> list[Comparison]:
+def _compare(run: Trace, problem: Problem, process: Process, theorem: Any) -> list[Confrontation]:
     return [confront(run, theorem, form, problem=problem, participation=process) for form in FORMS]
 
 
-def theorem_2(setting: Setting | None = None) -> Picture:
+def theorem_2(setting: ExperimentSize | None = None) -> Picture:
     """FedAU and known weights under Theorem 2, Option 2, on clients with bounded gradients."""
-    own = setting or Setting()
+    own = setting or ExperimentSize()
     return overlays(
         under_theorem_2(own),
         title="Theorem 2 with a bounded gradient: measured under what is promised",
@@ -143,7 +143,7 @@ def theorem_2(setting: Setting | None = None) -> Picture:
     )
 
 
-def baselines(setting: Setting, step: tuple[float, float]) -> dict[str, Algorithm]:
+def baselines(setting: ExperimentSize, step: tuple[float, float]) -> dict[str, Algorithm]:
     """FedAU and what it was compared with, all at the same step sizes."""
     numbers: Any = (step[0], setting.local_steps, step[1])
     return {
@@ -156,9 +156,9 @@ def baselines(setting: Setting, step: tuple[float, float]) -> dict[str, Algorith
     }
 
 
-def without_bound(setting: Setting | None = None, shape: str = "cosine") -> Picture:
+def without_bound(setting: ExperimentSize | None = None, shape: str = "cosine") -> Picture:
     """The same algorithms under three kinds of participation; what no theorem covers, and why."""
-    own = setting or Setting(rounds=400, lowest=0.1, highest=0.9)
+    own = setting or ExperimentSize(rounds=400, lowest=0.1, highest=0.9)
     N, p = own.clients, own.rates
     processes: dict[str, Process] = {
         "Bernoulli": own.coins, "Markovian": Markovian(N, p), "cyclic": CyclicClients(N, p)
@@ -210,7 +210,7 @@ LOCAL = (0.01, 2)  # gamma and I
 
 
 @dataclass(frozen=True)
-class Met:
+class CutoffLimit:
     """Where FedAU with one cut-off settles: predicted, and met with its standard error."""
 
     cutoff: int
@@ -219,7 +219,7 @@ class Met:
     error: float
 
 
-def settled(cutoffs: Iterable[int], rounds: int = 2000, seeds: int = 32) -> list[Met]:
+def settled(cutoffs: Iterable[int], rounds: int = 2000, seeds: int = 32) -> list[CutoffLimit]:
     """FedAU's mean model over the last half of noise-free runs, for each cut-off."""
     found = []
     for K in cutoffs:
@@ -228,7 +228,7 @@ def settled(cutoffs: Iterable[int], rounds: int = 2000, seeds: int = 32) -> list
         run = simulate(algorithm, FOUR, RATES, rounds, seeds=range(seeds), record_models=True, record_every=every)
         means = run.model[:, rounds // (2 * every) :, 0].mean(axis=1)
         target = weighted_objective(FOUR, objective_weights(algorithm, RATES)).minimizer()
-        found.append(Met(K, float(target), float(means.mean()), float(means.std(ddof=1) / seeds**0.5)))
+        found.append(CutoffLimit(K, float(target), float(means.mean()), float(means.std(ddof=1) / seeds**0.5)))
     return found
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from fedbounds.figures.claims import Claim, Found, Level, above, every, means_in_words
 from fedbounds.figures.papers.fedau import experiments as ex
-from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Room
+from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
 
 STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
 
@@ -21,24 +21,27 @@ Column = Mapping[str, Level]
 Holds = Callable[[Column], bool | None]
 
 
-def all_claims(room: Room) -> list[Claim]:
+def all_claims(gallery: Gallery) -> list[Claim]:
     """Every experimental claim of the paper, on the runs of this room and on the printed tables."""
     claims = []
-    for pattern, runs in room.by_pattern.items():
+    for pattern, runs in gallery.by_pattern.items():
         for name, metric in ACCURACIES.items():
-            found = {label: room.accuracy(traces, metric) for label, traces in runs.items()}
+            found = {label: gallery.accuracy(traces, metric) for label, traces in runs.items()}
             claims += table_1(f"{pattern}, {name} accuracy", found)
     for name, metric in ACCURACIES.items():
-        found = {a: {k: room.accuracy(v, metric) for k, v in runs.items()} for a, runs in room.by_alpha.items()}
+        by_alpha = gallery.by_alpha.items()
+        found = {a: {k: gallery.accuracy(v, metric) for k, v in runs.items()} for a, runs in by_alpha}
         claims += table_d_1_1(f"{name} accuracy", found)
     for name, metric in CLIENT_METRICS.items():
-        claims += table_d_3_1(name, {label: metrics[metric].std(axis=1) for label, metrics in room.by_client.items()})
-    for mean, runs in room.by_mean.items():
+        claims += table_d_3_1(
+            name, {label: metrics[metric].std(axis=1) for label, metrics in gallery.by_client.items()}
+        )
+    for mean, runs in gallery.by_mean.items():
         for name, metric in ACCURACIES.items():
-            found = {label: room.accuracy(traces, metric) for label, traces in runs.items()}
+            found = {label: gallery.accuracy(traces, metric) for label, traces in runs.items()}
             claims += table_d_6_1(f"mean rate {mean:g}, {name} accuracy", found)
-    for floor, runs in room.by_cutoff.items():
-        claims += figure_1(floor, {K: room.accuracy(traces, "test_accuracy") for K, traces in runs.items()})
+    for floor, runs in gallery.by_cutoff.items():
+        claims += figure_1(floor, {K: gallery.accuracy(traces, "test_accuracy") for K, traces in runs.items()})
     return [*claims, *printed_claims()]
 
 

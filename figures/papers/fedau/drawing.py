@@ -11,20 +11,19 @@ from matplotlib.figure import Figure
 
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
 from fedbounds.empirical.trace import Trace
-from fedbounds.figures import room
 from fedbounds.figures.curves import panels
+from fedbounds.figures.paper_gallery import PaperGallery, Traces, convergence, draw_by_name, series
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import statistics
 from fedbounds.figures.picture import COLORS, MARKERS, Curve, Picture, styled
-from fedbounds.figures.room import Traces, convergence, draw_by_name, series
 
 CHANCE = "A run that diverged counts as chance from there on, as the paper's 10 % do."
 ACCURACIES = {"training": "train_accuracy", "test": "test_accuracy"}
 CLIENT_METRICS = {"loss": "train_loss", "training accuracy": "train_accuracy", "test accuracy": "test_accuracy"}
 
 
-class Room(room.Room[ex.Scale]):
+class Gallery(PaperGallery[ex.Scale]):
     """The figures and tables of this paper at one scale, from runs kept in one directory of results.
 
     Args:
@@ -255,27 +254,27 @@ def dot_chart(
     return Picture(figure, caption, alternative, data, provenance)
 
 
-FIGURES: Mapping[str, Callable[[Room], Picture]] = {
-    "figure-1": Room.figure_1,
-    "table-1": Room.table_1,
-    "figure-c.6.1": lambda room: statistics.figure_c_6_1(),
-    "figure-c.6.2": lambda room: statistics.figure_c_6_2(),
-    "table-d.1.1": Room.table_d_1_1,
-    "figure-d.2": Room.figure_d_2,
-    "figure-d.3.1": Room.figure_d_3_1,
-    "table-d.3.1": Room.table_d_3_1,
-    "figure-d.4.1": lambda room: statistics.weights_over_time("Bernoulli", "D.4.1"),
-    "figure-d.4.2": lambda room: statistics.weights_over_time("cyclic", "D.4.2"),
-    "figure-d.5.1": lambda room: statistics.figure_d_5_1(),
-    "figure-d.5.2": Room.figure_d_5_2,
-    "figure-d.6.1": lambda room: statistics.figure_d_6_1(),
-    "table-d.6.1": Room.table_d_6_1,
-    "theorem-1": lambda room: theorems.wrong_objectives(),
-    "theorem-2": lambda room: theorems.theorem_2(),
-    "without-bound": lambda room: theorems.without_bound(),
+FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
+    "figure-1": Gallery.figure_1,
+    "table-1": Gallery.table_1,
+    "figure-c.6.1": lambda gallery: statistics.figure_c_6_1(),
+    "figure-c.6.2": lambda gallery: statistics.figure_c_6_2(),
+    "table-d.1.1": Gallery.table_d_1_1,
+    "figure-d.2": Gallery.figure_d_2,
+    "figure-d.3.1": Gallery.figure_d_3_1,
+    "table-d.3.1": Gallery.table_d_3_1,
+    "figure-d.4.1": lambda gallery: statistics.weights_over_time("Bernoulli", "D.4.1"),
+    "figure-d.4.2": lambda gallery: statistics.weights_over_time("cyclic", "D.4.2"),
+    "figure-d.5.1": lambda gallery: statistics.figure_d_5_1(),
+    "figure-d.5.2": Gallery.figure_d_5_2,
+    "figure-d.6.1": lambda gallery: statistics.figure_d_6_1(),
+    "table-d.6.1": Gallery.table_d_6_1,
+    "theorem-1": lambda gallery: theorems.wrong_objectives(),
+    "theorem-2": lambda gallery: theorems.theorem_2(),
+    "without-bound": lambda gallery: theorems.without_bound(),
 }
 
 
-def draw(room: Room, name: str) -> Picture:
+def draw(gallery: Gallery, name: str) -> Picture:
     """One figure or table of the paper by name."""
-    return draw_by_name("fedau", FIGURES, room, name)
+    return draw_by_name("fedau", FIGURES, gallery, name)

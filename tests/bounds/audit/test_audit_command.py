@@ -177,7 +177,7 @@ def test_courts_that_contradict_each_other_fail_the_audit(trial, capsys, monkeyp
 def test_ledger_entries_from_rows_are_those_from_verdicts(trial):
     docket = Docket.of(PAPER)
     judged = list(docket.judged())
-    assert rows.ledger_entries(rows.Row.of(j.claim, j.verdict) for j in judged) == ledger.entries(judged)
+    assert rows.ledger_entries(rows.ClaimRow.of(j.claim, j.verdict) for j in judged) == ledger.entries(judged)
     assert all(isinstance(j, Judged) for j in judged)
 
 

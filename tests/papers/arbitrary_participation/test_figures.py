@@ -23,12 +23,12 @@ from fedbounds.figures.papers.arbitrary_participation.claims import (
     toy_claims,
 )
 from fedbounds.figures.papers.arbitrary_participation.demonstration import demonstrate
-from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, Room, draw
+from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, Gallery, draw
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory):
-    return Room(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
+def gallery(tmp_path_factory):
+    return Gallery(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
 
 
 # distance of x_15 from the optimum, from the cycle's recursion by hand; I = 1
@@ -39,37 +39,37 @@ TOY = {
 
 
 @pytest.mark.parametrize("name", TOY)
-def test_the_toy_trajectories_end_where_the_recursion_says(room, name):
+def test_the_toy_trajectories_end_where_the_recursion_says(gallery, name):
     optimum = np.array([0, 1 / np.sqrt(3)])
-    ends = [np.linalg.norm([c.x[-1], c.y[-1]] - optimum) for c in draw(room, name).curves]
+    ends = [np.linalg.norm([c.x[-1], c.y[-1]] - optimum) for c in draw(gallery, name).curves]
     assert ends == pytest.approx(TOY[name], rel=1e-12)
 
 
-def test_the_cycle_has_its_fixed_point_off_the_optimum(room):
+def test_the_cycle_has_its_fixed_point_off_the_optimum(gallery):
     assert fixed_point_distance(0.05) == pytest.approx(0.03418428858033284)
-    found = {c.text: c.agrees for c in toy_claims(room)}
+    found = {c.text: c.agrees for c in toy_claims(gallery)}
     assert found["at equal gamma*eta, amplification ends nearer to x*"]
     assert found["the amplified iteration converges to x* or a neighborhood of it"]
 
 
-def test_a_figure_of_images_has_one_curve_per_method_and_panel(room):
-    picture = draw(room, "figure-1")
+def test_a_figure_of_images_has_one_curve_per_method_and_panel(gallery):
+    picture = draw(gallery, "figure-1")
     assert len(picture.curves) == 8
     assert all(np.isfinite(c.y).all() for c in picture.curves)
     assert "the paper has N = 250" in picture.caption
 
 
-def test_a_second_drawing_finds_its_runs(room, monkeypatch):
-    draw(room, "figure-1")
+def test_a_second_drawing_finds_its_runs(gallery, monkeypatch):
+    draw(gallery, "figure-1")
     monkeypatch.setattr("fedbounds.empirical.sweep.task.run_task", lambda task: pytest.fail("ran again"))
-    draw(room, "figure-1")
+    draw(gallery, "figure-1")
 
 
-def test_an_unknown_figure_names_the_nearest(room):
+def test_an_unknown_figure_names_the_nearest(gallery):
     with pytest.raises(FedboundsError, match=r"did you mean figure-b\.\d or figure-b"):
-        draw(room, "figure-b")
+        draw(gallery, "figure-b")
     with pytest.raises(FedboundsError, match="did you mean cifar-10"):
-        Room("results", dataset="cifar10")
+        Gallery("results", dataset="cifar10")
 
 
 def trace(losses, rounds=10):
@@ -140,5 +140,5 @@ def test_the_demonstration_writes_figures_data_and_verdicts(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_drawn(room, name, tmp_path):
-    assert all(p.exists() for p in draw(room, name).save(tmp_path / f"{name}.png"))
+def test_every_figure_is_drawn(gallery, name, tmp_path):
+    assert all(p.exists() for p in draw(gallery, name).save(tmp_path / f"{name}.png"))

@@ -21,12 +21,12 @@ from fedbounds.figures.papers.fed_norm_sgda.claims import (
     increases,
     speed_up,
 )
-from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Room, draw
+from fedbounds.figures.papers.fed_norm_sgda.drawing import FIGURES, Gallery, draw
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory):
-    return Room(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
+def gallery(tmp_path_factory):
+    return Gallery(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
 
 
 def sweep(problem, **more):
@@ -56,8 +56,8 @@ def test_methods_are_those_that_the_paper_compares():
     assert "momentum" not in ex.method(ex.SMOKE, ex.FAIR, ex.NAIVE)
 
 
-def test_the_paper_writes_its_methods_with_a_plus_where_there_are_snapshots(room):
-    labels = [axes.get_legend_handles_labels()[1] for axes in draw(room, "figure-3").figure.axes]
+def test_the_paper_writes_its_methods_with_a_plus_where_there_are_snapshots(gallery):
+    labels = [axes.get_legend_handles_labels()[1] for axes in draw(gallery, "figure-3").figure.axes]
     assert labels == [["Fed-Norm-SGDA+", "Local SGDA+", "Local SGDA+ with momentum"]] * 2
 
 
@@ -71,37 +71,37 @@ def test_snapshots_fit_the_rounds_and_the_whole_set_has_the_papers_clients(datas
     assert ex.scale_of(dataset, network="mlp", full=True).network == "mlp"
 
 
-def test_a_figure_of_training_has_one_curve_per_method_and_panel(room):
-    picture = draw(room, "figure-5")
+def test_a_figure_of_training_has_one_curve_per_method_and_panel(gallery):
+    picture = draw(gallery, "figure-5")
     assert [axes.get_title(loc="left") for axes in picture.figure.axes] == ["$E = 5$", "$E = 7$"]
     assert [c.label for c in picture.curves] == [f"$E = {E}$: {m}" for E in (5, 7) for m in ex.METHODS]
     assert all(np.isfinite(c.y).all() and c.low is not None for c in picture.curves)
     assert "the paper has CIFAR-10 and VGG11" in picture.caption
 
 
-def test_figures_share_their_runs(room, monkeypatch):
-    draw(room, "figure-4")
-    curves = {c.label: c.y for c in draw(room, "figure-6").curves}
+def test_figures_share_their_runs(gallery, monkeypatch):
+    draw(gallery, "figure-4")
+    curves = {c.label: c.y for c in draw(gallery, "figure-6").curves}
     monkeypatch.setattr("fedbounds.empirical.sweep.task.run_task", lambda task: pytest.fail("ran again"))
-    again = Room(room.results, scale=ex.SMOKE)
+    again = Gallery(gallery.results, scale=ex.SMOKE)
     all_of_them = {c.label: c.y for c in draw(again, "figure-4").curves}
     for alpha in ex.SMOKE.alphas:
         np.testing.assert_array_equal(curves[f"$\\alpha = {alpha:g}$"], all_of_them[f"$\\alpha = {alpha:g}$: $P = 9$"])
 
 
-def test_accuracies_are_those_of_the_last_rounds_and_a_run_that_diverged_counts_as_chance(room):
+def test_accuracies_are_those_of_the_last_rounds_and_a_run_that_diverged_counts_as_chance(gallery):
     trace = SimpleNamespace()
     values = np.array([[0.1, 0.3, 0.5, 0.7], [0.1, 0.9, np.nan, np.nan]])
     trace.arrays = {"round": np.array([0, 5, 10, 15]), **dict.fromkeys(ex.ACCURACY.values(), values)}
-    assert room.accuracy([trace], ex.ACCURACY[ex.ROBUST]).tolist() == [70.0, 10.0]
-    assert room.accuracy([trace], ex.ACCURACY[ex.FAIR]).tolist() == [70.0, 0.0]
+    assert gallery.accuracy([trace], ex.ACCURACY[ex.ROBUST]).tolist() == [70.0, 10.0]
+    assert gallery.accuracy([trace], ex.ACCURACY[ex.FAIR]).tolist() == [70.0, 0.0]
 
 
-def test_the_rounds_to_a_target_are_the_first_that_reach_it(room):
+def test_the_rounds_to_a_target_are_the_first_that_reach_it(gallery):
     trace = SimpleNamespace()
     values = np.array([[0.1, 0.3, 0.2], [0.1, 0.2, 0.3], [0.1, 0.2, np.nan]])
     trace.arrays = {"round": np.array([0, 5, 10]), "test_accuracy": values}
-    assert room.rounds_to_target([trace]).tolist() == [5, 10, np.inf]
+    assert gallery.rounds_to_target([trace]).tolist() == [5, 10, np.inf]
 
 
 def seeds(mean):
@@ -147,11 +147,11 @@ def test_the_room_has_the_papers_problems():
     assert problem.clients == 6 and task["participation"]["participants"] == 2 and task["problem"]["alpha"] == 1.0
 
 
-def test_an_unknown_figure_names_the_nearest(room):
+def test_an_unknown_figure_names_the_nearest(gallery):
     with pytest.raises(FedboundsError, match=r"unknown figure of fed-norm-sgda 'figure-9'; did you mean"):
-        draw(room, "figure-9")
+        draw(gallery, "figure-9")
     with pytest.raises(FedboundsError, match="did you mean cifar-10"):
-        Room("results", dataset="cifar10")
+        Gallery("results", dataset="cifar10")
 
 
 def test_the_command_knows_the_paper(tmp_path):
@@ -162,5 +162,5 @@ def test_the_command_knows_the_paper(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_drawn(room, name, tmp_path):
-    assert all(p.exists() for p in draw(room, name).save(tmp_path / f"{name}.png"))
+def test_every_figure_is_drawn(gallery, name, tmp_path):
+    assert all(p.exists() for p in draw(gallery, name).save(tmp_path / f"{name}.png"))

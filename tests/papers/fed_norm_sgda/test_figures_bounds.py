@@ -11,7 +11,7 @@ from fedbounds.figures.papers.fed_norm_sgda.bounds import (
     AXES,
     STARTS,
     Concave,
-    Setting,
+    QuadraticRun,
     headline,
     headlines,
     theorem_1,
@@ -33,7 +33,7 @@ from fedbounds.figures.papers.fed_norm_sgda.surrogate import (
 )
 from fedbounds.figures.picture import Curve, Picture
 
-SHORT = Setting(rounds=60)
+SHORT = QuadraticRun(rounds=60)
 
 
 def curves(picture: Picture) -> dict[str, Curve]:

@@ -18,8 +18,8 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent,
 from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import A_DRIFT, DELTA, W_DRIFT, X
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
 from fedbounds.empirical.adversary import LIGHT, searched
-from fedbounds.empirical.instances.sides import Finding, examined
-from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import Shape, draw_bounded, draw_coupled
+from fedbounds.empirical.instances.sides import InstanceFinding, examined
+from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import PopulationShape, draw_bounded, draw_coupled
 from fedbounds.empirical.papers.fed_norm_sgda.instances.families import BoundedInstances, CoupledInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.relations import KINDS, relation_sides
@@ -33,7 +33,7 @@ FALSE = {
 }  # fmt: skip
 
 
-def found_for(claim: Claim) -> Finding:
+def found_for(claim: Claim) -> InstanceFinding:
     how = trial(claim)
     assert how is not None
     return searched(claim, how, LIGHT)
@@ -213,7 +213,7 @@ def exact_part(g: SimpleNamespace, i: int, path: SimpleNamespace, block: int) ->
 @pytest.mark.parametrize("stale", [False, True])
 @pytest.mark.parametrize("draw", [draw_coupled, draw_bounded])
 def test_a_round_is_algorithm_1_on_every_outcome_of_noise_and_sampling(draw: Any, stale: bool) -> None:
-    z = draw(np.random.default_rng(11), 3, Shape(2, 1, 2, 1, 1))
+    z = draw(np.random.default_rng(11), 3, PopulationShape(2, 1, 2, 1, 1))
     numbers = KINDS["xs" if stale else "ys"](z)
     for b in range(len(z)):
         for name, value in round_by_loops(z, b, stale).items():
@@ -223,7 +223,7 @@ def test_a_round_is_algorithm_1_on_every_outcome_of_noise_and_sampling(draw: Any
 
 
 def test_local_models_are_those_of_the_local_map_on_every_path() -> None:
-    z = draw_coupled(np.random.default_rng(14), 4, Shape(2, 1, 3, 1, 1))
+    z = draw_coupled(np.random.default_rng(14), 4, PopulationShape(2, 1, 3, 1, 1))
     numbers = KINDS["zeta"](z)
     for b, i, k in product(range(4), range(2), range(1, 3)):
         if k < z.tau[b, i]:
@@ -247,7 +247,7 @@ def test_local_models_are_those_of_the_local_map_on_every_path() -> None:
 @pytest.mark.parametrize("draw", [draw_coupled, draw_bounded])
 def test_gradients_are_derivatives_and_constants_bound_them(draw: Any) -> None:
     rng = np.random.default_rng(12)
-    z = draw(rng, 40, Shape(2, 1, 1, 2, 2))
+    z = draw(rng, 40, PopulationShape(2, 1, 1, 2, 2))
     x, y, u, v = (at[:, None] + rng.normal(size=(40, 30, 2)) for at in (z.x, z.y, z.snapshot, z.y))
     for block, step in enumerate(np.eye(4)[[0, 2]]):
         h = 1e-6 * step
@@ -273,7 +273,7 @@ def test_gradients_are_derivatives_and_constants_bound_them(draw: Any) -> None:
 
 def test_step_sizes_keep_the_caps_of_their_regime() -> None:
     claims = {"lemma-b.3/15": 1, "theorem-1/41": 2, "lemma-c.3/72-S_2": 3}
-    z = draw_coupled(np.random.default_rng(13), 400, Shape(2, 1, 2, 1, 1))
+    z = draw_coupled(np.random.default_rng(13), 400, PopulationShape(2, 1, 2, 1, 1))
     for name, regime in claims.items():
         covered = relation_sides(CLAIMS[name], z).covered[:, 0]
         assert covered[(z.regime == regime) & (z.price == z.composites["nu"])].all()

@@ -11,7 +11,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import LocalSGD, Pairs, algorithm_from_spec
-from fedbounds.empirical.algorithms.algorithm import Report
+from fedbounds.empirical.algorithms.algorithm import RoundReport
 from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.engines import Cohort
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
@@ -294,7 +294,7 @@ def test_a_seed_without_participants_beside_one_with_some():
     state = algorithm.init(torch.zeros(2, 1, dtype=torch.float64), CLIENTS)
     index = [torch.from_numpy(names) for names in (drawn.seeds, drawn.clients, drawn.weights)]
     pairs = Pairs(*index, updates=torch.tensor([[3.0], [6.0]], dtype=torch.float64))
-    state = algorithm.server_update(state, 0, Report(torch.zeros(2, 1), drawn, pairs))
+    state = algorithm.server_update(state, 0, RoundReport(torch.zeros(2, 1), drawn, pairs))
     assert state.model.tolist() == [[4.5], [0.0]] and state.mean.tolist() == [[1.5], [0.0]]
 
 
@@ -361,7 +361,7 @@ def test_stored_updates_are_overwritten_in_place_and_refused_where_they_cannot_f
     state = algorithm.init(torch.zeros(1, 2), 3)
     drawn = Cohort.of([Round(np.array([1]), np.array([1.0]))])
     pairs = Pairs(torch.tensor([0]), torch.tensor([1]), torch.tensor([1.0]), torch.ones(1, 2))
-    after = algorithm.server_update(state, 0, Report(torch.zeros(1, 2), drawn, pairs))
+    after = algorithm.server_update(state, 0, RoundReport(torch.zeros(1, 2), drawn, pairs))
     assert after.updates.data_ptr() == state.updates.data_ptr()
     with pytest.raises(FedboundsError, match=f"{algorithm.kind} keeps the updates of clients = {2**40}.*memory"):
         algorithm.init(torch.zeros(1, 2), 2**40)

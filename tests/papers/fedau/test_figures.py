@@ -29,12 +29,12 @@ from fedbounds.figures.papers.fedau.claims import (
     table_d_1_1,
     table_d_6_1,
 )
-from fedbounds.figures.papers.fedau.drawing import FIGURES, Room, draw
+from fedbounds.figures.papers.fedau.drawing import FIGURES, Gallery, draw
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory):
-    return Room(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
+def gallery(tmp_path_factory):
+    return Gallery(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
 
 
 def test_rates_are_the_papers_formula_on_the_classes_that_clients_hold():
@@ -179,19 +179,19 @@ def test_above_asks_for_two_standard_errors():
     assert not above(np.array([-1.0, 2.0, 1.0, 2.0]), zero)  # mean 1, standard error 0.71
 
 
-def test_a_run_that_diverged_counts_as_chance(room):
+def test_a_run_that_diverged_counts_as_chance(gallery):
     trace = type("Trace", (), {})()
     trace.arrays = {"round": np.array([0, 10, 20, 30]), "test_accuracy": np.array([[0.1, 0.9, np.nan, np.nan]])}
-    assert room.accuracy([trace], "test_accuracy").tolist() == [10.0]
+    assert gallery.accuracy([trace], "test_accuracy").tolist() == [10.0]
 
 
-def test_the_clients_numbers_are_those_of_the_final_models(room):
-    found = room.by_client
+def test_the_clients_numbers_are_those_of_the_final_models(gallery):
+    found = gallery.by_client
     assert set(found) == set(ex.TOP)
     for metrics in found.values():
         assert {values.shape for values in metrics.values()} == {(ex.SMOKE.seeds, ex.SMOKE.clients)}
     sweep = ex.training_sweep("clients", ex.SMOKE, {ex.ALL: ex.method(ex.SMOKE, ex.ALL)}, final_models=True)
-    (again, _) = room.run(sweep)[ex.ALL]
+    (again, _) = gallery.run(sweep)[ex.ALL]
     problem = problem_from_spec(sweep.tasks[0]["problem"])
     loss = float(
         problem.metrics(problem.initial_point(np.random.default_rng(0)).new_tensor(again.arrays["model"][:, -1]))[
@@ -199,17 +199,17 @@ def test_the_clients_numbers_are_those_of_the_final_models(room):
         ][0]
     )
     assert found[ex.ALL]["train_loss"][0].mean() == pytest.approx(loss, rel=1e-5)
-    picture = draw(room, "table-d.3.1")
+    picture = draw(gallery, "table-d.3.1")
     expected = found[ex.FEDAU]["test_accuracy"].std(axis=1).mean()
     (drawn,) = [c.y[0] for c in picture.curves if c.label == f"test accuracy: {ex.FEDAU}"]
     assert drawn == pytest.approx(expected)
 
 
-def test_unknown_names_are_told_with_the_nearest(room):
+def test_unknown_names_are_told_with_the_nearest(gallery):
     with pytest.raises(FedboundsError, match=r"unknown figure of fedau 'figure-d\.5'; did you mean"):
-        draw(room, "figure-d.5")
+        draw(gallery, "figure-d.5")
     with pytest.raises(FedboundsError, match="did you mean cifar-10"):
-        Room("results", dataset="cifar10")
+        Gallery("results", dataset="cifar10")
 
 
 def test_the_command_draws_figures_of_both_papers(tmp_path):
@@ -231,6 +231,6 @@ def test_the_command_draws_figures_of_both_papers(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_is_drawn(room, name, tmp_path):
-    picture = draw(room, name)
+def test_every_figure_is_drawn(gallery, name, tmp_path):
+    picture = draw(gallery, name)
     assert picture.curves and all(p.exists() for p in picture.save(tmp_path / f"{name}.png"))

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 from fedbounds.figures.overlay import overlays
-from fedbounds.figures.papers.fedau.bounds import Setting, theorem_2, under_theorem_2, without_bound, wrong_objectives
+from fedbounds.figures.papers.fedau.bounds import (
+    ExperimentSize,
+    theorem_2,
+    under_theorem_2,
+    without_bound,
+    wrong_objectives,
+)
 from fedbounds.figures.picture import Curve, Picture
 
-SMALL = Setting(clients=4, dimension=2, local_steps=2, rounds=20, seeds=3)
+SMALL = ExperimentSize(clients=4, dimension=2, local_steps=2, rounds=20, seeds=3)
 
 
 def curves(picture: Picture) -> dict[str, Curve]:
@@ -36,7 +42,7 @@ def test_every_panel_shows_a_run_under_both_forms_and_none_is_crossed() -> None:
 
 
 def test_a_ratio_is_shown_only_where_a_condition_holds() -> None:
-    comparisons = under_theorem_2(Setting(clients=4, dimension=2, local_steps=2, rounds=3, seeds=2))["cosine"]
+    comparisons = under_theorem_2(ExperimentSize(clients=4, dimension=2, local_steps=2, rounds=3, seeds=2))["cosine"]
     known = comparisons["known rates"][0]
     picture = overlays({"": {"known rates": [known]}}, title="")
     assert f"{float(known.ratio.max()):.2g} [explicit]" in picture.figure.axes[0].texts[0].get_text()

@@ -27,7 +27,7 @@ class ByExponents:
         count: what is counted; "rounds" or "gradients", those of all clients together.
     """
 
-    case: tables.Case
+    case: tables.TableCase
     count: str
 
     def __str__(self) -> str:
@@ -60,7 +60,7 @@ class ByExponents:
         return Finding(equal, "linear programming", exponents if equal else f"the order is {expected}: {exponents}")
 
 
-def proof_of_table(result: Result, case: tables.Case, count: str) -> Proof:
+def proof_of_table(result: Result, case: tables.TableCase, count: str) -> Proof:
     """The repaired row of one part of Table 1."""
     left = measure_symbol(result.measure)
     step = Step(

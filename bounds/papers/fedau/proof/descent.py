@@ -23,7 +23,7 @@ from fedbounds.bounds.papers.fedau import lemmas
 from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, ONE_STEP, PAST_WEIGHTS
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof import drift
-from fedbounds.bounds.papers.fedau.proof.drift import Objective
+from fedbounds.bounds.papers.fedau.proof.drift import DescentObjective
 from fedbounds.bounds.result import Condition
 
 A1, A2, AVERAGE_OF_F, AVERAGE_PROOF = drift.A1, drift.A2, drift.AVERAGE_OF_F, drift.AVERAGE_PROOF
@@ -60,20 +60,20 @@ class Branch:
     rho: sp.Expr
     conditions: tuple[Condition, ...] = ()
 
-    def apart(self, o: Objective) -> sp.Expr:
+    def apart(self, o: DescentObjective) -> sp.Expr:
         """The bound on |v - grad F_n(x_t)|^2."""
         return self.k * I * L**2 * gamma**2 * (sigma**2 + 6 * I * (o.divergence**2 + G))
 
-    def gradient(self, o: Objective) -> sp.Expr:
+    def gradient(self, o: DescentObjective) -> sp.Expr:
         """The bound on |v|^2, eq. (B.3.9)."""
         return 3 * self.apart(o) + 3 * (o.divergence**2 + G)
 
-    def update(self, o: Objective) -> sp.Expr:
+    def update(self, o: DescentObjective) -> sp.Expr:
         """The bound on |v + a|^2."""
         cross = self.apart(o) / self.rho if self.rho else 0
         return (1 + self.rho) * sigma**2 / I + cross + self.gradient(o)
 
-    def end(self, o: Objective) -> sp.Expr:
+    def end(self, o: DescentObjective) -> sp.Expr:
         """The bound on the increase of the objective in one round."""
         second = L * move / 2 * o.moment / N * self.update(o)
         return move * (3 * HALF * o.gap * self.gradient(o) + self.apart(o) / 2 + second - G / 4)
@@ -84,7 +84,7 @@ ONE = Branch("-one", "S5'one", Integer(0), Rational(1, 16), (lemmas.ONE_LOCAL_ST
 PRINTED = Branch("-printed", "S5'five", Integer(5), Integer(0))
 
 
-def enter_shared(c: Chain, o: Objective) -> None:
+def enter_shared(c: Chain, o: DescentObjective) -> None:
     """What needs no bound on the drift."""
     step = -move * d
     descent = (rounds.WeightedDescent if o.weights else Descent)("f0", step, DECREASE, L)
@@ -122,7 +122,7 @@ def enter_shared(c: Chain, o: Objective) -> None:
     c["S13", "the squared update does not ascend", ""] = le(L * move, HALF), lemmas.GLOBAL_CAP
 
 
-def enter_branch(c: Chain, o: Objective, b: Branch) -> None:
+def enter_branch(c: Chain, o: DescentObjective, b: Branch) -> None:
     """From a bound on the averaged drift to one round."""
     name, update = b.name, square(v + a)
     c[f"S9c{name}", "the mean gradient of a client against that at x_t", CLIENTS] = by(
@@ -179,7 +179,7 @@ def enter_constants(c: Chain) -> None:
         )
 
 
-def descent_chain(o: Objective) -> Chain:
+def descent_chain(o: DescentObjective) -> Chain:
     """The whole chain for one objective, and where each form of its lemma ends."""
     cited = (AVERAGE_PROOF,) if o is GENERAL else (AVERAGE_OF_F, DESCENT_PROOF)
     c = Chain(round_setting(o.name), ROUND, cited)
@@ -216,7 +216,7 @@ def descent_chain(o: Objective) -> Chain:
     return c
 
 
-def descent_proof(o: Objective, ends: dict[str, str]) -> Proof:
+def descent_proof(o: DescentObjective, ends: dict[str, str]) -> Proof:
     """The chain of one objective."""
     lemma = lemmas.LEMMA_B_3_3 if o.weights else lemmas.LEMMA_B_5_1
     return descent_chain(o).proof(o.proof, lemma, ends, -DECREASE, TO_GRADSQ)

@@ -30,7 +30,7 @@ WHOLE = "for every client n and i <= I"
 
 
 @dataclass(frozen=True)
-class Objective:
+class DescentObjective:
     """What the one-step chain descends on: any f~ (Lemma B.3.3), or f itself (Lemma B.5.1).
 
     Args:
@@ -125,12 +125,12 @@ YOUNG = 1 / (2 * I - 1)
 FIFTH = Relation(gamma, 1 / (5 * L * I))
 
 
-def drift_adds(objective: Objective) -> sp.Expr:
+def drift_adds(objective: DescentObjective) -> sp.Expr:
     """What one local step adds to the drift."""
     return gamma**2 * sigma**2 + 6 * I * gamma**2 * (objective.divergence**2 + G)
 
 
-def drift_chain(objective: Objective) -> Chain:
+def drift_chain(objective: DescentObjective) -> Chain:
     """Lemma B.3.2, from one local step to all of them."""
     before = y - x0 - gamma * gy
     adds = drift_adds(objective)
@@ -170,7 +170,7 @@ def drift_chain(objective: Objective) -> Chain:
     return c
 
 
-def enter_divergence(c: Chain, objective: Objective) -> None:
+def enter_divergence(c: Chain, objective: DescentObjective) -> None:
     """The divergence at x_t, the only point where it is used."""
     left, right = square(g0 - f0), objective.divergence**2
     assumed = (BOUNDED_DIVERGENCE, *objective.weights)
@@ -181,7 +181,7 @@ def enter_divergence(c: Chain, objective: Objective) -> None:
     )
 
 
-def average_chain(objective: Objective, one: Proof) -> Chain:
+def average_chain(objective: DescentObjective, one: Proof) -> Chain:
     """The drift averaged over the local steps: what the descent lemma uses of it."""
     adds, each = drift_adds(objective), "for every client n"
     c = Chain(round_setting(objective.name), each, (one,))
@@ -199,7 +199,7 @@ def average_chain(objective: Objective, one: Proof) -> Chain:
     return c
 
 
-GENERAL = Objective(
+GENERAL = DescentObjective(
     "f~",
     f"{PAPER}/lemma-b.3.3",
     LEMMA_B_3_2,
@@ -208,11 +208,11 @@ GENERAL = Objective(
     n.Z / n.N,
     (OBJECTIVE_WEIGHTS,),
 )
-ITSELF = Objective("f", f"{PAPER}/lemma-b.5.1", LEMMA_B_5_1, delta, n.Wt, n.Qt)
+ITSELF = DescentObjective("f", f"{PAPER}/lemma-b.5.1", LEMMA_B_5_1, delta, n.Wt, n.Qt)
 TO_GRADSQ = {G: n.gradsq}
 
 
-def drift_proofs(objective: Objective) -> tuple[Proof, Proof]:
+def drift_proofs(objective: DescentObjective) -> tuple[Proof, Proof]:
     """One local step, and the mean over all of them; the lemma's forms end here where f~ is any objective."""
     ends = ({"printed": "B.3.3", "sharp": "B.3.3-sharp"}, {"sharp:average": "S5'"}) if objective.weights else ({}, {})
     one = drift_chain(objective).proof(objective.drift, objective.result, ends[0], DRIFT, TO_GRADSQ)

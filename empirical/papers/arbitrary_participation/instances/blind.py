@@ -17,9 +17,9 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.compilation import compile_form
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.adversary import LIGHT, Effort, climb, searched
+from fedbounds.empirical.adversary import LIGHT, SearchEffort, climb, searched
 from fedbounds.empirical.instances.population import Population, shaken, stirred
-from fedbounds.empirical.instances.sides import Finding, Sides, examined
+from fedbounds.empirical.instances.sides import InstanceFinding, Sides, examined
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import draw
 from fedbounds.empirical.papers.arbitrary_participation.instances.trials import form_sides, trial
 
@@ -40,7 +40,7 @@ class Sighting:
     error: str
     claim: str
     where: str
-    finding: Finding | None = None
+    finding: InstanceFinding | None = None
 
     @property
     def found(self) -> bool:
@@ -55,7 +55,7 @@ def stated(key: str, form: str = "printed", without: str = "") -> Claim:
     return replace(claim, assumptions=tuple(a for a in claim.assumptions if not a.unstated and a.name != without))
 
 
-def as_printed(key: str, form: str = "printed") -> Finding:
+def as_printed(key: str, form: str = "printed") -> InstanceFinding:
     """The ordinary search on the printed claim."""
     claim = stated(key, form)
     how = trial(claim)
@@ -63,7 +63,7 @@ def as_printed(key: str, form: str = "printed") -> Finding:
     return searched(claim, how, LIGHT)
 
 
-def changing_weights(effort: Effort = LIGHT) -> Finding:
+def changing_weights(effort: SearchEffort = LIGHT) -> InstanceFinding:
     """Proposition 4.1, on random weights and offsets only."""
     claim, rng = stated("proposition-4.1"), np.random.default_rng(97)
     found = []
@@ -73,7 +73,7 @@ def changing_weights(effort: Effort = LIGHT) -> Finding:
     return examined(found)
 
 
-def correlated_noise(effort: Effort = LIGHT) -> Finding:
+def correlated_noise(effort: SearchEffort = LIGHT) -> InstanceFinding:
     """Theorem 3.1 with the proof's constants, where the clients' noise may be correlated: more clients, longer runs."""
     claim = stated("theorem-3.1", "explicit", without="independent-clients")
     rng = np.random.default_rng(71)
@@ -156,7 +156,7 @@ class NoiseDriven(Population):
         return Sides(self.least_gradient(), terms, covered, 0.0, "", self.describe)
 
 
-def noise_driven() -> Finding:
+def noise_driven() -> InstanceFinding:
     """Theorem 3.1 with the proof's constants, where participation may look at the noise."""
     claim = stated("theorem-3.1", "explicit", without="exogenous-participation")
     rng, B = np.random.default_rng(73), 60
@@ -168,7 +168,7 @@ def noise_driven() -> Finding:
     return examined([climb(z, lambda y: y.sides(claim), GENERATIONS, rng).sides(claim)])
 
 
-def literal_recursion() -> Finding:
+def literal_recursion() -> InstanceFinding:
     """(C.9) unrolled over a window, against the unrolled sum that has S_t of the current round throughout."""
     rng, B = np.random.default_rng(83), 400
     found = []
@@ -187,7 +187,7 @@ def literal_recursion() -> Finding:
     return examined(found)
 
 
-def whole_interval() -> Finding:
+def whole_interval() -> InstanceFinding:
     """Corollary 4.8's conditions, against Corollary 3.3's condition at the next whole P: 4LIP^2F/rho^2 <= T."""
     rng, B = np.random.default_rng(89), 2000
     N = rng.integers(2, 12, B)
@@ -211,7 +211,7 @@ def whole_interval() -> Finding:
     return examined([Sides(left, {"rounds": T[:, None]}, covered[:, None], 0.0, "", describe)])
 
 
-SEARCHES: Mapping[str, tuple[str, str, Callable[[], Finding]]] = {
+SEARCHES: Mapping[str, tuple[str, str, Callable[[], InstanceFinding]]] = {
     "suprema-at-different-rounds": (
         "proposition-4.1[printed]", "random weights and offsets", changing_weights,
     ),

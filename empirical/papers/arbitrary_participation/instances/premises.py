@@ -16,7 +16,7 @@ from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.papers.arbitrary_participation.proof import likely as at_all_points
 from fedbounds.bounds.papers.arbitrary_participation.proof import participation as section_4
 from fedbounds.bounds.window_variance import without_replacement_variance
-from fedbounds.empirical.instances.premises import Drawn
+from fedbounds.empirical.instances.premises import PremiseCases
 
 B = 60
 MET = frozenset(
@@ -27,7 +27,7 @@ MET = frozenset(
 )  # fmt: skip
 
 
-def windows(claim: Claim) -> Iterator[Drawn]:
+def windows(claim: Claim) -> Iterator[PremiseCases]:
     """Offsets v_n of the gradients, which sum to zero, and the clients' mean weights, which sum to one.
 
     The bracket is the plain mean over the clients, or weighs them by how far they are from the median weight.
@@ -57,10 +57,10 @@ def windows(claim: Claim) -> Iterator[Drawn]:
         values[at_all_points.LARGEST2.name] = ((q[:, :, None] * v).sum(axis=1) ** 2).sum(axis=1, keepdims=True)
         largest = np.sqrt((v**2).sum(axis=2).max(axis=1, keepdims=True))
         met = MET | {"regularized"} if equal else MET
-        yield Drawn(values | {"qbar": q, "d": largest, "N": np.full((B, 1), float(N))}, met=met)
+        yield PremiseCases(values | {"qbar": q, "d": largest, "N": np.full((B, 1), float(N))}, met=met)
 
 
-def exchanged(claim: Claim) -> Iterator[Drawn]:
+def exchanged(claim: Claim) -> Iterator[PremiseCases]:
     """Two draws of one round's weights, and the offsets of the gradients; the bracket weighs by their mean.
 
     The other rounds of the window have the weights of the first draw.
@@ -86,15 +86,15 @@ def exchanged(claim: Claim) -> Iterator[Drawn]:
             at_all_points.DEVIATIONS.name: ((q - 1 / N) ** 2).sum(axis=1),
             "N": np.full(B, float(N)),
         }
-        yield Drawn({name: value[:, None] for name, value in numbers.items()}, met=MET)
+        yield PremiseCases({name: value[:, None] for name, value in numbers.items()}, met=MET)
 
 
-def logarithms(claim: Claim) -> Iterator[Drawn]:
+def logarithms(claim: Claim) -> Iterator[PremiseCases]:
     """Probabilities of failure."""
-    yield Drawn({"c": np.logspace(-9, -0.01, 30)[:, None]}, met=MET)
+    yield PremiseCases({"c": np.logspace(-9, -0.01, 30)[:, None]}, met=MET)
 
 
-def cohorts(claim: Claim) -> Iterator[Drawn]:
+def cohorts(claim: Claim) -> Iterator[PremiseCases]:
     """S of N clients in each of P rounds, without replacement: every sequence of cohorts, all equally likely."""
     for N, S, P in ((2, 1, 1), (2, 1, 5), (3, 1, 3), (4, 2, 3), (4, 3, 2), (3, 3, 2)):
         rounds = np.array([[1 / S if n in chosen else 0.0 for n in range(N)] for chosen in combinations(range(N), S)])
@@ -114,10 +114,10 @@ def cohorts(claim: Claim) -> Iterator[Drawn]:
             "N": N,
             "P": P,
         }
-        yield Drawn({name: np.full((1, 1), float(v)) for name, v in values.items()}, met=MET)
+        yield PremiseCases({name: np.full((1, 1), float(v)) for name, v in values.items()}, met=MET)
 
 
-def tails(claim: Claim) -> Iterator[Drawn]:
+def tails(claim: Claim) -> Iterator[PremiseCases]:
     """Two groups of S clients, one of which takes part in each of P rounds, by a fair coin: its tail, exactly.
 
     All mean weights are as far from 1/N, which is less than c likely to be farther than the letter says.
@@ -134,10 +134,12 @@ def tails(claim: Claim) -> Iterator[Drawn]:
                 numbers = {section_4.TAIL.name: likely, "c": c, "P": P, "S": S, "N": 2 * S, "d": 1.5}
                 numbers[section_4.LIKELY.name] = (1.5 * 2 * S) ** 2 * likely  # the groups' offsets are -d and d
                 theta = np.linspace(0.05, 0.95, 19)[:, None]
-                yield Drawn({k: np.full((19, 1), float(v)) for k, v in numbers.items()} | {"theta": theta}, met=MET)
+                yield PremiseCases(
+                    {k: np.full((19, 1), float(v)) for k, v in numbers.items()} | {"theta": theta}, met=MET
+                )
 
 
-def seldom(claim: Claim) -> Iterator[Drawn]:
+def seldom(claim: Claim) -> Iterator[PremiseCases]:
     """One of two clients alone, either of them, with a probability just above c in a window of one round, else both.
 
     Of all laws with this mean, the one that is farthest from it with a probability of more than c.
@@ -157,10 +159,10 @@ def seldom(claim: Claim) -> Iterator[Drawn]:
             "d": 1.5,
             "c": c,
         }
-        yield Drawn({k: np.full((1, 1), float(v)) for k, v in numbers.items()}, met=MET)
+        yield PremiseCases({k: np.full((1, 1), float(v)) for k, v in numbers.items()}, met=MET)
 
 
-def coins(claim: Claim) -> Iterator[Drawn]:
+def coins(claim: Claim) -> Iterator[PremiseCases]:
     """P fair coins, each of which moves the distance by 2d/P: its mean and its tail, exactly.
 
     N and upsilon are such that the bound of its mean is met.
@@ -179,10 +181,10 @@ def coins(claim: Claim) -> Iterator[Drawn]:
                 "d": law @ way,
                 "c": c,
             }
-            yield Drawn({k: np.full((1, 1), float(v)) for k, v in numbers.items()}, met=MET)
+            yield PremiseCases({k: np.full((1, 1), float(v)) for k, v in numbers.items()}, met=MET)
 
 
-def in_a_round(claim: Claim) -> Iterator[Drawn]:
+def in_a_round(claim: Claim) -> Iterator[PremiseCases]:
     """Gradients at one point, and the weights of the cohorts of some rounds: one client, two, or all."""
     rng = np.random.default_rng(199)
     for N in (2, 3, 5):
@@ -197,10 +199,10 @@ def in_a_round(claim: Claim) -> Iterator[Drawn]:
             section_4.OTHER_ROUND.name: np.max(within, axis=0),
             "d": np.sqrt(((g - f) ** 2).sum(axis=2).max(axis=1)),
         }
-        yield Drawn({k: v[:, None] for k, v in numbers.items()}, met=MET)
+        yield PremiseCases({k: v[:, None] for k, v in numbers.items()}, met=MET)
 
 
-Draw = Callable[[Claim], Iterable[Drawn]]
+Draw = Callable[[Claim], Iterable[PremiseCases]]
 PAPER = "arbitrary-participation"
 BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all if none), where they are tried
     (f"{PAPER}/proposition-4.2", ("D1", "D2"), windows),

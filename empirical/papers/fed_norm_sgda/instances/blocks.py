@@ -18,13 +18,13 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof.theorem_4 import (
     OverUnequalBlocks,
     SnapshotLag,
 )
-from fedbounds.empirical.instances.averages import CASES, Builder, Letters, Run, value
+from fedbounds.empirical.instances.averages import CASES, Builder, LetteredRun, Letters, value
 from fedbounds.empirical.instances.sides import ROUNDING
 
 NEVER = 1e30  # rounds
 
 
-def lag(rule: SnapshotLag, premises: Sequence[Relation], run: Run) -> Letters:
+def lag(rule: SnapshotLag, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """The way of x from the snapshot where every round moves it as far as it can, always in one direction."""
     length = np.broadcast_to(value(premises[0].right, run.letters), (CASES, 1))
     x, snapshot, far = np.zeros((CASES, 1)), np.zeros((CASES, 1)), []
@@ -35,7 +35,7 @@ def lag(rule: SnapshotLag, premises: Sequence[Relation], run: Run) -> Letters:
     return {LAG_MEAN.name: np.mean(far, axis=0), n.S.name: np.full((CASES, 1), float(run.block))}
 
 
-def whole(rule: OverBlocks, premises: Sequence[Relation], run: Run) -> Letters:
+def whole(rule: OverBlocks, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """Every block at its bound, in rounds that differ."""
     bound = np.broadcast_to(value(premises[0].right, run.letters | _size(run)), (CASES, 1))
     blocks = -(-run.rounds // run.block)
@@ -46,7 +46,7 @@ def whole(rule: OverBlocks, premises: Sequence[Relation], run: Run) -> Letters:
     return {STALE_MEAN.name: rounds.mean(axis=1, keepdims=True)} | count | _size(run)
 
 
-def unequal(rule: OverUnequalBlocks, premises: Sequence[Relation], run: Run) -> Letters:
+def unequal(rule: OverUnequalBlocks, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """Each block starts as far away as it may and ends at the maximizer, all in its first round; the last is cut."""
     each, start = premises
     letters = run.letters | _size(run)
@@ -58,14 +58,14 @@ def unequal(rule: OverUnequalBlocks, premises: Sequence[Relation], run: Run) -> 
     return {STALE_MEAN.name: np.mean(stale, axis=0)} | _size(run)
 
 
-def first(rule: FirstAt, premises: Sequence[Relation], run: Run) -> Letters:
+def first(rule: FirstAt, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """The rounds until the squared gradient is at most eps^2 where it is what the premise shows, but not earlier."""
     shown = value(premises[0].right, run.letters)
     reached = np.broadcast_to(shown <= run.letters[n.eps.name] ** 2 * (1 + ROUNDING), (CASES, 1))
     return {NEEDED.name: np.where(reached, np.ceil(value(rule.least, run.letters)), NEVER)}
 
 
-def _size(run: Run) -> Letters:
+def _size(run: LetteredRun) -> Letters:
     return {n.S.name: np.full((CASES, 1), float(run.block))}
 
 

@@ -13,7 +13,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import REGIMES
 Array = np.ndarray
 
 
-class Shape(NamedTuple):
+class PopulationShape(NamedTuple):
     """What all instances of one population share.
 
     Attributes:
@@ -64,7 +64,9 @@ def draw_steps(rng: np.random.Generator, B: int, tau: Array) -> dict[str, Array]
     }
 
 
-def draw_shared(rng: np.random.Generator, B: int, shape: Shape, sizes: Array, even: Array) -> dict[str, Array]:
+def draw_shared(
+    rng: np.random.Generator, B: int, shape: PopulationShape, sizes: Array, even: Array
+) -> dict[str, Array]:
     """What every family draws alike.
 
     Args:
@@ -94,7 +96,7 @@ def draw_shared(rng: np.random.Generator, B: int, shape: Shape, sizes: Array, ev
     }  # fmt: skip
 
 
-def draw_coupled(rng: np.random.Generator, B: int, shape: Shape) -> CoupledInstances:
+def draw_coupled(rng: np.random.Generator, B: int, shape: PopulationShape) -> CoupledInstances:
     """Quadratics, some with ripples, some without coupling; some start where the envelope has no gradient."""
     dx, dy = shape.in_x, shape.in_y
 
@@ -130,7 +132,7 @@ def draw_coupled(rng: np.random.Generator, B: int, shape: Shape) -> CoupledInsta
     return replace(z, slope_x=z.slope_x - flat_here)
 
 
-def draw_bounded(rng: np.random.Generator, B: int, shape: Shape) -> BoundedInstances:
+def draw_bounded(rng: np.random.Generator, B: int, shape: PopulationShape) -> BoundedInstances:
     """Functions that are Lipschitz in x, concave in y or only one-point concave."""
     d = shape.in_x
 
@@ -162,7 +164,7 @@ def draw_bounded(rng: np.random.Generator, B: int, shape: Shape) -> BoundedInsta
     )
 
 
-def draw_far(rng: np.random.Generator, B: int, shape: Shape) -> BoundedInstances:
+def draw_far(rng: np.random.Generator, B: int, shape: PopulationShape) -> BoundedInstances:
     """One-point concave functions, from where they curve upwards: there ascent adds to the noise before it."""
     z = draw_bounded(rng, B, shape)
     z = replace(z, concave=np.zeros(B, dtype=bool), slope_y=0 * z.slope_y, sigma=np.maximum(z.sigma, 0.1))

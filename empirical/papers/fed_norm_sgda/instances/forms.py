@@ -52,7 +52,7 @@ ALWAYS = (
 )
 
 
-class Measured(NamedTuple):
+class MeasuredForm(NamedTuple):
     """A left-hand side with its error, the letters of the right-hand side, and which assumptions an instance meets."""
 
     left: np.ndarray
@@ -109,26 +109,26 @@ def of_quadratics(z: QuadraticRuns) -> dict[str, np.ndarray | bool]:
     return dict.fromkeys(ALWAYS, True) | {"strongly-concave": True, "bounded-below": z.bounded_below}
 
 
-def expected(name: str, when: int) -> Callable[[QuadraticRuns, Asked], Measured]:
+def expected(name: str, when: int) -> Callable[[QuadraticRuns, Asked], MeasuredForm]:
     """The expectation of a square at the start of a round (0), or on average over the rounds (2)."""
 
-    def measured(z: QuadraticRuns, asked: Asked) -> Measured:
+    def measured(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
         about = ("gradsq", "gap", "gradxsq", "drift", "sampledrift", "noisydrift", "noisysq", "direction")
         values = z.letters(asked.whole) | {letter: z.expected(letter, when) for letter in about}
         values["epsopt"] = values["gradsq"]
-        return Measured(z.expected(name, when), values, of_quadratics(z), CANCELED * z.error(name, when))
+        return MeasuredForm(z.expected(name, when), values, of_quadratics(z), CANCELED * z.error(name, when))
 
     return measured
 
 
-def descent(z: QuadraticRuns, asked: Asked) -> Measured:
+def descent(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
     """Lemma B.3: the increase of the envelope over one round."""
     found = expected("envelope", 0)(z, asked)
     error = CANCELED * (z.error("envelope", 0) + z.error("envelope", 1))
     return found._replace(left=z.expected("envelope", 1) - found.left, rounding=error)
 
 
-def rounds_needed(z: QuadraticRuns, asked: Asked) -> Measured:
+def rounds_needed(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
     r"""Corollary 1.2: the rounds until the average at the steps of (4) is at most that after T rounds, $\epsilon^2$."""
 
     def average(rounds: np.ndarray) -> np.ndarray:
@@ -142,7 +142,7 @@ def rounds_needed(z: QuadraticRuns, asked: Asked) -> Measured:
         below, above = np.where(good, below, middle), np.where(good, middle, above)
     values = z.letters(asked.whole) | {"eps": np.sqrt(target)[:, None]}
     some = np.where(values["Delta"] > 0, above[:, None], np.nan)  # without a gap it asks for no round at all
-    return Measured(some, values, of_quadratics(z))
+    return MeasuredForm(some, values, of_quadratics(z))
 
 
 @lru_cache(maxsize=64)
@@ -216,12 +216,12 @@ def of_bounded(z: BoundedRuns, asked: Asked) -> tuple[Values, dict[str, np.ndarr
     return values, met | {"concave": not z.one_point, "one-point-concave": z.one_point | z.common_maximizer}
 
 
-def stationarity(z: BoundedRuns, asked: Asked) -> Measured:
+def stationarity(z: BoundedRuns, asked: Asked) -> MeasuredForm:
     """Theorems 2, 3 and 4."""
-    return Measured(z.visited.gradsq.mean(axis=1, keepdims=True), *of_bounded(z, asked))
+    return MeasuredForm(z.visited.gradsq.mean(axis=1, keepdims=True), *of_bounded(z, asked))
 
 
-def moreau_descent(z: BoundedRuns, asked: Asked) -> Measured:
+def moreau_descent(z: BoundedRuns, asked: Asked) -> MeasuredForm:
     """Lemma C.1, in every round."""
     values, met = of_bounded(z, asked)
     seen = z.visited
@@ -229,16 +229,16 @@ def moreau_descent(z: BoundedRuns, asked: Asked) -> Measured:
     before, after = seen.envelope[:, :-1], seen.envelope[:, 1:]
     height = (z.ripple + np.abs(z.bend) * np.abs(z.lift).sum(axis=1))[:, None]
     error = before + after + height * (1 + seen.reach[:, None])  # far out the sine is rounded
-    return Measured(after - before, values, met, CANCELED * error)
+    return MeasuredForm(after - before, values, met, CANCELED * error)
 
 
-def snapshot_drift(z: BoundedRuns, asked: Asked) -> Measured:
+def snapshot_drift(z: BoundedRuns, asked: Asked) -> MeasuredForm:
     """Lemma C.2, in every round."""
     values, met = of_bounded(z, asked)
-    return Measured(z.visited.drift, values | {"staledual": z.visited.stale}, met)
+    return MeasuredForm(z.visited.drift, values | {"staledual": z.visited.stale}, met)
 
 
-def block_gap(z: BoundedRuns, asked: Asked) -> Measured:
+def block_gap(z: BoundedRuns, asked: Asked) -> MeasuredForm:
     """Lemmas C.3 and C.5: the first, second, ... whole block of S rounds."""
     values, met = of_bounded(z, asked)
     T, sums = z.rounds, np.cumsum(np.pad(z.visited.stale, ((0, 0), (1, 0))), axis=1)
@@ -248,17 +248,17 @@ def block_gap(z: BoundedRuns, asked: Asked) -> Measured:
     )
     left = np.where(ends <= T, there - before, np.nan) / z.period[:, None]
     size = np.abs(z.lift * z.start[:, 1]).sum(axis=1) + z.depth
-    return Measured(left, values, met, np.broadcast_to(CANCELED * size[:, None], left.shape))
+    return MeasuredForm(left, values, met, np.broadcast_to(CANCELED * size[:, None], left.shape))
 
 
-def live_gap(z: BoundedRuns, asked: Asked) -> Measured:
+def live_gap(z: BoundedRuns, asked: Asked) -> MeasuredForm:
     """Lemma C.4."""
     values, met = of_bounded(z, asked)
     gap, stale = (v.mean(axis=1, keepdims=True) for v in (z.visited.gap, z.visited.stale))
-    return Measured(gap, values | {"staledual": stale}, met)
+    return MeasuredForm(gap, values | {"staledual": stale}, met)
 
 
-def rounds_needed_for_concave(z: BoundedRuns, asked: Asked) -> Measured:
+def rounds_needed_for_concave(z: BoundedRuns, asked: Asked) -> MeasuredForm:
     r"""Corollary 2.2: one more than the largest power of two at whose steps the average is above that of T rounds."""
     counts = [2**k for k in range(z.rounds.bit_length())]
     averages = []
@@ -268,7 +268,7 @@ def rounds_needed_for_concave(z: BoundedRuns, asked: Asked) -> Measured:
     *early, target = averages
     late = np.max([np.where(found > target, rounds, 0) for rounds, found in zip(counts, early, strict=True)], axis=0)
     values, met = of_bounded(z, asked)
-    return Measured(
+    return MeasuredForm(
         np.where(np.isfinite(target), late + 1.0, np.nan)[:, None], values | {"eps": np.sqrt(target)[:, None]}, met
     )
 
@@ -325,10 +325,10 @@ def squared(x: np.ndarray) -> np.ndarray:
     return (x**2).sum(axis=1, keepdims=True)
 
 
-def fact(number: str) -> Callable[[Facts, Asked], Measured]:
+def fact(number: str) -> Callable[[Facts, Asked], MeasuredForm]:
     """One of the standard facts of Appendix A, and Remark 6."""
 
-    def measured(z: Facts, asked: Asked) -> Measured:
+    def measured(z: Facts, asked: Asked) -> MeasuredForm:
         x, other, n = z.vectors[:, 0], z.vectors[:, 1], z.vectors.shape[1]
         at_x, at_other = z.slope(x), z.slope(other)
         least, most = z.curvature.min(axis=1)[:, None], z.curvature.max(axis=1)[:, None]
@@ -372,27 +372,29 @@ def fact(number: str) -> Callable[[Facts, Asked], Measured]:
         met: dict[str, np.ndarray | bool] = dict.fromkeys(("strongly-convex", "strongly-concave"), strong)
         met |= dict.fromkeys((*ALWAYS, "bounded-below"), True) | {"convex": z.kind < 2}
         size = z.value(x) + z.value(other) + np.abs(along) + squared(x) + squared(other)
-        return Measured(left, values, met, 10 * CANCELED * size * np.maximum(most, 1) ** (2 if number == "a.6" else 1))
+        return MeasuredForm(
+            left, values, met, 10 * CANCELED * size * np.maximum(most, 1) ** (2 if number == "a.6" else 1)
+        )
 
     return measured
 
 
-def curvature(z: QuadraticRuns, asked: Asked) -> Measured:
+def curvature(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
     """Lemma B.1: that of the envelope."""
     left = np.abs(np.linalg.eigvalsh(z.envelope)).max(axis=1)[:, None]
-    return Measured(left, z.letters(asked.whole), of_quadratics(z), 1e-9 * left)
+    return MeasuredForm(left, z.letters(asked.whole), of_quadratics(z), 1e-9 * left)
 
 
-def meant(z: MeantRuns, asked: Asked) -> Measured:
+def meant(z: MeantRuns, asked: Asked) -> MeasuredForm:
     """Corollary 1.1, on a path."""
     surrogate, true, apart = z.meant
     values = z.letters(asked.whole) | {"p": z.p[:, None]}
     values |= {"epsopt": surrogate.mean(axis=1, keepdims=True), "lag": apart.mean(axis=1, keepdims=True)}
     values["chi2"] = ((z.p - z.weights) ** 2 / z.weights).sum(axis=1)[:, None]
-    return Measured(true.min(axis=1, keepdims=True), values, of_quadratics(z))
+    return MeasuredForm(true.min(axis=1, keepdims=True), values, of_quadratics(z))
 
 
-def meant_moreau(z: TwoEnvelopes, asked: Asked) -> Measured:
+def meant_moreau(z: TwoEnvelopes, asked: Asked) -> MeasuredForm:
     """Corollary 2.1, on a path; far out the functions go on with the slope that they have there."""
     apart = ((z.proximal(0) - z.proximal(1)) ** 2).sum(axis=2)
     values = {
@@ -401,7 +403,7 @@ def meant_moreau(z: TwoEnvelopes, asked: Asked) -> Measured:
         "proxlag": apart.mean(axis=1, keepdims=True),
     }
     met: dict[str, np.ndarray | bool] = dict.fromkeys((*ALWAYS, "concave", "lipschitz-in-x", "bounded-ascent"), True)
-    return Measured(z.gradsq(1).min(axis=1, keepdims=True), values, met)
+    return MeasuredForm(z.gradsq(1).min(axis=1, keepdims=True), values, met)
 
 
 @lru_cache(maxsize=8)
@@ -443,7 +445,7 @@ class Heard(NamedTuple):
     """
 
     draw: Callable[[Claim, int], Iterable[Any]]
-    measure: Callable[[Any, Asked], Measured]
+    measure: Callable[[Any, Asked], MeasuredForm]
     steps: Mapping[str, Any] = {}
 
 

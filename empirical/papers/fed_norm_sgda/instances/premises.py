@@ -13,14 +13,14 @@ from fedbounds.bounds.audit.steps import StepOf, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_basic import LEMMA_A_4, SQUARE_OF_MEAN
 from fedbounds.bounds.papers.fed_norm_sgda.proof import basic, remarks
-from fedbounds.empirical.instances.premises import Drawn
+from fedbounds.empirical.instances.premises import PremiseCases
 
 B = 60
 SHAPES = frozenset({"smooth", "convex", "bounded-below", "strongly-convex", "strongly-concave"})
 NOISE = frozenset({BLOCK_NOISE.name, MARTINGALE.name, INDEPENDENT_CLIENTS.name, HETEROGENEITY.name})
 
 
-def functions(claim: Claim) -> Iterator[Drawn]:
+def functions(claim: Claim) -> Iterator[PremiseCases]:
     r"""$g(z)=\sum_j\frac{a_j}2z_j^2+b_j(1-\cos z_j)$ with $0\le b_j\le a_j$: convex between mu and Lf, least at 0.
 
     Every other case is a plain quadratic, half of these with one curvature for all coordinates.
@@ -57,7 +57,7 @@ def functions(claim: Claim) -> Iterator[Drawn]:
                 basic.AFTER.name: g(x - here / L),
             }
             values |= {"<away,away>": dot(x, x), "<away,gradient>": -dot(here, x)}
-        yield Drawn(values, met=SHAPES, covered=mu > 0, error=1e-14 * (g(x) + g(y)))
+        yield PremiseCases(values, met=SHAPES, covered=mu > 0, error=1e-14 * (g(x) + g(y)))
 
 
 def dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -65,7 +65,7 @@ def dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
     return (u * v).sum(axis=1, keepdims=True)
 
 
-def squares(claim: Claim) -> Iterator[Drawn]:
+def squares(claim: Claim) -> Iterator[PremiseCases]:
     """Vectors of n clients, some all alike, with weights that sum to 1."""
     rng = np.random.default_rng(181)
     for n in (1, 2, 5):
@@ -74,10 +74,10 @@ def squares(claim: Claim) -> Iterator[Drawn]:
         w = rng.dirichlet(np.ones(n), size=B)
         values = {"squares": (u**2).sum(axis=2), "w": w, "n": np.full((B, 1), float(n))}
         values[measure_symbol(SQUARE_OF_MEAN).name] = ((w[:, :, None] * u).sum(axis=1) ** 2).sum(axis=1)[:, None]
-        yield Drawn(values | {measure_symbol(LEMMA_A_4.measure).name: (u.sum(axis=1) ** 2).sum(axis=1)[:, None]})
+        yield PremiseCases(values | {measure_symbol(LEMMA_A_4.measure).name: (u.sum(axis=1) ** 2).sum(axis=1)[:, None]})
 
 
-def noise(claim: Claim) -> Iterator[Drawn]:
+def noise(claim: Claim) -> Iterator[PremiseCases]:
     """Noise of either sign with the level that Assumption 2 allows, at n clients and in n samples of the first one.
 
     The mean of n noises is squared for each of their 2^n patterns of signs, all equally likely.
@@ -101,10 +101,10 @@ def noise(claim: Claim) -> Iterator[Drawn]:
         values |= {remarks.EACH.name: level, remarks.OWN.name: own, remarks.MEAN.name: spread}
         values |= {remarks.OF_CLIENTS.name: of_mean(level), remarks.OF_SAMPLES.name: of_mean(one)}
         values |= {"sigmaG": np.sqrt(np.maximum(spread - betaG**2 * mean, 0))}
-        yield Drawn(values | {"gradxsq": own[:, :1] if in_samples else mean}, met=NOISE)
+        yield PremiseCases(values | {"gradxsq": own[:, :1] if in_samples else mean}, met=NOISE)
 
 
-Draw = Callable[[Claim], Iterable[Drawn]]
+Draw = Callable[[Claim], Iterable[PremiseCases]]
 BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all if none), where they are tried
     ("fed-norm-sgda/lemma-a.2", (), functions),
     ("fed-norm-sgda/lemma-a.3", ("fact",), squares),

@@ -47,7 +47,7 @@ def before_clients(name: str, value: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
+class PopulationNumbers:
     """Numbers for the symbols of one kind of proof, on one population.
 
     Attributes:
@@ -99,7 +99,7 @@ class Measured:
 # --- what the symbols stand for --------------------------------------------------------------------------------------
 
 
-def of_round(z: RoundInstances, stale: bool) -> Measured:
+def of_round(z: RoundInstances, stale: bool) -> PopulationNumbers:
     """One round of Fed-Norm-SGDA, or of Fed-Norm-SGDA+ if `stale`."""
     v = vectors(z, stale)
     letters: dict[str, Array] = _drifts(z, v)
@@ -128,7 +128,7 @@ def of_round(z: RoundInstances, stale: bool) -> Measured:
     for name, values in found.items():
         letters[name] = Vectors.mean(values)
         sizes[name] = large + np.abs(letters[name])
-    return Measured(z.constants | letters, v.knows, v.product, sizes, lambda name: _floor(z, v, name))
+    return PopulationNumbers(z.constants | letters, v.knows, v.product, sizes, lambda name: _floor(z, v, name))
 
 
 def _floor(z: RoundInstances, v: Vectors, name: str) -> Array | float:
@@ -198,7 +198,7 @@ def _of_clients(z: RoundInstances, v: Vectors) -> tuple[dict[str, Array], dict[s
     return letters, {restart.APPROACH.name: coordinates, restart.ABOVE.name: of_values, restart.BELOW.name: of_values}
 
 
-def of_local_steps(z: RoundInstances) -> Measured:
+def of_local_steps(z: RoundInstances) -> PopulationNumbers:
     """Every client's local models after k = 1, ..., tau_i steps, in both blocks, (B, 2 n steps)."""
     paths, a, steps = run_clients(z, stale=False), z.coefficients, z.coefficients.shape[3]
     rows: dict[str, list[Array]] = {}
@@ -222,10 +222,12 @@ def of_local_steps(z: RoundInstances) -> Measured:
                 rows.setdefault(letter.name, []).append(value)
     found = {name: np.concatenate(parts, axis=1) for name, parts in rows.items()}
     names = {"e", "zeta", "u", "G", "xi"}
-    return Measured(z.constants | found, names.__contains__, lambda p, q: found[f"<{p},{q}>"], {}, lambda _: 0.0)
+    return PopulationNumbers(
+        z.constants | found, names.__contains__, lambda p, q: found[f"<{p},{q}>"], {}, lambda _: 0.0
+    )
 
 
-def of_two_points(z: RoundInstances) -> Measured:
+def of_two_points(z: RoundInstances) -> PopulationNumbers:
     """x_t and the snapshot, with the maximizer of F~ at each."""
     x, u = z.x[:, None], z.snapshot[:, None]
     yx, yu = z.maximizer(x), z.maximizer(u)
@@ -233,7 +235,7 @@ def of_two_points(z: RoundInstances) -> Measured:
     known |= {"px": z.mean_gradients(x, yx)[0], "pu": z.mean_gradients(u, yu)[0]}
     letters = {envelope.SMOOTHNESS_OF_ENVELOPE.name: z.envelope_smoothness[:, None]}
     size = z.gradient_size[:, None]
-    return Measured(
+    return PopulationNumbers(
         z.constants | letters,
         known.__contains__,
         lambda p, q: (known[p] * known[q]).sum(axis=-1),
@@ -242,7 +244,7 @@ def of_two_points(z: RoundInstances) -> Measured:
     )
 
 
-def of_meant_objective(z: RoundInstances) -> Measured:
+def of_meant_objective(z: RoundInstances) -> PopulationNumbers:
     """x_t as the only round of a run, the envelope of sum_i w_i f_i and that of sum_i p_i f_i."""
     x, meant = z.x[:, None], replace(z, w=z.p)
     yw, yp = z.maximizer(x), meant.maximizer(x)
@@ -270,10 +272,10 @@ def of_meant_objective(z: RoundInstances) -> Measured:
     gradients = (corollaries.MEAN.name, corollaries.LEAST.name)
     sizes = {name: (np.sqrt(letters[name]) + size) ** 2 for name in gradients}
     floors = {True: size / z.smoothness[:, None], False: size}
-    return Measured(v | letters, known.__contains__, product, sizes, lambda name: floors[name[0] in "xy"])
+    return PopulationNumbers(v | letters, known.__contains__, product, sizes, lambda name: floors[name[0] in "xy"])
 
 
-KINDS: dict[str, Callable[[RoundInstances], Measured]] = {  # by a vector that only this kind of proof has
+KINDS: dict[str, Callable[[RoundInstances], PopulationNumbers]] = {  # by a vector that only this kind of proof has
     "zeta": of_local_steps,
     "yx": of_two_points,
     "Fp": of_meant_objective,
@@ -284,7 +286,7 @@ KINDS: dict[str, Callable[[RoundInstances], Measured]] = {  # by a vector that o
 
 
 @lru_cache(maxsize=256)
-def measured(z: RoundInstances, kind: str) -> Measured:
+def measured(z: RoundInstances, kind: str) -> PopulationNumbers:
     """All that proofs of one kind speak of, on one population."""
     return KINDS[kind](z)
 
@@ -307,7 +309,7 @@ def reading(subject: StepOf) -> Readable:
     return readable(subject.step.conclusion, _basis(tuple(subject.proof.setting.atoms)))
 
 
-def covers(claim: Claim, subject: StepOf, z: RoundInstances, numbers: Measured) -> tuple[Array, str]:
+def covers(claim: Claim, subject: StepOf, z: RoundInstances, numbers: PopulationNumbers) -> tuple[Array, str]:
     """Where what a step and its premises assume holds, (B, 1), and what no instance is known to meet."""
     assumptions, conditions = hypotheses(subject, PROOFS)
     met = dict.fromkeys(ALWAYS, True) | z.met()
@@ -344,7 +346,7 @@ def _kind(claim: Claim) -> str:
     return kind
 
 
-def sides_of(claim: Claim, z: RoundInstances, numbers: Measured) -> Sides:
+def sides_of(claim: Claim, z: RoundInstances, numbers: PopulationNumbers) -> Sides:
     """A step's relation, exactly."""
     subject = claim.subject
     assert isinstance(subject, StepOf)

@@ -13,7 +13,12 @@ from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS
 from fedbounds.empirical.instances.sides import Trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances import forms
-from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import Shape, draw_bounded, draw_coupled, draw_far
+from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
+    PopulationShape,
+    draw_bounded,
+    draw_coupled,
+    draw_far,
+)
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.relations import (
     fresh_sides,
@@ -31,10 +36,10 @@ SIZES = (  # clients, sampled and local steps: few enough for all outcomes of a 
 
 # --- populations -------------------------------------------------------------------------------------------------
 
-Draw = Callable[[np.random.Generator, int, Shape], RoundInstances]
-ALONE, TWO = Shape(1, 1, 3, 1, 1), Shape(2, 1, 2, 1, 1)
+Draw = Callable[[np.random.Generator, int, PopulationShape], RoundInstances]
+ALONE, TWO = PopulationShape(1, 1, 3, 1, 1), PopulationShape(2, 1, 2, 1, 1)
 # steps that the adversary climbs from random instances of one shape; where it ends, all steps are tried
-GOALS: tuple[tuple[str, Draw, Shape], ...] = (
+GOALS: tuple[tuple[str, Draw, PopulationShape], ...] = (
     ("lemma-b.4/25x-printed", draw_coupled, ALONE),
     ("lemma-b.4/25y-printed", draw_coupled, ALONE),
     ("lemma-b.4/B.4-printed", draw_coupled, ALONE),
@@ -44,7 +49,7 @@ GOALS: tuple[tuple[str, Draw, Shape], ...] = (
     ("lemma-b.7/Lemma B.7", draw_coupled, TWO),
     ("theorem-1/41-sharp", draw_coupled, TWO),
 )
-SNAPSHOT_GOALS: tuple[tuple[str, Draw, Shape], ...] = (
+SNAPSHOT_GOALS: tuple[tuple[str, Draw, PopulationShape], ...] = (
     ("lemma-c.2/(37)-printed", draw_coupled, ALONE),
     ("lemma-c.2/67x-printed", draw_bounded, ALONE),
     ("lemma-c.2/C.2-sharp-printed", draw_bounded, ALONE),
@@ -55,10 +60,10 @@ SNAPSHOT_GOALS: tuple[tuple[str, Draw, Shape], ...] = (
 PATIENCE = {"lemma-c.2/C.2-sharp-printed": 4}  # times as many generations: it fails late on the way
 
 
-def shapes(rng: np.random.Generator, number: int) -> Iterator[Shape]:
+def shapes(rng: np.random.Generator, number: int) -> Iterator[PopulationShape]:
     """One after the other of the sizes, in one or two dimensions."""
     for k in range(number):
-        yield Shape(*SIZES[k % len(SIZES)], int(rng.integers(1, 3)), int(rng.integers(1, 3)))
+        yield PopulationShape(*SIZES[k % len(SIZES)], int(rng.integers(1, 3)), int(rng.integers(1, 3)))
 
 
 def goal(name: str) -> Claim:
@@ -105,7 +110,7 @@ def pool(cells: int, snapshot: bool) -> tuple[RoundInstances, ...]:
     found: list[RoundInstances] = [draw_coupled(rng, 60, shape) for shape in shapes(rng, cells // 3)]
     if snapshot:
         found += [draw_bounded(rng, 60, shape._replace(in_y=shape.in_x)) for shape in shapes(rng, cells // 3)]
-    ends: dict[tuple[Draw, Shape], list[RoundInstances]] = {}
+    ends: dict[tuple[Draw, PopulationShape], list[RoundInstances]] = {}
     for name, draw, shape in SNAPSHOT_GOALS if snapshot else GOALS:
         rng, generations = np.random.default_rng(1), 2 * cells * PATIENCE.get(name, 1)
         ends.setdefault((draw, shape), []).append(climbed(goal(name), draw(rng, 80, shape), generations, rng))
@@ -120,7 +125,7 @@ def one_round(claim: Claim, cells: int) -> tuple[RoundInstances, ...]:
 
 @lru_cache(maxsize=1)
 def _one() -> RoundInstances:
-    return draw_coupled(np.random.default_rng(0), 1, Shape(1, 1, 1, 1, 1))
+    return draw_coupled(np.random.default_rng(0), 1, PopulationShape(1, 1, 1, 1, 1))
 
 
 def heard(subject: StepOf) -> bool:

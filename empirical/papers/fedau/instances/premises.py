@@ -15,8 +15,8 @@ from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.audit.whole_numbers import Cases
 from fedbounds.bounds.papers.fedau.proof import weights as of_weights
 from fedbounds.bounds.papers.fedau.proof.theorem import OMEGA_T
-from fedbounds.empirical.instances.averages import Builder, Letters, Run, value
-from fedbounds.empirical.instances.premises import Drawn
+from fedbounds.empirical.instances.averages import Builder, LetteredRun, Letters, value
+from fedbounds.empirical.instances.premises import PremiseCases
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals
 from fedbounds.empirical.papers.fedau.instances.records import draw_recorded, every_record, weights_of
 
@@ -29,7 +29,7 @@ KNOWN = frozenset(
 # --- vectors: Lemma B.3.1 --------------------------------------------------------------------------------------------
 
 
-def divergences(claim: Claim) -> Iterator[Drawn]:
+def divergences(claim: Claim) -> Iterator[PremiseCases]:
     """Gradients of N clients at one point, their mean and their mean with the weights varphi."""
     rng = np.random.default_rng(149)
     for N in (2, 2, 3, 5):
@@ -41,7 +41,7 @@ def divergences(claim: Claim) -> Iterator[Drawn]:
         products = inner_products({"gn": g, "gf": f, "gt": weighted})
         delta = np.sqrt(((g - f) ** 2).sum(axis=2).max(axis=1, keepdims=True))
         met = frozenset({"bounded-divergence", "objective-weights"})
-        yield Drawn(products | {"delta": delta, "varphi": phi}, met=met)
+        yield PremiseCases(products | {"delta": delta, "varphi": phi}, met=met)
 
 
 def inner_products(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -53,7 +53,7 @@ def inner_products(vectors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 # --- weights over rounds ---------------------------------------------------------------------------------------------
 
 
-def recorded_weights(claim: Claim) -> Iterator[Drawn]:
+def recorded_weights(claim: Claim) -> Iterator[PremiseCases]:
     """FedAU over all records: round by round, and over the run, with the gradient of a bounded-gradient function."""
     rng = np.random.default_rng(151)
     for N, T in ((1, 2), (1, 6), (2, 4), (3, 3)):
@@ -64,7 +64,7 @@ def recorded_weights(claim: Claim) -> Iterator[Drawn]:
         of_round = {"Wt": error.mean(axis=2), "Qt": second.mean(axis=2)}
         largest = {name: np.where(sure, v, 0).max(axis=1) for name, v in of_round.items()}  # (B, T)
         gradient = z.scale**2 * np.tanh(z.start) ** 2
-        yield Drawn(
+        yield PremiseCases(
             largest
             | {
                 "Q": largest["Qt"].max(axis=1, keepdims=True),
@@ -91,7 +91,7 @@ def each_client(p: np.ndarray, cutoff: np.ndarray, rounds: int) -> np.ndarray:
     return found
 
 
-def constant_weights(claim: Claim) -> Iterator[Drawn]:
+def constant_weights(claim: Claim) -> Iterator[PremiseCases]:
     """Weights that never change: any, nearly 1/p_n, and 1/p_n at any rates or at one rate for all clients."""
     rng = np.random.default_rng(157)
     exact, equal = "appendix" in claim.id, claim.id.startswith("fedau/appendix-a.3/")
@@ -115,7 +115,7 @@ def constant_weights(claim: Claim) -> Iterator[Drawn]:
         }
         letters["N"] = np.full(40, float(N))
         vectors = {"p": p, "omega": omega, OMEGA_T.name: omega}
-        yield Drawn({k: v[:, None] for k, v in letters.items()} | vectors, met=KNOWN)
+        yield PremiseCases({k: v[:, None] for k, v in letters.items()} | vectors, met=KNOWN)
 
 
 # --- one interval and one weight: Lemma B.6.1 and Theorem 3 ----------------------------------------------------------
@@ -146,28 +146,28 @@ def interval(cut: int) -> dict[str, np.ndarray]:
     }
 
 
-def intervals(claim: Claim) -> Iterator[Drawn]:
+def intervals(claim: Claim) -> Iterator[PremiseCases]:
     """The law of one interval at cut-offs from 1 to 7, where the result's K is that number."""
     for cut in range(1, 8):
-        yield Drawn(interval(cut), {"cut": cut, "K": cut}, LAW)
+        yield PremiseCases(interval(cut), {"cut": cut, "K": cut}, LAW)
 
 
-def lengths(claim: Claim) -> Iterator[Drawn]:
+def lengths(claim: Claim) -> Iterator[PremiseCases]:
     """The chance that the first interval of Algorithm 2 has length k < K."""
     for k in range(1, 7):
         records = every_record(k)
         ends = (records[:, -1] == 1) & (records[:, :-1].sum(axis=1) == 0)
-        yield Drawn({of_weights.CHANCE.name: moments(records, ends.astype(float)), "p": RATES}, {"k": k}, LAW)
+        yield PremiseCases({of_weights.CHANCE.name: moments(records, ends.astype(float)), "p": RATES}, {"k": k}, LAW)
 
 
-def one_weight(claim: Claim) -> Iterator[Drawn]:
+def one_weight(claim: Claim) -> Iterator[PremiseCases]:
     """The weight before round t, at most 7, under cut-offs from 1 to 8: late where t >= K, else early."""
     for t in (1, 2, 4, 7):
         for cut in (1, 2, 3, 8):
             yield weight_at(t, cut)
 
 
-def weight_at(t: int, cut: int) -> Drawn:
+def weight_at(t: int, cut: int) -> PremiseCases:
     """All letters for one round and cut-off."""
     records = every_record(t + 1)  # the last entry is not seen by the weight before round t
     omega = weights_of(records, cut)[:, t]
@@ -187,13 +187,13 @@ def weight_at(t: int, cut: int) -> Drawn:
     }
     if when == "late":
         values[of_weights.SPREAD_LATE.name] = (chance * (omega - mean) ** 2).sum(axis=1, keepdims=True)
-        return Drawn(values, {"cut": cut, "K": cut, "s": t - cut}, LAW, error=1e-15)
+        return PremiseCases(values, {"cut": cut, "K": cut, "s": t - cut}, LAW, error=1e-15)
     values |= {
         of_weights.NONE_YET.name: (chance * ~seen).sum(axis=1, keepdims=True),
         of_weights.COUNTED.name: (chance * seen * error).sum(axis=1, keepdims=True),
         of_weights.COUNTED_MEAN.name: (chance * seen * omega).sum(axis=1, keepdims=True),
     }
-    return Drawn(values, {"cut": cut, "K": cut, "t": t, "s": cut - t - 1}, LAW)
+    return PremiseCases(values, {"cut": cut, "K": cut, "t": t, "s": cut - t - 1}, LAW)
 
 
 EITHER = {
@@ -202,7 +202,7 @@ EITHER = {
 }
 
 
-def late_or_early(rule: Cases, premises: Sequence[Relation], run: Run) -> Letters:
+def late_or_early(rule: Cases, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """The weight before round t of Algorithm 2: late where t >= K, else early, each at what is shown of it."""
     t, cut = (run.letters[letter.name] for letter in (of_weights.t, of_weights.cut))
     right = {premise.left: premise.right for premise in premises}
@@ -218,22 +218,22 @@ def late_or_early(rule: Cases, premises: Sequence[Relation], run: Run) -> Letter
 BUILDERS: Mapping[type, Builder] = {Cases: late_or_early}
 
 
-def all_rounds(claim: Claim) -> Iterator[Drawn]:
+def all_rounds(claim: Claim) -> Iterator[PremiseCases]:
     """Every client's weights over T rounds, by their exact law; cut-offs up to none."""
     rng = np.random.default_rng(163)
     for T in (2, 3, 12, 100):
         z = draw_intervals(rng, 40, 2, T)
         values = {"T": np.full((len(z), 1), float(T)), "K": z.cutoff[:, None], "p": z.p}
-        yield Drawn(values | {of_weights.PER_CLIENT.name: z.errors.mean(axis=2)}, met=LAW)
+        yield PremiseCases(values | {of_weights.PER_CLIENT.name: z.errors.mean(axis=2)}, met=LAW)
 
 
-def harmonic(claim: Claim) -> Iterator[Drawn]:
+def harmonic(claim: Claim) -> Iterator[PremiseCases]:
     """Numbers of rounds."""
     for T in (2, 3, 10, 40):
-        yield Drawn({}, {"T": T}, LAW)
+        yield PremiseCases({}, {"T": T}, LAW)
 
 
-def powers(claim: Claim) -> Iterator[Drawn]:
+def powers(claim: Claim) -> Iterator[PremiseCases]:
     """Powers of 1 - p_n for rare and frequent clients, R from the rarest; whole cut-offs as the step has them."""
     rng = np.random.default_rng(167)
     for T in (2, 3, 10, 1000, 10**6):
@@ -245,10 +245,12 @@ def powers(claim: Claim) -> Iterator[Drawn]:
             R = np.where(rarest < 1, -1 / np.log((1 - rarest) ** 2), 0.0)
         p, exact = np.maximum(p, rarest), R * np.log(T)
         for cut in (np.ceil(exact), np.ceil(exact) + 1, exact):
-            yield Drawn({"p": p, "R": R, "T": np.full((80, 1), float(T)), "cut": np.maximum(cut, 1)}, covered=cut >= 1)
+            yield PremiseCases(
+                {"p": p, "R": R, "T": np.full((80, 1), float(T)), "cut": np.maximum(cut, 1)}, covered=cut >= 1
+            )
 
 
-Draw = Callable[[Claim], Iterable[Drawn]]
+Draw = Callable[[Claim], Iterable[PremiseCases]]
 BY_PLACE: tuple[tuple[str, tuple[str, ...], Draw], ...] = (  # proof, steps (all if none), where they are tried
     ("fedau/lemma-b.3.1", (), divergences),
     ("fedau/theorem-2", ("T1", "T1b", "T0"), recorded_weights),

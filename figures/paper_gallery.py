@@ -19,7 +19,7 @@ SMOOTH = 0.03  # the papers' moving average over 3 % of the points
 Traces = Mapping[str, Sequence[Trace]]
 
 
-class Scale(Protocol):
+class AnyScale(Protocol):
     """How large the experiments of a paper are made."""
 
     @property
@@ -28,7 +28,7 @@ class Scale(Protocol):
         ...
 
 
-ScaleT = TypeVar("ScaleT", bound=Scale)
+ScaleT = TypeVar("ScaleT", bound=AnyScale)
 
 
 def traces_of(
@@ -53,7 +53,7 @@ def series(traces: Sequence[Trace], metric: str) -> tuple[np.ndarray, np.ndarray
     return traces[0].arrays["round"], np.concatenate([t.arrays[metric] for t in traces])
 
 
-def convergence(title: str, traces: Traces, scale: Scale, note: str) -> Picture:
+def convergence(title: str, traces: Traces, scale: AnyScale, note: str) -> Picture:
     """Training loss and test accuracy against rounds: mean and one standard deviation over seeds."""
     groups = {}
     for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
@@ -73,7 +73,7 @@ def convergence(title: str, traces: Traces, scale: Scale, note: str) -> Picture:
     )
 
 
-class Room(Generic[ScaleT]):
+class PaperGallery(Generic[ScaleT]):
     """The figures of one paper at one scale, from runs kept in one directory of results.
 
     A paper's room says with `scale_of` how large its experiments are for a data set, a network and `full`.
@@ -110,10 +110,12 @@ class Room(Generic[ScaleT]):
         return traces_of(sweep, self.results, workers or self.workers, self.progress)
 
 
-RoomT = TypeVar("RoomT")
+GalleryT = TypeVar("GalleryT")
 
 
-def draw_by_name(paper: str, figures: Mapping[str, Callable[[RoomT], Picture]], room: RoomT, name: str) -> Picture:
+def draw_by_name(
+    paper: str, figures: Mapping[str, Callable[[GalleryT], Picture]], gallery: GalleryT, name: str
+) -> Picture:
     """One figure of a paper by name.
 
     Raises:
@@ -121,4 +123,4 @@ def draw_by_name(paper: str, figures: Mapping[str, Callable[[RoomT], Picture]], 
     """
     if name not in figures:
         raise unknown_name(f"figure of {paper}", name, figures)
-    return figures[name](room)
+    return figures[name](gallery)
