@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import sympy as sp
@@ -26,7 +26,32 @@ def symbol_names(*expressions: sp.Expr) -> set[str]:
 
 def substituted(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
     """The expression with these symbols replaced, all at once."""
-    return expression.subs(list(steps.items()), simultaneous=True) if steps else expression
+    return cast("sp.Expr", expression.xreplace(dict(steps))) if steps else expression
+
+
+def renamed(expression: sp.Expr, names: Mapping[Any, sp.Expr]) -> sp.Expr:
+    """The expression with symbols for parts of it, or for other symbols, as `xreplace` has it.
+
+    sympy compares the arguments of a maximum whenever it is rebuilt, which takes longer than all else and finds nothing
+    new where a symbol stands for what was compared before.
+
+    Example:
+        >>> x, y, z = sp.symbols("x y z", positive=True)
+        >>> renamed(sp.Max(x + y, 2) / z, {x + y: z})
+        Max(2, z)/z
+    """
+    if expression in names:
+        return names[expression]
+    before = parts(expression)
+    after = [renamed(part, names) for part in before]
+    if all(new is old for new, old in zip(after, before, strict=True)):
+        return expression
+    return remade(expression, after)
+
+
+def remade(like: sp.Expr, of: Iterable[sp.Expr]) -> sp.Expr:
+    """Another of its kind; a maximum or minimum does not compare its parts."""
+    return like.func(*of, evaluate=False) if isinstance(like, sp.Max | sp.Min) else like.func(*of)
 
 
 def base_and_exponent(power: sp.Pow) -> tuple[sp.Expr, sp.Expr]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from sympy.printing.latex import LatexPrinter
 from sympy.printing.str import StrPrinter
 
 from fedbounds.bounds.clients import OverClients
-from fedbounds.bounds.expressions import parts
+from fedbounds.bounds.expressions import parts, remade, renamed
 from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.symbols import Notation
 
@@ -128,13 +128,13 @@ def written(expressions: Iterable[sp.Expr], notation: Notation) -> Written:
     parts: list[tuple[sp.Symbol, sp.Expr]] = []
     while sum(map(_size, short)) > LONG and (part := _worth_a_name([*short, *(p for _, p in parts)])):
         symbol = sp.Symbol(f"X{len(parts) + 1}", **_sign(part))
-        short = tuple(_replaced(e, {part: symbol}) for e in short)
-        parts = [*((s, _replaced(e, {part: symbol})) for s, e in parts), (symbol, part)]
+        short = tuple(renamed(e, {part: symbol}) for e in short)
+        parts = [*((s, renamed(e, {part: symbol})) for s, e in parts), (symbol, part)]
     parts = _readable(parts)
     free = [name for k in range(1, 2 * len(parts) + 9) if (name := f"X{k}") not in notation]
     names: dict[sp.Basic, sp.Expr] = {s: sp.Symbol(free[k], **_sign(s)) for k, (s, _) in enumerate(parts)}
-    short = tuple(_replaced(e, names) for e in short)
-    named = {str(names[s]): _replaced(e, names) for s, e in parts}
+    short = tuple(renamed(e, names) for e in short)
+    named = {str(names[s]): renamed(e, names) for s, e in parts}
     return Written(short, named, _numbers([*short, *named.values()]))
 
 
@@ -186,7 +186,7 @@ def _printed(expression: sp.Expr, n: sp.Symbol) -> Printed:
             alone = frozenset({(above / (n - 1), sp.S.Zero)})
     inside = [_printed(part, n) for part in parts(expression)]
     if inside:
-        expression = _made(expression, [part.expression for part in inside])
+        expression = remade(expression, [part.expression for part in inside])
     return Printed(_canceled(expression, n), alone.union(*(part.alone for part in inside)))
 
 
@@ -201,11 +201,6 @@ def _vanishes(counts: sp.Expr) -> bool:
     return bool(counts.is_Add and counts.is_integer) and counts.xreplace(ones) == 0
 
 
-def _made(like: sp.Expr, of: Sequence[sp.Expr]) -> sp.Expr:
-    """Another of its kind; sympy's own comparison of the parts of a maximum takes seconds."""
-    return like.func(*of, evaluate=False) if isinstance(like, sp.Max | sp.Min) else like.func(*of)
-
-
 def _canceled(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
     """A product in which n stands above a sum or a maximum with n below: n is taken inside."""
     powers = dict(map(_power, sp.Mul.make_args(product)))
@@ -213,7 +208,7 @@ def _canceled(product: sp.Expr, n: sp.Symbol) -> sp.Expr:
         above = n ** powers[n]
         for factor in powers:
             if isinstance(factor, sp.Add | sp.Max | sp.Min) and any(_divides(n, part) for part in parts(factor)):
-                inside = _made(factor, [_canceled(part * above, n) for part in parts(factor)])
+                inside = remade(factor, [_canceled(part * above, n) for part in parts(factor)])
                 return product / factor / above * inside
     return product
 
@@ -227,10 +222,6 @@ def _sign(expression: sp.Expr) -> dict[str, bool]:
     """What a symbol must know so that it can stand for the expression."""
     known = {"positive": expression.is_positive, "nonnegative": expression.is_nonnegative, "real": expression.is_real}
     return {name: True for name, value in known.items() if value}
-
-
-def _replaced(expression: sp.Expr, names: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
-    return expression.xreplace(dict(names))
 
 
 def _worth_a_name(expressions: Sequence[sp.Expr]) -> sp.Expr | None:

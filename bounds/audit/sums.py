@@ -26,4 +26,4 @@ def times(factor: sp.Expr | int, terms: Sequence[Term]) -> tuple[Term, ...]:
 
 def at(terms: Sequence[Term], values: Mapping[sp.Expr, sp.Expr]) -> tuple[Term, ...]:
     """The terms with letters replaced."""
-    return tuple(Term(t.name, t.expression.subs(list(values.items()), simultaneous=True)) for t in terms)
+    return tuple(Term(t.name, t.expression.xreplace(dict(values))) for t in terms)
