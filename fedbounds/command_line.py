@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ COMMANDS = {
     "figure": ("fedbounds.figures.commands:figure", "Draw a figure by name or from a TOML file."),
     "demo": ("fedbounds.figures.commands:demo", "The main job on real images, offline, in two minutes."),
 }
+LONG_WORD = re.compile(r"\S{300,}")
 
 
 class LazyGroup(click.Group):
@@ -82,7 +84,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("ignore", RuntimeWarning)
             code = cli.main(args=words, standalone_mode=False)
     except FedboundsError as error:
-        click.echo(f"fedbounds: {' '.join(str(error).splitlines())}", err=True)
+        # a word of thousands of letters is quoted by its ends
+        said = LONG_WORD.sub(lambda word: f"{word[0][:160]}...{word[0][-40:]}", " ".join(str(error).splitlines()))
+        click.echo(f"fedbounds: {said}", err=True)
         return 2
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else error.format_message())

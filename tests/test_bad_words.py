@@ -85,6 +85,10 @@ BAD = [
     (("refute", "zzz"), "fedbounds refute lists them"),
     (("refute", "x" * 5000), "fedbounds refute lists them"),
     (("show", f"{THEOREM}x" * 100), "unknown result"),
+    (("eval", THEOREM, *GOOD, "x" * 3000), "is not NAME=VALUE"),
+    (("eval", THEOREM, "x" * 3000 + "=1/0"), "division by zero"),
+    (("eval", THEOREM, "--from", "x" * 3000), "too long"),
+    (("optimize", THEOREM, "--over", "x" * 3000 + ","), "is not a list of constants"),
     (("eval", "fedau/zzz"), "fedbounds list --paper fedau lists them"),
     (("figure", "zzz", "--out", "a.png"), "unknown figure"),
 ]
