@@ -73,6 +73,11 @@ def compile_expressions(
 
 def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:
     """Every free symbol, in alphabetical order."""
+    return _arguments(tuple(expressions))
+
+
+@lru_cache(maxsize=2**14)
+def _arguments(expressions: tuple[sp.Expr, ...]) -> tuple[sp.Symbol, ...]:
     return tuple(sorted({s for e in expressions for s in e.free_symbols}, key=lambda s: s.name))
 
 

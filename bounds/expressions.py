@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, cast
 
 import sympy as sp
@@ -21,12 +22,22 @@ def symbol_names(*expressions: sp.Expr) -> set[str]:
         >>> sorted(symbol_names(x + 1, x * y))
         ['x', 'y']
     """
-    return {str(symbol) for expression in expressions for symbol in expression.free_symbols}
+    return set[str]().union(*map(_names, expressions))
+
+
+@lru_cache(maxsize=2**16)
+def _names(expression: sp.Expr) -> frozenset[str]:
+    return frozenset(str(symbol) for symbol in expression.free_symbols)
 
 
 def substituted(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
     """The expression with these symbols replaced, all at once."""
-    return cast("sp.Expr", expression.xreplace(dict(steps))) if steps else expression
+    return _substituted(expression, tuple(steps.items())) if steps else expression
+
+
+@lru_cache(maxsize=2**14)
+def _substituted(expression: sp.Expr, steps: tuple[tuple[Any, sp.Expr], ...]) -> sp.Expr:
+    return cast("sp.Expr", expression.xreplace(dict(steps)))
 
 
 def renamed(expression: sp.Expr, names: Mapping[Any, sp.Expr]) -> sp.Expr:

@@ -8,7 +8,7 @@ exact, so that the directions in which a bound falls for ever are decided, not g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -19,7 +19,7 @@ import sympy as sp
 
 from fedbounds.bounds.exact_lp import Vector, maximize
 from fedbounds.bounds.expressions import base_and_exponent, parts, symbol_names
-from fedbounds.bounds.intervals import fixed_value
+from fedbounds.bounds.intervals import fixed_values
 
 MOST_PRODUCTS = 500  # an expression that expands beyond this is left to the numerical search
 
@@ -103,7 +103,7 @@ def sum_of_products(
         >>> sorted(p.exponents for p in sum_of_products(c / x + 3 * x**2, ["x"], {"c": 2.0}))
         [(Fraction(-1, 1),), (Fraction(2, 1),)]
     """
-    positive, negative = _signed(expression, {name: i for i, name in enumerate(variables)}, values)
+    positive, negative = _signed(expression, {name: i for i, name in enumerate(variables)}, fixed_values(values))
     if negative:
         raise NotGeometric
     return tuple(positive)
@@ -127,12 +127,12 @@ def at_most(
 
 
 def _signed(
-    e: sp.Expr, index: Mapping[str, int], values: Mapping[str, float | np.ndarray]
+    e: sp.Expr, index: Mapping[str, int], value: Callable[[sp.Expr], float]
 ) -> tuple[list[Product], list[Product]]:
-    """The positive and the negative products of an expression."""
+    """The positive and the negative products of an expression; `value` is that of one without variables."""
     origin = (Fraction(0),) * len(index)
     if not symbol_names(e) & set(index):
-        number = fixed_value(e, values)
+        number = value(e)
         if not np.isfinite(number):
             raise NotGeometric
         constant = [Product(float(np.log(abs(number))), origin)] if number else []
@@ -141,12 +141,12 @@ def _signed(
         unit = tuple(Fraction(int(i == index[e.name])) for i in range(len(index)))
         return [Product(0.0, unit)], []
     if isinstance(e, sp.Add):
-        signed = [_signed(a, index, values) for a in parts(e)]
+        signed = [_signed(a, index, value) for a in parts(e)]
         return [p for part in signed for p in part[0]], [p for part in signed for p in part[1]]
     if isinstance(e, sp.Mul):
         positive, negative = [Product(0.0, origin)], []
         for a in parts(e):
-            plus, minus = _signed(a, index, values)
+            plus, minus = _signed(a, index, value)
             positive, negative = (
                 [p * q for p in positive for q in plus] + [p * q for p in negative for q in minus],
                 [p * q for p in positive for q in minus] + [p * q for p in negative for q in plus],
@@ -157,7 +157,7 @@ def _signed(
     if isinstance(e, sp.Pow):
         base, exponent = base_and_exponent(e)
         if exponent.is_number and exponent.is_real:
-            return [_power(*_signed(base, index, values), _fraction(exponent))], []
+            return [_power(*_signed(base, index, value), _fraction(exponent))], []
     raise NotGeometric
 
 

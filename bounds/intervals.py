@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any, cast
 
 import numpy as np
@@ -58,9 +58,19 @@ def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -
         >>> fixed_value(sp.sqrt(x) + sp.Rational(1, 2), {"x": 4.0})
         2.5
     """
+    return fixed_values(values)(expression)
+
+
+def fixed_values(values: Mapping[str, float | np.ndarray]) -> Callable[[sp.Expr], float]:
+    """As `fixed_value`, for many expressions that share parts."""
     fixed = {name: np.asarray(v, dtype=float) for name, v in values.items()}
-    with np.errstate(all="ignore"):
-        return float(_Walk({name: (v, v) for name, v in fixed.items()}, outward=False).enclose(expression)[0])
+    walk = _Walk({name: (v, v) for name, v in fixed.items()}, outward=False)
+
+    def value(expression: sp.Expr) -> float:
+        with np.errstate(all="ignore"):
+            return float(walk.enclose(expression)[0])
+
+    return value
 
 
 @dataclass(frozen=True)
@@ -122,6 +132,9 @@ class _Walk:
         return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
 
     def _number(self, e: sp.Expr) -> Interval:
+        return _number(e, self.outward)
+
+    def _written(self, e: sp.Expr) -> Interval:
         """A number that stands by itself; of one that is computed, the parts are enclosed: sympy's value of 1 - 1, left
         as it is written, need not be 0.
         """
@@ -140,12 +153,16 @@ class _Walk:
         return self._wider(low, high, EPS)
 
     def _sum(self, x: Interval, y: Interval) -> Interval:
+        if not self.outward and np.isfinite(nearest := x[0] + y[0]).all():
+            return nearest, nearest
         low, high = self._wider(x[0] + y[0], x[1] + y[1])
         nothing = (x[0] == 0) | (y[0] == 0), (x[1] == 0) | (y[1] == 0)  # there the sum is exact
         low, high = np.where(nothing[0], x[0] + y[0], low), np.where(nothing[1], x[1] + y[1], high)
         return _known(low, -np.inf), _known(high, np.inf)
 
     def _product(self, x: Interval, y: Interval) -> Interval:
+        if not self.outward and np.isfinite(nearest := x[0] * y[0]).all():
+            return nearest, nearest
         corners = [a * b for a in x for b in y]
         positive = (x[0] >= 0) & (y[0] >= 0)  # there 0 * inf, the limit of larger products, is at least 0
         low = reduce(np.minimum, [np.where(np.isnan(c), np.where(positive, 0.0, -np.inf), c) for c in corners])
@@ -162,7 +179,12 @@ class _Walk:
 
     def _power(self, base: Interval, exponent: Interval) -> Interval:
         low, high = base
-        if np.ndim(exponent[0]) == 0 and (exponent[0] > 0 or exponent[1] < 0):
+        single = np.ndim(exponent[0]) == 0
+        if not self.outward and single and exponent[0] not in (0, 1) and np.isfinite(exponent[0]) and np.all(low > 0):
+            nearest = low ** float(exponent[0])
+            if np.isfinite(nearest).all():
+                return nearest, nearest
+        if single and (exponent[0] > 0 or exponent[1] < 0):
             powers = sorted({float(exponent[0]), float(exponent[1])})
             whole = len(powers) == 1 and powers[0].is_integer()
             rootless = (high < 0) & (not whole)
@@ -227,6 +249,11 @@ class _Walk:
         values = compile_expressions(names, (e,))(*(self.ranges[s.name][0] for s in names))
         value = np.asarray(values[0], dtype=float)
         return self._wider(value, value, BY_VALUE)
+
+
+@lru_cache(maxsize=2**14)
+def _number(e: sp.Expr, outward: bool) -> Interval:
+    return _Walk({}, outward)._written(e)
 
 
 _RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {sp.exp: np.exp, sp.log: np.log}

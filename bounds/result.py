@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal
 
 import sympy as sp
@@ -159,7 +160,7 @@ class Form:
         sides = [side for c in self.conditions for side in (c.left, c.right)]
         return (*(t.expression for t in self.terms), *sides, *self.prescribes.values())
 
-    @property
+    @cached_property
     def symbols(self) -> frozenset[sp.Symbol]:
         """Every symbol that the terms and conditions need."""
         expressions = [t.expression for t in self.terms]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from math import floor, inf, isfinite
 from typing import Literal
 
 import numpy as np
@@ -165,6 +166,8 @@ class Domain:
             >>> Domain(1, 5, integer=True).contains_all(np.array([1.0, 5.0, 2.5]))
             False
         """
+        if values.size == 1:
+            return self._holds(values.item())
         flat = values.reshape(-1)
         pieces = [flat[i : i + 32768] for i in range(0, flat.size, 32768)]
         with np.errstate(invalid="ignore"):
@@ -172,6 +175,13 @@ class Domain:
         if not self.contains(ends).all():
             return False
         return not self.integer or all(bool((piece == np.floor(piece)).all()) for piece in pieces)
+
+    def _holds(self, v: float) -> bool:
+        """As `contains`, for one number."""
+        above = v > self.low if self.low_open else v >= self.low
+        below = v < self.high if self.high_open else v <= self.high
+        unbounded = self.infinite and v == inf
+        return above and below and (unbounded or (isfinite(v) and not (self.integer and v != floor(v))))
 
     def __str__(self) -> str:
         left = "(" if self.low_open else "["
