@@ -14,6 +14,8 @@ PY    := $(BIN)/python
 STAMP := $(VENV)/.installed
 # the papers on trial are those with a ledger
 PAPERS := $(subst _,-,$(notdir $(patsubst %/ledger.json,%,$(wildcard bounds/papers/*/ledger.json))))
+# bytecode is kept: where it is not, every process compiles anew what it imports, which takes longer than the import
+unexport PYTHONDONTWRITEBYTECODE
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST     := $(ONE_THREAD) $(PY) -m pytest
 
