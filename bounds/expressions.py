@@ -37,7 +37,7 @@ def substituted(expression: sp.Expr, steps: Mapping[Any, sp.Expr]) -> sp.Expr:
 
 @lru_cache(maxsize=2**14)
 def _substituted(expression: sp.Expr, steps: tuple[tuple[Any, sp.Expr], ...]) -> sp.Expr:
-    return cast("sp.Expr", expression.xreplace(dict(steps)))
+    return expression.xreplace(dict(steps))
 
 
 def renamed(expression: sp.Expr, names: Mapping[Any, sp.Expr]) -> sp.Expr:
