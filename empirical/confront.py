@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.ledger import unheard
 from fedbounds.bounds.border import check_constants
 from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Evaluation, Value, evaluate
+from fedbounds.bounds.evaluation import SOFT, Evaluation, Value, evaluate
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.registry import as_result, paper_names
 from fedbounds.bounds.result import Form, Result, reachable
@@ -281,7 +281,7 @@ def _compared(
     grounds = replace(grounds, doubts=_not_known_to_cover(chosen, result, own_paper, setting) + grounds.doubts)
     known = says(frozenset(own))
     for name, constant in known.constants.items():
-        if not isinstance(constant, Constant) or constant.source != "trajectory":
+        if not isinstance(constant, Constant) or constant.source not in SOFT:
             continue
         if not np.isfinite(constant.value).all():
             meaning = result.notation[name].meaning

@@ -56,6 +56,18 @@ class RunSetting:
             return 0
         return len(self.samples)
 
+    def weights(self) -> np.ndarray:
+        """The weights of every seed's rounds, (seeds, T, N), of a simulation.
+
+        Raises:
+            FedboundsError: it neither was given its participation nor recorded it.
+        """
+        assert isinstance(self.run, Trace)
+        names = self.run.arrays["seed"].tolist()
+        if self.q is not None:
+            return np.broadcast_to(self.q[: self.total], (len(names), self.total, self.q.shape[1]))
+        return np.stack([self.run.participation(seed) for seed in names])
+
     def recorded(self, name: str, what: str) -> np.ndarray:
         """An array of the simulation, (seeds, R, ...).
 

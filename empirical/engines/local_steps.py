@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ def local_updates(
     t: int,
     pool: GeneratorPool,
     correction: torch.Tensor | None = None,
+    watch: Callable[[torch.Tensor], None] | None = None,
 ) -> torch.Tensor:
     """The updates of a rectangle of pairs.
 
@@ -32,6 +33,7 @@ def local_updates(
         streams: of each pair, in row-major order.
         t: the round.
         correction: what each pair adds to its gradients, shape (seeds, cohort, d).
+        watch: is shown every point at which gradients are taken, shape (seeds, cohort, d).
 
     Returns:
         The updates, shape (seeds, cohort, d).
@@ -40,6 +42,8 @@ def local_updates(
     randomness = iter(()) if full else _randomness(problem, clients, streams, t, local.steps, pool)
 
     def gradient(y: torch.Tensor) -> torch.Tensor:
+        if watch is not None:
+            watch(y)
         found = problem.gradient(y, clients) if full else problem.stochastic_gradient(y, clients, next(randomness))
         return found if correction is None else found + correction
 

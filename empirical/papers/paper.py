@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +22,7 @@ from fedbounds.empirical.trace import Trace
 
 Constants = dict[str, Constant | NoConstant]
 GRADIENT_OF_F = "squared gradient norm of f"
+MEASURED = "constants that were measured are those of this run: its bound is no guarantee, for this or any other run"
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,27 @@ def run_constants(setting: RunSetting) -> Constants:
         note = f"upper bound: {floor.metric} at x0, mean over the seeds' starts, as {floor.why}"
         constants["initial_gap"] = Constant(float(starts.mean()) - floor.value, "exact", note)
     return constants
+
+
+def with_measured(
+    stated: Constants, wanted: set[str], setting: RunSetting, measure: Callable[[], Constants]
+) -> Constants:
+    """The constants that are wanted and that the problem does not have, as they are along the run.
+
+    Args:
+        stated: what is known without looking at the run.
+        wanted: concepts.
+        setting: the run; where it recorded no models, the constants stay unknown, and say how they could be known.
+        measure: what the run says, concept by concept.
+    """
+    missing = {concept for concept in wanted if isinstance(stated.get(concept), NoConstant)}
+    if not missing or not isinstance(setting.run, Trace):
+        return {}
+    if "model" not in setting.run.arrays:
+        how = "it can be measured along a run: simulate with record_models=True and record_participation=True"
+        without = ((concept, stated[concept]) for concept in sorted(missing))
+        return {concept: NoConstant(f"{none.why}; {how}") for concept, none in without if isinstance(none, NoConstant)}
+    return {concept: constant for concept, constant in measure().items() if concept in missing}
 
 
 def found_of_problem(setting: RunSetting, stated: Constants) -> dict[str, bool]:

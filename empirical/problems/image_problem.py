@@ -18,9 +18,11 @@ from fedbounds.empirical.datasets import Dataset, checksum
 from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.problem import Problem
+from fedbounds.empirical.problems.softmax import without_replacement
 from fedbounds.empirical.words import words_of
 
 _CHUNK = 1024  # samples that are evaluated at once
+_EACH = 2**20  # numbers in the gradients of single samples that are computed at once
 _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one per client on a processor (measured)
 
 
@@ -144,6 +146,33 @@ class ImageProblem(Problem):
             for images, labels, weights in self._chunks(self._images, self._labels, self._weights):
                 total += self.sample_gradient(row, Samples(images[None], labels[None], weights[None]))[0]
         return out.view(x.shape)
+
+    def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:
+        r"""Of the sampling of batches without replacement, exactly, from the gradient of every sample.
+
+        $$\frac{m-B}{B(m-1)}\Big(\frac1m\sum_j\|\nabla\ell_j\|^2-\|\nabla F_n\|^2\Big)$$
+
+        Raises:
+            FedboundsError: dropout or augmentation are random too.
+        """
+        if self._worded:
+            raise FedboundsError("dropout and augmentation are random too, and make another function's gradients")
+        squares = torch.empty(len(blocks), len(self._labels), dtype=torch.float64, device=self.device)
+        at_once = max(1, _EACH // self.dimension)
+        for start in range(0, len(self._labels), at_once):
+            some = slice(start, start + at_once)
+            samples = Samples(self._images[some].unsqueeze(1), self._labels[some].unsqueeze(1))
+            each = self.sample_gradient(x.expand(len(samples.labels), -1), samples)
+            for place, block in enumerate(blocks):
+                squares[place, some] = each[:, block].double().square().sum(1)
+        everyone = torch.arange(self.clients, device=self.device)
+        means = self.gradient(x.expand(1, self.clients, -1), everyone[None])[0]
+        within = torch.stack([means[:, block].double().square().sum(1) for block in blocks])
+        sizes = torch.from_numpy(self.partition.sizes).to(self.device)
+        owners = torch.from_numpy(self.partition.assignment).to(self.device)
+        total = torch.zeros_like(within).index_add_(1, owners, squares)
+        share = torch.from_numpy(without_replacement(self.partition.sizes, self.batch)).to(self.device)
+        return (total / sizes - within).clamp(min=0) * share
 
     def _stochastic(self, x: Tensor, randomness: Tensor | None, compute: Callable[[Tensor, Samples], Tensor]) -> Tensor:
         """What is computed at `x` (seeds, cohort, ...) from the samples that were drawn: `(pairs, ...)`."""

@@ -93,6 +93,16 @@ class ImageClassification(ImageProblem):
         values = [self._evaluate(row, self._images, self._labels, self._weights)[0] for row in rows]
         return torch.stack(values).view(x.shape[:-1])
 
+    def local_loss(self, x: Tensor, client: int) -> Tensor:
+        if not self.network.smooth:
+            raise FedboundsError(
+                f"network {self.network.name!r} has kinks (ReLU, maxima), so that its Hessian misses how its gradient "
+                "jumps: compare gradients at pairs of points, or take a smooth network such as cnn-smooth"
+            )
+        own = torch.from_numpy(self.partition.samples[client]).to(self.device)
+        logits = self.network.logits(x[None], self._images[own][None])[0]
+        return F.cross_entropy(logits, self._labels[own])
+
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         each = torch.full_like(self._test_labels, 1.0 / len(self._test_labels), dtype=self.dtype)
         trained = [self._evaluate(row, self._images, self._labels, self._weights) for row in x]
@@ -152,8 +162,9 @@ class ImageClassification(ImageProblem):
         }
         if self.network.name != "linear":
             unbounded = "gradients of a network grow without bound with its weights"
+            kinked = "the gradient of a ReLU network is not continuous, so not Lipschitz"
             return found | {
-                "smoothness": NoConstant("the gradient of a ReLU network is not continuous, so not Lipschitz"),
+                "smoothness": NoConstant(unbounded if self.network.smooth else kinked),
                 "gradient_noise": NoConstant(unbounded),
                 "gradient_divergence_sup": NoConstant(unbounded),
                 "gradient_bound": NoConstant(unbounded),

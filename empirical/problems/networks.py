@@ -27,6 +27,7 @@ class Layers(NamedTuple):
     kernel: int = 5
     dropout: float = 0.0
     unpooled: tuple[int, ...] = ()  # convolutions without pooling; such a network also leaves out what images forbid
+    smooth: bool = False  # GELU for ReLU and mean-pooling for max-pooling
 
 
 class Backward(NamedTuple):
@@ -47,6 +48,9 @@ _LAYERS: Mapping[str, Layers] = {
     "cnn": Layers((32, 32), (128,)),
     "cnn-small": Layers((8, 16), (32,), kernel=3),
     "cnn-cifar": Layers((32, 64), (512, 128)),
+    "cnn-smooth": Layers((32, 32), (128,), smooth=True),
+    "cnn-small-smooth": Layers((8, 16), (32,), kernel=3, smooth=True),
+    "cnn-cifar-smooth": Layers((32, 64), (512, 128), smooth=True),
     "fedau-svhn": Layers((32, 32), (128,), kernel=3),
     "fedau-cifar-10": Layers((32, 32), (256, 64), kernel=3),
     "fedau-cifar-100": Layers((32, 32), (512, 256), kernel=3, dropout=0.2),
@@ -74,6 +78,8 @@ class Network:
             images of 32x32, which Sharma et al. 2023 name without its layers: without batch normalization, as one
             flat vector has no running statistics, and without those poolings that smaller images do not allow;
             `"cnn-small"` has two convolutions 3x3 of 8 and 16 filters and a hidden layer of 32 units, for two cores;
+            `"cnn-smooth"`, `"cnn-small-smooth"` and `"cnn-cifar-smooth"` are those networks with GELU in place of ReLU
+            and means in place of maxima, so that their gradients have derivatives;
             `"mlp"` has one hidden layer of 32 units; `"linear"` is multinomial logistic regression.
         image: (channels, height, width).
         classes: number of outputs.
@@ -107,6 +113,11 @@ class Network:
     @property
     def _layers(self) -> Layers:
         return _LAYERS[self.name]
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the output is a smooth function of the parameters, so that Hessians mean something."""
+        return self._layers.smooth or not (self._layers.filters or self._layers.units)
 
     @property
     def convolutional(self) -> bool:
@@ -275,16 +286,20 @@ class Network:
         for i in range(len(self._layers.filters)):
             weight, bias = views[2 * i], views[2 * i + 1]
             hidden = F.conv2d(hidden, weight.flatten(0, 1), bias.flatten(), padding="same", groups=b)
-            pooled = F.max_pool2d(hidden, 2) if self._pooled[i] else hidden
-            hidden = F.relu(pooled)  # ReLU and max commute; this order is the cheaper one
+            if self._layers.smooth:
+                hidden = F.gelu(hidden)
+                hidden = F.avg_pool2d(hidden, 2) if self._pooled[i] else hidden
+            else:
+                pooled = F.max_pool2d(hidden, 2) if self._pooled[i] else hidden
+                hidden = F.relu(pooled)  # ReLU and max commute; this order is the cheaper one
         return hidden.view(batch, b, -1).transpose(0, 1)
 
     def _dense(self, views: list[Tensor], features: Tensor, masks: list[Tensor]) -> list[Tensor]:
         """The inputs of every dense layer and, last, the logits: each `(b, B, width)`."""
-        activations = [features]
+        activations, activation = [features], F.gelu if self._layers.smooth else F.relu
         dense = views[2 * len(self._layers.filters) :]
         for i, (weight, bias) in enumerate(zip(dense[::2], dense[1::2], strict=True)):
-            hidden = activations[-1] if i == 0 else F.relu(activations[-1])
+            hidden = activations[-1] if i == 0 else activation(activations[-1])
             activations[-1] = hidden * masks[i] if masks else hidden
             activations.append(torch.baddbmm(bias.unsqueeze(1), activations[-1], weight.mT))
         return activations

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import Constant, NoConstant
 
 
@@ -94,6 +96,25 @@ class Problem(ABC):
     def constants(self) -> dict[str, Constant | NoConstant]:
         """Concept -> its value, valid on the whole domain, or the reason why no finite value exists."""
 
+    def local_loss(self, x: Tensor, client: int) -> Tensor:
+        r"""$F_n(x)$ at one point `(d,)`, in a form that autograd differentiates twice.
+
+        Raises:
+            FedboundsError: there is no such form, or no second derivative.
+        """
+        raise FedboundsError(f"{type(self).__name__} has no second derivatives to be had")
+
+    def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:
+        r"""$\mathbb E\|g_n(x)-\nabla F_n(x)\|^2$ at one point `(d,)`, exactly, within blocks of coordinates.
+
+        Returns:
+            (blocks, clients), float64.
+
+        Raises:
+            FedboundsError: it is not known.
+        """
+        raise FedboundsError(f"the variance of stochastic gradients of {type(self).__name__} is not known")
+
 
 class Synthetic(Problem):
     r"""A problem in closed form, with Gaussian gradient noise $g_n(x) = \nabla F_n(x) + s\,\xi$, $\xi \sim N(0, I_d)$.
@@ -142,6 +163,10 @@ class Synthetic(Problem):
         Raises:
             FedboundsError: the difference depends on $x$.
         """
+
+    def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:
+        sizes = torch.tensor([len(range(self.dimension)[block]) for block in blocks], dtype=torch.float64)
+        return self.noise**2 * sizes[:, None].expand(-1, self.clients)
 
     def _noise_constant(self) -> Constant:
         note = f"sqrt(d) s with d = {self.dimension}, s = {self.noise:g}"

@@ -69,6 +69,10 @@ class Quadratic(Synthetic):
         compact = self.hessians if self.shared else self.hessians[client]
         return torch.diag(compact) if self.diagonal else compact
 
+    def local_loss(self, x: Tensor, client: int) -> Tensor:
+        away = x - self.centers[client]
+        return away @ self.hessian(client) @ away / 2
+
     @cached_property
     def mean_hessian(self) -> Tensor:
         r"""$\bar A = \frac1N \sum_n A_n$, the Hessian of $f$: `(d,)` if diagonal, else `(d, d)`."""

@@ -20,7 +20,17 @@ from fedbounds.empirical.problems import ImageClassification, Network
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.words import uniforms
 
-NETWORKS = ["cnn", "cnn-cifar", "cnn-small", "fedau-svhn", "fedau-cifar-10", "mlp", "linear"]
+NETWORKS = [
+    "cnn",
+    "cnn-cifar",
+    "cnn-small",
+    "cnn-smooth",
+    "cnn-small-smooth",
+    "fedau-svhn",
+    "fedau-cifar-10",
+    "mlp",
+    "linear",
+]
 VGG_11 = (64, "M", 128, "M", 256, 256, "M", 512, 512, "M", 512, 512, "M")  # Simonyan & Zisserman, configuration A
 DIGITS = load_dataset("digits")
 PARTITION = majority_class_partition(DIGITS.train_labels, 60, np.random.default_rng(0))
@@ -50,6 +60,9 @@ def _module(network, image=(1, 8, 8), classes=10):
     def dense(*widths, drop=nn.Identity):
         return [layer for a, b in pairwise(widths) for layer in (nn.ReLU(), drop(), nn.Linear(a, b))][1:]
 
+    def smooth(inputs, outputs, kernel=5):
+        return [nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2), nn.GELU(), nn.AvgPool2d(2, 2)]
+
     small = [*convolution(channels, 32, 3), *convolution(32, 32, 3), nn.Flatten()]
 
     layers = {
@@ -60,6 +73,10 @@ def _module(network, image=(1, 8, 8), classes=10):
                               nn.Linear(128, classes)],
         "cnn-small": lambda: [*convolution(channels, 8, 3), *convolution(8, 16, 3), nn.Flatten(),
                               *dense(16 * left, 32, classes)],
+        "cnn-smooth": lambda: [*smooth(channels, 32), *smooth(32, 32), nn.Flatten(), nn.Linear(32 * left, 128),
+                               nn.GELU(), nn.Linear(128, classes)],
+        "cnn-small-smooth": lambda: [*smooth(channels, 8, 3), *smooth(8, 16, 3), nn.Flatten(),
+                                     nn.Linear(16 * left, 32), nn.GELU(), nn.Linear(32, classes)],
         "fedau-svhn": lambda: [*small, *dense(32 * left, 128, classes)],
         "fedau-cifar-10": lambda: [*small, *dense(32 * left, 256, 64, classes)],
         "fedau-cifar-100": lambda: [*small, *dense(32 * left, 512, 256, classes, drop=Mask)],

@@ -9,6 +9,7 @@ Source: Wang & Ji 2022, Assumption 3'.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -112,3 +113,28 @@ class Bounds(Divergences):
 
     def expected_spread(self, mean: np.ndarray, participation: float) -> float:
         return float(mean @ self.b**2)
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    r"""The products $\nabla F_n(x)^\top\nabla F_m(x)$ at one point: everything exact there, and unknown elsewhere.
+
+    Args:
+        products: (N, N).
+
+    Example:
+        >>> known = Products(np.diag([1.0, 9.0]))  # gradients (1, 0) and (0, 3)
+        >>> known.combined(np.array([[1.0, 0.0]])).tolist(), known.spread(np.array([0.5, 0.5]))
+        ([2.5], 2.5)
+    """
+
+    products: np.ndarray
+
+    def combined(self, weights: np.ndarray) -> np.ndarray:
+        r"""$\|\sum_nc_n\nabla F_n-\nabla f\|^2$, (K, N) -> (K,)."""
+        excess = weights - 1 / len(self.products)
+        return np.maximum(((excess @ self.products) * excess).sum(axis=1), 0.0)
+
+    def spread(self, weights: np.ndarray) -> float:
+        """The left side of (6) for the weights of a round, (N,), which sum to one."""
+        return max(float(weights @ np.diag(self.products) - weights @ self.products @ weights), 0.0)

@@ -23,12 +23,14 @@ from fedbounds.bounds.constants import check_weights, window_means
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run, analysis_interval
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds, Divergences, Offsets
+from fedbounds.empirical.papers.arbitrary_participation.visited import visited
 from fedbounds.empirical.papers.paper import (
+    MEASURED,
     Ahead,
     Constants,
     Known,
@@ -38,12 +40,14 @@ from fedbounds.empirical.papers.paper import (
     found_of_problem,
     needed,
     run_constants,
+    with_measured,
 )
 from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic, Synthetic
 from fedbounds.empirical.run_setting import RunSetting
 
 DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
+NONE_STATED = "it is not bounded: the clients' gradients differ without bound"
 WHOLE = 1e-9  # relative distance from a whole number at which a prescribed interval is one
 
 
@@ -64,7 +68,8 @@ class ArbitraryParticipation(PaperRuns):
         given: frozenset[str],
     ) -> Known:
         stated = run_constants(setting)
-        divergences = bool({result.notation[name].concept for name in needed(form) - given} & set(DIVERGENCES))
+        wanted = {result.notation[name].concept for name in needed(form) - given}
+        divergences = bool(wanted & set(DIVERGENCES))
         known = divergences_of(setting.problem) if divergences else None
         constants: Constants = stated | algorithm_constants(setting.algorithm, interval)
         constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
@@ -74,7 +79,13 @@ class ArbitraryParticipation(PaperRuns):
         else:
             constants |= process_constants(setting.process, known, interval, horizons)
             notes += ("averaged over participation: its constants are largest expected values over the rounds",)
-        if divergences and known is None:
+        network = not isinstance(setting.problem, Synthetic)
+        if network:
+            unknown = {name: NoConstant(NONE_STATED) for name in DIVERGENCES if known is None}
+            measured = with_measured(stated | unknown, wanted, setting, lambda: visited(setting, interval))
+            constants |= measured
+            notes += (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
+        elif divergences and known is None:
             if setting.q is None:
                 raise FedboundsError(
                     "the Hessians differ, so the divergences of Assumption 3' are known only along a run whose "
@@ -83,7 +94,7 @@ class ArbitraryParticipation(PaperRuns):
             run = along_the_run(setting.algorithm, setting.problem, setting.q[: setting.total], interval)
             constants |= run.constants(horizons)
             notes += ("the Hessians differ: divergences are suprema along this run, not constants of the problem",)
-        found = _found(setting, form, interval, int(horizons[-1]), stated)
+        found = _found(setting, form, interval, int(horizons[-1]), constants)
         if known is not None:
             found |= {"participation-divergence": True, "cohort-divergence": True, "window-divergence": True}
         return Known(by_letter(result, form, constants, given), found, notes, constants)
@@ -110,20 +121,12 @@ RUNS: PaperRuns = ArbitraryParticipation()
 
 
 def divergences_of(problem: Problem) -> Divergences | None:
-    """What is known of the clients' gradients at every x, or None where it depends on x without bound.
-
-    Raises:
-        FedboundsError: nothing is known about the divergences.
-    """
-    if isinstance(problem, Quadratic) and not problem.shared:
-        return None
-    if isinstance(problem, Synthetic):
+    """What is known of the clients' gradients at every x, or None where nothing is, as they differ without bound."""
+    if isinstance(problem, Synthetic) and not (isinstance(problem, Quadratic) and not problem.shared):
         return Offsets(problem.offsets())
     if isinstance(problem, ImageClassification) and problem.network.name == "linear":
         return Bounds(problem.softmax.gradients)
-    raise FedboundsError(
-        f"{type(problem).__name__} states no divergence constants; give them: given={{'nu': ..., 'beta': ...}}"
-    )
+    return None
 
 
 def record_constants(q: np.ndarray, known: Divergences | None, interval: int, rounds: np.ndarray) -> Constants:

@@ -40,7 +40,9 @@ from fedbounds.empirical.papers.fedau.algorithms import (
 )
 from fedbounds.empirical.papers.fedau.objectives import independent_coins, objective_weights, weighted_objective
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
+from fedbounds.empirical.papers.fedau.visited import visited
 from fedbounds.empirical.papers.paper import (
+    MEASURED,
     Ahead,
     Constants,
     Known,
@@ -51,6 +53,7 @@ from fedbounds.empirical.papers.paper import (
     needed,
     problem_constants,
     run_constants,
+    with_measured,
 )
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.run_setting import RunSetting
@@ -120,6 +123,10 @@ class FedAUPaper(PaperRuns):
         p, T, stated = setting.process.rates, horizons.astype(float), run_constants(setting)
         algorithm = setting.algorithm.informed(setting.process)
         own, weights = WEIGHTS[type(algorithm)](algorithm, p, T)
+        wanted = needed(form) - given
+        concepts = {result.notation[name].concept for name in wanted} - {"gradient_bound"}
+        measured = with_measured(stated, concepts, setting, lambda: visited(setting))
+        stated |= measured
         constants: Constants = stated | own | _of_run(setting.algorithm, p, T)
         constants |= {name: Constant(value, "exact", note) for name, (value, note) in weights.items()}
         found = found_of_problem(setting, stated) | {
@@ -133,8 +140,7 @@ class FedAUPaper(PaperRuns):
         }
         if "Q" not in given:  # else it is the user's claim
             found["sure-Q"] = True
-        notes: tuple[str, ...] = ()
-        wanted = needed(form) - given
+        notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
         if "G" in wanted and not isinstance(stated.get("gradient_bound"), Constant):
             constants["gradient_bound"] = _steepest(setting, isinstance(algorithm, ConstantWeights), horizons)
             found.pop("bounded-gradient", None)
@@ -279,7 +285,10 @@ def _steepest(setting: RunSetting, constant: bool, horizons: np.ndarray) -> Cons
             "give G"
         )
     before = np.searchsorted(setting.at, horizons) - 1
-    return Constant(np.sqrt(np.maximum.accumulate(values)[before]), "trajectory", note)
+    largest = np.sqrt(np.maximum.accumulate(values)[before])
+    if len(setting.at) <= setting.total:
+        return Constant(largest, "estimated", f"lower estimate: {note}, as not every round was recorded")
+    return Constant(largest, "trajectory", note)
 
 
 def _weighted_gap(setting: RunSetting) -> Constant | NoConstant:

@@ -1,0 +1,91 @@
+"""The largest eigenvalue of a Hessian, from its products with vectors alone: Lanczos."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbounds.bounds.checks import check_count
+
+Product = Callable[[Tensor], Tensor]
+
+
+class Curvature(NamedTuple):
+    r"""An eigenvalue of a symmetric matrix H of largest size, from below.
+
+    Attributes:
+        value: $|\theta|$ of the Ritz value $\theta$ of largest size; never above $\|H\|$.
+        residual: $\|Hv-\theta v\|$ for its unit vector v: some eigenvalue of H is within it of $\theta$.
+        products: how many products with H it took.
+    """
+
+    value: float
+    residual: float
+    products: int
+
+
+def largest_curvature(product: Product, start: Tensor, steps: int = 20, block: slice | None = None) -> Curvature:
+    r"""Lanczos with full reorthogonalization, for at most so many steps.
+
+    Ritz values are eigenvalues of $Q^\top HQ$ with orthonormal Q, so they lie within the spectrum of H: whatever the
+    number of steps, the value is a lower estimate of $\|H\|$, and exact once the residual is 0.
+
+    Args:
+        product: $v\mapsto Hv$, on vectors like `start`.
+        start: any vector (d,) with a share of the eigenvector, as a random one has.
+        steps: at most this many products.
+        block: of which coordinates; the block of H on the diagonal then stands for H.
+
+    Raises:
+        FedboundsError: steps that is no count.
+
+    Example:
+        >>> diagonal = torch.tensor([3.0, -5.0, 1.0], dtype=torch.float64)
+        >>> found = largest_curvature(lambda v: diagonal * v, torch.ones(3, dtype=torch.float64))
+        >>> round(found.value, 9), found.residual < 1e-9, found.products
+        (5.0, True, 3)
+
+    Source: Golub & Van Loan, Matrix Computations, Section 10.1.
+    """
+    inside = slice(None) if block is None else block
+    steps = min(check_count("steps", steps), len(start[inside]))
+
+    def within(v: Tensor) -> Tensor:
+        whole = torch.zeros_like(start)
+        whole[inside] = v.to(start.dtype)
+        return product(whole)[inside].double()
+
+    v = start[inside].double()
+    basis, diagonal, beside = [v / v.norm()], [], []
+    for step in range(steps):
+        w = within(basis[-1])
+        diagonal.append(float(w @ basis[-1]))
+        known = torch.stack(basis)
+        for _ in range(2):  # twice is enough
+            w = w - known.T @ (known @ w)
+        beside.append(float(w.norm()))
+        scale = max(abs(d) for d in diagonal) + max(beside)
+        if beside[-1] <= 1e-12 * scale or step + 1 == steps:
+            break
+        basis.append(w / beside[-1])
+    off = beside[: len(diagonal) - 1]
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(off, 1) + np.diag(off, -1))
+    at = int(np.abs(values).argmax())
+    return Curvature(float(abs(values[at])), float(beside[-1] * abs(vectors[-1, at])), len(diagonal))
+
+
+def second_derivatives(function: Callable[[Tensor], Tensor], x: Tensor) -> Product:
+    r"""$v\mapsto\nabla^2F(x)\,v$ of a function that autograd differentiates twice, at one point (d,).
+
+    Example:
+        >>> product = second_derivatives(lambda x: (x**3).sum(), torch.tensor([1.0, 2.0]))
+        >>> product(torch.tensor([1.0, 1.0])).tolist()
+        [6.0, 12.0]
+    """
+    place = x.detach().clone().requires_grad_()
+    (slope,) = torch.autograd.grad(function(place), place, create_graph=True)
+    return lambda v: torch.autograd.grad(slope, place, v, retain_graph=True)[0]

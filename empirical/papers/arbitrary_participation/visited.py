@@ -1,0 +1,83 @@
+r"""The constants of Theorem 3.1 where no formula gives them, as of networks: measured along a recorded run.
+
+The divergences at the only points at which the proof uses them, exactly at each: (5) and (7) at the windows' starts
+$\mathbf x_{t_0}$, (6) at the mean local models $\bar{\mathbf y}_{t,i}$ of some rounds. The smoothness by its secants
+between the pairs of points of the proof, $(\mathbf y_{t,i}^n,\bar{\mathbf y}_{t,i})$ and $(\bar{\mathbf y}_{t,i},
+\mathbf x_{t_0})$ for $F_n$, and for f between windows' starts (the descent lemma uses all points between them).
+
+Source: Wang & Ji 2022, Assumption 3', Lemmas C.1, C.2 and eq. (C.13).
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+
+from fedbounds.bounds.symbols import Constant
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.measured.points import client_gradients, largest_secant, local_models, products
+from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, largest_noise, spaced, visits
+from fedbounds.empirical.papers.arbitrary_participation.divergences import Products
+from fedbounds.empirical.papers.paper import Constants
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.run_setting import RunSetting
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.trace import Trace
+
+
+def visited(setting: RunSetting, interval: int) -> Constants:
+    """Smoothness, noise and divergences along a run that recorded its models.
+
+    Raises:
+        FedboundsError: it did not record who took part, or a seed diverged.
+    """
+    assert isinstance(setting.run, Trace)
+    q = setting.weights()
+    found = _along(setting.run, setting.problem, setting.algorithm, interval, q.shape, q.tobytes())
+    return {**found, "gradient_noise": largest_noise(setting.run, setting.problem)}
+
+
+@lru_cache(maxsize=8)
+def _along(
+    run: Trace, problem: Problem, algorithm: Algorithm, P: int, shape: tuple[int, ...], weights: bytes
+) -> dict[str, Constant]:
+    q = np.frombuffer(weights).reshape(shape)  # (seeds, T, N), in a form that a cache can hold
+    T, recorded = shape[1], run.arrays["round"]
+    starts = recorded[(recorded % P == 0) & (recorded + P <= T)]
+    chosen = spaced(recorded[(recorded < T) & np.isin(recorded - recorded % P, starts)], LOCAL_ROUNDS)
+    beta = delta = nu = smoothness = 0.0
+    before = None
+    for seed, t, x in visits(run, problem, starts):
+        gradients = client_gradients(problem, x)
+        known = Products(products(gradients))
+        rows = q[seed, t : t + P]
+        beta = max(beta, float(known.combined(rows).max()))
+        delta = max(delta, float(known.combined(rows.mean(axis=0)[None])[0]))
+        f = gradients.mean(0)
+        if before is not None and before[:2] == (seed, t - P):
+            smoothness = max(smoothness, largest_secant(x, before[2], f, before[3]))
+        before = seed, t, x, f
+        for seen in visits(run, problem, chosen[(chosen >= t) & (chosen < t + P)], seed):
+            present = np.flatnonzero(q[seed, seen.round])
+            share = q[seed, seen.round, present]
+            streams = Streams(int(run.arrays["seed"][seed]), run.spec.get("streams", {}))
+            names = torch.from_numpy(present).to(problem.device)
+            at_start = gradients[names]
+            for y in local_models(problem, algorithm.local, seen.model, present, streams, seen.round):
+                mean = torch.from_numpy(share).to(y) @ y
+                at_mean = client_gradients(problem, mean, present)
+                own = problem.gradient(y[None], names[None])[0]
+                nu = max(nu, Products(products(at_mean)).spread(share))
+                pairs = largest_secant(y, mean, own, at_mean), largest_secant(mean, x, at_mean, at_start)
+                smoothness = max(smoothness, *pairs)
+    windows = f"at {len(starts)} of {T // P} windows' starts"
+    local = f"at the mean local models of {len(chosen)} of {T} rounds"
+    every, all_rounds = len(starts) == T // P, len(chosen) == T
+    return {
+        "participation_divergence": constant(beta**0.5, every, "largest value of (5)", windows),
+        "window_divergence": constant(delta**0.5, every, "largest value of (7)", windows),
+        "cohort_divergence": constant(nu**0.5, all_rounds, "largest value of (6)", local),
+        "smoothness": constant(smoothness, False, "largest |grad F(u) - grad F(v)|/|u - v|", f"{local}, and {windows}"),
+    }

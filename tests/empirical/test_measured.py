@@ -1,0 +1,289 @@
+"""Measured constants against known ones: equal at a point, never above where they claim to be lower estimates."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant
+from fedbounds.empirical.algorithms import LocalSGD
+from fedbounds.empirical.confront import confront
+from fedbounds.empirical.datasets import Dataset, load_dataset
+from fedbounds.empirical.measured import (
+    client_gradients,
+    largest_curvature,
+    largest_secant,
+    least_line,
+    local_models,
+    second_derivatives,
+)
+from fedbounds.empirical.measured.visits import largest_noise
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
+from fedbounds.empirical.papers.arbitrary_participation.visited import visited
+from fedbounds.empirical.papers.fedau.algorithms import FedAU
+from fedbounds.empirical.papers.fedau.visited import visited as visited_by_fedau
+from fedbounds.empirical.participation import Bernoulli, Recorded, WithoutReplacement
+from fedbounds.empirical.partition import Partition, majority_class_partition
+from fedbounds.empirical.problems import ImageClassification, Quadratic, random_quadratic
+from fedbounds.empirical.problems.image_problem import Samples
+from fedbounds.empirical.run_setting import of_trace
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+
+DIGITS = load_dataset("digits")
+CLIENTS = 10
+PARTITION = majority_class_partition(DIGITS.train_labels, CLIENTS, np.random.default_rng(0))
+THEOREM = "arbitrary-participation/theorem-3.1"
+RECORDS = {"record_models": True, "record_participation": True}
+
+
+def images(network: str = "linear", batch: int = 16, dtype: torch.dtype = torch.float64) -> ImageClassification:
+    return ImageClassification(DIGITS, PARTITION, network, batch, gradient_norm=True, dtype=dtype)
+
+
+def number(constant: object) -> float:
+    assert isinstance(constant, Constant)
+    return float(np.ravel(constant.value)[-1])
+
+
+# --- at a point -----------------------------------------------------------------------------------------------------
+
+
+def tiny(batch: int) -> ImageClassification:
+    """Three clients of 6, 4 and 2 images of 2x2 pixels."""
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (12, 1, 2, 2), dtype=np.uint8)
+    data = Dataset("tiny", pixels, rng.integers(0, 3, 12), pixels, rng.integers(0, 3, 12), 3)
+    owners = np.array([0] * 6 + [1] * 4 + [2] * 2)
+    return ImageClassification(data, Partition(owners, np.zeros(3, dtype=int)), "mlp", batch, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 3, 5])
+def test_the_variance_of_a_minibatch_gradient_is_that_over_all_minibatches(batch: int) -> None:
+    problem = tiny(batch)
+    x = problem.initial_point(np.random.default_rng(1))
+    blocks = (slice(None), slice(0, 20), slice(20, None))
+    found = problem.gradient_variance(x, blocks)
+    uncorrected = []
+    for client, own in enumerate(problem.partition.samples):
+        every = list(combinations(own.tolist(), min(batch, len(own))))
+        padded = torch.tensor([[*some, *[-1] * (batch - len(some))] for some in every])[None]
+        clients = torch.full((1, len(every)), client)
+        each = problem.stochastic_gradient(x.expand(1, len(every), -1), clients, padded)[0]
+        exact = client_gradients(problem, x)[client]
+        torch.testing.assert_close(each.mean(0), exact, rtol=1e-9, atol=1e-12)
+        for block, value in zip(blocks, found[:, client].tolist(), strict=True):
+            variance = float((each - exact)[:, block].square().sum(1).mean())
+            assert value == pytest.approx(variance, rel=1e-9, abs=1e-14)
+        alone = Samples(problem._images[own][:, None], problem._labels[own][:, None])
+        singles = problem.sample_gradient(x.expand(len(own), -1), alone)
+        uncorrected.append(float((singles - exact).square().sum(1).mean()) / min(batch, len(own)))
+    if batch > 1:  # a variance without the finite population correction is found out
+        assert (np.array(uncorrected) > 1.2 * found[0].numpy()).all()
+
+
+def test_dropout_has_no_variance_of_sampling_alone() -> None:
+    problem = ImageClassification(DIGITS, PARTITION, "linear", augmentation=["crop"])
+    with pytest.raises(FedboundsError, match="random too"):
+        problem.gradient_variance(problem.initial_point(np.random.default_rng(0)))
+
+
+def test_lanczos_finds_the_eigenvalue_of_largest_size_from_below() -> None:
+    rng = np.random.default_rng(0)
+    for sign in (1, -1):
+        matrix = rng.normal(size=(40, 40))
+        matrix = torch.from_numpy((matrix + matrix.T) / 2 + sign * 3 * np.eye(40))
+        exact = np.linalg.eigvalsh(matrix.numpy())
+        start, size, before = torch.from_numpy(rng.normal(size=40)), float(np.abs(exact).max()), 0.0
+        for steps in (1, 3, 6, 12, 40):
+            found = largest_curvature(lambda v, A=matrix: A @ v, start, steps)
+            assert before - 1e-12 <= found.value <= size * (1 + 1e-12)
+            nearest = min(float(np.abs(exact - theta).min()) for theta in (found.value, -found.value))
+            assert nearest <= found.residual + 1e-12
+            before = found.value
+        assert before == pytest.approx(size, rel=1e-10)
+        block = slice(10, 25)
+        inside = largest_curvature(lambda v, A=matrix: A @ v, start, 15, block)
+        assert inside.value == pytest.approx(np.abs(np.linalg.eigvalsh(matrix[block, block].numpy())).max(), rel=1e-10)
+
+
+def test_second_derivatives_of_clients_are_their_hessians() -> None:
+    problem = random_quadratic(3, 5, shared=False, seed=1)
+    start = torch.from_numpy(np.random.default_rng(0).normal(size=5))
+    for n in range(3):
+        product = second_derivatives(lambda x, n=n: problem.local_loss(x, n), problem.x0)
+        torch.testing.assert_close(product(start), problem.hessian(n) @ start)
+        exact = float(torch.linalg.eigvalsh(problem.hessian(n)).abs().max())
+        assert largest_curvature(product, start).value == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("network", ["linear", "cnn-small-smooth"])
+def test_the_curvature_of_a_network_is_the_slope_of_its_gradients(network: str) -> None:
+    problem, rng = images(network), np.random.default_rng(0)
+    x, v = problem.initial_point(rng), torch.from_numpy(rng.normal(size=problem.dimension))
+    v /= v.norm()
+    step = 1e-5
+    up, down = (client_gradients(problem, x + s * v)[2] for s in (step, -step))
+    product = second_derivatives(lambda z: problem.local_loss(z, 2), x)
+    torch.testing.assert_close(product(v), (up - down) / (2 * step), rtol=1e-5, atol=1e-7)
+    curvature = largest_curvature(product, v, 12)
+    assert largest_secant(x + step * v, x - step * v, up, down) <= curvature.value * (1 + 1e-6)
+    if network == "linear":
+        assert curvature.value <= problem.softmax.smoothness[2]
+
+
+def test_a_network_with_kinks_has_secants_and_no_curvature() -> None:
+    problem = images("mlp")
+    x = problem.initial_point(np.random.default_rng(0))
+    with pytest.raises(FedboundsError, match=r"'mlp' has kinks .* cnn-smooth"):
+        problem.local_loss(x, 0)
+    gradients = [client_gradients(problem, z) for z in (x, x + 0.01)]
+    assert largest_secant(x, x + 0.01, *gradients) > 0
+
+
+def test_points_that_differ_by_rounding_have_no_secant() -> None:
+    u = torch.tensor([[1.0, 1.0], [2.0, 0.0]], dtype=torch.float64)
+    v = u + torch.tensor([[2e-16, 0.0], [1e-3, 0.0]], dtype=torch.float64)
+    assert largest_secant(u, v, 3 * u, 3 * v + 1e-15) == pytest.approx(3, rel=1e-9)
+    assert largest_secant(u[:1], v[:1], u[:1], 5 * v[:1]) == 0
+
+
+def test_the_fitted_line_lies_above_all_points_and_touches_two() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 2e-5, 30)
+    y = 4e3 + 3e8 * x - rng.exponential(500.0, 30)
+    a, b = least_line(x, y)
+    gaps = a + b * x - y
+    assert gaps.min() >= -1e-12 * y.max() and np.sort(gaps)[1] < 1e-6 * y.max()
+    assert a >= 0 and least_line(x, y, 1e9)[1] == pytest.approx(1e9)
+    flat, slope = least_line(np.zeros(3), np.array([1.0, 3.0, 2.0]), 1.0)
+    assert (flat, slope) == (3.0, 1.0)
+
+
+# --- along a run ----------------------------------------------------------------------------------------------------
+
+
+def test_local_models_drawn_again_are_those_that_were_run() -> None:
+    problem, process = images("mlp"), WithoutReplacement(CLIENTS, 3)
+    algorithm = GeneralizedFedAvg(0.05, 3, 1.0, 1)
+    run = simulate(algorithm, problem, process, 6, seeds=(4, 7), **RECORDS)
+    for row, seed in enumerate((4, 7)):
+        for t in (0, 5):
+            q = run.participation(seed)[t]
+            present = np.flatnonzero(q)
+            x, after = (torch.from_numpy(run.model[row, at]) for at in (t, t + 1))
+            path = local_models(problem, LocalSGD(0.05, 4), x, present, Streams(seed), t)  # one step more: its end
+            torch.testing.assert_close(torch.from_numpy(q[present]) @ path[3], after, rtol=1e-9, atol=1e-12)
+
+
+def test_along_quadratics_divergences_are_those_that_exact_moments_find() -> None:
+    problem = random_quadratic(6, 3, shared=False, seed=2)
+    q = np.random.default_rng(0).dirichlet(np.ones(6), size=4)
+    algorithm = GeneralizedFedAvg(0.02, 3, 1.5, 2)
+    exact = along_the_run(algorithm, problem, q).constants()
+    for every, source in ((1, "trajectory"), (2, "estimated")):
+        run = simulate(algorithm, problem, q, 4, engine="batched", record_every=every, **RECORDS)
+        found = visited(of_trace(run, problem, Recorded(q)), 2)
+        for name in ("participation_divergence", "window_divergence"):  # every window's start was recorded
+            assert number(found[name]) == pytest.approx(number(exact[name]), rel=1e-9)
+        cohort, whole = found["cohort_divergence"], number(exact["cohort_divergence"])
+        assert cohort.source == source
+        assert number(cohort) <= whole * (1 + 1e-9)
+        if every == 1:
+            assert number(cohort) == pytest.approx(whole, rel=1e-9)
+        L = number(problem.constants()["smoothness"])
+        assert 0.2 * L < number(found["smoothness"]) <= L * (1 + 1e-9)
+        assert number(found["gradient_noise"]) == 0
+
+
+def test_a_window_that_was_not_recorded_makes_an_estimate_from_below() -> None:
+    problem = random_quadratic(6, 3, shared=False, seed=2)
+    q = np.random.default_rng(1).dirichlet(np.ones(6), size=8)
+    algorithm = GeneralizedFedAvg(0.05, 2, 1.5, 2)
+    exact = along_the_run(algorithm, problem, q).constants()
+    run = simulate(algorithm, problem, q, 8, engine="batched", record_every=4, **RECORDS)
+    found = visited(of_trace(run, problem, Recorded(q)), 2)
+    for name in ("participation_divergence", "window_divergence", "cohort_divergence"):
+        assert found[name].source == "estimated" and "lower estimate" in found[name].note
+        assert 0 < number(found[name]) <= number(exact[name]) * (1 + 1e-9)
+
+
+def test_one_hessian_has_the_same_divergence_everywhere_and_fedau_measures_it() -> None:
+    problem = Quadratic([[2.0, 0.5], [0.5, 1.0]], np.random.default_rng(0).normal(size=(4, 2)), 0.1, [1.0, 2.0])
+    process = Bernoulli(4, [0.3, 0.5, 0.7, 0.9], normalize=False)
+    run = simulate(FedAU(0.05, 3, 1.0, 5), problem, process, 12, seeds=range(2), engine="batched", **RECORDS)
+    found = visited_by_fedau(of_trace(run, problem, process))
+    exact = problem.constants()
+    divergence = found["gradient_divergence_sup"]
+    assert divergence.source == "trajectory"
+    assert number(divergence) == pytest.approx(number(exact["gradient_divergence_sup"]), rel=1e-9)
+    assert number(found["gradient_noise"]) == pytest.approx(number(exact["gradient_noise"]), rel=1e-12)
+    L = number(exact["smoothness"])
+    assert 0.5 * L < number(found["smoothness"]) <= L * (1 + 1e-9)
+
+
+def test_along_logistic_regression_everything_measured_stays_below_what_holds_everywhere() -> None:
+    problem, process = images("linear"), WithoutReplacement(CLIENTS, 3)
+    run = simulate(GeneralizedFedAvg(0.01, 3, 2.0, 5), problem, process, 20, seeds=range(2), **RECORDS)
+    setting = of_trace(run, problem, process)
+    found, bounds = visited(setting, 5), problem.constants()
+    assert 0.02 < number(found["smoothness"]) / number(bounds["smoothness"]) < 1
+    assert 0.05 < number(found["gradient_noise"]) / number(bounds["gradient_noise"]) < 1
+    exact = confront(run, THEOREM, "sharp", problem=problem, participation=process).constants
+    for letter, name in (("nu", "cohort_divergence"), ("beta", "participation_divergence")):
+        assert 0.05 < number(found[name]) / number(exact[letter]) < 1
+    assert number(found["window_divergence"]) < number(exact["delta"])
+
+
+def network_run(**options):
+    problem, process = images("cnn-small-smooth", dtype=torch.float32), WithoutReplacement(CLIENTS, 3)
+    run = simulate(GeneralizedFedAvg(0.002, 2, 2.0, 1), problem, process, 6, **options)
+    return problem, process, run
+
+
+def test_a_network_is_held_against_a_theorem_with_measured_constants_and_never_guaranteed() -> None:
+    problem, process, run = network_run(**RECORDS)
+    everything = ["smooth", "unbiased-noise", "participation-divergence", "cohort-divergence", "window-divergence"]
+    found = confront(run, THEOREM, "sharp", problem=problem, participation=process, assume=everything)
+    sources = {name: c.source for name, c in found.constants.items()}
+    assert sources["F"] == "exact" and sources["beta"] == sources["delta"] == "trajectory"
+    assert sources["L"] == sources["sigma"] == sources["nu"] == "estimated"
+    assert bool(found.valid[-1]) and not found.crossings.size
+    assert not found.guarantee and "L is only estimated" in found.why_not
+    assert any("no guarantee, for this or any other run" in note for note in found.notes)
+
+
+def test_what_is_given_wins_over_what_was_measured_and_may_only_be_larger() -> None:
+    problem, process, run = network_run(**RECORDS)
+    found = confront(run, THEOREM, "sharp", problem=problem, participation=process, given={"L": 30.0})
+    assert found.constants["L"] == Constant(30.0, "given", found.constants["L"].note)
+    with pytest.raises(FedboundsError, match=r"L = 0\.01 is given, and it is .* \(estimated from below\)"):
+        confront(run, THEOREM, "sharp", problem=problem, participation=process, given={"L": 0.01})
+
+
+def test_a_run_without_models_says_what_to_record() -> None:
+    problem, process, run = network_run()
+    with pytest.raises(FedboundsError, match="simulate with record_models=True and record_participation=True"):
+        confront(run, THEOREM, "sharp", problem=problem, participation=process)
+    problem, process, run = network_run(record_models=True)
+    with pytest.raises(FedboundsError, match="record_participation=True"):
+        confront(run, THEOREM, "sharp", problem=problem, participation=process)
+
+
+def test_a_run_that_diverges_has_no_largest_value_of_anything() -> None:
+    problem, process = images("cnn-small-smooth", dtype=torch.float32), WithoutReplacement(CLIENTS, 3)
+    run = simulate(GeneralizedFedAvg(1e12, 2, 2.0, 1), problem, process, 4, **RECORDS)
+    with pytest.raises(FedboundsError, match="diverges"):
+        confront(run, THEOREM, "sharp", problem=problem, participation=process)
+
+
+def test_the_noise_of_small_clients_is_zero_and_of_others_is_measured() -> None:
+    everything = ImageClassification(DIGITS, PARTITION, "mlp", 200, gradient_norm=True, dtype=torch.float64)
+    run = simulate(GeneralizedFedAvg(0.01, 2, 1.0, 1), everything, WithoutReplacement(CLIENTS, 3), 2, **RECORDS)
+    assert number(largest_noise(run, everything)) == 0
+    assert number(largest_noise(run, images("mlp", 4))) > 0.1
