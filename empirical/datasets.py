@@ -1,4 +1,4 @@
-"""Labeled images from local files in their official formats; scikit-learn's bundled digits need no file at all.
+"""Labeled images from local files in their official formats; digits and glyphs need no file at all.
 
 Nothing is downloaded and nothing is unpickled.
 """
@@ -6,14 +6,18 @@ Nothing is downloaded and nothing is unpickled.
 from __future__ import annotations
 
 import hashlib
+import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from fedbounds.bounds.checks import check_count, check_flag, check_memory, quote
 from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
+from fedbounds.empirical.glyphs import FEWEST_CLASSES, MOST_CLASSES, draw_images
 from fedbounds.empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
@@ -72,12 +76,13 @@ def checksum(dataset: Dataset) -> str:
     return digest.hexdigest()
 
 
-def load_dataset(name: str = "digits", data: str | os.PathLike[str] | None = None) -> Dataset:
-    """A data set by name: `digits`, `fashion-mnist`, `cifar-10`, `svhn`, `cifar-100` or `cinic-10`.
+def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLike[str] | None = None) -> Dataset:
+    """A data set by name: `digits`, `glyphs`, `fashion-mnist`, `cifar-10`, `svhn`, `cifar-100` or `cinic-10`.
 
     | name | folder | files | training, test |
     |---|---|---|---|
     | `digits` | none | bundled with scikit-learn | 1,442, 355 |
+    | `glyphs` | none | made from matplotlib's fonts, see `glyphs` | 20,000, 4,000 |
     | `fashion-mnist` | `fashion-mnist/` or `FashionMNIST/raw/` | four IDX files, gzipped or not | 60,000, 10,000 |
     | `cifar-10` | `cifar-10-batches-bin/` | the binary version | 50,000, 10,000 |
     | `cifar-100` | `cifar-100-binary/` | the binary version; the labels are the 100 fine ones | 50,000, 10,000 |
@@ -85,7 +90,7 @@ def load_dataset(name: str = "digits", data: str | os.PathLike[str] | None = Non
     | `cinic-10` | `cinic-10/` or `CINIC-10/` | `train/CLASS/*.png`, `test/CLASS/*.png` (not `valid`) | 90,000, 90,000 |
 
     Args:
-        name: which one.
+        name: which one; or a table, `kind` its name and the other keys the arguments of `glyphs`.
         data: the folder that holds these folders; if not given, the environment variable FEDBOUNDS_DATA, else `./data`.
 
     Raises:
@@ -96,10 +101,52 @@ def load_dataset(name: str = "digits", data: str | os.PathLike[str] | None = Non
         >>> digits = load_dataset("digits")
         >>> digits.image, len(digits.train_labels), len(digits.test_labels)
         ((1, 8, 8), 1442, 355)
+        >>> load_dataset({"kind": "glyphs", "classes": 36, "train": 72, "test": 36, "color": True}).train_images.shape
+        (72, 3, 32, 32)
     """
-    if name not in _LOADERS:
-        raise unknown_name("data set", str(name), _LOADERS)
-    return _LOADERS[name](Path(data or os.environ.get("FEDBOUNDS_DATA") or "data"))
+    arguments: dict[str, Any] = {"kind": name} if isinstance(name, str) else dict(name)
+    kind = arguments.pop("kind", None)
+    if not isinstance(kind, str) or kind not in DATASETS:
+        raise unknown_name("data set", str(kind), DATASETS)
+    if kind == "glyphs":
+        known = inspect.signature(glyphs).parameters
+        for key in arguments:
+            if key not in known:
+                raise unknown_name("key of data set 'glyphs':", str(key), known)
+        return glyphs(**arguments)
+    if arguments:
+        raise FedboundsError(f"data set {kind!r} has no key {quote(next(iter(arguments)))}: it is given by its name")
+    return _LOADERS[kind](Path(data or os.environ.get("FEDBOUNDS_DATA") or "data"))
+
+
+def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: bool = False, seed: int = 0) -> Dataset:
+    """Digits and letters of matplotlib's fonts under random changes, made here: no file is read but the fonts.
+
+    Each image shows one character in one of 15 faces, turned, stretched, slanted and moved, on a shaded ground, lighter
+    or darker than it; around it parts of others, across it a stroke and a patch, over everything noise. The classes are
+    balanced and come in turn. Training and test images share the faces and no random number. An image depends on the
+    seed, the classes and its place alone, so that a smaller set is the beginning of a larger one.
+
+    Args:
+        train: training images.
+        test: test images.
+        classes: the first so many of 0 to 9, A to Z, and the small letters a b d e f g h n q r t, which do not look
+            like their capitals: 10 are the digits, 36 have the capitals, 47 are all.
+        color: 32 x 32 pixels in color instead of 28 x 28 in gray.
+        seed: of all that is random.
+
+    Raises:
+        FedboundsError: a value outside its range, fewer images than classes, or matplotlib is missing.
+    """
+    classes = check_count("classes", classes, FEWEST_CLASSES, MOST_CLASSES, "digits, capitals, eleven small letters")
+    few = "at least one image of each class"
+    sizes = check_count("train", train, classes, why=few), check_count("test", test, classes, why=few)
+    color, seed = check_flag("color", color), check_count("seed", seed, low=0)
+    pixels = 3 * 32 * 32 if color else 28 * 28
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} images", 5 * pixels * sum(sizes))  # bytes, then float32
+    drawn = [draw_images(seed, k, size, classes, color) for k, size in enumerate(sizes)]
+    (images, labels), (test_images, test_labels) = [tuple(part.copy() for part in pair) for pair in drawn]
+    return Dataset("glyphs", images, labels, test_images, test_labels, classes)
 
 
 def _digits(data: Path) -> Dataset:
@@ -176,6 +223,7 @@ _LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
     "svhn": _svhn,
     "cinic-10": _cinic10,
 }
+DATASETS = (*_LOADERS, "glyphs")
 
 
 def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> Path:

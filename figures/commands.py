@@ -46,28 +46,47 @@ def figure(
     workers: int,
     as_json: bool,
 ) -> None:
-    """Draw a figure by NAME, or the runs of SPEC.toml; runs that are missing are made first.
+    """Draw a figure or a data set by NAME, or the runs of SPEC.toml; runs that are missing are made first.
 
     \b
     fedbounds figure arbitrary-participation/figure-b.2 --out toy.png
     fedbounds figure fedau --out gallery --workers 2          every figure and the claims table of a paper
+    fedbounds figure glyphs --out glyphs.png                  images of a data set, class by class
     fedbounds figure examples/sweep.toml --metric gradient_norm_squared --out sweep.svg
     """
     written: list[Path] = []
     if name.endswith(".toml"):
         target = _figure_path(out)
         written += sweep_picture(name, metric, Path(results), workers).save(target)
+    elif name in _datasets():
+        written += _samples(name, data).save(_figure_path(out))
     else:
         paper, _, which = name.partition("/")
         if paper not in paper_names() or not _names(paper):
             drawn = {one.key: _names(one.key) for one in papers()}
             drawn = {one: names for one, names in drawn.items() if names}
-            raise unknown_name("figure", name, [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])])
+            figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
+            raise unknown_name("figure", name, [*figures, *_datasets()])
         written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers)
     if as_json:
         emit("figure", {"written": [str(path) for path in written]})
     else:
         click.echo("\n".join(f"written {path}" for path in written))
+
+
+def _datasets() -> tuple[str, ...]:
+    try:
+        from fedbounds.empirical.datasets import DATASETS
+    except ModuleNotFoundError as error:
+        raise MissingExtra("empirical", error.name or "torch") from None
+    return DATASETS
+
+
+def _samples(name: str, data: str | None) -> Picture:
+    from fedbounds.empirical.datasets import load_dataset
+    from fedbounds.figures.samples import sheet
+
+    return sheet(load_dataset(name, data), {"dataset": name})
 
 
 def _of_paper(paper: str, what: str) -> Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from fedbounds.empirical.problems.minimax_images import RobustImages
 
 def image_classification(
     *,
-    dataset: str = "digits",
+    dataset: str | Mapping[str, Any] = "digits",
     data: str | None = None,
     clients: int = 50,
     network: str = "cnn",
@@ -37,7 +38,7 @@ def image_classification(
 
 def robust_images(
     *,
-    dataset: str = "digits",
+    dataset: str | Mapping[str, Any] = "digits",
     data: str | None = None,
     clients: int = 15,
     network: str = "cnn-small",
@@ -56,7 +57,7 @@ def robust_images(
 
 def fair_images(
     *,
-    dataset: str = "digits",
+    dataset: str | Mapping[str, Any] = "digits",
     data: str | None = None,
     clients: int = 15,
     network: str = "cnn-small",
@@ -74,7 +75,7 @@ def fair_images(
 
 
 def _split(
-    dataset: str,
+    dataset: str | Mapping[str, Any],
     data: str | None,
     clients: int,
     network: str,
@@ -84,7 +85,9 @@ def _split(
     partition_seed: int,
 ) -> tuple[Dataset, Partition]:
     """A data set and its split; the network's name is only checked to be one."""
-    names = {"dataset": dataset, "network": network, "partition": partition, "data": "" if data is None else data}
+    if not isinstance(dataset, str | Mapping):
+        raise FedboundsError(f"dataset = {quote(dataset)} must be a string, or a table such as {{kind = 'glyphs'}}")
+    names = {"network": network, "partition": partition, "data": "" if data is None else data}
     for name, value in names.items():
         if not isinstance(value, str):
             raise FedboundsError(f"{name} = {quote(value)} must be a string")

@@ -33,9 +33,10 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
     - `bounded-gradient`: `slopes scales shape noise x0`, or a random instance from `clients dimension shape
       heterogeneity condition noise spread seed`; see `BoundedGradient` and `random_bounded_gradient`.
     - `toy`: `noise`; see `toy_example`.
-    - `images`: `dataset` (digits), `data` (folder), `clients` (50), `network` (cnn), `partition` (majority-class, with
-      `similarity`; or dirichlet or class-mix, with `alpha`), `partition_seed` (0), `batch` (16), `augmentation` (none),
-      `gradient_norm` (false); see `ImageClassification`.
+    - `images`: `dataset` (digits; a name, or a table as `{"kind": "glyphs", "classes": 47}`), `data` (folder),
+      `clients` (50), `network` (cnn), `partition` (majority-class, with `similarity`; or dirichlet or class-mix, with
+      `alpha`), `partition_seed` (0), `batch` (16), `augmentation` (none), `gradient_norm` (false); see
+      `ImageClassification`.
     - `robust-images` and `fair-images`: `dataset data clients partition similarity alpha partition_seed network batch`
       as for `images`, but with 15 clients, the network cnn-small, batches of 32 and a Dirichlet split with alpha = 0.1
       if nothing is said; the first with `radius` (1) and `attack_steps` (10), see `RobustImages`, the second with
