@@ -23,8 +23,8 @@ from gradient_descent.results import CAP, LEAST, THEOREM, F, L, T, eta
 from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import Assumed, Descent
-from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.docket import Court, Docket, courts, result_claims
+from fedbounds.bounds.audit.claim import Relation, ResultForm
+from fedbounds.bounds.audit.docket import Court, Docket, check_targets, courts, result_claims
 from fedbounds.bounds.audit.rules import Combine, Telescope
 from fedbounds.bounds.audit.steps import Step, measure_symbol
 from fedbounds.bounds.audit.vectors import inner, square
@@ -136,6 +136,22 @@ def test_the_errata_of_a_room_that_is_only_on_the_path_are_heard(drafted):
 def test_an_erratum_about_a_step_that_there_is_not_is_an_error(drafted):
     with pytest.raises(FedboundsError, match=r"erratum large-steps refutes.*gradient-descent/proof/nothing"):
         Docket.of_room(drafted("proof/nothing"))
+
+
+@pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("", r"theorem-1\[printed\] is refuted by large-steps, but its form names no erratum"),
+        ("large-step", r"erratum that refutes gradient-descent/theorem-1\[printed\].*large-steps"),
+    ],
+)
+def test_a_form_and_the_erratum_that_refutes_it_must_agree(said, error):
+    claims = list(Docket.of_room(gradient_descent).claims.values())
+    form = THEOREM.form("printed")
+    changed = ResultForm(THEOREM, replace(form, refuted_by=said)).claim()
+    docket = Docket.of_claims(changed if claim.id == changed.id else claim for claim in claims)
+    with pytest.raises(FedboundsError, match=error):
+        check_targets(docket)
 
 
 def test_gradient_descent_on_quadratics_obeys_the_explicit_form_and_attains_it_at_one_over_L():

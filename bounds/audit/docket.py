@@ -91,8 +91,8 @@ class Docket:
         """The docket of a paper's module, installed or not: its results and errata, and what its `trial` brings.
 
         Raises:
-            FedboundsError: two claims share an id, a court's dependency is missing, or an erratum refutes what is not
-                there.
+            FedboundsError: two claims share an id, a court's dependency is missing, or errata and forms do not agree
+                on what is refuted.
 
         Example:
             >>> from fedbounds.bounds.papers import fedau
@@ -154,15 +154,28 @@ def known_errata(paper: str, docket: Docket) -> Mapping[str, Erratum]:
 
 
 def check_targets(docket: Docket) -> None:
-    """Every form and step that an erratum says it refutes must be on the docket.
+    """An erratum's `refutes` and a form's `refuted_by` say the same: what is refuted is there, and a form names an
+    erratum that refutes it, or one that refutes what it rests on.
 
     Raises:
-        FedboundsError: one is not; names the nearest.
+        FedboundsError: a form or step that an erratum refutes is not on the docket, a form names no erratum of the
+            paper, or another one than those that refute it as it stands.
     """
-    for erratum in known_errata(docket.paper, docket).values():
+    known = known_errata(docket.paper, docket)
+    direct: dict[str, list[str]] = {}
+    for erratum in known.values():
         for name in refuted_claims(erratum, docket.paper):
             if name not in docket.claims:
                 raise unknown_name(f"claim that the erratum {erratum.id} refutes", name, list(docket.claims))
+            direct.setdefault(name, []).append(erratum.id)
+    for name, claim in docket.claims.items():
+        if not isinstance(claim.subject, ResultForm):
+            continue
+        said, by = claim.subject.form.refuted_by, direct.get(name, [])
+        if said and known and said not in known:  # a room may bring no errata yet
+            raise unknown_name(f"erratum that refutes {name}", said, list(known))
+        if by and said not in by:
+            raise FedboundsError(f"{name} is refuted by {' and '.join(by)}, but its form names {said or 'no erratum'}")
 
 
 def room_claims(name: str) -> Iterator[Claim]:
