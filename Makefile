@@ -18,6 +18,8 @@ PAPERS := $(subst _,-,$(notdir $(patsubst %/ledger.json,%,$(wildcard bounds/pape
 unexport PYTHONDONTWRITEBYTECODE
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST     := $(ONE_THREAD) $(PY) -m pytest
+# each process a run of neighbors, which share dockets and compiled forms; who has finished takes from the other
+TESTS      := $(PYTEST) -n $(WORKERS) --dist worksteal --durations=15
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -39,10 +41,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 test: $(STAMP) ## the tests
-	$(PYTEST) -n $(WORKERS) --durations=15
+	$(TESTS)
 
 long: $(STAMP) ## the long searches and full figure sets, by hand before a release
-	$(PYTEST) -n $(WORKERS) --durations=15 -m long
+	$(TESTS) -m long
 
 audit: $(addprefix audit-,$(PAPERS)) ## every claim on trial, compared with the committed ledger
 
