@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.checks import check_count
+from fedbounds.empirical.problems import Problem
 
 Product = Callable[[Tensor], Tensor]
 
@@ -89,3 +90,36 @@ def second_derivatives(function: Callable[[Tensor], Tensor], x: Tensor) -> Produ
     place = x.detach().clone().requires_grad_()
     (slope,) = torch.autograd.grad(function(place), place, create_graph=True)
     return lambda v: torch.autograd.grad(slope, place, v, retain_graph=True)[0]
+
+
+def client_curvatures(
+    problem: Problem, x: Tensor, steps: int = 20, blocks: Sequence[slice] = (slice(None),), seed: int = 0
+) -> np.ndarray:
+    r"""The largest $|\lambda(\nabla^2F_n(x))|$ of every client, from below, in each of some blocks of coordinates.
+
+    Args:
+        problem: whose clients are differentiated twice.
+        x: the model, (d,).
+        steps: products with the Hessian for each client and block.
+        blocks: of coordinates; of each the Hessian's own block on the diagonal is looked at.
+        seed: of the random start.
+
+    Returns:
+        (clients, blocks).
+
+    Raises:
+        FedboundsError: the problem has no second derivatives.
+
+    Example:
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> problem = toy_example()
+        >>> client_curvatures(problem, problem.x0, blocks=(slice(0, 1), slice(1, 2))).shape
+        (3, 2)
+    """
+    rng = np.random.default_rng(seed)
+    start = torch.from_numpy(rng.standard_normal(len(x))).to(x)
+    found = np.empty((problem.clients, len(blocks)))
+    for n in range(problem.clients):
+        product = second_derivatives(lambda z, n=n: problem.local_loss(z, n), x)
+        found[n] = [largest_curvature(product, start, steps, block).value for block in blocks]
+    return found

@@ -15,6 +15,7 @@ from fedbounds.empirical.problems.border import real
 from fedbounds.empirical.problems.image_problem import Samples
 from fedbounds.empirical.problems.minimax import ExactEnvelope
 from fedbounds.empirical.problems.minimax_images import MinimaxImages
+from fedbounds.empirical.problems.problem import Floor
 from fedbounds.empirical.problems.projections import project_onto_simplex
 
 
@@ -75,6 +76,10 @@ class FairImages(MinimaxImages, ExactEnvelope):
         self.regularization = real("regularization", regularization, POSITIVE)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
         super().__init__(dataset, partition, network, batch, dataset.classes, dtype, device)
+        alike = (
+            "with all classes weighed alike the objective is their mean loss less a constant, and no loss is negative"
+        )
+        self.floor = Floor("envelope", -self.regularization / (2 * dataset.classes), alike)
         self._class_sizes = np.bincount(dataset.train_labels, minlength=dataset.classes)
         if not self._class_sizes.all():
             absent = int(self._class_sizes.argmin())

@@ -25,11 +25,13 @@ from fedbounds.empirical.measured.visits import largest_noise
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
 from fedbounds.empirical.papers.arbitrary_participation.visited import visited
+from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.visited import visited as visited_by_fed_norm_sgda
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
 from fedbounds.empirical.papers.fedau.visited import visited as visited_by_fedau
 from fedbounds.empirical.participation import Bernoulli, Recorded, WithoutReplacement
 from fedbounds.empirical.partition import Partition, majority_class_partition
-from fedbounds.empirical.problems import ImageClassification, Quadratic, random_quadratic
+from fedbounds.empirical.problems import FairImages, ImageClassification, Quadratic, random_quadratic, random_quadratic_minimax
 from fedbounds.empirical.problems.image_problem import Samples
 from fedbounds.empirical.run_setting import of_trace
 from fedbounds.empirical.simulate import simulate
@@ -287,3 +289,44 @@ def test_the_noise_of_small_clients_is_zero_and_of_others_is_measured() -> None:
     run = simulate(GeneralizedFedAvg(0.01, 2, 1.0, 1), everything, WithoutReplacement(CLIENTS, 3), 2, **RECORDS)
     assert number(largest_noise(run, everything)) == 0
     assert number(largest_noise(run, images("mlp", 4))) > 0.1
+
+
+# --- minimax --------------------------------------------------------------------------------------------------------
+
+
+def test_along_a_game_whose_constants_are_known_the_fit_stays_below_them() -> None:
+    problem = random_quadratic_minimax(4, 3, 2, noise=0.1, growth=0.3, heterogeneity=1.0, seed=3)
+    process = WithoutReplacement(4, 2)
+    algorithm = FedNormSGDA(0.02, 0.02, 0.02, 0.05, local_steps=2)
+    run = simulate(algorithm, problem, process, 30, seeds=range(2), record_models=True)
+    setting = of_trace(run, problem, process)
+    found, exact = visited_by_fed_norm_sgda(setting, problem.weights.numpy()), problem.constants()
+    L = number(exact["smoothness"])
+    assert 0.2 * L < number(found["smoothness"]) <= L * (1 + 1e-9)
+    sigma, beta = (number(exact[name]) for name in ("weighted_heterogeneity", "heterogeneity_growth"))
+    fitted, growth = (number(found[name]) for name in ("weighted_heterogeneity", "heterogeneity_growth"))
+    states = torch.from_numpy(run.model).flatten(0, 1)
+    ours = theirs = 0.0
+    for z in states:  # of the lines above all points that of the problem is one, and the fit the lowest in the mean
+        gradients = client_gradients(problem, z)
+        for block in (slice(0, 3), slice(3, 5)):
+            mixed = float((problem.weights @ gradients[:, block]).square().sum())
+            left = float(problem.weights @ gradients[:, block].square().sum(1))
+            assert left <= (sigma**2 + beta**2 * mixed) * (1 + 1e-9)
+            ours, theirs = ours + fitted**2 + growth**2 * mixed, theirs + sigma**2 + beta**2 * mixed
+    assert growth >= 1 and ours <= theirs * (1 + 1e-6)
+
+
+def test_fair_images_are_held_against_a_theorem_with_both_blocks_measured() -> None:
+    problem = FairImages(DIGITS, PARTITION, "cnn-small-smooth", 32, gradient_norm=True)
+    process = WithoutReplacement(CLIENTS, 5)
+    run = simulate(FedNormSGDA(0.01, 0.01, 0.01, 0.02, local_steps=2), problem, process, 4, record_models=True)
+    assume = ["smooth", "unbiased-block-noise", "bounded-heterogeneity"]
+    found = confront(run, "fed-norm-sgda/theorem-1", "sharp", problem=problem, participation=process, assume=assume)
+    sources = {name: c.source for name, c in found.constants.items()}
+    assert sources["Delta"] == sources["delta0"] == sources["mu"] == "exact"
+    assert sources["Lf"] == sources["sigmaL"] == sources["betaL"] == "estimated"
+    assert sources["sigmaG"] == sources["betaG"] == "trajectory"
+    assert number(found.constants["Delta"]) == pytest.approx(float(run.envelope[0, 0]) + 0.1 / 20)
+    assert not found.guarantee and found.evaluation.assumptions["bounded-heterogeneity"] == "assumed"
+    assert any("y is constrained" in note for note in found.notes)

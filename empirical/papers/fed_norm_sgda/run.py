@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.evaluation import SOFT, Value, evaluate
 from fedbounds.bounds.papers.fed_norm_sgda.concave import MOREAU
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import COROLLARY_1_1, COROLLARY_2_1
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
@@ -28,7 +28,9 @@ from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm
 from fedbounds.empirical.moments import MinimaxMoments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.visited import visited
 from fedbounds.empirical.papers.paper import (
+    MEASURED,
     Ahead,
     Constants,
     Known,
@@ -37,15 +39,20 @@ from fedbounds.empirical.papers.paper import (
     by_letter,
     found_of_problem,
     needed,
+    run_constants,
+    with_measured,
 )
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
-from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, Problem, SyntheticMinimax
+from fedbounds.empirical.problems import BoundedMinimax, Minimax, OnePointMinimax, Problem, SyntheticMinimax
 from fedbounds.empirical.run_setting import RunSetting
+from fedbounds.empirical.trace import Trace
 
 GRADIENT, PROXIMAL, GAP = "envelope_gradient_norm_squared", "moreau_gradient_norm_squared", "dual_gap"
 WEIGHTED = {ENVELOPE.of: GRADIENT, MOREAU.of: PROXIMAL, LEMMA_B_5.measure.of: GAP}
 OWN = {COROLLARY_1_1.measure.of: GRADIENT, COROLLARY_2_1.measure.of: PROXIMAL}
 ABOUT_SNAPSHOTS = ("theorem-2", "theorem-3", "theorem-4", "lemma-c", "table-1-nc-c", "table-1-nc-1pc", "table-2-nc-c")
+HETEROGENEITY = "weighted_heterogeneity"
+CONSTRAINED = "y is constrained, and the proofs have it free: the theorem is not known to cover this run"
 EQUAL = 1e-12  # largest difference of weights that are the same
 
 
@@ -213,18 +220,24 @@ class FedNormSGDAPaper(PaperRuns):
     ) -> Known:
         run = RunRecords.of(setting)
         _same_algorithm(result, run.rule)
-        stated = _stated(setting.problem, run.round)
+        stated = _stated(setting.problem, run.round) | (_at_start(setting) if run.even else {})
+        wanted = needed(form) - given
+        concepts = {result.notation[name].concept for name in wanted}
+        measured = with_measured(stated, concepts, setting, lambda: visited(setting, run.round.weights))
+        stated |= measured
         constants = (
             stated
             | _of_run(run.rule, run.round, horizons)
             | {"objective_weights": Constant(_weights_of(setting.problem), "exact", "of the problem")}
         )
         found = _found(setting, run, stated)
-        wanted, notes = needed(form) - given, ()
+        notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
+        if isinstance(setting.problem, Minimax) and setting.problem.constrained:
+            notes += (CONSTRAINED,)
         if "R" in wanted:
             constants["squared_radius"], covers = _radius(run, stated, horizons)
             found["bounded-maximizer"] = covers
-            notes = ("R is the largest |y_t|^2 along this run, and not less than the bound of |y*|^2",)
+            notes += ("R is the largest |y_t|^2 along this run, and not less than the bound of |y*|^2",)
         said = dict(constants)
         for letter, concept, metric in (
             ("epsopt", "surrogate_stationarity", GRADIENT),
@@ -301,6 +314,18 @@ def _stated(problem: Problem, rounds: LocalWork) -> Constants:
     return dict(problem.constants())
 
 
+def _at_start(setting: RunSetting) -> Constants:
+    """The gaps at the start of a simulation, of the envelope from above and of y exactly, where metrics say them."""
+    found, run = {}, setting.run
+    gap = run_constants(setting).get("initial_gap")
+    if isinstance(gap, Constant):
+        found["initial_gap"] = gap
+    if isinstance(run, Trace) and GAP in run.metrics:
+        start = float(run.arrays[GAP][:, 0].mean())
+        found["initial_dual_gap"] = Constant(start, "exact", "at (x0, y0), mean over the seeds' starts")
+    return found
+
+
 def _of_round(rounds: LocalWork) -> Constants:
     """Counts, weights and coefficients."""
     a = rounds.coefficients
@@ -351,12 +376,17 @@ def _found(setting: RunSetting, run: RunRecords, stated: Constants) -> dict[str,
     strongly = isinstance(stated.get("strong_concavity"), Constant)
     found = found_of_problem(setting, stated)
     noisy = found.pop("unbiased-noise", False)  # of each block, which the theorems need; not of both together
+    measured = {  # along the run: neither checked nor violated
+        name
+        for name, concept in (("unbiased-block-noise", "gradient_noise"), ("bounded-heterogeneity", HETEROGENEITY))
+        if isinstance(constant := stated.get(concept), Constant) and constant.source in SOFT
+    }
     common = isinstance(problem, OnePointMinimax)
-    return (
+    known = (
         found
         | {
             "unbiased-block-noise": noisy,
-            "bounded-heterogeneity": isinstance(stated.get("weighted_heterogeneity"), Constant),
+            "bounded-heterogeneity": isinstance(stated.get(HETEROGENEITY), Constant),
             "strongly-concave": strongly,
             "concave": strongly or (isinstance(problem, BoundedMinimax) and not common),
             "uniform-sampling": True,  # or it would have been refused
@@ -366,6 +396,7 @@ def _found(setting: RunSetting, run: RunRecords, stated: Constants) -> dict[str,
         }
         | ({"one-point-concave": True} if common else {})
     )
+    return {name: holds for name, holds in known.items() if name not in measured}
 
 
 def _radius(run: RunRecords, stated: Constants, horizons: np.ndarray) -> tuple[Constant, bool]:
