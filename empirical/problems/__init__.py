@@ -10,6 +10,7 @@ from fedbounds.empirical.problems.minimax_quadratic import QuadraticMinimax, Sca
 from fedbounds.empirical.problems.minimax_synthetic import Prox, SyntheticMinimax
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
+from fedbounds.empirical.problems.own import ModelOnData
 from fedbounds.empirical.problems.problem import Problem, Synthetic
 from fedbounds.empirical.problems.projections import project_onto_ball, project_onto_simplex
 from fedbounds.empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
@@ -25,6 +26,7 @@ __all__ = [
     "ImageClassification",
     "Minimax",
     "MinimaxImages",
+    "ModelOnData",
     "Network",
     "OnePointMinimax",
     "Problem",

@@ -14,6 +14,7 @@ from fedbounds.empirical.algorithms import LocalSGD
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.datasets import Dataset, load_dataset
 from fedbounds.empirical.measured import (
+    client_curvatures,
     client_gradients,
     largest_curvature,
     largest_secant,
@@ -31,7 +32,14 @@ from fedbounds.empirical.papers.fedau.algorithms import FedAU
 from fedbounds.empirical.papers.fedau.visited import visited as visited_by_fedau
 from fedbounds.empirical.participation import Bernoulli, Recorded, WithoutReplacement
 from fedbounds.empirical.partition import Partition, majority_class_partition
-from fedbounds.empirical.problems import FairImages, ImageClassification, Quadratic, random_quadratic, random_quadratic_minimax
+from fedbounds.empirical.problems import (
+    FairImages,
+    ImageClassification,
+    ModelOnData,
+    Quadratic,
+    random_quadratic,
+    random_quadratic_minimax,
+)
 from fedbounds.empirical.problems.image_problem import Samples
 from fedbounds.empirical.run_setting import of_trace
 from fedbounds.empirical.simulate import simulate
@@ -330,3 +338,54 @@ def test_fair_images_are_held_against_a_theorem_with_both_blocks_measured() -> N
     assert number(found.constants["Delta"]) == pytest.approx(float(run.envelope[0, 0]) + 0.1 / 20)
     assert not found.guarantee and found.evaluation.assumptions["bounded-heterogeneity"] == "assumed"
     assert any("y is constrained" in note for note in found.notes)
+
+
+# --- a model of one's own -------------------------------------------------------------------------------------------
+
+
+def own_module(network: str = "linear") -> tuple[ImageClassification, ModelOnData]:
+    """The same problem, as ours and as anybody's torch module."""
+    ours = images(network, 16)
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 10)).double()
+    start = ours.initial_point(np.random.default_rng(0))
+    torch.nn.utils.vector_to_parameters(start, module.parameters())
+    data = [(ours._images[own], ours._labels[own]) for own in PARTITION.samples]
+    each = torch.nn.CrossEntropyLoss(reduction="none")
+    return ours, ModelOnData.of_module(module, each, data, 16, lowest=0.0)
+
+
+def test_a_torch_module_on_ones_own_data_is_the_problem_that_we_have() -> None:
+    ours, own = own_module()
+    x = ours.initial_point(np.random.default_rng(0))
+    torch.testing.assert_close(own.initial_point(np.random.default_rng(5)), x)
+    torch.testing.assert_close(client_gradients(own, x), client_gradients(ours, x), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(own.objective(x), ours.objective(x), rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(own.objective_gradient(x), ours.objective_gradient(x), rtol=1e-9, atol=1e-12)
+    blocks = (slice(None), slice(0, 640))
+    torch.testing.assert_close(own.gradient_variance(x, blocks), ours.gradient_variance(x, blocks), rtol=1e-9, atol=0)
+    assert client_curvatures(own, x, 8) == pytest.approx(client_curvatures(ours, x, 8), rel=1e-6)
+    drawn = np.stack([own.draw(np.random.default_rng(seed), 3) for seed in range(3000)])
+    assert all(len(set(batch)) == 16 for batch in drawn[:200]) and drawn.max() < own.sizes[3]
+    some = torch.from_numpy(drawn[None, :400])
+    each = own.stochastic_gradient(x.expand(1, 400, -1), torch.full((1, 400), 3), some)[0]
+    exact = float(own.gradient_variance(x)[0, 3])
+    assert float((each - client_gradients(own, x)[3]).square().sum(1).mean()) == pytest.approx(exact, rel=0.1)
+
+
+def test_a_module_of_ones_own_is_simulated_and_held_against_a_theorem() -> None:
+    _, own = own_module()
+    process = WithoutReplacement(CLIENTS, 3)
+    run = simulate(GeneralizedFedAvg(0.002, 2, 2.0, 1), own, process, 4, **RECORDS)
+    found = confront(run, THEOREM, "sharp", problem=own, participation=process)
+    assert found.constants["F"].source == "exact" and found.constants["L"].source == "estimated"
+    assert bool(found.valid[-1]) and not found.crossings.size and not found.guarantee
+
+
+def test_clients_without_data_and_unequal_lengths_are_refused() -> None:
+    for data, what in (
+        ([], "data is empty"),
+        ([(torch.ones(2, 1), torch.ones(2)), (torch.ones(0, 1), torch.ones(0))], "client 1 has 0 inputs"),
+        ([(torch.ones(2, 1), torch.ones(3))], "client 0 has 2 inputs and 3 targets"),
+    ):
+        with pytest.raises(FedboundsError, match=what):
+            ModelOnData(lambda x, a, b: (a @ x - b) ** 2, data, torch.zeros(1))
