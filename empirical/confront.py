@@ -171,8 +171,9 @@ def confront(
     and its step sizes must be the result's (`confront_family` makes such runs).
 
     Args:
-        run: exact moments, or a simulation. Of a run whose participation is given, the constants of participation are
-            those of its record; otherwise those of its process.
+        run: exact moments, a simulation, or a run made elsewhere, as `Recorder` and `read_log` make it a trace, which
+            needs neither problem nor participation. Of a run whose participation is given, the constants of
+            participation are those of its record; otherwise those of its process.
         result: what is promised, or its key, e.g. "arbitrary-participation/theorem-3.1".
         form: its name or kind; the strongest one that is not refuted by default.
         problem: of a simulation (moments know theirs).
@@ -230,7 +231,7 @@ def _judged(comparison: Confrontation) -> Confrontation:
 
 def _not_known_to_cover(form: Form, result: Result, paper: PaperRuns | None, setting: RunSetting) -> tuple[str, ...]:
     """Why nobody knows that a form is about this run at all; assumptions that nobody listed are not met for free."""
-    reasons = ()
+    reasons = setting.doubts
     if paper is None:
         stranger = result.paper not in paper_names()
         why = unheard(result.paper) if stranger else f"the paper of {result.key} does not say which runs it is about"
@@ -265,17 +266,22 @@ def _compared(
     steps = paper.steps(setting, interval)
     values, samples = paper.measured(setting, measure.of)
     P = steps.interval
-    horizons = setting.at[setting.at >= P]
+    last = measure.aggregate == "last"  # else the rounds before T are enough, and a log may end with them
+    horizons = setting.at if last else np.union1d(setting.at, [setting.total])
+    horizons = horizons[horizons >= P]
     if chosen.prescribes:
         horizons = np.array([setting.total])
     if not horizons.size or horizons[-1] < P:
         raise FedboundsError(f"the run has {setting.total} rounds, less than one window of interval = {P}")
+    if last and horizons[-1] > setting.at[-1]:
+        raise FedboundsError(f"the last model, x_{setting.total}, was not measured, the result bounds: {measure}")
 
     curve, errors = _along(measure, setting.at, values, samples, horizons, P)
     own = without_rounds(result, _by_letter(result, given), setting.total)
 
     def says(given: frozenset[str]) -> Known:
-        return paper.known(setting, chosen, result, P, horizons, given)
+        known = paper.known(setting, chosen, result, P, horizons, given)
+        return replace(known, found=setting.vouched(known.found))
 
     grounds = ground(result, chosen, own, says)
     grounds = replace(grounds, doubts=_not_known_to_cover(chosen, result, own_paper, setting) + grounds.doubts)

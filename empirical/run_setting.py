@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +12,13 @@ from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, algorith
 from fedbounds.empirical.moments import MinimaxMoments, Moments
 from fedbounds.empirical.participation import Full, Process, Recorded
 from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.problems.logged import LOG, Logged
 from fedbounds.empirical.same_run import check_same_run
 from fedbounds.empirical.simulate import described
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
+
+SEEN = ("weights", "full-participation", "regularized")  # assumptions that the weights of a log decide
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,7 @@ class RunSetting:
     common_noise: bool
     notes: tuple[str, ...]
     run: Moments | MinimaxMoments | Trace | None  # None for a run that is not made yet
+    logged: bool = False  # made elsewhere: what it was is its author's word
 
     @staticmethod
     def ahead(
@@ -48,6 +53,18 @@ class RunSetting:
         if self.q is None:
             return isinstance(self.process, Full)
         return bool(np.allclose(self.q[: self.total], 1 / self.q.shape[1], rtol=1e-12, atol=0))
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why nobody knows that this is a run of what it is said to be."""
+        if not self.logged:
+            return ()
+        whose = f"that it is a run of {self.algorithm.kind} with these numbers is its author's word"
+        return (f"not known to cover this run: it was made elsewhere, and {whose}",)
+
+    def vouched(self, found: Mapping[str, bool]) -> dict[str, bool]:
+        """What was found of assumptions; of a run that was not made here, what its weights show."""
+        return {name: holds for name, holds in found.items() if not self.logged or name in SEEN}
 
     @property
     def seeds(self) -> int:
@@ -142,6 +159,8 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
         FedboundsError: it lacks its problem or participation, is of others, has phases, or did not record gradient
             norms.
     """
+    if run.spec.get("problem") == LOG:
+        return _of_log(run, problem, participation)
     if problem is None or participation is None:
         raise FedboundsError(
             "a simulation does not carry its problem and participation: give problem= and participation="
@@ -179,4 +198,43 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
         common_noise=False,
         notes=notes,
         run=run,
+    )
+
+
+def _of_log(run: Trace, problem: Problem | None, participation: Process | np.ndarray | None) -> RunSetting:
+    """A run that was made elsewhere taken apart.
+
+    Raises:
+        FedboundsError: a problem is given, or another participation than the logged one; or it has no gradient norms.
+    """
+    if problem is not None:
+        raise FedboundsError("a log has no problem of ours: leave problem= out, and give its constants, given={...}")
+    algorithm = algorithm_from_spec(run.spec["algorithm"])
+    metric = stationarity(algorithm)
+    if metric not in run.dims:
+        raise FedboundsError(
+            f"the log lacks {metric}: give every client's gradients, or {metric} itself, in each recorded round"
+        )
+    q = run.participation(int(run.seed[0]))
+    process = Recorded(q) if participation is None else as_process(participation)
+    if process.clients != q.shape[1]:
+        raise FedboundsError(f"participation= has {process.clients} clients, the log has {q.shape[1]}")
+    if isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
+        raise FedboundsError("participation= is another record than the log's: leave it out")
+    norms, recorded, T = run.arrays[metric], run.arrays["round"], int(run.spec["rounds"])
+    sparse = f"measured in {len(recorded)} of {T} rounds only: a minimum or an average over rounds is over those"
+    return RunSetting(
+        algorithm=algorithm,
+        problem=Logged(q.shape[1], int(run.spec["dimension"])),
+        process=process,
+        q=q if isinstance(process, Recorded) else None,
+        label="logged" if len(norms) == 1 else f"mean of {len(norms)} logged runs",
+        total=T,
+        at=recorded,
+        values=norms.mean(axis=0),
+        samples=norms,
+        common_noise=False,
+        notes=(sparse,) if int(run.spec["record_every"]) > 1 else (),
+        run=run,
+        logged=True,
     )

@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from fedbounds.empirical.problems import random_quadratic as random_quadratic
     from fedbounds.empirical.problems import random_quadratic_minimax as random_quadratic_minimax
     from fedbounds.empirical.problems import toy_example as toy_example
+    from fedbounds.empirical.recorder import Recorder as Recorder
+    from fedbounds.empirical.recorder import read_log as read_log
     from fedbounds.empirical.simulate import simulate as simulate
     from fedbounds.figures.overlay import overlay as overlay
 
@@ -91,6 +93,7 @@ DOOR = {
     "fedbounds.empirical.simulate": "simulate",
     "fedbounds.empirical.moments": "moments",
     "fedbounds.empirical.confront": "confront",
+    "fedbounds.empirical.recorder": "Recorder read_log",
     "fedbounds.empirical.papers.arbitrary_participation.invariants": "check_invariants",
     "fedbounds.empirical.papers.fedau.invariants": "check_weights",
     "fedbounds.empirical.papers.fed_norm_sgda.invariants": "check_minimax",

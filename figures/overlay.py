@@ -57,7 +57,9 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
         top = float(np.max(c.bound[np.isfinite(c.bound)], initial=floor))
         for i, name in enumerate(order):
             above = np.maximum(floor, np.sum([c.terms[other] for other in order[: i + 1]], axis=0))
-            seen = float(np.max(np.log(above / below), initial=0.0)) > VISIBLE * float(np.log(top / floor))
+            with np.errstate(invalid="ignore"):  # both are infinite where a condition fails
+                high = float(np.nanmax(np.append(np.log(above / below), 0.0)))
+            seen = high > VISIBLE * float(np.log(top / floor))
             thin += [] if seen else [name]
             axes.fill_between(T, below, above, color=COLORS[look[name]], alpha=0.28, linewidth=0,
                               hatch=HATCHES[look[name]], label=name if seen else "_")  # fmt: skip

@@ -199,10 +199,14 @@ def with_measured(
     Args:
         stated: what is known without looking at the run.
         wanted: concepts.
-        setting: the run; where it recorded no models, the constants stay unknown, and say how they could be known.
+        setting: the run; where it recorded no models, the constants stay unknown, and say how they could be known. Of
+            a run made elsewhere, whatever is not measured is left to the user.
         measure: what the run says, concept by concept.
     """
     missing = {concept for concept in wanted if isinstance(stated.get(concept), NoConstant)}
+    if setting.logged:
+        missing = {concept for concept in wanted if not isinstance(stated.get(concept), Constant)}
+        return {concept: constant for concept, constant in measure().items() if concept in missing}
     if not missing or not isinstance(setting.run, Trace):
         return {}
     if "model" not in setting.run.arrays:

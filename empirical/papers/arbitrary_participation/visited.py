@@ -35,6 +35,8 @@ def visited(setting: RunSetting, interval: int) -> Constants:
     """
     assert isinstance(setting.run, Trace)
     q = setting.weights()
+    if setting.logged:
+        return _logged(setting.run, interval, q)
     found = _along(setting.run, setting.problem, setting.algorithm, interval, q.shape, q.tobytes())
     return {**found, "gradient_noise": largest_noise(setting.run, setting.problem)}
 
@@ -80,4 +82,23 @@ def _along(
         "window_divergence": constant(delta**0.5, every, "largest value of (7)", windows),
         "cohort_divergence": constant(nu**0.5, all_rounds, "largest value of (6)", local),
         "smoothness": constant(smoothness, False, "largest |grad F(u) - grad F(v)|/|u - v|", f"{local}, and {windows}"),
+    }
+
+
+def _logged(run: Trace, P: int, q: np.ndarray) -> Constants:
+    """The divergences at the windows' starts, of a run made elsewhere that recorded its clients' gradients there."""
+    if "gradient_products" not in run.arrays:
+        return {}
+    T, recorded = q.shape[1], run.arrays["round"]
+    starts = recorded[(recorded % P == 0) & (recorded + P <= T)]
+    beta = delta = 0.0
+    for row, t in ((row, t) for row in range(len(q)) for t in starts.tolist()):
+        known = Products(run.arrays["gradient_products"][row, np.searchsorted(recorded, t)])
+        rows = q[row, t : t + P]
+        beta = max(beta, float(known.combined(rows).max()))
+        delta = max(delta, float(known.combined(rows.mean(axis=0)[None])[0]))
+    windows, every = f"at {len(starts)} of {T // P} windows' starts", len(starts) == T // P
+    return {
+        "participation_divergence": constant(beta**0.5, every, "largest value of (5)", windows),
+        "window_divergence": constant(delta**0.5, every, "largest value of (7)", windows),
     }

@@ -32,6 +32,8 @@ def visited(setting: RunSetting) -> Constants:
         FedboundsError: it did not record who took part, or a seed diverged.
     """
     assert isinstance(setting.run, Trace)
+    if setting.logged:
+        return _logged(setting.run, setting.total)
     present = setting.weights() != 0
     found = _along(setting.run, setting.problem, setting.algorithm, present.shape, present.tobytes())
     return {**found, "gradient_noise": largest_noise(setting.run, setting.problem)}
@@ -67,3 +69,17 @@ def _along(
         "gradient_divergence_sup": constant(divergence, len(recorded) == T, "largest |grad F_n - grad f|", rounds),
         "smoothness": constant(smoothness, False, "largest |grad F(u) - grad F(v)|/|u - v|", pairs),
     }
+
+
+def _logged(run: Trace, T: int) -> Constants:
+    """The divergence of a run made elsewhere that recorded its clients' gradients."""
+    if "gradient_products" not in run.arrays:
+        return {}
+    recorded = run.arrays["round"] < T
+    products = run.arrays["gradient_products"][:, recorded]  # (seeds, R, N, N)
+    own = np.diagonal(products, axis1=-2, axis2=-1)
+    squares = own - 2 * products.mean(axis=-1) + products.mean(axis=(-1, -2))[..., None]
+    largest = float(np.maximum(squares, 0.0).max()) ** 0.5
+    rounds = f"at {recorded.sum()} of {T} rounds"
+    divergence = constant(largest, int(recorded.sum()) == T, "largest |grad F_n - grad f|", rounds)
+    return {"gradient_divergence_sup": divergence}

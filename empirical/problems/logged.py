@@ -1,0 +1,59 @@
+"""The problem of a run that was made elsewhere: nothing is known of it but the numbers of clients and parameters."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.problems.problem import Problem
+
+LOG = "log"  # what the specification of a trace says of its problem
+
+
+class Logged(Problem):
+    """What stands in for the problem of a log; whatever the log does not hold must be given.
+
+    Args:
+        clients: N.
+        dimension: d; 0 where no model was logged.
+    """
+
+    dtype, device = torch.float64, torch.device("cpu")
+
+    def __init__(self, clients: int, dimension: int = 0) -> None:
+        self.clients, self.dimension = clients, dimension
+
+    def draw(self, rng: np.random.Generator, client: int) -> np.ndarray:
+        """Something: for all that a log says, its gradients were noisy."""
+        return np.zeros(0)
+
+    def constants(self) -> dict[str, Constant | NoConstant]:
+        """None: they must be given."""
+        return {}
+
+    def initial_point(self, rng: np.random.Generator) -> Tensor:
+        _unknown("starting point")
+
+    def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
+        _unknown("gradients elsewhere than where they were logged")
+
+    def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
+        _unknown("stochastic gradients")
+
+    def objective(self, x: Tensor) -> Tensor:
+        _unknown("values elsewhere than where they were logged")
+
+    def objective_gradient(self, x: Tensor) -> Tensor:
+        _unknown("gradients elsewhere than where they were logged")
+
+    def metrics(self, x: Tensor) -> dict[str, Tensor]:
+        _unknown("metrics but the logged ones")
+
+
+def _unknown(what: str) -> NoReturn:
+    raise FedboundsError(f"a log has no {what}: give the constants that need them, as given={{'L': 1}}")
