@@ -65,6 +65,22 @@ def remade(like: sp.Expr, of: Iterable[sp.Expr]) -> sp.Expr:
     return like.func(*of, evaluate=False) if isinstance(like, sp.Max | sp.Min) else like.func(*of)
 
 
+def largest(*values: sp.Expr | int) -> sp.Expr:
+    """The maximum as it stands: sympy's own comparison of such expressions takes seconds, and finds nothing.
+
+    Example:
+        >>> x, y = sp.symbols("x y", positive=True)
+        >>> largest(x, x + y), sp.Max(x, x + y)
+        (Max(x, x + y), x + y)
+    """
+    return sp.Max(*values, evaluate=False)
+
+
+def least(*values: sp.Expr | int) -> sp.Expr:
+    """The minimum as it stands."""
+    return sp.Min(*values, evaluate=False)
+
+
 def base_and_exponent(power: sp.Pow) -> tuple[sp.Expr, sp.Expr]:
     """Of a power."""
     return power.args

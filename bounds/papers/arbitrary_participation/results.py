@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import sympy as sp
-from sympy import Integer, Max, Min, Rational, exp, floor, sqrt
+from sympy import Integer, Min, Rational, exp, floor, sqrt
 
+from fedbounds.bounds.expressions import largest, least
 from fedbounds.bounds.measures import LEAST_GRADIENT, single
 from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
@@ -240,7 +241,7 @@ def at_step_sizes(form: Form, name: str, steps: dict[str, sp.Expr], **changes: o
     def substituted(expression: sp.Expr) -> sp.Expr:
         values = [expression.xreplace({gamma: steps["gamma"], eta: b}) for b in branches]
         falls = expression.as_coeff_exponent(eta)[1].is_negative
-        return Max(*values) if falls else Min(*values)
+        return largest(*values) if falls else least(*values)
 
     terms = tuple(Term(t.name, substituted(t.expression)) for t in form.terms)
     return replace(form, name=name, terms=terms, prescribes=steps, **changes)

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import numpy as np
 import sympy as sp
-from sympy import Integer, Max, Min, floor
+from sympy import Integer, floor
 
 from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
+from fedbounds.bounds.expressions import largest, least
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.result import Condition
 from fedbounds.bounds.symbols import Derived
@@ -46,19 +47,9 @@ rho, a1, a2, alast, amax, alpha = (
 taueff, A_w, B_w, E_w = notation.taueff, notation.A_w, notation.B_w, notation.E_w
 
 
-def largest(*values: sp.Expr) -> sp.Expr:
-    """The maximum as it stands: sympy's own comparison of these expressions takes seconds."""
-    return Max(*values, evaluate=False)
-
-
-def least(*values: sp.Expr) -> sp.Expr:
-    """The minimum as it stands."""
-    return Min(*values, evaluate=False)
-
-
 # Sampling P of n: E|sum over the sample|^2 = c |mean|^2 + r d sum w_i^2 |.|^2; one client means c = 1, d = 0.
 r = n / P
-d = (n - P) / Max(1, n - 1)
+d = (n - P) / largest(1, n - 1)
 c = r * (1 - d)
 
 # What is behind the paper's A_w, B_w, E_w
@@ -66,7 +57,7 @@ Z = A_w / (n * taueff)
 Q = B_w / (n * taueff)
 W = E_w / n
 K = MaxOverClients(w * amax / a1)
-a_m = MaxOverClients(a1 * (Max(0, a1 - alast) + betaL**2 * alpha))
+a_m = MaxOverClients(a1 * (largest(0, a1 - alast) + betaL**2 * alpha))
 S_1 = d * W + betaL**2 * Q
 S_2 = d * W + betaL**2 * K
 
@@ -168,18 +159,18 @@ DERIVED = (
     *STEPS,
     Derived("A_w", ("n", "taueff", "w", "a1", "a2"), n * taueff * SumOverClients(w**2 * a2 / a1**2), "its definition"),
     Derived("B_w", ("n", "taueff", "w", "a1", "a2"), n * taueff * MaxOverClients(w * a2 / a1**2), "its definition"),
-    Derived("C_w", ("w", "a2", "alast"), SumOverClients(w * Max(0, a2 - alast**2)), "its definition"),
+    Derived("C_w", ("w", "a2", "alast"), SumOverClients(w * largest(0, a2 - alast**2)), "its definition"),
     Derived(
         "D",
         ("a1", "a2", "alast", "betaL"),
-        MaxOverClients((a1 - alast) ** 2 + betaL**2 * Max(0, a2 - alast**2)),
+        MaxOverClients((a1 - alast) ** 2 + betaL**2 * largest(0, a2 - alast**2)),
         "its definition",
     ),
     Derived("E_w", ("n", "w"), n * MaxOverClients(w), "its definition"),
     Derived(
         "nu",
         ("tau",),
-        Min(2, MaxOverClients(tau)),
+        least(2, MaxOverClients(tau)),
         "1 if every client takes one step, where noise and drift do not mix, else 2",
     ),
     Derived("taubar", ("tau",), MeanOverClients(tau), "its definition"),
@@ -192,7 +183,7 @@ SIMPLEX = Condition(SumOverClients(w), "==", Integer(1), "the weights are on the
 SAMPLED = Condition(P, "<=", n, "P of n clients are drawn without replacement", P, legal=True)
 CURVATURE = Condition(kappa, ">=", Integer(1), "mu is at most Lf", kappa, legal=True)
 LARGEST = Condition(
-    MaxOverClients(Max(a2 / (amax * a1), a1 / (tau * amax), alast / amax, alast**2 / a2)),
+    MaxOverClients(largest(a2 / (amax * a1), a1 / (tau * amax), alast / amax, alast**2 / a2)),
     "<=",
     Integer(1),
     "amax is the largest of the coefficients with these norms",

@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import sympy as sp
-from sympy import Integer, Max, Rational, ceiling, sqrt
+from sympy import Integer, Rational, ceiling, sqrt
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.clients import SumOverClients
+from fedbounds.bounds.expressions import largest, least
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     CONCAVE_PRINTED,
@@ -35,8 +36,6 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     c,
     d,
     full_synchronization,
-    largest,
-    least,
     r,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
@@ -117,16 +116,18 @@ def concave_terms(
 def ascent_conditions(nu: sp.Expr) -> tuple[Condition, ...]:
     """The conditions of Theorem 4 with the price nu of noise and drift mixing."""
     return (
-        Condition(64 * nu * etay**2 * D * Lf**2 * Max(betaG**2 * r, 1), "<=", Integer(1), "local ascent drift", etay),
         Condition(
-            2 * nu * Gammay * Lf * r * Max(betaG**2, 1) * Max(betaL**2 * Q, d * W),
+            64 * nu * etay**2 * D * Lf**2 * largest(betaG**2 * r, 1), "<=", Integer(1), "local ascent drift", etay
+        ),
+        Condition(
+            2 * nu * Gammay * Lf * r * largest(betaG**2, 1) * largest(betaL**2 * Q, d * W),
             "<=",
             Rational(1, 8),
             "noise and sampling that grow with the gradient",
             Gammay,
         ),
         Condition(
-            2 * nu * Gammay * Lf * r * Max(1 - d, betaL**2 * K),
+            2 * nu * Gammay * Lf * r * largest(1 - d, betaL**2 * K),
             "<=",
             Rational(1, 8),
             "the ascent step itself; with the condition before it is at most 1/(8 Lf)",

@@ -12,6 +12,7 @@ import sympy as sp
 from sympy import Integer, Rational, ceiling, sqrt
 
 from fedbounds.bounds.clients import MaxOverClients, SumOverClients
+from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.measures import Measure, single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     CONCAVE,
@@ -31,7 +32,6 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import (
     SAMPLED,
     SIMPLEX,
     WITHOUT_CURVATURE,
-    largest,
 )
 from fedbounds.bounds.papers.fed_norm_sgda.concave import (
     ASCENT_NOISE,

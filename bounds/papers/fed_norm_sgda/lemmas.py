@@ -8,10 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import sympy as sp
-from sympy import Integer, Max, Rational, sqrt
+from sympy import Integer, Rational, sqrt
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.clients import MaxOverClients
+from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.measures import Measure, single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     HETEROGENEITY,
@@ -204,7 +205,7 @@ def small_descent(nu: sp.Expr, smoothness: sp.Expr) -> tuple[Condition, ...]:
     step = nu * Gammax * smoothness * r
     return (
         Condition(64 * step * betaL**2 * betaG**2 * Q, "<=", ONE, "(i): noise in the gradient", Gammax),
-        Condition(8 * step * W * d * Max(8 * betaG**2, 1), "<=", ONE, "(ii): sampling", Gammax),
+        Condition(8 * step * W * d * largest(8 * betaG**2, 1), "<=", ONE, "(ii): sampling", Gammax),
         Condition(8 * step * betaL**2 * K, "<=", ONE, "(iii): noise in the drift", Gammax),
     )
 
@@ -279,7 +280,7 @@ LEMMA_B_4 = lemma(
                 *LEGAL,
                 CURVATURE,
                 Condition(
-                    Max(etax, etay),
+                    largest(etax, etay),
                     "<=",
                     1 / (2 * Lf * MaxOverClients(notation.a1) * sqrt(2 * (1 + betaL**2))),
                     "the recursion",

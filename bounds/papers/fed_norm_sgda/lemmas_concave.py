@@ -6,10 +6,11 @@ Where a lemma drops the product of noise and later local gradients, its repaired
 from __future__ import annotations
 
 import sympy as sp
-from sympy import Integer, Max, Rational, sqrt
+from sympy import Integer, Rational, sqrt
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.clients import MaxOverClients
+from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.measures import Measure, single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
@@ -128,7 +129,7 @@ LEMMA_C_2 = lemma(
                     Condition(
                         etay,
                         "<=",
-                        1 / (2 * Lf * MaxOverClients(notation.a1) * sqrt(2 * Max(1, betaL**2))),
+                        1 / (2 * Lf * MaxOverClients(notation.a1) * sqrt(2 * largest(1, betaL**2))),
                         "the recursion",
                         etay,
                     ),

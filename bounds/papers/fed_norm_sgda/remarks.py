@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sympy import Integer, Max, Rational, sqrt
+from sympy import Integer, Rational, sqrt
 
 from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
 from fedbounds.bounds.clients import MaxOverClients, SumOverClients
+from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.measures import single
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, NOISE, PRINTED, USED
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, DERIVED, LARGEST, LEGAL, SIMPLEX, W, d
@@ -35,7 +36,7 @@ PLAIN = (  # no coefficient is above 1, and they sum to tau: all are 1
 )
 GAP, DUAL, NOISE_FACTOR, LOCAL = TIGHT
 SPEED = sqrt(P * tau * T)
-PL_NOISE = Max(kappa * betaL**2 * MaxOverClients(n.a2 / n.a1**2), 1)
+PL_NOISE = largest(kappa * betaL**2 * MaxOverClients(n.a2 / n.a1**2), 1)
 REMARK_1 = Result(
     key="fed-norm-sgda/remark-1",
     kind="remark",

@@ -8,8 +8,9 @@ stays.
 from __future__ import annotations
 
 import sympy as sp
-from sympy import Integer, Max, Rational, sqrt
+from sympy import Integer, Rational, sqrt
 
+from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import PRINTED, USED
 from fedbounds.bounds.papers.fed_norm_sgda.composites import (
@@ -69,7 +70,7 @@ def step_conditions(nu: sp.Expr, a: sp.Expr, g: sp.Expr) -> tuple[Condition, ...
     return (
         Condition(a * Gammay * Lf, "<=", Integer(1), "(a): ascent in y", Gammay),
         Condition(
-            nu * Gammay * kappa * Lf * betaG**2 * r * Max(betaL**2 * Q, d * W),
+            nu * Gammay * kappa * Lf * betaG**2 * r * largest(betaL**2 * Q, d * W),
             "<=",
             Rational(1, 64),
             "(b): noise and sampling that grow with the gradient",
@@ -96,14 +97,22 @@ ENVELOPE_SMOOTHNESS = (1 + kappa) * Lf
 AS_PRINTED = (
     Condition(2 * Gammay * Lf, "<=", Integer(1), "(a) of Lemma B.5", Gammay),
     Condition(
-        Gammay * kappa * Lf * betaG**2 * r * Max(betaL**2 * Q, d * W), "<=", Rational(1, 64), "(b) of Lemma B.5", Gammay
+        Gammay * kappa * Lf * betaG**2 * r * largest(betaL**2 * Q, d * W),
+        "<=",
+        Rational(1, 64),
+        "(b) of Lemma B.5",
+        Gammay,
     ),
     Condition(Gammax, "<=", Gammay / (156 * kappa**2), "(c) of Lemma B.5", Gammax),
     Condition(
-        8 * Gammax * PRINTED_SMOOTHNESS * betaL**2 * r * Max(K, d * W), "<=", Integer(1), "(d) of Lemma B.5", Gammax
+        8 * Gammax * PRINTED_SMOOTHNESS * betaL**2 * r * largest(K, d * W), "<=", Integer(1), "(d) of Lemma B.5", Gammax
     ),
     Condition(
-        Gammax * Lf * betaG * sqrt(r) * Max(d * W, betaL * sqrt(Q)), "<=", 1 / (40 * kappa), "(e) of Lemma B.5", Gammax
+        Gammax * Lf * betaG * sqrt(r) * largest(d * W, betaL * sqrt(Q)),
+        "<=",
+        1 / (40 * kappa),
+        "(e) of Lemma B.5",
+        Gammax,
     ),
     Condition(etay, "<=", 1 / (16 * Lf * betaG * sqrt(kappa * D)), "(f) of Lemma B.5", etay),
     Condition(etax, "<=", 1 / (64 * kappa * Lf * betaG * sqrt(D)), "(f) of Lemma B.5", etax),
@@ -219,7 +228,7 @@ def terms_at_the_steps(
     )
 
 
-GROWS = Max(betaL**2 * notation.B_w, taueff * d * notation.E_w)
+GROWS = largest(betaL**2 * notation.B_w, taueff * d * notation.E_w)
 ENOUGH_ROUNDS = (
     Condition(T, ">=", 4 * nu**2 * taueff**2 * P / taubar, "(a) at these steps", T),
     Condition(T, ">=", (64 * nu * kappa * betaG**2 * GROWS) ** 2 / (P * taubar), "(b) at these steps", T),

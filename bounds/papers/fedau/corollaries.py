@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import sympy as sp
-from sympy import Integer, Max, Min, Rational, ceiling, floor, log, sqrt
+from sympy import Integer, Rational, ceiling, floor, log, sqrt
 
 from fedbounds.bounds.clients import MaxOverClients, MeanOverClients
-from fedbounds.bounds.expressions import substituted
+from fedbounds.bounds.expressions import largest, least, substituted
 from fedbounds.bounds.measures import AVERAGE_GRADIENT, single
 from fedbounds.bounds.papers.fedau.assumptions import (
     CITED,
@@ -120,7 +120,7 @@ LEMMA_B_6_1_VARIANCE = Result(
 
 RARITY = Derived("R", ("p",), -1 / (2 * log(MaxOverClients(1 - p))), "1/log c, with c = 1/(1 - min p_n)^2")
 PRINTED_K = R * log(T)
-WHOLE_K = Max(1, ceiling(R * log(T)))
+WHOLE_K = largest(1, ceiling(R * log(T)))
 CUT_OFF = Derived("K", ("R", "T"), WHOLE_K, "the smallest whole number that is at least R log T, and at least 1")
 CUT_OFF_OF_Q = replace(CUT_OFF, why="where Q needs it, the smallest whole number that is at least the form's R log T")
 IS_WHOLE = (
@@ -198,13 +198,13 @@ LEMMA_B_7_1 = Result(
 
 # --- Corollary 4, eq. (8) -----------------------------------------------------------------------------------------
 
-LOCAL_STEP = Min(1 / (L * I * sqrt(T)), 1 / (4 * sqrt(15) * L * I))
+LOCAL_STEP = least(1 / (L * I * sqrt(T)), 1 / (4 * sqrt(15) * L * I))
 GLOBAL_STEPS = (
     sqrt(F * N / (Q * (I * delta**2 + sigma**2) * L * I * T)),
     1 / (2 * L * I),
     N / (27 * L * I * Q),
 )  # gamma eta is the least of them
-GLOBAL_STEP = Min(*GLOBAL_STEPS)
+GLOBAL_STEP = least(*GLOBAL_STEPS)
 STEPS = {"gamma": LOCAL_STEP, "eta": GLOBAL_STEP / LOCAL_STEP}
 
 
@@ -238,7 +238,7 @@ def at_the_steps(form: Form) -> tuple[Term, ...]:
     """
     slope = form.terms[0].expression * gamma * eta * I * T / F  # 1/what the gradient keeps
     steps = {gamma: LOCAL_STEP, eta: GLOBAL_STEP / LOCAL_STEP}
-    gap = Max(*(F / (step * I * T) for step in GLOBAL_STEPS))
+    gap = largest(*(F / (step * I * T) for step in GLOBAL_STEPS))
     return (
         Term("initial gap", gap * substituted(slope, steps)),
         *(Term(t.name, substituted(t.expression, steps)) for t in form.terms[1:]),

@@ -7,8 +7,9 @@ $\frac{q^2}K+\frac{N-K}{K(N-1)}$ the second part is the error of sampling $K$ of
 from __future__ import annotations
 
 import sympy as sp
-from sympy import Integer, Max, sqrt
+from sympy import Integer, sqrt
 
+from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     BELOW,
@@ -30,7 +31,7 @@ n = NOTATION
 L, mu, sigma, G, q, Gamma, Delta1, F = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.Delta1, n.F
 N, K, S, T, d, eta = n.N, n.K, n.S, n.T, n.d, n.eta
 
-SAMPLING_ERROR = (N - K) / (K * Max(1, N - 1))
+SAMPLING_ERROR = (N - K) / (K * largest(1, N - 1))
 SAMPLED = Condition(K, "<=", N, "K of N clients are drawn without replacement", K)
 CURVATURE = Condition(mu, "<=", L, "kappa = L/mu is at least 1", mu)
 SEVERAL = Condition(N, ">=", Integer(2), "c divides by N - 1", N)
@@ -39,7 +40,7 @@ EVERYONE = "gradient noise, masks and client sampling"
 # --- Theorem 1, eq. (11) ----------------------------------------------------------------------------------------
 
 kappa = L / mu
-shift = Max(8 * kappa, S)  # gamma + 1 in the paper
+shift = largest(8 * kappa, S)  # gamma + 1 in the paper
 LAST_GAP = Measure("last", "iterations", "function gap F - F*", r"\mathbb E[F(\mathbf w_T)]-F^*", OBJECTIVE, EVERYONE)
 FIRST_STEP = {"eta": 2 / (mu * shift)}
 
@@ -66,7 +67,7 @@ def sharper_last_gap_terms(parts: tuple[Term, ...]) -> tuple[Term, ...]:
     r"""The same with the larger of $2B/\mu$ and the initial distance for their sum; the last term is the excess."""
     *noise, distance = last_gap_terms(parts)
     total = sp.Add(*(t.expression for t in noise))
-    return (*noise, Term("initial distance", Max(0, distance.expression - total)))
+    return (*noise, Term("initial distance", largest(0, distance.expression - total)))
 
 
 RELATIVE = budget((1 + q**2) * (S - 1) ** 2, q**2 / K)

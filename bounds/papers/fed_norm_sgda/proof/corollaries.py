@@ -18,9 +18,10 @@ from fedbounds.bounds.audit.participation_rules import Triangle
 from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
+from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.papers.fed_norm_sgda import corollaries
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import HETEROGENEITY, JOINTLY_SMOOTH
-from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL, SIMPLEX, largest
+from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.corollaries import (
     COROLLARY_1_1,
     COROLLARY_1_2,
