@@ -15,7 +15,7 @@ from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.trace import Trace
 
-NOISE_POINTS = 8  # models per seed at which the gradient of every single sample is computed
+NOISE_POINTS = 5  # models per seed at which the gradient of every single sample is computed
 LOCAL_ROUNDS = 4  # rounds per seed whose local models are computed again
 
 

@@ -13,7 +13,7 @@ from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Bounds
-from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation
+from fedbounds.empirical.papers.fedau.algorithms import AverageAll, KnownParticipation
 from fedbounds.empirical.participation import Bernoulli, Cyclic, Full, GroupMarkov, Process, WithoutReplacement
 from fedbounds.empirical.partition import majority_class_partition
 from fedbounds.empirical.problems import ImageClassification
@@ -69,6 +69,25 @@ def test_known_rates_have_a_guarantee_on_real_images_too() -> None:
     comparison = confront(run, "fedau/theorem-2", "sharp", problem=PROBLEM, participation=process)
     assert comparison.guarantee, comparison.why_not
     assert (comparison.measured < comparison.bound).all()
+
+
+def test_the_objective_that_constant_weights_minimize_has_a_guarantee_on_real_images() -> None:
+    rates = np.linspace(0.5, 1, CLIENTS)
+    process, L = Bernoulli(CLIENTS, rates, normalize=False), float(PROBLEM.softmax.smoothness.max())
+    algorithm = AverageAll(1 / (60 * L * LOCAL_STEPS), LOCAL_STEPS, 1.0)
+    run = simulate(algorithm, PROBLEM, process, 30, seeds=range(2), record_models=True)
+    comparison = confront(run, "fedau/theorem-b.4.1", problem=PROBLEM, participation=process)
+    assert comparison.guarantee, comparison.why_not
+    assert (comparison.measured < comparison.bound).all()
+    phi = rates / rates.sum()  # grad h by hand, at the start of the first seed
+    x = torch.from_numpy(run.model[0, 0])
+    local = PROBLEM.gradient(x.expand(1, CLIENTS, -1), torch.arange(CLIENTS)[None])[0]
+    pairs = confront(simulate(algorithm, PROBLEM, process, 1, record_models=True), "fedau/theorem-b.4.1",
+                     problem=PROBLEM, participation=process)  # fmt: skip
+    assert pairs.measured[0] == pytest.approx(float((torch.from_numpy(phi) @ local).square().sum()), rel=1e-9)
+    losses = [float(PROBLEM.local_loss(x, n)) for n in range(CLIENTS)]
+    H = pairs.constants["H"]
+    assert H.source == "exact" and float(np.ravel(H.value)[0]) == pytest.approx(float(phi @ losses), rel=1e-9)
 
 
 def test_what_is_given_below_a_proved_bound_is_refused_and_a_network_without_bounds_promises_nothing() -> None:

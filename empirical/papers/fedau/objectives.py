@@ -18,6 +18,7 @@ from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.measured.points import client_gradients
 from fedbounds.empirical.papers.fedau.algorithms import (
     AverageAll,
     AverageParticipating,
@@ -27,7 +28,7 @@ from fedbounds.empirical.papers.fedau.algorithms import (
     KnownParticipation,
 )
 from fedbounds.empirical.participation import Bernoulli, Full, Process
-from fedbounds.empirical.problems import BoundedGradient, Problem, Quadratic
+from fedbounds.empirical.problems import BoundedGradient, ImageClassification, Problem, Quadratic
 
 
 class Objective(Protocol):
@@ -117,7 +118,8 @@ def weighted_objective(problem: Problem, weights: ArrayLike) -> Objective:
     r"""$h=\sum_n\varphi_nF_n$ as a function of its own.
 
     Args:
-        problem: a `Quadratic` or a `BoundedGradient`.
+        problem: a `Quadratic`, a `BoundedGradient`, or `ImageClassification`, of which the gap is h itself: an upper
+            bound, as no loss is negative.
         weights: $\varphi_n\ge0$, (clients,), summing to one.
 
     Raises:
@@ -142,7 +144,28 @@ def weighted_objective(problem: Problem, weights: ArrayLike) -> Objective:
         return Quadratic(scaled, problem.centers, 0.0, problem.x0)
     if isinstance(problem, BoundedGradient):
         return _Tilted(problem, torch.from_numpy(phi) @ problem.slopes.cpu())
+    if isinstance(problem, ImageClassification):
+        return _OfImages(problem, phi)
     raise FedboundsError(f"weighted sums of the clients of {type(problem).__name__} have no closed form here")
+
+
+class _OfImages:
+    """h of a network on images, whose least value nobody knows but that it is not negative."""
+
+    def __init__(self, problem: ImageClassification, weights: np.ndarray) -> None:
+        self.problem, self.weights = problem, torch.from_numpy(weights).to(problem.device, problem.dtype)
+
+    def objective_gradient(self, x: Tensor) -> Tensor:
+        rows = x.to(self.weights).reshape(-1, self.problem.dimension)
+        return torch.stack([self.weights @ client_gradients(self.problem, row) for row in rows]).view(x.shape)
+
+    def minimizer(self) -> Tensor:
+        raise FedboundsError("where the weighted sum of losses on images is least is not known")
+
+    def objective_gap(self, x: Tensor) -> Tensor:
+        """An upper bound of it: h itself."""
+        losses = self.problem.client_metrics(x.reshape(-1, self.problem.dimension))["train_loss"]
+        return torch.from_numpy(losses @ self.weights.double().cpu().numpy()).view(x.shape[:-1])
 
 
 class _Tilted:
