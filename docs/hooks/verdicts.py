@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args
 
 from mkdocs.structure.files import File, Files
@@ -47,6 +48,15 @@ DEGREES = (
     "still be true; only if read to the letter; unstated without harm; or in its units alone. The paper's words stand "
     "between quotation marks; all else is ours, and in each place we try to say what holds instead."
 )
+
+
+def on_config(config: Any) -> Any:
+    """Called by mkdocs with what mkdocs.yml says; puts the notes to the authors into the navigation."""
+    pages = sorted(Path(config["docs_dir"], "errata").glob("*.md"))
+    for entry in config["nav"]:
+        if "Errata" in entry:
+            entry["Errata"] = [f"errata/{page.name}" for page in pages]
+    return config
 
 
 def on_files(files: Files, config: Any, **_: Any) -> Files:

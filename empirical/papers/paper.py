@@ -171,7 +171,7 @@ def paper_of(result: Result) -> PaperRuns | None:
         return None
     runs = getattr(module, "RUNS", None)
     if not isinstance(runs, PaperRuns):
-        raise FedboundsError(f"{module.__name__} must say RUNS, a fedbounds.empirical.papers.paper.Paper")
+        raise FedboundsError(f"{module.__name__} must say RUNS, a fedbounds.empirical.papers.paper.PaperRuns")
     return runs
 
 

@@ -89,7 +89,7 @@ def why_no_bound(algorithm: Algorithm, problem: Problem, participation: Process)
     return None
 
 
-class LocalWork(NamedTuple):
+class WorkOfRound(NamedTuple):
     r"""What every client does in a round, $w_i$, $\tau_{\rm eff}$, and how many take part."""
 
     steps: np.ndarray
@@ -99,7 +99,7 @@ class LocalWork(NamedTuple):
     participants: int
 
 
-def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> LocalWork:
+def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> WorkOfRound:
     """The rounds of an algorithm that a theorem covers."""
     assert isinstance(process, Full | WithoutReplacement)
     p = _weights_of(problem)
@@ -107,7 +107,7 @@ def round_of(rule: FedNormSGDA, problem: Problem, process: Process) -> LocalWork
     coefficients = tuple(rule.optimizer_of(i).coefficients(tau) for i, tau in enumerate(steps.tolist()))
     effective = float((rule.scales(steps, p) * rule.masses(steps)).sum())
     drawn = process.participants if isinstance(process, WithoutReplacement) else problem.clients
-    return LocalWork(steps, coefficients, rule.effective_weights(steps, p), effective, drawn)
+    return WorkOfRound(steps, coefficients, rule.effective_weights(steps, p), effective, drawn)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +122,7 @@ class RunRecords:
 
     setting: RunSetting
     rule: FedNormSGDA
-    round: LocalWork
+    round: WorkOfRound
 
     @staticmethod
     def of(setting: RunSetting) -> RunRecords:
@@ -307,7 +307,7 @@ def _step_sizes(rule: FedNormSGDA) -> dict[str, float]:
     }
 
 
-def _stated(problem: Problem, rounds: LocalWork) -> Constants:
+def _stated(problem: Problem, rounds: WorkOfRound) -> Constants:
     """The problem's constants under the weights that the server steps along; none where it states none."""
     if isinstance(problem, SyntheticMinimax):
         return dict(problem.surrogate(rounds.weights).constants())
@@ -326,7 +326,7 @@ def _at_start(setting: RunSetting) -> Constants:
     return found
 
 
-def _of_round(rounds: LocalWork) -> Constants:
+def _of_round(rounds: WorkOfRound) -> Constants:
     """Counts, weights and coefficients."""
     a = rounds.coefficients
     sums = {
@@ -345,7 +345,7 @@ def _of_round(rounds: LocalWork) -> Constants:
     }
 
 
-def _of_run(rule: FedNormSGDA, rounds: LocalWork, T: np.ndarray) -> Constants:
+def _of_run(rule: FedNormSGDA, rounds: WorkOfRound, T: np.ndarray) -> Constants:
     """The same, with step sizes and the number of rounds."""
     names = ("local_step_size", "local_ascent_step_size", "server_step_size", "server_ascent_step_size")
     known: Constants = {name: Constant(float(getattr(rule, name)), "given", "of the algorithm") for name in names}
