@@ -54,8 +54,8 @@ $(addprefix audit-,$(PAPERS)): audit-%: $(STAMP)
 audits: # the targets of `audit`, for those who run them side by side
 	@echo $(addprefix audit-,$(PAPERS))
 
-audit-mutations: $(STAMP) ## errors planted in theorem and proof, and which court of the audit notices each
-	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.mutations $$paper; done
+audit-mutations: $(STAMP) ## errors planted in theorem and proof, and those that no court notices (EACH=100 of every kind)
+	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.mutations $$paper $(EACH); done
 
 demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes
 	$(BIN)/fedbounds demo --out $(OUT)

@@ -1,137 +1,225 @@
-"""Planted errors: does any court notice when a result or a step of a paper is changed?
+"""Planted errors: would any court notice if a result or a step of a paper were wrong?
 
-A mutation changes one thing in a docket: a constant, a condition, an assumption, a premise, an exponent. The claims
-that are concerned (the changed one, the steps and forms that use it directly, its units, the limits about it) are tried
-once as they stand and once after the change, every other claim being taken at its best, so that the change alone is
-what is caught. A court catches it if its verdict on some claim gets worse. A mutation that none catches is a gap.
+They are enumerated from what a paper's room puts on trial: numbers, exponents, letters, indices, summands and
+inequalities of forms, steps and limits; conditions, assumptions and premises; the numbers of rules; what vectors and
+letters stand for; counterexamples. The changed claim, what uses it, its units and the limits about it are tried as they
+stand and as changed, every other claim being taken at its best. An error is caught if a verdict gets worse. One that
+survives is
+
+- `not tight`: the court shows the changed statement too, but refuses a graver error at the same place;
+- `not needed`: what is dropped is not used here, but it cannot be dropped elsewhere;
+- `open`: no court vouches for the claim as it stands;
+- a `GAP`: no error of this sort is ever refused, so that the check cannot fail, or the changed statement is false.
 """
 
 from __future__ import annotations
 
+import random
+import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from functools import cached_property
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property, lru_cache, partial
+from itertools import chain
+from typing import Any, cast
 
 import sympy as sp
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.chain import Yields
+from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
 from fedbounds.bounds.audit.counterexample import Erratum, Replay
 from fedbounds.bounds.audit.docket import Court, Docket, courts, room_claims
 from fedbounds.bounds.audit.limits import Limit
-from fedbounds.bounds.audit.steps import Premise, Proof, Step, StepOf
+from fedbounds.bounds.audit.nonnegative import counterexample
+from fedbounds.bounds.audit.rule import given, prescribes
+from fedbounds.bounds.audit.rules import written_out
+from fedbounds.bounds.audit.spreads import Spread
+from fedbounds.bounds.audit.steps import (
+    Proof,
+    Setting,
+    Step,
+    StepOf,
+    about_constants,
+    condition_fact,
+    domain_facts,
+    relation_of,
+)
 from fedbounds.bounds.audit.unit_claims import units_claim
-from fedbounds.bounds.audit.vectors import Atom
 from fedbounds.bounds.audit.verdict import Verdict
+from fedbounds.bounds.commands.options import progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.registry import part
 from fedbounds.bounds.result import Condition, Form, Term
+from fedbounds.bounds.symbols import Notation
 
 # kinds of planted errors
-CONSTANT, CONDITION, ASSUMPTION, TERM, FLIP = "constant", "dropped condition", "assumption", "dropped term", "flipped"
-EXPONENT, SQUARE, SYMBOL, INDEX, VECTOR = "exponent", "missing square", "swapped symbol", "index", "vector"
-PREMISE, RULE, STEP_SIZE = "premise", "rule", "step size"
+CONSTANT, EXPONENT, SQUARE, SYMBOL, INDEX = "constant", "exponent", "missing square", "swapped symbol", "index"
+TERM, FLIP, STEP_SIZE, RULE, READING = "dropped term", "flipped", "step size", "rule", "reading"
+CONDITION, ASSUMPTION, PREMISE, VECTOR, REPLAY = "condition", "assumption", "premise", "vector", "counterexample"
+STATED, DROPPED = (CONSTANT, EXPONENT, SQUARE, SYMBOL, INDEX, TERM, FLIP), (CONDITION, ASSUMPTION, PREMISE, VECTOR)
 
-PAPER = "arbitrary-participation"
+CAUGHT, NOT_TIGHT, NOT_NEEDED, OPEN, GAP = OUTCOMES = ("caught", "not tight", "not needed", "open", "GAP")
 INSTANCES, MEASURED = "instances", ("lemma", "proposition", "remark")  # what is cheap to measure
 FLIPPED = {"<=": ">=", "<": ">", ">=": "<=", ">": "<", "==": "<="}
+TENTH, MORE, LESS = sp.Rational(9, 10), sp.Rational(11, 10), "less by 10 percent"
+GRAVER = tuple(map(sp.Rational, ("1/2", "1/10", "1/100", "0", "-1", "-100")))
+
 Claims = dict[str, Claim]
+Planted = tuple[Claims, tuple[str, ...]]  # what changes, and the ids of what is tried, the changed claim first
+Plants = Callable[[Claims, Any], Planted]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mutation:
     """One planted error.
 
     Args:
-        name: where and what.
-        kind: e.g. CONSTANT, "condition", ASSUMPTION, PREMISE, "index".
-        plants: from the claims of the paper, those that change and the ids of those to be tried, in this order.
+        kind: e.g. CONSTANT, CONDITION, PREMISE.
+        what: in words.
+        said: makes the form, step, limit... with this error.
+        scaled: the same with the number at this place times a factor, if there is one.
+        thing: what is wrong, where it stands in other places too (an assumption, a field of a rule).
+        place: the id of the changed claim, without the paper.
+        plants: puts what is said into the claims.
     """
 
-    name: str
     kind: str
-    plants: Callable[[Claims], tuple[Claims, tuple[str, ...]]]
+    what: str
+    said: Callable[[], Any]
+    scaled: Callable[[sp.Expr], Any] | None = None
+    thing: str = ""
+    place: str = ""
+    plants: Plants = lambda claims, new: ({}, ())
+
+    @property
+    def name(self) -> str:
+        """Where and what."""
+        return f"{self.place}: {self.what}"
+
+    def within(self, put: Callable[[Any], Any]) -> Mutation:
+        """The same error, of what holds the changed thing."""
+        said, scaled = self.said, self.scaled
+        return replace(self, said=lambda: put(said()), scaled=scaled and (lambda q: put(scaled(q))))
+
+    def graver(self) -> Iterator[Mutation]:
+        """Larger errors at the same place."""
+        if scaled := self.scaled:
+            yield from (replace(self, what=f"{self.what}, times {q}", said=partial(scaled, q)) for q in GRAVER)
 
 
 @dataclass(frozen=True)
-class Catch:
-    """Who noticed a mutation (court to claim and reason); nobody did if this is empty."""
+class Ruling:
+    """What became of a mutation: an outcome, and who noticed it, or why it does not matter."""
 
     mutation: Mutation
-    by: Mapping[str, str]
+    outcome: str
+    evidence: str
+
+    def __str__(self) -> str:
+        how = " ".join(self.evidence.split())[:160]
+        return " | ".join([self.mutation.name, self.mutation.kind, self.outcome, how])
 
 
 @dataclass
 class Bench:
-    """The paper's claims with their verdicts as they stand, for all mutations.
-
-    Args:
-        claims: by id.
-        courts: who tries them.
-    """
+    """A paper's claims, by id, with their verdicts before these courts as they stand, for all mutations."""
 
     claims: Claims
     courts: tuple[Court, ...]
-    _found: dict[tuple[str, str], Verdict] = field(default_factory=dict)
+    _found: dict[tuple[str, str], Verdict | None] = field(default_factory=dict)
+    _noticed: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
-    def of(only: Sequence[Court] | None = None, paper: str = PAPER) -> Bench:
-        """One paper's, before every installed court."""
-        return Bench.of_claims(room_claims(paper), only)
-
-    @staticmethod
-    def of_claims(claims: Iterable[Claim], only: Sequence[Court] | None = None) -> Bench:
-        """These claims, all of one paper."""
-        return Bench({c.id: c for c in claims}, tuple(courts() if only is None else only))
-
-    def judged(self, mutation: Mutation) -> Catch:
-        """Which courts notice the mutation: for each the first claim whose verdict gets worse."""
-        changed, concerned = mutation.plants(self.claims)
-        claims = self.claims | changed
-        caught: dict[str, str] = {}
-        for place, claim_id in enumerate(concerned):
-            for court in self.courts:
-                if court.name in caught or not self._concerns(court, claims[claim_id], place == 0):
-                    continue
-                before = self._verdict(court, claim_id)
-                if before is None:
-                    continue
-                if why := worse(before, tried(court, claims, claim_id)):
-                    caught[court.name] = f"{claim_id.partition('/')[2]}: {why}"
-        return Catch(mutation, caught)
+    def of(claims: Iterable[Claim] | str, only: Sequence[Court] | None = None) -> Bench:
+        """These claims, or those of the paper of this name, before every installed court unless some are given."""
+        found = room_claims(claims) if isinstance(claims, str) else claims
+        return Bench({c.id: c for c in found}, tuple(courts() if only is None else only))
 
     @cached_property
-    def _docket(self) -> Docket:
-        return Docket(_paper(self.claims), self.claims, self.courts)
+    def mutations(self) -> Mapping[str, Mutation]:
+        """Every mutation there is by its name, in the order of the claims."""
+        return {mutation.name: mutation for mutation in enumerated(self.claims)}
 
-    def _concerns(self, court: Court, claim: Claim, changed: bool) -> bool:
-        subject = claim.subject
-        measured = changed and not (isinstance(subject, ResultForm) and subject.result.kind not in MEASURED)
-        if court.name == INSTANCES and not measured:
-            return False
-        return court.hears(claim, self._docket)
+    def sample(self, each: int, place: str = "", seed: int = 0) -> list[Mutation]:
+        """So many of every kind, drawn with this seed, at claims whose ids (without the paper) start so."""
+        found, source = defaultdict(list), random.Random(seed)
+        for mutation in self.mutations.values():
+            if mutation.place.startswith(place):
+                found[mutation.kind].append(mutation)
+        return [m for kind in sorted(found) for m in source.sample(found[kind], min(each, len(found[kind])))]
 
-    def _verdict(self, court: Court, claim_id: str) -> Verdict | None:
-        if claim_id not in self.claims or not court.hears(self.claims[claim_id], self._docket):
-            return None
-        key = (court.name, claim_id)
-        if key not in self._found:
-            self._found[key] = tried(court, self.claims, claim_id)
-        return self._found[key]
+    def judged(self, mutation: Mutation | str) -> Ruling:
+        """Who notices a mutation (or the one of this name), else whether it matters that nobody does."""
+        if isinstance(mutation, str):
+            if mutation not in self.mutations:
+                raise unknown_name("mutation", mutation, list(self.mutations))
+            mutation = self.mutations[mutation]
+        if caught := self.noticed(mutation):
+            return Ruling(mutation, CAUGHT, caught)
+        planted, concerned = mutation.plants(self.claims, mutation.said())
+        vouched = ("refuted",) if mutation.kind == REPLAY else ("proved", "survived", "argued")
+        if not any(v.outcome in vouched for v in self._verdicts(concerned[:1])):
+            return Ruling(mutation, OPEN, "no court vouches for it as it stands")
+        if mutation.kind == READING and INSTANCES not in {court.name for court in self.courts}:
+            return Ruling(mutation, OPEN, "no court here tries what a rule says without showing it")
+        where = false_at(self.claims | planted, concerned[0]) if mutation.kind in STATED else None
+        if where and not false_at(self.claims, concerned[0]):  # else a rule knows more than the facts say
+            return Ruling(mutation, GAP, f"false at {where}")
+        for other in chain(mutation.graver(), self._alike[mutation.thing] if mutation.thing else ()):
+            if caught := self.noticed(other):
+                outcome = NOT_NEEDED if mutation.kind in DROPPED else NOT_TIGHT
+                return Ruling(mutation, outcome, f"but {other.name}: {caught}")
+        return Ruling(mutation, GAP, "no error of this sort is noticed")
+
+    def noticed(self, mutation: Mutation) -> str:
+        """The first court that notices a mutation, where and why; empty if none does."""
+        if mutation.name not in self._noticed:
+            try:
+                planted = mutation.plants(self.claims, mutation.said())
+            except ValueError as error:  # a rule that says nothing of such vectors
+                return f"steps: {error}"
+            self._noticed[mutation.name] = self._notices(*planted)
+        return self._noticed[mutation.name]
+
+    def _notices(self, changed: Claims, concerned: Sequence[str]) -> str:
+        claims = self.claims | changed
+        for court in self.courts:
+            for claim_id in concerned if court.name != INSTANCES else concerned[:1]:
+                for before in self._verdicts([claim_id], [court]):
+                    if why := worse(before, tried(court, claims, claim_id)):
+                        return f"{court.name}: {claim_id.partition('/')[2]}: {why}"
+        return ""
+
+    def _verdicts(self, names: Iterable[str], only: Sequence[Court] = ()) -> Iterator[Verdict]:
+        """What the courts that hear these claims say as they stand."""
+        docket = Docket(_paper(self.claims), self.claims, self.courts)
+        for name in filter(self.claims.__contains__, names):
+            for court in only or self.courts:
+                subject = self.claims[name].subject
+                costly = isinstance(subject, ResultForm) and subject.result.kind not in MEASURED
+                if (key := (court.name, name)) not in self._found:
+                    heard = court.hears(self.claims[name], docket) and not (costly and court.name == INSTANCES)
+                    self._found[key] = tried(court, self.claims, name) if heard else None
+                if verdict := self._found[key]:
+                    yield verdict
+
+    @cached_property
+    def _alike(self) -> Mapping[str, Sequence[Mutation]]:
+        found = defaultdict(list)
+        for mutation in self.mutations.values():
+            found[mutation.thing].append(mutation)
+        return found
 
 
 def tried(court: Court, claims: Claims, claim_id: str) -> Verdict:
     """One court's verdict on one claim, all others being what they should be; an error is a verdict too."""
-    docket = Docket(_paper(claims), claims, (court,))
-    best = Verdict("proved", "none", "taken at its best", "")
+    docket, best = Docket(_paper(claims), claims, (court,)), Verdict("proved", "none", "taken at its best", "")
     others = {name: replace(best, outcome="refuted") if c.kind == "erratum" else best for name, c in claims.items()}
     docket._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
     try:
         return court.tries(claims[claim_id], docket)
-    except FedboundsError as error:
+    except (FedboundsError, ArithmeticError) as error:
         return Verdict("unknown", court.name, "error", str(error))
 
 
@@ -152,38 +240,264 @@ def worse(before: Verdict, after: Verdict) -> str:
     return f"flagged {', '.join(flags)}" if flags else ""
 
 
+def false_at(claims: Claims, name: str) -> str | None:
+    """Numbers at which a step about constants, with premises about constants, is false, if any are found."""
+    subject = claims[name].subject
+    if not isinstance(subject, StepOf):
+        return None
+    proof, step, docket = subject.proof, subject.step, Docket(_paper(claims), claims, ())
+    said = [step.conclusion, *(relation_of(docket, proof, p) for p in step.premises if isinstance(p, str))]
+    if not all(map(about_constants, said)):
+        return None
+    said += [condition_fact(p) for p in step.premises if isinstance(p, Condition)] + domain_facts(proof.result.notation)
+    wrong, *known = (_sides(written_out(relation, proof.setting.letters)) for relation in said)
+    return next(filter(None, (counterexample(side, list(chain(*known))) for side in wrong)), None)
+
+
+def _sides(relation: Relation) -> tuple[sp.Expr, ...]:
+    return (relation.slack, -relation.slack) if relation.op == "==" else (relation.slack,)
+
+
 def _paper(claims: Claims) -> str:
     """The paper that all claims are about."""
     return next(iter(claims)).partition("/")[0]
 
 
-# --- Changes of a form ------------------------------------------------------------------------------------------------
+# --- What can be wrong ------------------------------------------------------------------------------------------------
 
 
-def in_form(place: str, kind: str, what: str, change: Callable[[Form], Form]) -> Mutation:
-    """A change of one form, e.g. of "theorem-3.1[explicit]"; its proof, its units and its limits see it."""
+def put(items: Sequence[Any], k: int, *new: Any) -> tuple[Any, ...]:
+    """The k-th of some items replaced, or left out."""
+    return (*items[:k], *new, *items[k + 1 :])
 
-    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        subject = claims[f"{_paper(claims)}/{place}"].subject
-        assert isinstance(subject, ResultForm)
-        old, new = subject.form, change(subject.form)
-        result = replace(subject.result, forms=tuple(new if f is old else f for f in subject.result.forms))
-        changed: Claims = {}
-        for form in result.forms:
-            whole = ResultForm(result, form)
-            changed |= {c.id: c for c in (whole.claim(), units_claim(whole))}
-        ends = []
-        for proof in proofs(claims):
-            if proof.result is subject.result:
-                end = proof.ends.get(old.name)
-                steps = tuple(_follows(step, old, new) if step.id == end else step for step in proof.steps)
-                changed |= {c.id: c for c in replace(proof, result=result, steps=steps).claims()}
-                ends += [f"{proof.id}/{end}"] if end else []
-        limits = {c.id: c for c in _limits_about(claims, old.terms, new.terms)}
-        concerned = (subject.id, f"{subject.id}/units", *ends, *limits, *users(claims, subject.id))
-        return changed | limits, concerned
 
-    return Mutation(f"{place}: {what}", kind, plants)
+def of_expression(says: str, e: sp.Expr, notation: Notation) -> Iterator[Mutation]:
+    """An expression with another number, power, letter or index, or without a summand: one error of each kind."""
+    found: dict[str, Mutation] = {}
+    for kind, what, other in _mistaken(e, notation) if e else ():
+        found.setdefault(kind, Mutation(kind, f"{says} {what}", other, lambda q: q * e))
+    yield from found.values()
+
+
+def _mistaken(e: sp.Expr, notation: Notation) -> Iterator[tuple[str, str, Callable[[], sp.Expr]]]:
+    yield CONSTANT, LESS, lambda: TENTH * e
+    if e.is_Add:
+        yield TERM, f"without {e.args[-1]}", lambda: e - cast(sp.Expr, e.args[-1])
+    for quantity in (q for q in notation.values() if q.symbol in e.free_symbols):
+        letter = quantity.symbol
+        alike = [q.symbol for q in notation.values() if q.dimension == quantity.dimension]
+        twin = alike[(alike.index(letter) + 1) % len(alike)]
+        if e.has(letter**2):
+            yield SQUARE, f"with {letter} for {letter}^2", lambda x=letter: e.xreplace({x**2: x})
+        else:
+            yield EXPONENT, f"over {letter}", lambda x=letter: e / x
+        if letter.is_integer:
+            yield INDEX, f"with {letter} - 1 for {letter}", lambda x=letter: e.xreplace({x: x - 1})
+        if twin != letter:
+            yield SYMBOL, f"with {twin} for {letter}", lambda x=letter, y=twin: e.xreplace({x: y})
+
+
+def of_hypothesis(items: Sequence[Any], k: int) -> Iterator[Mutation]:
+    """A condition or an assumption among some items dropped; a condition turned around, or looser by a tenth."""
+    one = items[k]
+    if isinstance(one, Assumption):
+        yield Mutation(ASSUMPTION, f"without {one.name}", lambda: put(items, k), thing=f"assumption {one.name}")
+    elif isinstance(one, Condition):
+        looser = replace(one, right=(MORE if one.op in ("<=", "<") else TENTH) * one.right)
+        for kind, what, new in (
+            (CONDITION, "dropped", ()),
+            (FLIP, "turned around", (replace(one, op=FLIPPED[one.op]),)),
+            (CONSTANT, "looser by 10 percent", (looser,)),
+        ):
+            if new != (one,):
+                said = partial(put, items, k, *new)
+                yield Mutation(kind, f"{one.text} {what}", said, thing=f"condition {one.text}")
+
+
+def of_form(form: Form, notation: Notation) -> Iterator[Mutation]:
+    """Errors in one form of a result."""
+    for k, term in enumerate(form.terms):
+        for m in of_expression(term.name, term.expression, notation):
+            yield m.within(lambda e, k=k, name=term.name: replace(form, terms=put(form.terms, k, Term(name, e))))
+        if len(form.terms) > 1:
+            yield Mutation(TERM, f"without {term.name}", lambda k=k: replace(form, terms=put(form.terms, k)))
+    for k in range(len(form.conditions)):
+        yield from (m.within(lambda all_: replace(form, conditions=all_)) for m in of_hypothesis(form.conditions, k))
+    for k in range(len(form.assumptions)):
+        yield from (m.within(lambda all_: replace(form, assumptions=all_)) for m in of_hypothesis(form.assumptions, k))
+    for name, value in form.prescribes.items():
+        for m in of_expression(name, value, notation):
+            m = m.within(lambda e, name=name: replace(form, prescribes={**form.prescribes, name: e}))
+            yield replace(m, kind=STEP_SIZE)
+
+
+def of_step(subject: StepOf, docket: Docket) -> Iterator[Mutation]:
+    """Errors in one step of a proof."""
+    step, proof, said = subject.step, subject.proof, subject.step.conclusion
+    for m in of_expression("right side", said.right, proof.result.notation):
+        yield m.within(lambda e: replace(step, conclusion=replace(said, right=e)))
+    if said.op == "<=":
+        turned = Mutation(
+            FLIP, "the sides exchanged", lambda: (said.right, said.left), lambda q: (said.left, q * said.right)
+        )
+        yield turned.within(lambda both: replace(step, conclusion=replace(said, left=both[0], right=both[1])))
+    order = [s.id for s in proof.steps[: proof.steps.index(step)]]
+    for k, premise in enumerate(step.premises):
+        found = list(of_hypothesis(step.premises, k))
+        if isinstance(premise, str):
+            thing = f"premise {proof.id if proof.step(premise) else ''}/{premise}"
+            place = order.index(premise) if premise in order else len(order)
+            near = sorted(
+                set(order) - set(step.premises), key=lambda s: (abs(order.index(s) - place), -order.index(s))
+            )[:1]
+            for what, new in (("without", ()), *((f"{name} for", (name,)) for name in near)):
+                found.append(Mutation(PREMISE, f"{what} {premise}", partial(put, step.premises, k, *new), thing=thing))
+        yield from (m.within(lambda premises: replace(step, premises=premises)) for m in found)
+
+    def read(rule: Any) -> Step:
+        relations = [relation_of(docket, proof, p) for p in step.premises if isinstance(p, str)]
+        return replace(step, rule=rule, conclusion=rule.relation(proof.setting, relations))
+
+    for m in of_rule(step.rule):
+        yield m.within(lambda rule: replace(step, rule=rule))
+        if m.kind == RULE and given(step.rule) and isinstance(step.rule, Yields):
+            yield replace(m.within(read), kind=READING, what=f"{m.what}, and so the step", thing=f"reading {m.thing}")
+
+
+def of_rule(rule: Any) -> Iterator[Mutation]:
+    """Another number in a rule."""
+    numbers: list[sp.Expr] = []
+    names = [name for name, _ in changed(rule, lambda e: numbers.append(e) or e)]
+    for k, (name, number) in enumerate(zip(names, numbers, strict=True)):
+
+        def altered(how: Callable[[sp.Expr], sp.Expr], k: int = k) -> Any:
+            return [other for _, other in changed(rule, how)][k]
+
+        what, thing = f"number {k + 1} of its rule", f"{type(rule).__name__}.{name}"
+        yield Mutation(
+            RULE,
+            f"{what} {LESS}",
+            lambda f=altered: f(lambda e: TENTH * e),
+            lambda q, f=altered: f(lambda e: q * e),
+            thing,
+        )
+        if number.is_integer and number.free_symbols:
+            yield Mutation(INDEX, f"{what} more by 1", lambda f=altered: f(lambda e: e + 1), None, thing)
+
+
+def changed(value: Any, how: Callable[[sp.Expr], sp.Expr], name: str = "") -> Iterator[tuple[str, Any]]:
+    """What a rule or a part of it is if one of its numbers changes, with the field's name; always in the same order."""
+    if isinstance(value, tuple):
+        for k, part in enumerate(value) if sp.Symbol not in map(type, value) else ():
+            yield from ((at, put(value, k, other)) for at, other in changed(part, how, name))
+    elif is_dataclass(value) and not isinstance(value, type):
+        for one in fields(value):
+            numeric = "Symbol" not in str(one.type) and not str(one.type).startswith("int")  # a number
+            for at, other in changed(vars(value)[one.name], how, name or one.name) if numeric else ():
+                yield at, replace(value, **{one.name: other})
+    elif isinstance(value, sp.Expr | int) and not isinstance(value, bool):
+        yield name, how(sp.sympify(value))
+
+
+def of_setting(setting: Setting) -> Iterator[tuple[str, Mutation]]:
+    """What else a vector or a letter may stand for, with its name."""
+    for name, atom in setting.atoms.items():
+        words = {word: sorted({vars(other)[word] for other in setting.atoms.values()}) for word in ("at", "of", "mean")}
+        other_words = {word: said[(said.index(vars(atom)[word]) + 1) % len(said)] for word, said in words.items()}
+        if atom.mean:
+            other_words["mean"] = ""
+        flags = {"time": atom.time + 1, "per_client": not atom.per_client, "still": not atom.still}
+        for word, new in (flags | other_words).items():
+            if new != vars(atom)[word]:
+                other = partial(replace, setting, atoms={**setting.atoms, name: replace(atom, **{word: new})})
+                yield name, Mutation(VECTOR, f"{name} with {word} {new or 'none'}", other, thing=f"vector {word}")
+    for letter, value in setting.letters.items():
+
+        def scaled(q: sp.Expr, letter: sp.Symbol = letter, value: sp.Expr = value) -> Setting:
+            return replace(setting, letters={**setting.letters, letter: q * value})
+
+        yield str(letter), Mutation(VECTOR, f"{letter} {LESS}", partial(scaled, TENTH), scaled)
+
+
+def of_limit(limit: Limit) -> Iterator[Mutation]:
+    """Errors in a special case."""
+
+    def scaled(q: sp.Expr) -> Limit:
+        return replace(limit, right=tuple(replace(t, expression=q * t.expression) for t in limit.right))
+
+    yield Mutation(CONSTANT, f"right side {LESS}", partial(scaled, TENTH), scaled)
+    if limit.op == "<=":
+        turned = partial(replace, limit, left=limit.right, right=limit.left)
+        yield Mutation(FLIP, "the sides exchanged", turned, scaled)
+    for k in range(len(limit.facts)):
+        yield from (m.within(lambda facts: replace(limit, facts=facts)) for m in of_hypothesis(limit.facts, k))
+    for letter, value in limit.at.items():
+        other = partial(replace, limit, at=dict(limit.at.items()) | {letter: value + 1})
+        yield Mutation(INDEX, f"{letter} = {value + 1} for {value}", other, thing="value in a limit")
+
+
+def of_spread(spread: Spread) -> Iterator[Mutation]:
+    """Errors in an inequality about data."""
+    scaled = lambda q: replace(spread, right=q * spread.right)  # noqa: E731
+    yield Mutation(CONSTANT, f"right side {LESS}", partial(scaled, TENTH), scaled)
+
+
+def of_replay(replay: Replay) -> Iterator[Mutation]:
+    """Errors in the recomputation of a counterexample."""
+    yield Mutation(REPLAY, "the measured side no larger than the bound", partial(replace, replay, true=replay.claimed))
+    yield Mutation(REPLAY, "the bound as large as the measured side", partial(replace, replay, claimed=replay.true))
+    for k, check in enumerate(replay.hypotheses):
+        kept = tuple(c for c in replay.hypotheses if c.of != check.of)
+        fails = put(replay.hypotheses, k, replace(check, left=1, op="==", right=2))
+        yield Mutation(
+            REPLAY, f"{k + 1}: {check.of} unchecked", partial(replace, replay, hypotheses=kept), thing="unchecked"
+        )
+        yield Mutation(REPLAY, f"{k + 1}: {check.of} fails", partial(replace, replay, hypotheses=fails))
+
+
+# --- Where it is planted ----------------------------------------------------------------------------------------------
+
+
+def enumerated(claims: Claims) -> Iterator[Mutation]:
+    """Every planted error of these claims."""
+    docket, settings = Docket(_paper(claims), claims, ()), []
+    for claim in claims.values():
+        subject = claim.subject
+        if isinstance(subject, ResultForm):
+            found, plants = of_form(subject.form, subject.result.notation), partial(in_form, subject)
+        elif isinstance(subject, StepOf):
+            found, plants = of_step(subject, docket), partial(in_step, subject)
+            settings += [subject.proof.setting] if subject.proof.setting not in settings else []
+        elif isinstance(subject, Limit):
+            found, plants = of_limit(subject), partial(in_claim, Limit.claim, claim.paper)
+        elif isinstance(subject, Spread):
+            found, plants = of_spread(subject), partial(in_claim, Spread.claim, claim.paper)
+        elif isinstance(subject, Erratum):
+            found, plants = of_replay(subject.replayed), partial(in_claim, partial(_replaying, subject), claim.paper)
+        else:
+            continue
+        yield from (replace(m, place=claim.id.partition("/")[2], plants=plants) for m in found)
+    for setting in settings:
+        sharing = [proof for proof in proofs(claims) if proof.setting == setting]
+        for name, m in of_setting(setting):
+            yield replace(m, place=sharing[0].id.partition("/")[2], plants=partial(in_setting, sharing, name))
+
+
+def in_form(subject: ResultForm, claims: Claims, new: Form) -> Planted:
+    """Another form in its place; its proof, its units and its limits see it."""
+    old = subject.form
+    result = replace(subject.result, forms=tuple(new if f is old else f for f in subject.result.forms))
+    forms = [ResultForm(result, form) for form in result.forms]
+    found = {c.id: c for form in forms for c in (form.claim(), units_claim(form))}
+    ends = []
+    for proof in proofs(claims):
+        if proof.result is subject.result:
+            end = proof.ends.get(old.name)
+            steps = tuple(_follows(step, old, new) if step.id == end else step for step in proof.steps)
+            found |= {c.id: c for c in replace(proof, result=result, steps=steps).claims()}
+            ends += [f"{proof.id}/{end}"] if end else []
+    limits = {c.id: c for c in _limits_about(claims, old.terms, new.terms)}
+    return found | limits, (subject.id, f"{subject.id}/units", *ends, *limits, *users(claims, subject.id))
 
 
 def _follows(step: Step, old: Form, new: Form) -> Step:
@@ -199,82 +513,38 @@ def _limits_about(claims: Claims, old: tuple[Term, ...], new: tuple[Term, ...]) 
     """The limits that speak of these terms, with the others in their place."""
     for claim in claims.values():
         limit = claim.subject
-        if isinstance(limit, Limit) and (limit.left == old or limit.right == old):
+        if isinstance(limit, Limit) and old in (limit.left, limit.right):
             left, right = (new if side == old else side for side in (limit.left, limit.right))
             yield replace(limit, left=left, right=right).claim(claim.paper)
 
 
-def on_term(name: str, change: Callable[[sp.Expr], sp.Expr]) -> Callable[[Form], Form]:
-    """A change of one term, which must be there."""
-
-    def changed(form: Form) -> Form:
-        if name not in [t.name for t in form.terms]:
-            raise unknown_name("term", name, [t.name for t in form.terms])
-        terms = (replace(t, expression=change(t.expression)) if t.name == name else t for t in form.terms)
-        return replace(form, terms=tuple(terms))
-
-    return changed
+def in_step(subject: StepOf, claims: Claims, new: Step) -> Planted:
+    """Another step in its place; the steps and forms that use it see it."""
+    proof, name = subject.proof, f"{subject.proof.id}/{subject.step.id}"
+    steps = tuple(new if step is subject.step else step for step in proof.steps)
+    set_here = [f"{proof.result.key}[{form}]" for form in proof.ends if prescribes(new.rule)]
+    return {c.id: c for c in replace(proof, steps=steps).claims()}, (name, *users(claims, name), *set_here)
 
 
-def without_term(name: str) -> Callable[[Form], Form]:
-    """A term less."""
-    return lambda form: replace(form, terms=tuple(t for t in form.terms if t.name != name))
+def in_setting(sharing: Sequence[Proof], name: str, claims: Claims, new: Setting) -> Planted:
+    """Another setting of all proofs that share it; the steps that speak of the vector or letter see it."""
+    found = {c.id: c for proof in sharing for c in replace(proof, setting=new).claims()}
+    return found, tuple(f"{p.id}/{s.id}" for p in sharing for s in p.steps if re.search(rf"\b{name}\b", _spoken(s)))
 
 
-def on_condition(index: int, change: Callable[[Condition], Condition | None]) -> Callable[[Form], Form]:
-    """A condition changed, or dropped (None)."""
-
-    def changed(form: Form) -> Form:
-        found = [change(c) if k == index else c for k, c in enumerate(form.conditions)]
-        return replace(form, conditions=tuple(c for c in found if c is not None))
-
-    return changed
+@lru_cache(maxsize=1024)
+def _spoken(step: Step) -> str:
+    return f"{step.conclusion} {step.rule}"
 
 
-def flipped(condition: Condition) -> Condition:
-    """The opposite inequality."""
-    return replace(condition, op=FLIPPED[condition.op])
+def in_claim(claim_of: Callable[[Any, str], Claim], paper: str, claims: Claims, new: Any) -> Planted:
+    """Another claim in its place."""
+    claim = claim_of(new, paper)
+    return {claim.id: claim}, (claim.id,)
 
 
-def without_assumption(name: str) -> Callable[[Form], Form]:
-    """An assumption less."""
-    return lambda form: replace(form, assumptions=tuple(a for a in form.assumptions if a.name != name))
-
-
-def prescribing(name: str, change: Callable[[sp.Expr], sp.Expr]) -> Callable[[Form], Form]:
-    """Another step size or interval."""
-    return lambda form: replace(form, prescribes={**form.prescribes, name: change(form.prescribes[name])})
-
-
-def times(factor: str) -> Callable[[sp.Expr], sp.Expr]:
-    """Multiplied by a number."""
-    return lambda expression: sp.Rational(factor) * expression
-
-
-TENTH = times("9/10")
-
-
-def smaller(place: str, term: str) -> Mutation:
-    """A constant of a form less by 10 percent."""
-    return in_form(place, CONSTANT, f"{term} less by 10 percent", on_term(term, TENTH))
-
-
-def dropped_condition(place: str, index: int, which: str) -> Mutation:
-    """A form without one of its conditions."""
-    return in_form(place, CONDITION, f"without {which}", on_condition(index, lambda c: None))
-
-
-def dropped_assumption(place: str, name: str) -> Mutation:
-    """A form without one of its assumptions."""
-    return in_form(place, ASSUMPTION, f"without {name}", without_assumption(name))
-
-
-def loosened(condition: Condition) -> Condition:
-    """A cap larger by a tenth."""
-    return replace(condition, right=sp.Rational(11, 10) * condition.right)
-
-
-# --- Changes of a step, of its proof, of a limit, of a counterexample -------------------------------------------------
+def _replaying(erratum: Erratum, replay: Replay, paper: str) -> Claim:
+    return next(replace(erratum, replay=lambda: replay).claims(paper))
 
 
 def proofs(claims: Claims) -> list[Proof]:
@@ -285,200 +555,49 @@ def proofs(claims: Claims) -> list[Proof]:
 
 def users(claims: Claims, claim_id: str) -> Iterator[str]:
     """The claims that use one directly: steps that have it among their premises, forms that it ends."""
-    changed = claims[claim_id].subject
     for claim in claims.values():
         user = claim.subject
-        if isinstance(user, StepOf):
-            local = (
-                isinstance(changed, StepOf) and user.proof is changed.proof and changed.step.id in user.step.premises
-            )
-            if claim_id in user.step.premises or local:
-                yield claim.id
-    if isinstance(changed, StepOf):
-        for form, step in changed.proof.ends.items():
-            if step == changed.step.id:
-                yield f"{changed.proof.result.key}[{form}]"
-
-
-def in_step(place: str, kind: str, what: str, change: Callable[[Step], Step]) -> Mutation:
-    """A change of one step, e.g. of "lemma-c.1/L1.4"; the steps and forms that use it see it."""
-
-    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        whole = f"{_paper(claims)}/{place}"
-        proof = next(p for p in proofs(claims) if p.id == whole.rpartition("/")[0])
-        steps = tuple(change(s) if f"{proof.id}/{s.id}" == whole else s for s in proof.steps)
-        changed = {c.id: c for c in replace(proof, steps=steps).claims()}
-        return changed, (whole, *users(claims, whole))
-
-    return Mutation(f"{place}: {what}", kind, plants)
-
-
-def concluding(
-    left: Callable[[sp.Expr], sp.Expr] | None, right: Callable[[sp.Expr], sp.Expr] | None
-) -> Callable[[Step], Step]:
-    """Other sides of the conclusion."""
-
-    def changed(step: Step) -> Step:
-        old = step.conclusion
-        sides = (side if how is None else how(side) for how, side in ((left, old.left), (right, old.right)))
-        return replace(step, conclusion=replace(old, **dict(zip(("left", "right"), sides, strict=True))))
-
-    return changed
-
-
-def turned(step: Step) -> Step:
-    """The opposite inequality."""
-    old = step.conclusion
-    return replace(step, conclusion=replace(old, left=old.right, right=old.left))
-
-
-def premised(change: Callable[[Premise], Premise | None]) -> Callable[[Step], Step]:
-    """Premises changed, or dropped (None)."""
-
-    def changed(step: Step) -> Step:
-        found = [change(p) for p in step.premises]
-        return replace(step, premises=tuple(p for p in found if p is not None))
-
-    return changed
-
-
-def unassumed(name: str) -> Callable[[Step], Step]:
-    """A step without one of its assumptions."""
-    return premised(lambda p: None if isinstance(p, Assumption) and p.name == name else p)
-
-
-def unconditional(step: Step) -> Step:
-    """A step without its conditions."""
-    return premised(lambda p: None if isinstance(p, Condition) else p)(step)
-
-
-def instead(old: str, new: str) -> Callable[[Step], Step]:
-    """A step that rests on another one."""
-    return premised(lambda p: new if p == old or (isinstance(p, str) and p.endswith(f"/{old}")) else p)
-
-
-def ruled(**fields: object) -> Callable[[Step], Step]:
-    """A step whose rule has other fields."""
-    return lambda step: replace(step, rule=replace(step.rule, **fields))  # pyright: ignore[reportArgumentType]
-
-
-def smaller_step(place: str) -> Mutation:
-    """The right-hand side of a step less by 10 percent."""
-    return in_step(place, CONSTANT, "right side less by 10 percent", concluding(None, TENTH))
-
-
-def unassumed_step(place: str, name: str) -> Mutation:
-    """A step without one of its assumptions."""
-    return in_step(place, ASSUMPTION, f"without {name}", unassumed(name))
-
-
-def in_atom(proof_name: str, atom: str, kind: str, what: str, step_ids: Iterable[str], **fields: object) -> Mutation:
-    """Another meaning of one vector; the steps named see it."""
-
-    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        proof = next(p for p in proofs(claims) if p.id == f"{_paper(claims)}/{proof_name}")
-        atoms: dict[str, Atom] = dict(proof.setting.atoms)
-        atoms[atom] = replace(atoms[atom], **fields)
-        new = replace(proof, setting=replace(proof.setting, atoms=atoms))
-        return {c.id: c for c in new.claims()}, tuple(f"{proof.id}/{s}" for s in step_ids)
-
-    return Mutation(f"{proof_name}, vector {atom}: {what}", kind, plants)
-
-
-def in_limit(name: str, kind: str, what: str, change: Callable[[Limit], Limit]) -> Mutation:
-    """A change of a special case."""
-
-    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        subject = claims[f"{_paper(claims)}/limit/{name}"].subject
-        assert isinstance(subject, Limit)
-        claim = change(subject).claim(_paper(claims))
-        return {claim.id: claim}, (claim.id,)
-
-    return Mutation(f"limit/{name}: {what}", kind, plants)
-
-
-def on_right(limit: Limit) -> Limit:
-    """The right-hand side of a limit less by 10 percent."""
-    return replace(limit, right=tuple(replace(t, expression=TENTH(t.expression)) for t in limit.right))
-
-
-def sides_exchanged(limit: Limit) -> Limit:
-    """The opposite inequality."""
-    return replace(limit, left=limit.right, right=limit.left)
-
-
-def in_replay(name: str, kind: str, what: str, change: Callable[[Replay], Replay]) -> Mutation:
-    """A change of a counterexample's recomputation."""
-
-    def plants(claims: Claims) -> tuple[Claims, tuple[str, ...]]:
-        subject = claims[f"{_paper(claims)}/erratum/{name}"].subject
-        assert isinstance(subject, Erratum)
-        old = subject.replayed
-        claim = next(replace(subject, replay=lambda: change(old)).claims(_paper(claims)))
-        return {claim.id: claim}, (claim.id,)
-
-    return Mutation(f"erratum/{name}: {what}", kind, plants)
-
-
-def smaller_truth(replay: Replay) -> Replay:
-    """The measured side a tenth of what it is."""
-    return replace(replay, true=Fraction(replay.claimed) * Fraction(9, 10))
-
-
-def with_larger_claim(replay: Replay) -> Replay:
-    """The claimed side above the measured one."""
-    return replace(replay, claimed=Fraction(replay.true) * Fraction(11, 10))
-
-
-def unchecked(replay: Replay) -> Replay:
-    """One hypothesis not checked."""
-    first = replay.hypotheses[0].of
-    return replace(replay, hypotheses=tuple(c for c in replay.hypotheses if c.of != first))
-
-
-def broken(replay: Replay) -> Replay:
-    """One hypothesis that the instance breaks."""
-    first, *others = replay.hypotheses
-    return replace(replay, hypotheses=(replace(first, left=1, op="==", right=2), *others))
+        if isinstance(user, StepOf) and any(claim_id in (p, f"{user.proof.id}/{p}") for p in user.step.premises):
+            yield claim.id
+    for proof in proofs(claims):
+        yield from (
+            f"{proof.result.key}[{form}]" for form, end in proof.ends.items() if claim_id == f"{proof.id}/{end}"
+        )
 
 
 # --- The report -------------------------------------------------------------------------------------------------------
 
 
-def row(catch: Catch) -> str:
-    """One line: mutation, kind, caught by, how."""
-    how = next(iter(catch.by.values()), "no court noticed")
-    return " | ".join([catch.mutation.name, catch.mutation.kind, ", ".join(catch.by) or "GAP", _line(how)])
+def summary(rulings: Sequence[Ruling]) -> str:
+    """How many of each kind met which end, and the gaps."""
+    counts = Counter((ruling.mutation.kind, ruling.outcome) for ruling in rulings)
+    counts.update(("all", ruling.outcome) for ruling in rulings)
+    rows = [("kind", *OUTCOMES)]
+    rows += [(kind, *(str(counts[kind, end]) for end in OUTCOMES)) for kind in dict.fromkeys(k for k, _ in counts)]
+    table = [f"{kind:<16}" + "".join(f"{cell:>12}" for cell in cells) for kind, *cells in rows]
+    return "\n".join([*table, *(str(ruling) for ruling in rulings if ruling.outcome == GAP)])
 
 
-def summary(caught: Sequence[Catch]) -> str:
-    """How many each court caught, and the gaps."""
-    counts = Counter(name for catch in caught for name in catch.by)
-    gaps = [catch.mutation.name for catch in caught if not catch.by]
-    found = ", ".join(f"{name} {number}" for name, number in sorted(counts.items()))
-    return "\n".join(
-        [f"{len(caught)} mutations; caught by {found}; {len(gaps)} gaps", *(f"GAP: {gap}" for gap in gaps)]
-    )
+def main(key: str, each: str = str(sys.maxsize), kind: str = "") -> int:
+    """Judge mutations; print those that survive, and how many met which end. 1 if there is a gap.
 
-
-def _line(text: str, width: int = 150) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else text[: width - 3] + "..."
-
-
-def main(paper: str = PAPER) -> int:
-    """Print the table of all mutations of a paper, the first one's unless another is named; 1 if there is a gap."""
-    planted = part(paper, "bounds", "mutations")
-    if planted is None:
-        raise FedboundsError(f"{paper} brings no mutations")
-    bench = Bench.of(paper=paper)
-    caught = []
-    for mutation in planted.MUTATIONS:
-        caught.append(bench.judged(mutation))
-        sys.stdout.write(row(caught[-1]) + "\n")
-        sys.stdout.flush()
-    sys.stdout.write(summary(caught) + "\n")
-    return 0 if all(catch.by for catch in caught) else 1
+    Args:
+        key: a paper, or the beginning of the ids of its claims.
+        each: how many of every kind, drawn at random; all if not given.
+        kind: of this kind alone; of every kind if not given.
+    """
+    paper, _, place = key.partition("/")
+    bench, rulings = Bench.of(paper), []
+    chosen = [mutation for mutation in bench.sample(int(each), place) if kind in ("", mutation.kind)]
+    with progress_bar(paper, remaining=True) as advance:
+        for done, mutation in enumerate(chosen):
+            if advance:
+                advance(done, len(chosen))
+            rulings.append(bench.judged(mutation))
+            if rulings[-1].outcome != CAUGHT:
+                sys.stdout.write(f"{rulings[-1]}\n")
+    sys.stdout.write(summary(rulings) + "\n")
+    return int(any(ruling.outcome == GAP for ruling in rulings))
 
 
 if __name__ == "__main__":

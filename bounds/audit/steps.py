@@ -324,12 +324,20 @@ def condition_fact(condition: Condition) -> Relation:
 
 @dataclass(frozen=True)
 class Grounds:
-    """What a form rests on: all steps of its proof and of the proofs it uses, and the forms it uses whole."""
+    """What a form rests on: all steps of its proof and of the proofs it uses, and the forms it uses whole.
+
+    Args:
+        steps: every step and form with its verdict.
+        assumptions, conditions: what they need.
+        prescribed: the step sizes that steps set.
+        inherited: those of the forms used whole; a form that names no step size states a rate, at these.
+    """
 
     steps: tuple[tuple[str, Verdict], ...]
     assumptions: frozenset[str]
     conditions: tuple[Condition, ...]
     prescribed: tuple[tuple[sp.Symbol, sp.Expr], ...]
+    inherited: tuple[tuple[sp.Symbol, sp.Expr], ...] = ()
 
 
 def trace(docket: Docket, proof: Proof, end: Step) -> Grounds:
@@ -343,6 +351,7 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Grounds:
     assumptions: set[str] = set()
     conditions: list[Condition] = []
     prescribed: list[tuple[sp.Symbol, sp.Expr]] = []
+    inherited: list[tuple[sp.Symbol, sp.Expr]] = []
 
     path: list[str] = []
 
@@ -378,10 +387,13 @@ def trace(docket: Docket, proof: Proof, end: Step) -> Grounds:
                 elif isinstance(other, ResultForm):
                     seen[premise] = docket.verdict(premise)
                     assumptions.update({a.name for a in other.form.assumptions} - discharged - own)
+                    letters = other.result.notation
+                    inherited.extend((letters[k].symbol, v) for k, v in other.form.prescribes.items() if sets_below)
         path.pop()
 
     visit(proof, end, frozenset(), True, True)
-    return Grounds(tuple(seen.items()), frozenset(assumptions), tuple(dict.fromkeys(conditions)), tuple(prescribed))
+    needed = tuple(dict.fromkeys(conditions))
+    return Grounds(tuple(seen.items()), frozenset(assumptions), needed, tuple(prescribed), tuple(inherited))
 
 
 def try_form(subject: ResultForm, docket: Docket) -> Verdict:
@@ -398,7 +410,7 @@ def try_form(subject: ResultForm, docket: Docket) -> Verdict:
     left = left_hand_side(subject) if proof.left is None else proof.left
     if end.conclusion.left != left:
         return _unknown(f"the last step bounds {end.conclusion.left}, the form {left}", axioms)
-    for symbol, value in found.prescribed:
+    for symbol, value in (*found.prescribed, *(found.inherited if form.prescribes else ())):
         said = form.prescribes.get(symbol.name)
         if said is None or not _equal_values(said, value):
             return _unknown(f"the proof sets {symbol} = {value}, the form {said}", axioms)
