@@ -99,18 +99,14 @@ def blind(court: Court) -> Court:
 def test_courts_that_never_refuse_leave_nothing_but_gaps():
     bench = of_stranger(*map(blind, COURTS))
     found = [bench.judged(mutation).outcome for mutation in bench.mutations.values()]
-    assert found.count(GAP) >= 70 and set(found) <= {GAP, OPEN}
+    assert found.count(GAP) >= 60 and set(found) == {GAP, OPEN}
 
 
 def test_a_rule_that_accepts_everything_leaves_gaps_where_it_is_used(monkeypatch):
-    def gaps() -> set[str]:
-        bench = of_stranger(steps.COURT)
-        return {m.name for m in bench.mutations.values() if bench.judged(m).outcome == GAP}
-
-    before = gaps()
+    planted = ("theorem-1[explicit]: initial gap less by 10 percent", "proof/3: without 2")
+    assert [of_stranger(steps.COURT).judged(name).outcome for name in planted] == [CAUGHT, CAUGHT]
     monkeypatch.setattr(Telescope, "check", lambda *given: Finding(True, "", ""))
-    (step,) = {name.partition(":")[0] for name in gaps() - before if ": right side" in name}
-    assert isinstance(gradient_descent.proof.PROOF.step(step.rpartition("/")[2]).rule, Telescope)
+    assert [of_stranger(steps.COURT).judged(name).outcome for name in planted] == [GAP, GAP]
 
 
 def test_step_sizes_that_are_not_compared_are_a_gap(bench, monkeypatch):
