@@ -49,7 +49,7 @@ from fedbounds.bounds.audit.steps import (
 from fedbounds.bounds.audit.unit_claims import units_claim
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.commands.options import progress_bar
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.result import Condition, Form, Term
 from fedbounds.bounds.symbols import Notation
 
@@ -151,10 +151,7 @@ class Bench:
 
     def judged(self, mutation: Mutation | str) -> Ruling:
         """Who notices a mutation (or the one of this name), else whether it matters that nobody does."""
-        if isinstance(mutation, str):
-            if mutation not in self.mutations:
-                raise unknown_name("mutation", mutation, list(self.mutations))
-            mutation = self.mutations[mutation]
+        mutation = self.mutations[mutation] if isinstance(mutation, str) else mutation
         if caught := self.noticed(mutation):
             return Ruling(mutation, CAUGHT, caught)
         planted, concerned = mutation.plants(self.claims, mutation.said())
@@ -175,14 +172,14 @@ class Bench:
     def noticed(self, mutation: Mutation) -> str:
         """The first court that notices a mutation, where and why; empty if none does."""
         if mutation.name not in self._noticed:
-            try:
-                planted = mutation.plants(self.claims, mutation.said())
-            except ValueError as error:  # a rule that says nothing of such vectors
-                return f"steps: {error}"
-            self._noticed[mutation.name] = self._notices(*planted)
+            self._noticed[mutation.name] = self._notices(mutation)
         return self._noticed[mutation.name]
 
-    def _notices(self, changed: Claims, concerned: Sequence[str]) -> str:
+    def _notices(self, mutation: Mutation) -> str:
+        try:
+            changed, concerned = mutation.plants(self.claims, mutation.said())
+        except ValueError as error:  # a rule that says nothing of such vectors
+            return f"steps: {error}"
         claims = self.claims | changed
         for court in self.courts:
             for claim_id in concerned if court.name != INSTANCES else concerned[:1]:
@@ -321,10 +318,9 @@ def of_form(form: Form, notation: Notation) -> Iterator[Mutation]:
             yield m.within(lambda e, k=k, name=term.name: replace(form, terms=put(form.terms, k, Term(name, e))))
         if len(form.terms) > 1:
             yield Mutation(TERM, f"without {term.name}", lambda k=k: replace(form, terms=put(form.terms, k)))
-    for k in range(len(form.conditions)):
-        yield from (m.within(lambda all_: replace(form, conditions=all_)) for m in of_hypothesis(form.conditions, k))
-    for k in range(len(form.assumptions)):
-        yield from (m.within(lambda all_: replace(form, assumptions=all_)) for m in of_hypothesis(form.assumptions, k))
+    for name in ("conditions", "assumptions"):
+        for m in chain(*(of_hypothesis(vars(form)[name], k) for k in range(len(vars(form)[name])))):
+            yield m.within(lambda items, name=name: replace(form, **{name: items}))
     for name, value in form.prescribes.items():
         for m in of_expression(name, value, notation):
             m = m.within(lambda e, name=name: replace(form, prescribes={**form.prescribes, name: e}))
@@ -396,7 +392,7 @@ def changed(value: Any, how: Callable[[sp.Expr], sp.Expr], name: str = "") -> It
             for at, other in changed(vars(value)[one.name], how, name or one.name) if numeric else ():
                 yield at, replace(value, **{one.name: other})
     elif isinstance(value, sp.Expr | int) and not isinstance(value, bool):
-        yield name, how(sp.sympify(value))
+        yield name, how(sp.S.One * value)
 
 
 def of_setting(setting: Setting) -> Iterator[tuple[str, Mutation]]:
@@ -427,8 +423,7 @@ def of_limit(limit: Limit) -> Iterator[Mutation]:
 
     yield Mutation(CONSTANT, f"right side {LESS}", partial(scaled, TENTH), scaled)
     if limit.op == "<=":
-        turned = partial(replace, limit, left=limit.right, right=limit.left)
-        yield Mutation(FLIP, "the sides exchanged", turned, scaled)
+        yield Mutation(FLIP, "the sides exchanged", lambda: replace(limit, left=limit.right, right=limit.left), scaled)
     for k in range(len(limit.facts)):
         yield from (m.within(lambda facts: replace(limit, facts=facts)) for m in of_hypothesis(limit.facts, k))
     for letter, value in limit.at.items():
@@ -438,8 +433,7 @@ def of_limit(limit: Limit) -> Iterator[Mutation]:
 
 def of_spread(spread: Spread) -> Iterator[Mutation]:
     """Errors in an inequality about data."""
-    scaled = lambda q: replace(spread, right=q * spread.right)  # noqa: E731
-    yield Mutation(CONSTANT, f"right side {LESS}", partial(scaled, TENTH), scaled)
+    yield Mutation(CONSTANT, LESS, lambda: TENTH, lambda q: q).within(lambda q: replace(spread, right=q * spread.right))
 
 
 def of_replay(replay: Replay) -> Iterator[Mutation]:
