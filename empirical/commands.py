@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.bounds.commands.options import Count, PathArgument, emit, json_option, progress_bar
+from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.plain_text import number
 
@@ -28,11 +28,14 @@ out_option = click.option(
 @click.command("run")
 @spec_argument
 @click.option("--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes; 1: this one.")
+@device_option
 @click.option("--dry-run", is_flag=True, help="Check the file and list its runs; run and write nothing.")
 @click.option("--retry-failed", is_flag=True, help="Run again what raised an error before.")
 @out_option
 @json_option
-def run(spec: str, workers: int, dry_run: bool, retry_failed: bool, out: str | None, as_json: bool) -> int:
+def run(
+    spec: str, workers: int, device: str | None, dry_run: bool, retry_failed: bool, out: str | None, as_json: bool
+) -> int:
     """Run the simulations of a TOML file that are not there yet.
 
     One file per run; what is there and whole is not run again. An interrupted sweep goes on where it stopped.
@@ -43,7 +46,7 @@ def run(spec: str, workers: int, dry_run: bool, retry_failed: bool, out: str | N
     """
     from fedbounds.empirical.sweep import execute
 
-    name, runs, store = _open(spec, out)
+    name, runs, store = _open(spec, out, device)
     head = {"name": name, "directory": str(store.directory)}
     if dry_run:
         _show_plan(head, runs, store, as_json)
@@ -69,10 +72,11 @@ def run(spec: str, workers: int, dry_run: bool, retry_failed: bool, out: str | N
 
 @click.command("results")
 @spec_argument
+@device_option
 @click.option("--csv", "csv_path", metavar="F", type=PathArgument(), help="Write the table to a CSV file.")
 @out_option
 @json_option
-def results(spec: str, csv_path: str | None, out: str | None, as_json: bool) -> int:
+def results(spec: str, device: str | None, csv_path: str | None, out: str | None, as_json: bool) -> int:
     """The table of a TOML file's runs: labels, status, and each metric's final and best value.
 
     \b
@@ -80,7 +84,7 @@ def results(spec: str, csv_path: str | None, out: str | None, as_json: bool) -> 
     """
     from fedbounds.empirical.sweep import tabulate, write_csv
 
-    name, runs, store = _open(spec, out)
+    name, runs, store = _open(spec, out, device)
     rows = tabulate(runs, store)
     if all(row.status == "missing" for row in rows):
         other = sum(1 for _ in store.directory.glob("*.npz"))
@@ -106,14 +110,14 @@ def results(spec: str, csv_path: str | None, out: str | None, as_json: bool) -> 
     return 0
 
 
-def _open(spec: str, out: str | None) -> tuple[str, tuple[Run, ...], Store]:
+def _open(spec: str, out: str | None, device: str | None) -> tuple[str, tuple[Run, ...], Store]:
     from fedbounds.empirical.sweep import Store, plan, read_sweep
 
     sweep = read_sweep(spec)
     directory = Path("results") / sweep.name if out is None else Path(out)
     _check_directory(directory)
     try:
-        runs = plan(sweep)
+        runs = plan(sweep, device=device)
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
     return sweep.name, runs, Store(directory)

@@ -13,6 +13,7 @@ from fedbounds.bounds.checks import check_count, check_memory, quote
 from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, Cohort
+from fedbounds.empirical.device import device_name
 from fedbounds.empirical.engines import choose_engine
 from fedbounds.empirical.participation import Process, Recorded, Round
 from fedbounds.empirical.problems import Problem, Quadratic
@@ -122,6 +123,7 @@ def simulate(
         "clients": problem.clients,
         "dimension": problem.dimension,
         "dtype": str(problem.dtype).removeprefix("torch."),
+        "device": device_name(problem.device),
         "participation": described(process),
         "rounds": total,
         "record_every": record.every,

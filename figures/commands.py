@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.bounds.commands.options import Count, PathArgument, emit, json_option
+from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option
 from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
 from fedbounds.bounds.registry import paper_names, papers, part
 
@@ -33,6 +33,7 @@ workers_option = click.option(
 @click.option("--full", is_flag=True, help="The paper's own numbers of clients, rounds and seeds; takes days.")
 @click.option("--metric", help="What to draw from SPEC.toml; a loss or a gradient norm if not given.")
 @workers_option
+@device_option
 @json_option
 def figure(
     name: str,
@@ -44,6 +45,7 @@ def figure(
     full: bool,
     metric: str | None,
     workers: int,
+    device: str | None,
     as_json: bool,
 ) -> None:
     """Draw a figure or a data set by NAME, or the runs of SPEC.toml; runs that are missing are made first.
@@ -57,7 +59,7 @@ def figure(
     written: list[Path] = []
     if name.endswith(".toml"):
         target = _figure_path(out)
-        written += sweep_picture(name, metric, Path(results), workers).save(target)
+        written += sweep_picture(name, metric, Path(results), workers, device).save(target)
     elif name in _datasets():
         written += _samples(name, data).save(_figure_path(out))
     else:
@@ -67,7 +69,7 @@ def figure(
             drawn = {one: names for one, names in drawn.items() if names}
             figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
             raise unknown_name("figure", name, [*figures, *_datasets()])
-        written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers)
+        written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device)
     if as_json:
         emit("figure", {"written": [str(path) for path in written]})
     else:
@@ -112,6 +114,7 @@ def _paper(
     network: str | None,
     full: bool,
     workers: int,
+    device: str | None,
 ) -> list[Path]:
     """One figure, the claims, or everything of a paper."""
     drawing, claims = _of_paper(paper, "drawing"), _of_paper(paper, "claims")
@@ -125,7 +128,7 @@ def _paper(
     if not which and out.suffix:
         raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
     with runs_bar("runs") as progress:
-        gallery = drawing.Gallery(results, dataset, data, network, workers, progress=progress, full=full)
+        gallery = drawing.Gallery(results, dataset, data, network, workers, progress=progress, full=full, device=device)
         if which == "claims":
             return [write_claims(claims.all_claims(gallery), out if out.suffix == ".csv" else out / "claims.csv")]
         if which:
@@ -144,7 +147,7 @@ def _figure_path(out: str | Path) -> Path:
 USUAL = ("train_loss", "envelope_gradient_norm_squared", "gradient_norm_squared")  # what is drawn if nothing is named
 
 
-def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) -> Picture:
+def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, device: str | None = None) -> Picture:
     """Mean and band over seeds of one metric for every run of a sweep.
 
     Args:
@@ -152,6 +155,7 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) ->
         metric: what to draw; the first of `USUAL` that the runs have, if not given.
         results: where kept runs are.
         workers: processes for missing runs.
+        device: another device than the file names.
 
     Raises:
         FedboundsError: the file is wrong, a run failed, or no run has this metric (names those there are).
@@ -165,7 +169,7 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) ->
 
     sweep = read_sweep(spec)
     store = Store(results / sweep.name)
-    runs = plan(sweep)
+    runs = plan(sweep, device=device)
     with runs_bar(sweep.name) as progress:
         outcomes = execute(runs, store, workers=workers, progress=progress)
     failed = [o for o in outcomes if o.failed]
@@ -206,8 +210,9 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int) ->
     show_default=True,
     help="smoke: the same in seconds, too small to show anything; for trying an installation.",
 )
+@device_option
 @json_option
-def demo(out: str, workers: int, scale: str, as_json: bool) -> None:
+def demo(out: str, workers: int, scale: str, device: str | None, as_json: bool) -> None:
     """Generalized FedAvg against its baselines on real images, and under its theorem, in about two minutes.
 
     Writes figures with their data, a table of claims and a summary into DIR. Offline.
@@ -217,7 +222,7 @@ def demo(out: str, workers: int, scale: str, as_json: bool) -> None:
 
     with runs_bar("training on images") as progress:
         small = room.SMALL if scale == "smoke" else {}
-        found = room.demonstrate(Path(out), workers=workers, progress=progress, **small)
+        found = room.demonstrate(Path(out), workers=workers, progress=progress, device=device, **small)
     if as_json:
         emit("demo", found.to_dict())
     else:

@@ -32,14 +32,14 @@ ScaleT = TypeVar("ScaleT", bound=AnyScale)
 
 
 def traces_of(
-    sweep: Sweep, results: Path, workers: int = 1, progress: Progress | None = None
+    sweep: Sweep, results: Path, workers: int = 1, progress: Progress | None = None, device: str | None = None
 ) -> dict[str, list[Trace]]:
     """The traces of a sweep by the label of their algorithm; what is missing is run first.
 
     Raises:
         FedboundsError: a run failed; says which and why.
     """
-    runs, store = plan(sweep), Store(results / sweep.name)
+    runs, store = plan(sweep, device=device), Store(results / sweep.name)
     grouped: dict[str, list[Trace]] = {}
     for outcome in execute(runs, store, workers=workers, progress=progress):
         if outcome.failed:
@@ -87,6 +87,7 @@ class PaperGallery(Generic[ScaleT]):
         scale: another scale than the data set's own.
         progress: called after every run, with the outcome, how many are there and how many there are in all.
         full: the paper's own numbers of clients, rounds and seeds.
+        device: where to compute; as in `fedbounds.empirical.device.resolve_device`.
     """
 
     scale_of: Callable[[str, str | None, bool], ScaleT]
@@ -101,13 +102,15 @@ class PaperGallery(Generic[ScaleT]):
         scale: ScaleT | None = None,
         progress: Progress | None = None,
         full: bool = False,
+        device: str | None = None,
     ) -> None:
         self.scale: ScaleT = scale or self.scale_of(dataset, network, full)
         self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
+        self.device = device
 
     def run(self, sweep: Sweep, workers: int | None = None) -> dict[str, list[Trace]]:
         """The traces of a sweep by the label of their algorithm."""
-        return traces_of(sweep, self.results, workers or self.workers, self.progress)
+        return traces_of(sweep, self.results, workers or self.workers, self.progress, self.device)
 
 
 GalleryT = TypeVar("GalleryT")

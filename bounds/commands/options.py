@@ -87,6 +87,9 @@ effort_option = click.option(
     metavar="X",
     help="How long to search: a multiple of the usual number of evaluations.",
 )
+device_option = click.option(
+    "--device", metavar="auto|cpu|cuda[:i]", help="Where to compute (default: what the file says, else auto)."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 
 

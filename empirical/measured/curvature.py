@@ -61,14 +61,14 @@ def largest_curvature(product: Product, start: Tensor, steps: int = 20, block: s
         return product(whole)[inside].double()
 
     v = start[inside].double()
-    basis, diagonal, beside = [v / v.norm()], [], []
+    basis, diagonal, beside = [v / torch.linalg.vector_norm(v)], [], []
     for step in range(steps):
         w = within(basis[-1])
         diagonal.append(float(w @ basis[-1]))
         known = torch.stack(basis)
         for _ in range(2):  # twice is enough
             w = w - known.T @ (known @ w)
-        beside.append(float(w.norm()))
+        beside.append(float(torch.linalg.vector_norm(w)))
         scale = max(abs(d) for d in diagonal) + max(beside)
         if beside[-1] <= 1e-12 * scale or step + 1 == steps:
             break

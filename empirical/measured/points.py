@@ -52,9 +52,9 @@ def largest_secant(here: Tensor, there: Tensor, gradients_here: Tensor, gradient
         >>> largest_secant(u, v, 3 * u, 3 * v)
         3.0
     """
-    rise = (gradients_here - gradients_there).double().norm(dim=-1)
-    run = (here - there).double().norm(dim=-1)
-    size = torch.maximum(here.double().norm(dim=-1), there.double().norm(dim=-1))
+    rise = torch.linalg.vector_norm((gradients_here - gradients_there).double(), dim=-1)
+    run = torch.linalg.vector_norm((here - there).double(), dim=-1)
+    size = torch.maximum(*(torch.linalg.vector_norm(end.double(), dim=-1) for end in (here, there)))
     apart = run > ROUNDING * torch.finfo(here.dtype).eps * size
     return float((rise[apart] / run[apart]).max()) if bool(apart.any()) else 0.0
 

@@ -104,7 +104,7 @@ class BoundedGradient(Sloped):
         return super().constants() | {
             "smoothness": Constant(float(self.scales.max()), "exact", "second derivative at 0"),
             "strong_convexity": NoConstant(shape.flat),
-            "gradient_bound": Constant(float(self.scales.norm()), "exact", shape.steepest),
+            "gradient_bound": Constant(float(torch.linalg.vector_norm(self.scales)), "exact", shape.steepest),
         }
 
 
@@ -118,6 +118,7 @@ def random_bounded_gradient(
     noise: float = 0.0,
     spread: float = 2.0,
     seed: int = 0,
+    device: torch.device | str = "cpu",
 ) -> BoundedGradient:
     r"""An instance with $L = 1$ and Gaussian slopes scaled to the divergence $\max_n\|b_n\|$ = `heterogeneity`.
 
@@ -130,6 +131,7 @@ def random_bounded_gradient(
         noise: s, standard deviation of the gradient noise per coordinate.
         spread: standard deviation of each coordinate of $x_0$.
         seed: of the instance; the same seed is the same problem.
+        device: where the tensors live.
 
     Raises:
         FedboundsError: a value outside its range, or more than fits into memory.
@@ -146,4 +148,4 @@ def random_bounded_gradient(
     rng = np.random.default_rng(check_count("seed", seed, low=0))
     slopes = random_slopes(rng, clients, dimension, heterogeneity)
     scales = np.exp(-math.log(condition) * np.linspace(0.0, 1.0, dimension))
-    return BoundedGradient(slopes, scales, shape, noise, spread * rng.standard_normal(dimension))
+    return BoundedGradient(slopes, scales, shape, noise, spread * rng.standard_normal(dimension), device=device)

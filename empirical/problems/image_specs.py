@@ -30,10 +30,13 @@ def image_classification(
     batch: int = 16,
     augmentation: Sequence[str] = (),
     gradient_norm: bool = False,
+    device: str = "cpu",
 ) -> ImageClassification:
     """`ImageClassification` of a data set by name, split over clients by a rule by name."""
     split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
-    return ImageClassification(*split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm)
+    return ImageClassification(
+        *split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm, device=device
+    )
 
 
 def robust_images(
@@ -49,10 +52,11 @@ def robust_images(
     batch: int = 32,
     radius: float = 1.0,
     attack_steps: int = 10,
+    device: str = "cpu",
 ) -> RobustImages:
     """`RobustImages` of a data set by name, split over clients by a rule by name."""
     split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
-    return RobustImages(*split, network, batch, radius=radius, attack_steps=attack_steps)
+    return RobustImages(*split, network, batch, radius=radius, attack_steps=attack_steps, device=device)
 
 
 def fair_images(
@@ -68,10 +72,11 @@ def fair_images(
     batch: int = 32,
     regularization: float = 0.1,
     gradient_norm: bool = False,
+    device: str = "cpu",
 ) -> FairImages:
     """`FairImages` of a data set by name, split over clients by a rule by name."""
     split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
-    return FairImages(*split, network, batch, regularization=regularization, gradient_norm=gradient_norm)
+    return FairImages(*split, network, batch, regularization=regularization, gradient_norm=gradient_norm, device=device)
 
 
 def _split(

@@ -158,7 +158,7 @@ class BoundedMinimax(SyntheticMinimax):
 
     def constants(self) -> dict[str, Constant | NoConstant]:
         c = self.split(self.slopes)[0]
-        steepest = float((c.abs() + self._steepness()).norm(dim=1).max())
+        steepest = float(torch.linalg.vector_norm(c.abs() + self._steepness(), dim=1).max())
         reach = float((self.bend + self.offset.abs()).square().sum())
         return super().constants() | {
             "descent_gradient_bound": Constant(steepest, "exact", "supremum over all clients and points"),

@@ -242,7 +242,7 @@ class RobustImages(MinimaxImages):
         value, slope = self._ascent(x, y, slope=self.attack_steps > 0)
         found = Attack(y, value, value)
         for left in reversed(range(self.attack_steps)):
-            length = slope.norm()
+            length = torch.linalg.vector_norm(slope)
             if not length > 0:
                 break
             y = self.project(y + 2.5 * self.radius / self.attack_steps * slope / length)

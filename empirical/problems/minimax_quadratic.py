@@ -84,7 +84,7 @@ class QuadraticMinimax(SyntheticMinimax):
             )
         self.concavity, self.ripple = real("concavity", concavity, POSITIVE), real("ripple", ripple)
         self.descent_hessian, self.coupling = ((a + a.T) / 2).to(device), b.to(device)
-        below = -self.concavity * torch.eye(b.shape[1], dtype=b.dtype, device=b.device)
+        below = -self.concavity * torch.eye(b.shape[1], dtype=b.dtype, device=device)
         upper = torch.cat([self.descent_hessian, self.coupling], dim=1)
         self.joint_hessian = torch.cat([upper, torch.cat([self.coupling.T, below], dim=1)])
         self._unscaled = self.descent_hessian + self.coupling @ self.coupling.T / self.concavity
@@ -163,7 +163,7 @@ class QuadraticMinimax(SyntheticMinimax):
         if float(values[0]) < -flat:
             return NoConstant("Phi is unbounded below: A + B B^T / mu has a negative eigenvalue")
         curved = values > flat
-        if bool((along[~curved].abs() > _FLAT * b.norm()).any()):
+        if bool((along[~curved].abs() > _FLAT * torch.linalg.vector_norm(b)).any()):
             return NoConstant("Phi is unbounded below: it is linear along a kernel of A + B B^T / mu")
         ascent = self.split(self.mean_slopes)[1]
         constant = float(ascent.square().sum()) / (2 * self._own_concavity)
@@ -265,6 +265,7 @@ def random_quadratic_minimax(
     growth: float = 0.0,
     spread: float = 1.0,
     seed: int = 0,
+    device: torch.device | str = "cpu",
 ) -> QuadraticMinimax:
     r"""An instance with $L_f = 1 + \rho$ and $\mu = 1/$`condition` that is not convex in x although $\Phi$ is bounded.
 
@@ -282,6 +283,7 @@ def random_quadratic_minimax(
         growth: $\beta_L$.
         spread: standard deviation of each coordinate of the starting point.
         seed: of the instance; the same seed is the same problem.
+        device: where the tensors live.
 
     Raises:
         FedboundsError: a value outside its range, or more than fits into memory.
@@ -319,5 +321,5 @@ def random_quadratic_minimax(
     start = spread * rng.standard_normal(descent + ascent)
     return QuadraticMinimax(
         (hessian + hessian.T) / 2, coupling, mu, *slopes, ripple=ripple, noise=noise, growth=growth,
-        x0=start[:descent], y0=start[descent:],
+        x0=start[:descent], y0=start[descent:], device=device,
     )  # fmt: skip

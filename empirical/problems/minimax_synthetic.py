@@ -164,14 +164,14 @@ class SyntheticMinimax(ExactEnvelope):
         residual = self.envelope_gradient(u)
         for _ in range(_NEWTON_STEPS):
             step = torch.linalg.solve(self.envelope_hessian(u) + shift, residual)
-            size = residual.norm(dim=-1)
+            size = torch.linalg.vector_norm(residual, dim=-1)
             if not bool(size.any()):
                 break
             fraction, better = torch.ones_like(size), torch.zeros_like(size, dtype=torch.bool)
             for _ in range(_HALVINGS):  # each row halves its own step until its residual falls
                 trial = u - fraction[..., None] * step
                 left = self.envelope_gradient(trial) + 2 * smoothness * (trial - x)
-                falls = ~better & (left.norm(dim=-1) < size)
+                falls = ~better & (torch.linalg.vector_norm(left, dim=-1) < size)
                 u, residual = (torch.where(falls[..., None], new, old) for new, old in ((trial, u), (left, residual)))
                 better |= falls
                 fraction = torch.where(better, fraction, fraction / 2)
@@ -179,7 +179,7 @@ class SyntheticMinimax(ExactEnvelope):
                     break
             if not bool(better.any()):  # no residual can fall further: rounding
                 break
-        return Prox(u, residual.norm(dim=-1) / smoothness)
+        return Prox(u, torch.linalg.vector_norm(residual, dim=-1) / smoothness)
 
     def moreau_envelope(self, x: Tensor) -> Tensor:
         r"""$\Phi_{1/2L_f}(x) = \min_u\Phi(u) + L_f\|u-x\|^2$: (..., d_x) -> (...)."""

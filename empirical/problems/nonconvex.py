@@ -92,6 +92,7 @@ def random_cosine_quadratic(
     noise: float = 0.0,
     spread: float = 3.0,
     seed: int = 0,
+    device: torch.device | str = "cpu",
 ) -> CosineQuadratic:
     r"""An instance with Gaussian slopes scaled to the divergence $\max_n\|b_n\|$ = `heterogeneity`.
 
@@ -104,6 +105,7 @@ def random_cosine_quadratic(
         noise: s, standard deviation of the gradient noise per coordinate.
         spread: standard deviation of each coordinate of $x_0$, in units of x.
         seed: of the instance; the same seed is the same problem.
+        device: where the tensors live.
 
     Raises:
         FedboundsError: a value outside its range, or more than fits into memory.
@@ -119,4 +121,4 @@ def random_cosine_quadratic(
     rng = np.random.default_rng(check_count("seed", seed, low=0))
     slopes = random_slopes(rng, clients, dimension, heterogeneity)
     x0 = real("spread", spread) * rng.standard_normal(dimension)
-    return CosineQuadratic(slopes, curvature, ripple, noise, x0)
+    return CosineQuadratic(slopes, curvature, ripple, noise, x0, device=device)

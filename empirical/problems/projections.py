@@ -25,7 +25,7 @@ def project_onto_ball(y: Tensor, radius: float = 1.0) -> Tensor:
 
     Source: Sharma et al. 2023, the constraint $\|y\|^2\le1$ of eq. (8).
     """
-    length = y.norm(dim=-1, keepdim=True)
+    length = torch.linalg.vector_norm(y, dim=-1, keepdim=True)
     limit = real("radius", radius, POSITIVE)
     return torch.where(length > limit, y * (limit / length), y)
 

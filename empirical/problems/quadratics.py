@@ -143,8 +143,8 @@ class Quadratic(Synthetic):
         if float(values[0]) < -_PARALLEL * scale * self.dimension:
             return None
         solution = torch.linalg.pinv(dense, hermitian=True) @ self._linear
-        residual = float((dense @ solution - self._linear).norm())
-        return solution if residual <= 1e-9 * float(self._linear.norm()) else None
+        residual = float(torch.linalg.vector_norm(dense @ solution - self._linear))
+        return solution if residual <= 1e-9 * float(torch.linalg.vector_norm(self._linear)) else None
 
     def objective_gap(self, x: Tensor) -> Tensor:
         away = x - self.minimizer()
@@ -184,7 +184,7 @@ class Quadratic(Synthetic):
             "gradient_bound": NoConstant("the gradient of a quadratic grows without bound"),
         }
         if not bool(self.mean_hessian.any()):
-            found["gradient_bound"] = Constant(float(self._linear.norm()), "exact", "f is linear")
+            found["gradient_bound"] = Constant(float(torch.linalg.vector_norm(self._linear)), "exact", "f is linear")
         if lowest > 0:
             found["strong_convexity"] = Constant(lowest, "exact", "smallest eigenvalue of all Hessians")
         if self._minimizer is not None:
@@ -199,7 +199,7 @@ _UNBOUNDED = "the mean of the quadratics is unbounded below"
 _DIFFERENT = "the Hessians differ between clients, so grad F_n - grad f is unbounded in x"
 
 
-def toy_example(noise: float = 0.0) -> Quadratic:
+def toy_example(noise: float = 0.0, *, device: torch.device | str = "cpu") -> Quadratic:
     r"""Three clients in the plane, $F_n(x) = \frac12\|x - z_n\|^2$, starting from $(1, 2)$.
 
     The corners $z = (-1, 0), (1, 0), (0, \sqrt3)$ form an equilateral triangle; the minimizer is its center.
@@ -211,7 +211,7 @@ def toy_example(noise: float = 0.0) -> Quadratic:
     Source: Wang & Ji 2022, Appendix B.1.
     """
     corners = [[-1.0, 0.0], [1.0, 0.0], [0.0, 3.0**0.5]]
-    return Quadratic([1.0, 1.0], corners, noise, [1.0, 2.0])
+    return Quadratic([1.0, 1.0], corners, noise, [1.0, 2.0], device=device)
 
 
 def random_quadratic(
@@ -225,6 +225,7 @@ def random_quadratic(
     noise: float = 0.0,
     initial_gap: float = 1.0,
     seed: int = 0,
+    device: torch.device | str = "cpu",
 ) -> Quadratic:
     r"""An instance with prescribed constants: $L = 1$, the divergence at the minimizer and the initial gap.
 
@@ -242,6 +243,7 @@ def random_quadratic(
         noise: s, standard deviation of the gradient noise per coordinate.
         initial_gap: $f(x_0) - f^*$.
         seed: of the instance; the same seed is the same problem.
+        device: where the tensors live.
 
     Raises:
         FedboundsError: a value outside its range, or more than fits into memory.
@@ -274,11 +276,14 @@ def random_quadratic(
 
     unscaled = Quadratic(hessians, centers)
     at_minimizer = unscaled.minimizer().expand(1, clients, dimension)
-    divergence = float(unscaled.gradient(at_minimizer, torch.arange(clients)[None]).norm(dim=-1).max())
+    gradients = unscaled.gradient(at_minimizer, torch.arange(clients)[None])
+    divergence = float(torch.linalg.vector_norm(gradients, dim=-1).max())
     scale = heterogeneity / divergence if clients > 1 else 0.0
     minimizer = scale * unscaled.minimizer()
     curvature = float(unscaled.objective_gap(unscaled.minimizer() + torch.from_numpy(direction)))
-    return Quadratic(hessians, scale * centers, noise, minimizer.numpy() + direction * (gap / curvature) ** 0.5)
+    return Quadratic(
+        hessians, scale * centers, noise, minimizer.numpy() + direction * (gap / curvature) ** 0.5, device=device
+    )
 
 
 def check_quadratic_memory(clients: int, dimension: int, shared: bool, diagonal: bool) -> None:

@@ -62,7 +62,7 @@ class Sloped(Synthetic):
             "initial_gap": Constant(float(self.objective(self.x0)), "exact", "f(x0), as min f = 0"),
             "gradient_noise": self._noise_constant(),
             "gradient_divergence_sup": Constant(
-                float(self.slopes.norm(dim=1).max()), "exact", "max_n ||b_n||, the same at every x"
+                float(torch.linalg.vector_norm(self.slopes, dim=1).max()), "exact", "max_n ||b_n||, the same at every x"
             ),
         }
 

@@ -23,8 +23,8 @@ from fedbounds.empirical.problems.quadratics import Quadratic, check_quadratic_m
 from fedbounds.empirical.problems.sloped import check_slopes_memory
 
 
-def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
-    """The problem that a dictionary describes; `kind` says which, the other keys are its arguments.
+def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Problem:
+    """The problem that a dictionary describes, on a device; `kind` says which, the other keys are its arguments.
 
     - `quadratic`: `hessians centers noise x0`, or a random instance from `clients dimension heterogeneity condition
       shared diagonal noise initial_gap seed`; see `Quadratic` and `random_quadratic`.
@@ -61,7 +61,7 @@ def problem_from_spec(spec: Mapping[str, Any]) -> Problem:
         fedbounds.bounds.errors.FedboundsError: unknown key of problem 'images': 'clent'; did you mean clients?
     """
     make, _ = _checked(spec)
-    return make(**{key: value for key, value in spec.items() if key != "kind"})
+    return make(**{key: value for key, value in spec.items() if key != "kind"}, device=device)
 
 
 def sketch(spec: Mapping[str, Any]) -> tuple[Problem, int, int]:

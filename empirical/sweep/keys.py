@@ -76,6 +76,8 @@ def run_key(task: Mapping[str, Any], sources: str, data: Mapping[str, str]) -> s
         (True, False)
     """
     dependencies = {key: value for key, value in task.items() if key != "labels"}
+    if "device" in dependencies:  # one card computes what another does
+        dependencies["device"] = dependencies["device"].partition(":")[0]
     for place in data:
         table, _, name = place.partition(".")
         dependencies[table] = {key: value for key, value in dependencies[table].items() if key != name}

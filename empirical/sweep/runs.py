@@ -69,19 +69,23 @@ class Component(NamedTuple):
     algorithm: Algorithm | None = None
 
 
-def plan(sweep: Sweep, prepare: Callable[[Sweep, Task], Prepared] | None = None) -> tuple[Run, ...]:
+def plan(
+    sweep: Sweep, prepare: Callable[[Sweep, Task], Prepared] | None = None, device: str | None = None
+) -> tuple[Run, ...]:
     """Check every task of a sweep and give it its key.
 
     Args:
         sweep: from `read_sweep` or `resolve`.
         prepare: checks and completes one task (default: a new `Preparation`).
+        device: another device than the tasks name; as in `resolve_device`.
 
     Raises:
         FedboundsError: a table does not make a problem, a process or an algorithm; says which, and what
             would.
     """
     prepare = prepare or Preparation()
-    prepared = [prepare(sweep, task) for task in sweep.tasks]
+    here = {} if device is None else {"device": device}
+    prepared = [prepare(sweep, {**task, **here}) for task in sweep.tasks]
     digest = cache(source_digest)
     return tuple(
         Run(run_key(task, digest(algorithm_modules(task)), data), task, seconds) for task, data, seconds in prepared
@@ -104,6 +108,7 @@ class Preparation:
         Raises:
             FedboundsError: names the file, the table, the axes that set it, the nearest legal name.
         """
+        from fedbounds.empirical.device import resolve_device
         from fedbounds.empirical.simulate import check_run_memory
         from fedbounds.empirical.streams import Streams
         from fedbounds.empirical.work import building_seconds
@@ -119,6 +124,7 @@ class Preparation:
                 f"{_place(task, 'problem')} has {problem.clients}"
             )
         with _located(sweep.source):
+            task["device"] = resolve_device(task["device"], "network" in problem.table)
             length, seeds, every = task["rounds"], len(task["seeds"]), task["record_every"]
             check_run_memory(problem.clients, problem.dimension, length, seeds, every, task["record_models"])
         task["problem"], task["participation"] = problem.table, process.table

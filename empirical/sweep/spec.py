@@ -8,6 +8,7 @@ rounds = 200
 seeds = 4                  # a number (0, 1, 2, 3) or a list of seeds (default 1)
 seeds_per_run = 4          # how many seeds share one run, hence one file (default: all of them)
 record_every = 10          # rounds between records (default 1)
+device = "auto"            # or "cpu", "cuda", "cuda:1" (default "auto": a CUDA device, if there is one, for networks)
 engine = "auto"            # or "in turn", "batched", "closed form", "masked batch" (default "auto")
 streams = { participation = 7 }   # random streams that all seeds share (default: none)
 record_models = false      # keep the models too (default false)
@@ -69,7 +70,13 @@ Assignment = tuple[tuple[str, Any], ...]
 
 MAX_RUNS, MAX_SEEDS = 100_000, 1_000_000
 COMPONENTS = {"problem": "problems", "participation": "participations", "algorithm": "algorithms"}
-DEFAULTS = {"record_every": 1, "engine": "auto", "record_models": False, "record_participation": False}
+DEFAULTS = {
+    "record_every": 1,
+    "engine": "auto",
+    "device": "auto",
+    "record_models": False,
+    "record_participation": False,
+}
 SCALARS = ("rounds", *DEFAULTS)
 KEYS = ("name", "seeds", "seeds_per_run", "streams", "vary", *SCALARS, *COMPONENTS, *COMPONENTS.values())
 PHASE_KEYS = ("rounds", "algorithm")
@@ -303,8 +310,9 @@ def _finish(task: Task, label: str | None) -> None:
     for name in ("record_models", "record_participation"):
         if not isinstance(task[name], bool):
             raise FedboundsError(f"{name} = {quote(task[name])} must be true or false")
-    if not isinstance(task["engine"], str):
-        raise FedboundsError(f"engine = {quote(task['engine'])} must be a name, such as 'auto'")
+    for name in ("engine", "device"):
+        if not isinstance(task[name], str):
+            raise FedboundsError(f"{name} = {quote(task[name])} must be a name, such as 'auto'")
     _check_kind(task["problem"], "[problem]")
     _check_kind(task["participation"], "[participation]")
     where = "[algorithm]" if label is None else f"[algorithms.{label}]"

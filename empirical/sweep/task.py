@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import problem_from_spec
@@ -22,17 +23,17 @@ def run_task(task: Mapping[str, Any]) -> Trace:
     made.
 
     Args:
-        task: `problem`, `participation`, `algorithm` or `phases`, `rounds`, `seeds`, `engine`, `streams`,
-            `record_every`, `record_models`, `record_participation`; see `fedbounds.empirical.sweep.spec`.
+        task: `problem`, `participation`, `algorithm` or `phases`, `rounds`, `seeds`, `engine`, `device`,
+            `streams`, `record_every`, `record_models`, `record_participation`; see `fedbounds.empirical.sweep.spec`.
 
     Raises:
         FedboundsError: what the tables describe does not exist or does not fit together.
     """
     phases = [(algorithm_from_spec(phase["algorithm"]), phase["rounds"]) for phase in task.get("phases", ())]
-    with _one_thread():
+    with _one_thread(), _memory_of(task):
         return simulate(
             None if phases else algorithm_from_spec(task["algorithm"]),
-            problem_from_spec(task["problem"]),
+            problem_from_spec(task["problem"], device=task["device"]),
             process_from_spec(task["participation"]),
             task["rounds"],
             seeds=task["seeds"],
@@ -43,6 +44,20 @@ def run_task(task: Mapping[str, Any]) -> Trace:
             record_models=task["record_models"],
             record_participation=task["record_participation"],
         )
+
+
+@contextmanager
+def _memory_of(task: Mapping[str, Any]) -> Iterator[None]:
+    """What does not fit on a device is one line: what was asked, what there is, which key to lower."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        free, whole = torch.cuda.mem_get_info(task["device"])
+        seeds, clients = len(task["seeds"]), task["participation"].get("clients", "all")
+        raise FedboundsError(
+            f"device {task['device']} ran out of memory: {seeds} seeds of {clients} clients together, "
+            f"{free / 2**30:.1f} of {whole / 2**30:.1f} GiB are free; lower seeds_per_run, or problem.batch"
+        ) from None
 
 
 @contextmanager

@@ -46,6 +46,7 @@ def test_a_resolved_task_says_everything_with_every_default_written_in() -> None
         "rounds": 10,
         "record_every": 1,
         "engine": "auto",
+        "device": "auto",
         "record_models": False,
         "record_participation": False,
         "streams": {},

@@ -217,4 +217,4 @@ def predicted_bias(algorithm: Algorithm, problem: Problem, participation: Proces
     minimizers = [
         weighted_objective(problem, phi).minimizer() for phi in (objective_weights(algorithm, participation), everyone)
     ]
-    return float((minimizers[0] - minimizers[1]).norm())
+    return float(torch.linalg.vector_norm(minimizers[0] - minimizers[1]))

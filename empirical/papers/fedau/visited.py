@@ -52,7 +52,7 @@ def _along(
     for seed, t, x in visits(run, problem, recorded):
         gradients = client_gradients(problem, x)
         f = gradients.mean(0)
-        divergence = max(divergence, float((gradients - f).double().norm(dim=1).max()))
+        divergence = max(divergence, float(torch.linalg.vector_norm((gradients - f).double(), dim=1).max()))
         if before is not None and before[:2] == (seed, t - 1):
             smoothness = max(smoothness, largest_secant(x, before[2], f, before[3]))
         before = seed, t, x, f

@@ -87,7 +87,13 @@ class Demonstration:
 
 
 def demonstrate(
-    out: Path, *, workers: int = 2, progress: Progress | None = None, scale: Scale = DEMO, rounds: int = 5000
+    out: Path,
+    *,
+    workers: int = 2,
+    progress: Progress | None = None,
+    device: str | None = None,
+    scale: Scale = DEMO,
+    rounds: int = 5000,
 ) -> Demonstration:
     """Run both halves and write figures, data and tables into a directory.
 
@@ -95,13 +101,14 @@ def demonstrate(
         out: the directory; runs are kept in `out/runs`, so that a second call only draws.
         workers: local processes.
         progress: called after every run.
+        device: where to compute; a CUDA device, if there is one, by default.
         scale: of the image experiment.
         rounds: T of the exact half.
 
     Raises:
         FedboundsError: a run failed or a place cannot be written.
     """
-    gallery = Gallery(out / "runs", workers=workers, scale=scale, progress=progress)
+    gallery = Gallery(out / "runs", workers=workers, scale=scale, progress=progress, device=device)
     traces = gallery.four_methods()
     claims = ordering(traces, scale.interval)
     steps = ", ".join(f"{name} {size:g}" for name, size in scale.steps.items())

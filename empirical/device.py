@@ -1,0 +1,52 @@
+"""Where the tensors of a run live."""
+
+from __future__ import annotations
+
+import torch
+
+from fedbounds.bounds.errors import FedboundsError
+
+
+def resolve_device(name: str, network: bool) -> str:
+    """The device that a name means on this machine: "cpu", "cuda" or "cuda:1".
+
+    "auto" is a CUDA device for networks, if there is one; else the processor, which is faster for small problems.
+
+    Args:
+        name: "auto", "cpu", "cuda" or "cuda:i".
+        network: whether the problem trains a network.
+
+    Raises:
+        FedboundsError: another name, or a device that is not here; says which there are.
+
+    Example:
+        >>> resolve_device("auto", network=False), resolve_device("cpu", network=True)
+        ('cpu', 'cpu')
+        >>> resolve_device("tpu", network=True)
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: device = 'tpu' must be auto, cpu, cuda or cuda:i
+    """
+    kind, colon, index = name.partition(":") if isinstance(name, str) else ("", "", "")
+    if name not in ("auto", "cpu", "cuda") and not (kind == "cuda" and colon and index.isdecimal()):
+        raise FedboundsError(f"device = {name!r} must be auto, cpu, cuda or cuda:i")
+    here = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if name == "auto":
+        return "cuda" if network and here else "cpu"
+    if kind == "cuda" and int(index or 0) >= here:
+        there = f"cuda:0 to cuda:{here - 1}" if here else "no CUDA device"
+        raise FedboundsError(
+            f"device = {name!r}: torch {torch.__version__} sees {there} here; device = 'cpu' is anywhere"
+        )
+    return name
+
+
+def device_name(device: torch.device | str) -> str:
+    """What the device is called by its maker, for the records of a run; the processor is only "cpu".
+
+    Example:
+        >>> device_name("cpu")
+        'cpu'
+    """
+    device = torch.device(device)
+    return f"{device}, {torch.cuda.get_device_name(device)}" if device.type == "cuda" else str(device)
