@@ -10,8 +10,10 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.device import resolve_device
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import problem_from_spec
+from fedbounds.empirical.problems.spec import with_defaults
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.trace import Trace
 
@@ -30,10 +32,11 @@ def run_task(task: Mapping[str, Any]) -> Trace:
         FedboundsError: what the tables describe does not exist or does not fit together.
     """
     phases = [(algorithm_from_spec(phase["algorithm"]), phase["rounds"]) for phase in task.get("phases", ())]
-    with _one_thread(), _memory_of(task):
+    device = resolve_device(task["device"], "network" in with_defaults(task["problem"]))
+    with _one_thread(), _memory_of(task, device):
         return simulate(
             None if phases else algorithm_from_spec(task["algorithm"]),
-            problem_from_spec(task["problem"], device=task["device"]),
+            problem_from_spec(task["problem"], device=device),
             process_from_spec(task["participation"]),
             task["rounds"],
             seeds=task["seeds"],
@@ -47,15 +50,15 @@ def run_task(task: Mapping[str, Any]) -> Trace:
 
 
 @contextmanager
-def _memory_of(task: Mapping[str, Any]) -> Iterator[None]:
+def _memory_of(task: Mapping[str, Any], device: str) -> Iterator[None]:
     """What does not fit on a device is one line: what was asked, what there is, which key to lower."""
     try:
         yield
     except torch.OutOfMemoryError:
-        free, whole = torch.cuda.mem_get_info(task["device"])
+        free, whole = torch.cuda.mem_get_info(device)
         seeds, clients = len(task["seeds"]), task["participation"].get("clients", "all")
         raise FedboundsError(
-            f"device {task['device']} ran out of memory: {seeds} seeds of {clients} clients together, "
+            f"device {device} ran out of memory: {seeds} seeds of {clients} clients together, "
             f"{free / 2**30:.1f} of {whole / 2**30:.1f} GiB are free; lower seeds_per_run, or problem.batch"
         ) from None
 
