@@ -41,7 +41,7 @@ def _substituted(expression: sp.Expr, steps: tuple[tuple[Any, sp.Expr], ...]) ->
 
 
 def renamed(expression: sp.Expr, names: Mapping[Any, sp.Expr]) -> sp.Expr:
-    """The expression with symbols for parts of it, or for other symbols, as `xreplace` has it.
+    """The expression with symbols for parts of it, or for other symbols, as `xreplace` has it but for extrema.
 
     sympy compares the arguments of a maximum whenever it is rebuilt, which takes longer than all else and finds nothing
     new where a symbol stands for what was compared before.

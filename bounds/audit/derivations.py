@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import sympy as sp
@@ -86,7 +87,7 @@ class Prescribed:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
         """The step size as the result should prescribe it."""
         return ((self.symbol, sp.Min(*self.branches)),)
@@ -121,7 +122,7 @@ class AtMinimum:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
         """The step size as the result should prescribe it."""
         return ((self.symbol, sp.Min(*self.branches)),)

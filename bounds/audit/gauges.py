@@ -15,6 +15,7 @@ from functools import lru_cache
 import sympy as sp
 
 from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, MedianOverClients, OverClients, SumOverClients
+from fedbounds.bounds.expressions import parts, remade, renamed
 from fedbounds.bounds.symbols import NONE, Dimension, Notation
 
 # concept: its powers of a and b; a concept without a unit keeps its value
@@ -80,7 +81,7 @@ FOR_TWO_CLIENTS = {
     SumOverClients: lambda first, second: first + second,
     MeanOverClients: lambda first, second: (first + second) / 2,
     MedianOverClients: lambda first, second: (first + second) / 2,
-    MaxOverClients: lambda first, second: sp.Max(first, second),
+    MaxOverClients: lambda first, second: sp.Max(first, second, evaluate=False),
 }
 
 
@@ -149,9 +150,14 @@ def _powers(unit: Dimension) -> Powers:
 def _two_clients(expression: sp.Expr, notation: Notation) -> sp.Expr:
     """The expression with its reductions over clients written out for two clients."""
     vectors = [quantity.symbol for quantity in notation.values() if quantity.shape]
+    one, two = ({v: sp.Symbol(f"{v}@{k}", positive=True) for v in vectors} for k in (1, 2))
 
     def written_out(node: sp.Expr) -> sp.Expr:
-        copies = [node.args[0].xreplace({v: sp.Symbol(f"{v}@{k}", positive=True) for v in vectors}) for k in (1, 2)]
-        return FOR_TWO_CLIENTS[type(node)](*copies)
+        if not node.has(OverClients):
+            return node
+        inside = [written_out(part) for part in parts(node)]
+        if not isinstance(node, OverClients):
+            return remade(node, inside)
+        return FOR_TWO_CLIENTS[type(node)](renamed(inside[0], one), renamed(inside[0], two))
 
-    return expression.replace(lambda node: isinstance(node, OverClients), written_out)
+    return written_out(expression)

@@ -482,7 +482,7 @@ def at_squares(facts: tuple[Relation, ...], tries: int = 20000) -> bool:
         except (ArithmeticError, ValueError):
             continue
         at = {s: sp.Rational(v) for s, v in zip(symbols, point, strict=True)}
-        if all(near) and all(_holds_at(f, sp.sympify(f.slack.subs(at), strict=True)) for f in facts):
+        if all(near) and all(_holds_at(f, f.slack.xreplace(at)) for f in facts):
             return True
     return False
 
@@ -502,7 +502,7 @@ def same(left: sp.Expr, right: sp.Expr) -> bool:
     """Whether two expressions are equal, by normal form."""
     if left == right:
         return True
-    difference, _ = _plain(left - right, ())
+    difference, _ = _plain(_still(left) - _still(right), ())
     return normal(difference)[0].is_zero is True
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import sympy as sp
@@ -35,7 +36,7 @@ class PrescribedProduct:
     axiom: str = ""
     needs: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def prescribes(self) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
         """The second number as the result should prescribe it."""
         return ((self.second, sp.Min(*self.branches) / sp.Min(*self.least)),)
