@@ -12,6 +12,7 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.paper_gallery import SMOOTH, PaperGallery, convergence, draw_by_name, series
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
+from fedbounds.figures.papers.arbitrary_participation.real_data import guarantee
 from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 
 
@@ -178,6 +179,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-d.1": Gallery.figure_d_1,
     "figure-d.2": Gallery.figure_d_2,
     "figure-d.3": Gallery.figure_d_3,
+    "guarantee": lambda gallery: guarantee(),
 }
 
 

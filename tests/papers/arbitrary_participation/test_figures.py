@@ -24,6 +24,7 @@ from fedbounds.figures.papers.arbitrary_participation.claims import (
 )
 from fedbounds.figures.papers.arbitrary_participation.demonstration import demonstrate
 from fedbounds.figures.papers.arbitrary_participation.drawing import FIGURES, Gallery, draw
+from fedbounds.figures.papers.arbitrary_participation.real_data import PROCESSES, confronted
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +137,12 @@ def test_the_demonstration_writes_figures_data_and_verdicts(tmp_path):
     assert document["theorem"]["explicit"]["guarantee"]
     assert document["theorem"]["explicit"]["measured"] < document["theorem"]["sharp"]["bound"]
     assert "a guarantee" in found.text
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_the_picture_of_real_images_shows_guarantees(name):
+    found = confronted(*PROCESSES[name], rounds=20)
+    assert found.guarantee and found.valid.all() and (found.measured < found.bound).all()
 
 
 @pytest.mark.long
