@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import cast
@@ -11,28 +11,12 @@ from typing import cast
 from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.errata import accused_by
-from fedbounds.bounds.audit.verdict import UNTRIED, Judged
+from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import GROUP, PAPERS, paper_names, room
 from fedbounds.bounds.result import Form, Result
 
 NAME = "ledger.json"
-
-
-def entries(judged: Iterable[Judged]) -> dict[str, dict[str, object]]:
-    """Claim id to hash, verdict, court and axioms; never seconds, models or ratios, so that it is the same
-    everywhere.
-    """
-    return {
-        j.claim.id: {
-            "hash": j.claim.hash,
-            "verdict": j.verdict.outcome,
-            "court": j.verdict.court,
-            "axioms": list(j.verdict.rests_on),
-        }
-        for j in judged
-        if j.verdict is not None
-    }
 
 
 def ledger_path(paper: str) -> Path:

@@ -98,9 +98,12 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
 
 
 def ledger_entries(rows: Iterable[ClaimRow]) -> dict[str, dict[str, object]]:
-    """The rows as the ledger keeps them: hash, verdict, court and axioms of every claim that carries a verdict."""
+    """The rows as the ledger keeps them: hash, verdict, court, axioms and, where there are any, flags of every claim
+    that carries a verdict; never seconds, models or ratios, so that it is the same everywhere.
+    """
     return {
         r.id: {"hash": r.hash, "verdict": r.verdict, "court": r.court, "axioms": list(r.axioms)}
+        | ({"flags": list(r.flags)} if r.flags else {})
         for r in rows
         if r.verdict is not None
     }

@@ -9,7 +9,7 @@ from fedbounds.bounds.audit import cache, ledger, rows
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.docket import Court, Docket
 from fedbounds.bounds.audit.errata import room_errata
-from fedbounds.bounds.audit.verdict import Judged, Verdict
+from fedbounds.bounds.audit.verdict import Verdict
 
 PAPER = "arbitrary-participation"
 OUTCOMES = {"a": "proved", "b": "refuted", "c": "unknown", "d": "survived"}
@@ -172,13 +172,6 @@ def test_courts_that_contradict_each_other_fail_the_audit(trial, capsys, monkeyp
     monkeypatch.setattr(Docket, "of", staticmethod(both))
     code, out, err = run(capsys, "audit", "--paper", PAPER)
     assert (code, out) == (1, "") and "contradict" in err and err.count("\n") == 1
-
-
-def test_ledger_entries_from_rows_are_those_from_verdicts(trial):
-    docket = Docket.of(PAPER)
-    judged = list(docket.judged())
-    assert rows.ledger_entries(rows.ClaimRow.of(j.claim, j.verdict) for j in judged) == ledger.entries(judged)
-    assert all(isinstance(j, Judged) for j in judged)
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,11 @@ def test_every_claim_stands_in_the_ledger_with_the_hash_that_it_has_now(name):
 
 
 @pytest.mark.parametrize("name", AUDITED)
+def test_no_step_in_a_ledger_has_premises_that_cannot_hold(name):
+    assert [claim for claim, entry in read_ledger(name).items() if "vacuous" in entry.get("flags", [])] == []
+
+
+@pytest.mark.parametrize("name", AUDITED)
 def test_at_most_one_claim_in_twenty_is_unknown(name):
     assert found(name)["unknown"] * 20 <= found(name).total()
 

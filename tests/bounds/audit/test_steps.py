@@ -11,6 +11,8 @@ from fedbounds.bounds.assumptions import MARTINGALE
 from fedbounds.bounds.audit import refutations, steps
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.docket import Docket, room_claims
+from fedbounds.bounds.audit.ledger import differences
+from fedbounds.bounds.audit.rows import ClaimRow, ledger_entries
 from fedbounds.bounds.audit.rules import Combine, Everywhere
 from fedbounds.bounds.audit.steps import Proof, Setting, Step, Unstated, proof_of, trace, try_unstated
 from fedbounds.bounds.errors import FedboundsError
@@ -197,3 +199,13 @@ def test_a_step_under_contradictory_conditions_is_flagged_as_vacuous():
     assert verdict.flags == ("vacuous",) and "no values satisfy" in verdict.evidence
     [sound] = toy(Step("A", "", Relation(n.eta, sp.Integer(2)), Combine(), (low,)))
     assert (sound.outcome, sound.flags) == ("proved", ())
+
+
+def test_the_ledger_sees_a_premise_that_has_become_contradictory():
+    low, high = Condition(n.eta, "<=", sp.Integer(1), ""), Condition(n.eta, ">=", sp.Integer(2), "")
+    [sound] = toy(step := Step("A", "", Relation(n.eta, sp.Integer(2)), Combine(), (low,)))
+    [vacuous] = toy(replace(step, premises=(low, high)))
+    [claim] = Proof(f"{PAPER}/toy", Setting("no vectors", {}), (step,), LEMMA_C_1, {}).claims()
+    committed, found = (ledger_entries([ClaimRow.of(claim, verdict)]) for verdict in (sound, vacuous))
+    assert vacuous.outcome == sound.outcome == "proved"
+    assert differences(found, committed) == [f"{claim.id}: flags is ['vacuous'], the ledger says None"]
