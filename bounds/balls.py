@@ -120,7 +120,7 @@ def ball_enclosure(expression: sp.Expr, ranges: Mapping[str, tuple[float, float]
 
     with flint.ctx.workprec(BITS):
         fixed = {n: v for n, v in ranges.items() if isinstance(v, np.ndarray)}
-        walk = _Walk(fixed, frozenset(ranges) - frozenset(fixed), math.inf)
+        walk = _BallWalk(fixed, frozenset(ranges) - frozenset(fixed), math.inf)
         return walk.enclose(expression, {n: (_end(v[0]), _end(v[1])) for n, v in ranges.items() if n not in fixed})
 
 
@@ -132,7 +132,7 @@ class _Balls:
         self.conditions = (*partial.settled, *partial.conditions)
         self.signed = (partial.form.measure or partial.result.measure).signed
         self.limit = _end(target) * (1 + _end(ROUNDING)) if math.isfinite(target) else target
-        self.walk = _Walk(partial.values, frozenset(partial.free), operations)
+        self.walk = _BallWalk(partial.values, frozenset(partial.free), operations)
 
     def excludes(self, box: Mapping[str, tuple[float, float]]) -> bool:
         self.walk.forget()
@@ -175,7 +175,7 @@ class _Balls:
         return (below or op in (">=", ">")) and (above or op in ("<=", "<"))
 
 
-class _Walk:
+class _BallWalk:
     """From the leaves of an expression to its enclosure; what does not move is enclosed once."""
 
     def __init__(self, values: Mapping[str, np.ndarray], free: frozenset[str], operations: float) -> None:

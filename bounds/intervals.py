@@ -47,7 +47,7 @@ def enclose(expression: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
         ([0.5, 0.5], [1.5, 0.5], True)
     """
     with np.errstate(all="ignore"):
-        return _Walk(ranges, outward=True).enclose(expression)
+        return _IntervalWalk(ranges, outward=True).enclose(expression)
 
 
 def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -> float:
@@ -74,7 +74,7 @@ def fixed_values(values: Mapping[str, float | np.ndarray]) -> Callable[[sp.Expr]
 
 
 @dataclass(frozen=True)
-class _Walk:
+class _IntervalWalk:
     """From the leaves of an expression to its value, every step rounded outwards or to nearest."""
 
     ranges: Mapping[str, Interval]
@@ -226,7 +226,7 @@ class _Walk:
             else:  # fixed: a vector over clients, or a number
                 fixed = low if low.ndim else low[..., None]
                 inside[name] = fixed, fixed
-        low, high = (np.atleast_1d(end) for end in _Walk(inside, self.outward).enclose(parts(e)[0]))
+        low, high = (np.atleast_1d(end) for end in _IntervalWalk(inside, self.outward).enclose(parts(e)[0]))
         name = type(e).__name__
         rounding = EPS * low.shape[-1] if name in ("SumOverClients", "MeanOverClients") else EPS
         size = REDUCTIONS[name](np.maximum(np.abs(low), np.abs(high)))

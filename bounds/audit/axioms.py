@@ -18,6 +18,8 @@ from fedbounds.bounds.audit.nonnegative import Finding, same
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 
+MEANS = ("f", "F~")  # the objectives, means of the clients' functions
+
 
 class Unfit(ValueError):
     """The schema does not fit these vectors; says why."""
@@ -44,10 +46,19 @@ def averaged(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
 
 @dataclass(frozen=True)
 class Schema:
-    """Shared check of the axioms: the conclusion must be the relation that the schema yields."""
+    """Shared check of the axioms: the conclusion must be the relation that the schema yields.
+
+    What a function must be known to be (its weights sum to 1, it is so smooth) is `given`: among premises or
+    conditions.
+    """
 
     equalities: ClassVar[bool] = True
     gives: ClassVar[str] = "what its vectors stand for"
+
+    @property
+    def given(self) -> tuple[Relation, ...]:
+        """What premises or conditions must say."""
+        return ()
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """What the axiom says of these vectors."""
@@ -57,6 +68,9 @@ class Schema:
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """Equal sides and operator."""
+        unsaid = [str(said) for said in self.given if said not in (*premises, *facts)]
+        if unsaid:
+            return Finding(False, "axiom", f"no premise says that {', '.join(unsaid)}")
         try:
             wanted = self.relation(setting, premises)
         except Unfit as reason:
@@ -71,26 +85,41 @@ class Schema:
 
 @dataclass(frozen=True)
 class Smooth(Schema):
-    r"""$\|\nabla F_n(u)-\nabla F_n(v)\|^2\le L^2\|u-v\|^2$ for the points where the two gradients are taken.
+    r"""$\sum_b\|\nabla_bf(u)-\nabla_bf(v)\|^2\le L^2\|u-v\|^2$ for the points where the gradients are taken.
 
     Args:
-        first, second: two atoms that are gradients of the same function.
+        first, second: the gradients of one function at u and at v; of joint points one for each of some blocks,
+            between blanks, the blocks of a function being named as in "f_i/x".
         L: the smoothness.
+        given: of a mean, that its weights sum to 1.
     """
 
     first: str
     second: str
     L: sp.Expr
-    axiom: str = "smoothness: |grad F_n(u) - grad F_n(v)| <= L |u - v|"
+    given: tuple[Relation, ...] = ()
+    axiom: str = "smoothness: |grad f(u) - grad f(v)| <= L |u - v|, of every client's function and of their means"
     needs: tuple[str, ...] = ("smooth",)
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The points come from the atoms."""
-        u, v = setting.atoms[self.first], setting.atoms[self.second]
-        if u.kind != "gradient" or v.kind != "gradient" or u.of != v.of or u.of not in ("F_n", "f"):
+        """Functions and points come from the atoms."""
+        pairs = tuple(zip(self.first.split(), self.second.split(), strict=True))
+        firsts, seconds = ([setting.atoms[pair[k]] for pair in pairs] for k in (0, 1))
+        if any(a.of != b.of or {a.kind, b.kind} != {"gradient"} for a, b in zip(firsts, seconds, strict=True)):
             raise Unfit(f"{self.first} and {self.second} are not gradients of one function")
-        points = Vec.atom(u.at) - Vec.atom(v.at)
-        return Relation(square(Vec.atom(self.first) - Vec.atom(self.second)), self.L**2 * square(points))
+        functions, blocks = {a.of.partition("/")[0] for a in firsts}, {a.of.partition("/")[2] for a in firsts}
+        if not functions < {"F_n", "f_i", *MEANS} or len(functions) != 1 or len(blocks) != len(pairs):
+            raise Unfit(f"{self.first} and {self.second} are not gradients of one function in different blocks")
+        if functions == {"F~"} and not self.given:
+            raise Unfit("nothing says that the weights of F~ sum to 1")
+        if len({a.at for a in firsts}) != 1 or len({b.at for b in seconds}) != 1:
+            raise Unfit("the blocks are not taken at the same two points")
+        u, v = firsts[0].at.split(), seconds[0].at.split()
+        if len(u) != len(v):
+            raise Unfit("one of the two points lacks a block")
+        moved = sum(square(Vec.atom(a) - Vec.atom(b)) for a, b in zip(u, v, strict=True) if a != b)
+        left = sp.Add(*(square(Vec.atom(a) - Vec.atom(b)) for a, b in pairs))
+        return Relation(left, self.L**2 * moved)
 
 
 @dataclass(frozen=True)
@@ -104,7 +133,7 @@ class Uncorrelated(Schema):
 
     noise: Vec
     past: Vec
-    axiom: str = "noise has mean zero given the past and the participation, so its products with the past vanish"
+    axiom: str = "noise has mean zero given the past and who takes part, so its products with the past vanish"
     needs: tuple[str, ...] = ("unbiased-noise", "martingale-noise", "exogenous-participation")
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
@@ -148,9 +177,14 @@ class MeanOf(Schema):
 class Jensen(Schema):
     r"""$\|\bar v\|^2\le\langle v,v\rangle$: the squared mean is at most the mean square, as $\langle v-\bar v,v-\bar
     v\rangle\ge0$.
+
+    Args:
+        vector: v.
+        given: that the weights sum to 1, where no assumption says so.
     """
 
     vector: Vec
+    given: tuple[Relation, ...] = ()
     axiom: str = "the weights are nonnegative and sum to 1, so that the bracket's mean is a mean"
     needs: tuple[str, ...] = ("weights",)
 
@@ -207,6 +241,35 @@ class NoiseOverTime(Schema):
         if len(premises) != 1 or not same(premises[0].left, square(Vec.atom(self.each))):
             raise Unfit(f"the premise does not bound |{self.each}|^2")
         return Relation(square(Vec.atom(self.mean)), premises[0].right / self.steps)
+
+
+@dataclass(frozen=True)
+class SumOfNoise(Schema):
+    r"""$\mathbb E\|\sum_jc_j\xi_j\|^2\le s\sum_jc_j^2+b\sum_jc_j^2\mathbb E\|u_j\|^2$ where the premise shows
+    $\mathbb E\|\xi_j\|^2\le s+b\,\mathbb E\|u_j\|^2$.
+
+    Args:
+        total, each, of: the squares of the sum, of one summand and of u.
+        squares, weighed: $\sum_jc_j^2$, and with the squares of u.
+    """
+
+    total: sp.Expr
+    each: sp.Expr
+    of: sp.Expr
+    squares: sp.Expr
+    weighed: sp.Expr
+    axiom: str
+    needs: tuple[str, ...]
+
+    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
+        """The bound comes from the premise."""
+        if len(premises) != 1 or not same(premises[0].left, self.each):
+            raise Unfit(f"the premise does not bound {self.each}")
+        growth = sp.diff(premises[0].right, self.of)
+        level = sp.expand(premises[0].right - growth * self.of)
+        if growth.has(self.of) or level.has(self.of):
+            raise Unfit(f"{premises[0]} is not linear in {self.of}")
+        return Relation(self.total, sp.expand(self.squares * level + growth * self.weighed))
 
 
 @dataclass(frozen=True)
@@ -270,26 +333,32 @@ class Descent(Schema):
         step: x^+ - x.
         decrease: the symbol of E f(x) - E f(x^+).
         L: the smoothness of f.
+        of: what the gradient is said to be of; "F~/y" of a weighted mean as it depends on y.
+        given: that its weights sum to 1, or that it is so smooth, where no assumption says so.
+        falls: whether it is said of -f: E f(x) - E f(x^+) <= -<grad f(x), x^+ - x> + L/2 |x^+ - x|^2.
     """
 
     gradient: str
     step: Vec
     decrease: sp.Symbol
     L: sp.Expr
-    axiom: str = "descent lemma: f is L-smooth, being the mean of L-smooth functions"
+    of: str = "f"
+    given: tuple[Relation, ...] = ()
+    falls: bool = False
+    axiom: str = "descent lemma: the objective is L-smooth, being a mean of L-smooth functions"
     needs: tuple[str, ...] = ("smooth",)
-    objective: ClassVar[str] = "f"
-    gives: ClassVar[str] = "how far the algorithm moves"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The gradient must be that of the objective."""
         atom = setting.atoms[self.gradient]
-        if atom.kind != "gradient" or atom.of != self.objective:
-            raise Unfit(f"{self.gradient} is not a gradient of {self.objective}")
+        if atom.kind != "gradient" or atom.of != self.of or atom.per_client:
+            raise Unfit(f"{self.gradient} is not a gradient of {self.of}")
         if self.decrease.is_nonnegative is not None:
-            raise Unfit(f"the symbol {self.decrease} has a sign, but {self.objective} may also grow in a step")
-        right = inner(Vec.atom(self.gradient), self.step) + self.L / 2 * square(self.step)
-        return Relation(-self.decrease, sp.expand(right))
+            raise Unfit(f"the symbol {self.decrease} has a sign, but {self.of} may move either way")
+        first, second = inner(Vec.atom(self.gradient), self.step), self.L / 2 * square(self.step)
+        if self.falls:
+            return Relation(self.decrease, sp.expand(second - first))
+        return Relation(-self.decrease, sp.expand(first + second))
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import sympy as sp
 
-from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Schema, Uncorrelated, Unfit, averaged
+from fedbounds.bounds.audit.axioms import Schema, Uncorrelated, Unfit, averaged
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, prove, same
-from fedbounds.bounds.audit.steps import Setting, about_constants
-from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, opaque, square
+from fedbounds.bounds.audit.nonnegative import Finding, same
+from fedbounds.bounds.audit.steps import Setting
+from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
 from fedbounds.bounds.clients import OverClients, SumOverClients
 
 LOCAL_NOISE = ("unbiased-noise", "martingale-noise")
@@ -42,19 +41,9 @@ def in_every_client(premises: Sequence[Relation], vector: Vec, setting: Setting)
     return bound
 
 
-@dataclass(frozen=True)
-class NoiseGivenPast(Uncorrelated):
-    r"""$\mathbb E\langle\xi,u\rangle=0$ for the noise of a client that computes, whether or not it takes part."""
-
-    axiom: str = "noise has mean zero given the past, so its products with the past vanish"
-    needs: tuple[str, ...] = LOCAL_NOISE
-
-
-@dataclass(frozen=True)
-class NoiseOverSteps(NoiseOverTime):
-    r"""$\mathbb E\|\frac1I\sum_i\xi_i\|^2\le\frac cI$ where the premise bounds each $\mathbb E\|\xi_i\|^2$ by c."""
-
-    needs: tuple[str, ...] = LOCAL_NOISE
+def given_past(noise: Vec, past: Vec) -> Uncorrelated:
+    """For the noise of a client that computes, whether or not it takes part."""
+    return Uncorrelated(noise, past, needs=LOCAL_NOISE)
 
 
 @dataclass(frozen=True)
@@ -197,15 +186,6 @@ class SecondMoment(Schema):
 
 
 @dataclass(frozen=True)
-class WeightedDescent(Descent):
-    r"""The descent lemma for $\tilde f=\sum_n\varphi_nF_n$."""
-
-    axiom: str = "descent lemma: f~ is L-smooth, being a mean of L-smooth functions"
-    needs: tuple[str, ...] = ("smooth", WEIGHTED)
-    objective: ClassVar[str] = "f~"
-
-
-@dataclass(frozen=True)
 class Squared:
     """The squares of the two sides of a premise or condition, both nonnegative."""
 
@@ -223,78 +203,6 @@ class Squared:
                     return Finding(True, "squares", f"of {known}")
                 return Finding(False, "squares", f"{known} is not an inequality of nonnegative sides")
         return Finding(False, "squares", "no premise or condition has these sides as squares")
-
-
-@dataclass(frozen=True)
-class AverageOverRounds:
-    r"""Averaging over T rounds: if $a_t\le c(f_t-f_{t+1})+\sum_jc_jw_{j,t}+r$ in each, the average of the a_t is at
-    most $c\frac FT+\sum_jc_j\bar w_j+r$.
-
-    Args:
-        decrease: the symbol of f_t - f_{t+1}.
-        gap: F, at least the sum of all decreases.
-        rounds: T.
-        average: the symbol of the average of the a_t.
-        of: a_t, as the premise bounds it.
-        means: what else differs between the rounds, each with the letter of its average.
-        below: the assumption that makes F finite.
-        varying: letters that differ between the rounds and have no average here; the bound may not hold one.
-    """
-
-    decrease: sp.Symbol
-    gap: sp.Expr
-    rounds: sp.Expr
-    average: sp.Symbol
-    of: sp.Expr
-    means: tuple[tuple[sp.Symbol, sp.Symbol], ...]
-    below: str
-    varying: tuple[sp.Symbol, ...] = ()
-    axiom: str = "the objective is at least its infimum, so that the decreases sum to at most the initial gap"
-    gives: ClassVar[str] = "the rounds averaged over"
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        """That the objective is bounded below."""
-        return (self.below,)
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The average decrease for that of one round, and every mean for what it is the mean of."""
-        averages = {self.decrease: self.gap / self.rounds, **dict(self.means)}
-        return Relation(self.average, premises[0].right.xreplace(averages))
-
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
-        """Linear in what differs between the rounds, with constant coefficients; the decrease's is nonnegative."""
-        method = "telescope"
-        if not premises or premises[0].op != "<=" or not same(premises[0].left, self.of):
-            return Finding(
-                False, method, f"the first premise must be the inequality of one round that bounds {self.of}"
-            )
-        if not self.below:
-            return Finding(False, method, "no assumption is named by which the objective is bounded below")
-        right, varying = premises[0].right, (self.decrease, *(symbol for symbol, _ in self.means))
-        others = right.free_symbols - set(varying)
-        loose = [s for s in others if s in self.varying or opaque(s)]
-        if loose:
-            return Finding(False, method, f"{', '.join(sorted(map(str, loose)))} differs between the rounds")
-        slopes = {s: sp.diff(right, s) for s in varying}
-        known = [*facts, *(p for p in premises[1:] if about_constants(p))]
-        if any(slope.has(s) for slope in slopes.values() for s in varying):
-            return Finding(False, method, f"{premises[0]} is not linear in what differs between the rounds")
-        for expression, what in (
-            (self.rounds - 1, "at least one round"),
-            (slopes[self.decrease], "the decrease's factor"),
-        ):
-            found = prove(expression, known)
-            if not found.holds:
-                return Finding(False, method, f"{what}: {found.evidence}")
-        wanted = self.relation(setting, premises)
-        if conclusion.op != "<=" or conclusion.left != wanted.left or not same(conclusion.right, wanted.right):
-            return Finding(False, method, f"the average is at most {wanted.right}")
-        return Finding(
-            True, method, "the coefficients are the same in every round, that of the decrease is nonnegative"
-        )
 
 
 @dataclass(frozen=True)

@@ -101,12 +101,12 @@ def ledger_entries(rows: Iterable[ClaimRow]) -> dict[str, dict[str, object]]:
     """The rows as the ledger keeps them: hash, verdict, court, axioms and, where there are any, flags of every claim
     that carries a verdict; never seconds, models or ratios, so that it is the same everywhere.
     """
-    return {
-        r.id: {"hash": r.hash, "verdict": r.verdict, "court": r.court, "axioms": list(r.axioms)}
-        | ({"flags": list(r.flags)} if r.flags else {})
-        for r in rows
-        if r.verdict is not None
-    }
+    found: dict[str, dict[str, object]] = {}
+    for r in rows:
+        if r.verdict is not None:
+            found[r.id] = {"hash": r.hash, "verdict": r.verdict, "court": r.court, "axioms": list(r.axioms)}
+            found[r.id] |= {"flags": list(r.flags)} if r.flags else {}
+    return found
 
 
 def counts(rows: Sequence[ClaimRow]) -> dict[str, dict[str, dict[str, int]]]:

@@ -13,7 +13,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, never_zero, prove, reduced, same
 from fedbounds.bounds.audit.steps import Setting, about_constants
-from fedbounds.bounds.audit.vectors import gram_symbols, multiplied
+from fedbounds.bounds.audit.vectors import gram_symbols, multiplied, opaque
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _nonnegative(expression: sp.Expr, facts: Sequence[Relation]) -> Finding:
 
 
 @dataclass(frozen=True)
-class SumOverClients:
+class ClientByClient:
     r"""A polynomial inequality for one client, summed: sum_n p(q_n, s_n) >= 0 term by term.
 
     Args:
@@ -318,52 +318,74 @@ def _linear_in(expression: sp.Expr, part: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
 
 @dataclass(frozen=True)
 class Telescope:
-    r"""Averaging over K windows: if a_k <= c (f_k - f_{k+1}) + r for each window k, the least a is at most c F/K + r.
+    r"""Averaging over T rounds or windows: if $a_t\le c(f_t-f_{t+1})+\sum_jc_jw_{j,t}+r$ in each, the average of the
+    a_t, and hence the least, is at most $c\frac FT+\sum_jc_j\bar w_j+r$.
 
     Args:
-        decrease: the symbol of f_k - f_{k+1}.
+        decrease: the symbol of f_t - f_{t+1}.
         gap: F, at least the sum of all decreases.
-        windows: K.
-        least: the symbol of the least a_k, or of their average.
-        of: a_k, as the premise bounds it.
+        rounds: T.
+        average: the symbol of the average of the a_t, or of the least of them.
+        of: a_t, as the premise bounds it.
+        means: what else differs between the rounds, each with the letter of its average.
+        below: the assumption that makes F finite.
+        varying: letters that differ between the rounds and have no average here; the bound may not hold one.
     """
 
     decrease: sp.Symbol
     gap: sp.Expr
-    windows: sp.Expr
-    least: sp.Symbol
+    rounds: sp.Expr
+    average: sp.Symbol
     of: sp.Expr
-    axiom: str = "f(x_T) >= f*, so that the decreases sum to at most the initial gap"
-    needs: tuple[str, ...] = ("bounded-below",)
+    means: tuple[tuple[sp.Symbol, sp.Symbol], ...] = ()
+    below: str = "bounded-below"
+    varying: tuple[sp.Symbol, ...] = ()
+    axiom: str = "the objective is at least its infimum, so that the decreases sum to at most the initial gap"
     gives: ClassVar[str] = "the rounds averaged over"
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """That the objective is bounded below."""
+        return (self.below,)
+
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The premise with the average decrease for that of one window."""
-        return Relation(self.least, premises[0].right.xreplace({self.decrease: self.gap / self.windows}))
+        """The average decrease for that of one round, and every mean for what it is the mean of."""
+        averages = {self.decrease: self.gap / self.rounds, **dict(self.means)}
+        return Relation(self.average, premises[0].right.xreplace(averages))
 
     def check(
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
-        """The coefficient of the decrease is constant and nonnegative."""
-        if len(premises) != 1:
-            return Finding(False, "telescope", "one premise, the inequality of one window")
-        if not same(premises[0].left, self.of):
-            return Finding(False, "telescope", f"{premises[0]} does not bound {self.of}")
-        if changing := moving(premises[0].right, setting):
-            return Finding(False, "telescope", f"{', '.join(map(str, changing))} differs between the windows")
-        found = prove(self.windows - 1, facts)
-        if not found.holds:
-            return Finding(False, "telescope", f"at least one window: {found.evidence}")
-        coefficient = sp.diff(sp.expand(premises[0].right), self.decrease)
-        if coefficient.has(self.decrease):
-            return Finding(False, "telescope", f"{premises[0]} is not linear in {self.decrease}")
-        found = prove(coefficient, facts)
-        if not found.holds:
-            return Finding(False, "telescope", f"the coefficient of the decrease: {found.evidence}")
+        """Linear in what differs between the rounds, with constant coefficients; the decrease's is nonnegative."""
+        method = "telescope"
+        if not premises or premises[0].op != "<=" or not same(premises[0].left, self.of):
+            return Finding(
+                False, method, f"the first premise must be the inequality of one round that bounds {self.of}"
+            )
+        if not self.below:
+            return Finding(False, method, "no assumption is named by which the objective is bounded below")
+        right, varying = sp.expand(premises[0].right), (self.decrease, *(symbol for symbol, _ in self.means))
+        others = right.free_symbols - set(varying)
+        loose = [s for s in others if s in self.varying or opaque(s)]
+        if loose:
+            return Finding(False, method, f"{', '.join(sorted(map(str, loose)))} differs between the rounds")
+        slopes = {s: sp.diff(right, s) for s in varying}
+        known = [*facts, *(p for p in premises[1:] if about_constants(p))]
+        if any(slope.has(s) for slope in slopes.values() for s in varying):
+            return Finding(False, method, f"{premises[0]} is not linear in what differs between the rounds")
+        for expression, what in (
+            (self.rounds - 1, "at least one round"),
+            (slopes[self.decrease], "the decrease's factor"),
+        ):
+            found = prove(expression, known)
+            if not found.holds:
+                return Finding(False, method, f"{what}: {found.evidence}")
         wanted = self.relation(setting, premises)
-        if conclusion.left != wanted.left or not same(conclusion.right, wanted.right):
-            return Finding(False, "telescope", f"the average is at most {wanted.right}")
-        return Finding(True, "telescope", "min <= average; the coefficient of the decrease is the same in every window")
+        if conclusion.op != "<=" or conclusion.left != wanted.left or not same(conclusion.right, wanted.right):
+            return Finding(False, method, f"the average is at most {wanted.right}")
+        return Finding(
+            True, method, "the coefficients are the same in every round, that of the decrease is nonnegative"
+        )
 
 
 @dataclass(frozen=True)

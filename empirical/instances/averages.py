@@ -19,7 +19,6 @@ from fedbounds.bounds.audit.claim import Claim, Relation
 from fedbounds.bounds.audit.concentration import AllAtOnce
 from fedbounds.bounds.audit.derivations import InExpectation
 from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.participation_rules import AverageOverRounds
 from fedbounds.bounds.audit.rules import Everywhere, Telescope
 from fedbounds.bounds.audit.steps import StepOf, relation_of
 from fedbounds.bounds.clients import OverClients
@@ -34,7 +33,7 @@ SMALL = ("local_step_size", "server_multiplier", "server_step_size")
 Letters = dict[str, np.ndarray]
 Means = Mapping[sp.Symbol, sp.Expr]
 Gaps = Mapping[sp.Symbol, sp.Symbol]
-Averaging = Telescope | AverageOverRounds | InExpectation | Everywhere | AverageOverClients | AllAtOnce
+Averaging = Telescope | InExpectation | Everywhere | AverageOverClients | AllAtOnce
 
 
 class LetteredRun(NamedTuple):
@@ -74,8 +73,6 @@ def named(rule: Averaging) -> tuple[sp.Symbol, ...]:
     sides: tuple[sp.Expr, ...]
     match rule:
         case Telescope():
-            sides = (rule.least,)
-        case AverageOverRounds():
             sides = (rule.average, *(mean for _, mean in rule.means))
         case InExpectation():
             sides = tuple(mean for _, mean in rule.means)
@@ -103,11 +100,10 @@ def averaged(rule: Averaging, premise: Relation, cases: Letters, run: LetteredRu
     }
 
 
-def telescoped(rule: Telescope | AverageOverRounds, premises: Sequence[Relation], run: LetteredRun) -> Letters:
+def telescoped(rule: Telescope, premises: Sequence[Relation], run: LetteredRun) -> Letters:
     """What one round bounds, at its largest, averaged; the gap is the sum of the decreases, of either sign."""
-    whole, average = (rule.windows, rule.least) if isinstance(rule, Telescope) else (rule.rounds, rule.average)
-    number = run.block if "one block" in average.name else run.rounds
-    if run.interval in {s.name for s in arguments((whole,))}:
+    number = run.block if "one block" in rule.average.name else run.rounds
+    if run.interval in {s.name for s in arguments((rule.rounds,))}:
         number = len(range(0, run.rounds - run.window + 1, run.window))
     decrease = run.rng.normal(size=(CASES, number))
     decrease[:, :1] += np.maximum(0, 0.1 - decrease.sum(axis=1, keepdims=True))
@@ -154,7 +150,6 @@ def harmonic(rule: HarmonicAverage, premises: Sequence[Relation], run: LetteredR
 
 AVERAGES: Mapping[type, Builder] = {
     Telescope: telescoped,
-    AverageOverRounds: telescoped,
     HarmonicAverage: harmonic,
     InExpectation: expected,
     Everywhere: expected,

@@ -24,11 +24,11 @@ from fedbounds.bounds.audit.derivations import AtMinimum, InExpectation, Leading
 from fedbounds.bounds.audit.geometric_sums import GeometricSum, coefficients_dominate, subdivided
 from fedbounds.bounds.audit.rules import (
     Abbreviated,
+    ClientByClient,
     Combine,
     Everywhere,
     Gram,
     Stated,
-    SumOverClients,
     Telescope,
     Unroll,
     power_sum,
@@ -147,7 +147,7 @@ def test_a_pivot_that_the_facts_make_zero_needs_an_empty_row():
 
 q, v = sp.Symbol("q_n", nonnegative=True), sp.Symbol("v_n", nonnegative=True)
 SUMS = (((1, 0), ONE), ((2, 0), x), ((1, 1), y), ((2, 1), z))
-POINTWISE = SumOverClients(q * (1 - q) * (L - v), (Relation(q, ONE), Relation(v, L)), (q, v), SUMS)
+POINTWISE = ClientByClient(q * (1 - q) * (L - v), (Relation(q, ONE), Relation(v, L)), (q, v), SUMS)
 
 
 def test_a_sum_over_clients_of_nonnegative_terms_is_nonnegative():
@@ -241,7 +241,7 @@ def test_windows_telescope_to_the_initial_gap():
         (TELESCOPE, Relation(LEAST, y - x * F / T), replace(PER_WINDOW, right=y - x * DECREASE)),
         (TELESCOPE, Relation(LEAST, x * F**2 / T**2 + y), replace(PER_WINDOW, right=x * DECREASE**2 + y)),
         (TELESCOPE, Relation(LEAST, x * F / T + SPREAD), replace(PER_WINDOW, right=x * DECREASE + SPREAD)),
-        (replace(TELESCOPE, windows=sp.floor(x)), Relation(LEAST, x * F / sp.floor(x) + y), PER_WINDOW),
+        (replace(TELESCOPE, rounds=sp.floor(x)), Relation(LEAST, x * F / sp.floor(x) + y), PER_WINDOW),
     ],
     ids=["constant", "index", "another quantity", "sign", "not linear", "a vector that moves", "perhaps no window"],
 )

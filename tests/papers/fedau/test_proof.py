@@ -18,27 +18,25 @@ from fedbounds.bounds.audit.averaged_sums import (
     measured,
     sum_dominates,
 )
-from fedbounds.bounds.audit.axioms import Uncorrelated
+from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Uncorrelated
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.docket import Docket, result_claims
 from fedbounds.bounds.audit.mutations import Bench, in_step, tried
 from fedbounds.bounds.audit.nonnegative import prove
 from fedbounds.bounds.audit.participation_rules import (
-    AverageOverRounds,
+    LOCAL_NOISE,
     CauchySchwarz,
     Centered,
     ClientMean,
     MeanUpdate,
-    NoiseGivenPast,
-    NoiseOverSteps,
     SecondMoment,
     Squared,
     StepMean,
     Triangle,
     Vanishing,
-    WeightedDescent,
+    given_past,
 )
-from fedbounds.bounds.audit.rules import power_sum
+from fedbounds.bounds.audit.rules import Telescope, power_sum
 from fedbounds.bounds.audit.steps import Setting, proof_of, trace
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.clients import MeanOverClients, MedianOverClients, SumOverClients
@@ -46,6 +44,7 @@ from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.papers.fedau.lemmas import E_2
 from fedbounds.bounds.papers.fedau.notation import NOTATION as letters
 from fedbounds.bounds.papers.fedau.proof import OPTIMIZATION as PROOFS
+from fedbounds.bounds.papers.fedau.proof.descent import DESCENT_PROOF
 from fedbounds.bounds.papers.fedau.proof.drift import APART, GENERAL, round_setting, step_setting
 from fedbounds.bounds.papers.fedau.results import THEOREM_2
 
@@ -243,20 +242,20 @@ def with_atom(name, **fields):
 
 
 def test_noise_is_uncorrelated_with_the_start_of_the_round_but_not_with_later_gradients():
-    rule = NoiseGivenPast(A, G0)
+    rule = given_past(A, G0)
     assert finding(rule, Relation(inner(A, G0), sp.S.Zero, "==")).holds
     assert not finding(rule, Relation(inner(A, G0), C, "==")).holds
-    assert finding(NoiseGivenPast(A, V), Relation(inner(A, V), sp.S.Zero, "==")).evidence == "v may depend on the noise"
-    assert not finding(NoiseGivenPast(V, G0), Relation(inner(V, G0), sp.S.Zero, "==")).holds
+    assert finding(given_past(A, V), Relation(inner(A, V), sp.S.Zero, "==")).evidence == "v may depend on the noise"
+    assert not finding(given_past(V, G0), Relation(inner(V, G0), sp.S.Zero, "==")).holds
     assert set(rule.needs) == {"unbiased-noise", "martingale-noise"} < set(Uncorrelated(A, G0).needs)
 
 
 def test_noise_averages_out_over_the_local_steps():
-    each = Relation(square(XI), C)
-    assert finding(NoiseOverSteps("a", "Xi", letters.I), Relation(square(A), C / letters.I), each).holds
-    assert not finding(NoiseOverSteps("a", "Xi", letters.I), Relation(square(A), C / letters.I**2), each).holds
-    assert not finding(NoiseOverSteps("a", "v", letters.I), Relation(square(A), C / letters.I), each).holds
-    assert not finding(NoiseOverSteps("a", "Xi", letters.I), Relation(square(A), C / letters.I)).holds
+    each, rule = Relation(square(XI), C), NoiseOverTime("a", "Xi", letters.I, needs=LOCAL_NOISE)
+    assert finding(rule, Relation(square(A), C / letters.I), each).holds
+    assert not finding(rule, Relation(square(A), C / letters.I**2), each).holds
+    assert not finding(replace(rule, each="v"), Relation(square(A), C / letters.I), each).holds
+    assert not finding(rule, Relation(square(A), C / letters.I)).holds
 
 
 def test_jensen_over_the_local_steps_needs_means_of_one_client():
@@ -347,12 +346,13 @@ def test_the_second_moment_is_right_for_three_clients_by_enumeration():
 def test_the_weighted_objective_descends_as_a_mean_of_smooth_functions():
     step, decrease = -letters.gamma * D, sp.Symbol("decrease", real=True)
     right = sp.expand(inner(F0, step) + letters.L / 2 * square(step))
-    rule = WeightedDescent("f0", step, decrease, letters.L)
+    rule = Descent("f0", step, decrease, letters.L, "f~")
     assert finding(rule, Relation(-decrease, right)).holds
     assert not finding(rule, Relation(-decrease, right), setting=round_setting("f")).holds
     assert not finding(rule, Relation(decrease, right)).holds
     assert not finding(replace(rule, decrease=sp.Symbol("up", positive=True)), Relation(-decrease, right)).holds
-    assert rule.needs == ("smooth", "objective-weights")
+    used = DESCENT_PROOF.step("D1")
+    assert used is not None and used.rule.needs == ("smooth", "objective-weights")
 
 
 def test_deviations_from_the_mean_gradient_sum_to_zero():
@@ -395,7 +395,7 @@ def test_relations_of_nonnegative_sides_may_be_squared():
 def test_an_average_over_rounds_knows_what_differs_between_them():
     decrease, a, w = sp.Symbol("[decrease]", real=True), sp.Symbol("[a]"), sp.Symbol("[w]", nonnegative=True)
     average, T, F, W = sp.Symbol("[average]"), letters.T, letters.F, letters.W
-    rule = AverageOverRounds(decrease, F, T, average, a, ((w, W),), "bounded-below", (letters.Wt,))
+    rule = Telescope(decrease, F, T, average, a, ((w, W),), "bounded-below", (letters.Wt,))
     right = decrease / letters.gamma + 3 * w + C
 
     def holds(one=right, mean=F / (letters.gamma * T) + 3 * W + C, rule=rule):

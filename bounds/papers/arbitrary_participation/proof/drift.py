@@ -7,7 +7,7 @@ from sympy import Expr, Integer, Rational, Symbol
 from fedbounds.bounds.audit.axioms import Assumed, Jensen, Smooth, Starts, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.geometric_sums import GeometricSum
-from fedbounds.bounds.audit.rules import Gram, SumOverClients, Unroll, power_sum
+from fedbounds.bounds.audit.rules import ClientByClient, Gram, Unroll, power_sum
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import PARTICIPATION, WEIGHTS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
@@ -72,7 +72,7 @@ c["L2.0", "one local step splits the drift into gradients and noise, eq. (C.9)"]
 )
 c["L2.1a", "q_n^2 (sigma^2 - E|xi_n|^2) >= 0, summed over the clients"] = by(
     le(SECOND_MOMENTS, sigma**2 * sumsq),
-    SumOverClients(q**2 * (sigma**2 - s), ONE_CLIENT, (q, s), SUMS, needs=(A2.name,)),
+    ClientByClient(q**2 * (sigma**2 - s), ONE_CLIENT, (q, s), SUMS, needs=(A2.name,)),
     A2,
 )
 c["L2.1b", "S_t <= rho^2", "for every round t"] = by(

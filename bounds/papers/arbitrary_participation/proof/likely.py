@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.axioms import Assumed, Jensen
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.concentration import AllAtOnce, McDiarmid
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma
-from fedbounds.bounds.audit.rules import Abbreviated, Everywhere, SumOverClients
+from fedbounds.bounds.audit.rules import Abbreviated, ClientByClient, Everywhere
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
@@ -85,7 +85,7 @@ h["H4", "(15) is free of x, so it bounds the largest over the points"] = by(
 h["H5", "in expectation"] = InExpectation(((LARGEST2, MEAN2), (SQUARES, MEAN_SQUARES)), "the participation"), "H4"
 h["H6", "the weights of a round sum to 1 and are at most 1", "for every round"] = by(
     le(DEVIATIONS, 1 - 1 / N),
-    SumOverClients(
+    ClientByClient(
         q - q**2,
         (le(0 * q, q), le(q, 1)),
         (q,),

@@ -7,7 +7,7 @@ from sympy import Abs, Integer, Symbol, log
 from fedbounds.bounds.audit.axioms import Assumed, Jensen, MeanOf
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma, Markov
-from fedbounds.bounds.audit.rules import Everywhere, SumOverClients
+from fedbounds.bounds.audit.rules import ClientByClient, Everywhere
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.clients import MedianOverClients
@@ -103,7 +103,7 @@ REGULAR = c.proof(f"{PAPER}/proposition-4.2", PROPOSITION_4_2, {"printed": "D3"}
 c = Chain(ALL_CLIENTS, FREE, (REGULAR,))
 c["D1", "(qbar_n - 1/N)^2 (d^2 - |v_n|^2) >= 0, averaged over the clients"] = by(
     le(square(OFFSET), SQUARES * d**2 / N),
-    SumOverClients(
+    ClientByClient(
         weight**2 * (d**2 - length**2),
         (le(length, d),),
         (weight, length),

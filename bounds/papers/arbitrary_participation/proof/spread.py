@@ -9,7 +9,7 @@ from fedbounds.bounds.assumptions import MARTINGALE, SMOOTH, UNBIASED
 from fedbounds.bounds.audit.axioms import Assumed, Independent, Jensen, MeanOf, Smooth, Starts, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.geometric_sums import GeometricSum
-from fedbounds.bounds.audit.rules import Gram, SumOverClients, Unroll, power_sum
+from fedbounds.bounds.audit.rules import ClientByClient, Gram, Unroll, power_sum
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import COHORT, EXOGENOUS, INDEPENDENT_CLIENTS, WEIGHTS
@@ -80,7 +80,7 @@ c["L1.1c", "independence across clients, used in (C.6)(b)"] = by(
 )
 c["L1.1d", "q_n (1 - q_n)(sigma^2 - E|xi_n|^2) >= 0, summed over the clients"] = by(
     le(square(xi) - SECOND_MOMENTS, sigma**2 * (1 - sumsq)),
-    SumOverClients(q * (1 - q) * (sigma**2 - s), ONE_CLIENT, (q, s), SUMS, needs=(WEIGHTS.name, UNBIASED.name)),
+    ClientByClient(q * (1 - q) * (sigma**2 - s), ONE_CLIENT, (q, s), SUMS, needs=(WEIGHTS.name, UNBIASED.name)),
     A2,
     WEIGHTS,
 )
@@ -88,7 +88,7 @@ c["L1.1", "the noise around its mean is at most sigma^2 (1 - S_t)"] = by(
     le(around, sigma**2 * (1 - sumsq)), "L1.1b L1.1c L1.1d"
 )
 c["L1.S", "the squares of weights that sum to 1 sum to at most 1", "for every round t"] = by(
-    le(sumsq, 1), SumOverClients(q * (1 - q), ONE_CLIENT[:1], (q, s), SUMS, needs=(WEIGHTS.name,)), WEIGHTS
+    le(sumsq, 1), ClientByClient(q * (1 - q), ONE_CLIENT[:1], (q, s), SUMS, needs=(WEIGHTS.name,)), WEIGHTS
 )
 three = square(gy - gm) + square(gm - mgm) + square(mgm - mgy)
 c["L1.2", "Young with 1/(2I - 1) and Jensen for three gradients, (C.4) and (C.2)"] = by(

@@ -59,7 +59,7 @@ STEP = -gamma * eta * I * P * (mean + noise)  # x_{t_0+P} - x_{t_0}
 
 
 @dataclass(frozen=True)
-class Branch:
+class WindowChain:
     """How one form uses the lemmas: which bounds on spread and drift, and how much of the gradient is kept.
 
     Args:
@@ -98,11 +98,13 @@ def _with(factor: Expr) -> Expr:
 
 C1, C2, ONE, NONE = f"{L1}/C.5", f"{L2}/C.8", Integer(1), Integer(0)
 NOT_LEAST = 1 - LEAST_SUM
-EXPLICIT = Branch("", C1, 3 * I * _with(ONE), C2, printed_bound(Integer(3), ONE))
-SHARP = Branch("-sharp", f"{C1}-sharp", K1 * I * _with(ONE), f"{L2}/L2.10-sharp", drift_bound(K1, K2, K1 / 18), SLOPE)
-LEAST_SUMS = Branch("-least", C1, 3 * I * _with(NOT_LEAST), f"{C2}-least", printed_bound(Integer(3), NOT_LEAST))
-ONE_LOCAL = Branch("-one", f"{L1}/L1.one", NONE, f"{C2}-one", printed_bound(NONE, NONE), conditions=(ONE_STEP,))
-NO_DRIFT = Branch("-none", f"{L1}/L1.one", NONE, f"{L2}/L2.one", NONE, conditions=(ONE_STEP, ONE_ROUND))
+EXPLICIT = WindowChain("", C1, 3 * I * _with(ONE), C2, printed_bound(Integer(3), ONE))
+SHARP = WindowChain(
+    "-sharp", f"{C1}-sharp", K1 * I * _with(ONE), f"{L2}/L2.10-sharp", drift_bound(K1, K2, K1 / 18), SLOPE
+)
+LEAST_SUMS = WindowChain("-least", C1, 3 * I * _with(NOT_LEAST), f"{C2}-least", printed_bound(Integer(3), NOT_LEAST))
+ONE_LOCAL = WindowChain("-one", f"{L1}/L1.one", NONE, f"{C2}-one", printed_bound(NONE, NONE), conditions=(ONE_STEP,))
+NO_DRIFT = WindowChain("-none", f"{L1}/L1.one", NONE, f"{L2}/L2.one", NONE, conditions=(ONE_STEP, ONE_ROUND))
 BRANCHES = (EXPLICIT, SHARP, LEAST_SUMS, ONE_LOCAL, NO_DRIFT)
 
 three = square(mean - at_mean) + square(at_mean - at_start) + square(at_start - f0)

@@ -14,8 +14,7 @@ from sympy import Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.participation_rules import AverageOverRounds
-from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.rules import Abbreviated, Gram, Telescope
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING, STRONGLY_CONCAVE
@@ -56,15 +55,17 @@ LIFTED = 2 * G + 4 * kappa * L * DELTA  # Lemma B.6
 def fall_steps(s: Chain) -> None:
     """(42), and (34) with the gradient at the old x."""
     s["S0", "the weights are a mean", ""] = SIMPLEX
-    s["X1", "smoothness in x"] = axioms.SmoothFall("Fx", MOVE, FALL_X), "S0", JOINTLY_SMOOTH
+    s["X1", "smoothness in x"] = axioms.of_objective("Fx", MOVE, FALL_X), "S0", JOINTLY_SMOOTH
     for b, fall in ((IN_X, "X"), (IN_Y, "Y")):
         s[f"{fall}2", "the sample averaged out"] = axioms.SampleMean(f"s{b.name}", b.F), SAMPLING
-        s[f"{fall}3", "the noise averaged out"] = axioms.NoiseGivenStart(b.n, b.F), *NOISY
+        s[f"{fall}3", "the noise averaged out"] = axioms.given_start(b.n, b.F), *NOISY
     s["X4", "Young"] = le(2 * inner(IN_X.H, IN_X.F), H + square(IN_X.F)), Gram()
     in_x = Gammax / 2 * LIFTED + Gammax / 2 * H + L / 2 * square(MOVE)
     s["42", "(42): what the objective loses in x"] = le(FALL_X, sp.expand(in_x)), f"X1 X2 X3 X4 {AWAY_PROOF.id}/B6"
-    s["Y1", "smoothness in y, at the new x"] = axioms.SmoothFall("Fy1", CLIMB, FALL_Y), "S0", JOINTLY_SMOOTH
-    s["Y4", "smoothness between the old x and the new"] = axioms.BlockSmooth((("Fy1", "Fy"),)), "S0", JOINTLY_SMOOTH
+    s["Y1", "smoothness in y, at the new x"] = axioms.of_objective("Fy1", CLIMB, FALL_Y), "S0", JOINTLY_SMOOTH
+    s["Y4", "smoothness between the old x and the new"] = by(
+        axioms.smooth("Fy1", "Fy", axioms.ON_THE_SIMPLEX), "S0", JOINTLY_SMOOTH
+    )
     s["Y5", "the server's step in x", ""] = ByMeaning(
         "ServerStep", square(x1 - x0), sp.expand(square(MOVE)), "the algorithm: the server's step", op="=="
     )
@@ -179,7 +180,7 @@ def average_steps(s: Chain, constants: Contraction) -> None:
     )
 
 
-TELESCOPED = AverageOverRounds(
+TELESCOPED = Telescope(
     GAP_DECREASE, n.delta0, n.T, GAP_MEAN, DELTA, IN_MEAN, STRONGLY_CONCAVE.name, axiom=NEVER_NEGATIVE
 )
 s = Chain(SETTING, EACH, (AWAY_PROOF, DIRECTIONS_PROOF, DRIFT_PROOF, DESCENT_PROOF, CAPS_PROOF))

@@ -6,87 +6,44 @@ Every schema yields one relation from the declared meaning of the vectors and na
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit
+from fedbounds.bounds.audit.axioms import Descent, Schema, Smooth, SumOfNoise, Uncorrelated, Unfit
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.steps import Setting
-from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 
 NOISE = ("unbiased-block-noise", "martingale-noise")
 SAMPLING = "uniform-sampling"
+UNCORRELATED = "noise of different local steps is uncorrelated, having mean zero given the past"
 ON_THE_SIMPLEX = Relation(SumOverClients(n.w), sp.S.One, "==")
 # what the root of a scaled vector's weight is at most, and on average over the local steps if the vector stays the same
 LARGEST = {"w": (of.W, of.W), "a": (of.K, of.Q), "r": (of.a_m, of.D)}
 
 
-def weights_are_a_mean(premises: Sequence[Relation]) -> None:
-    """The weights must be known to sum to 1.
-
-    Raises:
-        Unfit: they are not.
-    """
-    if not any(p.op == "==" and p.left == ON_THE_SIMPLEX.left and p.right == 1 for p in premises):
-        raise Unfit("no premise says that the weights sum to 1")
+AS_A_MEAN = (ON_THE_SIMPLEX,)
 
 
-def points(atom: Atom) -> tuple[str, ...]:
-    """The two blocks of the point where a gradient is taken."""
-    return tuple(atom.at.split())
+def smooth(first: str, second: str, *given: Relation) -> Smooth:
+    """Smoothness in these blocks between joint points."""
+    return Smooth(first, second, of.L, given)
 
 
-@dataclass(frozen=True)
-class BlockSmooth(Schema):
-    r"""$\sum_b\|\nabla_bf(u)-\nabla_bf(v)\|^2\le L^2\|u-v\|^2$, over one block or both, for joint points u and v.
-
-    Args:
-        pairs: for each block the gradients at u and at v, of one function.
-    """
-
-    pairs: tuple[tuple[str, str], ...]
-    axiom: str = "smoothness: |grad f(u) - grad f(v)| <= Lf |u - v| for u, v = (x, y), of f_i and of its means"
-    needs: tuple[str, ...] = ("smooth",)
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """Functions and points come from the atoms; of F~ the weights must be a mean."""
-        firsts, seconds = ([setting.atoms[pair[k]] for pair in self.pairs] for k in (0, 1))
-        if any(a.of != b.of or {a.kind, b.kind} != {"gradient"} for a, b in zip(firsts, seconds, strict=True)):
-            raise Unfit("these are not gradients of one function in one block each")
-        functions, blocks = zip(*(a.of.split("/") for a in firsts), strict=True)
-        if len(set(functions)) != 1 or len(set(blocks)) != len(blocks) or functions[0] not in ("f", "f_i", "F~"):
-            raise Unfit("these are not gradients of one function in different blocks")
-        if len({points(a) for a in firsts}) != 1 or len({points(b) for b in seconds}) != 1:
-            raise Unfit("the blocks are not taken at the same two points")
-        if len(points(firsts[0])) != len(points(seconds[0])):
-            raise Unfit("one of the two points lacks a block")
-        if functions[0] == "F~":
-            weights_are_a_mean(premises)
-        left = sp.Add(*(square(Vec.atom(a) - Vec.atom(b)) for a, b in self.pairs))
-        moved = sum(
-            square(Vec.atom(u) - Vec.atom(v))
-            for u, v in zip(points(firsts[0]), points(seconds[0]), strict=True)
-            if u != v
-        )
-        return Relation(left, sp.expand(of.L**2 * moved))
+def given_start(noise: Vec, past: Vec) -> Uncorrelated:
+    """For noise of the round and what is known before it is drawn."""
+    return Uncorrelated(noise, past, needs=(*NOISE, SAMPLING))
 
 
-@dataclass(frozen=True)
-class WeightedMean(Jensen):
-    r"""$\|\sum_iw_iu_i\|^2\le\sum_iw_i\|u_i\|^2$ for weights that a premise says sum to 1."""
-
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The means come from the atoms."""
-        weights_are_a_mean(premises)
-        return super().relation(setting, premises)
+def of_objective(gradient: str, step: Vec, decrease: sp.Symbol) -> Descent:
+    """How F~ falls in the block of the gradient."""
+    block = gradient.removeprefix("F")[0]
+    return Descent(gradient, step, decrease, of.L, f"F~/{block}", AS_A_MEAN, falls=True)
 
 
 @dataclass(frozen=True)
@@ -141,9 +98,13 @@ class SampleSquare(Schema):
     axiom: str = "P of n clients are drawn uniformly without replacement, independently of everything else"
     needs: tuple[str, ...] = (SAMPLING,)
 
+    @property
+    def given(self) -> tuple[Relation, ...]:
+        """The weights must be a mean."""
+        return AS_A_MEAN
+
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The letters c, d and r must stand for these probabilities."""
-        weights_are_a_mean(premises)
         each = _sampled(setting, self.sample)
         one, two = n.P / n.n, n.P * (n.P - 1) / (n.n * (n.n - 1))
         more = {sp.Max(1, n.n - 1): n.n - 1}  # from two clients on
@@ -195,14 +156,6 @@ class SampleMean(Schema):
 
 
 @dataclass(frozen=True)
-class NoiseGivenStart(Uncorrelated):
-    r"""$\mathbb E\langle\zeta,u\rangle=0$ for noise of the round and u known before it is drawn."""
-
-    axiom: str = "noise has mean zero given the past and the sample, so its products with the past vanish"
-    needs: tuple[str, ...] = (*NOISE, SAMPLING)
-
-
-@dataclass(frozen=True)
 class MixingPrice(Schema):
     r"""$(2-\nu)\,\mathbb E\langle u,\zeta\rangle=0$: either $\nu=2$, or every client takes one step, and then the exact
     gradients u of the round are known before its noise.
@@ -247,39 +200,12 @@ class NoiseOfSample(Schema):
         return Relation(square(Vec.atom(self.sample)), of.r * square(scaled("w", Vec.atom(each))), "==")
 
 
-@dataclass(frozen=True)
-class NoiseOverSteps(Schema):
-    r"""$\sum_iw_i^2\mathbb E\|\zeta_i\|^2\le
-    \sum_i\frac{w_i^2}{\|a_i\|_1^2}\sum_k[a_i^{(k)}]^2(s+b\,\mathbb E\|u_{ik}\|^2)$ for
-    $\zeta_i=\frac1{\|a_i\|_1}\sum_ka_i^{(k)}\xi_{ik}$, where the premise shows
-    $\mathbb E\|\xi_{ik}\|^2\le s+b\,\mathbb E\|u_{ik}\|^2$.
-
-    Args:
-        total: zeta; its atom names xi.
-        gradient: u.
+def noise_of_steps(total: Vec, each: Vec, gradient: Vec) -> SumOfNoise:
+    r"""$\sum_iw_i^2\mathbb E\|\zeta_i\|^2$ for $\zeta_i=\frac1{\|a_i\|_1}\sum_ka_i^{(k)}\xi_{ik}$, whose noise grows
+    with a gradient.
     """
-
-    total: str
-    gradient: str
-    axiom: str = "noise of different local steps is uncorrelated, having mean zero given the past"
-    needs: tuple[str, ...] = NOISE
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The bound comes from the premise."""
-        word, _, each = setting.atoms[self.total].of.partition(" of ")
-        if word != "mean" or setting.atoms[each].kind != "noise":
-            raise Unfit(f"{self.total} is not the noise of all local steps")
-        if len(premises) != 1 or not same(premises[0].left, square(Vec.atom(each))):
-            raise Unfit(f"the premise does not bound |{each}|^2")
-        if setting.atoms[self.gradient].kind != "gradient":
-            raise Unfit(f"{self.gradient} is no gradient")
-        own = square(Vec.atom(self.gradient))
-        growth = sp.diff(premises[0].right, own)
-        level = sp.expand(premises[0].right - growth * own)
-        if growth.free_symbols & {own} or level.has(own):
-            raise Unfit(f"{premises[0]} is not linear in |{self.gradient}|^2")
-        right = of.Z * level + growth * square(scaled("a", Vec.atom(self.gradient)))
-        return Relation(square(scaled("w", Vec.atom(self.total))), sp.expand(right))
+    weighed = square(scaled("a", gradient))
+    return SumOfNoise(square(scaled("w", total)), square(each), square(gradient), of.Z, weighed, UNCORRELATED, NOISE)
 
 
 @dataclass(frozen=True)
@@ -296,58 +222,14 @@ class SelfBounded(Schema):
     axiom: str = "a smooth function that is bounded above: |grad|^2 <= 2 Lf times the distance to its maximum"
     needs: tuple[str, ...] = ("smooth",)
 
+    @property
+    def given(self) -> tuple[Relation, ...]:
+        """The weights must be a mean."""
+        return AS_A_MEAN
+
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The gradient must be that of F~ in y."""
-        weights_are_a_mean(premises)
         atom = setting.atoms[self.gradient]
         if atom.of != "F~/y":
             raise Unfit(f"{self.gradient} is not a gradient of F~ in y")
         return Relation(square(Vec.atom(self.gradient)), 2 * of.L * self.gap)
-
-
-@dataclass(frozen=True)
-class SmoothFall(Schema):
-    r"""$g(u)-g(u+s)\le-\langle\nabla g(u),s\rangle+\frac M2\|s\|^2$ for a smooth g.
-
-    Args:
-        gradient: grad g(u), in the block in which g moves.
-        step: s.
-        fall: the symbol of E g(u) - E g(u + s); it has no sign.
-        smoothness: M.
-        function: of whom: "F~" in either block, or "Phi~".
-    """
-
-    gradient: str
-    step: Vec
-    fall: sp.Symbol
-    smoothness: sp.Expr = field(default_factory=lambda: of.L)
-    function: str = "F~"
-    axiom: str = "descent lemma, in either direction"
-    needs: tuple[str, ...] = ("smooth",)
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """Of F~ the weights must be a mean; of Phi~ a premise must say how smooth it is."""
-        atom = setting.atoms[self.gradient]
-        if atom.kind != "gradient" or atom.per_client:
-            raise Unfit(f"{self.gradient} is not a gradient of what all clients share")
-        weights_are_a_mean(premises)
-        if self.fall.is_nonnegative is not None:
-            raise Unfit(f"the symbol {self.fall} has a sign, but the function may move either way")
-        if self.function == "Phi~":
-            if self.gradient != "Phi" or not any(p.op == "<=" and p.right == self.smoothness for p in premises):
-                raise Unfit("no premise says how smooth Phi~ is")
-        elif not atom.of.startswith("F~/") or self.smoothness != of.L:
-            raise Unfit(f"{self.gradient} is not a gradient of F~, which is Lf-smooth")
-        right = -inner(Vec.atom(self.gradient), self.step) + self.smoothness / 2 * square(self.step)
-        return Relation(self.fall, sp.expand(right))
-
-
-@dataclass(frozen=True)
-class SmoothRise(SmoothFall):
-    r"""$g(u+s)-g(u)\le\langle\nabla g(u),s\rangle+\frac M2\|s\|^2$; `fall` is still $g(u)-g(u+s)$."""
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The same with the sides' signs turned."""
-        fall = super().relation(setting, premises)
-        right = inner(Vec.atom(self.gradient), self.step) + self.smoothness / 2 * square(self.step)
-        return Relation(-fall.left, sp.expand(right))

@@ -10,7 +10,7 @@ import sympy as sp
 from sympy import Symbol
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Assumed, Schema
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
@@ -34,6 +34,7 @@ ONE_FUNCTION = Setting(
     },
 )
 EXCESS, BREGMAN = Symbol("[g(x) - g*]", nonnegative=True), Symbol("[g(y) above its tangent at x]", nonnegative=True)
+ONE_STEP = "descent lemma, for a step of 1/Lf along the gradient"
 AFTER = Symbol("[g after one step of 1/Lf, less its least value]", real=True)
 
 
@@ -60,29 +61,12 @@ class MeanSquare:
         return Finding(equal, "Jensen", "an instance of it" if equal else f"it says {wanted}")
 
 
-@dataclass(frozen=True)
-class OneStep(Schema):
-    r"""$g(x-\frac1L\nabla g(x))\le g(x)-\frac1{2L}\|\nabla g(x)\|^2$.
-
-    Args:
-        excess: what g(x) is above.
-    """
-
-    excess: sp.Symbol
-    axiom: str = "descent lemma, for a step of 1/Lf along the gradient"
-    needs: tuple[str, ...] = ("smooth",)
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """The step is away = -gradient/Lf."""
-        step = -1 / n.Lf * gradient
-        fall = sp.expand(inner(gradient, step) + n.Lf / 2 * square(step))
-        return Relation(AFTER, self.excess + fall)
-
-
 def smooth(result: Result, excess: sp.Symbol, letter: sp.Symbol, assumption: Assumption, least_value: str) -> Proof:
     """Lemmas A.6 and A.7: after one step the function is not below its minimum."""
+    along = -1 / n.Lf * gradient
+    fall = sp.expand(inner(gradient, along) + n.Lf / 2 * square(along))
     s = Chain(ONE_FUNCTION)
-    s["step", "one gradient step"] = OneStep(excess), facts.SMOOTH
+    s["step", "one gradient step"] = ByMeaning("OneStep", AFTER, excess + fall, ONE_STEP, ("smooth",)), facts.SMOOTH
     s["least", least_value] = by(
         Assumed(sp.S.Zero, AFTER, (assumption.name,), "no value is below the least one"), assumption
     )

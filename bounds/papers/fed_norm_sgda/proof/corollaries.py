@@ -9,13 +9,13 @@ from typing import ClassVar
 import sympy as sp
 from sympy import Symbol, sqrt
 
-from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.nonnegative import Finding
 from fedbounds.bounds.audit.participation_rules import Triangle
-from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.rules import Abbreviated, Everywhere, Gram
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.expressions import largest
@@ -31,7 +31,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.corollaries import (
 )
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.ascent import G_MEAN
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import BlockSmooth
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import smooth
 from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DESCENT_SETTING, L, betaG, kappa, sigmaG
 from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, STEPS, THEOREM_1, THEOREM_1_AT_ITS_STEPS
 from fedbounds.bounds.result import Condition
@@ -156,20 +156,7 @@ g, Phi, Fp, Phip = (Vec.atom(name) for name in ("g", "Phi", "Fp", "Phip"))
 yw, yp = Vec.atom("yw"), Vec.atom("yp")
 
 
-@dataclass(frozen=True)
-class LeastOfMean(Schema):
-    """The least over the rounds is at most the mean, of the squared gradient of Phi."""
-
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """The premise bounds the mean."""
-        if len(premises) != 1 or premises[0].left != square(Phip):
-            raise Unfit("the premise does not bound the mean of |grad Phi|^2")
-        return Relation(LEAST, premises[0].right)
-
-
+LEAST_OF_MEAN = Everywhere(of=square(Phip), is_=LEAST)
 CHI_SQUARED = ByMeaning("ChiSquared", square(Fp - Phi), n.chi2 * square(g))  # Cauchy-Schwarz
 AT = betaG**2 * square(Phi) + sigmaG**2  # Assumption 3 at (x_t, y~*)
 PRINTED = 2 * square(Phi) + 4 * n.chi2 * AT + 4 * L**2 * square(yp - yw)
@@ -180,7 +167,7 @@ s = Chain(ALONG, ON_THE_RUN)
 s["w", "the weights w are a mean", ""] = SIMPLEX
 s["p", "so are the p", ""] = MEANT
 s["C1", "the objective that is meant is smooth, being a mean with weights p"] = by(
-    BlockSmooth((("Phip", "Fp"),)), "p", JOINTLY_SMOOTH
+    smooth("Phip", "Fp"), "p", JOINTLY_SMOOTH
 )
 s["C2", "other weights at the same point", ""] = CHI_SQUARED, "w p"
 s["C3", "Assumption 3 at (x_t, y~*)"] = Assumed(square(g), AT, (HETEROGENEITY.name,), "at (x_t, y~*)"), HETEROGENEITY
@@ -189,7 +176,7 @@ s["C4", "two changes, of the weights and of the maximizer"] = by(
 )
 s["5-mean", "(5), for the mean over the rounds"] = le(square(Phip), sp.expand(PRINTED)), "C4 C1 C2 C3"
 s["5-letters", "in letters"] = le(square(Phip), sp.expand(LETTERED)), Abbreviated(), "5-mean"
-s["5", "Corollary 1.1, (5)"] = LeastOfMean(), "5-letters"
+s["5", "Corollary 1.1, (5)"] = LEAST_OF_MEAN, "5-letters"
 s["T1-spelled", "as it stands"] = le(square(Phi), square(Phi))
 s["T1", "a letter"] = le(square(Phi), MEAN), Abbreviated(), "T1-spelled"
 s["T2-spelled", "other weights"] = le(square(Fp - Phi), n.chi2 * AT), "C2 C3"
@@ -197,7 +184,7 @@ s["T2", "in letters"] = le(square(Fp - Phi), MISMATCH), Abbreviated(), "T2-spell
 s["T3", "another maximizer"] = le(square(Phip - Fp), L**2 * LAG), Abbreviated(), "C1"
 s["T4", "the triangle inequality in mean square"] = Triangle(Phi, Fp - Phi, (first, second)), "T1 T2"
 s["T5", "and again"] = Triangle(Fp, Phip - Fp, (first + second, third)), "T4 T3"
-s["5-sharp", "Corollary 1.1 by the triangle inequality"] = LeastOfMean(), "T5"
+s["5-sharp", "Corollary 1.1 by the triangle inequality"] = LEAST_OF_MEAN, "T5"
 IN_RESULT = {MISMATCH: n.chi2 * (betaG**2 * n.epsopt + sigmaG**2), MEAN: n.epsopt, LAG: n.lag}
 MEANT_PROOF = s.proof(COROLLARY_1_1.key, COROLLARY_1_1, {"printed": "5", "sharp": "5-sharp"}, substitute=IN_RESULT)
 
@@ -221,21 +208,9 @@ PROXIMAL = Setting(
 )
 
 
-@dataclass(frozen=True)
-class LeastMoreau(Schema):
-    r"""$\nabla\Phi_{1/2L}(x)=2L(x-\mathrm{prox}(x))$, and the least over the rounds is at most the mean."""
-
-    axiom: str = "the gradient of a Moreau envelope is 2 Lf times the way from its proximal point"
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """The premise bounds the mean of 4 Lf^2 |x_t - x-|^2."""
-        if len(premises) != 1 or sp.expand(premises[0].left - 4 * L**2 * square(xt - xp)) != 0:
-            raise Unfit("the premise does not bound the mean of 4 Lf^2 |x_t - prox(x_t)|^2")
-        return Relation(LEAST_MOREAU, premises[0].right)
-
-
 LEFT = sp.expand(4 * L**2 * square(xt - xp))
+AT_PROXIMAL = "the gradient of a Moreau envelope is 2 Lf times the way from its proximal point"
+LEAST_OF_MOREAU = Everywhere(of=LEFT, is_=LEAST_MOREAU, axiom=AT_PROXIMAL)
 LETTERED = 2 * MOREAU_MEAN + 8 * L**2 * PROX_LAG
 SHARP = (sqrt(MOREAU_MEAN) + 2 * L * sqrt(PROX_LAG)) ** 2
 PARTS, ROOTS = (xt - xw, xw - xp), (sqrt(MOREAU_MEAN) / (2 * L), sqrt(PROX_LAG))
@@ -243,13 +218,13 @@ PARTS, ROOTS = (xt - xw, xw - xp), (sqrt(MOREAU_MEAN) / (2 * L), sqrt(PROX_LAG))
 s = Chain(PROXIMAL, ON_THE_RUN)
 s["M1", "two parts"] = le(LEFT, sp.expand(8 * L**2 * square(xt - xw) + 8 * L**2 * square(xw - xp))), Gram()
 s["M2", "in letters"] = le(LEFT, LETTERED), Abbreviated(), "M1"
-s["55", "(55)"] = LeastMoreau(), "M2"
+s["55", "(55)"] = LEAST_OF_MOREAU, "M2"
 for name, part, root in zip("ab", PARTS, ROOTS, strict=True):
     s[f"M3{name}-spelled", "as it stands"] = le(square(part), square(part))
     s[f"M3{name}", "in letters"] = le(square(part), root**2), Abbreviated(), f"M3{name}-spelled"
 s["M4", "the triangle inequality in mean square"] = Triangle(*PARTS, ROOTS), "M3a M3b"
 s["M5", "times 4 Lf^2"] = le(LEFT, SHARP), {"M4": 4 * L**2}
-s["55-sharp", "Corollary 2.1 by the triangle inequality"] = LeastMoreau(), "M5"
+s["55-sharp", "Corollary 2.1 by the triangle inequality"] = LEAST_OF_MOREAU, "M5"
 IN_RESULT = {MOREAU_MEAN: n.epsbar, PROX_LAG: n.proxlag}
 PROXIMAL_PROOF = s.proof(
     COROLLARY_2_1.key, COROLLARY_2_1, {"explicit": "55", "sharp": "55-sharp"}, substitute=IN_RESULT

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
+from fedbounds.bounds.audit.axioms import Descent
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.rules import Abbreviated, Gram
 from fedbounds.bounds.audit.vectors import Vec, inner, square
@@ -12,9 +13,9 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SA
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NoiseGivenStart, SampleMean, SmoothRise
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, SampleMean, given_start
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_LETTERS
-from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF
+from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF, ROUNDED, SMOOTH_ENVELOPE
 
 DELTA, DESCENT_SETTING, PAPER, S_1, S_2, G = of.DELTA, of.DESCENT_SETTING, of.PAPER, of.S_1, of.S_2, of.G
 Gammax, H, K, L, M, N, Q, W, X, betaG = of.Gammax, of.H, of.K, of.L, of.M, of.N, of.Q, of.W, of.X, of.betaG
@@ -32,13 +33,15 @@ def before_the_caps(s: Chain) -> None:
     """(23) and (24): what needs no cap on the steps."""
     s["S0", "the weights are a mean", ""] = SIMPLEX
     s["P1-spelled", "(23): descent lemma for the envelope"] = by(
-        SmoothRise("Phi", MOVE, DECREASE, (1 + kappa) * L, "Phi~"), f"S0 {ENVELOPE_PROOF.id}/B.1", JOINTLY_SMOOTH
+        Descent("Phi", MOVE, DECREASE, ROUNDED, "F~/x", (ON_THE_SIMPLEX, SMOOTH_ENVELOPE)),
+        f"S0 {ENVELOPE_PROOF.id}/B.1",
+        JOINTLY_SMOOTH,
     )
     s["P1", "with L_Phi for (1 + kappa) Lf"] = by(
         le(-DECREASE, sp.expand(inner(Phi, MOVE) + M / 2 * square(MOVE))), Abbreviated(), "P1-spelled"
     )
     s["P2", "the sample averaged out"] = SampleMean("sx", Phi), SAMPLING
-    s["P3", "the noise averaged out"] = NoiseGivenStart(IN_X.n, Phi), *NOISY
+    s["P3", "the noise averaged out"] = given_start(IN_X.n, Phi), *NOISY
     s["P4", "two parts, between the envelope and the mean exact direction"] = by(
         le(square(Phi - IN_X.H), 2 * square(Phi - IN_X.F) + 2 * square(IN_X.F - IN_X.H)), Gram()
     )

@@ -12,7 +12,7 @@ import sympy as sp
 from sympy import Integer
 
 from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from fedbounds.bounds.audit.axioms import Assumed
+from fedbounds.bounds.audit.axioms import Assumed, Jensen
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.participation_rules import StepMean
 from fedbounds.bounds.audit.rules import Abbreviated, Gram
@@ -68,7 +68,7 @@ def shared_steps(s: Chain) -> None:
     s["S0", "the weights are a mean", ""] = SIMPLEX
     both = square(IN_X.G - IN_X.g) + square(IN_Y.G - IN_Y.g)
     s["D1a", "smoothness between the local models and the round's start"] = by(
-        le(both, local_distance()), axioms.BlockSmooth((("Gx", "gx"), ("Gy", "gy"))), JOINTLY_SMOOTH
+        le(both, local_distance()), axioms.smooth("Gx Gy", "gx gy"), JOINTLY_SMOOTH
     )
     s["D1", "in both blocks together at most X_t"] = le(both, X), Abbreviated(), "D1a"
     for b in (IN_X, IN_Y):
@@ -80,7 +80,7 @@ def start_steps(s: Chain, b: Block) -> None:
     """Means over the local steps and over the clients, and Assumption 3, at the round's start."""
     x = b.name
     s[f"D2{x}", "Jensen over the local steps"] = StepMean(b.G - b.g)
-    s[f"D3{x}", "Jensen over the clients"] = axioms.WeightedMean(b.h - b.g), "S0"
+    s[f"D3{x}", "Jensen over the clients"] = Jensen(b.h - b.g, axioms.AS_A_MEAN, axiom="", needs=()), "S0"
     s[f"D4{x}", "the mean exact direction is within the drift of the gradient"] = by(
         le(square(b.H - b.F), X), f"D3{x} D2{x} D1{x}"
     )
@@ -100,7 +100,7 @@ def sample_steps(s: Chain, b: Block) -> None:
         BLOCK_NOISE,
     )
     s[f"N1{x}", "the noise of all local steps, clients weighed by w_i^2"] = by(
-        axioms.NoiseOverSteps(f"z{x}", f"G{x}"), f"N0{x}", BLOCK_NOISE, MARTINGALE
+        axioms.noise_of_steps(b.z, b.xi, b.G), f"N0{x}", BLOCK_NOISE, MARTINGALE
     )
     s[f"N2{x}", "the noise of the sample"] = axioms.NoiseOfSample(f"n{x}"), *NOISY, INDEPENDENT_CLIENTS
     s[f"N3{x}", "the two together"] = le(square(b.n), noise), f"N2{x} N1{x}"
@@ -111,7 +111,7 @@ def sample_steps(s: Chain, b: Block) -> None:
         le(direction, sp.expand(nu * (exact + noise))), {f"M1{x}": 2, f"20{x}": nu, f"N3{x}": nu}
     )
     s[f"M1{x}-printed", "(19) as printed: the product of noise and exact directions vanishes"] = by(
-        eq(inner(b.n, b.s), 0), axioms.NoiseGivenStart(b.n, b.s), *NOISY
+        eq(inner(b.n, b.s), 0), axioms.given_start(b.n, b.s), *NOISY
     )
     s[f"19{x}-printed", "(19) as printed"] = le(direction, exact + noise), f"M1{x}-printed 20{x} N3{x}"
 
@@ -172,9 +172,9 @@ def lemma_b_2_steps(s: Chain) -> None:
 def distance_steps(s: Chain, prefix: str, letter: sp.Symbol) -> None:
     """Smoothness between the local models and the round's start, in other weights."""
     both = sp.Add(*(square(axioms.scaled(prefix, b.G - b.g)) for b in (IN_X, IN_Y)))
-    pairs = tuple((f"{prefix}:G{b}", f"{prefix}:g{b}") for b in "xy")
+    local, start = (f"{prefix}:{g}x {prefix}:{g}y" for g in "Gg")
     s[f"{prefix}-drifta", "smoothness, in these weights"] = by(
-        le(both, local_distance(f"{prefix}:")), axioms.BlockSmooth(pairs), JOINTLY_SMOOTH
+        le(both, local_distance(f"{prefix}:")), axioms.smooth(local, start), JOINTLY_SMOOTH
     )
     s[f"{prefix}-drift", "abbreviated"] = le(both, letter), Abbreviated(), f"{prefix}-drifta"
 

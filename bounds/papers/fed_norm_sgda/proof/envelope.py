@@ -23,7 +23,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_1, LEMMA_B_6
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import BlockSmooth, SelfBounded
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, SelfBounded, smooth
 
 DELTA, DESCENT_SETTING, PAPER, Fx, Fy, G, L = of.DELTA, of.DESCENT_SETTING, of.PAPER, of.Fx, of.Fy, of.G, of.L
 kappa, mu, y0, ys = of.kappa, of.mu, of.y0, of.ys
@@ -69,6 +69,7 @@ class LeastConstant(Schema):
 
 
 LENGTH, ROUNDED = L * sqrt(1 + kappa**2), (1 + kappa) * L
+SMOOTH_ENVELOPE = Relation(SMOOTHNESS_OF_ENVELOPE, ROUNDED)  # Lemma B.1
 
 s = Chain(TWO_POINTS, ANYWHERE)
 at_maximum = "a smooth function has no gradient at its maximum"
@@ -79,7 +80,7 @@ s["E2", "the error bound"] = by(
     Assumed(mu**2 * square(yx - yu), square(e), (STRONGLY_CONCAVE.name,), "f(u, .) at yx"), STRONGLY_CONCAVE
 )
 s["E3", "the maximizer is kappa-Lipschitz"] = le(square(yx - yu), kappa**2 * square(u - x)), "E1 E2"
-s["E4", "joint smoothness at the two maximizers"] = BlockSmooth((("px", "pu"),)), JOINTLY_SMOOTH
+s["E4", "joint smoothness at the two maximizers"] = smooth("px", "pu"), JOINTLY_SMOOTH
 s["E5", "the gradient of the envelope"] = le(square(px - pu), LENGTH**2 * square(x - u)), "E4 E3"
 s["B.1-sharp", "Lemma B.1 with the Euclidean length", ""] = LeastConstant(LENGTH), "E5"
 s["E6", "with a round constant"] = le(square(px - pu), ROUNDED**2 * square(x - u)), {"E5": 1}
@@ -94,7 +95,7 @@ ROOTS = sqrt(G), sqrt(2 * kappa * L * DELTA)
 
 s = Chain(DESCENT_SETTING, ROUND)
 s["S0", "the weights are a mean", ""] = SIMPLEX
-s["B6a", "smoothness between y_t and the maximizer"] = BlockSmooth((("Phi", "Fx"),)), "S0", JOINTLY_SMOOTH
+s["B6a", "smoothness between y_t and the maximizer"] = smooth("Phi", "Fx", ON_THE_SIMPLEX), "S0", JOINTLY_SMOOTH
 s["B6b", "quadratic growth, Lemma A.5"] = by(
     le(mu / 2 * square(ys - y0), DELTA),
     Assumed(sp.expand(mu / 2 * square(ys - y0)), DELTA, (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"),

@@ -13,7 +13,7 @@ import sympy as sp
 from sympy import Integer, Symbol
 
 from fedbounds.bounds.assumptions import MARTINGALE
-from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, SumOfNoise, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
@@ -21,7 +21,7 @@ from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, LOCAL_MAP, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_4
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NOISE, MixingPrice, NoiseGivenStart, scaled
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NOISE, UNCORRELATED, MixingPrice, given_start, scaled
 from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import PAPER, C_w, betaL, nu, sigmaL
 
 STEP = Symbol("eta_b", nonnegative=True)  # the client's step size in the block
@@ -41,24 +41,6 @@ SETTING = Setting(
     "one client, its local model before step k, one block; expectation over all noise and sampling up to round t",
     {atom.name: atom for atom in ATOMS},
 )
-
-
-@dataclass(frozen=True)
-class NoiseOfSteps(Schema):
-    r"""$\mathbb E\|\zeta\|^2\le\sum_ja^{(j)}(k)^2(s+b\,\mathbb E\|G_j\|^2)$ where the premise shows
-    $\mathbb E\|\xi_j\|^2\le s+b\,\mathbb E\|G_j\|^2$.
-    """
-
-    axiom: str = "noise of different local steps is uncorrelated, having mean zero given the past"
-    needs: tuple[str, ...] = NOISE
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """Linear in the premise's bound."""
-        if len(premises) != 1 or not same(premises[0].left, square(xi)):
-            raise Unfit("the premise does not bound |xi|^2")
-        growth = sp.diff(premises[0].right, square(G))
-        level = sp.expand(premises[0].right - growth * square(G))
-        return Relation(square(zeta), SQUARES * level + growth * SQUARES_OF_GRADIENTS)
 
 
 def local_bound(price: sp.Expr) -> sp.Expr:
@@ -109,7 +91,10 @@ s["L1", "the local map, eq. (12)"] = by(
 s["L2", "the noise of one local step, Assumption 2 in this block"] = by(
     Assumed(square(xi), sigmaL**2 + betaL**2 * square(G), (BLOCK_NOISE.name,), "the noise of client i"), BLOCK_NOISE
 )
-s["L3", "noise of different local steps is uncorrelated"] = NoiseOfSteps(), "L2", BLOCK_NOISE, MARTINGALE
+s["L3", "noise of different local steps is uncorrelated"] = by(
+    SumOfNoise(square(zeta), square(xi), square(G), SQUARES, SQUARES_OF_GRADIENTS, UNCORRELATED, NOISE),
+    *("L2", BLOCK_NOISE, MARTINGALE),
+)
 s["L4", "Cauchy-Schwarz over the local steps"] = by(
     ByMeaning("StepsCauchySchwarz", square(e), SUM * OF_GRADIENTS, needs=MAPPED), LOCAL_MAP
 )
@@ -119,7 +104,7 @@ s["25-repaired", "(25) at the price nu"] = by(
     le(square(u), local_bound(nu)), {"L1": 1, "L6": STEP**2, "L3": nu * STEP**2, "L4": nu * STEP**2}
 )
 s["L5-printed", "(25) as printed: the noise is uncorrelated with the exact gradients, also the later ones"] = by(
-    eq(inner(e, zeta), 0), NoiseGivenStart(zeta, e), *NOISY
+    eq(inner(e, zeta), 0), given_start(zeta, e), *NOISY
 )
 s["25-printed", "(25) as printed"] = by(
     le(square(u), local_bound(Integer(1))), {"L1": 1, "L5-printed": 2 * STEP**2, "L3": STEP**2, "L4": STEP**2}

@@ -19,7 +19,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NoiseGivenStart, SampleMean
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import SampleMean, given_start
 from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, in_x_before
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_Y, NOISY
@@ -47,7 +47,7 @@ def ascent_steps(s: Chain) -> None:
         eq(inner(IN_Y.s, Fy1), inner(IN_Y.H, Fy1)), SampleMean("sy", Fy1), SAMPLING
     )
     s["34-noise", "(34) as printed: the noise averaged out at the new x, which depends on it"] = by(
-        eq(inner(IN_Y.n, Fy1), 0), NoiseGivenStart(IN_Y.n, Fy1), *NOISY
+        eq(inner(IN_Y.n, Fy1), 0), given_start(IN_Y.n, Fy1), *NOISY
     )
     s["34", "(34) as printed"] = by(
         le(FALL_Y, sp.expand(-Gammay * inner(Fy1, IN_Y.H) + L / 2 * square(CLIMB))), f"{ASCENT}/Y1 34-sample 34-noise"

@@ -9,7 +9,7 @@ import sympy as sp
 from sympy import Integer, Symbol
 
 from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
-from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Assumed, Schema, SumOfNoise, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.steps import Setting, condition_fact, measure_symbol
@@ -97,26 +97,13 @@ MEANS = {OF_CLIENTS: MEAN, OF_SAMPLES: n.gradxsq}  # whose squared gradients the
 LEVEL = n.sigmaL**2 + n.betaL**2 * OWN
 
 
-@dataclass(frozen=True)
-class MeanOfNoise(Schema):
-    r"""$\mathbb E\|\frac1n\sum_i\zeta_i\|^2\le\frac1n\cdot\frac1n\sum_i(s+b\|u_i\|^2)$ for uncorrelated noise with
-    $\mathbb E\|\zeta_i\|^2\le s+b\|u_i\|^2$; of n samples at one client, $u_i=u$.
-
-    Args:
-        noise: what is bounded: of n clients, or of n samples at one.
-    """
-
-    noise: sp.Symbol
-    axiom: str = "noise of different clients, and of different samples, is uncorrelated"
-    needs: tuple[str, ...] = (*NOISE, INDEPENDENT_CLIENTS.name)
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The bound comes from the premise."""
-        if len(premises) != 1 or premises[0].left != EACH:
-            raise Unfit("the premise does not bound the noise of one client")
-        if self.noise not in MEANS:
-            raise Unfit(f"{self.noise} is not the noise of a mean")
-        return Relation(self.noise, sp.expand(premises[0].right.xreplace({OWN: MEANS[self.noise]}) / n.n))
+def mean_of_noise(noise: sp.Symbol) -> SumOfNoise:
+    """The noise of a mean of n clients, or of n samples at one."""
+    why, needs = (
+        "noise of different clients, and of different samples, is uncorrelated",
+        (*NOISE, "independent-clients"),
+    )
+    return SumOfNoise(noise, EACH, OWN, 1 / n.n, MEANS[noise] / n.n, why, needs)
 
 
 def assumed(left: sp.Expr, right: sp.Expr, assumption: Assumption) -> Assumed:
@@ -129,7 +116,7 @@ SPREAD = n.betaG**2 * n.gradxsq + n.sigmaG**2
 s = Chain(Setting("one point", {}))
 s["each", "Assumption 2"] = assumed(EACH, LEVEL, BLOCK_NOISE), BLOCK_NOISE
 for name, of_mean in (("clients", OF_CLIENTS), ("samples", OF_SAMPLES)):
-    s[name, f"the mean of n {name}"] = MeanOfNoise(of_mean), "each", BLOCK_NOISE, MARTINGALE, INDEPENDENT_CLIENTS
+    s[name, f"the mean of n {name}"] = mean_of_noise(of_mean), "each", BLOCK_NOISE, MARTINGALE, INDEPENDENT_CLIENTS
 s["spread", "Assumption 3"] = assumed(MEAN, SPREAD, HETEROGENEITY), HETEROGENEITY
 s["6", "Remark 6"] = le(OF_CLIENTS, sp.expand(n.sigmaL**2 / n.n + n.betaL**2 / n.n * SPREAD)), "clients spread"
 REMARK_6_PROOF = s.proof(REMARK_6.key, REMARK_6, {"repaired": "6", "repaired:one-node": "samples"})

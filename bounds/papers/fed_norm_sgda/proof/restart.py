@@ -2,19 +2,15 @@ r"""Lemmas C.3 and C.5: the dual gap at the snapshot over a block of rounds, eqs
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import sympy as sp
 from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Assumed, ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.participation_rules import AverageOverRounds
-from fedbounds.bounds.audit.rules import Abbreviated
+from fedbounds.bounds.audit.rules import Abbreviated, Telescope
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
-from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
+from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
     BOUNDED_MAXIMIZER,
@@ -29,7 +25,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMM
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof import snapshot
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import NoiseGivenStart, SampleMean
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import SampleMean, given_start
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, NOISY
 from fedbounds.bounds.result import Result
 
@@ -53,58 +49,29 @@ GradY = IN_SNAPSHOT.G
 CLIMB = Gammay * (IN_SNAPSHOT.s + IN_SNAPSHOT.n)
 
 
-@dataclass(frozen=True)
-class CommonMean(Schema):
-    r"""$\sum_iw_i\frac1{\|a_i\|_1}\sum_ka_i^{(k)}\langle u_{ik},v\rangle=\langle\sum_iw_ih_i,v\rangle$ for v that is
-    the same for all clients and local steps.
-
-    Args:
-        each: u; the means over steps and clients come from the atoms.
-        common: v.
-    """
-
-    each: str
-    common: Vec
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """v must be still and no client's own."""
-        atoms: list[Atom] = [setting.atoms[name] for name in self.common.atoms]
-        if any(a.per_client or not a.still for a in atoms):
-            raise Unfit(f"{self.common} is not the same for all clients and steps")
-        mean = setting.atoms[setting.atoms[self.each].mean].mean
-        return Relation(inner(Vec.atom(self.each), self.common), inner(Vec.atom(mean), self.common), "==")
-
-
-@dataclass(frozen=True)
-class SmoothInY(Schema):
-    r"""$\langle\nabla_yf_i(\hat x,y_k),y_t-y_k\rangle\le f_i(\hat x,y_t)-f_i(\hat x,y_k)+\frac L2\|y_t-y_k\|^2$."""
-
-    axiom: str = "descent lemma for f_i(x^, .)"
-    needs: tuple[str, ...] = (JOINTLY_SMOOTH.name,)
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """The gradient must be that of f_i in y at the local model."""
-        if setting.atoms["Gy"].of != "f_i/y" or setting.atoms["Gy"].at != "xs Y":
-            raise Unfit("Gy is not the gradient of f_i in y at the snapshot and the local y")
-        return Relation(-inner(GradY, MOVED["y"]), sp.expand(BELOW + L / 2 * square(MOVED["y"])))
+COMMON_MEAN = ByMeaning("CommonMean", inner(GradY, BEYOND), inner(IN_SNAPSHOT.H, BEYOND), op="==")  # BEYOND is still
+SMOOTH_IN_Y = ByMeaning(
+    "SmoothInY",
+    *(-inner(GradY, MOVED["y"]), sp.expand(BELOW + L / 2 * square(MOVED["y"]))),
+    "descent lemma for f_i(x^, .)",
+    (JOINTLY_SMOOTH.name,),
+)
 
 
 def free_steps(s: Chain) -> None:
     """What of (70) and (71) uses neither concavity nor caps."""
     s["S0", "the weights are a mean", ""] = SIMPLEX
-    s["70b", "(70): smoothness between the local y and y_t"] = SmoothInY(), JOINTLY_SMOOTH
+    s["70b", "(70): smoothness between the local y and y_t"] = SMOOTH_IN_Y, JOINTLY_SMOOTH
     s["70c", "the two differences sum to the dual gap at the snapshot"] = by(
         le(-inner(GradY, MOVED["y"]), sp.expand(-STALE - ABOVE + L / 2 * square(MOVED["y"]))), Abbreviated(), "70b"
     )
-    s["70d", "the mean over clients and local steps"] = CommonMean("Gy", BEYOND), "S0"
+    s["70d", "the mean over clients and local steps"] = COMMON_MEAN, "S0"
     approach = sp.expand(square(BEYOND) - square(BEYOND + CLIMB))
     s["71a", "the server's step in y"] = ByMeaning(
         "AscentStep", APPROACH, approach, "the algorithm: the server's step", op="=="
     )
     s["71b", "the sample averaged out"] = SampleMean("sy", BEYOND), SAMPLING
-    s["71c", "the noise averaged out"] = NoiseGivenStart(IN_SNAPSHOT.n, BEYOND), *NOISY
+    s["71c", "the noise averaged out"] = given_start(IN_SNAPSHOT.n, BEYOND), *NOISY
 
 
 def concave_steps(s: Chain, concavity: Assumption, home: str) -> None:
@@ -194,7 +161,7 @@ def block_steps(
     average, block = measure_symbol(result.measure), "for every block s"
     one = sp.expand(APPROACH / (kept * Gammay) + (price * Gammay * N + local * price * V_C / L) / kept)
     s[f"C.3-round{suffix}", "solved for the gap"] = le(STALE, one), f"72{suffix.removesuffix('-sharp')}"
-    telescoped = AverageOverRounds(
+    telescoped = Telescope(
         APPROACH, FIRST, n.S, average, STALE, (), BOUNDED_MAXIMIZER.name, axiom="a squared distance is never negative"
     )
     s[f"C.3-block{suffix}", "the average over a block, telescoped", block] = by(

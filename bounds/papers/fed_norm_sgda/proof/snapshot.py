@@ -25,7 +25,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_2
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import directions
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, BlockSmooth, SelfBounded, scaled
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, SelfBounded, scaled, smooth
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import Block
 from fedbounds.bounds.papers.fed_norm_sgda.proof.drift import HALF, LARGEST_RECURSION, LARGEST_SUM, MOVED, block_steps
 from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF
@@ -98,10 +98,10 @@ def shared_steps(s: Chain) -> None:
     s["S0", "the weights are a mean", ""] = SIMPLEX
     s["S-self", "Lemma A.7 at the snapshot"] = SelfBounded("Fy", STALE), "S0", JOINTLY_SMOOTH
     s["D1x-spelled", "smoothness between the local model and the round's start"] = by(
-        BlockSmooth((("Gx", "gx"),)), JOINTLY_SMOOTH
+        smooth("Gx", "gx"), JOINTLY_SMOOTH
     )
     s["D1x", "in x"] = le(square(IN_X.G - IN_X.g), X), Abbreviated(), "D1x-spelled"
-    s["D1y-own", "smoothness in y alone, at the snapshot"] = BlockSmooth((("Gy", "gy"),)), JOINTLY_SMOOTH
+    s["D1y-own", "smoothness in y alone, at the snapshot"] = smooth("Gy", "gy"), JOINTLY_SMOOTH
     s["D1y-spelled", "which is part of the drift"] = le(square(b.G - b.g), sp.expand(L**2 * both)), "D1y-own"
     s["D1y", "in y"] = le(square(b.G - b.g), X), Abbreviated(), "D1y-spelled"
     start_steps(s, IN_X)

@@ -8,7 +8,7 @@ import sympy as sp
 from sympy import Rational
 
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.participation_rules import AverageOverRounds
+from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
@@ -29,7 +29,7 @@ MORE_DRIFT = Rational(313, 312)  # what the drift counts in (41)
 
 
 @dataclass(frozen=True)
-class Descent:
+class DescentConstants:
     """The constants of (41) and of the theorem.
 
     Args:
@@ -66,8 +66,8 @@ class Descent:
         return 1 / (1 - self.gap / self.kept * self.contraction.gradient / self.contraction.kept)
 
 
-REPAIRED = Descent(ascent.REPAIRED, Rational(3, 8), Rational(5, 2), Rational(5, 2), CERTIFIED)
-SHARP = Descent(ascent.SHARP, Rational("0.497"), Rational("2.037"), Rational("2.0065"), TIGHT)
+REPAIRED = DescentConstants(ascent.REPAIRED, Rational(3, 8), Rational(5, 2), Rational(5, 2), CERTIFIED)
+SHARP = DescentConstants(ascent.SHARP, Rational("0.497"), Rational("2.037"), Rational("2.0065"), TIGHT)
 
 
 def descent_steps(
@@ -100,7 +100,7 @@ def descent_steps(
     s[f"41-G{suffix}", "solved for the gradient"] = le(G, one), f"41{suffix}"
     means = ((DELTA, GAP_MEAN), (H, H_MEAN))
     s[f"T1{suffix}", "the average over the rounds, telescoped", ""] = by(
-        AverageOverRounds(DECREASE, n.Delta, n.T, G_MEAN, G, means, BOUNDED_BELOW.name), f"41-G{suffix}", BOUNDED_BELOW
+        Telescope(DECREASE, n.Delta, n.T, G_MEAN, G, means, BOUNDED_BELOW.name), f"41-G{suffix}", BOUNDED_BELOW
     )
 
 

@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation
 from fedbounds.bounds.audit.nonnegative import same
-from fedbounds.bounds.audit.participation_rules import AverageOverRounds
+from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import opaque, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BOUNDED_BELOW, LIPSCHITZ
@@ -149,7 +149,7 @@ def envelope_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     )
     means, total = ((STALE, STALE_MEAN), (DELTA, GAP_MEAN)), n.Deltabar
     s[f"49-average{suffix}", "(49): the average over the rounds, telescoped"] = by(
-        AverageOverRounds(ENVELOPE_DECREASE, total, n.T, ENVELOPE_MEAN, GRADIENT, means, BOUNDED_BELOW.name),
+        Telescope(ENVELOPE_DECREASE, total, n.T, ENVELOPE_MEAN, GRADIENT, means, BOUNDED_BELOW.name),
         f"49-round{suffix}",
         BOUNDED_BELOW,
     )

@@ -14,7 +14,8 @@ from sympy import Rational
 
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import InExpectation, Specialize
-from fedbounds.bounds.audit.participation_rules import AverageOverRounds, MeanUpdate, SecondMoment
+from fedbounds.bounds.audit.participation_rules import MeanUpdate, SecondMoment
+from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import square
 from fedbounds.bounds.papers.fedau.assumptions import H_BOUNDED_BELOW
@@ -69,7 +70,7 @@ def no_gap_chain() -> Chain:
         {f"{KNOWN}D1": 1, "N1": -move, f"{KNOWN}S7": move, "N2": L * move**2 / 2}
         | {f"{KNOWN}S13": move * square(s) / 2, f"{KNOWN}S9d": move / 2},
     )
-    rule = AverageOverRounds(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND)
+    rule = Telescope(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND)
     for name, cap, form, says in ROWS:
         per_round = form.bound.xreplace({H: T * DECREASE})
         c[f"N4{name}", "for h with the normalized weights"] = by(

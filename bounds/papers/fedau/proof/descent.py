@@ -13,7 +13,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit import participation_rules as rounds
-from fedbounds.bounds.audit.axioms import Assumed, Descent, Smooth
+from fedbounds.bounds.audit.axioms import Assumed, Descent, NoiseOverTime, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.rules import Combine, Gram
@@ -43,7 +43,7 @@ ROOT_AT_MOST, KAPPA_AT_MOST = Rational(17, 20), Rational(18, 25)
 
 
 @dataclass(frozen=True)
-class Branch:
+class RoundChain:
     """One way through the chain.
 
     Args:
@@ -79,16 +79,17 @@ class Branch:
         return move * (3 * HALF * o.gap * self.gradient(o) + self.apart(o) / 2 + second - G / 4)
 
 
-SHARP = Branch("", "S5'", lemmas.E_2, sqrt(lemmas.E_2) * tau)
-ONE = Branch("-one", "S5'one", Integer(0), Rational(1, 16), (lemmas.ONE_LOCAL_STEP,))
-PRINTED = Branch("-printed", "S5'five", Integer(5), Integer(0))
+SHARP = RoundChain("", "S5'", lemmas.E_2, sqrt(lemmas.E_2) * tau)
+ONE = RoundChain("-one", "S5'one", Integer(0), Rational(1, 16), (lemmas.ONE_LOCAL_STEP,))
+PRINTED = RoundChain("-printed", "S5'five", Integer(5), Integer(0))
 
 
 def enter_shared(c: Chain, o: DescentObjective) -> None:
     """What needs no bound on the drift."""
-    step = -move * d
-    descent = (rounds.WeightedDescent if o.weights else Descent)("f0", step, DECREASE, L)
-    c["D1", "descent lemma for the update of a round, eq. (B.3.6)"] = descent, A1, *o.weights
+    needs = (A1.name, *(assumption.name for assumption in o.weights))
+    c["D1", "descent lemma for the update of a round, eq. (B.3.6)"] = by(
+        Descent("f0", -move * d, DECREASE, L, o.name, needs=needs), A1, *o.weights
+    )
     c["D2", "participation and noise averaged out of the first-order term, eq. (B.3.7)"] = by(
         rounds.MeanUpdate("d", "f0"), *CHOSEN
     )
@@ -111,10 +112,10 @@ def enter_shared(c: Chain, o: DescentObjective) -> None:
         Assumed(square(Xi), sigma**2, (A2.name,), "the noise of client n at its local models"), A2
     )
     c["S11", "the mean noise of one client; the paper writes '='", CLIENTS] = by(
-        rounds.NoiseOverSteps("a", "Xi", I), "S11a", A2, MARTINGALE
+        NoiseOverTime("a", "Xi", I, needs=rounds.LOCAL_NOISE), "S11a", A2, MARTINGALE
     )
     c["S10'a", "the noise is uncorrelated with what is known at x_t", CLIENTS] = by(
-        rounds.NoiseGivenPast(a, g0), A2, MARTINGALE
+        rounds.given_past(a, g0), A2, MARTINGALE
     )
     c["S12", "the squared update by what the objective asks for and what the weights miss"] = by(
         le(square(z), 2 * square(z - s) + 2 * square(s)), Gram()
@@ -122,7 +123,7 @@ def enter_shared(c: Chain, o: DescentObjective) -> None:
     c["S13", "the squared update does not ascend", ""] = le(L * move, HALF), lemmas.GLOBAL_CAP
 
 
-def enter_branch(c: Chain, o: DescentObjective, b: Branch) -> None:
+def enter_branch(c: Chain, o: DescentObjective, b: RoundChain) -> None:
     """From a bound on the averaged drift to one round."""
     name, update = b.name, square(v + a)
     c[f"S9c{name}", "the mean gradient of a client against that at x_t", CLIENTS] = by(
@@ -145,7 +146,7 @@ def enter_branch(c: Chain, o: DescentObjective, b: Branch) -> None:
     else:
         printed = "(B.3.8)(a) as printed"
         c["S10", f"{printed}: a client's noise is uncorrelated with its gradients, also the later ones", CLIENTS] = by(
-            eq(inner(a, v), 0), rounds.NoiseGivenPast(a, v), A2, MARTINGALE
+            eq(inner(a, v), 0), rounds.given_past(a, v), A2, MARTINGALE
         )
         c[f"S10'{name}", f"{printed}: one client's update without the product of noise and gradients", CLIENTS] = by(
             le(update, b.update(o)), f"S10 S14{name} S11"

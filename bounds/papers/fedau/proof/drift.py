@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.averaged_sums import HalfStepSum, UnrollMean, half_s
 from fedbounds.bounds.audit.axioms import Assumed, Smooth, Starts
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.participation_rules import Centered, ClientMean, NoiseGivenPast, Triangle
+from fedbounds.bounds.audit.participation_rules import Centered, ClientMean, Triangle, given_past
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Unroll, power_sum
 from fedbounds.bounds.audit.steps import Proof, Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, product_symbol, square
@@ -136,7 +136,7 @@ def drift_chain(objective: DescentObjective) -> Chain:
     adds = drift_adds(objective)
     c = Chain(step_setting(objective.name), EACH)
     c["S0a", "the noise is uncorrelated with the model and the gradient of this step"] = by(
-        NoiseGivenPast(xi, before), A2, MARTINGALE
+        given_past(xi, before), A2, MARTINGALE
     )
     c["S0", "one local step splits the drift into gradient and noise"] = by(
         eq(AFTER, square(before) + gamma**2 * square(xi)), "S0a"

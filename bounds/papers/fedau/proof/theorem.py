@@ -17,8 +17,8 @@ from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Specialize
-from fedbounds.bounds.audit.participation_rules import AverageOverRounds, Vanishing
-from fedbounds.bounds.audit.rules import Combine
+from fedbounds.bounds.audit.participation_rules import Vanishing
+from fedbounds.bounds.audit.rules import Combine, Telescope
 from fedbounds.bounds.audit.steps import Proof, measure_symbol
 from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.measures import AVERAGE_GRADIENT
@@ -183,7 +183,7 @@ def enter_option(c: Chain, o: Option) -> None:
         },
     )
     means = ((ERROR_MEAN, W), (MOMENT_MEAN, n.Qmean))
-    telescoped = AverageOverRounds(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, F_BOUNDED_BELOW.name, PER_ROUND)
+    telescoped = Telescope(DECREASE_MEAN, F, T, AVERAGE, GRADIENT_MEAN, means, F_BOUNDED_BELOW.name, PER_ROUND)
     for name, source, bound, slope in (("", "T4", o.explicit, ()), ("-sharp", "T3b", o.sharp, ("T2",))):
         averaged = bound(n.Qmean)
         c[f"T5{name}", "in expectation over the rounds before", ROUND] = InExpectation(IN_MEAN, OVER_ALL), source
@@ -245,7 +245,7 @@ def constant_chain() -> Chain:
     c["H4", "eta P/N and omega_n N/P give the same iterates as eta and omega_n"] = by(
         eq(eta * P / N * (omega * N / P), eta * omega), Combine()
     )
-    rule = AverageOverRounds(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND)
+    rule = Telescope(H_DECREASE, H, T, AVERAGE_OF_H, H_GRADIENT, (), H_BOUNDED_BELOW.name, PER_ROUND)
     for name, source, cap, kept, condition, form in ROWS:
         bound = results.THEOREM_B_4_1.form(form).bound
         one_round = bound.xreplace({H: T * DECREASE})
