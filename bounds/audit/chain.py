@@ -19,7 +19,7 @@ import sympy as sp
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.multipliers import eliminated
-from fedbounds.bounds.audit.rules import Combine, Stated
+from fedbounds.bounds.audit.rules import Combine, Stated, Unfolded, written_out
 from fedbounds.bounds.audit.steps import Premise, Proof, Rule, Setting, Step, condition_fact, left_hand_side
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.result import Condition, Result
@@ -116,7 +116,7 @@ class Chain:
                 raise FedboundsError(f"{name} concludes nothing: its rule does not say by itself what follows")
             relation = rule.relation(self.setting, relations)
         if rule is None:
-            rule = kind(self._multipliers(name, relation, premises, relations, given))
+            rule = kind(self._multipliers(name, kind, relation, premises, relations, given))
         self._steps[name] = Step(name, says, relation, rule, tuple(premises), quantifiers)
 
     def proof(
@@ -142,12 +142,23 @@ class Chain:
         return self._cited[premise]
 
     def _multipliers(
-        self, name: str, conclusion: Relation, premises: list[Premise], relations: list[Relation], given: Multipliers
+        self,
+        name: str,
+        kind: type[Combine],
+        conclusion: Relation,
+        premises: list[Premise],
+        relations: list[Relation],
+        given: Multipliers,
     ) -> tuple[sp.Expr | int, ...]:
         names = [p for p in premises if isinstance(p, str)]
         if given:
             return tuple(given.get(p, 0) for p in names)
+        if kind is Unfolded and len(relations) == 1:
+            return (sp.S.One,)
         found = eliminated(conclusion, relations)
+        if found is None and kind is Unfolded:
+            letters = self.setting.letters
+            found = eliminated(written_out(conclusion, letters), [written_out(r, letters) for r in relations])
         if found is None:
             raise FedboundsError(f"{name}: no multipliers were found; give them, as {{'S3': 1, 'S3b': factor}}")
         return found

@@ -52,9 +52,21 @@ class Combine:
                     return Finding(False, "combination", f"the multiplier {factor} of {premise}: {found.evidence}")
             residual -= factor * premise.slack
         residual = reduced(residual)
+        unequal = any(p.op == "<=" and m != 0 for m, p in zip(self.multipliers, premises, strict=True))
+        if conclusion.op == "==" and unequal:
+            return Finding(False, "combination", "an equality cannot rest on an inequality")
+        return self.judged(residual, conclusion, premises, known, setting)
+
+    def judged(
+        self,
+        residual: sp.Expr,
+        conclusion: Relation,
+        premises: Sequence[Relation],
+        known: Sequence[Relation],
+        setting: Setting,
+    ) -> Finding:
+        """Whether what the premises leave is zero, or nonnegative."""
         if conclusion.op == "==":
-            if any(p.op == "<=" and m != 0 for m, p in zip(self.multipliers, premises, strict=True)):
-                return Finding(False, "combination", "an equality cannot rest on an inequality")
             zero = same(residual, sp.S.Zero)
             return Finding(zero, "identity", "both sides are equal" if zero else f"the sides differ by {residual}")
         found = prove(residual, known)
@@ -167,36 +179,43 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Abbreviated:
-    """The premise with some of the setting's letters for what they stand for, or the other way round.
+class Unfolded(Combine):
+    """A combination in which some of the setting's letters stand for what they stand for."""
 
-    Further premises are facts about constants, by which a letter that cannot be negative stands for what is not.
-    """
-
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-    equalities: ClassVar[bool] = True
-
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    def judged(
+        self,
+        residual: sp.Expr,
+        conclusion: Relation,
+        premises: Sequence[Relation],
+        known: Sequence[Relation],
+        setting: Setting,
     ) -> Finding:
-        """Both relations with every letter written out are the same; the signs of the letters are proved."""
-        if not premises or premises[0].op != conclusion.op:
-            return Finding(False, "abbreviation", "the first premise must be the relation itself")
-        known = [*facts, *(p for p in premises[1:] if about_constants(p))]
-        for relation in (conclusion, premises[0]):
-            for letter, value in self._used(relation, setting):
-                if letter.is_nonnegative and not (found := _nonnegative(value, known)).holds:
-                    return Finding(False, "abbreviation", f"{letter} is not negative, {value} may be: {found.evidence}")
+        """Combine, with one layer of letters after the other written out; the signs of these letters are proved."""
+        found = Finding(False, "abbreviation", "no letter of the setting is left over")
+        while layer := outermost(residual, setting.letters):
+            for letter, value in layer.items():
+                if letter.is_nonnegative and not (sign := _nonnegative(value, known)).holds:
+                    return Finding(False, "abbreviation", f"{letter} is not negative, {value} may be: {sign.evidence}")
                 if letter.is_positive and not (value.is_positive or never_zero(value, known)):
                     return Finding(False, "abbreviation", f"{letter} is positive, {value} may be 0")
-        open_, shut = (written_out(relation, setting.letters) for relation in (conclusion, premises[0]))
-        equal = same(open_.left, shut.left) and same(open_.right, shut.right)
-        return Finding(equal, "abbreviation", "the same relation" if equal else f"{open_} is not {shut}")
+            residual = reduced(residual.xreplace(layer))
+            found = super().judged(residual, conclusion, premises, known, setting)
+            if found.holds:
+                break
+        return found
 
-    def _used(self, relation: Relation, setting: Setting) -> list[tuple[sp.Symbol, sp.Expr]]:
-        free = relation.left.free_symbols | relation.right.free_symbols
-        return [(letter, value) for letter, value in setting.letters.items() if letter in free]
+
+def outermost(expression: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Symbol, sp.Expr]:
+    """The letters of an expression that no other letter of it stands for."""
+    used = {letter: letters[letter] for letter in expression.free_symbols if letter in letters}
+    inside = {letter for other in used.values() for letter in _within(other, letters)}
+    return {letter: value for letter, value in used.items() if letter not in inside}
+
+
+def _within(value: sp.Expr, letters: Mapping[sp.Symbol, sp.Expr]) -> set[sp.Symbol]:
+    """The letters that a value holds, also those that its letters stand for."""
+    own = {letter for letter in value.free_symbols if letter in letters}
+    return own.union(*(_within(letters[letter], letters) for letter in own))
 
 
 def written_out(relation: Relation, letters: Mapping[sp.Symbol, sp.Expr]) -> Relation:

@@ -12,7 +12,7 @@ from fedbounds.bounds.audit.axioms import Assumed, Jensen
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.concentration import AllAtOnce, McDiarmid
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma
-from fedbounds.bounds.audit.rules import Abbreviated, ClientByClient, Everywhere
+from fedbounds.bounds.audit.rules import ClientByClient, Everywhere, Unfolded
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.transcendental import Opened
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
@@ -124,7 +124,7 @@ h["H15", "(C.4) with b such that the tail gets the printed factor"] = by(
     le(SCALE * (one_root + tail_root) ** 2, FOUR_TERM), FOUR_CLIENTS
 )
 h["H16", "the same with the roots written out"] = by(
-    le(one_window(ANY_WEIGHTS), FOUR_TERM.xreplace(dict(TWO_DRAWS.letters))), Abbreviated(), "H15"
+    le(one_window(ANY_WEIGHTS), FOUR_TERM.xreplace(dict(TWO_DRAWS.letters))), Unfolded, "H15"
 )
 h["H17", "the logarithm of a product"] = Lemma("ln(2/c) = ln(2) + ln(1/c)", log(1 / c), log(2 / c) - log(2))
 h["H18", "Proposition 4.7's constant for one window, as (N - 1)/(N^2 - 4) <= 1/4 <= ln(2)/2"] = by(

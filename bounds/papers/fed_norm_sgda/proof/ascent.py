@@ -14,7 +14,7 @@ from sympy import Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.rules import Abbreviated, Gram, Telescope
+from fedbounds.bounds.audit.rules import Gram, Telescope, Unfolded
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING, STRONGLY_CONCAVE
@@ -131,7 +131,7 @@ def gap_steps(s: Chain) -> None:
     s["43-three", "the envelope's decrease, and what the objective loses and gains"] = by(
         le(-DECREASE + FALL_X + FALL_Y, sp.expand(raw())), f"{DESCENT_PROOF.id}/24 42 34"
     )
-    s["43-raw", "which is what the dual gap grows by"] = le(-GAP_DECREASE, sp.expand(raw())), Abbreviated(), "43-three"
+    s["43-raw", "which is what the dual gap grows by"] = le(-GAP_DECREASE, sp.expand(raw())), Unfolded, "43-three"
     for constants in (REPAIRED, SHARP):
         capped(s, constants)
 

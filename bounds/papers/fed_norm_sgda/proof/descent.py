@@ -7,7 +7,7 @@ from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import Descent
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
@@ -38,7 +38,7 @@ def before_the_caps(s: Chain) -> None:
         JOINTLY_SMOOTH,
     )
     s["P1", "with L_Phi for (1 + kappa) Lf"] = by(
-        le(-DECREASE, sp.expand(inner(Phi, MOVE) + M / 2 * square(MOVE))), Abbreviated(), "P1-spelled"
+        le(-DECREASE, sp.expand(inner(Phi, MOVE) + M / 2 * square(MOVE))), Unfolded, "P1-spelled"
     )
     s["P2", "the sample averaged out"] = SampleMean("sx", Phi), SAMPLING
     s["P3", "the noise averaged out"] = given_start(IN_X.n, Phi), *NOISY
@@ -66,7 +66,7 @@ def lemma_steps(s: Chain, suffix: str, price: sp.Expr, form: str) -> None:
     ):
         stated = f"({name}){suffix}-stated"
         s[stated, f"({name}): {says}", ""] = condition
-        s[f"({name}){suffix}", f"({name}) in letters", ""] = le(left, 1), Abbreviated(), stated, SAMPLED
+        s[f"({name}){suffix}", f"({name}) in letters", ""] = le(left, 1), Unfolded, stated, SAMPLED
     growth, drift = 32 * step * betaG**2, 4 * step
     s[f"(i-ii){suffix}", "what the noise grows with, and sampling", ""] = by(
         le(growth * (d * W + betaL**2 * Q), 1), {f"(i){suffix}": HALF, f"(ii){suffix}": HALF}
@@ -74,8 +74,8 @@ def lemma_steps(s: Chain, suffix: str, price: sp.Expr, form: str) -> None:
     s[f"(ii-iii){suffix}", "what the drift is seen with", ""] = by(
         le(drift * (d * W + betaL**2 * K), 1), {f"(ii){suffix}": HALF, f"(iii){suffix}": HALF}
     )
-    s[f"S_1{suffix}", "the first in letters", ""] = le(growth * S_1, 1), Abbreviated(), f"(i-ii){suffix}", SAMPLED
-    s[f"S_2{suffix}", "the second in letters", ""] = le(drift * S_2, 1), Abbreviated(), f"(ii-iii){suffix}", SAMPLED
+    s[f"S_1{suffix}", "the first in letters", ""] = le(growth * S_1, 1), Unfolded, f"(i-ii){suffix}", SAMPLED
+    s[f"S_2{suffix}", "the second in letters", ""] = le(drift * S_2, 1), Unfolded, f"(ii-iii){suffix}", SAMPLED
     bound = (
         -Rational(7, 16) * Gammax * G
         - Gammax / 2 * (1 - price * c * Gammax * M) * H

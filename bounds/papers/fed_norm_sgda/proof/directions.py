@@ -15,7 +15,7 @@ from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.axioms import Assumed, Jensen
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.participation_rules import StepMean
-from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY, JOINTLY_SMOOTH, SAMPLING
@@ -70,7 +70,7 @@ def shared_steps(s: Chain) -> None:
     s["D1a", "smoothness between the local models and the round's start"] = by(
         le(both, local_distance()), axioms.smooth("Gx Gy", "gx gy"), JOINTLY_SMOOTH
     )
-    s["D1", "in both blocks together at most X_t"] = le(both, X), Abbreviated(), "D1a"
+    s["D1", "in both blocks together at most X_t"] = le(both, X), Unfolded, "D1a"
     for b in (IN_X, IN_Y):
         s[f"D1{b.name}", f"in {b.name} alone"] = le(square(b.G - b.g), X), {"D1": 1}
         start_steps(s, b)
@@ -150,7 +150,7 @@ def end_steps(s: Chain, b: Block) -> None:
             {f"19{x}{suffix}": 1, **{step: price * factor for step, factor in factors.items()}},
         )
         s[f"{equation}{suffix}", f"{equation}{says}"] = by(
-            le(direction, sp.expand(price * lettered)), Abbreviated(), f"{equation}-spelled{suffix}", SAMPLED
+            le(direction, sp.expand(price * lettered)), Unfolded, f"{equation}-spelled{suffix}", SAMPLED
         )
 
 
@@ -176,7 +176,7 @@ def distance_steps(s: Chain, prefix: str, letter: sp.Symbol) -> None:
     s[f"{prefix}-drifta", "smoothness, in these weights"] = by(
         le(both, local_distance(f"{prefix}:")), axioms.smooth(local, start), JOINTLY_SMOOTH
     )
-    s[f"{prefix}-drift", "abbreviated"] = le(both, letter), Abbreviated(), f"{prefix}-drifta"
+    s[f"{prefix}-drift", "abbreviated"] = le(both, letter), Unfolded, f"{prefix}-drifta"
 
 
 TO_LETTERS = {

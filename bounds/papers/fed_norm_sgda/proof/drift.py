@@ -8,7 +8,7 @@ from sympy import Integer, Rational
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.participation_rules import Squared
-from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.clients import MaxOverClients
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import GROWING, LOCAL_MAP
@@ -74,7 +74,7 @@ def joint_steps(s: Chain, suffix: str, price: sp.Expr, source: str = "") -> None
     s[f"30{suffix}", "both blocks together"] = by(
         le(local_distance(), recursion), f"30x{source} 30y{source} {ROUND}/D1x {ROUND}/D1y"
     )
-    s[f"30X{suffix}", "as a recursion of the drift"] = le(X, recursion), Abbreviated(), f"30{suffix}"
+    s[f"30X{suffix}", "as a recursion of the drift"] = le(X, recursion), Unfolded, f"30{suffix}"
     s[f"31{suffix}", "(31): solved for the drift"] = by(
         le(X, sp.expand(2 * price * L**2 * start(gradients))), {f"30X{suffix}": 2, f"m{suffix}": 2 * X}
     )
@@ -83,7 +83,7 @@ def joint_steps(s: Chain, suffix: str, price: sp.Expr, source: str = "") -> None
         f"31{suffix} {ROUND}/A3x {ROUND}/A3y {AWAY_PROOF.id}/B6 {AWAY_PROOF.id}/B6y",
     )
     s[f"B.4{suffix}", "Lemma B.4" + (" as printed" if suffix else " at the price nu")] = by(
-        le(X, sp.expand(price * (2 * V + theta_G * G + theta_delta * DELTA))), Abbreviated(), f"32{suffix}"
+        le(X, sp.expand(price * (2 * V + theta_G * G + theta_delta * DELTA))), Unfolded, f"32{suffix}"
     )
 
 
@@ -91,7 +91,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr, condition: Condition) -> No
     """Condition (m) in letters."""
     s[f"m-stated{suffix}", "condition (m)", ""] = condition
     s[f"m{suffix}", "condition (m) in letters", ""] = by(
-        le(2 * price * STEPS_SQUARED * L**2 * a_m, HALF), Abbreviated(), f"m-stated{suffix}"
+        le(2 * price * STEPS_SQUARED * L**2 * a_m, HALF), Unfolded, f"m-stated{suffix}"
     )
 
 
@@ -133,7 +133,7 @@ s["B.9", "Lemma B.9, repaired: Lemma B.4 as it is"] = by(
     le(X, nu * (2 * V + theta_G * G + theta_delta * DELTA)), f"{DRIFT_PROOF.id}/B.4"
 )
 s["B.9-printed", "Lemma B.9 as printed, with more kappa than it needs"] = by(
-    le(X, 2 * V + theta_G * G + WITH_KAPPA * DELTA), Abbreviated(), "B.9-spelled"
+    le(X, 2 * V + theta_G * G + WITH_KAPPA * DELTA), Unfolded, "B.9-spelled"
 )
 ENDS = {"printed": "B.9-printed", "repaired": "B.9"}
 PL_PROOF = s.proof(f"{PAPER}/lemma-b.9", LEMMA_B_9, ENDS, X, TO_LETTERS)

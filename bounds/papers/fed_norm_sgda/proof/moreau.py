@@ -7,7 +7,7 @@ from sympy import Integer, Symbol
 
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
@@ -48,7 +48,7 @@ s["60", "(60): the old proximal point at the new x"] = ByMeaning(
 s["61-sample", "(61): the sample averaged out"] = SampleMean("sx", AWAY), SAMPLING
 s["61-noise", "(61): the noise averaged out"] = given_start(IN_X.n, AWAY), *NOISY
 s["64a", "F~ is Lf-smooth in x"] = of_objective("Fx", AWAY, FALL), "S0", JOINTLY_SMOOTH
-s["64b", "the dual gap at x_t in two parts"] = le(TO_PROX + AT_PROX - DELTA, TOWARDS), Abbreviated(), "64a"
+s["64b", "the dual gap at x_t in two parts"] = le(TO_PROX + AT_PROX - DELTA, TOWARDS), Unfolded, "64a"
 s["64c", "the proximal point"] = ByMeaning(
     "ProximalPoint", sp.expand(L * square(AWAY)), TO_PROX, "the proximal point is a minimizer"
 )
@@ -63,7 +63,7 @@ for suffix, price in (("", nu), ("-printed", Integer(1))):
         f"60 61-sample 61-noise 64 62 {STALE}/D4x {STALE}/63{suffix}",
     )
     s[f"C.1{suffix}", "the gradient of the Moreau envelope is 2 Lf times the way to the proximal point"] = by(
-        le(-ENVELOPE_DECREASE, sp.expand(bound - Gammax / 8 * GRADIENT)), Abbreviated(), f"C.1{suffix}-spelled"
+        le(-ENVELOPE_DECREASE, sp.expand(bound - Gammax / 8 * GRADIENT)), Unfolded, f"C.1{suffix}-spelled"
     )
 ENDS, TO_GRADSQ = {"printed": "C.1-printed", "repaired": "C.1"}, {**TO_OWN, GRADIENT: n.gradsq}
 MOREAU_PROOF = s.proof(f"{PAPER}/lemma-c.1", LEMMA_C_1, ENDS, -ENVELOPE_DECREASE, TO_GRADSQ)

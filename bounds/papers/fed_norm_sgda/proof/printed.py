@@ -10,7 +10,7 @@ from sympy import Rational, Symbol
 
 from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import SAMPLING, STRONGLY_CONCAVE
@@ -66,7 +66,7 @@ def ascent_steps(s: Chain) -> None:
     gained += Gammay * L**2 * Gammax**2 * square(DX) + Gammay**2 * L / 2 * square(DY)
     s["38-raw", "(38) as printed, squared directions kept"] = le(FALL_Y, sp.expand(gained)), "34 35 35-gap"
     s["38", "the gap at the new x is the old one with the changes of the envelope and of the objective"] = by(
-        le(FALL_Y, sp.expand(gained.xreplace({LATER: DELTA - DECREASE + FALL_X}))), Abbreviated(), "38-raw"
+        le(FALL_Y, sp.expand(gained.xreplace({LATER: DELTA - DECREASE + FALL_X}))), Unfolded, "38-raw"
     )
 
 
@@ -89,7 +89,7 @@ def gap_steps(s: Chain) -> None:
         f"{CAPS}/(a)-printed",
         CURVATURE,
     )
-    s["43-raw", "which is what the dual gap grows by"] = le(-GAP_DECREASE, raw), Abbreviated(), "43-three"
+    s["43-raw", "which is what the dual gap grows by"] = le(-GAP_DECREASE, raw), Unfolded, "43-three"
     s["43-moved", "what multiplies the squared direction in x", ""] = by(
         le(moved, Gammax**2 * M), {f"{CAPS}/(a)-printed": Gammax**2 * L, f"{CAPS}/M-low": HALF * Gammax**2}, CURVATURE
     )

@@ -8,7 +8,7 @@ from sympy import Integer, Rational, Symbol
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import Assumed, ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.rules import Abbreviated, Telescope
+from fedbounds.bounds.audit.rules import Telescope, Unfolded
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
@@ -63,7 +63,7 @@ def free_steps(s: Chain) -> None:
     s["S0", "the weights are a mean", ""] = SIMPLEX
     s["70b", "(70): smoothness between the local y and y_t"] = SMOOTH_IN_Y, JOINTLY_SMOOTH
     s["70c", "the two differences sum to the dual gap at the snapshot"] = by(
-        le(-inner(GradY, MOVED["y"]), sp.expand(-STALE - ABOVE + L / 2 * square(MOVED["y"]))), Abbreviated(), "70b"
+        le(-inner(GradY, MOVED["y"]), sp.expand(-STALE - ABOVE + L / 2 * square(MOVED["y"]))), Unfolded, "70b"
     )
     s["70d", "the mean over clients and local steps"] = COMMON_MEAN, "S0"
     approach = sp.expand(square(BEYOND) - square(BEYOND + CLIMB))
@@ -86,7 +86,7 @@ def concave_steps(s: Chain, concavity: Assumption, home: str) -> None:
     )
     s["70f", "as Lf^2 times it"] = le(towards, sp.expand(SETTING.letters[X] / (2 * L) - STALE)), "70e"
     s["70", "(70): the mean exact direction leads to the maximizer"] = by(
-        le(towards, X / (2 * L) - STALE), Abbreviated(), "70f"
+        le(towards, X / (2 * L) - STALE), Unfolded, "70f"
     )
 
 
@@ -101,7 +101,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     )
     for (name, left, right), condition in zip(rows, ascent_conditions(price), strict=True):
         s[f"{name}-stated{suffix}", condition.why, ""] = condition
-        s[f"{name}{suffix}", "in letters", ""] = le(left, right), Abbreviated(), f"{name}-stated{suffix}", SAMPLED
+        s[f"{name}{suffix}", "in letters", ""] = le(left, right), Unfolded, f"{name}-stated{suffix}", SAMPLED
     in_gap = 8 * price * etay**2 * L**2 * D * betaG**2
     s[f"72-local{suffix}", "the gap in the drift", ""] = le(in_gap, EIGHTH), {f"local{suffix}": EIGHTH, "r": in_gap}
     first, second = d * W + betaL**2 * Q, d * W + betaL**2 * K
@@ -115,7 +115,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
             le(2 * step * spelled, right), {f"{cap}{suffix}": factor for cap, factor in factors.items()}
         )
         s[f"72-{name}{suffix}", "in letters", ""] = by(
-            le(2 * step * lettered, right), Abbreviated(), f"72-{name}{suffix}-spelled", SAMPLED
+            le(2 * step * lettered, right), Unfolded, f"72-{name}{suffix}-spelled", SAMPLED
         )
 
 
@@ -125,7 +125,7 @@ def drift_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     s[f"V_C{suffix}-spelled", "Lemma C.2 with more than it needs, so that both steps count alike"] = by(
         le(X, sp.expand(2 * price * SETTING.letters[V_C] + in_gap)), f"{SNAPSHOT}/C.2{suffix}"
     )
-    s[f"V_C{suffix}", "in letters"] = le(X, sp.expand(2 * price * V_C + in_gap)), Abbreviated(), f"V_C{suffix}-spelled"
+    s[f"V_C{suffix}", "in letters"] = le(X, sp.expand(2 * price * V_C + in_gap)), Unfolded, f"V_C{suffix}-spelled"
 
 
 def capped_steps(s: Chain, suffix: str, price: sp.Expr, home: str) -> None:
@@ -175,7 +175,7 @@ def block_steps(
 def radius_steps(s: Chain) -> None:
     """r is at least 1, and the start of a block."""
     s["r-spelled", "at most all clients take part", ""] = le(ONE, n.n / n.P), SAMPLED
-    s["r", "in letters", ""] = le(ONE, r), Abbreviated(), "r-spelled"
+    s["r", "in letters", ""] = le(ONE, r), Unfolded, "r-spelled"
     radius = (BOUNDED_ITERATES, BOUNDED_MAXIMIZER)
     s["4R", "iterate and maximizer lie in one ball", "for every block s"] = by(
         Assumed(FIRST, 4 * n.R, tuple(a.name for a in radius), "|u - v|^2 <= 2|u|^2 + 2|v|^2"), *radius

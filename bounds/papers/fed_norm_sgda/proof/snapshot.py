@@ -14,7 +14,7 @@ from fedbounds.bounds.audit.axioms import Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Squared
-from fedbounds.bounds.audit.rules import Abbreviated, Gram
+from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
 from fedbounds.bounds.clients import SumOverClients
@@ -100,10 +100,10 @@ def shared_steps(s: Chain) -> None:
     s["D1x-spelled", "smoothness between the local model and the round's start"] = by(
         smooth("Gx", "gx"), JOINTLY_SMOOTH
     )
-    s["D1x", "in x"] = le(square(IN_X.G - IN_X.g), X), Abbreviated(), "D1x-spelled"
+    s["D1x", "in x"] = le(square(IN_X.G - IN_X.g), X), Unfolded, "D1x-spelled"
     s["D1y-own", "smoothness in y alone, at the snapshot"] = smooth("Gy", "gy"), JOINTLY_SMOOTH
     s["D1y-spelled", "which is part of the drift"] = le(square(b.G - b.g), sp.expand(L**2 * both)), "D1y-own"
-    s["D1y", "in y"] = le(square(b.G - b.g), X), Abbreviated(), "D1y-spelled"
+    s["D1y", "in y"] = le(square(b.G - b.g), X), Unfolded, "D1y-spelled"
     start_steps(s, IN_X)
     start_steps(s, b)
 
@@ -118,7 +118,7 @@ def descent_direction_steps(s: Chain) -> None:
             le(square(IN_X.s + IN_X.n), sp.expand(price * OWN_LETTERS[I_1_SQUARED])), f"19x{suffix} 63-H 63-w 63-a"
         )
         s[f"63{suffix}", "with I_1^2"] = by(
-            le(square(IN_X.s + IN_X.n), price * I_1_SQUARED), Abbreviated(), f"63{suffix}-spelled", SAMPLED
+            le(square(IN_X.s + IN_X.n), price * I_1_SQUARED), Unfolded, f"63{suffix}-spelled", SAMPLED
         )
 
 
@@ -143,7 +143,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     if not suffix:
         condition = recursion_cap(nu)
         s["m-stated", "the cap", ""] = condition
-        s["m", "the cap in letters", ""] = spelled, Abbreviated(), "m-stated"
+        s["m", "the cap in letters", ""] = spelled, Unfolded, "m-stated"
         return
     cap, growth = LEMMA_C_2.form("printed").conditions[-1], sp.Max(1, betaL**2)
     most = 1 / (8 * L**2 * LARGEST_SUM**2 * growth)
@@ -175,7 +175,7 @@ def drift_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
         f"67x{suffix} 67y{suffix}",
     )
     s[f"C.2-sharp{suffix}", "Lemma C.2 with every summand its own constant"] = by(
-        le(X, sp.expand(price * L**2 * tight)), Abbreviated(), f"C.2-spelled{suffix}"
+        le(X, sp.expand(price * L**2 * tight)), Unfolded, f"C.2-spelled{suffix}"
     )
     s[f"C.2{suffix}", "Lemma C.2" + (" as printed" if suffix else " at the price nu")] = by(
         le(X, sp.expand(price * L**2 * loose)), f"C.2-sharp{suffix}"
