@@ -198,10 +198,11 @@ class Unfolded(Combine):
                     return Finding(False, "abbreviation", f"{letter} is not negative, {value} may be: {sign.evidence}")
                 if letter.is_positive and not (value.is_positive or never_zero(value, known)):
                     return Finding(False, "abbreviation", f"{letter} is positive, {value} may be 0")
-            residual = reduced(residual.xreplace(layer))
-            found = super().judged(residual, conclusion, premises, known, setting)
-            if found.holds:
-                break
+            residual = residual.xreplace(layer)
+            for rest in (reduced(residual), residual):  # a condition may hold a maximum as it stands
+                found = super().judged(rest, conclusion, premises, known, setting)
+                if found.holds:
+                    return found
         return found
 
 

@@ -20,9 +20,9 @@ from fedbounds.empirical.instances.judging import hears, judged_on_instances
 
 ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda}
 SHOWS = {  # what these conclude follows from their premises by computation, or by a theorem that they check in full
-    "AtMinimum", "AtStep", "Abbreviated", "ByExponents", "Combine", "Division", "GeometricSum", "Gram", "HalfStepSum",
-    "Induction", "Leading", "Opened", "Prescribed", "PrescribedProduct", "Specialize", "Squared", "Stated", "Vanishing",
-    "WholeNumber",
+    "AtMinimum", "AtStep", "ByExponents", "Combine", "Division", "GeometricSum", "Gram", "HalfStepSum",
+    "Induction", "Leading", "Opened", "Prescribed", "PrescribedProduct", "Specialize", "Squared", "Stated", "Unfolded",
+    "Vanishing", "WholeNumber",
 }  # fmt: skip
 
 

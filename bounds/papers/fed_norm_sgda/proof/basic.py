@@ -53,7 +53,7 @@ class MeanSquare:
         """For n vectors with weights 1/n, the mean is their sum over n."""
         if self.even:
             wanted = n.n * SumOverClients(n.squares)
-        elif any(p == ON_THE_SIMPLEX for p in premises):
+        elif ON_THE_SIMPLEX in (*premises, *facts):
             wanted = SumOverClients(n.w * n.squares)
         else:
             return Finding(False, "Jensen", "no premise says that the weights sum to 1")
@@ -89,8 +89,11 @@ s["fact", "strong concavity, by definition"] = by(
 TANGENT = s.proof(facts.LEMMA_A_2.key, facts.LEMMA_A_2, {"repaired": "fact"})
 
 s = Chain(VECTORS)
-s["w", "the weights are a mean"] = SIMPLEX
-s["fact", "Jensen"] = le(measure_symbol(facts.SQUARE_OF_MEAN), SumOverClients(n.w * n.squares)), MeanSquare(False), "w"
+s["fact", "Jensen"] = (
+    le(measure_symbol(facts.SQUARE_OF_MEAN), SumOverClients(n.w * n.squares)),
+    MeanSquare(False),
+    SIMPLEX,
+)
 JENSEN = s.proof(facts.LEMMA_A_3.key, facts.LEMMA_A_3, {"printed:squares": "fact"})
 
 s = Chain(VECTORS)

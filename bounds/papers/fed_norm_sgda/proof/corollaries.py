@@ -115,10 +115,10 @@ s["E2", "in letters"] = le(SHOWN, T), Unfolded, "E1", *LEGAL
 s["E3", "for the root"] = le(4 * SLOW**2, work * eps**4 * T), {"E2": work * eps**4}
 s["E4", "what falls like the root"] = le(first, eps**2 / 2), "E3"
 s["E5", "the local updates"] = le(second, eps**2 / 2), {"E2": eps**2 / (2 * T)}
-s["E6-spelled", "Theorem 1 at its steps"] = by(
-    le(G_MEAN, sp.expand(THEOREM.bound)), f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS
+s["E6", "Theorem 1 at its steps"] = by(
+    le(G_MEAN, first + second),
+    *(Unfolded, f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS),
 )
-s["E6", "in letters"] = le(G_MEAN, first + second), Unfolded, "E6-spelled", *LEGAL
 s["E7", "the target is met"] = le(G_MEAN, eps**2), {"E6": 1, "E4": 1, "E5": 1}
 s["1.2", "Corollary 1.2"] = by(
     le(NEEDED, sp.ceiling(ROUNDS_NEEDED)), FirstAt(T, ROUNDS_NEEDED, eps**2, NEEDED), "E7", *LEGAL, CURVATURE
@@ -164,12 +164,10 @@ LETTERED = 2 * MEAN + 4 * n.chi2 * (betaG**2 * MEAN + sigmaG**2) + 4 * L**2 * LA
 first, second, third = sqrt(MEAN), sqrt(MISMATCH), L * sqrt(LAG)
 
 s = Chain(ALONG, ON_THE_RUN)
-s["w", "the weights w are a mean", ""] = SIMPLEX
-s["p", "so are the p", ""] = MEANT
 s["C1", "the objective that is meant is smooth, being a mean with weights p"] = by(
-    smooth("Phip", "Fp"), "p", JOINTLY_SMOOTH
+    smooth("Phip", "Fp"), MEANT, JOINTLY_SMOOTH
 )
-s["C2", "other weights at the same point", ""] = CHI_SQUARED, "w p"
+s["C2", "other weights at the same point", ""] = CHI_SQUARED, SIMPLEX, MEANT
 s["C3", "Assumption 3 at (x_t, y~*)"] = Assumed(square(g), AT, (HETEROGENEITY.name,), "at (x_t, y~*)"), HETEROGENEITY
 s["C4", "two changes, of the weights and of the maximizer"] = by(
     le(square(Phip), 2 * square(Phi) + 4 * square(Fp - Phi) + 4 * square(Phip - Fp)), Gram()
@@ -177,10 +175,8 @@ s["C4", "two changes, of the weights and of the maximizer"] = by(
 s["5-mean", "(5), for the mean over the rounds"] = le(square(Phip), sp.expand(PRINTED)), "C4 C1 C2 C3"
 s["5-letters", "in letters"] = le(square(Phip), sp.expand(LETTERED)), Unfolded, "5-mean"
 s["5", "Corollary 1.1, (5)"] = LEAST_OF_MEAN, "5-letters"
-s["T1-spelled", "as it stands"] = le(square(Phi), square(Phi))
-s["T1", "a letter"] = le(square(Phi), MEAN), Unfolded, "T1-spelled"
-s["T2-spelled", "other weights"] = le(square(Fp - Phi), n.chi2 * AT), "C2 C3"
-s["T2", "in letters"] = le(square(Fp - Phi), MISMATCH), Unfolded, "T2-spelled"
+s["T1", "a letter"] = le(square(Phi), MEAN), Unfolded
+s["T2", "other weights"] = le(square(Fp - Phi), MISMATCH), Unfolded, {"C2": 1, "C3": n.chi2}
 s["T3", "another maximizer"] = le(square(Phip - Fp), L**2 * LAG), Unfolded, "C1"
 s["T4", "the triangle inequality in mean square"] = Triangle(Phi, Fp - Phi, (first, second)), "T1 T2"
 s["T5", "and again"] = Triangle(Fp, Phip - Fp, (first + second, third)), "T4 T3"
@@ -220,8 +216,7 @@ s["M1", "two parts"] = le(LEFT, sp.expand(8 * L**2 * square(xt - xw) + 8 * L**2 
 s["M2", "in letters"] = le(LEFT, LETTERED), Unfolded, "M1"
 s["55", "(55)"] = LEAST_OF_MOREAU, "M2"
 for name, part, root in zip("ab", PARTS, ROOTS, strict=True):
-    s[f"M3{name}-spelled", "as it stands"] = le(square(part), square(part))
-    s[f"M3{name}", "in letters"] = le(square(part), root**2), Unfolded, f"M3{name}-spelled"
+    s[f"M3{name}", "a letter"] = le(square(part), root**2), Unfolded
 s["M4", "the triangle inequality in mean square"] = Triangle(*PARTS, ROOTS), "M3a M3b"
 s["M5", "times 4 Lf^2"] = le(LEFT, SHARP), {"M4": 4 * L**2}
 s["55-sharp", "Corollary 2.1 by the triangle inequality"] = LEAST_OF_MOREAU, "M5"

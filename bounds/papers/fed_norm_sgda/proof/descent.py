@@ -8,7 +8,7 @@ from sympy import Integer, Rational, Symbol
 from fedbounds.bounds.audit.axioms import Descent
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.rules import Gram, Unfolded
-from fedbounds.bounds.audit.vectors import Vec, inner, square
+from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
@@ -31,14 +31,11 @@ HALF = Rational(1, 2)
 
 def before_the_caps(s: Chain) -> None:
     """(23) and (24): what needs no cap on the steps."""
-    s["S0", "the weights are a mean", ""] = SIMPLEX
-    s["P1-spelled", "(23): descent lemma for the envelope"] = by(
+    s["P1", "(23): descent lemma for the envelope"] = by(
         Descent("Phi", MOVE, DECREASE, ROUNDED, "F~/x", (ON_THE_SIMPLEX, SMOOTH_ENVELOPE)),
-        f"S0 {ENVELOPE_PROOF.id}/B.1",
+        SIMPLEX,
+        f"{ENVELOPE_PROOF.id}/B.1",
         JOINTLY_SMOOTH,
-    )
-    s["P1", "with L_Phi for (1 + kappa) Lf"] = by(
-        le(-DECREASE, sp.expand(inner(Phi, MOVE) + M / 2 * square(MOVE))), Unfolded, "P1-spelled"
     )
     s["P2", "the sample averaged out"] = SampleMean("sx", Phi), SAMPLING
     s["P3", "the noise averaged out"] = given_start(IN_X.n, Phi), *NOISY
@@ -46,7 +43,8 @@ def before_the_caps(s: Chain) -> None:
         le(square(Phi - IN_X.H), 2 * square(Phi - IN_X.F) + 2 * square(IN_X.F - IN_X.H)), Gram()
     )
     s["24", "(24): by gradient, direction, dual gap, drift and the squared direction"] = by(
-        le(-DECREASE, sp.expand(in_x_before() + M / 2 * square(MOVE))), f"P1 P2 P3 P4 {AWAY_PROOF.id}/B6c {ROUND}/D4x"
+        le(-DECREASE, sp.expand(in_x_before() + M / 2 * square(MOVE))),
+        *(Unfolded, f"P1 P2 P3 P4 {AWAY_PROOF.id}/B6c {ROUND}/D4x"),
     )
 
 
@@ -64,18 +62,14 @@ def lemma_steps(s: Chain, suffix: str, price: sp.Expr, form: str) -> None:
         ("ii", "sampling", 8 * step * W * d * sp.Max(8 * betaG**2, 1), second),
         ("iii", "noise in the drift", 8 * step * betaL**2 * K, third),
     ):
-        stated = f"({name}){suffix}-stated"
-        s[stated, f"({name}): {says}", ""] = condition
-        s[f"({name}){suffix}", f"({name}) in letters", ""] = le(left, 1), Unfolded, stated, SAMPLED
+        s[f"({name}){suffix}", f"({name}): {says}", ""] = le(left, 1), Unfolded, condition, SAMPLED
     growth, drift = 32 * step * betaG**2, 4 * step
-    s[f"(i-ii){suffix}", "what the noise grows with, and sampling", ""] = by(
-        le(growth * (d * W + betaL**2 * Q), 1), {f"(i){suffix}": HALF, f"(ii){suffix}": HALF}
+    s[f"S_1{suffix}", "what the noise grows with, and sampling", ""] = by(
+        le(growth * S_1, 1), Unfolded, {f"(i){suffix}": HALF, f"(ii){suffix}": HALF}
     )
-    s[f"(ii-iii){suffix}", "what the drift is seen with", ""] = by(
-        le(drift * (d * W + betaL**2 * K), 1), {f"(ii){suffix}": HALF, f"(iii){suffix}": HALF}
+    s[f"S_2{suffix}", "what the drift is seen with", ""] = by(
+        le(drift * S_2, 1), Unfolded, {f"(ii){suffix}": HALF, f"(iii){suffix}": HALF}
     )
-    s[f"S_1{suffix}", "the first in letters", ""] = le(growth * S_1, 1), Unfolded, f"(i-ii){suffix}", SAMPLED
-    s[f"S_2{suffix}", "the second in letters", ""] = le(drift * S_2, 1), Unfolded, f"(ii-iii){suffix}", SAMPLED
     bound = (
         -Rational(7, 16) * Gammax * G
         - Gammax / 2 * (1 - price * c * Gammax * M) * H

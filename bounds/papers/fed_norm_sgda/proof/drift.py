@@ -74,9 +74,8 @@ def joint_steps(s: Chain, suffix: str, price: sp.Expr, source: str = "") -> None
     s[f"30{suffix}", "both blocks together"] = by(
         le(local_distance(), recursion), f"30x{source} 30y{source} {ROUND}/D1x {ROUND}/D1y"
     )
-    s[f"30X{suffix}", "as a recursion of the drift"] = le(X, recursion), Unfolded, f"30{suffix}"
     s[f"31{suffix}", "(31): solved for the drift"] = by(
-        le(X, sp.expand(2 * price * L**2 * start(gradients))), {f"30X{suffix}": 2, f"m{suffix}": 2 * X}
+        le(X, sp.expand(2 * price * L**2 * start(gradients))), Unfolded, {f"30{suffix}": 2, f"m{suffix}": 2 * X}
     )
     s[f"32{suffix}", "(32): heterogeneity, and the gradients by that of the envelope and the dual gap"] = by(
         le(X, sp.expand(2 * price * L**2 * start(HETEROGENEOUS))),
@@ -89,10 +88,7 @@ def joint_steps(s: Chain, suffix: str, price: sp.Expr, source: str = "") -> None
 
 def cap_steps(s: Chain, suffix: str, price: sp.Expr, condition: Condition) -> None:
     """Condition (m) in letters."""
-    s[f"m-stated{suffix}", "condition (m)", ""] = condition
-    s[f"m{suffix}", "condition (m) in letters", ""] = by(
-        le(2 * price * STEPS_SQUARED * L**2 * a_m, HALF), Unfolded, f"m-stated{suffix}"
-    )
+    s[f"m{suffix}", "condition (m)", ""] = le(2 * price * STEPS_SQUARED * L**2 * a_m, HALF), Unfolded, condition
 
 
 def printed_cap_steps(s: Chain) -> None:
@@ -121,19 +117,13 @@ DRIFT_PROOF = s.proof(f"{PAPER}/lemma-b.4", LEMMA_B_4, ENDS, X, TO_LETTERS)
 
 # --- Lemma B.9 ------------------------------------------------------------------------------------------------------
 
-PRINTED_START = 2 * L**2 * start(HETEROGENEOUS)
 WITH_KAPPA = 8 * kappa * L**3 * D * betaG**2 * (2 * etax**2 + etay**2)
 s = Chain(DESCENT_SETTING, EACH, (DRIFT_PROOF,))
-s["B.9-spelled", "kappa is at least 1"] = by(
-    le(X, sp.expand(PRINTED_START + 8 * (kappa - 1) * L**3 * D * betaG**2 * etay**2 * DELTA)),
-    f"{DRIFT_PROOF.id}/32-printed",
-    CURVATURE,
-)
 s["B.9", "Lemma B.9, repaired: Lemma B.4 as it is"] = by(
     le(X, nu * (2 * V + theta_G * G + theta_delta * DELTA)), f"{DRIFT_PROOF.id}/B.4"
 )
 s["B.9-printed", "Lemma B.9 as printed, with more kappa than it needs"] = by(
-    le(X, 2 * V + theta_G * G + WITH_KAPPA * DELTA), Unfolded, "B.9-spelled"
+    le(X, 2 * V + theta_G * G + WITH_KAPPA * DELTA), Unfolded, f"{DRIFT_PROOF.id}/32-printed", CURVATURE
 )
 ENDS = {"printed": "B.9-printed", "repaired": "B.9"}
 PL_PROOF = s.proof(f"{PAPER}/lemma-b.9", LEMMA_B_9, ENDS, X, TO_LETTERS)

@@ -94,8 +94,7 @@ ROUND = "for every round t"
 ROOTS = sqrt(G), sqrt(2 * kappa * L * DELTA)
 
 s = Chain(DESCENT_SETTING, ROUND)
-s["S0", "the weights are a mean", ""] = SIMPLEX
-s["B6a", "smoothness between y_t and the maximizer"] = smooth("Phi", "Fx", ON_THE_SIMPLEX), "S0", JOINTLY_SMOOTH
+s["B6a", "smoothness between y_t and the maximizer"] = smooth("Phi", "Fx", ON_THE_SIMPLEX), SIMPLEX, JOINTLY_SMOOTH
 s["B6b", "quadratic growth, Lemma A.5"] = by(
     le(mu / 2 * square(ys - y0), DELTA),
     Assumed(sp.expand(mu / 2 * square(ys - y0)), DELTA, (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"),
@@ -104,7 +103,7 @@ s["B6b", "quadratic growth, Lemma A.5"] = by(
 s["B6c", "the gradient in x against that of the envelope"] = le(square(Phi - Fx), 2 * kappa * L * DELTA), "B6a B6b"
 s["B6c-turned", "the same, turned"] = le(square(Fx - Phi), 2 * kappa * L * DELTA), "B6c"
 s["B6", "Lemma B.6"] = le(square(Fx), 2 * G + 4 * kappa * L * DELTA), {"B6c": 2}
-s["B6y", "the gradient in y, Lemma A.7, eq. (33)"] = SelfBounded("Fy", DELTA), "S0", JOINTLY_SMOOTH
+s["B6y", "the gradient in y, Lemma A.7, eq. (33)"] = SelfBounded("Fy", DELTA), SIMPLEX, JOINTLY_SMOOTH
 s["B6p", "the gradient in y from below, Lemma A.5"] = by(
     Assumed(2 * mu * DELTA, square(Fy), (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"), STRONGLY_CONCAVE
 )

@@ -35,11 +35,9 @@ HERE = Setting(
 STALE = SNAPSHOT_PROOF.id
 
 
-TOWARDS = sp.expand(-inner(IN_X.F, AWAY) + L / 2 * square(AWAY))
 CHANGED = sp.expand(L / 4 * square(AWAY) + square(IN_X.H - IN_X.F) / L)
 
 s = Chain(HERE, EACH, (SNAPSHOT_PROOF,))
-s["S0", "the weights are a mean", ""] = SIMPLEX
 s["60", "(60): the old proximal point at the new x"] = ByMeaning(
     "OldProximalPoint",
     *(-ENVELOPE_DECREASE, sp.expand(L * square(AWAY - MOVE) - L * square(AWAY))),
@@ -47,23 +45,19 @@ s["60", "(60): the old proximal point at the new x"] = ByMeaning(
 )
 s["61-sample", "(61): the sample averaged out"] = SampleMean("sx", AWAY), SAMPLING
 s["61-noise", "(61): the noise averaged out"] = given_start(IN_X.n, AWAY), *NOISY
-s["64a", "F~ is Lf-smooth in x"] = of_objective("Fx", AWAY, FALL), "S0", JOINTLY_SMOOTH
-s["64b", "the dual gap at x_t in two parts"] = le(TO_PROX + AT_PROX - DELTA, TOWARDS), Unfolded, "64a"
+s["64a", "F~ is Lf-smooth in x"] = of_objective("Fx", AWAY, FALL), SIMPLEX, JOINTLY_SMOOTH
 s["64c", "the proximal point"] = ByMeaning(
     "ProximalPoint", sp.expand(L * square(AWAY)), TO_PROX, "the proximal point is a minimizer"
 )
 s["64", "(64): towards the proximal point F~ falls"] = by(
-    le(inner(AWAY, IN_X.F), sp.expand(DELTA - L / 2 * square(AWAY))), "64b 64c"
+    le(inner(AWAY, IN_X.F), sp.expand(DELTA - L / 2 * square(AWAY))), Unfolded, {"64a": 1, "64c": 1}
 )
 s["62", "(62): Young for what the local models change"] = le(inner(AWAY, IN_X.H - IN_X.F), CHANGED), Gram()
 for suffix, price in (("", nu), ("-printed", Integer(1))):
     bound = price * Gammax**2 * L * I_1_SQUARED + 2 * Gammax * (X + L * DELTA)
-    s[f"C.1{suffix}-spelled", "Lemma C.1" + (" as printed" if suffix else " at the price nu")] = by(
-        le(-ENVELOPE_DECREASE, sp.expand(bound - Gammax * L**2 / 2 * square(AWAY))),
-        f"60 61-sample 61-noise 64 62 {STALE}/D4x {STALE}/63{suffix}",
-    )
-    s[f"C.1{suffix}", "the gradient of the Moreau envelope is 2 Lf times the way to the proximal point"] = by(
-        le(-ENVELOPE_DECREASE, sp.expand(bound - Gammax / 8 * GRADIENT)), Unfolded, f"C.1{suffix}-spelled"
+    s[f"C.1{suffix}", "Lemma C.1" + (" as printed" if suffix else " at the price nu")] = by(
+        le(-ENVELOPE_DECREASE, sp.expand(bound - Gammax / 8 * GRADIENT)),
+        *(Unfolded, f"60 61-sample 61-noise 64 62 {STALE}/D4x {STALE}/63{suffix}"),
     )
 ENDS, TO_GRADSQ = {"printed": "C.1-printed", "repaired": "C.1"}, {**TO_OWN, GRADIENT: n.gradsq}
 MOREAU_PROOF = s.proof(f"{PAPER}/lemma-c.1", LEMMA_C_1, ENDS, -ENVELOPE_DECREASE, TO_GRADSQ)

@@ -62,11 +62,10 @@ def ascent_steps(s: Chain) -> None:
     s["35-gap", "the gradient in y at the new x from below, Lemma A.5"] = by(
         Assumed(2 * mu * LATER, square(Fy1), (STRONGLY_CONCAVE.name,), "F~(x_{t+1}, .) at y_t"), STRONGLY_CONCAVE
     )
-    gained = -Gammay * mu * LATER - Gammay / 2 * square(IN_Y.H) + Gammay * X
+    gained = -Gammay * mu * (DELTA - DECREASE + FALL_X) - Gammay / 2 * square(IN_Y.H) + Gammay * X
     gained += Gammay * L**2 * Gammax**2 * square(DX) + Gammay**2 * L / 2 * square(DY)
-    s["38-raw", "(38) as printed, squared directions kept"] = le(FALL_Y, sp.expand(gained)), "34 35 35-gap"
-    s["38", "the gap at the new x is the old one with the changes of the envelope and of the objective"] = by(
-        le(FALL_Y, sp.expand(gained.xreplace({LATER: DELTA - DECREASE + FALL_X}))), Unfolded, "38-raw"
+    s["38", "(38) as printed: the gap at the new x is the old one and what envelope and objective change"] = by(
+        le(FALL_Y, sp.expand(gained)), Unfolded, {"34": 1, "35": Gammay / 2, "35-gap": Gammay / 2}
     )
 
 
@@ -83,13 +82,13 @@ def gap_steps(s: Chain) -> None:
     moved = kept * (Gammax**2 * (M + L) / 2) + Gammay * L**2 * Gammax**2
     rest = kept * in_x - Gammay * mu * DELTA - Gammay / 2 * square(IN_Y.H) + Gammay * X
     raw = sp.expand(rest + moved * square(DX) + Gammay**2 * L / 2 * square(DY))
-    s["43-three", "the envelope's decrease, and what the objective loses and gains"] = by(
-        le(-DECREASE + FALL_X + FALL_Y, raw),
+    s["43-raw", "the dual gap grows by the envelope's decrease, and by what the objective loses and gains"] = by(
+        le(-GAP_DECREASE, raw),
+        Unfolded,
         {"38": 1, f"{DESCENT_PROOF.id}/24": kept, f"{ASCENT}/42": kept},
         f"{CAPS}/(a)-printed",
         CURVATURE,
     )
-    s["43-raw", "which is what the dual gap grows by"] = le(-GAP_DECREASE, raw), Unfolded, "43-three"
     s["43-moved", "what multiplies the squared direction in x", ""] = by(
         le(moved, Gammax**2 * M), {f"{CAPS}/(a)-printed": Gammax**2 * L, f"{CAPS}/M-low": HALF * Gammax**2}, CURVATURE
     )

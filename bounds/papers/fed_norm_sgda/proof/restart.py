@@ -60,12 +60,8 @@ SMOOTH_IN_Y = ByMeaning(
 
 def free_steps(s: Chain) -> None:
     """What of (70) and (71) uses neither concavity nor caps."""
-    s["S0", "the weights are a mean", ""] = SIMPLEX
     s["70b", "(70): smoothness between the local y and y_t"] = SMOOTH_IN_Y, JOINTLY_SMOOTH
-    s["70c", "the two differences sum to the dual gap at the snapshot"] = by(
-        le(-inner(GradY, MOVED["y"]), sp.expand(-STALE - ABOVE + L / 2 * square(MOVED["y"]))), Unfolded, "70b"
-    )
-    s["70d", "the mean over clients and local steps"] = COMMON_MEAN, "S0"
+    s["70d", "the mean over clients and local steps"] = COMMON_MEAN, SIMPLEX
     approach = sp.expand(square(BEYOND) - square(BEYOND + CLIMB))
     s["71a", "the server's step in y"] = ByMeaning(
         "AscentStep", APPROACH, approach, "the algorithm: the server's step", op="=="
@@ -80,13 +76,8 @@ def concave_steps(s: Chain, concavity: Assumption, home: str) -> None:
     s["70a", "(70): every client's function beyond the maximizer, at its local y"] = by(
         Assumed(sp.expand(left), ABOVE, (concavity.name,), "f_i(x^, .) at the local y"), concavity
     )
-    s["70e", "the drift in y is part of the drift, spelled"] = by(
-        le(towards, sp.expand(-STALE + L / 2 * (square(MOVED["y"]) + square(MOVED["x"])))),
-        f"70a {home}70c {home}70d",
-    )
-    s["70f", "as Lf^2 times it"] = le(towards, sp.expand(SETTING.letters[X] / (2 * L) - STALE)), "70e"
-    s["70", "(70): the mean exact direction leads to the maximizer"] = by(
-        le(towards, X / (2 * L) - STALE), Unfolded, "70f"
+    s["70", "(70): the mean exact direction leads to the maximizer; the drift in y is part of the drift"] = by(
+        le(towards, X / (2 * L) - STALE), Unfolded, {"70a": 1, f"{home}70b": 1, f"{home}70d": -1}
     )
 
 
@@ -100,32 +91,24 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
         ("ascent", 2 * step * r * ascent, EIGHTH),
     )
     for (name, left, right), condition in zip(rows, ascent_conditions(price), strict=True):
-        s[f"{name}-stated{suffix}", condition.why, ""] = condition
-        s[f"{name}{suffix}", "in letters", ""] = le(left, right), Unfolded, f"{name}-stated{suffix}", SAMPLED
+        s[f"{name}{suffix}", condition.why, ""] = le(left, right), Unfolded, condition, SAMPLED
     in_gap = 8 * price * etay**2 * L**2 * D * betaG**2
     s[f"72-local{suffix}", "the gap in the drift", ""] = le(in_gap, EIGHTH), {f"local{suffix}": EIGHTH, "r": in_gap}
-    first, second = d * W + betaL**2 * Q, d * W + betaL**2 * K
-    for name, says, spelled, lettered, right, factors in (
-        ("S_1", "noise and sampling that grow with the gradient", r * betaG**2 * first, r * betaG**2 * S_1, QUARTER,
-         {"growth": 2}),
-        ("S_2", "sampling and noise in the drift", r * second, r * S_2, QUARTER, {"growth": 1, "ascent": 1}),
-        ("c", "two clients of a sample", r * (1 - d), c, EIGHTH, {"ascent": 1}),
-    ):  # fmt: skip
-        s[f"72-{name}{suffix}-spelled", says, ""] = by(
-            le(2 * step * spelled, right), {f"{cap}{suffix}": factor for cap, factor in factors.items()}
-        )
-        s[f"72-{name}{suffix}", "in letters", ""] = by(
-            le(2 * step * lettered, right), Unfolded, f"72-{name}{suffix}-spelled", SAMPLED
-        )
+    for name, says, left, right, factors in (
+        ("S_1", "noise and sampling that grow with the gradient", r * betaG**2 * S_1, QUARTER, {"growth": 2}),
+        ("S_2", "sampling and noise in the drift", r * S_2, QUARTER, {"growth": 1, "ascent": 1}),
+        ("c", "two clients of a sample", c, EIGHTH, {"ascent": 1}),
+    ):
+        caps = {f"{cap}{suffix}": factor for cap, factor in factors.items()}
+        s[f"72-{name}{suffix}", says, ""] = le(2 * step * left, right), Unfolded, caps, SAMPLED
 
 
 def drift_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     """Lemma C.2 in the letter V_C."""
     in_gap = 8 * price * etay**2 * L**3 * D * betaG**2 * STALE
-    s[f"V_C{suffix}-spelled", "Lemma C.2 with more than it needs, so that both steps count alike"] = by(
-        le(X, sp.expand(2 * price * SETTING.letters[V_C] + in_gap)), f"{SNAPSHOT}/C.2{suffix}"
+    s[f"V_C{suffix}", "Lemma C.2 with more than it needs, so that both steps count alike"] = by(
+        le(X, sp.expand(2 * price * V_C + in_gap)), Unfolded, f"{SNAPSHOT}/C.2{suffix}"
     )
-    s[f"V_C{suffix}", "in letters"] = le(X, sp.expand(2 * price * V_C + in_gap)), Unfolded, f"V_C{suffix}-spelled"
 
 
 def capped_steps(s: Chain, suffix: str, price: sp.Expr, home: str) -> None:
@@ -174,8 +157,7 @@ def block_steps(
 
 def radius_steps(s: Chain) -> None:
     """r is at least 1, and the start of a block."""
-    s["r-spelled", "at most all clients take part", ""] = le(ONE, n.n / n.P), SAMPLED
-    s["r", "in letters", ""] = le(ONE, r), Unfolded, "r-spelled"
+    s["r", "at most all clients take part", ""] = le(ONE, r), Unfolded, SAMPLED
     radius = (BOUNDED_ITERATES, BOUNDED_MAXIMIZER)
     s["4R", "iterate and maximizer lie in one ball", "for every block s"] = by(
         Assumed(FIRST, 4 * n.R, tuple(a.name for a in radius), "|u - v|^2 <= 2|u|^2 + 2|v|^2"), *radius

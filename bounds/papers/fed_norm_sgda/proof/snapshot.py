@@ -81,12 +81,15 @@ class BoundedGradient(Schema):
     axiom: str = "Lipschitz in x: |grad_x f_i| <= Gx everywhere"
     needs: tuple[str, ...] = (LIPSCHITZ.name,)
 
+    @property
+    def given(self) -> tuple[Relation, ...]:
+        """For the mean over the clients the weights must be a mean."""
+        return (ON_THE_SIMPLEX,) if self.vector == "Hx" else ()
+
     def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
         """Of gradients in x and their means only."""
         if self.vector not in ("Gx", "hx", "Hx", "gx", "Fx"):
             raise Unfit(f"{self.vector} is not a gradient in x or a mean of these")
-        if self.vector == "Hx" and not any(p == ON_THE_SIMPLEX for p in premises):
-            raise Unfit("no premise says that the weights sum to 1")
         sums = {"": Integer(1), "w": W_SQUARED, "a": Z, "r": D}
         plain = Vec.atom(self.vector)
         return Relation(square(scaled(self.prefix, plain) if self.prefix else plain), sums[self.prefix] * Gx**2)
@@ -94,16 +97,14 @@ class BoundedGradient(Schema):
 
 def shared_steps(s: Chain) -> None:
     """The blocks at their own places."""
-    b, both = IN_SNAPSHOT, square(MOVED["x"]) + MOVED_Y
-    s["S0", "the weights are a mean", ""] = SIMPLEX
-    s["S-self", "Lemma A.7 at the snapshot"] = SelfBounded("Fy", STALE), "S0", JOINTLY_SMOOTH
+    b = IN_SNAPSHOT
+    s["S-self", "Lemma A.7 at the snapshot"] = SelfBounded("Fy", STALE), SIMPLEX, JOINTLY_SMOOTH
     s["D1x-spelled", "smoothness between the local model and the round's start"] = by(
         smooth("Gx", "gx"), JOINTLY_SMOOTH
     )
     s["D1x", "in x"] = le(square(IN_X.G - IN_X.g), X), Unfolded, "D1x-spelled"
     s["D1y-own", "smoothness in y alone, at the snapshot"] = smooth("Gy", "gy"), JOINTLY_SMOOTH
-    s["D1y-spelled", "which is part of the drift"] = le(square(b.G - b.g), sp.expand(L**2 * both)), "D1y-own"
-    s["D1y", "in y"] = le(square(b.G - b.g), X), Unfolded, "D1y-spelled"
+    s["D1y", "which is part of the drift"] = le(square(b.G - b.g), X), Unfolded, "D1y-own"
     start_steps(s, IN_X)
     start_steps(s, b)
 
@@ -112,13 +113,10 @@ def descent_direction_steps(s: Chain) -> None:
     """(63): the direction in x, whose gradients are bounded."""
     sample_steps(s, IN_X)
     for name, vector, prefix in (("63-H", "Hx", ""), ("63-w", "hx", "w"), ("63-a", "Gx", "a")):
-        s[name, "gradients in x are bounded, so are their means"] = BoundedGradient(vector, prefix), "S0", LIPSCHITZ
+        s[name, "gradients in x are bounded, so are their means"] = BoundedGradient(vector, prefix), SIMPLEX, LIPSCHITZ
     for suffix, price, says in PRICES:
-        s[f"63{suffix}-spelled", f"(63){says}"] = by(
-            le(square(IN_X.s + IN_X.n), sp.expand(price * OWN_LETTERS[I_1_SQUARED])), f"19x{suffix} 63-H 63-w 63-a"
-        )
-        s[f"63{suffix}", "with I_1^2"] = by(
-            le(square(IN_X.s + IN_X.n), price * I_1_SQUARED), Unfolded, f"63{suffix}-spelled", SAMPLED
+        s[f"63{suffix}", f"(63){says}"] = by(
+            le(square(IN_X.s + IN_X.n), price * I_1_SQUARED), Unfolded, f"19x{suffix} 63-H 63-w 63-a", SAMPLED
         )
 
 
@@ -141,9 +139,7 @@ def cap_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     """The cap of Lemma C.2 in letters."""
     spelled = le(2 * price * L**2 * etay**2 * a_m, HALF)
     if not suffix:
-        condition = recursion_cap(nu)
-        s["m-stated", "the cap", ""] = condition
-        s["m", "the cap in letters", ""] = spelled, Unfolded, "m-stated"
+        s["m", "the cap", ""] = spelled, Unfolded, recursion_cap(nu)
         return
     cap, growth = LEMMA_C_2.form("printed").conditions[-1], sp.Max(1, betaL**2)
     most = 1 / (8 * L**2 * LARGEST_SUM**2 * growth)
@@ -170,12 +166,8 @@ def drift_steps(s: Chain, suffix: str, price: sp.Expr) -> None:
     in_y = etay**2 * (sigmaG**2 + 2 * betaG**2 * L * STALE)
     tight = (etax**2 + 2 * etay**2) * sigmaL**2 * C_w + D * (etax**2 * Gx**2 + 4 * in_y)
     loose = 2 * (etax**2 + etay**2) * sigmaL**2 * C_w + 4 * D * (etax**2 * Gx**2 + in_y)
-    s[f"C.2-spelled{suffix}", "both blocks"] = by(
-        le(sp.expand(L**2 * (square(MOVED["x"]) + MOVED_Y)), sp.expand(price * L**2 * tight)),
-        f"67x{suffix} 67y{suffix}",
-    )
-    s[f"C.2-sharp{suffix}", "Lemma C.2 with every summand its own constant"] = by(
-        le(X, sp.expand(price * L**2 * tight)), Unfolded, f"C.2-spelled{suffix}"
+    s[f"C.2-sharp{suffix}", "both blocks: Lemma C.2 with every summand its own constant"] = by(
+        le(X, sp.expand(price * L**2 * tight)), Unfolded, {f"67x{suffix}": L**2, f"67y{suffix}": L**2}
     )
     s[f"C.2{suffix}", "Lemma C.2" + (" as printed" if suffix else " at the price nu")] = by(
         le(X, sp.expand(price * L**2 * loose)), f"C.2-sharp{suffix}"
