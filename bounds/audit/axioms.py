@@ -279,13 +279,11 @@ class Assumed(Schema):
     Args:
         left, right: what it says here.
         needs: the assumption.
-        where: which vectors it speaks about, for the reader.
     """
 
     left: sp.Expr
     right: sp.Expr
     needs: tuple[str, ...]
-    where: str = ""
     op: Relator = "<="
     axiom: str = ""
     gives: ClassVar[str] = "what the assumption says here"

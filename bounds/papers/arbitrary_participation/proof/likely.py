@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sympy import Symbol, log, sqrt
 
-from fedbounds.bounds.audit.axioms import Assumed, Jensen
+from fedbounds.bounds.audit.axioms import Jensen
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.concentration import AllAtOnce, McDiarmid
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma
@@ -70,8 +70,8 @@ FOUR_TERM = SCALE * ((1 + 1 / (YOUNG - 1)) * one_root**2 + YOUNG * tail_root**2)
 
 h = Chain(TWO_DRAWS, cites=(FIFTEEN, ERGODIC_PROOF))
 h["H1", "Jensen"] = Jensen(ev), WEIGHTS
-h["H2", "Assumption 3 at every point, as |s_n| <= 1", POINTS] = by(
-    Assumed(square(ev), d**2, (BOUNDED_DIVERGENCE.name, WEIGHTS.name), "every client at x"), BOUNDED_DIVERGENCE, WEIGHTS
+h["H2", "Assumption 3 at every point, as |s_n| <= 1: every client at x", POINTS] = by(
+    le(square(ev), d**2), BOUNDED_DIVERGENCE, WEIGHTS
 )
 h["H2b", "a round drawn anew moves the sum over the clients by at most 2d at any point", POINTS] = by(
     le(4 / P**2 * square(mev), 4 * d**2 / P**2), "H1 H2"

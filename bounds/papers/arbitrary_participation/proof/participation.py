@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sympy import Abs, Integer, Symbol, log
 
-from fedbounds.bounds.audit.axioms import Assumed, Jensen, MeanOf
+from fedbounds.bounds.audit.axioms import Jensen, MeanOf
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.derivations import InExpectation, Lemma, Markov
 from fedbounds.bounds.audit.rules import ClientByClient, Everywhere
@@ -55,13 +55,11 @@ WITHIN, AROUND = square(g - mg), square(mg - f)
 c = Chain(ONE_ROUND, POINTS)
 c["D1", "the participants' mean gradient is their mean"] = MeanOf(g - mg, mg - f), WEIGHTS
 c["D2", "eq. (11)"] = eq(square(g - f), WITHIN + AROUND), "D1"
-c["D3", "Assumption 3, averaged over the participants"] = by(
-    Assumed(square(g - f), d**2, (BOUNDED_DIVERGENCE.name, WEIGHTS.name), "every client at x"),
-    BOUNDED_DIVERGENCE,
-    WEIGHTS,
+c["D3", "Assumption 3, averaged over the participants: every client at x"] = by(
+    le(square(g - f), d**2), BOUNDED_DIVERGENCE, WEIGHTS
 )
-c["D4", "eq. (6)"] = Assumed(WITHIN, nu**2, (COHORT.name,)), COHORT
-c["D5", "eq. (5)"] = Assumed(AROUND, beta**2, (PARTICIPATION.name,)), PARTICIPATION
+c["D4", "eq. (6)"] = le(WITHIN, nu**2), COHORT
+c["D5", "eq. (5)"] = le(AROUND, beta**2), PARTICIPATION
 c["D6", "(11) with the suprema of (5) and (6)"] = le(square(g - f), nu**2 + beta**2), "D2 D4 D5"
 DECOMPOSITION = c.proof(f"{PAPER}/equation-11", EQUATION_11, {"printed": "D3", "explicit": "D6"}, square(g - f))
 
@@ -95,7 +93,7 @@ E7 = measure_symbol(EXPECTED_WINDOW)
 c = Chain(ALL_CLIENTS, FREE)
 c["D1", "grad f is the mean of the grad F_n, so the offsets v_n sum to zero, eq. (12)"] = Jensen(OFFSET), WEIGHTS
 c["D2", "every client's mean weight is 1/N, because they are equal and sum to 1", ALIGNED] = by(
-    Assumed(square(OFFSET), Integer(0), (REGULARIZED.name, WEIGHTS.name), "qbar_n = 1/N", op="=="), REGULARIZED, WEIGHTS
+    eq(square(OFFSET), Integer(0)), REGULARIZED, WEIGHTS
 )
 c["D3", "the left-hand side of (7)", ALIGNED] = le(LHS, 0), "D1 D2"
 REGULAR = c.proof(f"{PAPER}/proposition-4.2", PROPOSITION_4_2, {"printed": "D3"}, LHS)
@@ -130,9 +128,7 @@ c["D1", "the offsets sum to zero, so any common mu may be subtracted, eq. (12)"]
     "grad f is the mean of the grad F_n, so their offsets sum to zero", LHS, DEVIATIONS**2 * square(msv)
 )
 c["D2", "Jensen"] = Jensen(sv), WEIGHTS
-c["D3", "Assumption 3, averaged"] = by(
-    Assumed(square(sv), d**2, (BOUNDED_DIVERGENCE.name,), "every client at x"), BOUNDED_DIVERGENCE
-)
+c["D3", "Assumption 3, averaged: every client at x"] = le(square(sv), d**2), BOUNDED_DIVERGENCE
 c["D4", "the triangle inequality over the clients"] = le(LHS, DEVIATIONS**2 * d**2), "D1 D2 D3"
 MEDIAN = c.proof(f"{PAPER}/equation-15-median", EQUATION_15, {"sharp:median": "D4"}, LHS)
 
@@ -146,19 +142,10 @@ c = Chain(ALL_CLIENTS, cites=(FIFTEEN,))
 c["D1", "(15) in expectation over the participation", FREE] = by(
     InExpectation(((square(mqv), E7 / N**2), (SQUARES, MEAN_SQUARES)), "the participation"), f"{FIFTEEN.id}/D2"
 )
-c["D2", "E qbar_n = 1/N, so these are variances"] = by(
-    Assumed(
-        MEAN_SQUARES,
-        N * VARIANCE,
-        (UNBIASED_SAMPLING.name, WEIGHTS.name),
-        "E (qbar_n - E qbar_n)^2 = Var(qbar_n) <= the largest",
-    ),
-    UNBIASED_SAMPLING,
-    WEIGHTS,
+c["D2", "E qbar_n = 1/N, so E (qbar_n - E qbar_n)^2 = Var(qbar_n) <= the largest"] = by(
+    le(MEAN_SQUARES, N * VARIANCE), UNBIASED_SAMPLING, WEIGHTS
 )
-c["D3", "windowvar bounds the variance in every window used"] = by(
-    Assumed(VARIANCE, windowvar, (UNIFORMLY_SAMPLED.name,)), UNIFORMLY_SAMPLED
-)
+c["D3", "windowvar bounds the variance in every window used"] = le(VARIANCE, windowvar), UNIFORMLY_SAMPLED
 c["D4", "the window divergence in expectation"] = le(E7, BY_VARIANCE), {"D1": 1, "D2": N * d**2, "D3": N**2 * d**2}
 ERGODIC_PROOF = c.proof(f"{PAPER}/proposition-4.4", PROPOSITION_4_4, {"repaired": "D4"})
 ERGODIC = ERGODIC_PROOF.id

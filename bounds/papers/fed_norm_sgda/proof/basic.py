@@ -10,7 +10,7 @@ import sympy as sp
 from sympy import Symbol
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Assumed, ByMeaning
+from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
@@ -67,9 +67,7 @@ def smooth(result: Result, excess: sp.Symbol, letter: sp.Symbol, assumption: Ass
     fall = sp.expand(inner(gradient, along) + n.Lf / 2 * square(along))
     s = Chain(ONE_FUNCTION)
     s["step", "one gradient step"] = ByMeaning("OneStep", AFTER, excess + fall, ONE_STEP, ("smooth",)), facts.SMOOTH
-    s["least", least_value] = by(
-        Assumed(sp.S.Zero, AFTER, (assumption.name,), "no value is below the least one"), assumption
-    )
+    s["least", least_value] = le(sp.S.Zero, AFTER), assumption
     s["fact", result.title] = le(square(gradient), 2 * n.Lf * excess), "step least"
     return s.proof(result.key, result, PRINTED, square(gradient), {excess: letter})
 
@@ -83,8 +81,8 @@ YOUNG = s.proof(facts.LEMMA_A_1.key, facts.LEMMA_A_1, PRINTED, inner(u, v), LETT
 
 DIFFERENCE = measure_symbol(facts.LEMMA_A_2.measure)
 s = Chain(ONE_FUNCTION)
-s["fact", "strong concavity, by definition"] = by(
-    Assumed(DIFFERENCE, n.slope - n.mu / 2 * n.distsq, ("strongly-concave",), "at y and y'"), facts.STRONGLY_CONCAVE
+s["fact", "strong concavity, by definition: at y and y'"] = by(
+    le(DIFFERENCE, n.slope - n.mu / 2 * n.distsq), facts.STRONGLY_CONCAVE
 )
 TANGENT = s.proof(facts.LEMMA_A_2.key, facts.LEMMA_A_2, {"repaired": "fact"})
 
@@ -104,16 +102,15 @@ SUM = s.proof(facts.LEMMA_A_4.key, facts.LEMMA_A_4, PRINTED)
 
 growth = n.mu / 2 * square(away)
 s = Chain(ONE_FUNCTION)
-s["definition", "strong convexity at the minimizer, where the gradient is 0"] = by(
-    Assumed(growth, EXCESS, ("strongly-convex",), "away = x - x*"), facts.STRONGLY_CONVEX
+s["definition", "strong convexity at the minimizer, where the gradient is 0: away = x - x*"] = by(
+    le(growth, EXCESS), facts.STRONGLY_CONVEX
 )
 s["fact", "solved"] = le(square(away), 2 * EXCESS / n.mu), "definition"
 GROWTH = s.proof(facts.LEMMA_A_5.key, facts.LEMMA_A_5, PRINTED, square(away), {EXCESS: n.excess})
 
 s = Chain(ONE_FUNCTION)
 s["definition", "strong convexity towards the minimizer, away = x* - x"] = by(
-    Assumed(EXCESS, sp.expand(-inner(gradient, away) - growth), ("strongly-convex",), "away = x* - x"),
-    facts.STRONGLY_CONVEX,
+    le(EXCESS, sp.expand(-inner(gradient, away) - growth)), facts.STRONGLY_CONVEX
 )
 s["fact", "a square is left"] = le(EXCESS, square(gradient) / (2 * n.mu)), {"definition": 1}
 SLOPE = {product_symbol("gradient", "gradient"): n.usq}

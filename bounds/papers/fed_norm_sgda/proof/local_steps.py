@@ -13,7 +13,7 @@ import sympy as sp
 from sympy import Integer, Symbol
 
 from fedbounds.bounds.assumptions import MARTINGALE
-from fedbounds.bounds.audit.axioms import Assumed, ByMeaning, Schema, SumOfNoise, Unfit
+from fedbounds.bounds.audit.axioms import ByMeaning, Schema, SumOfNoise, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
@@ -88,8 +88,8 @@ moved = sp.expand(STEP**2 * square(e + zeta))
 s["L1", "the local map, eq. (12)"] = by(
     ByMeaning("LocalMap", square(u), moved, "the algorithm: its local map", MAPPED, "=="), LOCAL_MAP
 )
-s["L2", "the noise of one local step, Assumption 2 in this block"] = by(
-    Assumed(square(xi), sigmaL**2 + betaL**2 * square(G), (BLOCK_NOISE.name,), "the noise of client i"), BLOCK_NOISE
+s["L2", "the noise of client i in one local step, Assumption 2 in this block"] = by(
+    le(square(xi), sigmaL**2 + betaL**2 * square(G)), BLOCK_NOISE
 )
 s["L3", "noise of different local steps is uncorrelated"] = by(
     SumOfNoise(square(zeta), square(xi), square(G), SQUARES, SQUARES_OF_GRADIENTS, UNCORRELATED, NOISE),

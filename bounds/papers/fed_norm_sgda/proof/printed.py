@@ -8,7 +8,6 @@ from __future__ import annotations
 import sympy as sp
 from sympy import Rational, Symbol
 
-from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.steps import Setting
@@ -59,8 +58,8 @@ def ascent_steps(s: Chain) -> None:
         le(square(Fy1 - IN_Y.H), sp.expand(2 * L**2 * Gammax**2 * square(DX) + 2 * X)),
         f"35a {ASCENT}/Y4 {ASCENT}/Y5 {ROUND}/D4y",
     )
-    s["35-gap", "the gradient in y at the new x from below, Lemma A.5"] = by(
-        Assumed(2 * mu * LATER, square(Fy1), (STRONGLY_CONCAVE.name,), "F~(x_{t+1}, .) at y_t"), STRONGLY_CONCAVE
+    s["35-gap", "the gradient in y at the new x from below, Lemma A.5: F~(x_{t+1}, .) at y_t"] = by(
+        le(2 * mu * LATER, square(Fy1)), STRONGLY_CONCAVE
     )
     gained = -Gammay * mu * (DELTA - DECREASE + FALL_X) - Gammay / 2 * square(IN_Y.H) + Gammay * X
     gained += Gammay * L**2 * Gammax**2 * square(DX) + Gammay**2 * L / 2 * square(DY)

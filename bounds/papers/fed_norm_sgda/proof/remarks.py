@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Symbol
 
-from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE, Assumption
-from fedbounds.bounds.audit.axioms import Assumed, Schema, SumOfNoise, Unfit
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from fedbounds.bounds.audit.axioms import Schema, SumOfNoise, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.steps import Setting, condition_fact, measure_symbol
@@ -106,18 +106,13 @@ def mean_of_noise(noise: sp.Symbol) -> SumOfNoise:
     return SumOfNoise(noise, EACH, OWN, 1 / n.n, MEANS[noise] / n.n, why, needs)
 
 
-def assumed(left: sp.Expr, right: sp.Expr, assumption: Assumption) -> Assumed:
-    """A hypothesis at one point."""
-    return Assumed(left, right, (assumption.name,), "at one point, in one block")
-
-
 SPREAD = n.betaG**2 * n.gradxsq + n.sigmaG**2
 
 s = Chain(Setting("one point", {}))
-s["each", "Assumption 2"] = assumed(EACH, LEVEL, BLOCK_NOISE), BLOCK_NOISE
+s["each", "Assumption 2 at one point, in one block"] = le(EACH, LEVEL), BLOCK_NOISE
 for name, of_mean in (("clients", OF_CLIENTS), ("samples", OF_SAMPLES)):
     s[name, f"the mean of n {name}"] = mean_of_noise(of_mean), "each", BLOCK_NOISE, MARTINGALE, INDEPENDENT_CLIENTS
-s["spread", "Assumption 3"] = assumed(MEAN, SPREAD, HETEROGENEITY), HETEROGENEITY
+s["spread", "Assumption 3 at one point, in one block"] = le(MEAN, SPREAD), HETEROGENEITY
 s["6", "Remark 6"] = le(OF_CLIENTS, sp.expand(n.sigmaL**2 / n.n + n.betaL**2 / n.n * SPREAD)), "clients spread"
 REMARK_6_PROOF = s.proof(REMARK_6.key, REMARK_6, {"repaired": "6", "repaired:one-node": "samples"})
 REMARK_PROOFS = (REMARK_1_PROOF, PL_THEOREM_PROOF, REMARK_6_PROOF)

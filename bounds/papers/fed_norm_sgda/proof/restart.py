@@ -6,7 +6,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Assumed, ByMeaning
+from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.rules import Telescope, Unfolded
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
@@ -73,8 +73,8 @@ def free_steps(s: Chain) -> None:
 def concave_steps(s: Chain, concavity: Assumption, home: str) -> None:
     """(70): what concavity is used for."""
     left, towards = inner(GradY, MOVED["y"] + BEYOND), inner(IN_SNAPSHOT.H, BEYOND)
-    s["70a", "(70): every client's function beyond the maximizer, at its local y"] = by(
-        Assumed(sp.expand(left), ABOVE, (concavity.name,), "f_i(x^, .) at the local y"), concavity
+    s["70a", "(70): every client's function f_i(x^, .) beyond the maximizer, at its local y"] = by(
+        le(sp.expand(left), ABOVE), concavity
     )
     s["70", "(70): the mean exact direction leads to the maximizer; the drift in y is part of the drift"] = by(
         le(towards, X / (2 * L) - STALE), Unfolded, {"70a": 1, f"{home}70b": 1, f"{home}70d": -1}
@@ -159,8 +159,8 @@ def radius_steps(s: Chain) -> None:
     """r is at least 1, and the start of a block."""
     s["r", "at most all clients take part", ""] = le(ONE, r), Unfolded, SAMPLED
     radius = (BOUNDED_ITERATES, BOUNDED_MAXIMIZER)
-    s["4R", "iterate and maximizer lie in one ball", "for every block s"] = by(
-        Assumed(FIRST, 4 * n.R, tuple(a.name for a in radius), "|u - v|^2 <= 2|u|^2 + 2|v|^2"), *radius
+    s["4R", "iterate and maximizer lie in one ball: |u - v|^2 <= 2|u|^2 + 2|v|^2", "for every block s"] = by(
+        le(FIRST, 4 * n.R), *radius
     )
 
 

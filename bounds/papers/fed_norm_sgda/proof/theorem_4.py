@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol, floor, sqrt
 
-from fedbounds.bounds.audit.axioms import Assumed, Schema, Unfit
+from fedbounds.bounds.audit.axioms import Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation
@@ -117,8 +117,8 @@ class OverUnequalBlocks(Schema):
 def lag_proof() -> Proof:
     """Lemma C.4."""
     s = Chain(SETTING, EACH, (SNAPSHOT_PROOF,))
-    s["73a", "(73): envelope and objective are Gx-Lipschitz in x"] = by(
-        Assumed(DELTA, STALE + 2 * Gx * LAG, (LIPSCHITZ.name,), "between x_t and the snapshot"), LIPSCHITZ
+    s["73a", "(73): envelope and objective are Gx-Lipschitz in x, between x_t and the snapshot"] = by(
+        le(DELTA, STALE + 2 * Gx * LAG), LIPSCHITZ
     )
     s["73b", "the mean length by the mean square"] = MeanLength(), f"{SNAPSHOT_PROOF.id}/63"
     s["73c", "the snapshot's mean age", ""] = SnapshotLag(), "73b"

@@ -12,8 +12,7 @@ from typing import Literal
 from sympy import Add, Expr, Integer, Max, Min, Rational, S, exp, log, sqrt
 
 from fedbounds.bounds.audit.averages import AtStep, AverageOverClients
-from fedbounds.bounds.audit.axioms import Assumed
-from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.derivations import Prescribed, Specialize
 from fedbounds.bounds.audit.exponentials import Tangent
 from fedbounds.bounds.audit.step_products import PrescribedProduct
@@ -203,9 +202,7 @@ def corollary(result: Result, theorem: Result, double: int) -> Proof:
     )
     c["C10", "sqrt(a^2 + b^2) <= a + b"] = le(sqrt(I * delta**2 + sigma**2), sqrt(I) * delta + sigma), Opened(())
     enter_explicit(c, result, "C8", double, of_error, TWO_ROUNDS)
-    c["C12", "W is the weight error of FedAU's weights"] = by(
-        Assumed(W, TOTAL, (FEDAU_WEIGHTS.name,), "the definition of W", op="=="), FEDAU_WEIGHTS
-    )
+    c["C12", "by definition W is the weight error of FedAU's weights"] = eq(W, TOTAL), FEDAU_WEIGHTS
     at_error = {"C11": 1, "C12": of_error}
     c["C13", "Lemma B.7.1 at the whole K"] = le(LEAST, bounds["repaired"]), Opened, at_error | {f"{LEMMA}/D7": of_error}
     c["C15", "the sharp Theorem 2; all caps hold at these steps"] = by(

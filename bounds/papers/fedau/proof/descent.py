@@ -13,7 +13,7 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol, sqrt
 
 from fedbounds.bounds.audit import participation_rules as rounds
-from fedbounds.bounds.audit.axioms import Assumed, Descent, NoiseOverTime, Smooth
+from fedbounds.bounds.audit.axioms import Descent, NoiseOverTime, Smooth
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.rules import Combine, Gram
@@ -108,9 +108,7 @@ def enter_shared(c: Chain, o: DescentObjective) -> None:
     c["S14a", "Jensen for three gradients", CLIENTS] = by(
         le(square(v), 3 * square(v - g0) + 3 * square(g0 - f0) + 3 * G), Gram()
     )
-    c["S11a", "the noise of one step", CLIENTS] = by(
-        Assumed(square(Xi), sigma**2, (A2.name,), "the noise of client n at its local models"), A2
-    )
+    c["S11a", "the noise of client n in one step, at its local models", CLIENTS] = le(square(Xi), sigma**2), A2
     c["S11", "the mean noise of one client; the paper writes '='", CLIENTS] = by(
         NoiseOverTime("a", "Xi", I, needs=rounds.LOCAL_NOISE), "S11a", A2, MARTINGALE
     )

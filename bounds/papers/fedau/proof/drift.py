@@ -9,7 +9,7 @@ from sympy import Integer
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.averaged_sums import HalfStepSum, UnrollMean, half_step_ratio
-from fedbounds.bounds.audit.axioms import Assumed, Smooth, Starts
+from fedbounds.bounds.audit.axioms import Smooth, Starts
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.participation_rules import Centered, ClientMean, Triangle, given_past
@@ -141,9 +141,7 @@ def drift_chain(objective: DescentObjective) -> Chain:
     c["S0", "one local step splits the drift into gradient and noise"] = by(
         eq(AFTER, square(before) + gamma**2 * square(xi)), "S0a"
     )
-    c["S0b", "the noise of one step"] = by(
-        Assumed(square(xi), sigma**2, (A2.name,), "the noise of client n at its local model"), A2
-    )
+    c["S0b", "the noise of client n in one step, at its local model"] = le(square(xi), sigma**2), A2
     c["S1", "Young with 1/(2I - 1), eq. (B.1.3)"] = by(
         le(square(before), (1 + YOUNG) * DRIFT + 2 * I * gamma**2 * square(gy)), Gram()
     )
@@ -172,12 +170,9 @@ def drift_chain(objective: DescentObjective) -> Chain:
 
 def enter_divergence(c: Chain, objective: DescentObjective) -> None:
     """The divergence at x_t, the only point where it is used."""
-    left, right = square(g0 - f0), objective.divergence**2
-    assumed = (BOUNDED_DIVERGENCE, *objective.weights)
-    says = "the divergence from f~, Lemma B.3.1" if objective.weights else "the divergence, Assumption 3"
-    where = f"grad F_n and grad {objective.name} at x_t"
-    c["S2b", says, "for every client n, at x_t"] = by(
-        Assumed(left, right, tuple(assumption.name for assumption in assumed), where), *assumed
+    says = "Lemma B.3.1" if objective.weights else "Assumption 3"
+    c["S2b", f"the divergence of grad F_n from grad {objective.name}, {says}", "for every client n, at x_t"] = by(
+        le(square(g0 - f0), objective.divergence**2), BOUNDED_DIVERGENCE, *objective.weights
     )
 
 
@@ -241,9 +236,7 @@ gn, gf, gt = Vec.atom("gn"), Vec.atom("gf"), Vec.atom("gt")
 MEDIAN_SPREAD = SumOverClients(sp.Abs(n.varphi - MedianOverClients(n.varphi)))
 
 c = Chain(APART, "for every client n and every point")
-c["V1", "the divergence from f"] = by(
-    Assumed(square(gn - gf), delta**2, (A3.name,), "grad F_n and grad f at one point"), A3
-)
+c["V1", "the divergence from f: grad F_n and grad f at one point"] = le(square(gn - gf), delta**2), A3
 c["V2", "Jensen over the clients: grad f~ is a mean of the grad F_n"] = by(
     ClientMean(gn - gf, uniform=False), "V1", OBJECTIVE_WEIGHTS
 )

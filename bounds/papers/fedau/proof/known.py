@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Integer, Rational, Symbol, sqrt
 
-from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Assumed
-from fedbounds.bounds.audit.chain import Chain, by, le
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Leading, Specialize
 from fedbounds.bounds.papers.fedau import corollaries
@@ -45,11 +43,6 @@ ITSELF = ((Q, Q),)  # it stays a letter; the caps of the theorem are discharged 
 LOCAL_CAP, *GLOBAL_CAPS = (f"{corollaries.COROLLARY_4.key}/{name}" for name in ("C2", "C4", "C5"))
 
 
-def known(left: Expr, right: Expr, assumption: Assumption = INVERSE_RATES) -> Assumed:
-    """What known rates say at once."""
-    return Assumed(left, right, (assumption.name,), op="==")
-
-
 def enter_without_error(c: Chain, suffix: str, source: str, terms: tuple[Term, ...]) -> tuple[Expr, ...]:
     """Theorem 2's bound for known rates, and what remains of it without weight error, which is returned."""
     error = next(t.expression for t in terms if t.name == "weight error")
@@ -69,10 +62,10 @@ def unequal_chain() -> Chain:
     c = Chain(round_setting("f"), cites=(DESCENT_PROOF, DESCENT_OF_F, THEOREM_PROOF, COROLLARY_PROOF))
     c["T2", "the gradient keeps 1/8"] = le(EIGHTH, SLOPE), f"{THEOREM_2.key}/T2"
     enter_option(c, OPTION)
-    c["A1", "Q_t is the mean of 1/p_n, as p_n (1/p_n)^2 = 1/p_n"] = known(n.Qt, corollaries.INVERSE_MEAN), INVERSE_RATES
+    c["A1", "Q_t is the mean of 1/p_n, as p_n (1/p_n)^2 = 1/p_n"] = eq(n.Qt, corollaries.INVERSE_MEAN), INVERSE_RATES
     c["A1b", "which is at most Q"] = le(n.Qt, Q), {"A1": 1}, corollaries.KNOWN_MOMENT
-    c["A2", "the weights do not change, so they depend on nothing"] = known(WEIGHT, 1 / n.p), INVERSE_RATES
-    c["A3", "p_n omega_t^n = 1 in every round"] = known(W, Integer(0)), INVERSE_RATES
+    c["A2", "the weights do not change, so they depend on nothing"] = eq(WEIGHT, 1 / n.p), INVERSE_RATES
+    c["A3", "p_n omega_t^n = 1 in every round"] = eq(W, Integer(0)), INVERSE_RATES
     enter_without_error(c, "", "T7", theorem_terms(*EXPLICIT, gradient=Integer(0)))
     enter_explicit(c, corollaries.APPENDIX_A_3_UNEQUAL, "A5", 1, Integer(0), error=Integer(0))
     others = enter_without_error(c, "-sharp", "T7-sharp", tight_terms(SLOPE, Integer(0)))
@@ -88,7 +81,7 @@ UNEQUAL_PROOF = unequal_chain().proof(
 def equal_chain() -> Chain:
     """The same at Q = N/S, which sets the steps as well."""
     c = Chain(NO_VECTORS, cites=(corollaries.APPENDIX_A_3_UNEQUAL,))
-    c["E1", "the mean of 1/p_n is N/S"] = known(corollaries.INVERSE_MEAN, corollaries.KNOWN_Q, EQUAL_RATES), EQUAL_RATES
+    c["E1", "the mean of 1/p_n is N/S"] = eq(corollaries.INVERSE_MEAN, corollaries.KNOWN_Q), EQUAL_RATES
     for name, form in (("E2", "explicit"), ("E3", "sharp")):
         prescribed = corollaries.APPENDIX_A_3_UNEQUAL.form(form).prescribes.items()
         steps = tuple((n[step].symbol, value.xreplace({Q: corollaries.KNOWN_Q})) for step, value in prescribed)

@@ -13,7 +13,6 @@ import sympy as sp
 from sympy import Integer, Rational, Symbol
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation, Specialize
@@ -128,10 +127,8 @@ FIRST = Option(
 
 def enter_shared(c: Chain) -> None:
     """What both options use, about the caps and about Q."""
-    c["T1", "the weights' second moment is at most Q, surely", ROUND] = by(
-        Assumed(n.Qt, Q, (SURE_Q.name,), "the weights of round t"), SURE_Q
-    )
-    c["T1b", "and so is its mean"] = Assumed(n.Qmean, Q, (SURE_Q.name,), "the weights of all rounds"), SURE_Q
+    c["T1", "the weights' second moment in round t is at most Q, surely", ROUND] = le(n.Qt, Q), SURE_Q
+    c["T1b", "and so is its mean over all rounds"] = le(n.Qmean, Q), SURE_Q
     c["T2", "S17, S18: the gradient keeps 1/8"] = by(
         le(EIGHTH, results.SLOPE),
         {f"{KNOWN}K1": 3 * tau**2, f"{KNOWN}K-B": SHARE / 2, f"{KNOWN}K3": 0},
@@ -149,8 +146,7 @@ def enter_shared(c: Chain) -> None:
 def enter_option(c: Chain, o: Option) -> None:
     """From Lemma B.5.1 to the theorem."""
     shared = "" if o is SECOND else f"{SECOND.result.key}/"
-    left, right = o.bound.left, o.bound.right
-    c["T0", o.says, ROUND] = Assumed(left, right, (o.assumption.name,), "at x_t, in round t"), o.assumption
+    c["T0", f"{o.says}, at x_t", ROUND] = o.bound, o.assumption
     if o is FIRST:
         c["T2", "S19: the gradient keeps 1/16, the weights taking 1/54 of its growth"] = by(
             le(o.kept, o.slope), {f"{shared}T2": 1, f"{KNOWN}K-D": Rational(1, 54)}
@@ -231,13 +227,11 @@ ROWS = (  # suffix, where the one-step lemma ends, its cap, what the gradient ke
 
 def constant_chain() -> Chain:
     """Lemma B.3.3 for h, whose weights are those that constant omega_n give it on average."""
-    c, always = Chain(round_setting("f~"), cites=(DESCENT_PROOF,)), (CONSTANT_WEIGHTS.name,)
+    c = Chain(round_setting("f~"), cites=(DESCENT_PROOF,))
     c["H1", "the weights do not change, so they depend on nothing", "for every client n and round t"] = by(
-        Assumed(OMEGA_T, omega, always, "in every round", "=="), CONSTANT_WEIGHTS
+        eq(OMEGA_T, omega), CONSTANT_WEIGHTS
     )
-    c["H2a", "P, eq. (B.4.1)"] = by(
-        Assumed(SumOverClients(omega * p), P, always, "the definition of P, (B.4.1)", "=="), CONSTANT_WEIGHTS
-    )
+    c["H2a", "the definition of P, eq. (B.4.1)"] = eq(SumOverClients(omega * p), P), CONSTANT_WEIGHTS
     c["H2", "varphi_n = omega_n p_n/P sum to 1"] = SUM_TO_ONE, {"H2a": 1 / P}
     c["H3", "with weights omega_n N/P nothing is missing: p_n (omega_n N/P)/N = varphi_n"] = by(
         eq(p * (omega * N / P) / N - omega * p / P, 0), Combine()

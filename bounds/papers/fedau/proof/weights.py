@@ -46,11 +46,6 @@ def moment(power: int, chance: Expr) -> Expr:
     return closed[power]
 
 
-def by_the_law(quantity: Expr, power: int) -> Assumed:
-    """A moment as the sum that it is."""
-    return Assumed(quantity, law(power, rate), (CUT_OFF_LAW.name,), "sum over the values 1, ..., K of S", op="==")
-
-
 # --- Lemma B.6.1 ------------------------------------------------------------------------------------------------------
 
 MEAN, VARIANCE = measure_symbol(LEMMA_B_6_1.measure), measure_symbol(LEMMA_B_6_1_VARIANCE.measure)
@@ -61,7 +56,7 @@ EVERY_K = "for every whole K >= 1"
 
 c = Chain(NO_VECTORS)
 c["D1", "the probabilities of (B.6.1) sum to 1", EVERY_K] = eq(law(0, rate), moment(0, rate)), Induction(cut)
-c["D2", "the mean by the law (B.6.1)"] = by_the_law(MEAN, 1), CUT_OFF_LAW
+c["D2", "the mean by the law (B.6.1), a sum over the values 1, ..., K of S"] = eq(MEAN, law(1, rate)), CUT_OFF_LAW
 c["D3", "the sum in (B.6.3) by induction", EVERY_K] = eq(law(1, rate), moment(1, rate)), Induction(cut)
 c["D4", "eq. (B.6.2), mean"] = eq(MEAN, moment(1, rate)), Opened, {"D2": 1, "D3": 1}
 c["D5", "the same with the K of the result"] = StandsFor(cut, K, WHOLE_CUT), "D4"
@@ -70,11 +65,11 @@ MEAN_PROOF = c.proof(LEMMA, LEMMA_B_6_1, {"printed": "D5"})
 VARIANCE_CLOSED = moment(2, rate) - moment(1, rate) ** 2
 LESS_MEAN, LINEAR = SECOND - MEAN**2, rate**2 * SECOND - 2 * rate * MEAN + 1
 c = Chain(NO_VECTORS, cites=(MEAN_PROOF,))
-c["D1", "the second moment by the law (B.6.1)"] = by_the_law(SECOND, 2), CUT_OFF_LAW
+c["D1", "the second moment by the law (B.6.1), likewise"] = eq(SECOND, law(2, rate)), CUT_OFF_LAW
 c["D2", "the sum in (B.6.4)-(B.6.5) by induction", EVERY_K] = eq(law(2, rate), moment(2, rate)), Induction(cut)
 c["D3", "the second moment"] = eq(SECOND, moment(2, rate)), Opened, {"D1": 1, "D2": 1}
-c["D4", "the variance is the second moment less the squared mean, (B.6.6)"] = by(
-    Assumed(VARIANCE, LESS_MEAN, (CUT_OFF_LAW.name,), "E (S - E S)^2 = E S^2 - (E S)^2", op="=="), CUT_OFF_LAW
+c["D4", "the variance is the second moment less the squared mean, (B.6.6): E (S - E S)^2 = E S^2 - (E S)^2"] = by(
+    eq(VARIANCE, LESS_MEAN), CUT_OFF_LAW
 )
 c["D5", "with both moments"] = by(
     eq(VARIANCE, VARIANCE_CLOSED),
@@ -85,9 +80,7 @@ c["D6", "eq. (B.6.2), variance"] = by(
     eq(VARIANCE, LEMMA_B_6_1_VARIANCE.form("printed").bound.doit()), StandsFor(cut, K, WHOLE_CUT), "D5"
 )
 c["D7", "a cut-off only takes variance away, (B.6.8)(c)"] = le(VARIANCE, (1 - rate) / rate**2), Opened, "D5"
-c["D8", "p S - 1 has the mean -(1-p)^K"] = by(
-    Assumed(SQUARED_BIAS, LINEAR, (CUT_OFF_LAW.name,), "E is linear", op="=="), CUT_OFF_LAW
-)
+c["D8", "p S - 1 has the mean -(1-p)^K: E is linear"] = eq(SQUARED_BIAS, LINEAR), CUT_OFF_LAW
 c["D9", "bias and variance of one interval"] = by(
     eq(SQUARED_BIAS, rate**2 * VARIANCE + (1 - rate) ** (2 * cut)),
     Opened,
@@ -129,33 +122,28 @@ PER_ROUND = 2 * cut * q / t + q ** (2 * cut)
 INTERVALS = floor(s / cut) + 1  # floor(t/K) at t = K + s
 
 
-def algorithmic(left: Expr, right: Expr, why: str) -> Assumed:
-    """What Algorithm 2 and Bernoulli participation say at once."""
-    return Assumed(left, right, ALGORITHM, why, op="==")
-
-
-def exchanged(left: Expr, right: Expr, why: str = EXCHANGEABLE) -> Assumed:
+def exchanged(left: Expr, right: Expr) -> Assumed:
     """What exchangeability gives."""
-    return Assumed(left, right, ALGORITHM, why, op="==", axiom=EXCHANGEABLE)
+    return Assumed(left, right, ALGORITHM, op="==", axiom=EXCHANGEABLE)
 
 
 def enter_means(c: Chain) -> None:
     """The mean weight of client n, by the law of its intervals."""
-    c["S21", "the law (B.6.1) of the intervals of Algorithm 2"] = algorithmic(CHANCE, p * q ** (k - 1), "k < K"), *FEDAU
+    c["S21", "the law (B.6.1) of the intervals of Algorithm 2, k < K"] = eq(CHANCE, p * q ** (k - 1)), *FEDAU
     c["S21a", "the mean of an interval of client n"] = Specialize(((rate, p),), LAW), f"{LEMMA}/D4 S21"
     c["S23a", "for t >= K an interval is complete, and the mean weight is the mean interval"] = by(
         exchanged(MEAN_LATE, MEAN), *FEDAU
     )
     c["S23b", "exact mean for t >= K"] = eq(MEAN_LATE, moment(1, p)), Opened, "S23a S21a"
-    c["S22", "no interval is complete at t < K if the client was never there"] = by(
-        algorithmic(NONE_YET, q**t, "rounds 0 .. t-1"), *FEDAU
+    c["S22", "no interval is complete at t < K if the client was never there, in rounds 0 .. t-1"] = by(
+        eq(NONE_YET, q**t), *FEDAU
     )
-    c["S23c", "for t < K the completed intervals have the mean of the first one, where that is complete"] = by(
-        exchanged(COUNTED_MEAN, FIRST, "E[S_1; S_1 <= t]"), *FEDAU
+    c["S23c", "for t < K the completed intervals have the mean of the first one, E[S_1; S_1 <= t]"] = by(
+        exchanged(COUNTED_MEAN, FIRST), *FEDAU
     )
     c["S23d", "that sum by induction", "for every t >= 1"] = eq(FIRST, MEAN_FIRST), Induction(t)
-    c["S23e", "without a complete interval the weight is 1"] = by(
-        algorithmic(MEAN_EARLY, NONE_YET + COUNTED_MEAN, "omega_t = 1 while M_t = 0"), *FEDAU
+    c["S23e", "without a complete interval, while M_t = 0, the weight is 1"] = by(
+        eq(MEAN_EARLY, NONE_YET + COUNTED_MEAN), *FEDAU
     )
     c["S23f", "exact mean for 1 <= t < K"] = by(
         eq(MEAN_EARLY, (1 - q**t) / p - (t - 1) * q**t), Opened, dict.fromkeys(("S23e", "S22", "S23c", "S23d"), 1)
@@ -176,9 +164,8 @@ def enter_errors(c: Chain) -> None:
     c["S24a", f"for t >= K, {says}", late] = by(
         Lemma(f"{EXCHANGEABLE}; {RAO_BLACKWELL}", SPREAD_LATE, VARIANCE / INTERVALS, ALGORITHM), *FEDAU
     )
-    c["S24b", "bias and variance of the weight for t >= K"] = by(
-        algorithmic(ERROR_LATE, p**2 * SPREAD_LATE + (p * MEAN_LATE - 1) ** 2, "E(X - 1)^2 = Var X + (E X - 1)^2"),
-        *FEDAU,
+    c["S24b", "bias and variance of the weight for t >= K: E(X - 1)^2 = Var X + (E X - 1)^2"] = by(
+        eq(ERROR_LATE, p**2 * SPREAD_LATE + (p * MEAN_LATE - 1) ** 2), *FEDAU
     )
     c["S25a", "division with a remainder"] = Division(s, cut)
     c["S25", "floor(t/K) >= (t+1)/(2K) for t >= K", late] = le(LATE + 1, 2 * cut * INTERVALS), {"S25a": 1}
@@ -193,8 +180,8 @@ def enter_errors(c: Chain) -> None:
     c["S24c", "for t < K, convexity and the first interval, where that is complete"] = by(
         Lemma(f"{EXCHANGEABLE}; Jensen for the average of the intervals", COUNTED, SQUARED_BIAS, ALGORITHM), *FEDAU
     )
-    c["S24d", "for t < K, with and without a complete interval"] = by(
-        algorithmic(ERROR_EARLY, NONE_YET * q**2 + COUNTED, "omega_t = 1 while M_t = 0"), *FEDAU
+    c["S24d", "for t < K, with a complete interval, and without, where omega_t = 1"] = by(
+        eq(ERROR_EARLY, NONE_YET * q**2 + COUNTED), *FEDAU
     )
     c["S24e", "the error for 1 <= t < K", early] = by(
         le(ERROR_EARLY, q ** (t + 2) + p**2 * VARIANCE + q ** (2 * EARLY)),
@@ -235,7 +222,7 @@ def enter_rounds(c: Chain) -> None:
     def of_all(name: str, source: str, right: Expr) -> None:
         c[name, "the mean over clients"] = le(TOTAL, right), AverageOverClients(PER_CLIENT, TOTAL, (p,)), source
 
-    c["S22a", "every weight starts at 1"] = algorithmic(AT_START, q**2, "omega_0 = 1"), *FEDAU
+    c["S22a", "every weight starts at 1"] = eq(AT_START, q**2), *FEDAU
     c["S27a", "the average over the rounds"] = by(
         le(PER_CLIENT, summed_up(HARMONIC)), HarmonicAverage(AT_START, ERROR, PER_CLIENT, t, T), "S22a S26"
     )
