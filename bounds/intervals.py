@@ -64,7 +64,7 @@ def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -
 def fixed_values(values: Mapping[str, float | np.ndarray]) -> Callable[[sp.Expr], float]:
     """As `fixed_value`, for many expressions that share parts."""
     fixed = {name: np.asarray(v, dtype=float) for name, v in values.items()}
-    walk = _Walk({name: (v, v) for name, v in fixed.items()}, outward=False)
+    walk = _IntervalWalk({name: (v, v) for name, v in fixed.items()}, outward=False)
 
     def value(expression: sp.Expr) -> float:
         with np.errstate(all="ignore"):
@@ -253,7 +253,7 @@ class _IntervalWalk:
 
 @lru_cache(maxsize=2**14)
 def _number(e: sp.Expr, outward: bool) -> Interval:
-    return _Walk({}, outward)._written(e)
+    return _IntervalWalk({}, outward)._written(e)
 
 
 _RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {sp.exp: np.exp, sp.log: np.log}

@@ -304,6 +304,7 @@ class ByMeaning(Schema):
         left, right, op: what it says.
         axiom: what is trusted; empty where the meanings alone give it.
         needs: the assumptions that it uses.
+        given: what premises or conditions must say.
     """
 
     name: str
@@ -312,10 +313,12 @@ class ByMeaning(Schema):
     axiom: str = ""
     needs: tuple[str, ...] = ()
     op: Relator = "<="
+    given: tuple[Relation, ...] = ()
 
     def __str__(self) -> str:
-        """Name, axiom and needs; the relation is the step's own conclusion."""
-        return f"{self.name}(axiom={self.axiom!r}, needs={self.needs!r})"
+        """Name, axiom, needs and what is given; the relation is the step's own conclusion."""
+        given = f", given={'; '.join(map(str, self.given))}" if self.given else ""
+        return f"{self.name}(axiom={self.axiom!r}, needs={self.needs!r}{given})"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """What it says."""

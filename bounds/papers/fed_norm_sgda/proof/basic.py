@@ -2,18 +2,12 @@ r"""The facts of Appendix A: sums of squares, tangents, and one gradient step fr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar
-
 import sympy as sp
 from sympy import Symbol
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import Finding, same
 from fedbounds.bounds.audit.rules import Gram
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, product_symbol, square
@@ -36,29 +30,6 @@ ONE_FUNCTION = Setting(
 EXCESS, BREGMAN = Symbol("[g(x) - g*]", nonnegative=True), Symbol("[g(y) above its tangent at x]", nonnegative=True)
 ONE_STEP = "descent lemma, for a step of 1/Lf along the gradient"
 AFTER = Symbol("[g after one step of 1/Lf, less its least value]", real=True)
-
-
-@dataclass(frozen=True)
-class MeanSquare:
-    r"""$\|\sum_iw_iu_i\|^2\le\sum_iw_i\|u_i\|^2$ for weights on the simplex; and the square of a sum of n vectors."""
-
-    even: bool
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-    gives: ClassVar[str] = "what the squares stand for"
-
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
-        """For n vectors with weights 1/n, the mean is their sum over n."""
-        if self.even:
-            wanted = n.n * SumOverClients(n.squares)
-        elif ON_THE_SIMPLEX in (*premises, *facts):
-            wanted = SumOverClients(n.w * n.squares)
-        else:
-            return Finding(False, "Jensen", "no premise says that the weights sum to 1")
-        equal = same(conclusion.right, wanted) and conclusion.op == "<="
-        return Finding(equal, "Jensen", "an instance of it" if equal else f"it says {wanted}")
 
 
 def smooth(result: Result, excess: sp.Symbol, letter: sp.Symbol, assumption: Assumption, least_value: str) -> Proof:
@@ -86,17 +57,16 @@ s["fact", "strong concavity, by definition: at y and y'"] = by(
 )
 TANGENT = s.proof(facts.LEMMA_A_2.key, facts.LEMMA_A_2, {"repaired": "fact"})
 
+MEAN_SQUARE, SQUARED_SUM = SumOverClients(n.w * n.squares), n.n * SumOverClients(n.squares)
 s = Chain(VECTORS)
-s["fact", "Jensen"] = (
-    le(measure_symbol(facts.SQUARE_OF_MEAN), SumOverClients(n.w * n.squares)),
-    MeanSquare(False),
-    SIMPLEX,
+s["fact", "Jensen, for weights on the simplex"] = by(
+    ByMeaning("MeanSquare", measure_symbol(facts.SQUARE_OF_MEAN), MEAN_SQUARE, given=(ON_THE_SIMPLEX,)), SIMPLEX
 )
 JENSEN = s.proof(facts.LEMMA_A_3.key, facts.LEMMA_A_3, {"printed:squares": "fact"})
 
 s = Chain(VECTORS)
-s["fact", "Jensen with weights 1/n"] = by(
-    le(measure_symbol(facts.LEMMA_A_4.measure), n.n * SumOverClients(n.squares)), MeanSquare(True)
+s["fact", "Jensen with weights 1/n: the mean is the sum over n"] = by(
+    ByMeaning("SquareOfSum", measure_symbol(facts.LEMMA_A_4.measure), SQUARED_SUM)
 )
 SUM = s.proof(facts.LEMMA_A_4.key, facts.LEMMA_A_4, PRINTED)
 

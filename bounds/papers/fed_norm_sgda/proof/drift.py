@@ -19,7 +19,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import Scaled, scaled
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, IN_Y, TO_LETTERS, Block
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF
-from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF, OverLocalSteps
+from fedbounds.bounds.papers.fed_norm_sgda.proof.local_steps import LOCAL_PROOF, over_local_steps
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
 from fedbounds.bounds.result import Condition
 
@@ -52,7 +52,7 @@ def block_steps(s: Chain, b: Block) -> None:
     change = 2 * a_m * square(b.G - b.g) + 2 * D * square(b.g)
     for suffix, price, source in (("", nu, "25-repaired"), ("-printed", Integer(1), "25-printed")):
         s[f"25{x}{suffix}", f"(26) to (29): (25) over clients and steps, in {x}"] = by(
-            OverLocalSteps(price, eta, moved, b.G), f"{LOCAL_PROOF.id}/{source}", LOCAL_MAP, GROWING
+            over_local_steps(price, eta, moved, b.G), f"{LOCAL_PROOF.id}/{source}", LOCAL_MAP, GROWING
         )
         s[f"30{x}{suffix}", f"the drift in {x}"] = by(
             le(square(moved), sp.expand(price * eta**2 * (sigmaL**2 * C_w + change))),

@@ -6,15 +6,12 @@ $\mu\,\mathrm{dist}\le\|\nabla_yf\|$ and $\nabla\Phi=\nabla_xf(x,y^*)$ hold alik
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import sympy as sp
 from sympy import sqrt
 
-from fedbounds.bounds.audit.axioms import ByMeaning, Schema, Unfit
+from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.participation_rules import Triangle
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, square
@@ -48,28 +45,16 @@ x, u, yx, yu, e, px, pu = (Vec.atom(name) for name in ("x", "u", "yx", "yu", "e"
 ANYWHERE = "for all x and u"
 
 
-@dataclass(frozen=True)
-class LeastConstant(Schema):
-    r"""A gradient that is Lipschitz with M for all pairs of points: the smoothness is at most M.
-
-    Args:
-        constant: M.
-    """
-
-    constant: sp.Expr
-    axiom: str = "Danskin: grad phi(x) = grad_x f(x, y) at any maximizer y"
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """The premise is the Lipschitz bound, squared."""
-        wanted = Relation(square(px - pu), self.constant**2 * square(x - u))
-        if len(premises) != 1 or not same(premises[0].left, wanted.left) or not same(premises[0].right, wanted.right):
-            raise Unfit(f"the premise is not {wanted}")
-        return Relation(SMOOTHNESS_OF_ENVELOPE, self.constant)
-
-
+DANSKIN = "Danskin: grad phi(x) = grad_x f(x, y) at any maximizer y"
 LENGTH, ROUNDED = L * sqrt(1 + kappa**2), (1 + kappa) * L
 SMOOTH_ENVELOPE = Relation(SMOOTHNESS_OF_ENVELOPE, ROUNDED)  # Lemma B.1
+
+
+def smoothness(constant: sp.Expr) -> ByMeaning:
+    """A gradient that is Lipschitz with M for all pairs of points: the smoothness is at most M."""
+    lipschitz = le(square(px - pu), constant**2 * square(x - u))
+    return ByMeaning("LeastConstant", SMOOTHNESS_OF_ENVELOPE, constant, DANSKIN, given=(lipschitz,))
+
 
 s = Chain(TWO_POINTS, ANYWHERE)
 at_maximum = "a smooth function has no gradient at its maximum"
@@ -80,9 +65,9 @@ s["E2", "the error bound: f(u, .) at yx"] = le(mu**2 * square(yx - yu), square(e
 s["E3", "the maximizer is kappa-Lipschitz"] = le(square(yx - yu), kappa**2 * square(u - x)), "E1 E2"
 s["E4", "joint smoothness at the two maximizers"] = smooth("px", "pu"), JOINTLY_SMOOTH
 s["E5", "the gradient of the envelope"] = le(square(px - pu), LENGTH**2 * square(x - u)), "E4 E3"
-s["B.1-sharp", "Lemma B.1 with the Euclidean length", ""] = LeastConstant(LENGTH), "E5"
+s["B.1-sharp", "Lemma B.1 with the Euclidean length", ""] = smoothness(LENGTH), "E5"
 s["E6", "with a round constant"] = le(square(px - pu), ROUNDED**2 * square(x - u)), {"E5": 1}
-s["B.1", "Lemma B.1, repaired", ""] = LeastConstant(ROUNDED), "E6"
+s["B.1", "Lemma B.1, repaired", ""] = smoothness(ROUNDED), "E6"
 ENVELOPE_PROOF = s.proof(f"{PAPER}/lemma-b.1", LEMMA_B_1, {"sharp": "B.1-sharp", "repaired": "B.1"})
 
 # --- Lemma B.6 ------------------------------------------------------------------------------------------------------

@@ -6,17 +6,12 @@ $\zeta=\sum_{j<k}a_i^{(j)}(k)\xi_{ij}$. (25) takes $\mathbb E\langle e,\zeta\ran
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import sympy as sp
 from sympy import Integer, Symbol
 
 from fedbounds.bounds.assumptions import MARTINGALE
-from fedbounds.bounds.audit.axioms import ByMeaning, Schema, SumOfNoise, Unfit
+from fedbounds.bounds.audit.axioms import ByMeaning, SumOfNoise
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, LOCAL_MAP, SAMPLING
@@ -43,14 +38,16 @@ SETTING = Setting(
 )
 
 
+AT_MOST_FINAL = "the coefficients of a local iterate are at most the final ones"
+
+
 def local_bound(price: sp.Expr) -> sp.Expr:
     """(25) at the price of noise and drift mixing; 1 as printed."""
     noise = sigmaL**2 * SQUARES + betaL**2 * SQUARES_OF_GRADIENTS
     return sp.expand(price * STEP**2 * (noise + SUM * OF_GRADIENTS))
 
 
-@dataclass(frozen=True)
-class OverLocalSteps(Schema):
+def over_local_steps(price: sp.Expr, step: sp.Expr, moved: Vec, gradient: Vec) -> ByMeaning:
     r"""The average of (25) over clients and local steps:
     $\sum_i\frac{w_i}{\|a_i\|_1}\sum_ka_i^{(k)}\mathbb E\|u\|^2\le p\,\eta^2(\sigma_L^2C_w+\|\sqrt\rho\,G\|^2)$.
 
@@ -64,21 +61,9 @@ class OverLocalSteps(Schema):
         moved: the local model in this block less the round's start, in the round's letters.
         gradient: the exact local gradients in this block.
     """
-
-    price: sp.Expr
-    step: sp.Expr
-    moved: Vec
-    gradient: Vec
-    axiom: str = "the coefficients of a local iterate are at most the final ones"
-    needs: tuple[str, ...] = (LOCAL_MAP.name, "growing-coefficients")
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The premise must be (25) at this price."""
-        bound = local_bound(self.price)
-        if len(premises) != 1 or not same(premises[0].left, square(u)) or not same(premises[0].right, bound):
-            raise Unfit("the premise is not (25) at this price")
-        right = self.price * self.step**2 * (sigmaL**2 * C_w + square(scaled("r", self.gradient)))
-        return Relation(square(self.moved), sp.expand(right))
+    right = sp.expand(price * step**2 * (sigmaL**2 * C_w + square(scaled("r", gradient))))
+    needs, given = (LOCAL_MAP.name, "growing-coefficients"), (le(square(u), local_bound(price)),)
+    return ByMeaning("OverLocalSteps", square(moved), right, AT_MOST_FINAL, needs, given=given)
 
 
 NOISY, MAPPED = (BLOCK_NOISE, MARTINGALE, SAMPLING), (LOCAL_MAP.name,)

@@ -2,16 +2,12 @@ r"""Remarks 1, 3 and 6 from the theorem and from the assumptions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 import sympy as sp
 from sympy import Integer, Symbol
 
 from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
-from fedbounds.bounds.audit.axioms import Schema, SumOfNoise, Unfit
+from fedbounds.bounds.audit.axioms import ByMeaning, SumOfNoise
 from fedbounds.bounds.audit.chain import Chain, by, le
-from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.steps import Setting, condition_fact, measure_symbol
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, HETEROGENEITY
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, LEGAL
@@ -26,7 +22,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import ENOUGH_ROUNDS, THEOREM
 
 # --- Remark 1 -------------------------------------------------------------------------------------------------------
 
-VALUES = (
+VALUES = (  # the composite constants where all clients have the weight 1/n and take tau plain steps
     (n.A_w, Integer(1)),
     (n.B_w, Integer(1)),
     (n.E_w, Integer(1)),
@@ -36,34 +32,14 @@ VALUES = (
 SAID = (EQUAL_CLIENTS[0], *EQUAL_CLIENTS[2:], *PLAIN)
 
 
-@dataclass(frozen=True)
-class AllAlike(Schema):
-    r"""The composite constants where all clients have the weight 1/n and take $\tau$ plain steps, and
-    $\tau_{\rm eff}=\tau$: $A_w=B_w=E_w=1$, $C_w=\tau-1$, $D=(\tau-1)(\tau-1+\beta_L^2)$.
-
-    Args:
-        which: one of these constants.
-    """
-
-    which: sp.Symbol
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The premises say that weights, steps and coefficients are alike."""
-        said = {(fact.left, fact.right) for fact in map(condition_fact, SAID)}
-        if not said <= {(p.left, p.right) for p in premises if p.op == "=="}:
-            raise Unfit("the premises do not say that all clients are alike")
-        return Relation(self.which, dict(VALUES)[self.which], "==")
-
-
 # (6) repaired: Theorem 1 at its steps with these values, one after the other
 s = Chain(DESCENT_SETTING, cites=(THEOREM_1_AT_ITS_STEPS,))
 for k, condition in enumerate(SAID):
     s[f"R{k}", condition.why] = condition
-SO = " ".join(f"R{k}" for k in range(len(SAID)))
-for letter, _ in VALUES:
-    s[f"{letter}", "all clients are alike"] = AllAlike(letter), SO
+SO = tuple(map(condition_fact, SAID))
+for letter, value in VALUES:
+    alike = ByMeaning("AllAlike", letter, value, op="==", given=SO)
+    s[f"{letter}", "all clients are alike"] = alike, " ".join(f"R{k}" for k in range(len(SAID)))
 at = sp.expand(THEOREM_1_AT_ITS_STEPS.form("sharp").bound)
 s["6-general", "Theorem 1 at its steps"] = by(
     le(G_MEAN, at), f"{THEOREM_1_AT_ITS_STEPS.key}[sharp]", *LEGAL, CURVATURE, *ENOUGH_ROUNDS

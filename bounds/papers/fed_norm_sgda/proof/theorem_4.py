@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, Symbol, floor, sqrt
 
-from fedbounds.bounds.audit.axioms import Schema, Unfit
+from fedbounds.bounds.audit.axioms import ByMeaning, Schema, Unfit
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import InExpectation
-from fedbounds.bounds.audit.nonnegative import same
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import opaque, square
@@ -33,24 +32,11 @@ I_1 = sqrt(I_1_SQUARED)
 LAG = Symbol("[E|x_t - x^|]", nonnegative=True)
 LAG_MEAN = Symbol("[average over rounds of E|x_t - x^|]", nonnegative=True)
 LENGTH = Symbol("[E|g_x|]", nonnegative=True)
+SQUARED_LENGTH = le(square(IN_X.s + IN_X.n), nu * I_1_SQUARED)
 STALE_MEAN = Symbol("[average over rounds of delta^_t]", nonnegative=True)
 GAP_MEAN = measure_symbol(LEMMA_C_4.measure)
 ENVELOPE_MEAN = measure_symbol(MOREAU)
 SETTING = Setting(MOREAU_SETTING.bracket, MOREAU_SETTING.atoms, letters=MOREAU_SETTING.letters)
-
-
-@dataclass(frozen=True)
-class MeanLength(Schema):
-    r"""$\mathbb E\|g\|\le\sqrt b$ where the premise shows $\mathbb E\|g\|^2\le b$."""
-
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: list[Relation]) -> Relation:
-        """The bound comes from the premise."""
-        if len(premises) != 1 or not same(premises[0].left, square(IN_X.s + IN_X.n)):
-            raise Unfit("the premise does not bound |g_x|^2")
-        return Relation(LENGTH, sqrt(premises[0].right))
 
 
 @dataclass(frozen=True)
@@ -120,7 +106,9 @@ def lag_proof() -> Proof:
     s["73a", "(73): envelope and objective are Gx-Lipschitz in x, between x_t and the snapshot"] = by(
         le(DELTA, STALE + 2 * Gx * LAG), LIPSCHITZ
     )
-    s["73b", "the mean length by the mean square"] = MeanLength(), f"{SNAPSHOT_PROOF.id}/63"
+    s["73b", "the mean length is at most the root of the mean square"] = by(
+        ByMeaning("MeanLength", LENGTH, sqrt(nu * I_1_SQUARED), given=(SQUARED_LENGTH,)), f"{SNAPSHOT_PROOF.id}/63"
+    )
     s["73c", "the snapshot's mean age", ""] = SnapshotLag(), "73b"
     s["73d", "the average over the rounds", ""] = by(
         InExpectation(((DELTA, GAP_MEAN), (STALE, STALE_MEAN), (LAG, LAG_MEAN)), "the rounds"), "73a"
