@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Protocol
 
@@ -49,6 +49,15 @@ class Setting:
     atoms: Mapping[str, Atom]
     given: str = ""
     letters: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
+
+    @staticmethod
+    def of(bracket: str, *atoms: Atom, given: str = "", letters: Mapping[sp.Symbol, sp.Expr] | None = None) -> Setting:
+        """The setting of these vectors, each under its own name."""
+        return Setting(bracket, {atom.name: atom for atom in atoms}, given, letters or {})
+
+    def lettered(self, letters: Mapping[sp.Symbol, sp.Expr]) -> Setting:
+        """The same with these abbreviations as well."""
+        return replace(self, letters={**self.letters, **letters})
 
 
 class Rule(Protocol):

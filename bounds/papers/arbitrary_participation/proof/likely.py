@@ -51,9 +51,9 @@ EXCHANGED = (
     Atom("mev", "gradient", 0, "its mean, (1/2) sum_n (q^n - q'^n)(grad F_n - grad f)", per_client=False, of="mean"),
 )
 one_root, tail_root = Symbol("root of the mean", real=True), Symbol("root of the tail", real=True)
-TWO_DRAWS = Setting(
+TWO_DRAWS = Setting.of(
     "sum over clients with weights (q^n + q'^n)/2, q' being another draw of the round's weights q",
-    {a.name: a for a in EXCHANGED},
+    *EXCHANGED,
     letters={one_root: sqrt(ANY_WEIGHTS), tail_root: sqrt(2 * log(1 / c))},
 )
 ev, mev = (Vec.atom(a.name) for a in EXCHANGED)

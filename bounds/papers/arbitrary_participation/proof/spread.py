@@ -36,9 +36,9 @@ ROUND_ATOMS = (
     Atom("xi", "noise", 0, "the noise of client n in this local step", mean="mxi"),
     Atom("mxi", "noise", 0, "the weighted mean of the noise", per_client=False),
 )
-ROUND = Setting(
+ROUND = Setting.of(
     "sum over clients with weights q_t^n, expectation over the noise, in round t before local step i",
-    {a.name: a for a in ROUND_ATOMS},
+    *ROUND_ATOMS,
     given="participation",
 )
 y, ybar, x0, gy, mgy, gm, mgm, g0, mg0, f0, xi, mxi = (Vec.atom(a.name) for a in ROUND_ATOMS)

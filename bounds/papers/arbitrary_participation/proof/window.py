@@ -46,9 +46,9 @@ WINDOW_ATOMS = (
     Atom("mxi", "noise", 1, "the weighted mean of the noise in one local step", mean="z"),
     Atom("z", "noise", 0, "the mean noise over the window, drawn after x0 is known", per_client=False),
 )
-WHOLE_WINDOW = Setting(
+WHOLE_WINDOW = Setting.of(
     "mean over the window's rounds and local steps, sum over clients with weights q_t^n, expectation over the noise",
-    {a.name: a for a in WINDOW_ATOMS},
+    *WINDOW_ATOMS,
     given="participation",
 )
 gy, gm, g0, f0 = (Vec.atom(name) for name in ("gy", "gm", "g0", "f0"))

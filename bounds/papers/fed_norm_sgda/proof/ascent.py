@@ -15,7 +15,7 @@ from sympy import Rational, Symbol
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.rules import Gram, Telescope, Unfolded
-from fedbounds.bounds.audit.steps import Setting, measure_symbol
+from fedbounds.bounds.audit.steps import measure_symbol
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING, STRONGLY_CONCAVE
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE, SIMPLEX
@@ -42,11 +42,7 @@ GAP_DECREASE = Symbol("[delta_t - delta_{t+1}]", real=True)
 Fy1, x1 = Vec.atom("Fy1"), Vec.atom("x1")
 DX, DY = IN_X.s + IN_X.n, IN_Y.s + IN_Y.n
 CLIMB = Gammay * DY  # y_{t+1} - y_t
-SETTING = Setting(
-    DESCENT_SETTING.bracket,
-    DESCENT_SETTING.atoms,
-    letters={**DESCENT_SETTING.letters, GAP_DECREASE: DECREASE - FALL_X - FALL_Y},
-)
+SETTING = DESCENT_SETTING.lettered({GAP_DECREASE: DECREASE - FALL_X - FALL_Y})
 IN_X_SQUARED = (Gammax**2 * (M + L) + Gammax * Gammay * L) / 2  # what multiplies |g_x|^2
 IN_Y_SQUARED = (Gammay**2 + Gammax * Gammay) * L / 2  # and |g_y|^2
 LIFTED = 2 * G + 4 * kappa * L * DELTA  # Lemma B.6

@@ -132,20 +132,15 @@ LAG = Symbol("[|y* - y~*|^2, mean over the rounds]", nonnegative=True)
 MISMATCH = Symbol("chi^2 (betaG^2 eps_opt + sigmaG^2)", nonnegative=True)
 LEAST = measure_symbol(COROLLARY_1_1.measure)
 ON_THE_RUN = "on every run"
-ALONG = Setting(
+ALONG = Setting.of(
     "mean over the rounds of one run; mean over clients with weights w_i where a vector is of one client",
-    {
-        atom.name: atom
-        for atom in (
-            Atom("x", "point", 0, "x_t", per_client=False),
-            Atom("yw", "point", 0, "y~*(x_t), where sum_i w_i f_i is largest", per_client=False),
-            Atom("yp", "point", 0, "y*(x_t), where sum_i p_i f_i is largest", per_client=False),
-            Atom("g", "gradient", 0, "grad_x f_i at (x_t, y~*)", "x yw", "f_i/x", mean="Phi"),
-            Atom("Phi", "gradient", 0, "grad Phi~ = sum_i w_i grad_x f_i at (x_t, y~*)", "x yw", "F~/x", False),
-            Atom("Fp", "gradient", 0, "sum_i p_i grad_x f_i at (x_t, y~*)", "x yw", "f/x", False),
-            Atom("Phip", "gradient", 0, "grad Phi = sum_i p_i grad_x f_i at (x_t, y*)", "x yp", "f/x", False),
-        )
-    },
+    Atom("x", "point", 0, "x_t", per_client=False),
+    Atom("yw", "point", 0, "y~*(x_t), where sum_i w_i f_i is largest", per_client=False),
+    Atom("yp", "point", 0, "y*(x_t), where sum_i p_i f_i is largest", per_client=False),
+    Atom("g", "gradient", 0, "grad_x f_i at (x_t, y~*)", "x yw", "f_i/x", mean="Phi"),
+    Atom("Phi", "gradient", 0, "grad Phi~ = sum_i w_i grad_x f_i at (x_t, y~*)", "x yw", "F~/x", False),
+    Atom("Fp", "gradient", 0, "sum_i p_i grad_x f_i at (x_t, y~*)", "x yw", "f/x", False),
+    Atom("Phip", "gradient", 0, "grad Phi = sum_i p_i grad_x f_i at (x_t, y*)", "x yp", "f/x", False),
     letters={
         LAG: square(Vec.atom("yw") - Vec.atom("yp")),
         MEAN: square(Vec.atom("Phi")),
@@ -190,16 +185,11 @@ MOREAU_MEAN = Symbol("[squared gradient of the weighted Moreau envelope, mean ov
 PROX_LAG = Symbol("[|x~ - x-|^2, mean over the rounds]", nonnegative=True)
 LEAST_MOREAU = measure_symbol(COROLLARY_2_1.measure)
 xt, xw, xp = (Vec.atom(name) for name in ("xt", "xw", "xp"))
-PROXIMAL = Setting(
+PROXIMAL = Setting.of(
     "mean over the rounds of one run",
-    {
-        atom.name: atom
-        for atom in (
-            Atom("xt", "point", 0, "x_t", per_client=False),
-            Atom("xw", "point", 0, "the proximal point of Phi~ at x_t, with 1/(2 Lf)", per_client=False),
-            Atom("xp", "point", 0, "the proximal point of Phi at x_t, with 1/(2 Lf)", per_client=False),
-        )
-    },
+    Atom("xt", "point", 0, "x_t", per_client=False),
+    Atom("xw", "point", 0, "the proximal point of Phi~ at x_t, with 1/(2 Lf)", per_client=False),
+    Atom("xp", "point", 0, "the proximal point of Phi at x_t, with 1/(2 Lf)", per_client=False),
     letters={MOREAU_MEAN: 4 * L**2 * square(xt - xw), PROX_LAG: square(xw - xp)},
 )
 

@@ -26,20 +26,15 @@ DELTA, DESCENT_SETTING, PAPER, Fx, Fy, G, L = of.DELTA, of.DESCENT_SETTING, of.P
 kappa, mu, y0, ys = of.kappa, of.mu, of.y0, of.ys
 
 SMOOTHNESS_OF_ENVELOPE = measure_symbol(LEMMA_B_1.measure)
-TWO_POINTS = Setting(
+TWO_POINTS = Setting.of(
     "two points x and u, and a maximizer at each",
-    {
-        atom.name: atom
-        for atom in (
-            Atom("x", "point", 0, "any point", per_client=False),
-            Atom("u", "point", 0, "any other point", per_client=False),
-            Atom("yx", "point", 0, "a maximizer of f(x, .)", per_client=False),
-            Atom("yu", "point", 0, "the maximizer of f(u, .) next to yx", per_client=False),
-            Atom("e", "gradient", 0, "grad_y f(u, yx)", "u yx", "f/y", per_client=False),
-            Atom("px", "gradient", 0, "grad_x f(x, yx) = grad phi(x)", "x yx", "f/x", per_client=False),
-            Atom("pu", "gradient", 0, "grad_x f(u, yu) = grad phi(u)", "u yu", "f/x", per_client=False),
-        )
-    },
+    Atom("x", "point", 0, "any point", per_client=False),
+    Atom("u", "point", 0, "any other point", per_client=False),
+    Atom("yx", "point", 0, "a maximizer of f(x, .)", per_client=False),
+    Atom("yu", "point", 0, "the maximizer of f(u, .) next to yx", per_client=False),
+    Atom("e", "gradient", 0, "grad_y f(u, yx)", "u yx", "f/y", per_client=False),
+    Atom("px", "gradient", 0, "grad_x f(x, yx) = grad phi(x)", "x yx", "f/x", per_client=False),
+    Atom("pu", "gradient", 0, "grad_x f(u, yu) = grad phi(u)", "u yu", "f/x", per_client=False),
 )
 x, u, yx, yu, e, px, pu = (Vec.atom(name) for name in ("x", "u", "yx", "yu", "e", "px", "pu"))
 ANYWHERE = "for all x and u"

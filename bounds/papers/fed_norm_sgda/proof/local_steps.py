@@ -32,9 +32,9 @@ ATOMS = (
     Atom("xi", "noise", 0, "the noise of client i in this block of one local step"),
     Atom("G", "gradient", 1, "the exact gradient of client i in this block at the local model of that step"),
 )
-SETTING = Setting(
+SETTING = Setting.of(
     "one client, its local model before step k, one block; expectation over all noise and sampling up to round t",
-    {atom.name: atom for atom in ATOMS},
+    *ATOMS,
 )
 
 

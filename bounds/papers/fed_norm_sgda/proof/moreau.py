@@ -8,7 +8,6 @@ from sympy import Integer, Symbol
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.rules import Gram, Unfolded
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SAMPLING
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
@@ -27,11 +26,7 @@ FALL = Symbol("[F~(x_t, y_t) - F~(xb, y_t)]", real=True)
 AT_PROX = Symbol("[Phi~(xb) - F~(xb, y_t)]", nonnegative=True)
 TO_PROX = Symbol("[Phi~(x_t) - Phi~(xb)]", real=True)
 GRADIENT = Symbol("[|grad of the Moreau envelope at x_t|^2]", nonnegative=True)
-HERE = Setting(
-    SETTING.bracket,
-    SETTING.atoms,
-    letters={**SETTING.letters, FALL: TO_PROX + AT_PROX - DELTA, GRADIENT: 4 * L**2 * square(AWAY)},
-)
+HERE = SETTING.lettered({FALL: TO_PROX + AT_PROX - DELTA, GRADIENT: 4 * L**2 * square(AWAY)})
 STALE = SNAPSHOT_PROOF.id
 
 

@@ -10,7 +10,6 @@ from sympy import Rational, Symbol
 
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.rules import Gram, Unfolded
-from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import SAMPLING, STRONGLY_CONCAVE
 from fedbounds.bounds.papers.fed_norm_sgda.composites import CURVATURE
@@ -37,7 +36,7 @@ ROUND, SETTING, TELESCOPED, Fy1 = ascent.ROUND, ascent.SETTING, ascent.TELESCOPE
 HALF = Rational(1, 2)
 LATER = Symbol("[Phi~(x_{t+1}) - F~(x_{t+1}, y_t)]", real=True)
 ASCENT = ASCENT_PROOF.id
-THERE = Setting(SETTING.bracket, SETTING.atoms, letters={**SETTING.letters, LATER: DELTA - DECREASE + FALL_X})
+THERE = SETTING.lettered({LATER: DELTA - DECREASE + FALL_X})
 
 
 def ascent_steps(s: Chain) -> None:

@@ -9,7 +9,7 @@ from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import ByMeaning
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.rules import Telescope, Unfolded
-from fedbounds.bounds.audit.steps import Proof, Setting, measure_symbol
+from fedbounds.bounds.audit.steps import Proof, measure_symbol
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import (
     BOUNDED_ITERATES,
@@ -44,7 +44,7 @@ APPROACH = Symbol("[|y_t - yb|^2 - |y_{t+1} - yb|^2]", real=True)
 FIRST = Symbol("[|y - yb|^2 at the start of the block]", nonnegative=True)
 ONE, QUARTER, EIGHTH = Integer(1), Rational(1, 4), Rational(1, 8)
 KEPT, MORE = Rational(69, 64), Rational(11, 8)
-HERE = Setting(SETTING.bracket, SETTING.atoms, letters={**SETTING.letters, BELOW: -STALE - ABOVE})
+HERE = SETTING.lettered({BELOW: -STALE - ABOVE})
 GradY = IN_SNAPSHOT.G
 CLIMB = Gammay * (IN_SNAPSHOT.s + IN_SNAPSHOT.n)
 

@@ -54,12 +54,12 @@ SNAPSHOT_ATOMS = (
     Atom("xb", "point", 0, "the proximal point of Phi~ at x_t, with 1/(2 Lf)", per_client=False, still=True),
 )
 _BASE = round_setting("xs y0", *SNAPSHOT_ATOMS)
-SETTING = Setting(_BASE.bracket, _BASE.atoms, letters={**_BASE.letters, **OWN_LETTERS})
+SETTING = _BASE.lettered(OWN_LETTERS)
 IN_SNAPSHOT = Block("y", "S-self", 2 * L * STALE)
 MOVED_Y = square(MOVED["y"])
 TO_OWN = {
     **TO_LETTERS,
-    **{letter: value.xreplace(closed({**_BASE.letters, **OWN_LETTERS})) for letter, value in OWN_LETTERS.items()},
+    **{letter: value.xreplace(closed(SETTING.letters)) for letter, value in OWN_LETTERS.items()},
     STALE: n.staledual,
 }
 

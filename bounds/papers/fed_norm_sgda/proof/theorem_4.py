@@ -22,7 +22,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X
 from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, Gammax, Gammay, Gx, L, N, nu
 from fedbounds.bounds.papers.fed_norm_sgda.proof.moreau import ENVELOPE_DECREASE, GRADIENT, MOREAU_PROOF
-from fedbounds.bounds.papers.fed_norm_sgda.proof.moreau import HERE as MOREAU_SETTING
+from fedbounds.bounds.papers.fed_norm_sgda.proof.moreau import HERE as SETTING
 from fedbounds.bounds.papers.fed_norm_sgda.proof.restart import APPROACH, FIRST, KEPT, ONE_POINT_PROOF, RESTART_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import I_1_SQUARED, SNAPSHOT_PROOF, STALE, TO_OWN, V_C
 
@@ -36,7 +36,6 @@ SQUARED_LENGTH = le(square(IN_X.s + IN_X.n), nu * I_1_SQUARED)
 STALE_MEAN = Symbol("[average over rounds of delta^_t]", nonnegative=True)
 GAP_MEAN = measure_symbol(LEMMA_C_4.measure)
 ENVELOPE_MEAN = measure_symbol(MOREAU)
-SETTING = Setting(MOREAU_SETTING.bracket, MOREAU_SETTING.atoms, letters=MOREAU_SETTING.letters)
 
 
 @dataclass(frozen=True)

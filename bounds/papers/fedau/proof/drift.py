@@ -73,22 +73,23 @@ def common_atoms(objective: str) -> tuple[Atom, ...]:
 
 def step_setting(objective: str) -> Setting:
     """One local step of one client."""
-    own = (
+    return Setting.of(
+        "one client n, whether or not it takes part; expectation over the noise, in round t before local step i",
+        *common_atoms(objective),
         Atom("y", "point", 0, "y_{t,i}^n, the local model"),
         Atom("gy", "gradient", 0, "grad F_n at y", at="y"),
         Atom("xi", "noise", 0, "the noise of client n in this local step"),
-    )
-    atoms = (*common_atoms(objective), *own)
-    return Setting(
-        "one client n, whether or not it takes part; expectation over the noise, in round t before local step i",
-        {a.name: a for a in atoms},
         given="x_t and the weights",
     )
 
 
 def round_setting(objective: str) -> Setting:
     """All local steps of all clients in one round."""
-    own = (
+    update = "(1/N) sum_n 1_n omega_n (v_n + a_n), the update divided by -gamma eta I"
+    return Setting.of(
+        "mean over the local steps of round t, any one client n where a vector is its own; expectation over noise and "
+        "participation",
+        *common_atoms(objective),
         Atom("Y", "point", 1, "y_{t,i}^n, the local models before each step i < I"),
         Atom("GY", "gradient", 1, "grad F_n at Y", at="Y", mean="v"),
         Atom("Xi", "noise", 1, "the noise of client n in one local step", mean="a"),
@@ -96,21 +97,7 @@ def round_setting(objective: str) -> Setting:
         Atom("a", "noise", 0, "a_n/I, the mean noise of client n over the local steps, drawn after x_t is known"),
         Atom("s", "gradient", 1, "Z_2/I = sum_n varphi_n v_n", of="sum of v", per_client=False),
         Atom("z", "gradient", 1, "(Z_1 + Z_2)/I = (1/N) sum_n p_n omega_n v_n", of="sum of v", per_client=False),
-        Atom(
-            "d",
-            "gradient",
-            1,
-            "(1/N) sum_n 1_n omega_n (v_n + a_n), the update divided by -gamma eta I",
-            of="sum of v + a",
-            per_client=False,
-            mean="z",
-        ),
-    )
-    atoms = (*common_atoms(objective), *own)
-    return Setting(
-        "mean over the local steps of round t, any one client n where a vector is its own; expectation over noise and "
-        "participation",
-        {a.name: a for a in atoms},
+        Atom("d", "gradient", 1, update, of="sum of v + a", per_client=False, mean="z"),
         given="x_t and the weights",
     )
 
@@ -220,17 +207,12 @@ DRIFT_OF_F, AVERAGE_OF_F = drift_proofs(ITSELF)
 
 # --- Lemma B.3.1 ----------------------------------------------------------------------------------------------------
 
-APART = Setting(
+APART = Setting.of(
     "any one client n where a vector is its own",
-    {
-        atom.name: atom
-        for atom in (
-            Atom("x", "point", 0, "any point", per_client=False),
-            Atom("gn", "gradient", 0, "grad F_n at x", at="x", mean="gt"),
-            Atom("gf", "gradient", 0, "grad f at x", at="x", of="f", per_client=False),
-            Atom("gt", "gradient", 0, "grad f~ at x", at="x", of="f~", per_client=False),
-        )
-    },
+    Atom("x", "point", 0, "any point", per_client=False),
+    Atom("gn", "gradient", 0, "grad F_n at x", at="x", mean="gt"),
+    Atom("gf", "gradient", 0, "grad f at x", at="x", of="f", per_client=False),
+    Atom("gt", "gradient", 0, "grad f~ at x", at="x", of="f~", per_client=False),
 )
 gn, gf, gt = Vec.atom("gn"), Vec.atom("gf"), Vec.atom("gt")
 MEDIAN_SPREAD = SumOverClients(sp.Abs(n.varphi - MedianOverClients(n.varphi)))
