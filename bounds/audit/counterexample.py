@@ -15,8 +15,10 @@ from typing import Literal
 
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.result import Condition
 
 Number = Fraction | int
+Hypothesis = Assumption | Condition | str  # in words where it is neither
 Degree = Literal[
     "false as stated", "false as an inference", "false under a literal reading", "unstated but harmless", "units"
 ]  # from the gravest to the least
@@ -44,12 +46,19 @@ def shown(value: Number) -> str:
     return f"{float(value):.6g} (rounded)"
 
 
+def name_of(hypothesis: Hypothesis) -> str:
+    """An assumption by its name, a condition as it is written."""
+    if isinstance(hypothesis, str):
+        return hypothesis
+    return hypothesis.name if isinstance(hypothesis, Assumption) else hypothesis.text
+
+
 @dataclass(frozen=True)
 class Check:
     """One hypothesis of a claim, met or not by an instance.
 
     Args:
-        of: the hypothesis: an assumption's name, or a condition as the claim writes it.
+        of: the hypothesis.
         text: what is compared, with letters.
         left, op, right: the two sides, recomputed.
 
@@ -58,11 +67,16 @@ class Check:
         bounded-divergence: max_n |v_n|^2 <= d^2: 1 <= 1, holds
     """
 
-    of: str
+    of: Hypothesis
     text: str
     left: Number
     op: Literal["<=", "<", "==", ">=", ">"]
     right: Number
+
+    @property
+    def name(self) -> str:
+        """What the hypothesis is called."""
+        return name_of(self.of)
 
     @property
     def holds(self) -> bool:
@@ -71,7 +85,7 @@ class Check:
 
     def __str__(self) -> str:
         word = "holds" if self.holds else "FAILS"
-        name = self.of if self.text == self.of else f"{self.of}: {self.text}"
+        name = self.name if self.text == self.name else f"{self.name}: {self.text}"
         return f"{name}: {shown(self.left)} {self.op} {shown(self.right)}, {word}"
 
 
@@ -194,7 +208,7 @@ class Erratum:
         claim: what the paper says there, in our words.
         fails: why it is false, in one or two sentences.
         instead: what holds.
-        under: its stated hypotheses: assumptions, and conditions as the paper writes them.
+        under: its stated hypotheses.
         replay: recomputes the counterexample.
         refutes: the forms that the counterexample refutes as they stand ("proposition-4.1[printed]"), and steps that
             a paper's proof rests on ("lemma-b.3.3/S10").
@@ -214,7 +228,7 @@ class Erratum:
     claim: str
     fails: str
     instead: str
-    under: tuple[Assumption | str, ...]
+    under: tuple[Hypothesis, ...]
     replay: Callable[[], Replay]
     refutes: tuple[str, ...] = ()
     repair: tuple[str, ...] = ()
@@ -227,7 +241,7 @@ class Erratum:
     @property
     def hypotheses(self) -> tuple[str, ...]:
         """The names of the hypotheses that the counterexample must meet."""
-        return tuple(h.name if isinstance(h, Assumption) else h for h in self.under)
+        return tuple(map(name_of, self.under))
 
     @cached_property
     def replayed(self) -> Replay:

@@ -441,12 +441,12 @@ def of_replay(replay: Replay) -> Iterator[Mutation]:
     yield Mutation(REPLAY, "the measured side no larger than the bound", partial(replace, replay, true=replay.claimed))
     yield Mutation(REPLAY, "the bound as large as the measured side", partial(replace, replay, claimed=replay.true))
     for k, check in enumerate(replay.hypotheses):
-        kept = tuple(c for c in replay.hypotheses if c.of != check.of)
+        kept = tuple(c for c in replay.hypotheses if c.name != check.name)
         fails = put(replay.hypotheses, k, replace(check, left=1, op="==", right=2))
         yield Mutation(
-            REPLAY, f"{k + 1}: {check.of} unchecked", partial(replace, replay, hypotheses=kept), thing="unchecked"
+            REPLAY, f"{k + 1}: {check.name} unchecked", partial(replace, replay, hypotheses=kept), thing="unchecked"
         )
-        yield Mutation(REPLAY, f"{k + 1}: {check.of} fails", partial(replace, replay, hypotheses=fails))
+        yield Mutation(REPLAY, f"{k + 1}: {check.name} fails", partial(replace, replay, hypotheses=fails))
 
 
 # --- Where it is planted ----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ WEAKEST: dict[Outcome, int] = {"refuted": 0, "unknown": 1, "argued": 2, "survive
 
 def missing(replay: Replay, hypotheses: Sequence[str]) -> list[str]:
     """The hypotheses of a claim that the counterexample does not check."""
-    checked = {check.of for check in replay.hypotheses}
+    checked = {check.name for check in replay.hypotheses}
     return [name for name in hypotheses if name not in checked]
 
 

@@ -274,9 +274,9 @@ def hypotheses(name: str, replay: Replay, *, legal: bool) -> list[Check]:
     conditions = {c.text: (c, c.as_printed(r.notation)) for r in results for f in r.forms for c in f.conditions}
     checks = []
     for check in replay.hypotheses:
-        ours, printed = conditions.get(check.of, (None, None))
+        ours, printed = conditions.get(check.name, (None, None))
         if legal == (ours is not None and ours.legal):
-            of = check.of if printed is None else printed.why if legal else printed.text
+            of = check.name if printed is None else printed.why if legal else printed.text
             checks.append(replace(check, of=of, text=of if legal else check.text))
     return checks
 

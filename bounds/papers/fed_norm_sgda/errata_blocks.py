@@ -26,12 +26,12 @@ def huber(u: Fraction, knee: Fraction) -> Fraction:
 def one_block_checks(smooth: Fraction, Lf: Fraction, growth: Fraction, slope: Fraction, Gx: Fraction) -> list[Check]:
     """The hypotheses of Appendix C; `growth` is the variance of the noise over |grad f_i|^2 less betaL^2."""
     return [
-        Check(JOINTLY_SMOOTH.name, "the largest curvature <= Lf", smooth, "<=", Lf),
-        Check(NOISE.name, "mean of the noise", 0, "==", 0),
-        Check(NOISE.name, "its variance over |grad_y f_i|^2 <= |grad f_i|^2, less betaL^2", growth, "<=", 0),
+        Check(JOINTLY_SMOOTH, "the largest curvature <= Lf", smooth, "<=", Lf),
+        Check(NOISE, "mean of the noise", 0, "==", 0),
+        Check(NOISE, "its variance over |grad_y f_i|^2 <= |grad f_i|^2, less betaL^2", growth, "<=", 0),
         *twin_checks(),
-        Check(CONCAVE.name, "-f_yy >= 0", 0, ">=", 0),
-        Check(LIPSCHITZ.name, "|grad_x f_i| <= Gx", slope, "<=", Gx),
+        Check(CONCAVE, "-f_yy >= 0", 0, ">=", 0),
+        Check(LIPSCHITZ, "|grad_x f_i| <= Gx", slope, "<=", Gx),
     ]
 
 

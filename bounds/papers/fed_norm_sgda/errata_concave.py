@@ -20,7 +20,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3
 
 ONE, ZERO = Fraction(1), Fraction(0)
 PRINTED = LEMMA_C_3.form("printed")
-HYPOTHESES = (*PRINTED.assumptions, ONE_POINT_CONCAVE, *(condition.text for condition in PRINTED.conditions))
+HYPOTHESES = (*PRINTED.assumptions, ONE_POINT_CONCAVE, *PRINTED.conditions)
 
 
 def ascent_block(ascent: Fraction, top: Fraction, S: int) -> tuple[Fraction, Fraction, Fraction]:
@@ -46,19 +46,19 @@ def bound_on_the_iterates_only(top: Fraction = ONE, S: int = 1) -> Replay:
         instance=f"n = P = 2 identical clients f_i = -(y - {top})^2/2, no noise, one local step; Gamma_y = {ascent}, "
         f"S = T = {S}, y_0 = 0; R = max_t |y_t|^2 = {R}.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH.name, "|f''| = 1 <= Lf", 1, "<=", 1),
-            Check(NOISE.name, "no noise: its variance <= 0", 0, "<=", 0),
+            Check(JOINTLY_SMOOTH, "|f''| = 1 <= Lf", 1, "<=", 1),
+            Check(NOISE, "no noise: its variance <= 0", 0, "<=", 0),
             *twin_checks(),
-            Check(CONCAVE.name, "-f_yy >= 0", 1, ">=", 0),
-            Check(LIPSCHITZ.name, "f_i does not depend on x: |grad_x f_i| <= Gx", 0, "<=", 1),
+            Check(CONCAVE, "-f_yy >= 0", 1, ">=", 0),
+            Check(LIPSCHITZ, "f_i does not depend on x: |grad_x f_i| <= Gx", 0, "<=", 1),
             Check(
-                ONE_POINT_CONCAVE.name,
+                ONE_POINT_CONCAVE,
                 "a concave f_i is one-point concave, and both have the same maximizer",
                 1,
                 ">=",
                 0,
             ),
-            Check(BOUNDED_ITERATES.name, "max over t <= T of |y_t|^2 <= R", R, "<=", R),
+            Check(BOUNDED_ITERATES, "max over t <= T of |y_t|^2 <= R", R, "<=", R),
             *condition_checks(PRINTED, alike(2, Lf=1, etay=0, Gammay=ascent), 2),
         ),
         lines=(

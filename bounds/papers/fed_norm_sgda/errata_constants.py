@@ -54,9 +54,9 @@ def condition_check(condition: Condition, values: Mapping[str, Fraction], client
     op = condition.op
     assert op in ("<=", ">=", "==")
     if op == "<=" and right.is_infinite:
-        return Check(condition.text, f"{condition.why}: no local drift, so there is no cap", 0, "<=", 1)
+        return Check(condition, f"{condition.why}: no local drift, so there is no cap", 0, "<=", 1)
     if not (left.is_Rational and right.is_Rational):
         assert left.is_nonnegative and right.is_nonnegative
         left, right = left**2, right**2
-        return Check(condition.text, f"{condition.why}, squared", as_fraction(left), op, as_fraction(right))
-    return Check(condition.text, condition.why, as_fraction(left), op, as_fraction(right))
+        return Check(condition, f"{condition.why}, squared", as_fraction(left), op, as_fraction(right))
+    return Check(condition, condition.why, as_fraction(left), op, as_fraction(right))

@@ -22,7 +22,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1, THEOREM_1_A
 
 ONE, HALF, ZERO = Fraction(1), Fraction(1, 2), Fraction(0)
 PRINTED = THEOREM_1.form("printed")
-PRINTED_CONDITIONS = tuple(condition.text for condition in PRINTED.conditions)
+PRINTED_CONDITIONS = PRINTED.conditions
 
 # --- Theorem 1 at identical clients with one local step ------------------------------------------------------------
 
@@ -35,9 +35,9 @@ def one_step_constants(**given: Fraction | int) -> dict[str, Fraction]:
 def coupled_checks(values: Mapping[str, Fraction], clients: int = 2) -> tuple[Check, ...]:
     """Every hypothesis of Theorem 1 as printed for identical clients f = x y - y^2/2 without noise."""
     return (
-        Check(JOINTLY_SMOOTH.name, "Lf >= (1 + sqrt 5)/2, that is Lf^2 - Lf >= 1", SMOOTHNESS**2 - SMOOTHNESS, ">=", 1),
-        Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", 1, ">=", 1),
-        Check(NOISE.name, "no noise: its variance <= 0", 0, "<=", 0),
+        Check(JOINTLY_SMOOTH, "Lf >= (1 + sqrt 5)/2, that is Lf^2 - Lf >= 1", SMOOTHNESS**2 - SMOOTHNESS, ">=", 1),
+        Check(STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
+        Check(NOISE, "no noise: its variance <= 0", 0, "<=", 0),
         *twin_checks(clients),
         *condition_checks(PRINTED, values, clients),
     )
@@ -162,12 +162,12 @@ def uneven_steps(s: int = 127) -> Replay:
         f"local steps with coefficients ({s}, 1, ..., 1), noise that multiplies the gradients, sigmaL = 0, betaL^2 = "
         "1/(32 Q); Gamma_y = 1/2, Gamma_x = 1/312.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH.name, "|f''| = 1 <= Lf", 1, "<=", 1),
-            Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", 1, ">=", 1),
-            Check(NOISE.name, "its variance over |grad f_i|^2 <= betaL^2", growth, "<=", growth),
-            Check(HETEROGENEITY.name, "identical clients: spread of the gradients", 0, "<=", 0),
-            Check(SAMPLING.name, "P = n", 2, "==", 2),
-            Check(LOCAL_MAP.name, "variable step sizes: least coefficient", 1, ">=", 0),
+            Check(JOINTLY_SMOOTH, "|f''| = 1 <= Lf", 1, "<=", 1),
+            Check(STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
+            Check(NOISE, "its variance over |grad f_i|^2 <= betaL^2", growth, "<=", growth),
+            Check(HETEROGENEITY, "identical clients: spread of the gradients", 0, "<=", 0),
+            Check(SAMPLING, "P = n", 2, "==", 2),
+            Check(LOCAL_MAP, "variable step sizes: least coefficient", 1, ">=", 0),
             Check("(a)", "2 Gamma_y Lf <= 1", 2 * ascent, "<=", 1),
             Check("(b)", "Gamma_y kappa Lf betaG^2 betaL^2 Q <= 1/64", ascent * growth * Q, "<=", Fraction(1, 64)),
             Check("(c)", "Gamma_x <= Gamma_y/(156 kappa^2)", descent, "<=", ascent / 156),

@@ -17,7 +17,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.errata_noise import twin_checks
 from fedbounds.bounds.papers.fed_norm_sgda.remarks import REMARK_1
 
 ONE = Fraction(1)
-CONDITIONS_OF_REMARK_1 = tuple(condition.text for condition in REMARK_1.form("printed").conditions)
+CONDITIONS_OF_REMARK_1 = REMARK_1.form("printed").conditions
 FULL = "full participation, P = n"
 ASCENT_CAP = "2 Gamma_y Lf (n/P) max{(P-1)/(n-1), betaL^2 K} <= 1/8"
 SECOND_CAP = "2 Gamma_y Lf (n/P) max{betaG^2, 1} max{betaL^2 Q, dW} <= 1/8"
@@ -217,9 +217,9 @@ def gap_of_remark_1(T: int = 1) -> Replay:
         instance=f"n = P = 2 identical clients f_i = x^2/2 - y^2/2, one local step, no noise, x_0 = 1, y_0 = 0, T "
         f"= {T}.",
         hypotheses=(
-            Check(JOINTLY_SMOOTH.name, "|f''| = 1 <= Lf", 1, "<=", 1),
-            Check(STRONGLY_CONCAVE.name, "-f_yy >= mu", 1, ">=", 1),
-            Check(NOISE.name, "no noise: its variance <= 0", 0, "<=", 0),
+            Check(JOINTLY_SMOOTH, "|f''| = 1 <= Lf", 1, "<=", 1),
+            Check(STRONGLY_CONCAVE, "-f_yy >= mu", 1, ">=", 1),
+            Check(NOISE, "no noise: its variance <= 0", 0, "<=", 0),
             *twin_checks(),
             *condition_checks(REMARK_1.form("printed"), alike(2, 1, Lf=1, T=T), 2),
         ),

@@ -16,7 +16,7 @@ from fedbounds.bounds.papers.fedau.assumptions import BERNOULLI, FEDAU, OBJECTIV
 from fedbounds.bounds.papers.fedau.lemmas import DESCENT_ERRATUM, GLOBAL_CAP, LOCAL_CAP
 from fedbounds.bounds.papers.fedau.results import TWO_ROUNDS
 
-ONE_ROUND = (*ONE_STEP, OBJECTIVE_WEIGHTS, LOCAL_CAP.text, GLOBAL_CAP.text)  # of Lemma B.3.3
+ONE_ROUND = (*ONE_STEP, OBJECTIVE_WEIGHTS, LOCAL_CAP, GLOBAL_CAP)  # of Lemma B.3.3
 
 ERRATA: Sequence[Erratum] = (
     Erratum(
@@ -104,7 +104,7 @@ ERRATA: Sequence[Erratum] = (
         fails="K is a number of rounds, at least 1, and nothing is said of rounding. log_c T is seldom whole, below 1 "
         "where T < c, and zero where everybody always takes part (c is infinite).",
         instead="K = max{1, ceil(log_c T)}, with the same order: at most (4 + 7/log 2) R log^2(T)/T",
-        under=(BERNOULLI, TWO_ROUNDS.text),
+        under=(BERNOULLI, TWO_ROUNDS),
         replay=weights.cut_off_below_one,
         repair=("lemma-b.7.1[repaired]", "lemma-b.7.1[repaired:constant]", "corollary-4[repaired]"),
         degree="false under a literal reading",
@@ -121,7 +121,7 @@ ERRATA: Sequence[Erratum] = (
         "said, and only this step of the proof needs it.",
         instead="the order R log^2(T)/T at the whole K: where R log T > 1 the other terms are absorbed, and where K = "
         "1 the weight error is the mean of (1 - p_n)^2 <= exp(-1/R)",
-        under=(*FEDAU, TWO_ROUNDS.text),
+        under=(*FEDAU, TWO_ROUNDS),
         replay=weights.rarity_without_a_floor,
         repair=("lemma-b.7.1[repaired:constant]",),
         degree="unstated but harmless",

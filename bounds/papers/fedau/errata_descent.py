@@ -26,10 +26,10 @@ PRINTED_NOISE = Fraction(17, 16)
 def noise_checks(sigma2: Fraction) -> tuple[Check, ...]:
     """Noise that is +sigma or -sigma with probability 1/2, drawn anew in every local step of every client."""
     return (
-        Check(UNBIASED.name, "mean of the noise", 0, "==", 0),
-        Check(UNBIASED.name, "its variance <= sigma^2", sigma2, "<=", sigma2),
-        Check(MARTINGALE.name, "its mean given the past; every step draws anew", 0, "==", 0),
-        Check(INDEPENDENT_CLIENTS.name, "covariance between clients; each draws its own", 0, "==", 0),
+        Check(UNBIASED, "mean of the noise", 0, "==", 0),
+        Check(UNBIASED, "its variance <= sigma^2", sigma2, "<=", sigma2),
+        Check(MARTINGALE, "its mean given the past; every step draws anew", 0, "==", 0),
+        Check(INDEPENDENT_CLIENTS, "covariance between clients; each draws its own", 0, "==", 0),
     )
 
 
@@ -37,19 +37,19 @@ def identical_checks(N: int, p: Fraction, sigma2: Fraction) -> tuple[Check, ...]
     """N identical clients with the same rate p; the weights of the round do not depend on it."""
     return (
         *noise_checks(sigma2),
-        Check(BOUNDED_DIVERGENCE.name, "identical clients: |grad F_n - grad f| <= delta = 0", 0, "<=", 0),
-        Check(BERNOULLI.name, "p > 0, drawn for this round alone", p, ">", 0),
-        Check(BERNOULLI.name, "p <= 1", p, "<=", 1),
-        Check(PAST_WEIGHTS.name, "omega is a constant: what it changes with this round", 0, "==", 0),
-        Check(OBJECTIVE_WEIGHTS.name, "the varphi_n = 1/N sum to 1", N * Fraction(1, N), "==", 1),
+        Check(BOUNDED_DIVERGENCE, "identical clients: |grad F_n - grad f| <= delta = 0", 0, "<=", 0),
+        Check(BERNOULLI, "p > 0, drawn for this round alone", p, ">", 0),
+        Check(BERNOULLI, "p <= 1", p, "<=", 1),
+        Check(PAST_WEIGHTS, "omega is a constant: what it changes with this round", 0, "==", 0),
+        Check(OBJECTIVE_WEIGHTS, "the varphi_n = 1/N sum to 1", N * Fraction(1, N), "==", 1),
     )
 
 
 def cap_checks(gamma: Fraction, step: Fraction, I: int) -> tuple[Check, ...]:
     """The two caps of Lemma B.3.3 at L = 1; step is gamma eta."""
     return (
-        Check(LOCAL_CAP.text, "squared: 240 (gamma L I)^2 <= 1", 240 * (gamma * I) ** 2, "<=", 1),
-        Check(GLOBAL_CAP.text, "gamma eta <= 1/(2LI)", step, "<=", Fraction(1, 2 * I)),
+        Check(LOCAL_CAP, "squared: 240 (gamma L I)^2 <= 1", 240 * (gamma * I) ** 2, "<=", 1),
+        Check(GLOBAL_CAP, "gamma eta <= 1/(2LI)", step, "<=", Fraction(1, 2 * I)),
     )
 
 
@@ -84,7 +84,7 @@ def dropped_cross_term(I: int = 2, gamma: Fraction = Fraction(1, 40)) -> Replay:
         instance=f"One client that always takes part, omega = 1, F = -x^2/2 (near x_t = 0), noise +1 or -1 with "
         f"probability 1/2; I = {I}, gamma = {gamma}, gamma eta = {step}, x_t = 0.",
         hypotheses=(
-            Check(SMOOTH.name, "|F''| = 1 <= L", 1, "<=", 1),
+            Check(SMOOTH, "|F''| = 1 <= L", 1, "<=", 1),
             *identical_checks(1, ONE, ONE),
             *cap_checks(gamma, step, I),
         ),
@@ -171,9 +171,9 @@ def descent_lemma(
         instance=f"One client, p = {p}, omega = 1/p, noise +1 or -1; f = -x^2/2 for |x| < r and (|x| - 2r)^2/2 - r^2 "
         f"beyond, r = {shown(r)}; I = {I}, gamma = {gamma}, gamma eta = {step}, x_t = 0.",
         hypotheses=(
-            Check(SMOOTH.name, "f' has slope -1 inside and 1 outside: max|slope| <= L", 1, "<=", 1),
-            Check(SMOOTH.name, "f' is continuous at r: -r and r - 2r", -r, "==", r - 2 * r),
-            Check(SMOOTH.name, "f is continuous at r", -(r**2) / 2, "==", (r - 2 * r) ** 2 / 2 - r**2),
+            Check(SMOOTH, "f' has slope -1 inside and 1 outside: max|slope| <= L", 1, "<=", 1),
+            Check(SMOOTH, "f' is continuous at r: -r and r - 2r", -r, "==", r - 2 * r),
+            Check(SMOOTH, "f is continuous at r", -(r**2) / 2, "==", (r - 2 * r) ** 2 / 2 - r**2),
             *identical_checks(1, p, ONE),
             *cap_checks(gamma, step, I),
         ),

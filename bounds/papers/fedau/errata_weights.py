@@ -66,8 +66,8 @@ def participation_checks(p: Fraction, rounds: int) -> tuple[Check, ...]:
     every = list(records(p, rounds))
     first = sum((chance for record, chance in every if record[0]), Fraction(0))
     return (
-        Check(BERNOULLI.name, "the probabilities of all records sum to 1", sum(c for _, c in every), "==", 1),
-        Check(BERNOULLI.name, "probability of taking part in round 0", first, "==", p),
+        Check(BERNOULLI, "the probabilities of all records sum to 1", sum(c for _, c in every), "==", 1),
+        Check(BERNOULLI, "probability of taking part in round 0", first, "==", p),
     )
 
 
@@ -75,8 +75,8 @@ def algorithm_checks(K: int, rounds: int) -> tuple[Check, ...]:
     """Algorithm 2: its cut-off is a whole number of rounds, and its intervals add up to the record."""
     most = max(len(r) - sum(intervals(r, K)) for r in product((0, 1), repeat=rounds))
     return (
-        Check(FEDAU_WEIGHTS.name, "K is a whole number >= 1", K, ">=", 1),
-        Check(FEDAU_WEIGHTS.name, "rounds after the last completed interval, at most K - 1", most, "<=", K - 1),
+        Check(FEDAU_WEIGHTS, "K is a whole number >= 1", K, ">=", 1),
+        Check(FEDAU_WEIGHTS, "rounds after the last completed interval, at most K - 1", most, "<=", K - 1),
     )
 
 
@@ -158,7 +158,7 @@ def cut_off_below_one(T: int = 2, p: Fraction = HALF) -> Replay:
         instance=f"One client with p = {p}, T = {T} rounds.",
         hypotheses=(
             *participation_checks(p, T),
-            Check(TWO_ROUNDS.text, "T >= 2", T, ">=", 2),
+            Check(TWO_ROUNDS, "T >= 2", T, ">=", 2),
         ),
         lines=(
             Line("c = 1/(1 - min_n p_n)^2", c),
@@ -185,9 +185,9 @@ def rarity_without_a_floor(k: int = 73, constant: int = 100) -> Replay:
         instance=f"One client with p = 1 - 2^-{k}, T = c = 4^{k} rounds, so K = log_c T = 1 and R log T = 1; hidden "
         f"constant {constant}.",
         hypotheses=(
-            Check(BERNOULLI.name, "p < 1", 1 - Fraction(1, 2**k), "<", 1),
-            Check(FEDAU_WEIGHTS.name, "K = log_c T is a whole number: T and c", 4**k, "==", (Fraction(1, 2**k)) ** -2),
-            Check(TWO_ROUNDS.text, "T >= 2", 4**k, ">=", 2),
+            Check(BERNOULLI, "p < 1", 1 - Fraction(1, 2**k), "<", 1),
+            Check(FEDAU_WEIGHTS, "K = log_c T is a whole number: T and c", 4**k, "==", (Fraction(1, 2**k)) ** -2),
+            Check(TWO_ROUNDS, "T >= 2", 4**k, ">=", 2),
         ),
         lines=(
             Line("a rational above exp(69/100), which is below 2, so log 2 > 69/100", exp_above(LN_2_BELOW)),

@@ -15,9 +15,9 @@ def large_steps() -> Replay:
     return Replay(
         instance="f(x) = x^2/2, x_0 = 1, eta = 3/2, T = 1.",
         hypotheses=(
-            Check(SMOOTH.name, "f'' = 1 <= L", 1, "<=", L),
-            Check(BELOW.name, "f* = f(0) <= f(x_0)", 0, "<=", gap),
-            Check(CAP.text, CAP.text, eta, "<", 2 / L),
+            Check(SMOOTH, "f'' = 1 <= L", 1, "<=", L),
+            Check(BELOW, "f* = f(0) <= f(x_0)", 0, "<=", gap),
+            Check(CAP, CAP.text, eta, "<", 2 / L),
         ),
         lines=(Line("F = f(x_0) - f*", gap),),
         claimed=2 * gap / (eta * T),
@@ -35,7 +35,7 @@ ERRATA = (
         claim="min_t |grad f(x_t)|^2 <= 2F/(eta T) for every eta < 2/L",
         fails="For eta > 1/L a step decreases f by less than eta/2 |grad f|^2.",
         instead="2F/(eta (2 - L eta) T), which is at most 2F/(eta T) for eta <= 1/L",
-        under=(SMOOTH, BELOW, CAP.text),
+        under=(SMOOTH, BELOW, CAP),
         replay=large_steps,
         refutes=("theorem-1[printed]",),
         repair=("theorem-1[explicit]",),

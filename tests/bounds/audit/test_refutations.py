@@ -50,7 +50,7 @@ def test_a_counterexample_that_breaks_one_hypothesis_is_not_covered(name):
 def test_a_counterexample_that_leaves_one_hypothesis_out_is_not_covered(name):
     replay = ERRATA[name].replay()
     for wanted in ERRATA[name].hypotheses:
-        kept = tuple(check for check in replay.hypotheses if check.of != wanted)
+        kept = tuple(check for check in replay.hypotheses if check.name != wanted)
         verdict = tried(planted(ERRATA[name], hypotheses=kept))
         assert verdict.outcome == "unknown" and wanted in verdict.evidence
 

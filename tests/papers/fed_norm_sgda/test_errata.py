@@ -199,7 +199,7 @@ def test_a_run_from_a_wrong_y_moves_x_and_the_repaired_theorem_covers_it():
 def test_a_counterexample_to_a_form_meets_all_of_its_hypotheses(name, form):
     claim = the_claims()[f"{PAPER}/{form}"]
     needed = {*(a.name for a in claim.assumptions), *(c.text for c in claim.conditions)}
-    assert needed <= {check.of for check in BY_ID[name].replay().hypotheses}
+    assert needed <= {check.name for check in BY_ID[name].replay().hypotheses}
     assert COURT.tries(claim, Docket(PAPER, {}, ())).outcome == "refuted"
 
 
@@ -374,8 +374,8 @@ def test_momentum_is_heavy_ball_and_the_literal_lines_are_not():
 @pytest.mark.parametrize("erratum", ERRATA, ids=lambda e: e.id)
 def test_a_hypothesis_that_fails_turns_the_refutation_into_not_covered(erratum):
     replay = erratum.replay()
-    for name in dict.fromkeys(check.of for check in replay.hypotheses):
-        broken = tuple(Check(c.of, c.text, 1, "<=", 0) if c.of == name else c for c in replay.hypotheses)
+    for name in dict.fromkeys(check.name for check in replay.hypotheses):
+        broken = tuple(Check(c.of, c.text, 1, "<=", 0) if c.name == name else c for c in replay.hypotheses)
         planted = type(replay)(**{**vars(replay), "hypotheses": broken})
         verdict = judged_replay(planted, erratum.hypotheses, "it")
         assert verdict.outcome == "unknown" and verdict.evidence.startswith("not covered")

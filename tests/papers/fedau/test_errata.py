@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from fedbounds import main
-from fedbounds.bounds.audit.counterexample import Check
+from fedbounds.bounds.audit.counterexample import Check, name_of
 from fedbounds.bounds.audit.docket import Docket
 from fedbounds.bounds.audit.refutations import COURT as REFUTATIONS
 from fedbounds.bounds.audit.refutations import judged_replay
@@ -48,7 +48,7 @@ from fedbounds.bounds.papers.fedau.proof.weights import PROOFS as WEIGHT_PROOFS
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments, largest_weight_error, largest_weight_moment
 
 BY_ID = {erratum.id: erratum for erratum in ERRATA}
-HYPOTHESES = tuple(h if isinstance(h, str) else h.name for h in ONE_ROUND)
+HYPOTHESES = tuple(map(name_of, ONE_ROUND))
 
 
 def outcome(replay, hypotheses=HYPOTHESES):
@@ -384,7 +384,7 @@ def test_every_hypothesis_of_the_printed_lemmas_is_among_those_checked():
     for lemma in (LEMMA_B_3_3, LEMMA_B_5_1):
         form = lemma.form("printed")
         wanted = {a.name for a in form.assumptions} | {c.text for c in form.conditions}
-        assert wanted <= {check.of for check in BY_ID["descent-lemma"].replayed.hypotheses}
+        assert wanted <= {check.name for check in BY_ID["descent-lemma"].replayed.hypotheses}
 
 
 @pytest.mark.parametrize(
