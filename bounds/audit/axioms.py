@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import sympy as sp
 
@@ -41,6 +41,21 @@ def averaged(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
         if atom.mean and atoms[atom.mean].per_client:
             raise Unfit(f"{atom.mean}, the mean of {name}, differs between the clients")
         total = total + Vec(((atom.mean or name, coefficient),))
+    return total
+
+
+def over_steps(vector: Vec, atoms: Mapping[str, Atom]) -> Vec:
+    """The mean over the local steps of one client: what stays the same is its own.
+
+    Raises:
+        Unfit: an atom differs between the steps and has no declared mean over them.
+    """
+    total = Vec(())
+    for name, coefficient in vector.coefficients:
+        atom = atoms[name]
+        if not (atom.still or (atom.mean and atoms[atom.mean].per_client)):
+            raise Unfit(f"the mean of {name} over the local steps is not declared")
+        total = total + Vec(((name if atom.still else atom.mean, coefficient),))
     return total
 
 
@@ -180,17 +195,20 @@ class Jensen(Schema):
 
     Args:
         vector: v.
+        over: the bracket's clients, or the local steps of one.
         given: that the weights sum to 1, where no assumption says so.
     """
 
     vector: Vec
+    over: Literal["clients", "steps"] = "clients"
     given: tuple[Relation, ...] = ()
     axiom: str = "the weights are nonnegative and sum to 1, so that the bracket's mean is a mean"
     needs: tuple[str, ...] = ("weights",)
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The mean comes from the atoms."""
-        return Relation(square(averaged(self.vector, setting.atoms)), square(self.vector))
+        mean = averaged if self.over == "clients" else over_steps
+        return Relation(square(mean(self.vector, setting.atoms)), square(self.vector))
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import sympy as sp
 
+from fedbounds.bounds.audit.axioms import Schema
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same
 from fedbounds.bounds.audit.steps import Setting
@@ -183,7 +184,7 @@ class InExpectation:
 
 
 @dataclass(frozen=True)
-class Lemma:
+class Lemma(Schema):
     """A named theorem of probability or analysis that is cited, not proved here; it is listed as an axiom.
 
     Args:
@@ -201,13 +202,6 @@ class Lemma:
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """What it says."""
         return Relation(self.left, self.right)
-
-    def check(
-        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
-    ) -> Finding:
-        """The relation is the one that the lemma gives."""
-        equal = conclusion.left == self.left and same(conclusion.right, self.right)
-        return Finding(equal, "cited", "an instance of it" if equal else f"the lemma gives {self.left} <= {self.right}")
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.bounds.audit.axioms import Schema, Uncorrelated, Unfit, averaged
+from fedbounds.bounds.audit.axioms import Jensen, Schema, Uncorrelated, Unfit, averaged
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, same
 from fedbounds.bounds.audit.steps import Setting
@@ -46,28 +46,9 @@ def given_past(noise: Vec, past: Vec) -> Uncorrelated:
     return Uncorrelated(noise, past, needs=LOCAL_NOISE)
 
 
-@dataclass(frozen=True)
-class StepMean(Schema):
-    r"""$\|\bar v\|^2\le\frac1I\sum_i\|v_i\|^2$, Jensen over the local steps of one client.
-
-    Args:
-        vector: v; every part has a declared mean over the steps, or stays the same in all of them.
-    """
-
-    vector: Vec
-    axiom: str = ""
-    needs: tuple[str, ...] = ()
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """The means over the steps come from the atoms."""
-        mean = Vec(())
-        for name, coefficient in self.vector.coefficients:
-            atom = setting.atoms[name]
-            own = atom.mean and setting.atoms[atom.mean].per_client
-            if not atom.still and not own:
-                raise Unfit(f"the mean of {name} over the local steps is not declared")
-            mean = mean + Vec(((name if atom.still else atom.mean, coefficient),))
-        return Relation(square(mean), square(self.vector))
+def step_mean(vector: Vec) -> Jensen:
+    """Jensen over the local steps of one client."""
+    return Jensen(vector, over="steps", axiom="", needs=())
 
 
 @dataclass(frozen=True)
@@ -128,28 +109,29 @@ def _sum_of(total: str, each: str, setting: Setting) -> None:
 
 @dataclass(frozen=True)
 class MeanUpdate(Schema):
-    r"""$\mathbb E_t\langle d,c\rangle=\mathbb E_t\langle z,c\rangle$ for c known at the start of the round, where d
-    sums $\mathbb 1_n\omega_n(v_n+a_n)$ and z its mean $p_n\omega_nv_n$.
+    r"""$\mathbb E_t\langle d,c\rangle=\mathbb E_t\langle z,c\rangle$ for c known at the start of the round, where z is
+    the mean of d over who takes part and over the noise.
 
     Args:
         update: d.
-        common: c.
+        known: c.
     """
 
     update: str
-    common: str
+    known: Vec
     axiom: str = "each client takes part with probability p_n, independently of its noise, which has mean zero"
     needs: tuple[str, ...] = (*PARTICIPATION, *LOCAL_NOISE)
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """Its mean and the times come from the atoms."""
-        update, common = setting.atoms[self.update], setting.atoms[self.common]
+        update = setting.atoms[self.update]
         if not update.mean or update.per_client or setting.atoms[update.mean].per_client:
             raise Unfit(f"{self.update} is not an update with a mean")
-        if common.per_client or common.kind == "noise" or common.time >= update.time:
-            raise Unfit(f"{self.common} is not known at the start of the round")
-        c = Vec.atom(self.common)
-        return Relation(inner(Vec.atom(self.update), c), inner(Vec.atom(update.mean), c), "==")
+        for name in self.known.atoms:
+            atom = setting.atoms[name]
+            if atom.per_client or atom.kind == "noise" or atom.time >= update.time:
+                raise Unfit(f"{name} is not known at the start of the round")
+        return Relation(inner(Vec.atom(self.update), self.known), inner(Vec.atom(update.mean), self.known), "==")
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS
 from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import (
     ON_THE_SIMPLEX,
-    SampleMean,
     SampleSquare,
     SelfBounded,
+    sample_mean,
     smooth,
 )
 
@@ -148,13 +148,13 @@ def test_a_sample_is_squared_with_its_own_probabilities_and_known_before_it_is_d
     assert SampleSquare("sx").relation(setting, (ON_THE_SIMPLEX,)).op == "=="
     assert "no premise says that" in refused(SampleSquare("sx"), setting)
     assert "not a sum over the sample" in refused(SampleSquare("hx"), setting, ON_THE_SIMPLEX)
-    assert "not a sum over the sample" in refused(SampleMean("Hx", Vec.atom("Fx")), setting)
+    assert "not an update with a mean" in refused(sample_mean("Hx", Vec.atom("Fx")), setting)
     for letter in ("c", "d", "r"):
         key = next(k for k in setting.letters if str(k) == letter)
         other = replace(setting, letters={**setting.letters, key: setting.letters[key] * sp.Rational(9, 10)})
         assert "probabilities" in refused(SampleSquare("sx"), other, ON_THE_SIMPLEX)
     for late in ("Hx", "Gx", "xix"):
-        assert "not known at the start" in refused(SampleMean("sx", Vec.atom(late)), setting)
+        assert "not known at the start" in refused(sample_mean("sx", Vec.atom(late)), setting)
 
 
 def test_only_the_gradient_of_the_weighted_objective_is_bounded_by_its_gap():

@@ -31,10 +31,10 @@ from fedbounds.bounds.audit.participation_rules import (
     MeanUpdate,
     SecondMoment,
     Squared,
-    StepMean,
     Triangle,
     Vanishing,
     given_past,
+    step_mean,
 )
 from fedbounds.bounds.audit.rules import Telescope, power_sum
 from fedbounds.bounds.audit.steps import Setting, proof_of, trace
@@ -259,11 +259,11 @@ def test_noise_averages_out_over_the_local_steps():
 
 
 def test_jensen_over_the_local_steps_needs_means_of_one_client():
-    assert finding(StepMean(GY - G0), Relation(square(V - G0), square(GY - G0))).holds
-    assert not finding(StepMean(GY - G0), Relation(square(GY - G0), square(V - G0))).holds
-    assert "not declared" in finding(StepMean(V), Relation(square(S), square(V))).evidence
+    assert finding(step_mean(GY - G0), Relation(square(V - G0), square(GY - G0))).holds
+    assert not finding(step_mean(GY - G0), Relation(square(GY - G0), square(V - G0))).holds
+    assert "not declared" in finding(step_mean(V), Relation(square(S), square(V))).evidence
     moving = with_atom("g0", still=False)
-    assert not finding(StepMean(GY - G0), Relation(square(V - G0), square(GY - G0)), setting=moving).holds
+    assert not finding(step_mean(GY - G0), Relation(square(V - G0), square(GY - G0)), setting=moving).holds
 
 
 def test_jensen_over_the_clients_needs_a_bound_for_every_client():
@@ -292,12 +292,12 @@ def test_cauchy_schwarz_is_about_a_difference_of_two_sums_of_one_vector():
 
 
 def test_the_mean_of_the_update_is_taken_against_what_is_known():
-    assert finding(MeanUpdate("d", "f0"), Relation(inner(D, F0), inner(Z, F0), "==")).holds
-    assert not finding(MeanUpdate("d", "f0"), Relation(inner(D, F0), inner(S, F0), "==")).holds
-    assert not finding(MeanUpdate("d", "z"), Relation(inner(D, Z), inner(Z, Z), "==")).holds
-    assert not finding(MeanUpdate("d", "g0"), Relation(inner(D, G0), inner(Z, G0), "==")).holds
-    assert not finding(MeanUpdate("z", "f0"), Relation(inner(Z, F0), inner(S, F0), "==")).holds
-    assert set(MeanUpdate("d", "f0").needs) == {
+    assert finding(MeanUpdate("d", F0), Relation(inner(D, F0), inner(Z, F0), "==")).holds
+    assert not finding(MeanUpdate("d", F0), Relation(inner(D, F0), inner(S, F0), "==")).holds
+    assert not finding(MeanUpdate("d", Z), Relation(inner(D, Z), inner(Z, Z), "==")).holds
+    assert not finding(MeanUpdate("d", G0), Relation(inner(D, G0), inner(Z, G0), "==")).holds
+    assert not finding(MeanUpdate("z", F0), Relation(inner(Z, F0), inner(S, F0), "==")).holds
+    assert set(MeanUpdate("d", F0).needs) == {
         "bernoulli-participation",
         "past-weights",
         "unbiased-noise",

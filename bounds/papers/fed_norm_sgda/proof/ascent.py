@@ -52,7 +52,7 @@ def fall_steps(s: Chain) -> None:
     """(42), and (34) with the gradient at the old x."""
     s["X1", "smoothness in x"] = axioms.of_objective("Fx", MOVE, FALL_X), SIMPLEX, JOINTLY_SMOOTH
     for b, fall in ((IN_X, "X"), (IN_Y, "Y")):
-        s[f"{fall}2", "the sample averaged out"] = axioms.SampleMean(f"s{b.name}", b.F), SAMPLING
+        s[f"{fall}2", "the sample averaged out"] = axioms.sample_mean(f"s{b.name}", b.F), SAMPLING
         s[f"{fall}3", "the noise averaged out"] = axioms.given_start(b.n, b.F), *NOISY
     s["X4", "Young"] = le(2 * inner(IN_X.H, IN_X.F), H + square(IN_X.F)), Gram()
     in_x = Gammax / 2 * LIFTED + Gammax / 2 * H + L / 2 * square(MOVE)

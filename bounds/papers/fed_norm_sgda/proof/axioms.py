@@ -13,6 +13,7 @@ import sympy as sp
 from fedbounds.bounds.audit.axioms import Descent, Schema, Smooth, SumOfNoise, Uncorrelated, Unfit
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import same
+from fedbounds.bounds.audit.participation_rules import MeanUpdate
 from fedbounds.bounds.audit.steps import Setting
 from fedbounds.bounds.audit.vectors import Vec, inner, square
 from fedbounds.bounds.clients import SumOverClients
@@ -129,30 +130,11 @@ def _sampled(setting: Setting, sample: str) -> str:
     return each
 
 
-@dataclass(frozen=True)
-class SampleMean(Schema):
-    r"""$\mathbb E\langle\sum_{i\in\mathcal C}\frac{nw_i}Pu_i,v\rangle=\mathbb E\langle\sum_iw_iu_i,v\rangle$ for v that
-    is known before the sample is drawn.
-
-    Args:
-        sample: the sum over the sample.
-        known: v.
-    """
-
-    sample: str
-    known: Vec
-    axiom: str = "each client is drawn with probability P/n, independently of everything else"
-    needs: tuple[str, ...] = (SAMPLING,)
-
-    def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
-        """Times come from the atoms."""
-        each = _sampled(setting, self.sample)
-        for name in self.known.atoms:
-            atom = setting.atoms[name]
-            if atom.per_client or atom.time > 0 or atom.kind == "noise":
-                raise Unfit(f"{name} is not known at the start of the round")
-        mean = Vec.atom(setting.atoms[each].mean)
-        return Relation(inner(Vec.atom(self.sample), self.known), inner(mean, self.known), "==")
+def sample_mean(sample: str, known: Vec) -> MeanUpdate:
+    """For a sum over the sample and what is known before it is drawn."""
+    return MeanUpdate(
+        sample, known, "each client is drawn with probability P/n, independently of all else", (SAMPLING,)
+    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SA
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SAMPLED, SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_3
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, SampleMean, given_start
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import ON_THE_SIMPLEX, given_start, sample_mean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_X, NOISY, TO_LETTERS
 from fedbounds.bounds.papers.fed_norm_sgda.proof.envelope import AWAY_PROOF, ENVELOPE_PROOF, ROUNDED, SMOOTH_ENVELOPE
 
@@ -37,7 +37,7 @@ def before_the_caps(s: Chain) -> None:
         f"{ENVELOPE_PROOF.id}/B.1",
         JOINTLY_SMOOTH,
     )
-    s["P2", "the sample averaged out"] = SampleMean("sx", Phi), SAMPLING
+    s["P2", "the sample averaged out"] = sample_mean("sx", Phi), SAMPLING
     s["P3", "the noise averaged out"] = given_start(IN_X.n, Phi), *NOISY
     s["P4", "two parts, between the envelope and the mean exact direction"] = by(
         le(square(Phi - IN_X.H), 2 * square(Phi - IN_X.F) + 2 * square(IN_X.F - IN_X.H)), Gram()

@@ -14,7 +14,7 @@ from sympy import Integer
 from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
 from fedbounds.bounds.audit.axioms import Jensen
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.participation_rules import StepMean
+from fedbounds.bounds.audit.participation_rules import step_mean
 from fedbounds.bounds.audit.rules import Gram, Unfolded
 from fedbounds.bounds.audit.steps import Proof
 from fedbounds.bounds.audit.vectors import Vec, inner, square
@@ -78,8 +78,8 @@ def shared_steps(s: Chain) -> None:
 def start_steps(s: Chain, b: Block) -> None:
     """Means over the local steps and over the clients, and Assumption 3, at the round's start."""
     x = b.name
-    s[f"D2{x}", "Jensen over the local steps"] = StepMean(b.G - b.g)
-    s[f"D3{x}", "Jensen over the clients"] = Jensen(b.h - b.g, axioms.AS_A_MEAN, axiom="", needs=()), SIMPLEX
+    s[f"D2{x}", "Jensen over the local steps"] = step_mean(b.G - b.g)
+    s[f"D3{x}", "Jensen over the clients"] = Jensen(b.h - b.g, given=axioms.AS_A_MEAN, axiom="", needs=()), SIMPLEX
     s[f"D4{x}", "the mean exact direction is within the drift of the gradient"] = by(
         le(square(b.H - b.F), X), f"D3{x} D2{x} D1{x}"
     )
@@ -155,7 +155,7 @@ def end_steps(s: Chain, b: Block) -> None:
 def lemma_b_2_steps(s: Chain) -> None:
     """Lemma B.2 itself, whose drift is weighed by w_i^2 and whose noise is not bounded further."""
     b = IN_X
-    s["B2a", "Jensen over the local steps, clients weighed by w_i^2"] = StepMean(axioms.scaled("w", b.G - b.g))
+    s["B2a", "Jensen over the local steps, clients weighed by w_i^2"] = step_mean(axioms.scaled("w", b.G - b.g))
     distance_steps(s, "w", W_DRIFT)
     exact = 2 * W_DRIFT + 2 * W * (betaG**2 * square(b.F) + sigmaG**2)
     s["B2b", "the exact parts"] = by(

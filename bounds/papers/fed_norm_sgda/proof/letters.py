@@ -94,7 +94,7 @@ def block_atoms(b: str, start: str, local: str) -> Iterator[Atom]:
     yield Atom(f"G{b}", "gradient", 1, f"grad_{b} f_i at the local model of step k", local, f"f_i/{b}", mean=f"h{b}")
     yield Atom(f"h{b}", "gradient", 1, f"sum_k a_i^(k) G{b}/|a_i|_1", of=f"mean of G{b}", mean=f"H{b}")
     yield Atom(f"H{b}", "gradient", 1, f"sum_i w_i h{b}", of=f"mean of h{b}", per_client=False)
-    yield Atom(f"s{b}", "gradient", 1, f"sum over the sample of (n w_i/P) h{b}", of=f"sample of h{b}", per_client=False)
+    yield Atom(f"s{b}", "gradient", 1, f"sum over the sample of (n w_i/P) h{b}", "", f"sample of h{b}", False, f"H{b}")
     yield Atom(f"xi{b}", "noise", 0, f"noise of client i in block {b} of local step k, drawn after (x_t, y_t)")
     yield Atom(f"z{b}", "noise", 0, f"sum_k a_i^(k) xi{b}/|a_i|_1", of=f"mean of xi{b}")
     yield Atom(

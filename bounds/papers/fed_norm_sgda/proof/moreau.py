@@ -13,7 +13,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.assumptions import JOINTLY_SMOOTH, SA
 from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_1
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import SampleMean, given_start, of_objective
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import given_start, of_objective, sample_mean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import MOVE
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, IN_X, NOISY
 from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import DELTA, PAPER, Gammax, L, X, nu, x0
@@ -38,7 +38,7 @@ s["60", "(60): the old proximal point at the new x"] = ByMeaning(
     *(-ENVELOPE_DECREASE, sp.expand(L * square(AWAY - MOVE) - L * square(AWAY))),
     "the Moreau envelope is a minimum, attained at the proximal point; the server's step",
 )
-s["61-sample", "(61): the sample averaged out"] = SampleMean("sx", AWAY), SAMPLING
+s["61-sample", "(61): the sample averaged out"] = sample_mean("sx", AWAY), SAMPLING
 s["61-noise", "(61): the noise averaged out"] = given_start(IN_X.n, AWAY), *NOISY
 s["64a", "F~ is Lf-smooth in x"] = of_objective("Fx", AWAY, FALL), SIMPLEX, JOINTLY_SMOOTH
 s["64c", "the proximal point"] = ByMeaning(

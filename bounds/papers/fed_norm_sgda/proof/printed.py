@@ -17,7 +17,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas import LEMMA_B_5
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import ascent
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import SampleMean, given_start
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import given_start, sample_mean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.caps import CAPS_PROOF
 from fedbounds.bounds.papers.fed_norm_sgda.proof.descent import DECREASE, DESCENT_PROOF, in_x_before
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import DIRECTIONS_PROOF, EACH, IN_Y, NOISY
@@ -42,7 +42,7 @@ THERE = SETTING.lettered({LATER: DELTA - DECREASE + FALL_X})
 def ascent_steps(s: Chain) -> None:
     """(34) to (38) as printed: the ascent measured at the new x."""
     s["34-sample", "(34) as printed: the sample averaged out at the new x, which depends on it"] = by(
-        eq(inner(IN_Y.s, Fy1), inner(IN_Y.H, Fy1)), SampleMean("sy", Fy1), SAMPLING
+        eq(inner(IN_Y.s, Fy1), inner(IN_Y.H, Fy1)), sample_mean("sy", Fy1), SAMPLING
     )
     s["34-noise", "(34) as printed: the noise averaged out at the new x, which depends on it"] = by(
         eq(inner(IN_Y.n, Fy1), 0), given_start(IN_Y.n, Fy1), *NOISY

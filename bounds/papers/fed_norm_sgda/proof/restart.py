@@ -25,7 +25,7 @@ from fedbounds.bounds.papers.fed_norm_sgda.lemmas_concave import LEMMA_C_3, LEMM
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.papers.fed_norm_sgda.proof import letters as of
 from fedbounds.bounds.papers.fed_norm_sgda.proof import snapshot
-from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import SampleMean, given_start
+from fedbounds.bounds.papers.fed_norm_sgda.proof.axioms import given_start, sample_mean
 from fedbounds.bounds.papers.fed_norm_sgda.proof.directions import EACH, NOISY
 from fedbounds.bounds.result import Result
 
@@ -66,7 +66,7 @@ def free_steps(s: Chain) -> None:
     s["71a", "the server's step in y"] = ByMeaning(
         "AscentStep", APPROACH, approach, "the algorithm: the server's step", op="=="
     )
-    s["71b", "the sample averaged out"] = SampleMean("sy", BEYOND), SAMPLING
+    s["71b", "the sample averaged out"] = sample_mean("sy", BEYOND), SAMPLING
     s["71c", "the noise averaged out"] = given_start(IN_SNAPSHOT.n, BEYOND), *NOISY
 
 

@@ -23,7 +23,7 @@ from fedbounds.bounds.papers.fedau.lemmas import DRIFT_CAP, LOCAL_CAP
 from fedbounds.bounds.papers.fedau.notation import NOTATION as n
 from fedbounds.bounds.papers.fedau.proof import theorem
 from fedbounds.bounds.papers.fedau.proof.descent import CHOSEN, DECREASE, DESCENT_PROOF, INDEPENDENT, SHARP, move
-from fedbounds.bounds.papers.fedau.proof.drift import GENERAL, G, round_setting, s
+from fedbounds.bounds.papers.fedau.proof.drift import GENERAL, G, f0, round_setting, s
 from fedbounds.bounds.papers.fedau.results import H_GLOBAL_CAP, H_SLOPE_NO_GAP, THEOREM_B_4_1
 
 AVERAGE_OF_H, CONSTANT_PROOF, DISCHARGED = theorem.AVERAGE_OF_H, theorem.CONSTANT_PROOF, theorem.DISCHARGED
@@ -60,7 +60,7 @@ def no_gap_chain() -> Chain:
     """One round without a gap, then as in Theorem B.4.1."""
     c, home = Chain(without_gap(), ROUND, (DESCENT_PROOF, CONSTANT_PROOF)), CONSTANT_PROOF.id
     c["N1", "the update's mean is s; participation and noise averaged out of the first-order term"] = by(
-        MeanUpdate("d", "f0"), *CHOSEN
+        MeanUpdate("d", f0), *CHOSEN
     )
     c["N2", "independent participation and noise: the variance of a sum"] = by(
         SecondMoment("d", "v", "a", GENERAL.moment / N), f"{KNOWN}S10'", *CHOSEN, INDEPENDENT

@@ -91,7 +91,7 @@ def enter_shared(c: Chain, o: DescentObjective) -> None:
         Descent("f0", -move * d, DECREASE, L, o.name, needs=needs), A1, *o.weights
     )
     c["D2", "participation and noise averaged out of the first-order term, eq. (B.3.7)"] = by(
-        rounds.MeanUpdate("d", "f0"), *CHOSEN
+        rounds.MeanUpdate("d", f0), *CHOSEN
     )
     c["S6", "Young with 1/2 for the part that the weights miss"] = by(
         le(-inner(f0, z - s), G / 4 + square(z - s)), Gram()
@@ -103,7 +103,7 @@ def enter_shared(c: Chain, o: DescentObjective) -> None:
         le(-inner(f0, d), square(z - s) + square(s - f0) / 2 - square(s) / 2 - G / 4), {"D2": -1, "S6": 1, "S7": 1}
     )
     c["S9a", "smoothness between the local models and x_t", CLIENTS] = Smooth("GY", "g0", L), A1
-    c["S9b", "Jensen over the local steps", CLIENTS] = rounds.StepMean(GY - g0)
+    c["S9b", "Jensen over the local steps", CLIENTS] = rounds.step_mean(GY - g0)
     enter_divergence(c, o)
     c["S14a", "Jensen for three gradients", CLIENTS] = by(
         le(square(v), 3 * square(v - g0) + 3 * square(g0 - f0) + 3 * G), Gram()
