@@ -252,7 +252,7 @@ def test_without_the_check_of_one_hypothesis_the_counterexample_refutes_nothing(
 
     def unchecked():
         replay = large_steps()
-        return replace(replay, hypotheses=tuple(c for c in replay.hypotheses if c.of != CAP.text))
+        return replace(replay, hypotheses=tuple(c for c in replay.hypotheses if c.name != CAP.text))
 
     claims = [*result_claims(THEOREM), *replace(erratum, replay=unchecked).claims("gradient-descent")]
     docket = Docket.of_claims(claims)

@@ -366,6 +366,7 @@ class Descent(Schema):
     falls: bool = False
     axiom: str = "descent lemma: the objective is L-smooth, being a mean of L-smooth functions"
     needs: tuple[str, ...] = ("smooth",)
+    gives: ClassVar[str] = "how far the algorithm moves"
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The gradient must be that of the objective."""

@@ -378,10 +378,10 @@ class Telescope:
     ) -> Finding:
         """Linear in what differs between the rounds, with constant coefficients; the decrease's is nonnegative."""
         method = "telescope"
-        if not premises or premises[0].op != "<=" or not same(premises[0].left, self.of):
-            return Finding(
-                False, method, f"the first premise must be the inequality of one round that bounds {self.of}"
-            )
+        if not premises:
+            return Finding(False, method, "the first premise must be the inequality of one round")
+        if premises[0].op != "<=" or not same(premises[0].left, self.of):
+            return Finding(False, method, f"{premises[0]} does not bound {self.of}")
         if not self.below:
             return Finding(False, method, "no assumption is named by which the objective is bounded below")
         right, varying = sp.expand(premises[0].right), (self.decrease, *(symbol for symbol, _ in self.means))
