@@ -15,6 +15,11 @@ from fedbounds.bounds.papers.fed_norm_sgda import tables
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.result import Result
 
+CASES = {
+    "table-1-nc-sc": tables.NONCONVEX_STRONGLY_CONCAVE,
+    "table-1-nc-c": tables.NONCONVEX_CONCAVE,
+    "table-1-nc-1pc": tables.ONE_POINT_CONCAVE,
+}
 NO_VECTORS = Setting("orders for small eps, every other constant fixed", {})
 
 
@@ -23,12 +28,17 @@ class ByExponents:
     r"""The order in eps of the rounds, or of all gradients, that a theorem needs with the best powers of T.
 
     Args:
-        case: the theorem where all clients are alike.
+        row: of Table 1, which names the theorem where all clients are alike; its constants are no part of an order.
         count: what is counted; "rounds" or "gradients", those of all clients together.
     """
 
-    case: tables.TableCase
+    row: str
     count: str
+
+    @property
+    def case(self) -> tables.TableCase:
+        """The theorem where all clients are alike."""
+        return CASES[self.row]
 
     def __str__(self) -> str:
         """All that the answer depends on, the same in every process."""
@@ -60,27 +70,22 @@ class ByExponents:
         return Finding(equal, "linear programming", exponents if equal else f"the order is {expected}: {exponents}")
 
 
-def proof_of_table(result: Result, case: tables.TableCase, count: str) -> Proof:
+def proof_of_table(result: Result, row: str, count: str) -> Proof:
     """The repaired row of one part of Table 1."""
-    left = measure_symbol(result.measure)
+    left, case = measure_symbol(result.measure), CASES[row]
     step = Step(
         "order",
         f"the best powers of T in {case.result.key}",
         Relation(left, result.form("repaired").bound),
-        ByExponents(case, count),
+        ByExponents(row, count),
         case.result.form().assumptions,
     )
     return Proof(result.key, NO_VECTORS, (step,), result, {"repaired": "order"})
 
 
 NAMED = {result.key.partition("/")[2]: result for result in tables.TABLES}
-ROWS = (
-    ("table-1-nc-sc", tables.NONCONVEX_STRONGLY_CONCAVE),
-    ("table-1-nc-c", tables.NONCONVEX_CONCAVE),
-    ("table-1-nc-1pc", tables.ONE_POINT_CONCAVE),
-)
 TABLE_PROOFS = tuple(
-    proof_of_table(NAMED[name + suffix], case, count)
-    for name, case in ROWS
+    proof_of_table(NAMED[row + suffix], row, count)
+    for row in CASES
     for suffix, count in (("", "rounds"), ("-gradients", "gradients"))
 )
