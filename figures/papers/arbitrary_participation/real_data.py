@@ -25,9 +25,9 @@ def guarantee(rounds: int = 600) -> Picture:
         {"": {name: [confronted(*numbers, rounds)] for name, numbers in PROCESSES.items()}},
         title="A guarantee on real images: logistic regression on digits under Theorem 3.1",
         caption=f"{CLIENTS} clients, each with a majority of one digit, {LOCAL_STEPS} local steps on batches of 16, "
-        f"{SEEDS} seeds. Smoothness, noise and divergence are computed from the images or bounded by a proof, and the gap "
-        "at the start is at most f(x_0), as the loss is not negative: the bound on the mean is a guarantee. Where clients "
-        "are drawn, all that is proved of their divergence is a bound on their gradients, and the guarantee says little.",
+        f"{SEEDS} seeds. Smoothness, noise and divergence are computed from the images or bounded by a proof, and the "
+        "gap at the start is at most f(x_0), as the loss is not negative: the bound on the mean is a guarantee. Where "
+        "clients are drawn, all that is proved of their divergence is a bound on their gradients, and it says little.",
     )
 
 
