@@ -68,7 +68,7 @@ def check_amount(name: str, value: object) -> Amount:
 
     Example:
         >>> check_amount("local_steps", [2, 5]), check_amount("local_epochs", {"low": 2, "high": 5})
-        ((2, 5), Drawn(low=2, high=5, redraw=True))
+        ((2, 5), DrawnWork(low=2, high=5, redraw=True))
     """
     if isinstance(value, DrawnWork):
         return value
