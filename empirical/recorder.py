@@ -10,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,12 +20,12 @@ import torch
 from fedbounds.bounds.checks import check_count, check_memory, quote
 from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.reading import open_regular, read_text
+from fedbounds.bounds.reading import read_text
 from fedbounds.empirical.algorithms import Algorithm, algorithm_from_spec
 from fedbounds.empirical.participation import Recorded
 from fedbounds.empirical.problems.logged import LOG
 from fedbounds.empirical.simulate import described
-from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.trace import Trace, read_arrays
 
 LARGEST = 2**30  # bytes of a log
 NORM, PRODUCTS, MODEL, LOSS = "gradient_norm_squared", "gradient_products", "model", "train_loss"
@@ -431,14 +430,7 @@ def _columns(path: Path) -> dict[str, Any]:
     if path.suffix != ".npz":
         raise FedboundsError(f"{path}: a log ends in .csv or .npz")
     try:
-        with open_regular(path, f"the log {path}", LARGEST) as file:
-            with zipfile.ZipFile(file) as archive:
-                unpacked = sum(member.file_size for member in archive.infolist())
-            if unpacked > LARGEST:
-                raise FedboundsError(f"the log {path} unpacks to {unpacked} bytes, more than {LARGEST}")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as members:
-                return {name: members[name] for name in members.files}
+        return read_arrays(path, f"the log {path}", LARGEST)
     except FedboundsError:
         raise
     except Exception as error:  # a damaged archive fails in many ways

@@ -125,14 +125,7 @@ class Trace:
             FedboundsError: no such file, not a trace, damaged, or too large.
         """
         try:
-            with open_regular(path, f"the trace {path}", LARGEST) as file:
-                with zipfile.ZipFile(file) as archive:
-                    unpacked = sum(member.file_size for member in archive.infolist())
-                if unpacked > LARGEST:
-                    raise FedboundsError(f"the trace {path} unpacks to {unpacked} bytes, more than {LARGEST}")
-                file.seek(0)
-                with np.load(file, allow_pickle=False) as members:
-                    arrays = {name: members[name] for name in members.files}
+            arrays = read_arrays(path, f"the trace {path}", LARGEST)
             about = json.loads(str(arrays.pop("about.json")))
             checksum = about.pop("checksum")
             if about["schema"] != SCHEMA:
@@ -181,3 +174,24 @@ def _checksum(about: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def read_arrays(path: str | os.PathLike[str], what: str, largest: int) -> dict[str, np.ndarray]:
+    """The arrays of an npz file, without pickles, that is a regular file and unpacks to at most so many bytes.
+
+    Args:
+        path: the file.
+        what: its name in messages, as "the log run.npz".
+        largest: in bytes, packed and unpacked.
+
+    Raises:
+        FedboundsError: it cannot be read or is too large; a damaged archive raises whatever zip and numpy do.
+    """
+    with open_regular(path, what, largest) as file:
+        with zipfile.ZipFile(file) as archive:
+            unpacked = sum(member.file_size for member in archive.infolist())
+        if unpacked > largest:
+            raise FedboundsError(f"{what} unpacks to {unpacked} bytes, more than {largest}")
+        file.seek(0)
+        with np.load(file, allow_pickle=False) as members:
+            return {name: members[name] for name in members.files}

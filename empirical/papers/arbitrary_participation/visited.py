@@ -10,6 +10,7 @@ Source: Wang & Ji 2022, Assumption 3', Lemmas C.1, C.2 and eq. (C.13).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -47,16 +48,13 @@ def _along(
 ) -> dict[str, Constant]:
     q = np.frombuffer(weights).reshape(shape)  # (seeds, T, N), in a form that a cache can hold
     T, recorded = shape[1], run.arrays["round"]
-    starts = recorded[(recorded % P == 0) & (recorded + P <= T)]
+    starts = _starts(recorded, P, T)
     chosen = spaced(recorded[(recorded < T) & np.isin(recorded - recorded % P, starts)], LOCAL_ROUNDS)
-    beta = delta = nu = smoothness = 0.0
-    before = None
+    nu = smoothness = 0.0
+    before, at_starts = None, []
     for seed, t, x in visits(run, problem, starts):
         gradients = client_gradients(problem, x)
-        known = Products(products(gradients))
-        rows = q[seed, t : t + P]
-        beta = max(beta, float(known.combined(rows).max()))
-        delta = max(delta, float(known.combined(rows.mean(axis=0)[None])[0]))
+        at_starts.append(_of_window(Products(products(gradients)), q[seed, t : t + P]))
         f = gradients.mean(0)
         if before is not None and before[:2] == (seed, t - P):
             smoothness = max(smoothness, largest_secant(x, before[2], f, before[3]))
@@ -74,14 +72,11 @@ def _along(
                 nu = max(nu, Products(products(at_mean)).spread(share))
                 pairs = largest_secant(y, mean, own, at_mean), largest_secant(mean, x, at_mean, at_start)
                 smoothness = max(smoothness, *pairs)
-    windows = f"at {len(starts)} of {T // P} windows' starts"
     local = f"at the mean local models of {len(chosen)} of {T} rounds"
-    every, all_rounds = len(starts) == T // P, len(chosen) == T
-    return {
-        "participation_divergence": constant(beta**0.5, every, "largest value of (5)", windows),
-        "window_divergence": constant(delta**0.5, every, "largest value of (7)", windows),
-        "cohort_divergence": constant(nu**0.5, all_rounds, "largest value of (6)", local),
-        "smoothness": constant(smoothness, False, "largest |grad F(u) - grad F(v)|/|u - v|", f"{local}, and {windows}"),
+    pairs_at = f"{local}, and {_where(starts, P, T)}"
+    return _of_windows(at_starts, starts, P, T) | {
+        "cohort_divergence": constant(nu**0.5, len(chosen) == T, "largest value of (6)", local),
+        "smoothness": constant(smoothness, False, "largest |grad F(u) - grad F(v)|/|u - v|", pairs_at),
     }
 
 
@@ -90,15 +85,34 @@ def _logged(run: Trace, P: int, q: np.ndarray) -> Constants:
     if "gradient_products" not in run.arrays:
         return {}
     T, recorded = q.shape[1], run.arrays["round"]
-    starts = recorded[(recorded % P == 0) & (recorded + P <= T)]
-    beta = delta = 0.0
-    for row, t in ((row, t) for row in range(len(q)) for t in starts.tolist()):
-        known = Products(run.arrays["gradient_products"][row, np.searchsorted(recorded, t)])
-        rows = q[row, t : t + P]
-        beta = max(beta, float(known.combined(rows).max()))
-        delta = max(delta, float(known.combined(rows.mean(axis=0)[None])[0]))
-    windows, every = f"at {len(starts)} of {T // P} windows' starts", len(starts) == T // P
+    starts = _starts(recorded, P, T)
+    at_starts = [
+        _of_window(Products(run.arrays["gradient_products"][row, np.searchsorted(recorded, t)]), q[row, t : t + P])
+        for row in range(len(q))
+        for t in starts.tolist()
+    ]
+    return dict(_of_windows(at_starts, starts, P, T))
+
+
+def _starts(recorded: np.ndarray, P: int, T: int) -> np.ndarray:
+    """The recorded rounds in which a whole window begins."""
+    return recorded[(recorded % P == 0) & (recorded + P <= T)]
+
+
+def _where(starts: np.ndarray, P: int, T: int) -> str:
+    return f"at {len(starts)} of {T // P} windows' starts"
+
+
+def _of_window(known: Products, rows: np.ndarray) -> tuple[float, float]:
+    """The values of (5) and (7) at a window's start, for its weights (P, N)."""
+    return float(known.combined(rows).max()), float(known.combined(rows.mean(axis=0)[None])[0])
+
+
+def _of_windows(values: Sequence[tuple[float, float]], starts: np.ndarray, P: int, T: int) -> dict[str, Constant]:
+    """The largest values of (5) and (7) over windows, and never less than zero, which rounding can leave."""
+    beta, delta = (max((0.0, *column)) for column in zip(*values, strict=True)) if values else (0.0, 0.0)
+    every, where = len(starts) == T // P, _where(starts, P, T)
     return {
-        "participation_divergence": constant(beta**0.5, every, "largest value of (5)", windows),
-        "window_divergence": constant(delta**0.5, every, "largest value of (7)", windows),
+        "participation_divergence": constant(beta**0.5, every, "largest value of (5)", where),
+        "window_divergence": constant(delta**0.5, every, "largest value of (7)", where),
     }
