@@ -1,8 +1,10 @@
-"""Claims of a paper against what we measured: agrees, disagrees or inconclusive, with the numbers.
+"""Claims of a paper against what we measured: agrees, disagrees or inconclusive, with the numbers and the power.
 
 An ordering agrees if it is clear, that is, if the means differ by more than two standard errors over the seeds, and
-disagrees if the opposite one is clear. Two levels are about equal if they differ by at most 10 % of the smaller, and
-not if they differ by clearly more. A claim of several parts disagrees if one of them does.
+disagrees if the opposite one is clear. Two levels are about equal if they clearly differ by at most 10 % of the
+smaller, and not if they clearly differ by more. A claim of several parts disagrees if one of them does, and cannot be
+told if one of the others cannot. The power of what cannot be told is the number of seeds at which means and deviations
+such as these would be clear.
 """
 
 from __future__ import annotations
@@ -21,18 +23,78 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures.paper_gallery import series
 
 ALIKE = 0.10  # two losses within 10 % of the smaller one count as "about equal"
+CLEAR = 2  # standard errors
+MANY = 10_000  # seeds that nobody runs
 
 Found = Mapping[Any, np.ndarray]  # method or setting -> one number per seed
 
 
 @dataclass(frozen=True)
+class Finding:
+    """Whether something agrees (None: it cannot be told), and the seeds that would tell: 0 where it is told."""
+
+    agrees: bool | None
+    seeds_needed: float = 0
+
+    @staticmethod
+    def of(gap: float, error: float, seeds: int) -> Finding:
+        """Whether a mean of this many seeds is above 0 by more than two standard errors; False if clearly below.
+
+        Example:
+            >>> Finding.of(1.0, 0.1, 5).agrees, Finding.of(-1.0, 0.1, 5).agrees, Finding.of(0.1, 0.1, 5).power
+            (True, False, 'about 21 seeds would tell')
+        """
+        if abs(gap) > CLEAR * error:
+            return Finding(gap > 0)
+        ratio = CLEAR * error / abs(gap) if gap else np.inf
+        return Finding(None, int(seeds * ratio**2) + 1 if np.isfinite(ratio) else np.inf)
+
+    @property
+    def power(self) -> str:
+        """How many seeds would tell, in words; nothing where it is told, or where there are none."""
+        many = self.seeds_needed
+        if self.agrees is not None or not many:
+            return ""
+        return f"about {many:.0f} seeds would tell" if many <= MANY else "no feasible number of seeds would tell"
+
+
+Part = Finding | bool | None
+
+
+def as_finding(part: Part) -> Finding:
+    """What is exact, or read off a table, has no seeds that would tell."""
+    return part if isinstance(part, Finding) else Finding(part)
+
+
+def every(parts: Iterable[Part]) -> Finding:
+    """Whether all parts of a claim agree: False if one disagrees, None if one cannot be told.
+
+    Example:
+        >>> every([True, True]).agrees, every([True, None]).agrees, every([None, False]).agrees
+        (True, None, False)
+        >>> every([Finding(None, 12), Finding(None, 40), True]).power
+        'about 40 seeds would tell'
+    """
+    found = [as_finding(part) for part in parts]
+    if any(one.agrees is False for one in found):
+        return Finding(False)
+    open_ = [one.seeds_needed for one in found if one.agrees is None]
+    return Finding(None, max(open_)) if open_ else Finding(True)
+
+
+@dataclass(frozen=True)
 class Claim:
-    """One claim: where it stands, what it says, what we measured, and whether that agrees (None: cannot be told)."""
+    """One claim: where it stands, what it says, what we measured, and what that says of it."""
 
     source: str
     text: str
     measured: str
-    agrees: bool | None
+    found: Part
+
+    @property
+    def agrees(self) -> bool | None:
+        """Whether what we measured agrees; None: it cannot be told."""
+        return as_finding(self.found).agrees
 
     @property
     def verdict(self) -> str:
@@ -45,20 +107,14 @@ class Claim:
         return "inconclusive" if self.agrees is None else "agrees" if self.agrees else "disagrees"
 
     @property
-    def row(self) -> tuple[str, str, str, str]:
+    def power(self) -> str:
+        """How many seeds would tell, where it cannot be told."""
+        return as_finding(self.found).power
+
+    @property
+    def row(self) -> tuple[str, str, str, str, str]:
         """For tables."""
-        return self.source, self.text, self.measured, self.verdict
-
-
-def every(parts: Iterable[bool | None]) -> bool | None:
-    """Whether all parts of a claim agree: False if one disagrees, None if one cannot be told.
-
-    Example:
-        >>> every([True, True]), every([True, None]), every([None, False])
-        (True, None, False)
-    """
-    found = list(parts)
-    return False if False in found else None if None in found else True
+        return self.source, self.text, self.measured, self.verdict, self.power
 
 
 @dataclass(frozen=True)
@@ -68,33 +124,37 @@ class Level:
 
     mean: float
     error: float
+    seeds: int = 1
 
-    def below(self, other: Level) -> bool | None:
+    def below(self, other: Level) -> Finding:
         """Smaller, by more than two standard errors of the difference; False if it is clearly larger.
 
         Example:
             >>> low, high = Level(1.0, 0.1), Level(2.0, 0.1)
-            >>> low.below(high), high.below(low), low.below(Level(1.2, 0.1))
+            >>> low.below(high).agrees, high.below(low).agrees, low.below(Level(1.2, 0.1)).agrees
             (True, False, None)
         """
         if self.mean == other.mean:
-            return None
-        gap, doubt = other.mean - self.mean, 2 * float(np.hypot(self.error, other.error))
-        return None if abs(gap) <= doubt else bool(gap > 0)
+            return Finding(None, np.inf)
+        return Finding.of(other.mean - self.mean, self._doubt(other), max(self.seeds, other.seeds))
 
-    def alike(self, other: Level) -> bool | None:
-        """About equal; False if the difference is clearly above the tolerance.
+    def alike(self, other: Level) -> Finding:
+        """About equal: clearly within the tolerance; False if the difference is clearly above it.
 
         Example:
-            >>> Level(1.0, 0.1).alike(Level(1.05, 0.1)), Level(1.0, 0.1).alike(Level(1.2, 0.1))
-            (True, None)
+            >>> near, far = Level(1.0, 0.01), Level(1.0, 0.1)
+            >>> near.alike(Level(1.05, 0.01)).agrees, near.alike(Level(1.2, 0.01)).agrees, far.alike(near).agrees
+            (True, False, None)
         """
-        if self.mean == other.mean:
-            return True
-        beyond = abs(self.mean - other.mean) - ALIKE * min(self.mean, other.mean)
-        if beyond <= 0:
-            return True
-        return None if beyond <= 2 * float(np.hypot(self.error, other.error)) else False
+        if self.mean == other.mean and not self._doubt(other):
+            return Finding(True)
+        if not np.isfinite([self.mean, other.mean]).all():
+            return Finding(self.mean == other.mean)
+        spare = ALIKE * min(abs(self.mean), abs(other.mean)) - abs(self.mean - other.mean)
+        return Finding.of(spare, self._doubt(other), max(self.seeds, other.seeds))
+
+    def _doubt(self, other: Level) -> float:
+        return float(np.hypot(self.error, other.error))
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} +- {self.error:.4f}"
@@ -107,8 +167,8 @@ def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss") -> Le
     last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
     last = 1 - last if metric.endswith("_accuracy") else last
     if not np.isfinite(last).all():
-        return Level(float("inf"), 0.0)
-    return Level(float(last.mean()), float(last.std(ddof=1) / np.sqrt(len(last))) if len(last) > 1 else 0.0)
+        return Level(float("inf"), 0.0, len(last))
+    return Level(float(last.mean()), float(last.std(ddof=1) / len(last) ** 0.5) if len(last) > 1 else np.inf, len(last))
 
 
 def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:
@@ -125,23 +185,22 @@ def write_claims(claims: Sequence[Claim], path: Path) -> Path:
     """The table of claims as CSV, atomically."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["source", "claim", "measured", "verdict"])
+    writer.writerow(["source", "claim", "measured", "verdict", "power"])
     writer.writerows(claim.row for claim in claims)
     write_file(path, text.getvalue().encode())
     return path
 
 
-def above(better: np.ndarray, worse: np.ndarray) -> bool | None:
+def above(better: np.ndarray, worse: np.ndarray) -> Finding:
     """Larger: seed by seed, the mean difference is more than twice its standard error; False if clearly smaller.
 
     Example:
         >>> big, small = np.array([3.0, 5.0]), np.array([2.0, 4.2])
-        >>> above(big, small), above(small, big), above(big, np.array([2.0, 5.5]))
+        >>> above(big, small).agrees, above(small, big).agrees, above(big, np.array([2.0, 5.5])).agrees
         (True, False, None)
     """
     gain = better - worse
-    doubt = 2 * gain.std(ddof=1) / len(gain) ** 0.5
-    return None if abs(gain.mean()) <= doubt else bool(gain.mean() > 0)
+    return Finding.of(float(gain.mean()), float(gain.std(ddof=1) / len(gain) ** 0.5), len(gain))
 
 
 def means_in_words(found: Found) -> str:

@@ -52,6 +52,7 @@ def claims(paper: str) -> str:
     """The table of a paper's claims that `fedbounds figure PAPER` wrote into the gallery."""
     with (GALLERY / paper / "claims.csv").open(encoding="utf-8") as file:
         _, *rows = csv.reader(file)
+    rows = [[*row, f"{verdict}: {power}" if power else verdict] for *row, verdict, power in rows]
     lines = [" | ".join(plain(cell) for cell in row) for row in rows]
     head = ["| where | claim, in our words | measured | verdict |", "|---|---|---|---|"]
     return "\n".join([*head, *(f"| {line} |" for line in lines)])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.figures.claims import Claim, Found, Level, above, every, means_in_words
+from fedbounds.figures.claims import Claim, Finding, Found, Level, Part, above, as_finding, every, means_in_words
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
 
@@ -18,7 +18,7 @@ STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
 
 SEEDS = 5  # of the paper's tables
 Column = Mapping[str, Level]
-Holds = Callable[[Column], bool | None]
+Holds = Callable[[Column], Part]
 
 
 def all_claims(gallery: Gallery) -> list[Claim]:
@@ -60,10 +60,9 @@ def table_1(where: str, found: Found) -> list[Claim]:
     ]  # fmt: skip
 
 
-def at_least(one: np.ndarray, other: np.ndarray) -> bool | None:
+def at_least(one: np.ndarray, other: np.ndarray) -> Finding:
     """Not worse: agrees if the mean is at least as large, disagrees if it is clearly smaller."""
-    clear = above(one, other)
-    return True if clear is None and one.mean() >= other.mean() else clear
+    return Finding(True) if one.mean() >= other.mean() else above(one, other)
 
 
 def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[Claim]:
@@ -138,19 +137,19 @@ def above_all(column: Column, one: str, others: Iterable[str]) -> bool | None:
     """Whether a printed mean is above all of these; False only if one of them is clearly above it."""
     if all(column[one].mean > column[other].mean for other in others):
         return True
-    return False if any(column[one].below(column[other]) for other in others) else None
+    return False if any(column[one].below(column[other]).agrees for other in others) else None
 
 
 def falls(gains: Sequence[Level]) -> bool | None:
     """Whether each is below the one before; False only if a later one is clearly above an earlier one."""
     if all(a.mean > b.mean for a, b in pairwise(gains)):
         return True
-    return False if any(a.below(b) for a, b in combinations(gains, 2)) else None
+    return False if any(a.below(b).agrees for a, b in combinations(gains, 2)) else None
 
 
 def judged(source: str, text: str, table: Mapping[str, Column], holds: Holds, share: float = 1) -> Claim:
     """A claim about this share of a table's columns: what holds of their means, and whether the rest fail clearly."""
-    found = {name: holds(column) for name, column in table.items()}
+    found = {name: as_finding(holds(column)).agrees for name, column in table.items()}
     fails, spare = [name for name, agrees in found.items() if not agrees], (1 - share) * len(table)
     measured = f"{len(table) - len(fails)} of {len(table)} columns" + (f"; not {', '.join(fails)}" if fails else "")
     clear = sum(agrees is False for agrees in found.values())

@@ -175,8 +175,8 @@ def test_the_other_claims_are_judged_by_what_was_measured():
 
 def test_above_asks_for_two_standard_errors():
     zero = np.zeros(4)
-    assert above(np.array([1.0, 2.0, 1.0, 2.0]), zero)
-    assert not above(np.array([-1.0, 2.0, 1.0, 2.0]), zero)  # mean 1, standard error 0.71
+    assert above(np.array([1.0, 2.0, 1.0, 2.0]), zero).agrees
+    assert not above(np.array([-1.0, 2.0, 1.0, 2.0]), zero).agrees  # mean 1, standard error 0.71
 
 
 def test_a_run_that_diverged_counts_as_chance(gallery):

@@ -1,0 +1,95 @@
+"""Tuning: the whole grid, beyond its edges, never further than it may, and never on what is judged."""
+
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep import resolve
+from fedbounds.figures.paper_gallery import traces_of
+from fedbounds.figures.tuning import EXTENSIONS, tune, tune_by_runs, tuning_seeds
+
+GRID = {"a": (0.1, 1.0, 10.0), "b": (1.0, 2.0)}
+
+
+def distance(*best):
+    return lambda settings: [
+        sum((value / target - 1) ** 2 for value, target in zip(one.values(), best, strict=True)) for one in settings
+    ]
+
+
+def test_every_combination_is_tried_once():
+    found = tune(GRID, distance(1.0, 2.0), extensions=0)
+    assert [tuple(one.values()) for one, _ in found.tried] == [(a, b) for a in GRID["a"] for b in GRID["b"]]
+    assert found.winner == {"a": 1.0, "b": 2.0} and found.edges == ("b",)
+    assert "still at the edge of its grid: b" in found.words
+
+
+def test_a_winner_at_the_edge_extends_the_grid():
+    found = tune(GRID, distance(1000.0, 4.0))
+    assert found.winner == {"a": 1000.0, "b": 4.0} and not found.edges
+    assert found.searched == {"a": (0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0), "b": (1.0, 2.0, 4.0, 8.0)}
+    assert len(found.tried) == 24
+
+
+def test_it_stops_and_says_so():
+    found = tune({"a": (1.0, 2.0)}, lambda settings: [-one["a"] for one in settings])
+    assert found.winner["a"] == 2.0 ** (1 + EXTENSIONS) and found.edges == ("a",)
+
+
+def test_where_all_diverge_it_looks_below():
+    found = tune({"a": (1.0, 2.0)}, lambda settings: [inf if one["a"] > 0.3 else 1 / one["a"] for one in settings])
+    assert found.winner["a"] == 0.25
+
+
+def test_one_value_is_held_and_nothing_is_tuned_for_free():
+    assert tune({"a": (3.0,)}, lambda settings: [0.0 for _ in settings]).edges == ()
+
+
+@pytest.mark.parametrize("values", [(2.0, 1.0), (1.0, 1.0), ()])
+def test_a_grid_in_disorder(values):
+    with pytest.raises(FedboundsError, match="ascending order"):
+        tune({"a": values}, lambda settings: [0.0 for _ in settings])
+
+
+def test_a_score_that_is_no_number():
+    with pytest.raises(FedboundsError, match="must score infinity"):
+        tune({"a": (1.0,)}, lambda settings: [float("nan") for _ in settings])
+
+
+@given(st.integers(-3, 3))
+def test_a_factor_in_the_step_moves_the_winner_by_it(power):
+    found = tune(GRID, distance(10.0**power, 2.0))
+    assert found.winner["a"] == pytest.approx(10.0**power, rel=1e-9)
+
+
+def test_tuning_seeds_are_none_that_are_judged():
+    assert not set(tuning_seeds(50)) & set(range(1000)) and len(set(tuning_seeds(50))) == 50
+
+
+def test_a_method_is_tuned_by_its_runs_on_seeds_of_its_own(tmp_path):
+    def sweep_of(algorithms):
+        document = {
+            "name": "tuning",
+            "rounds": 30,
+            "seeds": tuning_seeds(2),
+            "problem": {"kind": "images", "clients": 4, "network": "linear"},
+            "participation": {"kind": "full", "clients": 4},
+            "algorithms": dict(algorithms),
+        }
+        return resolve(document, "tuning")
+
+    seen = []
+
+    def run(sweep):
+        seen.extend(seed for task in sweep.tasks for seed in task["seeds"])
+        return traces_of(sweep, tmp_path)
+
+    def method(setting):
+        return {"kind": "fedavg", "local_steps": 2, **setting}
+
+    found = tune_by_runs(run, sweep_of, method, {"local_step_size": (1e-3, 1e-2)}, cycle=5)
+    assert found.winner["local_step_size"] > 1e-2 and not found.edges
+    assert set(seen) == {1000, 1001}
