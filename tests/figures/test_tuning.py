@@ -75,8 +75,8 @@ def test_a_method_is_tuned_by_its_runs_on_seeds_of_its_own(tmp_path):
             "name": "tuning",
             "rounds": 30,
             "seeds": tuning_seeds(2),
-            "problem": {"kind": "images", "clients": 4, "network": "linear"},
-            "participation": {"kind": "full", "clients": 4},
+            "problem": {"kind": "images", "clients": 10, "network": "linear"},
+            "participation": {"kind": "full", "clients": 10},
             "algorithms": dict(algorithms),
         }
         return resolve(document, "tuning")
