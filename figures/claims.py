@@ -1,10 +1,10 @@
 """Claims of a paper against what we measured: agrees, disagrees or inconclusive, with the numbers and the power.
 
-An ordering agrees if it is clear, that is, if the means differ by more than two standard errors over the seeds, and
-disagrees if the opposite one is clear. Two levels are about equal if they clearly differ by at most 10 % of the
-smaller, and not if they clearly differ by more. A claim of several parts disagrees if one of them does, and cannot be
-told if one of the others cannot. The power of what cannot be told is the number of seeds at which means and deviations
-such as these would be clear.
+An ordering agrees if it is clear, that is, if the means differ by more than two standard errors over the seeds (of the
+differences seed by seed, where the same seeds were run), and disagrees if the opposite one is clear. Two levels are
+about equal if they clearly differ by at most 10 % of the smaller, and not if they clearly differ by more. A claim of
+several parts disagrees if one of them does, and cannot be told if one of the others cannot. The power of what cannot be
+told is the number of seeds at which means and deviations such as these would be clear.
 """
 
 from __future__ import annotations
@@ -120,11 +120,12 @@ class Claim:
 @dataclass(frozen=True)
 class Level:
     """A loss or an error rate at the end of a run: mean over the last rounds, then over seeds, with its standard error;
-    smaller is better."""
+    smaller is better. Two levels that have `values`, one for each seed, are compared seed by seed."""
 
     mean: float
     error: float
     seeds: int = 1
+    values: tuple[float, ...] = ()
 
     def below(self, other: Level) -> Finding:
         """Smaller, by more than two standard errors of the difference; False if it is clearly larger.
@@ -133,10 +134,12 @@ class Level:
             >>> low, high = Level(1.0, 0.1), Level(2.0, 0.1)
             >>> low.below(high).agrees, high.below(low).agrees, low.below(Level(1.2, 0.1)).agrees
             (True, False, None)
+            >>> Level.of(np.array([1.0, 2.0])).below(Level.of(np.array([1.1, 2.11]))).agrees
+            True
         """
         if self.mean == other.mean:
             return Finding(None, np.inf)
-        return Finding.of(other.mean - self.mean, self._doubt(other), max(self.seeds, other.seeds))
+        return Finding.of(other.mean - self.mean, self.doubt(other), max(self.seeds, other.seeds))
 
     def alike(self, other: Level) -> Finding:
         """About equal: clearly within the tolerance; False if the difference is clearly above it.
@@ -146,15 +149,26 @@ class Level:
             >>> near.alike(Level(1.05, 0.01)).agrees, near.alike(Level(1.2, 0.01)).agrees, far.alike(near).agrees
             (True, False, None)
         """
-        if self.mean == other.mean and not self._doubt(other):
+        if self.mean == other.mean and not self.doubt(other):
             return Finding(True)
         if not np.isfinite([self.mean, other.mean]).all():
             return Finding(self.mean == other.mean)
         spare = ALIKE * min(abs(self.mean), abs(other.mean)) - abs(self.mean - other.mean)
-        return Finding.of(spare, self._doubt(other), max(self.seeds, other.seeds))
+        return Finding.of(spare, self.doubt(other), max(self.seeds, other.seeds))
 
-    def _doubt(self, other: Level) -> float:
+    def doubt(self, other: Level) -> float:
+        """The standard error of the difference, seed by seed where both have values."""
+        if self.values and len(self.values) == len(other.values):
+            return Level.of(np.subtract(self.values, other.values)).error
         return float(np.hypot(self.error, other.error))
+
+    @staticmethod
+    def of(values: np.ndarray) -> Level:
+        """Of one number for each seed; a diverged seed makes it infinite."""
+        if not np.isfinite(values).all():
+            return Level(float("inf"), 0.0, len(values))
+        error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else np.inf
+        return Level(float(values.mean()), error, len(values), tuple(values.tolist()))
 
     def __str__(self) -> str:
         return f"{self.mean:.4f} +- {self.error:.4f}"
@@ -165,10 +179,7 @@ def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss") -> Le
     infinite."""
     rounds, values = series(traces, metric)
     last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
-    last = 1 - last if metric.endswith("_accuracy") else last
-    if not np.isfinite(last).all():
-        return Level(float("inf"), 0.0, len(last))
-    return Level(float(last.mean()), float(last.std(ddof=1) / len(last) ** 0.5) if len(last) > 1 else np.inf, len(last))
+    return Level.of(1 - last if metric.endswith("_accuracy") else last)
 
 
 def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:
@@ -176,9 +187,22 @@ def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train
     return {label: level(traces, cycle, metric) for label, traces in runs.items()}
 
 
-def in_words(found: Mapping[str, Level]) -> str:
-    """The levels, best first."""
-    return "; ".join(f"{label} {value}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
+def in_words(found: Mapping[str, Level], against: str) -> str:
+    """The levels, best first, and in brackets how far each is from the one that it is held against.
+
+    Example:
+        >>> in_words({"a": Level.of(np.array([1.0, 2.0])), "b": Level.of(np.array([1.1, 2.3]))}, "a")
+        'a 1.5000 +- 0.5000; b 1.7000 +- 0.6000 (0.2000 +- 0.1000 above)'
+    """
+    base = found[against]
+
+    def held(value: Level) -> str:
+        gap = value.mean - base.mean
+        if value is base or not np.isfinite(gap):
+            return str(value)
+        return f"{value} ({abs(gap):.4f} +- {value.doubt(base):.4f} {'above' if gap > 0 else 'below'})"
+
+    return "; ".join(f"{label} {held(value)}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
 
 
 def write_claims(claims: Sequence[Claim], path: Path) -> Path:

@@ -27,9 +27,11 @@ workers_option = click.option(
     "--out", required=True, metavar="F", type=PathArgument(), help="A file (.png, .pdf, .svg), or a directory."
 )
 @click.option("--results", metavar="DIR", type=PathArgument(), default="results", show_default=True, help="Kept runs.")
-@click.option("--dataset", default="digits", show_default=True, help="digits, or one of the paper's.")
+@click.option(
+    "--dataset", help="glyphs, digits, or one of the paper's (default: the paper's page in the gallery says)."
+)
 @click.option("--data", metavar="DIR", type=PathArgument(), help="Where the data set's official files are.")
-@click.option("--network", help="mlp, linear or a CNN (default: mlp on digits, else the paper's).")
+@click.option("--network", help="mlp, linear or a CNN (default: mlp on glyphs and digits, else the paper's).")
 @click.option("--full", is_flag=True, help="The paper's own numbers of clients, rounds and seeds; takes days.")
 @click.option("--metric", help="What to draw from SPEC.toml; a loss or a gradient norm if not given.")
 @workers_option
@@ -39,7 +41,7 @@ def figure(
     name: str,
     out: str,
     results: str,
-    dataset: str,
+    dataset: str | None,
     data: str | None,
     network: str | None,
     full: bool,
@@ -109,7 +111,7 @@ def _paper(
     which: str,
     out: Path,
     results: Path,
-    dataset: str,
+    dataset: str | None,
     data: str | None,
     network: str | None,
     full: bool,

@@ -53,11 +53,12 @@ def series(traces: Sequence[Trace], metric: str) -> tuple[np.ndarray, np.ndarray
     return traces[0].arrays["round"], np.concatenate([t.arrays[metric] for t in traces])
 
 
-def convergence(title: str, traces: Traces, scale: AnyScale, note: str) -> Picture:
-    """Training loss and test accuracy against rounds: mean and one standard deviation over seeds."""
+def convergence(title: str, traces: Traces, scale: AnyScale, note: str, start: int = 0) -> Picture:
+    """Training loss and test accuracy against rounds, from `start` on: mean and one standard deviation over seeds."""
     groups = {}
     for panel, metric in (("Training loss", "train_loss"), ("Test accuracy", "test_accuracy")):
-        groups[panel] = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
+        curves = [seed_curve(label, *series(some, metric), SMOOTH) for label, some in traces.items()]
+        groups[panel] = [curve.since(start) for curve in curves]
     diverged = sorted({label for label, some in traces.items() for t in some if "diverged" in t.statuses})
     lost = f" Diverged and not drawn from there on: {', '.join(diverged)}." if diverged else ""
     return panels(
@@ -66,21 +67,22 @@ def convergence(title: str, traces: Traces, scale: AnyScale, note: str) -> Pictu
         y_labels=["$f(x_t)$", "share of test images"],
         title=title,
         caption=f"{title}. {note} {scale.words}. Moving average over 3 % of the points; mean and standard deviation "
-        f"over seeds.{lost}",
+        f"over seeds{f', from round {start} on' if start else ''}.{lost}",
         alternative=f"Two panels, training loss and test accuracy against rounds, for {', '.join(traces)}.",
         provenance={"scale": scale.words, "runs": {k: [t.spec for t in v][:1] for k, v in traces.items()}},
-        y_scales=["log", "linear"],
+        y_scales=["linear" if start else "log", "linear"],
     )
 
 
 class PaperGallery(Generic[ScaleT]):
     """The figures of one paper at one scale, from runs kept in one directory of results.
 
-    A paper's room says with `scale_of` how large its experiments are for a data set, a network and `full`.
+    A paper's room says with `scale_of` how large its experiments are for a data set, a network and `full`, and with
+    `usual` which data set it draws where none is named.
 
     Args:
         results: where runs are kept, one directory per figure.
-        dataset: digits (default), or one of the paper's, from local files.
+        dataset: the room's usual one if not given, or one of the paper's, from local files.
         data: the directory of the local files.
         network: by the data set if not given.
         workers: local processes.
@@ -91,11 +93,12 @@ class PaperGallery(Generic[ScaleT]):
     """
 
     scale_of: Callable[[str, str | None, bool], ScaleT]
+    usual = "digits"
 
     def __init__(
         self,
         results: str | Path,
-        dataset: str = "digits",
+        dataset: str | None = None,
         data: str | None = None,
         network: str | None = None,
         workers: int = 1,
@@ -104,7 +107,7 @@ class PaperGallery(Generic[ScaleT]):
         full: bool = False,
         device: str | None = None,
     ) -> None:
-        self.scale: ScaleT = scale or self.scale_of(dataset, network, full)
+        self.scale: ScaleT = scale or self.scale_of(dataset or self.usual, network, full)
         self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
         self.device = device
 

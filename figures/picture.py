@@ -88,6 +88,12 @@ class Curve:
     high: np.ndarray | None = None
     valid: np.ndarray | None = None
 
+    def since(self, start: float) -> Curve:
+        """What lies at `start` or to the right of it."""
+        kept = np.asarray(self.x) >= start
+        pick = lambda a: None if a is None else np.asarray(a)[kept]  # noqa: E731
+        return Curve(self.label, self.x[kept], self.y[kept], pick(self.low), pick(self.high), pick(self.valid))
+
     def thinned(self) -> Curve:
         """At most 300 points, first and last included, evenly spaced in the index (logarithmically in a long curve
         whose x starts at 0 or 1)."""

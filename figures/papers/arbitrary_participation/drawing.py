@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,10 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.paper_gallery import SMOOTH, PaperGallery, convergence, draw_by_name, series
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
-from fedbounds.figures.papers.arbitrary_participation.real_data import guarantee
+from fedbounds.figures.papers.arbitrary_participation.horizon import horizon
+from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
 from fedbounds.figures.picture import COLORS, Curve, Picture, styled
+from fedbounds.figures.tuning import Tuned, tune_by_runs, tuning_seeds
 
 
 class Gallery(PaperGallery[ex.Scale]):
@@ -21,9 +25,9 @@ class Gallery(PaperGallery[ex.Scale]):
 
     Args:
         results: where runs are kept, one directory per figure.
-        dataset: digits (default), fashion-mnist or cifar-10, the latter two from local files.
+        dataset: glyphs (default), digits, fashion-mnist or cifar-10, the latter two from local files.
         data: the directory of the local files.
-        network: mlp (default on digits), cnn (the paper's, scaled to the image), cnn-cifar or linear.
+        network: mlp (default on glyphs and digits), cnn (the paper's, scaled to the image), cnn-cifar or linear.
         workers: local processes.
         scale: another scale than the data set's own.
         progress: called after every run, with the outcome, how many are there and how many there are in all.
@@ -31,22 +35,44 @@ class Gallery(PaperGallery[ex.Scale]):
     """
 
     scale_of = staticmethod(ex.scale_of)
+    usual = "glyphs"
 
-    def traces(self, name: str, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
-        """The runs of an image experiment."""
-        sweep = ex.image_sweep(
-            f"{self.scale.dataset}-{self.scale.network}-{name}", self.scale, methods, data=self.data, **more
+    def traces(self, methods: Mapping[str, Mapping[str, Any]], **more: Any) -> dict[str, list[Trace]]:
+        """The runs of an image experiment; kept in one place for all figures, as they share some."""
+        return self.run(ex.image_sweep(self._name, self.scale, methods, data=self.data, **more))
+
+    @property
+    def _name(self) -> str:
+        return f"arbitrary-participation-{self.scale.dataset}-{self.scale.network}"
+
+    @cached_property
+    def tuned(self) -> dict[str, Tuned]:
+        """How each method got its step size: the same grid for all, seeds that are not judged, training loss."""
+        return {name: self._tune(name) for name in self.scale.methods}
+
+    def _tune(self, name: str) -> Tuned:
+        others = tuning_seeds(self.scale.tuning_seeds)
+        return tune_by_runs(
+            self.run,
+            lambda methods: ex.image_sweep(self._name, self.scale, methods, data=self.data, seeds=others),
+            lambda setting: ex.method(self.scale, name, setting["gamma"]),
+            {"gamma": self.scale.step_grid},
+            self.scale.last,
         )
-        return self.run(sweep)
+
+    @property
+    def steps(self) -> Mapping[str, float]:
+        """The step size of each method: as tuned, here or before."""
+        return self.scale.steps or {name: found.winner["gamma"] for name, found in self.tuned.items()}
 
     def four_methods(self) -> dict[str, list[Trace]]:
         """Figure 1's runs."""
-        return self.traces("figure-1", ex.four_methods(self.scale))
+        return self.traces(ex.four_methods(self.scale, self.steps))
 
     def interval_runs(self) -> dict[str, list[Trace]]:
         """Figure 2's runs."""
-        size = self.scale.steps[ex.AMPLIFIED]
-        return self.traces("figure-2", {f"P = {P}": ex.generalized(size, 10.0, P) for P in ex.intervals(self.scale)})
+        size = self.steps[ex.AMPLIFIED]
+        return self.traces({f"P = {P}": ex.generalized(size, 10.0, P) for P in ex.intervals(self.scale)})
 
     def always_available_runs(self) -> dict[str, list[Trace]]:
         """Figure D.1's runs: plain FedAvg at the initial step size, everyone always available."""
@@ -54,49 +80,68 @@ class Gallery(PaperGallery[ex.Scale]):
         method = {"plain": ex.step("fedavg", self.scale.initial_step)}
         kinds = {"independent": "without-replacement", "regularized": "permutation"}
         return {
-            label: self.traces(f"figure-d.1-{label}", method, participation={"kind": kind, **always})["plain"]
-            for label, kind in kinds.items()
+            label: self.traces(method, participation={"kind": kind, **always})["plain"] for label, kind in kinds.items()
         }
 
     def step_size_runs(self) -> dict[str, list[Trace]]:
-        """Figure D.2's runs: the grid of step sizes with and without amplification."""
-        P = self.scale.interval
+        """Figure D.2's runs: the grid of step sizes without and with amplification, those that the tuning made."""
         methods = {
-            f"eta = {eta:g}, gamma = {size:g}": ex.generalized(size, eta, P)
-            for eta in (1.0, 10.0)
+            f"eta = {eta}, gamma = {size:g}": ex.method(self.scale, name, size)
+            for eta, name in ((1, ex.PLAIN), (10, ex.AMPLIFIED))
             for size in self.scale.step_grid
         }
-        return self.traces("figure-d.2", methods)
+        return self.traces(methods, seeds=tuning_seeds(self.scale.tuning_seeds))
 
     def multiplier_runs(self) -> dict[str, list[Trace]]:
         """Figure D.3's runs."""
-        size, P = self.scale.steps[ex.AMPLIFIED], self.scale.interval
+        size, P = self.steps[ex.AMPLIFIED], self.scale.interval
         etas = (2.0, 5.0, 10.0, 15.0, 20.0)
-        return self.traces("figure-d.3", {f"eta = {eta:g}": ex.generalized(size, eta, P) for eta in etas})
+        return self.traces({f"eta = {eta:g}": ex.generalized(size, eta, P) for eta in etas})
+
+    def convergence(self, title: str, runs: Mapping[str, list[Trace]], note: str) -> Picture:
+        """Runs from where the methods have parted, with how their step sizes were found."""
+        start = self.scale.initial_rounds + self.scale.rounds // 10
+        picture = convergence(title, runs, self.scale, note, start)
+        tuning = {"step sizes tuned before": dict(self.scale.steps)} if self.scale.steps else {
+            name: found.to_dict() for name, found in self.tuned.items()
+        }  # fmt: skip
+        return replace(picture, provenance={**picture.provenance, "tuning": tuning})
+
+    def tuning_words(self, *names: str) -> str:
+        """The step sizes of some methods for captions, with where they come from."""
+        steps = {name: f"gamma {size:g}" for name, size in self.steps.items()}
+        if not self.scale.steps:
+            steps = {name: found.words for name, found in self.tuned.items()}
+        found = "; ".join(f"{name} {steps[name]}" for name in names or self.scale.methods)
+        return (
+            f"{found}: the best of one grid by training loss, at this scale, on {self.scale.tuning_seeds} other seeds."
+        )
 
     def figure_1(self) -> Picture:
-        """Four methods under periodic availability."""
-        steps = ", ".join(f"{name} {size:g}" for name, size in self.scale.steps.items())
-        note = f"Amplification eta = 10. Local step sizes after the initial phase: {steps}."
-        return convergence("Figure 1: four methods, periodic availability", self.four_methods(), self.scale, note)
+        """The four methods under periodic availability."""
+        note = f"Amplification eta = 10. Local step sizes after the initial phase: {self.tuning_words()}"
+        title = f"Figure 1: {len(self.scale.methods)} methods, periodic availability"
+        return self.convergence(title, self.four_methods(), note)
 
     def figure_2(self) -> Picture:
         """The amplification interval."""
-        note = f"eta = 10, gamma = {self.scale.steps[ex.AMPLIFIED]:g}."
-        return convergence("Figure 2: the amplification interval P", self.interval_runs(), self.scale, note)
+        note = f"eta = 10. Step size: {self.tuning_words(ex.AMPLIFIED)}"
+        return self.convergence("Figure 2: the amplification interval P", self.interval_runs(), note)
 
     def figure_d_1(self) -> Picture:
         """Independent against regularized participation, everyone available."""
-        note = "Everyone always available; plain FedAvg at the initial step size."
+        note = f"Everyone always available; plain FedAvg, gamma = {self.scale.initial_step:g} from the first round on."
         runs = self.always_available_runs()
         return convergence("Figure D.1: independent and regularized participation", runs, self.scale, note)
 
     def figure_d_2(self) -> Picture:
         """The step size with and without amplification."""
         runs = {k: v for k, v in self.step_size_runs().items() if all(set(t.statuses) == {"done"} for t in v)}
+        lost = len(self.step_size_runs()) - len(runs)
+        start = self.scale.initial_rounds + self.scale.rounds // 10
         groups = {
             f"{panel}, eta = {eta}": [
-                seed_curve(label.partition(", ")[2], *series(some, metric), SMOOTH)
+                seed_curve(label.partition(", ")[2], *series(some, metric), SMOOTH).since(start)
                 for label, some in runs.items()
                 if label.startswith(f"eta = {eta},")
             ]
@@ -109,17 +154,36 @@ class Gallery(PaperGallery[ex.Scale]):
             x_label="round $t$",
             y_labels=["$f(x_t)$"] * 2 + ["share of test images"] * 2,
             title=title,
-            caption=f"{title}. P = {self.scale.interval}; settings that diverged in any seed are left out. "
-            f"{self.scale.words}. Moving average over 3 % of the points; mean and standard deviation over seeds.",
+            caption=f"{title}. P = {self.scale.interval}; {lost} settings that diverged in a seed are left out. "
+            f"{self.scale.words}; these are the {self.scale.tuning_seeds} seeds that chose the step sizes of the other "
+            "figures. Moving average over 3 % of the points; mean and standard deviation over seeds.",
             alternative=f"Four panels, training loss and test accuracy for eta = 1 and 10, for {', '.join(runs)}.",
             provenance={"scale": self.scale.words, "runs": {k: v[0].spec for k, v in runs.items()}},
-            y_scales=["log", "log", "linear", "linear"],
         )
 
     def figure_d_3(self) -> Picture:
         """The amplification factor."""
-        note = f"gamma = {self.scale.steps[ex.AMPLIFIED]:g}."
-        return convergence("Figure D.3: the amplification factor", self.multiplier_runs(), self.scale, note)
+        note = f"Step size: {self.tuning_words(ex.AMPLIFIED)}"
+        return self.convergence("Figure D.3: the amplification factor", self.multiplier_runs(), note)
+
+    def tuning(self) -> Picture:
+        """What every step size scored."""
+        curves = [
+            Curve(name, *np.array(sorted((s["gamma"], v) for s, v in found.tried if np.isfinite(v))).T)
+            for name, found in self.tuned.items()
+        ]
+        title = "How the step sizes were found"
+        return panels(
+            {"": curves},
+            x_label=r"local step size $\gamma$",
+            y_labels=["training loss at the end"],
+            title=title,
+            caption=f"{title}: {self.tuning_words()} A winner at the edge widens the grid; what diverged is not drawn. "
+            f"{self.scale.words}.",
+            alternative=f"Training loss against the local step size for {', '.join(self.scale.methods)}.",
+            provenance={name: found.to_dict() for name, found in self.tuned.items()},
+            x_scale="log",
+        )
 
     def figure_b_1(self) -> Picture:
         """Toy trajectories without amplification, larger and larger local steps."""
@@ -179,7 +243,9 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-d.1": Gallery.figure_d_1,
     "figure-d.2": Gallery.figure_d_2,
     "figure-d.3": Gallery.figure_d_3,
-    "guarantee": lambda gallery: guarantee(),
+    "tuning": Gallery.tuning,
+    "horizon": lambda gallery: horizon(),
+    "guarantee": lambda gallery: guarantee(confronted_all()),
 }
 
 

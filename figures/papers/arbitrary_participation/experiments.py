@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from fedbounds.bounds.errors import unknown_name
@@ -23,10 +26,14 @@ class Scale:
         clients, participants, slot: N, S and the rounds that a group of classes is available.
         initial_step, initial_rounds: plain FedAvg before the methods part.
         rounds: after the initial ones.
-        seeds: how many runs.
-        steps: the local step size of each method.
-        step_grid: of Figure D.2.
-        record_every: rounds between evaluations.
+        seeds: how many runs are judged.
+        step_grid: the local step sizes of which every method gets its best, ascending.
+        record_every: rounds between evaluations; some cycles and a slot, so that five in turn meet all groups.
+        tuning_seeds: how many runs, with other seeds, choose the step sizes.
+        train: training images, of a data set that is made here.
+        waits_fully: whether wait-full, which passes over all images in every interval, is among the methods.
+        steps: the step sizes, where they were tuned before.
+        seeds_per_run: how many are computed together; all if not given, one at a time for CNNs.
     """
 
     dataset: str
@@ -38,9 +45,13 @@ class Scale:
     initial_rounds: int
     rounds: int
     seeds: int
-    steps: Mapping[str, float]
     step_grid: Sequence[float]
-    record_every: int = 10
+    record_every: int
+    tuning_seeds: int = 2
+    train: int | None = None
+    waits_fully: bool = True
+    steps: Mapping[str, float] | None = None
+    seeds_per_run: int | None = None
 
     @property
     def interval(self) -> int:
@@ -48,32 +59,62 @@ class Scale:
         return 5 * self.slot
 
     @property
+    def last(self) -> int:
+        """The last rounds, over which levels are taken: five records, or the 3 % over which the paper smooths."""
+        return max(5 * self.record_every, math.ceil(0.03 * self.rounds))
+
+    @property
+    def data(self) -> str | dict[str, Any]:
+        """The data set as specifications have it."""
+        return self.dataset if self.train is None else {"kind": self.dataset, "train": self.train}
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Those of Figure 1 that are run."""
+        return (AMPLIFIED, WAIT_MINIBATCH, *([WAIT_FULL] if self.waits_fully else []), PLAIN)
+
+    @property
     def words(self) -> str:
         """The scaling-down, for captions."""
+        left_out = (
+            "" if self.waits_fully else "; wait-full, which passes over all images in every interval, is left out"
+        )
+        images = "" if self.train is None else f" ({self.train:,} images)"
         return (
-            f"{self.dataset}, network {self.network}, N = {self.clients}, S = {self.participants}, I = 5, batch 16, "
-            f"five groups of two classes available for {self.slot} rounds in turn, P = {self.interval}, "
-            f"{self.rounds} rounds after {self.initial_rounds} initial ones, {self.seeds} seeds; the paper has "
-            "N = 250, S = 10, slots of 100 rounds, P = 500 and 300,000 rounds or more"
+            f"{self.dataset}{images}, network {self.network}, N = {self.clients}, S = {self.participants}, I = 5, "
+            f"batch 16, five groups of two classes available for {self.slot} rounds in turn, P = {self.interval}, "
+            f"{self.rounds} rounds after {self.initial_rounds} initial ones, {self.seeds} seeds{left_out}; the "
+            "paper has N = 250, S = 10, slots of 100 rounds, P = 500 and 300,000 rounds or more"
         )
 
 
-# Picked for each method from GRID (and 0.5 for the waiting methods) by training loss, at the scale of DEMO.
-STEPS = {AMPLIFIED: 1e-4, PLAIN: 1e-2, WAIT_MINIBATCH: 0.5, WAIT_FULL: 0.5}
-GRID = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+# The paper's grid is {1, 0.1, ..., 0.0001} times the initial step; this one is finer and less long.
+GRID = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+DECADES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+GLYPHS = Scale("glyphs", "mlp", 50, 5, 2, 0.1, 3060, 4080, 5, GRID, 102, train=60_000, waits_fully=False)
 SCALES = {
-    "digits": Scale("digits", "mlp", 50, 5, 20, 0.1, 200, 2000, 3, STEPS, GRID, record_every=10),
-    "fashion-mnist": Scale("fashion-mnist", "cnn", 50, 5, 20, 0.1, 100, 500, 2, STEPS, GRID, record_every=50),
-    "cifar-10": Scale("cifar-10", "cnn-cifar", 50, 5, 20, 0.05, 100, 500, 2, STEPS, GRID, record_every=50),
+    "glyphs": GLYPHS,
+    "digits": Scale("digits", "mlp", 50, 5, 2, 0.1, 204, 2040, 5, GRID, 12),
+    "fashion-mnist": Scale("fashion-mnist", "cnn", 50, 5, 20, 0.1, 120, 600, 2, GRID, 120),
+    "cifar-10": Scale("cifar-10", "cnn-cifar", 50, 5, 20, 0.05, 120, 600, 2, GRID, 120),
 }
-DEMO = Scale("digits", "mlp", 50, 5, 50, 0.1, 500, 5000, 4, STEPS, GRID, record_every=25)
-SMOKE = Scale("digits", "linear", 20, 2, 4, 0.1, 20, 60, 2, STEPS, GRID, record_every=5)
+SMOKE = Scale("digits", "linear", 20, 2, 2, 0.1, 24, 60, 2, (1e-3, 1e-2), 12)
+
+
+def demonstrated() -> Scale:
+    """What `fedbounds demo` draws: the gallery's scale with fewer seeds, and step sizes that were tuned for it.
+
+    `tuned.json` is the manifest that `fedbounds figure arbitrary-participation/tuning` wrote for the gallery.
+    """
+    manifest = json.loads(Path(__file__).with_name("tuned.json").read_text(encoding="utf-8"))
+    winners = {name: float(found["winner"]["gamma"]) for name, found in manifest["provenance"].items()}
+    return replace(GLYPHS, seeds=3, steps=winners, seeds_per_run=1)
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
     """The scale used for a data set; with another network than the default one where that is asked for.
 
-    With `full`, the paper's own numbers of clients, rounds and seeds.
+    With `full`, the paper's own numbers of clients, rounds and seeds, and its grid.
 
     Raises:
         FedboundsError: no such data set; names those there are.
@@ -84,19 +125,22 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
     if not full:
         return scale
     cifar = dataset == "cifar-10"
+    grid = tuple(float(f"{factor * scale.initial_step:g}") for factor in DECADES)
     return replace(scale, clients=250, participants=10, slot=100, initial_rounds=4000 if cifar else 2000,
-                   rounds=600_000 if cifar else 300_000, seeds=5 if cifar else 10, record_every=500)  # fmt: skip
+                   rounds=600_000 if cifar else 300_000, seeds=5 if cifar else 10, record_every=600,
+                   step_grid=grid, waits_fully=True)  # fmt: skip
 
 
-def four_methods(scale: Scale) -> dict[str, dict[str, Any]]:
-    """Amplified and plain Algorithm 1, wait-minibatch and wait-full, each with its step size."""
-    P = scale.interval
-    return {
-        AMPLIFIED: generalized(scale.steps[AMPLIFIED], 10.0, P),
-        WAIT_MINIBATCH: step("wait-minibatch", scale.steps[WAIT_MINIBATCH], interval=P),
-        WAIT_FULL: step("wait-full", scale.steps[WAIT_FULL], interval=P),
-        PLAIN: step("fedavg", scale.steps[PLAIN]),
-    }
+def four_methods(scale: Scale, steps: Mapping[str, float]) -> dict[str, dict[str, Any]]:
+    """Amplified and plain Algorithm 1 and those that wait, each with its step size."""
+    return {name: method(scale, name, steps[name]) for name in scale.methods}
+
+
+def method(scale: Scale, name: str, size: float) -> dict[str, Any]:
+    """One of the methods with a step size."""
+    if name == AMPLIFIED:
+        return generalized(size, 10.0, scale.interval)
+    return step("fedavg", size) if name == PLAIN else step(name, size, interval=scale.interval)
 
 
 def step(kind: str, size: float, **more: Any) -> dict[str, Any]:
@@ -115,17 +159,27 @@ def image_sweep(
     methods: Mapping[str, Mapping[str, Any]],
     participation: Mapping[str, Any] | None = None,
     data: str | None = None,
+    seeds: Sequence[int] | None = None,
 ) -> Sweep:
-    """Methods after a common initial phase of plain FedAvg, under periodic availability unless said otherwise."""
-    problem = {"kind": "images", "dataset": scale.dataset, "network": scale.network, "clients": scale.clients}
+    """Methods after a common initial phase of plain FedAvg, under periodic availability unless said otherwise.
+
+    The seeds are those that are judged unless others are given.
+    """
+    problem: dict[str, Any] = {
+        "kind": "images",
+        "dataset": scale.data,
+        "network": scale.network,
+        "clients": scale.clients,
+    }
     periodic = {"kind": "periodic-groups", "clients": scale.clients, "participants": scale.participants,
                 "groups": 5, "slot": scale.slot}  # fmt: skip
+    run = list(range(scale.seeds) if seeds is None else seeds)
     first = {"rounds": scale.initial_rounds, "algorithm": step("fedavg", scale.initial_step)}
     document = {
         "name": name,
         "rounds": scale.initial_rounds + scale.rounds,
-        "seeds": scale.seeds,
-        "seeds_per_run": 1 if scale.network.startswith("cnn") else scale.seeds,
+        "seeds": run,
+        "seeds_per_run": scale.seeds_per_run or (1 if scale.network.startswith("cnn") else len(run)),
         "record_every": scale.record_every,
         "problem": problem if data is None else {**problem, "data": data},
         "participation": dict(participation or periodic),

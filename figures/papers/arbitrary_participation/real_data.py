@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import Cyclic, Full, Process, WithoutReplacement
@@ -19,10 +21,15 @@ PROCESSES: dict[str, tuple[Process, int, float, float]] = {
 }
 
 
-def guarantee(rounds: int = 600) -> Picture:
+def confronted_all(rounds: int = 600) -> dict[str, Confrontation]:
+    """Runs of every process under the theorem."""
+    return {name: confronted(*numbers, rounds) for name, numbers in PROCESSES.items()}
+
+
+def guarantee(runs: Mapping[str, Confrontation]) -> Picture:
     """The squared gradient norm of logistic regression on digits under the sharp form of Theorem 3.1."""
     return overlays(
-        {"": {name: [confronted(*numbers, rounds)] for name, numbers in PROCESSES.items()}},
+        {"": {name: [run] for name, run in runs.items()}},
         title="A guarantee on real images: logistic regression on digits under Theorem 3.1",
         caption=f"{CLIENTS} clients, each with a majority of one digit, {LOCAL_STEPS} local steps on batches of 16, "
         f"{SEEDS} seeds. Smoothness, noise and divergence are computed from the images or bounded by a proof, and the "
