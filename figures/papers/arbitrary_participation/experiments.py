@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from importlib.resources import files
 from typing import Any
 
 from fedbounds.bounds.errors import unknown_name
@@ -106,7 +106,7 @@ def demonstrated() -> Scale:
 
     `tuned.json` is the manifest that `fedbounds figure arbitrary-participation/tuning` wrote for the gallery.
     """
-    manifest = json.loads(Path(__file__).with_name("tuned.json").read_text(encoding="utf-8"))
+    manifest = json.loads(files("fedbounds.figures.papers.arbitrary_participation").joinpath("tuned.json").read_text())
     winners = {name: float(found["winner"]["gamma"]) for name, found in manifest["provenance"].items()}
     return replace(GLYPHS, seeds=3, steps=winners, seeds_per_run=1)
 
