@@ -295,6 +295,7 @@ OPENERS = {
     "bounds/audit/ledger.py",
     "bounds/audit/cache.py",
     "empirical/sweep/keys.py",
+    "figures/papers/arbitrary_participation/experiments.py",
     "figures/papers/fedau/claims.py",
 }
 
