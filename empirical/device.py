@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
@@ -39,6 +42,23 @@ def resolve_device(name: str, network: bool) -> str:
             f"device = {name!r}: torch {torch.__version__} sees {there} here; device = 'cpu' is anywhere"
         )
     return name
+
+
+@contextmanager
+def full_precision(device: torch.device) -> Iterator[None]:
+    """While it is entered, a CUDA device multiplies float32 as such; convolutions may else round it to ten bits.
+
+    Without it runs on the processor and on the device would not agree beyond three digits.
+    """
+    if device.type != "cuda":
+        yield
+        return
+    before = torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32
+    try:
+        torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32, torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def device_name(device: torch.device | str) -> str:

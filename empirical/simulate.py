@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ from fedbounds.bounds.checks import check_count, check_memory, quote
 from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, Cohort
-from fedbounds.empirical.device import device_name
-from fedbounds.empirical.engines import choose_engine
+from fedbounds.empirical.device import device_name, full_precision
+from fedbounds.empirical.engines import Engine, choose_engine
+from fedbounds.empirical.engines.ahead import NUMBERS, placed_ahead
 from fedbounds.empirical.participation import Process, Recorded, Round
 from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.streams import Streams
@@ -97,26 +99,31 @@ def simulate(
     knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]
     walks = [choose_engine(engine, problem, phase) for phase, _ in knowing]
 
-    models = torch.stack([problem.initial_point(own.generator("initialization")) for own in runs.streams])
-    (models,) = record.add(0, models, (models,), {})
-    done = 0
-    for (phase, length), walk in zip(knowing, walks, strict=True):
-        state = phase.init(models, problem.clients)
-        for t in range(length):
-            if len(runs.active):
-                state = phase.begin_round(state, t, done, runs.under_way)
-                cohort = runs.cohort(phase, state, t, done)
-                correction = phase.correction(state, cohort) if phase.corrects else None
-                report = walk.round(phase.sent(state), cohort, done, runs.under_way, correction)
-                state = phase.server_update(state, t, report)
-            done += 1
-            if len(runs.active) and record.due(done):
-                kept = record.add(done, phase.model(state), state, phase.diagnostics(state))
-                state = state if kept is state else type(state)(*kept)
-            if progress:
-                progress(done, total)
-        record.count(phase.diagnostics(state), runs.active)
-        models = phase.model(state)
+    with full_precision(problem.device):
+        models = torch.stack([problem.initial_point(own.generator("initialization")) for own in runs.streams])
+        (models,) = record.add(0, models, (models,), {})
+        done = 0
+        for (phase, length), walk in zip(knowing, walks, strict=True):
+            state, planned = phase.init(models, problem.clients), deque[Cohort]()
+            for t in range(length):
+                if len(runs.active):
+                    if problem.device.type != "cpu" and not planned:
+                        until = min(done + length - t, record.next(done))
+                        planned.extend(_planned(phase, walk, state, t, done, until, runs))
+                    state = phase.begin_round(state, t, done, runs.under_way)
+                    cohort = planned.popleft() if planned else runs.cohort(phase, state, t, done)
+                    state = phase.attended(state, t, cohort)
+                    correction = phase.correction(state, cohort) if phase.corrects else None
+                    report = walk.round(phase.sent(state), cohort, done, runs.under_way, correction)
+                    state = phase.server_update(state, t, report)
+                done += 1
+                if len(runs.active) and record.due(done):
+                    kept = record.add(done, phase.model(state), state, phase.diagnostics(state))
+                    state = state if kept is state else type(state)(*kept)
+                if progress:
+                    progress(done, total)
+            record.count(phase.diagnostics(state), runs.active)
+            models = phase.model(state)
 
     spec = {
         "problem": type(problem).__name__,
@@ -134,6 +141,36 @@ def simulate(
     else:
         spec["phases"] = [{"algorithm": phase.spec(), "rounds": length} for phase, length in schedule]
     return record.trace(spec, "; ".join(dict.fromkeys(walk.label for walk in walks)))
+
+
+def _planned(
+    phase: Algorithm, walk: Engine, state: Any, t: int, done: int, until: int, runs: _Runs
+) -> Iterable[Cohort]:
+    """The cohorts of the coming rounds, with all that they need on the device of the models.
+
+    Args:
+        phase, walk: the algorithm and its engine.
+        state: before round t of the phase, which is round `done` of the run; of its models nothing is used.
+        t, done: see there.
+        until: the round of the run at which the plan must end.
+        runs: the seeds.
+    """
+    cohorts: list[Cohort] = []
+    tables: list[dict[str, np.ndarray]] = []
+    numbers = 0
+    for ahead in range(until - done):
+        state = phase.begin_round(state, t + ahead, done + ahead, runs.under_way)
+        cohort = runs.cohort(phase, state, t + ahead, done + ahead)
+        state = phase.attended(state, t + ahead, cohort)
+        found = walk.tables(cohort, done + ahead, runs.under_way) if len(cohort.clients) else {}
+        if found is None:
+            return [*placed_ahead(cohorts, tables, walk.problem.device), cohort]
+        cohorts.append(cohort)
+        tables.append(found)
+        numbers += sum(table.size for table in found.values())
+        if numbers >= NUMBERS:
+            break
+    return placed_ahead(cohorts, tables, walk.problem.device)
 
 
 def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, every: int, models: bool) -> None:
@@ -219,6 +256,10 @@ class _Record:
     def due(self, t: int) -> bool:
         """Whether round t is recorded."""
         return t % self.every == 0 or t == self.rounds[-1]
+
+    def next(self, t: int) -> int:
+        """The first recorded round after t."""
+        return min((t // self.every + 1) * self.every, int(self.rounds[-1]))
 
     def add(
         self,

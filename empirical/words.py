@@ -44,7 +44,7 @@ def uniforms(words: Tensor, purpose: int, count: int) -> Tensor:
 
     Source: Steele, Lea & Flood 2014, *Fast splittable pseudorandom number generators*, Figure 15.
     """
-    start = _mixed(words + torch.tensor(purpose, device=words.device) * _GOLDEN)
+    start = _mixed(words + torch.full((), purpose, device=words.device) * _GOLDEN)
     steps = torch.arange(1, count + 1, device=words.device) * _GOLDEN  # products wrap around in tensors
     return _shifted(_mixed(start.unsqueeze(-1) + steps), 64 - _BITS).double() * 2.0**-_BITS
 

@@ -154,7 +154,7 @@ class Algorithm(ABC):
         return int(self.local.steps)
 
     def begin_round(self, state: Any, t: int, overall: int, streams: Sequence[Streams]) -> Any:
-        """The state with which round t begins: unchanged, by default.
+        """The state with which round t begins: unchanged, by default. The models play no role in it (see `cohort`).
 
         Args:
             state: after the round before.
@@ -171,6 +171,9 @@ class Algorithm(ABC):
     def cohort(self, state: Any, t: int, drawn: Cohort, clients: int) -> Cohort:
         """Who computes in round t, with which weights on the updates, when `drawn` is who is present: as drawn.
 
+        On a device other than the processor rounds are planned ahead of their models: who computes may follow from
+        what `begin_round` and `attended` keep in the state, not from the models.
+
         Args:
             state: before the round.
             t: the round.
@@ -178,6 +181,10 @@ class Algorithm(ABC):
             clients: N.
         """
         return drawn
+
+    def attended(self, state: Any, t: int, cohort: Cohort) -> Any:
+        """The state that remembers who computes in round t, before any update is known: unchanged, by default."""
+        return state
 
     def nominal(self, state: Any, t: int, drawn: Cohort) -> Cohort:
         """The drawn with those weights that the theory takes to sum to one: as drawn, by default."""

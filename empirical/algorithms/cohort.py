@@ -2,15 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch.nn.functional import embedding_bag
 
 from fedbounds.empirical.participation import Round
+
+
+class Placed(NamedTuple):
+    """A cohort on the device of the models.
+
+    Attributes:
+        seeds, clients, weights: of each pair, (pairs,).
+        counts: pairs of each seed, (seeds,).
+        starts: the first pair of each seed, (seeds,).
+    """
+
+    seeds: torch.Tensor
+    clients: torch.Tensor
+    weights: torch.Tensor
+    counts: torch.Tensor
+    starts: torch.Tensor
+
+
+class Ahead(NamedTuple):
+    """What a round needs on the device of the models, moved there before the round.
+
+    Attributes:
+        placed: the cohort.
+        tables: what its engine needs.
+    """
+
+    placed: Placed
+    tables: Mapping[str, torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -22,6 +51,7 @@ class Cohort:
         clients: (pairs,).
         weights: (pairs,).
         steps: how many local steps each pair takes, (pairs,), where they differ.
+        ahead: what was moved to the device of the models before the round; None where nothing was.
 
     Example:
         >>> drawn = [Round(np.array([3]), np.array([1.0])), Round(np.array([0, 2]), np.array([0.5, 0.5]))]
@@ -33,6 +63,7 @@ class Cohort:
     clients: np.ndarray
     weights: np.ndarray
     steps: np.ndarray | None = None
+    ahead: Ahead | None = None
 
     @staticmethod
     def of(rounds: Sequence[Round]) -> Cohort:
@@ -66,16 +97,35 @@ class Cohort:
 
     def reweighed(self, weights: np.ndarray) -> Cohort:
         """The same pairs with other weights, (pairs,), none of them zero."""
-        return replace(self, weights=weights)
+        return replace(self, weights=weights, ahead=None)
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The fields of `Placed`, where they are made."""
+        starts = np.cumsum(self.counts) - self.counts
+        return dict(zip(Placed._fields, (self.seeds, self.clients, self.weights, self.counts, starts), strict=True))
+
+    def on(self, device: torch.device) -> Placed:
+        """The cohort on a device: moved there now, if it was not before the round."""
+        if self.ahead is not None:
+            return self.ahead.placed
+        return self._here if device.type == "cpu" else Placed(*(values.to(device) for values in self._here))
+
+    @cached_property
+    def _here(self) -> Placed:
+        return Placed(*(torch.tensor(values) for values in self.arrays.values()))
 
     def gather(self, table: torch.Tensor, *, power: int = 1) -> torch.Tensor:
         """The sum over each seed's pairs of weight^power * table[client]: table (N, d) -> (seeds, d)."""
-        return self._bags(table, self.clients, self.weights**power)
+        placed = self.on(table.device)
+        return self._bags(table, placed.clients, placed.weights**power)
 
     def combine(self, updates: torch.Tensor) -> torch.Tensor:
         """The sum over each seed's pairs of weight * update: updates (pairs, d) -> (seeds, d)."""
         if updates.device.type != "cpu":
-            return self._bags(updates, np.arange(len(updates)), self.weights)
+            return self._bags(
+                updates, torch.arange(len(updates), device=updates.device), self.on(updates.device).weights
+            )
         rows, end = updates.numpy(), 0
         weights = self.weights.astype(rows.dtype, copy=False)
         if len(self.counts) == 1:
@@ -86,9 +136,7 @@ class Cohort:
             weights[start:end].dot(rows[start:end], place)
         return torch.from_numpy(total)
 
-    def _bags(self, table: torch.Tensor, rows: np.ndarray, weights: np.ndarray) -> torch.Tensor:
+    def _bags(self, table: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
         """Sums of weighted rows, one per seed, without copies of the rows."""
-        offsets = np.cumsum(self.counts) - self.counts
-        index, start = (torch.tensor(names, device=table.device) for names in (rows, offsets))
-        scale = torch.tensor(weights, dtype=table.dtype, device=table.device)
-        return embedding_bag(index, table, start, mode="sum", per_sample_weights=scale)
+        scale = weights.to(table.dtype)
+        return embedding_bag(rows, table, self.on(table.device).starts, mode="sum", per_sample_weights=scale)

@@ -187,14 +187,11 @@ class DescentAscent(Algorithm):
         return LocalDescentAscent(given.local_step_size, given.local_ascent_step_size, optimizers, snapshots)
 
     def init(self, x0: Tensor, clients: int) -> Playing:
-        nothing = x0.new_zeros(len(x0), 0)
-        return Playing(x0, nothing, torch.zeros(len(x0), 0, dtype=torch.int64))
+        snapshot = x0[:, :0] if self.parameters.snapshot_period is None else self.problem.split(x0)[0]
+        return Playing(x0, snapshot, torch.zeros(len(x0), 0, dtype=torch.int64))
 
     def begin_round(self, state: Playing, t: int, overall: int, streams: Sequence[Streams]) -> Playing:
-        """A new snapshot in every S-th round; the local steps of this round, if they are drawn."""
-        period = self.parameters.snapshot_period
-        if period is not None and t % period == 0:
-            state = state._replace(snapshot=self.problem.split(state.model)[0])
+        """The local steps of this round, if they are drawn."""
         if self.workload.drawn:
             steps = self.workload.steps(t, overall, streams)
             state = state._replace(steps=torch.from_numpy(steps))
@@ -222,6 +219,9 @@ class DescentAscent(Algorithm):
         if self.problem.constrained:
             x, y = self.problem.split(model)
             model = self.problem.join(x, self.problem.project(y))
+        period = self.parameters.snapshot_period
+        if period is not None and (t + 1) % period == 0:  # a new snapshot for every S-th round
+            state = state._replace(snapshot=self.problem.split(model)[0])
         return state._replace(model=model)
 
     def spec(self) -> dict[str, Any]:
@@ -243,10 +243,15 @@ class DescentAscent(Algorithm):
         return self._weighed(self.workload.steps(0, 0, ()))
 
     def _weighed(self, steps: np.ndarray) -> _Work:
-        p, clients = self.problem.weights.cpu().double().numpy(), self.problem.clients
+        p, clients = self._weights, self.problem.clients
         scales, weights = self.parameters.scales(steps, p), self.parameters.effective_weights(steps, p)
         even = bool(np.ptp(weights) <= SUM_TOLERANCE / clients)
         return _Work(steps, clients * scales, clients * weights, even)
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """$p$, (clients,), where cohorts are."""
+        return self.problem.weights.cpu().double().numpy()
 
     @cached_property
     def _server_step(self) -> Tensor:

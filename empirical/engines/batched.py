@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 
+import numpy as np
 import torch
 
 from fedbounds.empirical.algorithms import Cohort
+from fedbounds.empirical.engines.ahead import NUMBERS
 from fedbounds.empirical.engines.engine import Engine
-from fedbounds.empirical.engines.local_steps import AT_ONCE, local_updates
+from fedbounds.empirical.engines.local_steps import (
+    as_drawn,
+    drawn_in_blocks,
+    drawn_on_the_way,
+    largest_batch,
+    local_updates,
+)
 from fedbounds.empirical.streams import Streams
 
 
@@ -16,6 +25,19 @@ class Batched(Engine):
     """Advances every pair together, step by step, in batches of bounded size; holds O(seeds x cohort x d)."""
 
     label = "batched"
+
+    def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray] | None:
+        """What the pairs draw, `drawn` (steps, pairs, ...)."""
+        first = int(cohort.clients[0])
+        one = self.problem.draws(self.pool.aim(0, streams[0], "noise", t, first), first, 1)
+        if one is None or self.local.oracle == "full":
+            return {}
+        if one.size * self.local.steps * len(cohort.clients) > NUMBERS:
+            return None
+        own = [streams[seed] for seed in cohort.seeds.tolist()]
+        ((_, drawn),) = drawn_in_blocks(self.problem, self.local, cohort.clients, own, t, self.pool, self.local.steps)
+        assert drawn is not None
+        return {"drawn": drawn}
 
     def compute(
         self,
@@ -26,16 +48,27 @@ class Batched(Engine):
         correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         pairs, dimension = len(cohort.clients), x.shape[1]
-        most = max(1, AT_ONCE // dimension)
+        most = largest_batch(x.device, dimension)
         # seeds and clients are told apart wherever that is possible: problems may exploit it
         rows = len(cohort.counts) if pairs <= most and (cohort.counts == cohort.counts[0]).all() else 1
-        updates = torch.empty(pairs, dimension, dtype=x.dtype, device=x.device)
+        updates, placed = torch.empty(pairs, dimension, dtype=x.dtype, device=x.device), cohort.on(x.device)
         for start in range(0, pairs, most):
-            seeds = cohort.seeds[start : start + most]
-            clients = torch.tensor(cohort.clients[start : start + most], device=x.device).view(rows, -1)
-            received = x[torch.tensor(seeds, device=x.device)].view(*clients.shape, dimension)
-            own = [streams[seed] for seed in seeds.tolist()]
-            shift = None if correction is None else correction[start : start + most].view_as(received)
-            computed = local_updates(self.problem, self.local, received, clients, own, t, self.pool, shift)
-            updates[start : start + most] = computed.view(-1, dimension)
+            some = slice(start, start + most)
+            clients = placed.clients[some].view(rows, -1)
+            received = x[placed.seeds[some]].view(*clients.shape, dimension)
+            shift = None if correction is None else correction[some].view_as(received)
+            drawn = self._drawn(cohort, some, clients.shape, t, streams)
+            computed = local_updates(self.problem, self.local, received, clients, drawn, shift)
+            updates[some] = computed.view(-1, dimension)
         return cohort.combine(updates), updates
+
+    def _drawn(
+        self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]
+    ) -> Iterator[torch.Tensor | None]:
+        """Step by step what some pairs draw, now or before the round."""
+        if cohort.ahead is None:
+            own = [streams[seed] for seed in cohort.seeds[some].tolist()]
+            return drawn_on_the_way(self.problem, self.local, cohort.clients[some], own, t, self.pool, shape)
+        if "drawn" not in cohort.ahead.tables:
+            return repeat(None)
+        return iter(as_drawn(self.problem, cohort.ahead.tables["drawn"][:, some], shape))

@@ -91,6 +91,11 @@ class ClosedForm(Engine):
                 (self.frames * values[..., None, :]) @ self.frames.mT for values in (self.move, self.root)
             )
 
+    def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray]:
+        """The standard normals, if there is noise, and the sums of each seed's weights and of their squares."""
+        noise = {"noise": self._noise(cohort, t, streams)} if self.noisy else {}
+        return noise | {"sums": cohort.sums, "squares": cohort.squares}
+
     def compute(
         self,
         x: torch.Tensor,
@@ -99,33 +104,40 @@ class ClosedForm(Engine):
         streams: Sequence[Streams],
         correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        noise = self._noise(x, cohort, t, streams) if self.noisy else None
+        ahead = None if cohort.ahead is None else cohort.ahead.tables
+        noise = None
+        if self.noisy:
+            noise = torch.from_numpy(self._noise(cohort, t, streams)).to(x) if ahead is None else ahead["noise"]
         if self.needs_updates or self.one_by_one:
             updates = self._updates(x, cohort, noise)
             return cohort.combine(updates), updates
         if not self.quadratic.shared:
             total = cohort.gather(self.move) * x - cohort.gather(self.move * self.quadratic.centers)
             return (total if noise is None else total + cohort.gather(self.root**2, power=2).sqrt() * noise), None
-        weight, squares = (torch.from_numpy(sums).to(x)[:, None] for sums in (cohort.sums, cohort.squares))
+        if ahead is None:
+            weight, squares = (torch.from_numpy(sums).to(x)[:, None] for sums in (cohort.sums, cohort.squares))
+        else:
+            weight, squares = ahead["sums"][:, None], ahead["squares"][:, None]
         total = self._times(weight * x - cohort.gather(self.quadratic.centers), self.move)
         return (total if noise is None else total + squares.sqrt() * self._times(noise, self.root)), None
 
-    def _noise(self, x: torch.Tensor, cohort: Cohort, t: int, streams: Sequence[Streams]) -> torch.Tensor:
+    def _noise(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> np.ndarray:
         """Standard normals: (pairs, d) where every update has its own noise, else (seeds, d)."""
         single = self.needs_updates or self.one_by_one
-        drawn, end = np.empty((len(cohort.clients) if single else len(x), x.shape[1])), 0
-        for own, count in zip(streams, cohort.counts.tolist() if single else [1] * len(x), strict=True):
+        seeds = len(cohort.counts)
+        drawn, end = np.empty((len(cohort.clients) if single else seeds, self.problem.dimension)), 0
+        for own, count in zip(streams, cohort.counts.tolist() if single else [1] * seeds, strict=True):
             start, end = end, end + count
             self.pool.aim(0, own, "noise", t).standard_normal(out=drawn[start:end])
-        return torch.from_numpy(drawn).to(x)
+        return drawn
 
     def _updates(self, x: torch.Tensor, cohort: Cohort, noise: torch.Tensor | None) -> torch.Tensor:
         """The updates one by one, (pairs, d)."""
         if self.one_by_one:
             return (self.products if x.device.type == "cpu" else self.gathered_products)(x, cohort, noise)
-        seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))
-        updates = self._times(x[seeds] - self.quadratic.centers[clients], self.move, clients)
-        return updates if noise is None else updates + self._times(noise, self.root, clients)
+        who = cohort.on(x.device)
+        updates = self._times(x[who.seeds] - self.quadratic.centers[who.clients], self.move, who.clients)
+        return updates if noise is None else updates + self._times(noise, self.root, who.clients)
 
     def products(self, x: torch.Tensor, cohort: Cohort, noise: torch.Tensor | None) -> torch.Tensor:
         """The updates under different dense Hessians, on a CPU: a matrix costs less to use than to copy.
@@ -157,7 +169,7 @@ class ClosedForm(Engine):
 
     def gathered_products(self, x: torch.Tensor, cohort: Cohort, noise: torch.Tensor | None) -> torch.Tensor:
         """What `products` computes, on any device and without a loop, from a copy of each pair's matrix."""
-        seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))
+        seeds, clients, *_ = cohort.on(x.device)
         away = x[seeds] - self.quadratic.centers[clients]
         if noise is None:
             return torch.einsum("kij,kj->ki", self.move[clients], away)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from fedbounds.empirical.algorithms import Cohort, Pairs, RoundReport
@@ -30,6 +31,16 @@ class Engine(ABC):
     def __init__(self, problem: Problem, local: Any, needs_updates: bool = False) -> None:
         self.problem, self.local, self.needs_updates = problem, local, needs_updates
         self.pool = GeneratorPool()
+
+    def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray] | None:
+        """What a round needs beside the models, if it is planned ahead; None, the default, if it cannot be.
+
+        Args:
+            cohort: who computes, not nobody.
+            t: the round.
+            streams: of each seed.
+        """
+        return None
 
     @abstractmethod
     def compute(
@@ -65,6 +76,5 @@ class Engine(ABC):
             total, updates = (x.new_zeros(rows, self.problem.dimension) for rows in (len(x), 0))
         if updates is None or not self.needs_updates:
             return RoundReport(total, cohort)
-        seeds, clients = (torch.tensor(names, device=x.device) for names in (cohort.seeds, cohort.clients))
-        weights = torch.tensor(cohort.weights, dtype=x.dtype, device=x.device)
-        return RoundReport(total, cohort, Pairs(seeds, clients, weights, updates))
+        who = cohort.on(x.device)
+        return RoundReport(total, cohort, Pairs(who.seeds, who.clients, who.weights.to(x.dtype), updates))

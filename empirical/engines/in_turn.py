@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 
 from fedbounds.empirical.algorithms import Cohort
 from fedbounds.empirical.engines.engine import Engine
-from fedbounds.empirical.engines.local_steps import local_updates
+from fedbounds.empirical.engines.local_steps import drawn_on_the_way, local_updates
 from fedbounds.empirical.streams import Streams
 
 
@@ -25,12 +26,13 @@ class InTurn(Engine):
         streams: Sequence[Streams],
         correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        total, updates = torch.zeros_like(x), []
+        total, updates, placed = torch.zeros_like(x), [], cohort.on(x.device)
         pairs = zip(cohort.seeds.tolist(), cohort.clients.tolist(), cohort.weights.tolist(), strict=True)
         for pair, (seed, client, weight) in enumerate(pairs):
-            start, name = x[seed].view(1, 1, -1), torch.tensor([[client]], device=x.device)
-            own = None if correction is None else correction[pair].view(1, 1, -1)
-            update = local_updates(self.problem, self.local, start, name, [streams[seed]], t, self.pool, own)
+            start, name = x[seed].view(1, 1, -1), placed.clients[pair].view(1, 1)
+            own, who = None if correction is None else correction[pair].view(1, 1, -1), np.array([client])
+            drawn = drawn_on_the_way(self.problem, self.local, who, [streams[seed]], t, self.pool, (1, 1))
+            update = local_updates(self.problem, self.local, start, name, drawn, own)
             total[seed].add_(update[0, 0], alpha=weight)
             if self.needs_updates:
                 updates.append(update[0, 0])

@@ -12,6 +12,12 @@ from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import GeneratorPool, Streams
 
 AT_ONCE = 2**22  # numbers held by one batch: pairs x d, and the randomness drawn ahead
+AT_ONCE_ELSEWHERE = 2**28  # the same on a device that is fast where there is much to do
+
+
+def largest_batch(device: torch.device, dimension: int) -> int:
+    """Pairs that compute together."""
+    return max(1, (AT_ONCE if device.type == "cpu" else AT_ONCE_ELSEWHERE) // dimension)
 
 
 def local_updates(
@@ -19,9 +25,7 @@ def local_updates(
     local: LocalSGD,
     x: torch.Tensor,
     clients: torch.Tensor,
-    streams: Sequence[Streams],
-    t: int,
-    pool: GeneratorPool,
+    drawn: Iterator[torch.Tensor | None],
     correction: torch.Tensor | None = None,
     watch: Callable[[torch.Tensor], None] | None = None,
 ) -> torch.Tensor:
@@ -30,44 +34,67 @@ def local_updates(
     Args:
         x: the received models, shape (seeds, cohort, d).
         clients: who computes, shape (seeds, cohort).
-        streams: of each pair, in row-major order.
-        t: the round.
+        drawn: step by step what the pairs draw, (seeds, cohort, ...); nothing for exact gradients.
         correction: what each pair adds to its gradients, shape (seeds, cohort, d).
         watch: is shown every point at which gradients are taken, shape (seeds, cohort, d).
 
     Returns:
         The updates, shape (seeds, cohort, d).
     """
-    full = local.oracle == "full"
-    randomness = iter(()) if full else _randomness(problem, clients, streams, t, local.steps, pool)
 
     def gradient(y: torch.Tensor) -> torch.Tensor:
         if watch is not None:
             watch(y)
-        found = problem.gradient(y, clients) if full else problem.stochastic_gradient(y, clients, next(randomness))
+        full = local.oracle == "full"
+        found = problem.gradient(y, clients) if full else problem.stochastic_gradient(y, clients, next(drawn))
         return found if correction is None else found + correction
 
     return local.update(x, gradient)
 
 
-def _randomness(
+def drawn_in_blocks(
     problem: Problem,
-    clients: torch.Tensor,
+    local: LocalSGD,
+    clients: np.ndarray,
     streams: Sequence[Streams],
     t: int,
-    steps: int,
     pool: GeneratorPool,
-) -> Iterator[torch.Tensor | None]:
-    """Step by step what all pairs draw, (seeds, cohort, ...): a pair's generator is at (round, client) of its noise."""
-    names = clients.flatten().tolist()
+    most: int,
+) -> Iterator[tuple[int, np.ndarray | None]]:
+    """What pairs draw in a round, block by block: so many steps, and (steps, pairs, ...) or None if nothing is drawn.
+
+    Args:
+        clients: who computes, (pairs,); a pair's generator is at (round, client) of its noise.
+        streams: of each pair.
+        t: the round.
+        most: local steps of a block.
+    """
+    names = clients.tolist()
     generators = [pool.aim(k, streams[k], "noise", t, name) for k, name in enumerate(names)]
-    ahead = max(1, AT_ONCE // (len(names) * problem.dimension))
-    for done in range(0, steps, ahead):
-        block = min(ahead, steps - done)
+    for done in range(0, local.steps, most):
+        block = min(most, local.steps - done)
         drawn = [problem.draws(generator, name, block) for generator, name in zip(generators, names, strict=True)]
-        if drawn[0] is None:
-            yield from [None] * block
-            continue
-        numbers = torch.from_numpy(np.stack(drawn, axis=1))  # type: ignore[arg-type]
-        kind = problem.dtype if numbers.is_floating_point() else torch.int64
-        yield from numbers.to(problem.device, kind).view(block, *clients.shape, *numbers.shape[2:])
+        yield block, None if drawn[0] is None else np.stack(drawn, axis=1)  # type: ignore[arg-type]
+
+
+def drawn_on_the_way(
+    problem: Problem,
+    local: LocalSGD,
+    clients: np.ndarray,
+    streams: Sequence[Streams],
+    t: int,
+    pool: GeneratorPool,
+    shape: Sequence[int],
+) -> Iterator[torch.Tensor | None]:
+    """Step by step what the pairs of a rectangle draw, (*shape, ...), no more of it at once than may be held."""
+    if local.oracle == "full":
+        return
+    most = max(1, AT_ONCE // (len(clients) * problem.dimension))
+    for steps, drawn in drawn_in_blocks(problem, local, clients, streams, t, pool, most):
+        yield from [None] * steps if drawn is None else as_drawn(problem, torch.from_numpy(drawn), shape)
+
+
+def as_drawn(problem: Problem, drawn: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:
+    """What pairs drew, (steps, pairs, ...), as a problem takes it: on its device, (steps, *shape, ...)."""
+    kind = problem.dtype if drawn.is_floating_point() else torch.int64
+    return drawn.to(problem.device, kind).unflatten(1, tuple(shape))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -129,16 +130,24 @@ class ImageProblem(Problem):
         return self._stochastic(x, randomness, self.sample_gradient).view(x.shape)
 
     def gradient(self, x: Tensor, clients: Tensor) -> Tensor:
-        rows, names = x.reshape(-1, self.dimension), clients.reshape(-1).tolist()
-        own = [torch.from_numpy(self.partition.samples[client]) for client in names]
-        longest = max((len(samples) for samples in own), default=0)
+        rows, names = x.reshape(-1, self.dimension), clients.reshape(-1)
+        sizes, here = self.partition.sizes, self.device.type == "cpu"
+        # elsewhere one would have to wait for the device to learn who the clients are
+        longest = int((sizes[names.numpy()] if here else sizes).max(initial=0))
         at_once = max(1, _CHUNK * 16 // max(longest, 1)) if self.prefers_batched else 1
         parts = []
-        for start in range(0, len(own), at_once):
-            some = own[start : start + at_once]
-            indices = torch.nn.utils.rnn.pad_sequence(some, batch_first=True, padding_value=-1).to(self.device)
+        for start in range(0, len(names), at_once):
+            some = names[start : start + at_once]
+            width = int(sizes[some.numpy()].max()) if here else longest
+            indices = self._samples_of[some, :width]
             parts.append(self._sampled(rows[start : start + at_once], indices, True, None, self.sample_gradient))
         return torch.cat(parts).view(x.shape) if parts else torch.empty_like(x)
+
+    @cached_property
+    def _samples_of(self) -> Tensor:
+        """The samples of every client, (clients, most samples), filled up with -1."""
+        own = [torch.from_numpy(samples) for samples in self.partition.samples]
+        return torch.nn.utils.rnn.pad_sequence(own, batch_first=True, padding_value=-1).to(self.device)
 
     def objective_gradient(self, x: Tensor) -> Tensor:
         out = torch.zeros_like(x).view(-1, self.dimension)

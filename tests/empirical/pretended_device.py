@@ -1,7 +1,8 @@
 """A device that is not there: numbers live in main memory, but only `.to` and `.cpu` move tensors to it and back.
 
 What a CUDA device refuses, operations on tensors of two devices and NumPy's view of one that is elsewhere, is refused
-here too, and every number is the processor's; so a whole run on it must equal the run on the processor.
+here too, and every number is the processor's; so a whole run on it must equal the run on the processor. What moves
+numbers to it or back, or would make the processor wait for it, is written down in `TRAFFIC`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ MOVES = {"_to_copy", "copy_"}
 INDEXING = {"index", "index_put", "index_put_", "_index_put_impl_"}
 PRODUCTS = (torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.mv, torch.Tensor.mv)
 READ = {"_local_scalar_dense", "equal"}  # what answers with a Python number
+WAITS = {"nonzero", "masked_select", "_unique2", "unique_consecutive", "bincount"}  # results whose size must be known
+TRAFFIC: list[str] = []
 
 
 class Elsewhere(torch.Tensor):
@@ -41,9 +44,11 @@ class Elsewhere(torch.Tensor):
         return ELSEWHERE
 
     def cpu(self) -> torch.Tensor:  # type: ignore[override]
+        TRAFFIC.append("cpu")
         return self.held
 
     def tolist(self) -> Any:
+        TRAFFIC.append("tolist")
         return self.held.tolist()
 
     def numpy(self) -> Any:  # type: ignore[override]
@@ -73,6 +78,7 @@ class Constructors(TorchFunctionMode):
     ) -> Any:
         named = dict(kwargs or {})
         if func is torch.tensor and torch.device(named.get("device") or "cpu") == ELSEWHERE:
+            TRAFFIC.append("tensor")
             return Elsewhere(func(*args, **{**named, "device": "cpu"}))
         if func is torch.Tensor.to and len(args) == 2 and isinstance(args[1], Elsewhere):
             return func(args[0], ELSEWHERE, args[1].dtype)
@@ -104,6 +110,10 @@ def dispatched(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, 
         raise RuntimeError(f"{name}: tensors on {ELSEWHERE} and on the processor, {[tuple(one.shape) for one in here]}")
     if name == "copy_":
         away = isinstance(args[0], Elsewhere)
+    crosses = name in MOVES and (len(there) < len(tensors) if away else bool(there))
+    masks = name in INDEXING and any(one.dtype == torch.bool for one in tensors[1:])
+    if crosses or (there and (here or masks or name in READ | WAITS)):
+        TRAFFIC.append(name)
     plain_args, plain_kwargs = tree_map_only(Elsewhere, lambda one: one.held, (tuple(args), kwargs))
     found = func(*plain_args, **plain_kwargs)
     if name in READ:

@@ -16,7 +16,7 @@ from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.sweep import Store, execute, plan, resolve
 from fedbounds.empirical.sweep.task import run_task
-from tests.empirical.pretended_device import Elsewhere, pretended_device
+from tests.empirical.pretended_device import TRAFFIC, Elsewhere, pretended_device
 
 QUADRATIC = {"kind": "quadratic", "clients": 4, "dimension": 3, "noise": 0.1}
 GAME = {"kind": "minimax-quadratic", "clients": 4, "descent_dimension": 2, "ascent_dimension": 2, "noise": 0.1}
@@ -102,6 +102,60 @@ def test_every_algorithm_runs_elsewhere(kind):
 @pytest.mark.parametrize("engine", ["auto", "in turn"])
 def test_every_game_is_played_elsewhere(problem, engine):
     assert_the_same_elsewhere(problem, numbered("fed-norm-sgda"), engine)
+
+
+def traffic_by_round(problem, algorithm, engine):
+    """What crossed, or waited, in each of eight rounds on the device, of which the last alone is recorded."""
+    with pretended_device() as device:
+        problem = problem_from_spec(problem, device=device)
+        process, found = WithoutReplacement(problem.clients, 2), []
+
+        def count(done, total):
+            found.append(list(TRAFFIC))
+            TRAFFIC.clear()
+
+        for _ in range(2):  # what a problem makes when it is first asked for it is there the second time
+            found.clear()
+            simulate(algorithm, problem, process, 8, seeds=[0, 3], engine=engine, record_every=8, progress=count)
+    return found
+
+
+def assert_nothing_crosses_within_a_round(problem, algorithm, engine="auto"):
+    """But before the first, where the plan of all of them and the models do, and after the last, which is recorded."""
+    first, *others, last = traffic_by_round(problem, algorithm, engine)
+    assert first and last and not any(others), others
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda spec: "-".join(map(str, spec.values())))
+@pytest.mark.parametrize("kind", ["generalized-fedavg", "wait-full"])
+def test_nothing_crosses_within_a_round_on_any_problem(problem, kind):
+    assert_nothing_crosses_within_a_round(problem, numbered(kind))
+    assert_nothing_crosses_within_a_round(problem, numbered(kind), "batched")
+
+
+@pytest.mark.parametrize("kind", OURS)
+def test_nothing_crosses_within_a_round_of_any_algorithm(kind):
+    game = issubclass(algorithms()[kind], MinimaxAlgorithm)
+    assert_nothing_crosses_within_a_round(GAME if game else QUADRATIC, numbered(kind))
+
+
+@pytest.mark.parametrize("problem", GAMES, ids=lambda spec: spec["kind"])
+def test_nothing_crosses_within_a_round_of_any_game(problem):
+    assert_nothing_crosses_within_a_round(problem, numbered("fed-norm-sgda"))
+
+
+@pytest.mark.parametrize("problem", [PROBLEMS[3], GAME], ids=lambda spec: spec["kind"])
+def test_a_block_of_rounds_is_moved_at_once_and_what_is_too_much_on_the_way(problem, monkeypatch):
+    """Each round is a block if one draws as much as a block may hold: all its integers move at once, and the rest."""
+    kind = "fedau" if problem is PROBLEMS[3] else "fed-norm-sgda"
+    monkeypatch.setattr("fedbounds.empirical.simulate.NUMBERS", 1)
+    _, *others, _ = traffic_by_round(problem, numbered(kind), "auto")
+    assert others == [["_to_copy"] * 2] * 6
+    for engine in ("batched", "masked_batch"):
+        monkeypatch.setattr(f"fedbounds.empirical.engines.{engine}.NUMBERS", 1)
+    assert_the_same_elsewhere(problem, numbered(kind))
+    _, *others, _ = traffic_by_round(problem, numbered(kind), "auto")
+    assert all(len(found) > 4 for found in others)
 
 
 def test_the_pretended_device_refuses_what_a_real_one_does():

@@ -11,7 +11,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.datasets import load_dataset
-from fedbounds.empirical.engines import Cohort, batched, choose_engine, local_steps
+from fedbounds.empirical.engines import Cohort, choose_engine, local_steps
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
     FrozenGradient,
@@ -122,8 +122,7 @@ def test_engines_agree_with_the_slow_twin_on_a_network_in_single_precision(engin
 def test_batches_of_any_size_give_the_same_numbers(monkeypatch):
     noisy, process = problem("different", 0.3), WithoutReplacement(CLIENTS, 3)
     whole = fast(ALGORITHMS[4], noisy, process, (0, 5), "batched")
-    monkeypatch.setattr(batched, "AT_ONCE", 4 * DIMENSION)  # 6 pairs in batches of 4 and 2
-    monkeypatch.setattr(local_steps, "AT_ONCE", 2)  # one local step drawn ahead
+    monkeypatch.setattr(local_steps, "AT_ONCE", 4 * DIMENSION)  # 6 pairs in batches of 4 and 2, 1 and 2 steps ahead
     assert np.abs(fast(ALGORITHMS[4], noisy, process, (0, 5), "batched") - whole).max() < 1e-14
 
 

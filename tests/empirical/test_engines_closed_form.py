@@ -50,9 +50,9 @@ class UnitNormals(ClosedForm):
         super().__init__(*args)
         self.which = 0
 
-    def _noise(self, x, cohort, t, streams):
-        noise = super()._noise(x, cohort, t, streams).zero_()
-        noise.view(-1)[self.which] = 1
+    def _noise(self, cohort, t, streams):
+        noise = np.zeros_like(super()._noise(cohort, t, streams))
+        noise.flat[self.which] = 1
         return noise
 
 
@@ -67,7 +67,7 @@ def test_the_covariance_of_a_round_is_the_recursion_over_its_local_steps(
     problem, q = quadratic(shared, diagonal), np.array([0.5, 0.0, 0.3, 0.2, 0.0])
     engine = UnitNormals(problem, LocalSGD(GAMMA, steps, frozen=frozen), needs_updates)
     cohort = Cohort.of([Round(np.flatnonzero(q), q[q > 0])])
-    size = engine._noise(problem.x0[None], cohort, 0, [Streams(0)]).numel()
+    size = engine._noise(cohort, 0, [Streams(0)]).size
     assert size == (3 if needs_updates or not (shared or diagonal) else 1) * DIMENSION
     still = torch.zeros(DIMENSION, dtype=torch.float64)
     for n in np.flatnonzero(q):
@@ -148,7 +148,7 @@ def test_gathered_matrices_give_what_one_product_each_gives(noise):
     engine = ClosedForm(problem, LocalSGD(GAMMA, 4))
     cohort = Cohort.of([Round(np.array([1, 4]), np.array([0.5, 0.5])), Round(np.array([0]), np.array([1.0]))])
     x = torch.randn(2, DIMENSION, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    draws = engine._noise(x, cohort, 3, [Streams(0), Streams(1)]) if noise else None
+    draws = torch.from_numpy(engine._noise(cohort, 3, [Streams(0), Streams(1)])) if noise else None
     assert torch.allclose(engine.products(x, cohort, draws), engine.gathered_products(x, cohort, draws), atol=1e-14)
 
 

@@ -319,13 +319,14 @@ class FedAU(Aggregation):
     def cohort(self, state: Estimating, t: int, drawn: Cohort, clients: int) -> Cohort:
         return drawn.reweighed(state.weights.numpy()[drawn.seeds, drawn.clients] / clients)
 
-    def server_update(self, state: Estimating, t: int, report: RoundReport) -> Estimating:
+    def attended(self, state: Estimating, t: int, cohort: Cohort) -> Estimating:
         present = np.zeros(state.weights.shape, dtype=bool)
-        present[report.cohort.seeds, report.cohort.clients] = True
+        present[cohort.seeds, cohort.clients] = True
         before = Intervals(*(values.numpy() for values in state[1:]))
-        after = before.after(t, present, self.cutoff, self.rate)
-        model = state.model + self.server_multiplier * report.weighted_sum
-        return Estimating(model, *map(torch.from_numpy, after))
+        return Estimating(state.model, *map(torch.from_numpy, before.after(t, present, self.cutoff, self.rate)))
+
+    def server_update(self, state: Estimating, t: int, report: RoundReport) -> Estimating:
+        return state._replace(model=state.model + self.server_multiplier * report.weighted_sum)
 
     def applied(self, present: np.ndarray) -> np.ndarray:
         return present * weight_paths(present, self.cutoff, self.rate) / present.shape[1]
@@ -391,7 +392,7 @@ class FedVarp(_Memory):
 
     def server_update(self, state: Stored, t: int, report: RoundReport) -> Stored:
         changes = self._store(state, report)
-        counts = torch.from_numpy(report.cohort.counts).to(state.model.device)[:, None]
+        counts = report.cohort.on(state.model.device).counts[:, None]
         step = torch.where(counts > 0, changes / counts.clamp(min=1) + state.mean, 0.0).to(state.model.dtype)
         mean = state.mean + changes / state.updates.shape[1]
         return Stored(state.model + self.server_multiplier * step, state.updates, mean)

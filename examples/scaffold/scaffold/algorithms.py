@@ -60,7 +60,8 @@ class Scaffold(LocalSteps):
         return drawn.reweighed(1 / drawn.counts[drawn.seeds])
 
     def correction(self, state: Controlled, cohort: Cohort) -> torch.Tensor:
-        return state.own.mean(1)[cohort.seeds] - state.own[cohort.seeds, cohort.clients]
+        who = cohort.on(state.own.device)
+        return state.own.mean(1)[who.seeds] - state.own[who.seeds, who.clients]
 
     def server_update(self, state: Controlled, t: int, report: RoundReport) -> Controlled:
         assert report.pairs is not None
