@@ -51,6 +51,8 @@ class Confrontation:
         evaluation: the form at the largest T, with its constants and their kinds, conditions and assumptions.
         notes: what else a reader must know.
         seeds: how many seeds the measure is a mean of; 0 where it is exact, as moments and runs without noise are.
+        samples: what the measure is a mean of, seed by seed (of a minimum: where that of the mean is attained),
+            (seeds, K); None where the standard error is.
         ground: what the run says of the constants that the user gives for it, and of whether the form is about it.
     """
 
@@ -67,6 +69,7 @@ class Confrontation:
     evaluation: Evaluation
     notes: tuple[str, ...] = ()
     seeds: int = 0
+    samples: np.ndarray | None = None
     ground: Ground = NO_WORD
 
     @property
@@ -276,7 +279,7 @@ def _compared(
     if last and horizons[-1] > setting.at[-1]:
         raise FedboundsError(f"the last model, x_{setting.total}, was not measured, the result bounds: {measure}")
 
-    curve, errors = _along(measure, setting.at, values, samples, horizons, P)
+    curve, sampled = _along(measure, setting.at, values, samples, horizons, P)
     own = without_rounds(result, _by_letter(result, given), setting.total)
 
     def says(given: frozenset[str]) -> Known:
@@ -315,13 +318,14 @@ def _compared(
         measure=measure,
         rounds=horizons,
         measured=curve,
-        standard_error=errors,
+        standard_error=_standard_error(sampled),
         bound=np.broadcast_to(everywhere.value, shape),
         terms={name: np.broadcast_to(value, shape) for name, value in everywhere.terms.items()},
         valid=np.broadcast_to(everywhere.valid, shape),
         evaluation=at_the_end,
         notes=(*setting.notes, *known.notes),
         seeds=setting.seeds,
+        samples=sampled,
         ground=grounds,
     )
 
@@ -391,6 +395,7 @@ def confront_family(
         )  # fmt: skip
     last = points[-1]
     errors = [p.standard_error for p in points if p.standard_error is not None]
+    samples = [p.samples for p in points if p.samples is not None]
     family = replace(
         last,
         rounds=np.concatenate([p.rounds for p in points]),
@@ -400,6 +405,7 @@ def confront_family(
         terms={name: np.concatenate([p.terms[name] for p in points]) for name in last.terms},
         valid=np.concatenate([p.valid for p in points]),
         seeds=max(p.seeds for p in points),
+        samples=np.concatenate(samples, axis=1) if len(samples) == len(points) else None,
         notes=(*last.notes, "one run per T, each with the step sizes that the result sets for it"),
     )
     return _judged(family)
@@ -453,10 +459,10 @@ def _along(
     horizons: np.ndarray,
     interval: int,
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """The measure at each horizon, from the values recorded before it, and its standard error over the samples."""
+    """The measure at each horizon, from the values recorded before it, and the samples (S, K) that it is a mean of."""
     if measure.aggregate == "last":
         where = np.searchsorted(at, horizons)
-        return values[where], _standard_error(samples, where)
+        return values[where], _of_many(samples, where)
     if measure.over == "window starts":
         kept = at % interval == 0
         at, values, samples = at[kept], values[kept], None if samples is None else samples[:, kept]
@@ -465,18 +471,21 @@ def _along(
     if measure.aggregate == "average":
         count = np.arange(1, len(values) + 1)
         averages = None if samples is None else np.cumsum(samples, axis=1) / count
-        return (np.cumsum(values) / count)[last], _standard_error(averages, last)
+        return (np.cumsum(values) / count)[last], _of_many(averages, last)
     least = np.minimum.accumulate(values)
     first_least = np.maximum.accumulate(np.where(values <= least, np.arange(len(values)), 0))
-    return least[last], _standard_error(samples, first_least[last])
+    return least[last], _of_many(samples, first_least[last])
 
 
-def _standard_error(samples: np.ndarray | None, where: np.ndarray) -> np.ndarray | None:
-    """Of the mean over samples (S, R) at these places; None where nothing, or one thing, was sampled."""
-    if samples is None or len(samples) < 2:
-        return None
+def _of_many(samples: np.ndarray | None, where: np.ndarray) -> np.ndarray | None:
+    """The samples (S, R) at these places; None where nothing, or one thing, was sampled."""
+    return None if samples is None or len(samples) < 2 else samples[:, where]
+
+
+def _standard_error(samples: np.ndarray | None) -> np.ndarray | None:
+    """Of the mean over samples (S, K)."""
     with np.errstate(invalid="ignore"):
-        return (samples.std(axis=0, ddof=1) / len(samples) ** 0.5)[where]
+        return None if samples is None else samples.std(axis=0, ddof=1) / len(samples) ** 0.5
 
 
 def _by_letter(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:

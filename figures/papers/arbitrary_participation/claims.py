@@ -9,6 +9,7 @@ import numpy as np
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.claims import Claim, Level, every, in_words, levels
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
+from fedbounds.figures.papers.arbitrary_participation import rates
 from fedbounds.figures.papers.arbitrary_participation.drawing import CENTERS, Gallery
 
 METRICS = {"train_loss": "training loss", "test_accuracy": "test error"}
@@ -45,6 +46,7 @@ def all_claims(gallery: Gallery) -> list[Claim]:
         *figure_d_2(levels(gallery.step_size_runs(), last), scale.step_grid),
         *figure_d_3(levels(gallery.multiplier_runs(), last)),
         *toy_claims(gallery),
+        *rates.claims(),
     ]
 
 

@@ -14,6 +14,7 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.paper_gallery import SMOOTH, PaperGallery, convergence, draw_by_name, series
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
+from fedbounds.figures.papers.arbitrary_participation import rates
 from fedbounds.figures.papers.arbitrary_participation.horizon import horizon
 from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
 from fedbounds.figures.picture import COLORS, Curve, Picture, styled
@@ -246,6 +247,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "tuning": Gallery.tuning,
     "horizon": lambda gallery: horizon(),
     "guarantee": lambda gallery: guarantee(confronted_all()),
+    "rate": lambda gallery: rates.exact_rate(),
 }
 
 

@@ -165,7 +165,8 @@ def read(measured):
 
 
 def test_the_committed_verdicts_are_those_of_the_committed_numbers():
-    rows = list(csv.reader((GALLERY / "claims.csv").read_text().splitlines()))[1:]
+    every = list(csv.reader((GALLERY / "claims.csv").read_text().splitlines()))[1:]
+    rows = [row for row in every if row[0].startswith("Figure ")]  # the others are exact
     judges = {
         "Figure 1": lambda found: [*figure_1(found, "training loss"), *figure_1(found, "test error")],
         "Figure 2": lambda found: figure_2(found, ex.intervals(ex.GLYPHS)),
@@ -173,10 +174,10 @@ def test_the_committed_verdicts_are_those_of_the_committed_numbers():
         "Figure D.2": lambda found: figure_d_2(found, ex.GLYPHS.step_grid),
         "Figure D.3": figure_d_3,
     }
-    for source, text, measured, verdict, _ in rows[:-2]:  # the last two are of the exact toy example
+    for source, text, measured, verdict, _ in rows:
         claims = {c.text: c.verdict for c in judges[source](read(measured))}
         assert claims[text] == verdict, text
-    assert len(rows) == 16
+    assert len(rows) == 14
 
 
 def test_amplification_pays_after_some_windows_where_clients_differ_exactly():
