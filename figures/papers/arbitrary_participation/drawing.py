@@ -114,9 +114,8 @@ class Gallery(PaperGallery[ex.Scale]):
         if not self.scale.steps:
             steps = {name: found.words for name, found in self.tuned.items()}
         found = "; ".join(f"{name} {steps[name]}" for name in names or self.scale.methods)
-        return (
-            f"{found}: the best of one grid by training loss, at this scale, on {self.scale.tuning_seeds} other seeds."
-        )
+        scale = f"at this scale with {ex.GLYPHS.rounds} rounds" if self.scale.steps else "at this scale"
+        return f"{found}: the best of one grid by training loss, {scale}, on {self.scale.tuning_seeds} other seeds."
 
     def figure_1(self) -> Picture:
         """The four methods under periodic availability."""

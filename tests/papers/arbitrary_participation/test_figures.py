@@ -143,7 +143,9 @@ GALLERY = Path(__file__).parents[3] / "docs" / "gallery" / "arbitrary-participat
 def test_the_demonstration_takes_the_step_sizes_of_the_gallery():
     ours, theirs = Path(ex.__file__).with_name("tuned.json"), GALLERY / "tuning.json"
     assert ours.read_text() == theirs.read_text()
-    assert set(ex.demonstrated().steps or {}) == set(ex.GLYPHS.methods)
+    demo = Gallery("nowhere", scale=ex.demonstrated())
+    assert set(demo.steps) == set(ex.GLYPHS.methods)
+    assert f"with {ex.GLYPHS.rounds} rounds" in demo.tuning_words()
 
 
 SEEDS = ex.GLYPHS.seeds
