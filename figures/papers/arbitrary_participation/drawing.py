@@ -247,6 +247,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "horizon": lambda gallery: horizon(),
     "guarantee": lambda gallery: guarantee(confronted_all()),
     "rate": lambda gallery: rates.exact_rate(),
+    "ratio": lambda gallery: rates.exact_ratio(),
 }
 
 

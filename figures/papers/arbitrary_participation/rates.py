@@ -13,6 +13,7 @@ from fedbounds.empirical.rates import Rate
 from fedbounds.figures.claims import Claim
 from fedbounds.figures.picture import Picture
 from fedbounds.figures.rate import rate, rate_claims
+from fedbounds.figures.ratio import ratio_claims, ratios
 
 CLIENTS, GROUPS, LOCAL_STEPS, DIMENSION = 20, 5, 5, 10
 KNOWING, NOT_KNOWING = "arbitrary-participation/corollary-3.2", "arbitrary-participation/corollary-3.3"
@@ -55,6 +56,49 @@ def exact_rate(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> Picture:
     )
 
 
+AXES = {
+    "clients N, S = N/5": ("clients", (10.0, 20.0, 40.0, 80.0)),
+    "interval P, S = 4": ("groups", (2.0, 5.0, 10.0, 20.0)),
+    "local steps I": ("local_steps", (1.0, 2.0, 4.0, 8.0, 16.0)),
+    "heterogeneity": ("heterogeneity", (1.0, 4.0, 16.0, 64.0)),
+}
+RATIO_ROUNDS = 20_000
+FORMS = ("explicit", "sharp")
+
+
+def in_turn(name: str, value: float, form: str, rounds: int) -> Confrontation:
+    """One run at the steps of Corollary 3.2, groups in turn, with one number changed; of P, four clients a round."""
+    own = {"clients": 20.0, "groups": 5.0, "local_steps": 5.0, "heterogeneity": 1.0, name: value}
+    groups = int(own["groups"])
+    clients = 4 * groups if name == "groups" else int(own["clients"])
+    problem = random_quadratic(
+        clients, DIMENSION, heterogeneity=own["heterogeneity"], condition=10.0, noise=0.5, initial_gap=1.0, seed=0
+    )
+    told = Cyclic(clients, groups).matrix(rounds, np.random.default_rng(0))
+    return confront_family(
+        KNOWING, problem, told, [rounds], local_steps=int(own["local_steps"]), interval=groups, form=form
+    )
+
+
+@cache
+def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
+    """What varies to its value to one run under both forms."""
+    return {
+        axis: {value: [in_turn(name, value, form, rounds) for form in FORMS] for value in values}
+        for axis, (name, values) in AXES.items()
+    }
+
+
+def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
+    """How tight Corollary 3.2 is, and in what."""
+    return ratios(
+        exact_ratios(rounds),
+        title="How tight Corollary 3.2 is, exactly",
+        caption=f"T = {rounds:,} at the steps that it sets; a quadratic, d = {DIMENSION}, groups of clients in turn, "
+        "noise 0.5 per coordinate; unless it varies, N = 20, P = 5, I = 5, heterogeneity 1.",
+    )
+
+
 def claims() -> list[Claim]:
-    """What the corollaries say of the dependence on T, against what was measured."""
-    return rate_claims(exact_rates())
+    """What the corollaries say of the dependence on T and on the setting, against what was measured."""
+    return [*rate_claims(exact_rates()), *ratio_claims(exact_ratios())]

@@ -13,7 +13,7 @@ from fedbounds.empirical.participation import Full
 from fedbounds.figures.claims import Claim, Found, above, every, means_in_words
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
-from fedbounds.figures.papers.fed_norm_sgda import surrogate
+from fedbounds.figures.papers.fed_norm_sgda import rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Gallery
 
 ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
@@ -45,7 +45,7 @@ def all_claims(gallery: Gallery) -> list[Claim]:
         claims.append(speed_up(where, rounds))
     found = {P: gallery.accuracy(traces, fair) for P, traces in gallery.fair_participants.items()}
     claims.append(increases("Figure 8", "worst-class accuracy improves with P", "P", found))
-    return [*claims, fewer_rounds(), floor_of_noise()]
+    return [*claims, fewer_rounds(), floor_of_noise(), *rates.claims()]
 
 
 def best(source: str, where: str, found: Found) -> list[Claim]:

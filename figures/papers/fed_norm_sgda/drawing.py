@@ -14,7 +14,7 @@ from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.paper_gallery import PaperGallery, Traces, draw_by_name, series
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
-from fedbounds.figures.papers.fed_norm_sgda import surrogate
+from fedbounds.figures.papers.fed_norm_sgda import rates, surrogate
 from fedbounds.figures.picture import Curve, Picture
 
 AXIS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "accuracy in the worst class"}
@@ -225,6 +225,8 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "theorem-1": lambda gallery: theorems.theorem_1(),
     "theorem-4": lambda gallery: theorems.theorem_4(),
     "rounds": lambda gallery: theorems.headline(),
+    "rate": lambda gallery: rates.exact_rate(),
+    "ratio": lambda gallery: rates.exact_ratio(),
 }
 
 

@@ -15,7 +15,7 @@ from fedbounds.figures.curves import panels
 from fedbounds.figures.paper_gallery import PaperGallery, Traces, convergence, draw_by_name, series
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
-from fedbounds.figures.papers.fedau import statistics
+from fedbounds.figures.papers.fedau import rates, statistics
 from fedbounds.figures.picture import COLORS, MARKERS, Curve, Picture, styled
 
 CHANCE = "A run that diverged counts as chance from there on, as the paper's 10 % do."
@@ -272,6 +272,8 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "theorem-1": lambda gallery: theorems.wrong_objectives(),
     "theorem-2": lambda gallery: theorems.theorem_2(),
     "without-bound": lambda gallery: theorems.without_bound(),
+    "rate": lambda gallery: rates.exact_rate(),
+    "ratio": lambda gallery: rates.exact_ratio(),
 }
 
 

@@ -1,0 +1,120 @@
+r"""Rates and ratios: Corollary 4 at its own steps, for known rates exactly on quadratics, for FedAU by seeds."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from fedbounds.empirical.confront import Confrontation, confront_family
+from fedbounds.empirical.participation import Bernoulli
+from fedbounds.empirical.problems import random_bounded_gradient, random_quadratic
+from fedbounds.empirical.rates import Rate
+from fedbounds.empirical.simulate import simulate
+from fedbounds.figures.claims import Claim
+from fedbounds.figures.picture import Picture
+from fedbounds.figures.rate import rate, rate_claims
+from fedbounds.figures.ratio import ratio_claims, ratios
+
+CLIENTS, LOCAL_STEPS, DIMENSION, SEEDS, NOISE = 12, 5, 5, 8, 0.3
+KNOWN, ESTIMATED = "fedau/appendix-a.3-unequal", "fedau/corollary-4"
+ROUNDS, SINCE = tuple(125 * 4**k for k in range(6)), 8000
+SAMPLED, SAMPLED_SINCE = tuple(64 * 4**k for k in range(5)), 1024
+
+
+def coins() -> Bernoulli:
+    """Clients that take part at rates from 0.3 to 1, independently."""
+    return Bernoulli(CLIENTS, np.linspace(0.3, 1.0, CLIENTS), normalize=False)
+
+
+@cache
+def known_rates(rounds: tuple[int, ...] = ROUNDS, since: int = SINCE) -> dict[str, Rate]:
+    """Weights 1/p_n on quadratics, by exact moments over noise and participation."""
+    families = {}
+    for name, noise, apart in (
+        ("known rates", NOISE, 1.0),
+        ("known rates, no noise", 0.0, 1.0),
+        ("known rates, clients alike, no noise", 0.0, 0.0),
+    ):
+        problem = random_quadratic(
+            CLIENTS, DIMENSION, heterogeneity=apart, condition=10.0, noise=noise, initial_gap=1.0, seed=0
+        )
+        family = confront_family(KNOWN, problem, coins(), rounds, local_steps=LOCAL_STEPS, form="explicit")
+        families[name] = Rate(family, since)
+    return families
+
+
+@cache
+def estimated_rates(
+    rounds: tuple[int, ...] = SAMPLED, since: int = SAMPLED_SINCE, seeds: int = SEEDS
+) -> dict[str, Rate]:
+    """FedAU with the cut-off of Corollary 4 on clients whose gradient is bounded, by simulation."""
+    problem = random_bounded_gradient(
+        CLIENTS, DIMENSION, "log-cosh", heterogeneity=1.0, noise=NOISE, spread=1.5, seed=1
+    )
+    family = confront_family(
+        ESTIMATED, problem, coins(), rounds, local_steps=LOCAL_STEPS, form="sharp",
+        run=lambda algorithm, T: simulate(algorithm, problem, coins(), T, seeds=range(seeds)),
+    )  # fmt: skip
+    return {"FedAU, K = log_c T": Rate(family, since)}
+
+
+def exact_rate() -> Picture:
+    """Corollary 4 and Appendix A.3 at their own steps."""
+    return rate(
+        known_rates() | estimated_rates(),
+        title="Rates of Corollary 4: known rates exactly, FedAU by seeds",
+        caption=f"N = {CLIENTS} clients with rates from 0.3 to 1, independent in every round, d = {DIMENSION}, "
+        f"I = {LOCAL_STEPS}. Known rates (weights 1/p_n, Appendix A.3) on a quadratic; FedAU on clients with a bounded "
+        "gradient, as its theorem needs.",
+    )
+
+
+AXES = {
+    "clients N": ("clients", (6.0, 12.0, 24.0, 48.0)),
+    "rate p of all": ("participation", (0.1, 0.2, 0.4, 0.8)),
+    "local steps I": ("local_steps", (1.0, 2.0, 4.0, 8.0, 16.0)),
+    "divergence delta": ("heterogeneity", (0.25, 0.5, 1.0, 2.0, 4.0)),
+}
+RATIO_ROUNDS = 5_000
+FORMS = ("explicit", "sharp")
+
+
+def at_known_rates(
+    form: str,
+    rounds: int,
+    clients: float = CLIENTS,
+    participation: float = 0.5,
+    local_steps: float = LOCAL_STEPS,
+    heterogeneity: float = 1.0,
+) -> Confrontation:
+    """One run with weights 1/p and equal rates at the steps of Appendix A.3."""
+    problem = random_quadratic(
+        int(clients), DIMENSION, heterogeneity=heterogeneity, condition=10.0, noise=NOISE, initial_gap=1.0, seed=0
+    )
+    process = Bernoulli(int(clients), participation, normalize=False)
+    return confront_family(KNOWN, problem, process, [rounds], local_steps=int(local_steps), form=form)
+
+
+@cache
+def exact_ratios(rounds: int = RATIO_ROUNDS) -> dict[str, dict[float, list[Confrontation]]]:
+    """What varies to its value to one run under both forms."""
+    return {
+        axis: {value: [at_known_rates(form, rounds, **{name: value}) for form in FORMS] for value in values}
+        for axis, (name, values) in AXES.items()
+    }
+
+
+def exact_ratio(rounds: int = RATIO_ROUNDS) -> Picture:
+    """How tight Appendix A.3 is, and in what."""
+    return ratios(
+        exact_ratios(rounds),
+        title="How tight Corollary 4 is with known rates, exactly",
+        caption=f"T = {rounds:,} at the steps that the result sets; a quadratic, d = {DIMENSION}, weights 1/p; unless "
+        f"it varies, N = {CLIENTS}, p = 0.5, I = {LOCAL_STEPS}, delta = 1.",
+    )
+
+
+def claims() -> list[Claim]:
+    """What Corollary 4 says of the dependence on T and on the setting, against what was measured."""
+    return [*rate_claims(known_rates() | estimated_rates()), *ratio_claims(exact_ratios())]
