@@ -23,6 +23,7 @@ COMMANDS = {
     "refute": ("fedbounds.bounds.commands.audit:refute", "Replay the counterexample to a claim."),
     "run": ("fedbounds.empirical.commands:run", "Run the simulations of a TOML file."),
     "results": ("fedbounds.empirical.commands:results", "The table of a TOML file's runs."),
+    "confront": ("fedbounds.figures.confront:confront", "Hold the runs of a TOML file against a result."),
     "figure": ("fedbounds.figures.commands:figure", "Draw a figure by name or from a TOML file."),
     "demo": ("fedbounds.figures.commands:demo", "The main job on real images, offline, in two minutes."),
 }

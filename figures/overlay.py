@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import SOFT
 from fedbounds.figures.picture import BOUND, COLORS, CROSSED, DASHES, DOTTED, Curve, Picture, styled
 from fedbounds.figures.terms import HATCHES, looks
 from fedbounds.figures.theory import axis_label, conditions_in_words
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.confront import Confrontation
 
 VISIBLE = 0.004  # of the height: a band of about one pixel
+MOST_PANELS = 24  # of one picture
 TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
 
 
@@ -42,57 +46,88 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
         ['measured (exact given the record)', 'bound']
     """
     c = comparison
-    T = c.rounds.astype(float)
-    order = sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
-    order = [name for name in order if (c.terms[name] > 0).any()]
+    T, floor = c.rounds.astype(float), _floor(c)
     with styled():
         figure = Figure(figsize=(6.6, 4.6))
         axes = figure.subplots()
-        axes.set_yscale("log")
-        if T[-1] > 30 * T[0]:
-            axes.set_xscale("log")
-        floor = max(min(float(c.measured[c.measured > 0].min(initial=np.inf)), float(c.bound.min())) / 3, 1e-300)
-        below = np.full_like(T, floor)
-        look, thin = looks(c.terms), [name for name in c.terms if name not in order]
-        top = float(np.max(c.bound[np.isfinite(c.bound)], initial=floor))
-        for i, name in enumerate(order):
-            above = np.maximum(floor, np.sum([c.terms[other] for other in order[: i + 1]], axis=0))
-            with np.errstate(invalid="ignore"):  # both are infinite where a condition fails
-                high = float(np.nanmax(np.append(np.log(above / below), 0.0)))
-            seen = high > VISIBLE * float(np.log(top / floor))
-            thin += [] if seen else [name]
-            axes.fill_between(T, below, above, color=COLORS[look[name]], alpha=0.28, linewidth=0,
-                              hatch=HATCHES[look[name]], label=name if seen else "_")  # fmt: skip
-            below = above
-        _draw_bound(axes, c, "bound")
-        _draw_measured(axes, c, floor)
-        axes.set_ylim(bottom=floor)
+        thin = _draw_all(axes, c, floor)
+        axes.text(0.98, 0.97, _verdict(c), transform=axes.transAxes, fontsize=8, va="top", ha="right")
         axes.set_xlabel("number of rounds $T$")
         axes.set_ylabel(axis_label(c.measure))
         axes.set_title(title or f"{c.result.source} [{c.form.name}]")
         figure.legend(loc="outside lower center", ncols=3)
     crossing, hidden = _crossing(c), f"Too small to see: {', '.join(thin)}. " if thin else ""
-    used = {name: k for name, k in c.constants.items() if name not in c.evaluation.unused}
-    constants = ", ".join(f"{name} = {_short(k.value)} ({k.source})" for name, k in used.items())
     return Picture(
         figure,
         f"{_leads(c)}{c.measure} against {c.result.source} [{c.form.name}]. "
         f"{conditions_in_words(c.evaluation)} {crossing} "
         f"{hidden}"
-        f"Constants at the largest T: {constants}. {' '.join(c.notes)}".strip(),
+        f"{_constants(c)} {_notes(c)}".strip(),
         f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at T = {int(T[-1])}. {crossing}",
         [
-            Curve(f"measured ({c.label})", T, c.measured),
-            Curve("bound", T, c.bound),
+            _measured(c, f"measured ({c.label})", slice(None)),
+            Curve("bound", T, c.bound, valid=c.valid),
             *(Curve(f"term: {name}", T, c.terms[name]) for name in c.terms),
         ],
-        {
-            "result": c.result.key,
-            "form": c.form.name,
-            "guarantee": c.guarantee,
-            "why_not": list(c.why_not),
-            "constants": {n: {"value": k.value, "source": k.source, "note": k.note} for n, k in c.constants.items()},
-        },
+        _provenance(c),
+    )
+
+
+def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, caption: str = "") -> Picture:
+    """Several runs under one form of a result, in panels that share their axes, each as in `overlay`.
+
+    Args:
+        comparisons: panel to the comparison of one run.
+        title: above the picture.
+        caption: what a reader must know beside the bounds and the crossings.
+
+    Raises:
+        FedboundsError: more panels than a picture holds.
+    """
+    if len(comparisons) > MOST_PANELS:
+        raise FedboundsError(f"a picture holds {MOST_PANELS} runs at most, these are {len(comparisons)}")
+    everything = list(comparisons.values())
+    first, columns = everything[0], min(3, len(everything))
+    rows, floor = -(-len(everything) // columns), min(_floor(c) for c in everything)
+    with styled():
+        figure = Figure(figsize=(max(4.8, 3.2 * columns), 1.3 + 2.7 * rows))
+        grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
+        for axes in grid.ravel()[len(everything) :]:
+            axes.set_visible(False)
+        for (label, c), axes in zip(comparisons.items(), grid.ravel(), strict=False):
+            _draw_all(axes, c, floor)
+            axes.text(0.97, 0.97, _verdict(c), transform=axes.transAxes, fontsize=6.5, va="top", ha="right")
+            axes.set_title(fill(label, 44), fontsize=8.5)
+            axes.tick_params(labelbottom=True)
+            axes.set_xlabel("number of rounds $T$")
+        highest = max(float(np.max(c.bound[np.isfinite(c.bound)], initial=floor)) for c in everything)
+        grid[0, 0].set_ylim(floor, 10 * highest)
+        for axes in grid[:, 0]:
+            axes.set_ylabel(axis_label(first.measure), fontsize=8)
+        handles: dict[str, Any] = {}
+        for axes in grid.ravel():
+            handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    data = []
+    for label, c in comparisons.items():
+        some = np.unique(np.geomspace(1, len(c.rounds), TABULATED).round().astype(int)) - 1
+        T = c.rounds[some].astype(float)
+        data += [
+            _measured(c, f"{label}: measured ({c.label})", some),
+            Curve(f"{label}: bound", T, c.bound[some], valid=c.valid[some]),
+        ]
+    said = [
+        f"{label}: {_leads(c)}{_crossing(c)} {conditions_in_words(c.evaluation)} {_constants(c)} {_notes(c)}".strip()
+        for label, c in comparisons.items()
+    ]
+    return Picture(
+        figure,
+        f"{first.measure} against {first.result.source} [{first.form.name}]. {caption} {' '.join(said)}",
+        f"{len(everything)} panels of a measured curve under a bound; {sum(len(c.crossings) for c in everything)} "
+        "crossings.",
+        data,
+        {label: _provenance(c) for label, c in comparisons.items()},
     )
 
 
@@ -146,10 +181,8 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title
     for place, forms in flat.items():
         name, first = ", ".join(filter(None, place)), forms[0]
         some = np.unique(np.geomspace(1, len(first.rounds), TABULATED).round().astype(int)) - 1
-        T, measured = first.rounds[some].astype(float), first.measured[some]
-        error = None if first.standard_error is None else 2 * first.standard_error[some]
-        low, high = (None, None) if error is None else (measured - error, measured + error)
-        data.append(Curve(f"{name}: measured ({first.label})", T, measured, low, high))
+        T = first.rounds[some].astype(float)
+        data.append(_measured(first, f"{name}: measured ({first.label})", some))
         data += [Curve(f"{name}: bound [{c.form.name}]", T, c.bound[some]) for c in forms]
     crossings = sum(len(c.crossings) for c in everything)
     return Picture(
@@ -171,6 +204,82 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title
             for place, forms in flat.items()
         },
     )
+
+
+def _floor(c: Confrontation) -> float:
+    """Where the axis of a picture begins."""
+    return max(min(float(c.measured[c.measured > 0].min(initial=np.inf)), float(c.bound.min())) / 3, 1e-300)
+
+
+def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
+    """Terms, bound and measured curve on logarithmic axes; the names of the terms that are too small to see."""
+    T = c.rounds.astype(float)
+    axes.set_yscale("log")
+    if T[-1] > 30 * T[0]:
+        axes.set_xscale("log")
+    order = sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
+    order = [name for name in order if (c.terms[name] > 0).any()]
+    below = np.full_like(T, floor)
+    look, thin = looks(c.terms), [name for name in c.terms if name not in order]
+    top = float(np.max(c.bound[np.isfinite(c.bound)], initial=floor))
+    for i, name in enumerate(order):
+        above = np.maximum(floor, np.sum([c.terms[other] for other in order[: i + 1]], axis=0))
+        with np.errstate(invalid="ignore"):  # both are infinite where a condition fails
+            high = float(np.nanmax(np.append(np.log(above / below), 0.0)))
+        seen = high > VISIBLE * float(np.log(top / floor))
+        thin += [] if seen else [name]
+        axes.fill_between(T, below, above, color=COLORS[look[name]], alpha=0.28, linewidth=0,
+                          hatch=HATCHES[look[name]], label=name if seen else "_")  # fmt: skip
+        below = above
+    _draw_bound(axes, c, "bound")
+    _draw_measured(axes, c, floor)
+    axes.set_ylim(bottom=floor)
+    return thin
+
+
+def _measured(c: Confrontation, label: str, some: Any) -> Curve:
+    """The measured curve at some horizons, with its band of two standard errors."""
+    T, y = c.rounds[some].astype(float), c.measured[some]
+    if c.standard_error is None:
+        return Curve(label, T, y)
+    error = 2 * c.standard_error[some]
+    return Curve(label, T, y, y - error, y + error)
+
+
+def _verdict(c: Confrontation) -> str:
+    """The ratio at the largest T and whether the bound is a guarantee, in short; the caption has all reasons."""
+    lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at T = {int(c.rounds[-1])}"]
+    measured = [name for name, constant in c.constants.items() if constant.source in SOFT]
+    if c.guarantee:
+        lines.append("a guarantee")
+    elif measured:
+        lines.append(fill(f"no guarantee: {', '.join(measured)} measured along the run", 36))
+    else:
+        lines.append("no guarantee")
+    return "\n".join(lines)
+
+
+def _provenance(c: Confrontation) -> dict[str, Any]:
+    """What was promised, with its constants."""
+    return {
+        "result": c.result.key,
+        "form": c.form.name,
+        "guarantee": c.guarantee,
+        "why_not": list(c.why_not),
+        "constants": {n: {"value": k.value, "source": k.source, "note": k.note} for n, k in c.constants.items()},
+    }
+
+
+def _constants(c: Confrontation) -> str:
+    """The constants that the form uses, with their kinds."""
+    used = {name: k for name, k in c.constants.items() if name not in c.evaluation.unused}
+    return f"Constants at the largest T: {', '.join(f'{n} = {_short(k.value)} ({k.source})' for n, k in used.items())}."
+
+
+def _notes(c: Confrontation) -> str:
+    """What else a reader must know, in sentences."""
+    band = () if c.standard_error is None else ("the band is two standard errors over seeds",)
+    return " ".join(f"{note[0].upper()}{note[1:]}." for note in (*band, *c.notes))
 
 
 def _draw_measured(axes: Any, c: Confrontation, floor: float) -> None:

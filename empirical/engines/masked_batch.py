@@ -6,7 +6,7 @@ step k are its first rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 
 import numpy as np
@@ -106,7 +106,12 @@ class MaskedBatch(Engine):
         return cohort.combine(updates), updates
 
     def local_sums(
-        self, received: Tensor, clients: Tensor, steps: np.ndarray, randomness: Iterator[Tensor | None]
+        self,
+        received: Tensor,
+        clients: Tensor,
+        steps: np.ndarray,
+        randomness: Iterator[Tensor | None],
+        watch: Callable[[Tensor], None] | None = None,
     ) -> Tensor:
         r"""$u_\tau=\sum_{k<\tau}a^{(k)}G_k$ of pairs in decreasing order of their steps.
 
@@ -115,6 +120,7 @@ class MaskedBatch(Engine):
             clients: (pairs,).
             steps: (pairs,).
             randomness: step by step what the pairs draw, (1, pairs, ...).
+            watch: is shown every point at which gradients are taken, (pairs that still compute, d).
 
         Returns:
             (pairs, d).
@@ -131,6 +137,8 @@ class MaskedBatch(Engine):
             now = torch.addcmul(z[:, :m], so_far, self.step)
             if y is not None:
                 now = game.join(game.split(now)[0], y[:, :m])
+            if watch is not None:
+                watch(now[0])
             xi = None if drawn is None else drawn[:, :m]
             if self.local.at_snapshot:
                 gradient = game.snapshot_gradient(now, snapshot[:, :m], mine, xi)

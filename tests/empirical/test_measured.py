@@ -27,11 +27,12 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import Genera
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
 from fedbounds.empirical.papers.arbitrary_participation.visited import visited
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
+from fedbounds.empirical.papers.fed_norm_sgda.visited import local_states
 from fedbounds.empirical.papers.fed_norm_sgda.visited import visited as visited_by_fed_norm_sgda
 from fedbounds.empirical.papers.fedau.algorithms import FedAU
 from fedbounds.empirical.papers.fedau.visited import visited as visited_by_fedau
-from fedbounds.empirical.participation import Bernoulli, Recorded, WithoutReplacement
-from fedbounds.empirical.partition import Partition, majority_class_partition
+from fedbounds.empirical.participation import Bernoulli, Full, Recorded, WithoutReplacement
+from fedbounds.empirical.partition import Partition, dirichlet_partition, majority_class_partition
 from fedbounds.empirical.problems import (
     FairImages,
     ImageClassification,
@@ -302,6 +303,29 @@ def test_the_noise_of_small_clients_is_zero_and_of_others_is_measured() -> None:
 # --- minimax --------------------------------------------------------------------------------------------------------
 
 
+def test_local_states_drawn_again_are_those_that_were_run() -> None:
+    partition = dirichlet_partition(DIGITS.train_labels, 3, np.random.default_rng(0), 5.0)
+    problem = FairImages(DIGITS, partition, "linear", 8, regularization=1.0, dtype=torch.float64)
+    rule = FedNormSGDA(0.02, 0.03, 0.1, 0.2, local_steps=(1, 3, 2))
+    run = simulate(rule, problem, Full(3), 2, seeds=(5,), **RECORDS)
+    for t in (0, 1):
+        x, after = torch.from_numpy(run.model[0, t]), torch.from_numpy(run.model[0, t + 1])
+        seen = local_states(problem, rule, x, np.arange(3), Streams(5), t)
+        assert [who.tolist() for who, _ in seen] == [[1, 2, 0], [1, 2], [1]]
+        step = torch.zeros_like(x)
+        steps, p = np.array([1, 3, 2]), problem.weights.numpy()
+        scales = rule.scales(steps, p)
+        for who, states in seen:  # what the server makes of gradients at these states is the next model
+            own = Streams(5)
+            for n, z in zip(who.tolist(), states, strict=True):
+                k = sum(n in before.tolist() for before, _ in seen[: [w is who for w, _ in seen].index(True)])
+                drawn = problem.draws(own.generator("noise", t, n), n, int(steps[n]))
+                xi = torch.from_numpy(drawn[k])[None, None]
+                step += scales[n] * problem.stochastic_gradient(z[None, None], torch.tensor([[n]]), xi)[0, 0]
+        d = problem.descent_dimension
+        torch.testing.assert_close(x[:d] - 0.1 * step[:d], after[:d], rtol=1e-9, atol=1e-12)
+
+
 def test_along_a_game_whose_constants_are_known_the_fit_stays_below_them() -> None:
     problem = random_quadratic_minimax(4, 3, 2, noise=0.1, growth=0.3, heterogeneity=1.0, seed=3)
     process = WithoutReplacement(4, 2)
@@ -311,6 +335,9 @@ def test_along_a_game_whose_constants_are_known_the_fit_stays_below_them() -> No
     found, exact = visited_by_fed_norm_sgda(setting, problem.weights.numpy()), problem.constants()
     L = number(exact["smoothness"])
     assert 0.2 * L < number(found["smoothness"]) <= L * (1 + 1e-9)
+    sparse = simulate(algorithm, problem, process, 30, record_every=10, **RECORDS)  # no two rounds in a row
+    local = visited_by_fed_norm_sgda(of_trace(sparse, problem, process), problem.weights.numpy())["smoothness"]
+    assert 0.2 * L < number(local) <= L * (1 + 1e-9) and "local states of 3 rounds" in local.note
     sigma, beta = (number(exact[name]) for name in ("weighted_heterogeneity", "heterogeneity_growth"))
     fitted, growth = (number(found[name]) for name in ("weighted_heterogeneity", "heterogeneity_growth"))
     states = torch.from_numpy(run.model).flatten(0, 1)
