@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import inf
 from typing import Any
 
 from fedbounds.bounds.errors import FedboundsError
@@ -14,6 +15,7 @@ from fedbounds.figures.paper_gallery import Traces
 
 FIRST_SEED = 1000  # of the seeds for tuning; those that are judged begin at 0
 EXTENSIONS = 4  # values that are added on either side of a grid
+FINEST = 1.01  # ratio of steps that a search takes
 
 Setting = Mapping[str, float]
 Scores = Callable[[Sequence[Setting]], Sequence[float]]
@@ -107,6 +109,65 @@ def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = 
         if wider == searched:
             return found
         searched = wider
+
+
+def search(start: Setting, scores: Scores, budget: int, ratio: float = 3.0) -> Tuned:
+    """Walk along lines in logarithms, for more parameters than a grid of every combination allows.
+
+    First all parameters move together by a ratio, then each by itself; where a step is better, another one follows in
+    its direction. When no line is better the ratio becomes its root. A method tries exactly as many settings as any
+    other that has the same budget, from the same start.
+
+    Args:
+        start: where every method begins.
+        scores: as in `tune`.
+        budget: how many settings are tried.
+        ratio: of the first steps.
+
+    Raises:
+        FedboundsError: a score is no number, or no budget.
+
+    Example:
+        >>> found = search({"x": 1.0, "y": 1.0}, lambda s: [abs(one["x"] - 9) + abs(one["y"] - 3) for one in s], 12)
+        >>> found.winner, len(found.tried)
+        ({'x': 9.0, 'y': 3.0}, 12)
+    """
+    if budget < 1:
+        raise FedboundsError(f"budget = {budget} must be at least 1")
+    names, known = tuple(start), {}
+    lines = (names, *((name,) for name in names)) if len(names) > 1 else (names,)
+
+    def score(setting: Setting) -> float:
+        key = tuple(setting.values())
+        if key not in known:
+            if len(known) == budget:
+                return inf
+            (found,) = scores([setting])
+            if found != found:
+                raise FedboundsError("a score is no number; what diverged must score infinity")
+            known[key] = float(found)
+        return known[key]
+
+    best, least, factor = dict(start), score(start), ratio
+    while len(known) < budget and factor > FINEST:
+        if least == inf:  # smaller steps until one does not diverge
+            best = _along(best, names, 1 / factor)
+            least = score(best)
+            continue
+        before = least
+        for line in lines:
+            for step in (factor, 1 / factor):
+                while (value := score(moved := _along(best, line, step))) < least:
+                    best, least = moved, value
+        if least == before:
+            factor = factor**0.5
+    tried = tuple((dict(zip(names, key, strict=True)), value) for key, value in known.items())
+    values = {name: tuple(sorted({one[name] for one, _ in tried})) for name in names}
+    return Tuned({name: (value,) for name, value in start.items()}, values, tried)
+
+
+def _along(setting: Setting, line: Sequence[str], step: float) -> dict[str, float]:
+    return {name: float(f"{value * step:.6g}") if name in line else value for name, value in setting.items()}
 
 
 def tune_by_runs(

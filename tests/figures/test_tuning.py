@@ -1,5 +1,6 @@
 """Tuning: the whole grid, beyond its edges, never further than it may, and never on what is judged."""
 
+import math
 from math import inf
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import resolve
 from fedbounds.figures.paper_gallery import traces_of
-from fedbounds.figures.tuning import EXTENSIONS, tune, tune_by_runs, tuning_seeds
+from fedbounds.figures.tuning import EXTENSIONS, search, tune, tune_by_runs, tuning_seeds
 
 GRID = {"a": (0.1, 1.0, 10.0), "b": (1.0, 2.0)}
 
@@ -93,3 +94,21 @@ def test_a_method_is_tuned_by_its_runs_on_seeds_of_its_own(tmp_path):
     found = tune_by_runs(run, sweep_of, method, {"local_step_size": (1e-3, 1e-2)}, cycle=5)
     assert found.winner["local_step_size"] > 1e-2 and not found.edges
     assert set(seen) == {1000, 1001}
+
+
+@pytest.mark.parametrize("best", [(100.0, 0.01), (1.0, 1.0), (3.0, 50.0)])
+def test_a_search_comes_near_from_afar_within_its_budget(best):
+    def scores(settings):
+        return [sum(abs(math.log(v / b)) for v, b in zip(one.values(), best, strict=True)) for one in settings]
+
+    found = search({"a": 1.0, "b": 1.0}, scores, 40)
+    assert len(found.tried) <= 40
+    assert all(0.8 < found.winner[name] / target < 1.25 for name, target in zip("ab", best, strict=True))
+
+
+@pytest.mark.parametrize("budget", [1, 5, 9])
+def test_a_search_never_exceeds_its_budget_and_walks_down_from_what_diverges(budget):
+    found = search({"a": 1.0, "b": 1.0}, lambda s: [inf if one["a"] > 0.2 else one["b"] for one in s], budget)
+    assert len(found.tried) == budget and (budget < 3 or found.winner["a"] < 0.2)
+    with pytest.raises(FedboundsError, match="budget = 0"):
+        search({"a": 1.0}, lambda s: [0.0 for _ in s], 0)

@@ -10,7 +10,7 @@ import numpy as np
 from fedbounds.empirical.moments import fixed_point, moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
-from fedbounds.figures.claims import Claim, Found, above, every, means_in_words
+from fedbounds.figures.claims import Claim, Found, above, every
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import rates, surrogate
@@ -23,14 +23,8 @@ def all_claims(gallery: Gallery) -> list[Claim]:
     """Every claim, on the runs of this room; of Figures 1 and 2 and of the rates, exactly."""
     robust, fair = ex.ACCURACY[ex.ROBUST], ex.ACCURACY[ex.FAIR]
     claims = [figure_1(), figure_2()]
-    for source, problem, runs in (
-        ("Figure 3", ex.ROBUST, gallery.robust_methods),
-        ("Figure 5", ex.FAIR, gallery.fair_methods),
-    ):
-        for epochs, by_method in runs.items():
-            named = {ex.written(problem, label): traces for label, traces in by_method.items()}
-            found = {label: gallery.accuracy(traces, ex.ACCURACY[problem]) for label, traces in named.items()}
-            claims += best(source, f"E = {epochs}", found)
+    for source, compared in (("Figure 3", gallery.robust_methods), ("Figure 5", gallery.fair_methods)):
+        claims += [claim for one in compared for claim in one.claims(source)]
     by_P = {
         alpha: {P: gallery.accuracy(traces, robust) for P, traces in runs.items()}
         for alpha, runs in gallery.robust_participants.items()
@@ -46,15 +40,6 @@ def all_claims(gallery: Gallery) -> list[Claim]:
     found = {P: gallery.accuracy(traces, fair) for P, traces in gallery.fair_participants.items()}
     claims.append(increases("Figure 8", "worst-class accuracy improves with P", "P", found))
     return [*claims, fewer_rounds(), floor_of_noise(), *rates.claims()]
-
-
-def best(source: str, where: str, found: Found) -> list[Claim]:
-    """The paper's method, which is the first, against each of the others."""
-    measured, (own, *others) = means_in_words(found), found
-    return [
-        Claim(source, f"{own} is better than {other} ({where})", measured, above(found[own], found[other]))
-        for other in others
-    ]
 
 
 def increases(source: str, text: str, letter: str, found: Found) -> Claim:

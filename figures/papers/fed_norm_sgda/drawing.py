@@ -13,8 +13,8 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.paper_gallery import PaperGallery, Traces, draw_by_name, series
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
+from fedbounds.figures.papers.fed_norm_sgda import comparison, rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
-from fedbounds.figures.papers.fed_norm_sgda import rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda.network import network
 from fedbounds.figures.picture import Curve, Picture
 
@@ -58,27 +58,15 @@ class Gallery(PaperGallery[ex.Scale]):
         found = self.run(Sweep(name, tuple(tasks), name))
         return {setting: found[str(setting)] for setting in settings}
 
-    def by_method(self, problem: str) -> dict[int, dict[str, list[Trace]]]:
-        """Figure 3's runs, or Figure 5's: E to method to runs."""
-        found = self.runs_of(
-            problem,
-            {
-                (E, label): {"method": ex.method(self.scale, problem, label, E)}
-                for E in ex.EPOCHS
-                for label in ex.METHODS
-            },
-        )
-        return {E: {label: found[E, label] for label in ex.METHODS} for E in ex.EPOCHS}
-
     @cached_property
-    def robust_methods(self) -> dict[int, dict[str, list[Trace]]]:
+    def robust_methods(self) -> list[comparison.Compared]:
         """Figure 3's runs."""
-        return self.by_method(ex.ROBUST)
+        return comparison.compare(self, ex.ROBUST)
 
     @cached_property
-    def fair_methods(self) -> dict[int, dict[str, list[Trace]]]:
+    def fair_methods(self) -> list[comparison.Compared]:
         """Figure 5's runs."""
-        return self.by_method(ex.FAIR)
+        return comparison.compare(self, ex.FAIR)
 
     @cached_property
     def robust_participants(self) -> dict[float, dict[int, list[Trace]]]:
@@ -128,23 +116,11 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def figure_3(self) -> Picture:
         """Robust training by three methods."""
-        return self._methods("Figure 3: robust training by three methods", ex.ROBUST, self.robust_methods)
+        return comparison.picture("Figure 3: robust training by three tuned methods", self.robust_methods)
 
     def figure_5(self) -> Picture:
         """Fair classification by three methods."""
-        return self._methods("Figure 5: fair classification by three methods", ex.FAIR, self.fair_methods)
-
-    def _methods(self, title: str, problem: str, runs: Mapping[int, Traces]) -> Picture:
-        groups = {
-            f"$E = {epochs}$": self._curves(problem, {ex.written(problem, m): t for m, t in traces.items()})
-            for epochs, traces in runs.items()
-        }
-        steps = ", ".join(f"{label} {size:g}" for label, size in self.scale.steps[problem].items())
-        note = (
-            f"n = {self.scale.clients}, all taking part, alpha = {ex.ALPHA:g}, tau_i ~ Unif[2, E] epochs drawn in "
-            f"every round. Step sizes, the best of a grid for each method: {steps}."
-        )
-        return self._accuracies(title, problem, groups, note)
+        return comparison.picture("Figure 5: fair classification by three tuned methods", self.fair_methods)
 
     def figure_4(self) -> Picture:
         """Robust training with fewer participants."""
