@@ -48,6 +48,8 @@ class Confrontation:
         bound: the right-hand side at each T, (K,).
         terms: name to its value at each T, (K,); they sum to the bound.
         valid: whether the conditions of the form hold at each T, (K,).
+        whole: whether all that the measure is over was recorded at each T, (K,); a minimum or an average over some of
+            the rounds is not the one that is bounded.
         evaluation: the form at the largest T, with its constants and their kinds, conditions and assumptions.
         notes: what else a reader must know.
         seeds: how many seeds the measure is a mean of; 0 where it is exact, as moments and runs without noise are.
@@ -66,6 +68,7 @@ class Confrontation:
     bound: np.ndarray
     terms: Mapping[str, np.ndarray]
     valid: np.ndarray
+    whole: np.ndarray
     evaluation: Evaluation
     notes: tuple[str, ...] = ()
     seeds: int = 0
@@ -75,7 +78,7 @@ class Confrontation:
     @property
     def revoked(self) -> str:
         """What the crossings inside the conditions say ("" if there are none)."""
-        crossed, form, said = self.covered_crossings, self.form, self.evaluation.assumptions
+        crossed, form, said = self.rounds[self._accusing], self.form, self.evaluation.assumptions
         if not crossed.size:
             return ""
         where = (
@@ -91,6 +94,8 @@ class Confrontation:
             return f"{where}, as erratum {form.refuted_by} says"
         if form.order_only or form.asymptotic:
             return f"{where}, which accuses nothing: {_loose(form)}"
+        if not self.whole[self._accusing].all():
+            return f"{where}, which accuses nothing: {self.measure.over} were left out of what was measured; record all"
         chance = self.chance
         if chance > CERTAIN:
             return f"{where}, by {_sample(self.seeds, chance)}: exact moments or more seeds would tell"
@@ -107,7 +112,7 @@ class Confrontation:
         At most $K\,P(t_{S-1}\ge z)$ for S seeds, K numbers of rounds and the largest excess z in standard errors; 0 for
         what is exact, 1 for one seed.
         """
-        above = self._above & self.valid
+        above = self._accusing
         if not self.seeds or not above.any():
             return 0.0 if not self.seeds else 1.0
         if self.standard_error is None:
@@ -146,6 +151,12 @@ class Confrontation:
     def _above(self) -> np.ndarray:
         with np.errstate(all="ignore"):
             return self.measured > self.bound + ROUNDING * np.abs(self.bound)
+
+    @property
+    def _accusing(self) -> np.ndarray:
+        """The crossings inside the conditions: those where nothing was left out, if there are any."""
+        covered = self._above & self.valid
+        return covered & self.whole if (covered & self.whole).any() else covered
 
     @property
     def ratio(self) -> np.ndarray:
@@ -322,6 +333,7 @@ def _compared(
         bound=np.broadcast_to(everywhere.value, shape),
         terms={name: np.broadcast_to(value, shape) for name, value in everywhere.terms.items()},
         valid=np.broadcast_to(everywhere.valid, shape),
+        whole=_whole(measure, setting.at, horizons, P),
         evaluation=at_the_end,
         notes=(*setting.notes, *known.notes),
         seeds=setting.seeds,
@@ -404,6 +416,7 @@ def confront_family(
         bound=np.concatenate([p.bound for p in points]),
         terms={name: np.concatenate([p.terms[name] for p in points]) for name in last.terms},
         valid=np.concatenate([p.valid for p in points]),
+        whole=np.concatenate([p.whole for p in points]),
         seeds=max(p.seeds for p in points),
         samples=np.concatenate(samples, axis=1) if len(samples) == len(points) else None,
         notes=(*last.notes, "one run per T, each with the step sizes that the result sets for it"),
@@ -480,6 +493,14 @@ def _along(
 def _of_many(samples: np.ndarray | None, where: np.ndarray) -> np.ndarray | None:
     """The samples (S, R) at these places; None where nothing, or one thing, was sampled."""
     return None if samples is None or len(samples) < 2 else samples[:, where]
+
+
+def _whole(measure: Measure, at: np.ndarray, horizons: np.ndarray, interval: int) -> np.ndarray:
+    """Whether everything that the measure is over was recorded, at each horizon."""
+    if measure.aggregate == "last":
+        return np.isin(horizons, at)
+    every = interval if measure.over == "window starts" else 1
+    return np.searchsorted(at[at % every == 0], horizons - horizons % every) == horizons // every
 
 
 def _standard_error(samples: np.ndarray | None) -> np.ndarray | None:

@@ -28,6 +28,8 @@ from fedbounds.empirical.simulate import described
 from fedbounds.empirical.trace import Trace, read_arrays
 
 LARGEST = 2**30  # bytes of a log
+SINGLE = 1e-4  # relative difference, to the clients' own squared norms, up to which logged norms are the same
+OWN = ("participants", "empty_rounds", "unnormalized_rounds", "diverged_at")  # what a trace counts itself
 NORM, PRODUCTS, MODEL, LOSS = "gradient_norm_squared", "gradient_products", "model", "train_loss"
 DIMS = {  # of what is not one number a round
     MODEL: ("seed", "round", "coordinate"),
@@ -233,7 +235,7 @@ def read_log(
 
     Raises:
         FedboundsError: what is missing, by name; a number that is not finite, with its place; rounds that are not those
-            of the participation.
+            of the participation; gradient norms that are not those of the gradients.
 
     Example:
         >>> log = {"round": [0, 1, 2], "gradient_norm_squared": [4.0, 1.0, 0.5], "weights": [[1, 0], [0, 1]]}
@@ -241,6 +243,8 @@ def read_log(
         >>> trace.gradient_norm_squared.tolist(), trace.participants.tolist()
         ([[4.0, 1.0, 0.5]], [[0, 1, 1]])
     """
+    if not isinstance(log, Mapping | str | os.PathLike):
+        raise FedboundsError(f"a log is the path of a .csv or .npz file, or a mapping of arrays, not {quote(log)}")
     columns, where = (dict(log), "the log") if isinstance(log, Mapping) else (_columns(Path(log)), str(log))
     weights = columns.pop("weights", None)
     if weights is not None and participation is not None:
@@ -257,20 +261,37 @@ def read_log(
     q = np.asarray(record.weights)
     if "round" not in columns:
         raise FedboundsError(f"{where} lacks round: in which round each of its lines was measured")
+    for name in columns:
+        if name in OWN or name.startswith("participation_"):
+            raise FedboundsError(f"{where}: {name} is a name of what a trace says itself; give the column another")
     known = {name: _column(name, value, where) for name, value in columns.items()}
+    for name in sorted(known.keys() & {"round", "seed"}):
+        if known[name].ndim != 1 or not known[name].size:
+            raise FedboundsError(f"{where}: {name} has shape {known[name].shape}; expected one number for each line")
     lines = len(known["round"])
     for name, value in known.items():
         if len(value) != lines:
             raise FedboundsError(f"{where}: {name} has {len(value)} lines, round has {lines}")
+    if NORM in known and (known[NORM] < 0).any():
+        raise FedboundsError(f"{where}: {NORM} is negative in line {int(np.argwhere(known[NORM] < 0)[0][0])}")
+    N, logged = q.shape[1], known.get(NORM)
     if "gradients" in known:
         gradients = known.pop("gradients")
-        if gradients.ndim != 3 or gradients.shape[1] != q.shape[1]:
+        if gradients.ndim != 3 or gradients.shape[1] != N:
             raise FedboundsError(
-                f"{where}: gradients has shape {gradients.shape}; expected ({lines}, {q.shape[1]}, d), all clients"
+                f"{where}: gradients has shape {gradients.shape}; expected ({lines}, {N}, d), all clients"
             )
         known |= _of_gradients(gradients)
+    elif PRODUCTS in known:
+        if known[PRODUCTS].shape != (lines, N, N):
+            raise FedboundsError(f"{where}: {PRODUCTS} has shape {known[PRODUCTS].shape}; expected ({lines}, {N}, {N})")
+        known[NORM] = known[PRODUCTS].mean(axis=(-1, -2))
+    if logged is not None and PRODUCTS in known:
+        _check_norms(logged, known[NORM], known[PRODUCTS], where)
     rounds, seeds = known.pop("round"), known.pop("seed", np.zeros(lines))
     names = np.unique(seeds)
+    if (names != np.floor(names)).any():
+        raise FedboundsError(f"{where}: seed must be whole numbers; it has {quote(names.tolist())}")
     runs = [np.flatnonzero(seeds == name) for name in names]
     at = _recorded_rounds([rounds[run] for run in runs], len(q), where)
     arrays = {name: np.stack([value[run] for run in runs]) for name, value in known.items()}
@@ -385,8 +406,25 @@ def _flat(vector: Vector, what: str) -> np.ndarray:
 
 def _of_gradients(gradients: np.ndarray) -> dict[str, np.ndarray]:
     """What is kept of the clients' gradients (..., N, d)."""
-    products = gradients @ np.swapaxes(gradients, -1, -2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        products = gradients @ np.swapaxes(gradients, -1, -2)
+    if not np.isfinite(products).all():
+        raise FedboundsError(f"the gradients are too large to be multiplied: up to {np.abs(gradients).max():g}")
     return {PRODUCTS: products, NORM: products.mean(axis=(-1, -2))}
+
+
+def _check_norms(logged: np.ndarray, own: np.ndarray, products: np.ndarray, where: str) -> None:
+    """Refuse norms of f that are not those of its clients' gradients, but for the rounding of single precision."""
+    if logged.shape != own.shape:
+        raise FedboundsError(f"{where}: {NORM} has shape {logged.shape}; expected {own.shape}")
+    size = np.abs(np.diagonal(products, axis1=-2, axis2=-1)).mean(axis=-1)
+    other = np.flatnonzero(np.abs(logged - own) > SINGLE * (size + own))
+    if other.size:
+        t = other[0]
+        raise FedboundsError(
+            f"{where}: in line {t} {NORM} = {logged[t]:g}, and the clients' gradients there give {own[t]:g}: "
+            "f is the mean of all F_n, each with weight 1/N"
+        )
 
 
 def _column(name: str, value: Any, where: str) -> np.ndarray:

@@ -73,7 +73,9 @@ def test_a_mean_over_seeds_accuses_only_beyond_chance_and_says_the_chance() -> N
 def last_only(found, T: int):
     """The comparison at the largest T alone."""
     at = found.rounds == T
-    cut = {name: getattr(found, name)[at] for name in ("rounds", "measured", "standard_error", "bound", "valid")}
+    cut = {
+        name: getattr(found, name)[at] for name in ("rounds", "measured", "standard_error", "bound", "valid", "whole")
+    }
     return replace(found, **cut)
 
 
@@ -139,3 +141,23 @@ def test_a_diverging_run_is_compared_without_warnings() -> None:
                     confront(run, THEOREM, form, problem=bowls, participation=np.full((300, 4), 0.25))
         exact_run = moments(FedAvg(30.0, 1), PROBLEM, EVERYBODY, 300)
         assert not confront(exact_run, THEOREM, "explicit").guarantee
+
+
+@pytest.mark.parametrize("aggregate", ["average", "minimum"])
+def test_rounds_that_were_not_recorded_accuse_no_theorem(aggregate: str) -> None:
+    """Of 40 rounds only x_0 is measured, whose gradient is the largest; over all rounds the bound holds."""
+    silent = Quadratic([1.0], np.linspace(-1, 1, 4)[:, None], 0.0, [2.0])
+    true = saying(1.02 * float(moments(ALGORITHM, silent, EVERYBODY, ROUNDS).gradient_norm_squared[:ROUNDS].mean()))
+    true = replace(true, measure=replace(true.measure, aggregate=aggregate))
+
+    def recorded(every: int):
+        run = simulate(ALGORITHM, silent, EVERYBODY, ROUNDS, seeds=range(2), record_every=every)
+        return confront(run, true, problem=silent, participation=EVERYBODY, trust=[THEOREM.key])
+
+    sparse, complete = recorded(ROUNDS), recorded(1)
+    assert sparse.covered_crossings.tolist() == [ROUNDS] and not sparse.whole.any()
+    assert "theorem is false" not in sparse.revoked and "rounds were left out of what was measured" in sparse.revoked
+    assert not sparse.guarantee
+    assert complete.whole.all() and ROUNDS not in complete.covered_crossings
+    assert "theorem is false" in complete.revoked  # of the early T, where the number is too small indeed
+    assert complete.revoked.startswith(f"crossed at {len(complete.covered_crossings)} of {ROUNDS} T")

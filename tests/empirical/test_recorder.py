@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -330,6 +331,16 @@ LOG = {"round": [0, 1, 2], "gradient_norm_squared": [4.0, 1.0, 0.5], "weights": 
     ({"round": [0, 0.5, 1]}, "round must begin with 0 and rise, in whole numbers"),
     ({"weights": np.ones((9, 2)) / 2}, "the log ends at round 2, and the participation has 9 rounds"),
     ({"weights": [[1, -1]]}, r"weights\[0, 1\] = -1 is negative"),
+    ({"round": [[0], [1], [2]]}, r"round has shape \(3, 1\); expected one number for each line"),
+    ({"round": [], "gradient_norm_squared": []}, r"round has shape \(0,\)"),
+    ({"seed": np.zeros((3, 2))}, r"seed has shape \(3, 2\)"),
+    ({"seed": [0.2, 0.2, 0.2]}, r"seed must be whole numbers; it has \[0.2\]"),
+    ({"gradient_norm_squared": [4.0, -1.0, 1.0]}, "gradient_norm_squared is negative in line 1"),
+    ({"participants": [1, 1, 1]}, "participants is a name of what a trace says itself"),
+    ({"participation_seed": [1, 1, 1]}, "participation_seed is a name of what a trace says itself"),
+    ({"gradient_products": np.ones((3, 3, 3))}, r"gradient_products has shape \(3, 3, 3\); expected \(3, 2, 2\)"),
+    ({"gradient_products": 9 * np.ones((3, 2, 2))}, r"in line 0 gradient_norm_squared = .*gradients there give 9"),
+    ({"gradients": 1e200 * np.ones((3, 2, 2))}, r"too large to be multiplied: up to 1e\+200"),
     ({"gradients": np.zeros((3, 3, 2))}, r"gradients has shape \(3, 3, 2\); expected \(3, 2, d\)"),
     ({"train_loss": np.zeros((3, 2))}, r"train_loss has shape \(3, 2\); expected \(round\)"),
     ({"seed": [0, 0, 1]}, "the seeds were recorded in different rounds"),
@@ -339,6 +350,13 @@ def test_what_a_log_gets_wrong_is_one_line(changed, message):
     with pytest.raises(FedboundsError, match=message) as refused:
         read_log(log, FedAvg(0.1, 1))
     assert "\n" not in str(refused.value)
+
+
+def test_what_is_no_log_at_all_is_one_line():
+    nothings: list[Any] = [None, 3, [1, 2]]
+    for nothing in nothings:
+        with pytest.raises(FedboundsError, match=r"a log is the path of a .csv or .npz file, or a mapping of arrays"):
+            read_log(nothing, FedAvg(0.1, 1), Q)
 
 
 @pytest.mark.parametrize(("name", "content", "message"), [
