@@ -115,7 +115,7 @@ class Confrontation:
         above = self._accusing
         if not self.seeds or not above.any():
             return 0.0 if not self.seeds else 1.0
-        if self.standard_error is None:
+        if self.standard_error is None or self.seeds == 1:
             return 1.0
         with np.errstate(all="ignore"):
             excess, error = (self.measured - self.bound)[above], self.standard_error[above]

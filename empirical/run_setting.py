@@ -71,7 +71,8 @@ class RunSetting:
         """How many seeds the values are a mean of; 0 where they are exact, as nothing is random."""
         if self.samples is None or ((self.everybody or self.q is not None) and _draws_nothing(self)):
             return 0
-        return len(self.samples)
+        shared = isinstance(self.run, Trace) and "noise" in self.run.spec.get("streams", {})
+        return 1 if shared else len(self.samples)  # runs that share their noise are one draw of it
 
     def weights(self) -> np.ndarray:
         """The weights of every seed's rounds, (seeds, T, N), of a simulation.
@@ -222,6 +223,7 @@ def _of_log(run: Trace, problem: Problem | None, participation: Process | np.nda
     if isinstance(process, Recorded) and not np.array_equal(np.asarray(process.weights), q):
         raise FedboundsError("participation= is another record than the log's: leave it out")
     norms, recorded, T = run.arrays[metric], run.arrays["round"], int(run.spec["rounds"])
+    _check_presence(process, q)
     sparse = f"measured in {len(recorded)} of {T} rounds only: a minimum or an average over rounds is over those"
     return RunSetting(
         algorithm=algorithm,
@@ -238,3 +240,17 @@ def _of_log(run: Trace, problem: Problem | None, participation: Process | np.nda
         run=run,
         logged=True,
     )
+
+
+def _check_presence(process: Process, q: np.ndarray) -> None:
+    """Refuse a process that is certain of who takes part where the weights (T, N) say otherwise."""
+    for t, row in enumerate(q):
+        when = 0 if process.stationary else t
+        certain, present = process.variance(when) == 0, process.mean(when) > 0
+        other = np.flatnonzero(certain & (present != (row > 0)))
+        if other.size:
+            n = other[0]
+            raise FedboundsError(
+                f"participation= is {process.kind}, where client {n} {'always' if present[n] else 'never'} takes part "
+                f"in round {t}; the log says otherwise"
+            )

@@ -161,3 +161,11 @@ def test_rounds_that_were_not_recorded_accuse_no_theorem(aggregate: str) -> None
     assert complete.whole.all() and ROUNDS not in complete.covered_crossings
     assert "theorem is false" in complete.revoked  # of the early T, where the number is too small indeed
     assert complete.revoked.startswith(f"crossed at {len(complete.covered_crossings)} of {ROUNDS} T")
+
+
+def test_seeds_that_share_their_noise_are_one_sample() -> None:
+    """The same draw of the noise ten times over has no spread, and would look certain."""
+    run = simulate(ALGORITHM, PROBLEM, EVERYBODY, ROUNDS, seeds=range(10), streams={"noise": 3})
+    found = confront(run, saying(0.5 * exact()[-1]), problem=PROBLEM, participation=EVERYBODY, trust=[THEOREM.key])
+    assert found.covered_crossings.size and found.seeds == 1 and found.chance == 1
+    assert "theorem is false" not in found.revoked and "by one seed, which says nothing certain" in found.revoked

@@ -17,7 +17,7 @@ from fedbounds.empirical.confront import confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
 from fedbounds.empirical.papers.arbitrary_participation.along_the_run import along_the_run
-from fedbounds.empirical.participation import Bernoulli
+from fedbounds.empirical.participation import Bernoulli, Full
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.empirical.recorder import Recorder, read_log
 from fedbounds.empirical.simulate import simulate
@@ -350,6 +350,14 @@ def test_what_a_log_gets_wrong_is_one_line(changed, message):
     with pytest.raises(FedboundsError, match=message) as refused:
         read_log(log, FedAvg(0.1, 1))
     assert "\n" not in str(refused.value)
+
+
+def test_a_process_that_cannot_have_made_the_log_is_refused(trace):
+    with pytest.raises(FedboundsError, match="full, where client 2 always takes part in round 0; the log"):
+        confront(trace, THEOREM, given=GIVEN, participation=Full(3))
+    never = Bernoulli(3, [0.0, 0.5, 0.5])
+    with pytest.raises(FedboundsError, match="bernoulli, where client 0 never takes part in round 0"):
+        confront(trace, THEOREM, given=GIVEN, participation=never)
 
 
 def test_what_is_no_log_at_all_is_one_line():
