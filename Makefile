@@ -23,7 +23,7 @@ TESTS      := $(PYTEST) -n $(WORKERS) --dist worksteal --durations=15
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs serve wheel clean
+.PHONY: help install test long gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs serve wheel clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -61,7 +61,10 @@ demo: $(STAMP) ## generalized FedAvg against its baselines and against its theor
 	$(BIN)/fedbounds demo --out $(OUT)
 
 bench: $(STAMP) ## the benchmarks, as ratios on this machine
-	set -e; for race in benchmarks/*.py; do $(PY) $$race; done
+	set -e; for race in $(filter-out benchmarks/gpu.py,$(wildcard benchmarks/*.py)); do $(PY) $$race; done
+
+gpu: $(STAMP) ## what only a GPU can show, in ten minutes (DEVICE=cuda OUT=gpu)
+	$(PY) benchmarks/gpu.py --device $(or $(DEVICE),auto) --out $(if $(filter demo,$(OUT)),gpu,$(OUT)) $(if $(TINY),--tiny)
 
 figures: $(STAMP) ## the papers' figures, redrawn from our own runs
 	set -e; for paper in $(PAPERS); do \

@@ -117,15 +117,17 @@ class Cohort:
 
     def gather(self, table: torch.Tensor, *, power: int = 1) -> torch.Tensor:
         """The sum over each seed's pairs of weight^power * table[client]: table (N, d) -> (seeds, d)."""
-        placed = self.on(table.device)
-        return self._bags(table, placed.clients, placed.weights**power)
+        if self.ahead is not None:
+            return _bags(table, self.ahead.placed.clients, self.ahead.placed.weights**power, self.ahead.placed.starts)
+        numbers = self.clients, self.weights**power, np.cumsum(self.counts) - self.counts
+        return _bags(table, *(torch.tensor(values, device=table.device) for values in numbers))
 
     def combine(self, updates: torch.Tensor) -> torch.Tensor:
         """The sum over each seed's pairs of weight * update: updates (pairs, d) -> (seeds, d)."""
         if updates.device.type != "cpu":
-            return self._bags(
-                updates, torch.arange(len(updates), device=updates.device), self.on(updates.device).weights
-            )
+            placed = self.on(updates.device)
+            everyone = torch.arange(len(updates), device=updates.device)
+            return _bags(updates, everyone, placed.weights, placed.starts)
         rows, end = updates.numpy(), 0
         weights = self.weights.astype(rows.dtype, copy=False)
         if len(self.counts) == 1:
@@ -136,7 +138,7 @@ class Cohort:
             weights[start:end].dot(rows[start:end], place)
         return torch.from_numpy(total)
 
-    def _bags(self, table: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-        """Sums of weighted rows, one per seed, without copies of the rows."""
-        scale = weights.to(table.dtype)
-        return embedding_bag(rows, table, self.on(table.device).starts, mode="sum", per_sample_weights=scale)
+
+def _bags(table: torch.Tensor, rows: torch.Tensor, weights: torch.Tensor, starts: torch.Tensor) -> torch.Tensor:
+    """Sums of weighted rows, one per seed, without copies of the rows."""
+    return embedding_bag(rows, table, starts, mode="sum", per_sample_weights=weights.to(table.dtype))
