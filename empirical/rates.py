@@ -127,7 +127,7 @@ def changes(terms: Callable[[np.ndarray], Mapping[str, np.ndarray]], low: int, h
     Example:
         >>> found = changes(lambda T: {"gap": 100 / T, "noise": 1 / np.sqrt(T)}, 1, 10**6)
         >>> [(c.rounds, c.before, c.after) for c in found]
-        [(10000, 'gap', 'noise')]
+        [(10001, 'gap', 'noise')]
     """
 
     def largest(T: np.ndarray) -> list[str]:
@@ -181,8 +181,13 @@ class Rate:
 
     @cached_property
     def as_fast(self) -> bool | None:
-        """Whether what was measured falls at least as fast as the predicted power of T; None if it cannot be told."""
-        return self.measured.at_most(self.predicted)
+        """Whether what was measured falls at least as fast as the predicted power of T; None if it cannot be told.
+
+        An interval over seeds knows nothing of curvature: where the last local slope is slower, it cannot be told.
+        """
+        c, found = self.family, self.measured.at_most(self.predicted)
+        slower = least_squares(c.rounds[-2:], c.measured[-2:]) > self.predicted + EXACT
+        return None if found and slower else found
 
     @cached_property
     def at_any_rounds(self) -> Callable[[np.ndarray], Evaluation]:

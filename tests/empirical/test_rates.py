@@ -105,6 +105,8 @@ def test_the_regime_is_where_the_bound_falls_like_the_prediction():
 def test_measured_falls_as_predicted_and_a_wrong_exponent_is_noticed():
     c = family(rounds=(960, 3840, 15360))
     assert Rate(c).as_fast is True
+    curved = replace(c, measured=c.measured * np.array([8.0, 1.0, 1.5]))  # steep at first, too slow in the end
+    assert Rate(curved).measured.at_most(-0.5) and Rate(curved).as_fast is None
     form = c.form
     T = next(s for s in form.symbols if str(s) == "T")
     wrong = replace(form, terms=tuple(replace(t, expression=t.expression / T ** Rational(1, 4)) for t in form.terms))
