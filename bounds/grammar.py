@@ -21,7 +21,7 @@ from typing import Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
-from fedbounds.bounds.checks import is_number, quote
+from fedbounds.bounds.checks import is_number, quote, read_number
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.reading import read_text
 
@@ -267,7 +267,7 @@ def read_numbers(path: str | Path, where: str) -> np.ndarray:
     for line, row in enumerate(rows, start=1):
         for cell in row:
             try:
-                numbers += [float(cell)] if cell.strip() else []
+                numbers += [read_number(cell)] if cell.strip() else []
             except ValueError:
                 raise FedboundsError(f"{where}: {file}, line {line}: {quote(cell.strip())} is not a number") from None
     if not numbers:

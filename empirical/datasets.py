@@ -141,7 +141,7 @@ def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: boo
     classes = check_count("classes", classes, FEWEST_CLASSES, MOST_CLASSES, "digits, capitals, eleven small letters")
     few = "at least one image of each class"
     sizes = check_count("train", train, classes, why=few), check_count("test", test, classes, why=few)
-    color, seed = check_flag("color", color), check_count("seed", seed, low=0)
+    color, seed = check_flag("color", color), check_count("seed", seed, low=0, high=2**32 - 1)
     pixels = 3 * 32 * 32 if color else 28 * 28
     check_memory(f"train = {sizes[0]} and test = {sizes[1]} images", 5 * pixels * sum(sizes))  # bytes, then float32
     drawn = [draw_images(seed, k, size, classes, color) for k, size in enumerate(sizes)]

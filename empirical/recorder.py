@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_count, check_memory, quote
+from fedbounds.bounds.checks import check_count, check_memory, quote, read_number
 from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.reading import read_text
@@ -492,7 +492,7 @@ def _csv_columns(path: Path) -> dict[str, list[float]]:
             raise FedboundsError(f"{path}, line {number}: {len(cells)} cells, the first line has {len(names)}")
         for name, cell in zip(names, cells, strict=True):
             try:
-                value = float(cell)
+                value = read_number(cell)
             except ValueError:
                 raise FedboundsError(f"{path}, line {number}: {name} = {quote(cell)} is not a number") from None
             if not np.isfinite(value):

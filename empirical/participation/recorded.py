@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import check_count, check_flag, quote
+from fedbounds.bounds.checks import check_count, check_flag, quote, read_number
 from fedbounds.bounds.constants import SUM_TOLERANCE, check_weights
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.reading import read_text
@@ -185,7 +185,7 @@ def _read(path: str | Path) -> list[list[float]]:
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        read_number(cell)
     except ValueError:
         return False
     return True

@@ -79,8 +79,8 @@ class ImageClassification(ImageProblem):
         super().__init__(dataset, partition, network, batch, augmentation, dtype, device)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
         self.dimension = self.network.size
-        weights = 1.0 / (self.clients * partition.sizes[partition.assignment])
-        self._weights = torch.from_numpy(weights).to(self.device, dtype)
+        self._shares = 1.0 / (self.clients * partition.sizes[partition.assignment])
+        self._weights = torch.from_numpy(self._shares).to(self.device, dtype)
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         return torch.from_numpy(self.network.initial(rng)).to(self.device, self.dtype)
@@ -90,8 +90,8 @@ class ImageClassification(ImageProblem):
 
     def objective(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.dimension)
-        values = [self._evaluate(row, self._images, self._labels, self._weights)[0] for row in rows]
-        return torch.stack(values).view(x.shape[:-1])
+        values = [self._evaluate(row, self._images, self._labels, self._shares)[0] for row in rows]
+        return torch.tensor(values, dtype=torch.float64).view(x.shape[:-1])
 
     def local_loss(self, x: Tensor, client: int) -> Tensor:
         if not self.network.smooth:
@@ -104,11 +104,11 @@ class ImageClassification(ImageProblem):
         return F.cross_entropy(logits, self._labels[own])
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
-        each = torch.full_like(self._test_labels, 1.0 / len(self._test_labels), dtype=self.dtype)
-        trained = [self._evaluate(row, self._images, self._labels, self._weights) for row in x]
+        each = np.full(len(self._test_labels), 1.0 / len(self._test_labels))
+        trained = [self._evaluate(row, self._images, self._labels, self._shares) for row in x]
         tested = [self._evaluate(row, self._test_images, self._test_labels, each) for row in x]
         metrics = {
-            f"{data}_{metric}": torch.stack([both[place] for both in found])
+            f"{data}_{metric}": torch.tensor([both[place] for both in found], dtype=torch.float64)
             for data, found in (("train", trained), ("test", tested))
             for place, metric in enumerate(("loss", "accuracy"))
         }
@@ -136,15 +136,10 @@ class ImageClassification(ImageProblem):
             found["test_accuracy"].append(shares @ (np.bincount(tested, hits, minlength=len(number)) / number))
         return {name: np.stack(values) for name, values in found.items()}
 
-    @torch.no_grad()
-    def _evaluate(self, x: Tensor, images: Tensor, labels: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
-        """The weighted loss and the weighted share of correct answers at one point `(d,)`."""
-        loss, correct = x.new_zeros(()), x.new_zeros(())
-        for some, truth, weight in self._chunks(images, labels, weights):
-            logits = self.network.logits(x[None], some[None])[0]
-            loss += F.cross_entropy(logits, truth, reduction="none") @ weight
-            correct += (logits.argmax(1) == truth).to(self.dtype) @ weight
-        return loss, correct
+    def _evaluate(self, x: Tensor, images: Tensor, labels: Tensor, weights: np.ndarray) -> tuple[float, float]:
+        """The weighted loss and the weighted share of correct answers at one point `(d,)`, summed in float64."""
+        losses, hits = self._answers(x, images, labels)
+        return float(losses @ weights), float(hits @ weights)
 
     def constants(self) -> dict[str, Constant | NoConstant]:
         """What is known for every x: nothing for other networks than `linear`, of which see `SoftmaxRegression`.

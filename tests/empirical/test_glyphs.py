@@ -106,7 +106,8 @@ def test_a_zero_is_a_ring_and_a_one_is_not():
     ({"train": 2.5}, r"train = 2\.5 must be an integer"),
     ({"train": 10**12}, "GiB of memory"),
     ({"color": 1}, "color = 1 must be true or false"),
-    ({"seed": -1}, "seed = -1 must be an integer >= 0"),
+    ({"seed": -1}, r"seed = -1 must be an integer in \[0, 4294967295\]"),
+    ({"seed": 2**32}, "seed = 4294967296 must be"),  # its training images would be the test images of seed 0
     ({"sead": 1}, "unknown key of data set 'glyphs': 'sead'; did you mean seed"),
 ])  # fmt: skip
 def test_what_cannot_be_made_is_one_line(wrong, message):

@@ -263,6 +263,7 @@ def test_records_are_read_from_csv_files(tmp_path, text):
         (b"a,b,c\n0.5,0.5\n", "line 2: 2 cells, the first line has 3"),
         (b"0.5,0.5\n0.5,half\n", "line 2, column 2: 'half' is not a number"),
         (b"0.5,\n", "line 1, column 2: '' is not a number"),
+        (b"0.5,0_5\n", "line 1, column 2: '0_5' is not a number"),
         (b"0.5,nan\n", r"weights\[0, 1\] = nan is not finite"),
         (b"1.5,-0.5\n", r"weights\[0, 1\] = -0.5 is negative"),
         (b"\xff\xfe\x00", "not a text file in UTF-8"),

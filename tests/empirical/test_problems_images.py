@@ -402,6 +402,13 @@ def test_client_metrics_are_over_the_clients_own_samples_and_its_share_of_each_c
         assert found["test_accuracy"][s, 7] == pytest.approx(expected, rel=1e-12)
 
 
+def test_the_loss_of_float32_models_is_summed_in_float64():
+    single, double = _problem("linear", torch.float32), _problem("linear")
+    x = single.initial_point(np.random.default_rng(0))
+    found, expected = float(single.objective(x)), float(double.objective(x.double()))
+    assert found == pytest.approx(expected, rel=5e-9)  # float32 sums are off by 1e-7: f(x0) would be no upper bound
+
+
 def test_clients_count_the_same_whatever_they_hold():
     uneven = Partition(np.r_[np.zeros(1000), np.ones(442)].astype(int), np.array([0, 1]))
     problem = ImageClassification(DIGITS, uneven, "linear", dtype=torch.float64)

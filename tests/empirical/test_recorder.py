@@ -371,6 +371,7 @@ def test_what_is_no_log_at_all_is_one_line():
     ("log.csv", "round,loss\n0,nan\n", "line 2: loss = nan is not finite"),
     ("log.csv", "round,loss\n0,1,2\n", "line 2: 3 cells, the first line has 2"),
     ("log.csv", "round,loss\n0,low\n", "line 2: loss = 'low' is not a number"),
+    ("log.csv", "round,loss\n0,1_0\n", "line 2: loss = '1_0' is not a number"),
     ("log.csv", "round,round\n0,1\n", "every column needs a name of its own"),
     ("log.csv", "", "holds no rounds"),
     ("log.npz", "PK", "damaged or no npz file"),
