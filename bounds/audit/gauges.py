@@ -72,6 +72,12 @@ GAUGES: Mapping[str, tuple[int, int]] = {
     "excess": (1, 0),
     "squared_distance": (0, 2),
     "slope_along": (1, 0),
+    "mask_amplitude": (0, 1),
+    "step_size_at_t": (-1, 2),
+    "averaged_gradient_noise": (2, -2),
+    "masked_drift": (0, 2),
+    "synchronization_error": (0, 2),
+    "squared_mean_gradient": (2, -2),
     "bregman_distance": (1, 0),
 }
 GAUGE_NAMES = ("f -> a f", "x -> b x")

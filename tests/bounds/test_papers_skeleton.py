@@ -31,7 +31,16 @@ def fedmrn(rng):
     N, T = int(rng.integers(2, 30)), int(rng.integers(1, 5000))
     L = mu * rng.uniform(1, 30)
     counts = dict(N=N, K=int(rng.integers(1, N + 1)), S=int(rng.integers(1, 20)), T=T, d=int(rng.integers(1, 20)))
-    return counts | dict(L=L, mu=mu, sigma=sigma, G=G, q=q, Gamma=Gamma, Delta1=Delta1, F=F, eta=1 / (L * math.sqrt(T)))
+    eta = 1 / (L * math.sqrt(T))
+    a = eta * counts["S"] * G * rng.uniform(1, 3)
+    return counts | dict(L=L, mu=mu, sigma=sigma, G=G, q=q, Gamma=Gamma, Delta1=Delta1, F=F, eta=eta, a=a)
+
+
+def fedmrn_iteration(rng):
+    Deltat, V, Dt, M, gradsq, meansq = np.exp(rng.normal(size=6))
+    c = fedmrn(rng)
+    open_ = dict(Deltat=Deltat, V=V, Dt=Dt, M=M, gradsq=gradsq, meansq=meansq)
+    return c | open_ | dict(etat=rng.uniform(0.05, 1) / (4 * c["L"]))
 
 
 def fedau(rng):
@@ -225,6 +234,14 @@ SETTINGS = {
     "tdcd/theorem-1": tdcd,
     "fedmrn/theorem-1": fedmrn,
     "fedmrn/theorem-2": fedmrn,
+    "fedmrn/lemma-1": fedmrn_iteration,
+    "fedmrn/lemma-2": fedmrn_iteration,
+    "fedmrn/lemma-3": fedmrn_iteration,
+    "fedmrn/lemma-4": fedmrn_iteration,
+    "fedmrn/lemma-5": fedmrn_iteration,
+    "fedmrn/proposition-1": fedmrn,
+    "fedmrn/remark-2-strongly-convex": fedmrn,
+    "fedmrn/remark-2-non-convex": fedmrn,
     "fedau/theorem-2": fedau,
     "fedau/theorem-2-option-1": fedau,
     "fedau/theorem-3": fedau_weights,
@@ -288,11 +305,20 @@ SETTINGS = {
     "fed-norm-sgda/table-2-nc-1pc": fed_norm_sgda_rates,
 }
 OF_VECTORS = [f"fed-norm-sgda/lemma-a.{i}" for i in (1, 3, 4)]  # which assume nothing
-OTHER_MASKS = ("repaired:R1", "repaired:R2", "sharp:R2")  # another algorithm's error, so neither above nor below
+# another algorithm's error, so neither above nor below
+OTHER_MASKS = ("repaired:R1", "repaired:R2", "sharp:R2", "sharp:masks", "explicit:any-amplitude")
 GROWS = {
     "tdcd/theorem-1": "L Lmax Delta S",
     "fedmrn/theorem-1": "sigma G q Gamma Delta1",
     "fedmrn/theorem-2": "sigma G q F",
+    "fedmrn/lemma-1": "sigma",
+    "fedmrn/lemma-2": "G q S",
+    "fedmrn/lemma-3": "G q S",
+    "fedmrn/lemma-4": "Deltat Gamma V Dt",
+    "fedmrn/lemma-5": "V Dt M",
+    "fedmrn/proposition-1": "q",
+    "fedmrn/remark-2-strongly-convex": "",
+    "fedmrn/remark-2-non-convex": "",
     "fedau/theorem-2": "F sigma delta G W Q",
     "fedau/theorem-2-option-1": "F sigma delta W Q",
     "fedau/theorem-3": "",
@@ -362,7 +388,8 @@ AXES = {"R": np.array([10, 200, 3000]), "T": np.array([10, 200, 3000]), "K": np.
         "epsbar": np.array([0.1, 1, 10]), "usq": np.array([0.1, 1, 10]), "slope": np.array([10, 20, 30]),
         "excess": np.array([0.1, 1, 10]), "bregman": np.array([0.1, 1, 10]),
         "gap": np.array([0.1, 1, 10]), "gamma": np.array([1e-4, 2e-4, 3e-4]),
-        "sigmaL": np.array([0.1, 1, 10]), "kappa": np.array([1, 2, 5])}  # fmt: skip
+        "sigmaL": np.array([0.1, 1, 10]), "kappa": np.array([1, 2, 5]),
+        "sigma": np.array([0.1, 1, 10]), "q": np.array([0.1, 1, 10]), "V": np.array([0.1, 1, 10])}  # fmt: skip
 
 
 def test_every_result_of_the_four_rooms_is_sampled():

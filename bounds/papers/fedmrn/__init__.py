@@ -7,7 +7,7 @@ any unbiased operator with relative error $q$; $T$ counts iterations, $T=RS$ ove
 error that does not shrink with the update, so that no finite $q$ fits them: the forms R1 and R2 cover them instead.
 """
 
-from fedbounds.bounds.papers.fedmrn import results
+from fedbounds.bounds.papers.fedmrn import lemmas, remarks, results
 
 REFERENCE = (
     "S. Li, Y. Cheng, H. Wang, X. Tang, S. Xu, W. Luo, Y. Li, D. Liu, X. He and R. Li, Masked Random Noise for "
@@ -21,4 +21,4 @@ BIBTEX = """@inproceedings{li2024masked,
   doi       = {10.1145/3664647.3680608},
   year      = {2024}
 }"""
-RESULTS = results.RESULTS
+RESULTS = (*results.THEOREMS, *lemmas.LEMMAS, *remarks.RESULTS)

@@ -14,7 +14,9 @@ INDEPENDENT_MASKS = Assumption(
     "independent-masks", "masks are independent between clients and of the gradient noise", "Appendix B"
 )
 QUADRATIC_GROWTH = Assumption(
-    "smooth", "F_k(v) <= F_k(w) + <v - w, grad F_k(w)> + L/2 |v - w|^2 for all v, w and every client k", "Assumption 1"
+    "quadratic-upper-bound",
+    "F_k(v) <= F_k(w) + <v - w, grad F_k(w)> + L/2 |v - w|^2 for all v, w and every client k",
+    "Assumption 1",
 )
 LIPSCHITZ = SMOOTH.labeled("Assumption 1, read as in (61)")
 
@@ -50,8 +52,31 @@ ROUND_MASKS = Assumption(
     "signed masks on noise {-a, a} with a = eta_{t_0} S G, t_0 the first step of the round, fresh at every use",
     "Theorem 1, with the amplitude of the current step size",
 )
+FROZEN_MASKS = Assumption(
+    "signed-masks-as-prescribed",
+    "signed masks on noise {-a, a} with a = 2 eta_0 S G, eta_0 = 2/(mu gamma), in all rounds, fresh at every use",
+    "Theorem 1",
+)
 FIXED_MASKS = Assumption(
     "signed-masks", "signed masks on noise {-a, a} with a = 2 eta S G, fresh at every use", "Theorem 2"
 )
+ANY_MASKS = Assumption(
+    "signed-masks-of-amplitude-a", "signed masks on noise {-a, a}, fresh at every use", "Theorem 2, for any amplitude"
+)
 MASKED = (NOISE, SURE_GRADIENT_BOUND, SAMPLING, INDEPENDENT_MASKS, INDEPENDENT_CLIENTS, MARTINGALE)
 BELOW = BOUNDED_BELOW.labeled("unstated")
+
+FALLING_STEPS = Assumption(
+    "falling-steps",
+    "step sizes do not increase, and the first of a round is at most twice any other of it",
+    "Lemma 2, eta_t <= 2 eta_{t+S}",
+)
+CONSTANT_STEPS = Assumption("constant-steps", "the step size is the same in all iterations", "Theorem 2")
+PROGRESSIVE = Assumption(
+    "progressive-masking",
+    "in the tau-th of S local steps every coordinate of the update is masked with probability tau/S, drawn by itself, "
+    "and else left as it is; the update is within its bounds",
+    "(10)",
+)
+WALK = (GRADIENT_BOUND, RELATIVE_ERROR, SAMPLING, INDEPENDENT_MASKS)
+FIRST_WALK = (FIRST_GRADIENT, FIRST_ERROR, SAMPLING, INDEPENDENT_MASKS)

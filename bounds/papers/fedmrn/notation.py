@@ -41,8 +41,53 @@ NOTATION = Notation(
         Quantity("S", "S", "local steps per round", "local_steps", COUNT),
         Quantity("T", "T", "number of iterations (rounds times local steps)", "iterations", COUNT),
         Quantity("d", "d", "number of parameters (forms R1 and R2 only)", "parameters", COUNT),
+        Quantity("a", "a", "amplitude of the mask noise", "mask_amplitude", POSITIVE, PARAMETER),
         Quantity(
             "eta", r"\eta", "constant step size (Theorem 2's is 1/(L sqrt(T)))", "local_step_size", POSITIVE, STEP
+        ),
+        # what the lemmas leave open in iteration t
+        Quantity("etat", r"\eta_t", "step size of iteration t", "step_size_at_t", POSITIVE, STEP),
+        Quantity(
+            "Deltat",
+            r"\mathbb E\|\bar{\mathbf w}_t-\mathbf w^*\|^2",
+            "expected squared distance of the averaged model from the minimizer",
+            "squared_distance",
+            dimension=PARAMETER**2,
+        ),
+        Quantity(
+            "V",
+            r"\mathbb E\|\mathbf g_t-\bar{\mathbf g}_t\|^2",
+            "noise of the averaged gradient",
+            "averaged_gradient_noise",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "Dt",
+            r"\frac1N\sum_k\mathbb E\|\bar{\mathbf w}_t-\mathbf x_k^t\|^2",
+            "mean squared distance of the masked local models from the averaged model",
+            "masked_drift",
+            dimension=PARAMETER**2,
+        ),
+        Quantity(
+            "M",
+            r"\mathbb E\|\bar{\mathbf w}_{t+1}-\bar{\mathbf v}_{t+1}\|^2",
+            "error of masks and client sampling in one step",
+            "synchronization_error",
+            dimension=PARAMETER**2,
+        ),
+        Quantity(
+            "gradsq",
+            r"\mathbb E\|\nabla F(\bar{\mathbf w}_t)\|^2",
+            "squared gradient norm at the averaged model",
+            "squared_gradient_norm",
+            dimension=GRADIENT**2,
+        ),
+        Quantity(
+            "meansq",
+            r"\mathbb E\|\bar{\mathbf g}_t\|^2",
+            "squared norm of the clients' mean gradient",
+            "squared_mean_gradient",
+            dimension=GRADIENT**2,
         ),
     ]
 )

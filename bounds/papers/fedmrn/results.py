@@ -12,6 +12,7 @@ from sympy import Integer, sqrt
 from fedbounds.bounds.expressions import largest
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.papers.fedmrn.assumptions import (
+    ANY_MASKS,
     BELOW,
     FIXED_MASKS,
     LIPSCHITZ,
@@ -27,9 +28,10 @@ from fedbounds.bounds.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE
 
 PAPER = "Li et al. 2024"
+FIRST_MOMENTS = "first-moments-for-second-moments"
 n = NOTATION
 L, mu, sigma, G, q, Gamma, Delta1, F = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.Delta1, n.F
-N, K, S, T, d, eta = n.N, n.K, n.S, n.T, n.d, n.eta
+N, K, S, T, d, a, eta = n.N, n.K, n.S, n.T, n.d, n.a, n.eta
 
 SAMPLING_ERROR = (N - K) / (K * largest(1, N - 1))
 SAMPLED = Condition(K, "<=", N, "K of N clients are drawn without replacement", K)
@@ -94,7 +96,7 @@ THEOREM_1 = Result(
             (SAMPLED, SEVERAL, CURVATURE),
             (QUADRATIC_GROWTH, STRONGLY_CONVEX, *PRINTED),
             prescribes=FIRST_STEP,
-            refuted_by="first-moments-for-second-moments",
+            refuted_by=FIRST_MOMENTS,
             note="eq. (11); with E|noise| <= sigma the variance may be as large as one likes",
         ),
         Form(
@@ -120,6 +122,21 @@ THEOREM_1 = Result(
             CONVEX,
             prescribes=FIRST_STEP,
             note="the induction (22) keeps the larger of the two parts; (24) adds them",
+        ),
+        Form(
+            "sharp:masks",
+            sharper_last_gap_terms(
+                (
+                    *RELATIVE[:2],
+                    Term("masking in local steps", 8 * d * S**2 * G**2),
+                    Term("masking of the upload", 4 * d / K * S**2 * G**2),
+                )
+            ),
+            (SAMPLED, CURVATURE),
+            (*MASKED, ROUND_MASKS, QUADRATIC_GROWTH, STRONGLY_CONVEX),
+            prescribes=FIRST_STEP,
+            note="R1 without drift and client sampling: a masked update has the length a sqrt(d) whatever it stands "
+            "for, so that both only take their share of d a^2",
         ),
     ),
 )
@@ -151,7 +168,17 @@ def average_terms(step: sp.Expr, drift: sp.Expr, masking: sp.Expr, sampling: sp.
     )
 
 
+def mask_terms(step: sp.Expr, amplitude: sp.Expr) -> tuple[Term, ...]:
+    r"""$\frac{2(F(w_0)-F^*)}{\eta T}+L\eta\frac{\sigma^2}N+L^2da^2+\frac{L}{\eta S}\frac{da^2}K$."""
+    return (
+        *average_terms(step, *[sp.S.Zero] * 3)[:2],
+        Term("masking in local steps", L**2 * d * amplitude**2),
+        Term("masking of the upload", L * d * amplitude**2 / (step * S * K)),
+    )
+
+
 STEP = 1 / (L * sqrt(T))
+FIRST_CONDITION = Condition(eta, "<=", 1 / L, "the coefficient of the mean gradient in (27)", eta)
 CONSTANT_STEP = {"eta": STEP}
 DRIFT = (1 + q**2) * (S - 1) ** 2
 NONCONVEX = (*USED, LIPSCHITZ, BELOW)
@@ -179,13 +206,13 @@ THEOREM_2 = Result(
             (SAMPLED, SEVERAL),
             (QUADRATIC_GROWTH, *PRINTED, BELOW),
             prescribes=CONSTANT_STEP,
-            refuted_by="first-moments-for-second-moments",
+            refuted_by=FIRST_MOMENTS,
             note="eq. (12); with E|noise| <= sigma the variance may be as large as one likes",
         ),
         Form(
             "explicit:any-step",
             average_terms(eta, 4 * DRIFT, 4 * q**2 / K * S**2, 4 * SAMPLING_ERROR * S**2),
-            (SAMPLED, Condition(eta, "<=", 1 / L, "the coefficient of the mean gradient in (27)", eta)),
+            (SAMPLED, FIRST_CONDITION),
             NONCONVEX,
             note="eq. (29) for any constant step size, before eta = 1/(L sqrt(T))",
         ),
@@ -221,6 +248,27 @@ THEOREM_2 = Result(
             prescribes=CONSTANT_STEP,
             note="the same for FedMRN's signed masks of amplitude 2 eta S G",
         ),
+        Form(
+            "explicit:any-amplitude",
+            mask_terms(eta, a),
+            (
+                SAMPLED,
+                FIRST_CONDITION,
+                Condition(eta * S * G, "<=", a, "no update leaves its bounds, so that masks are unbiased", a),
+            ),
+            (*MASKED, ANY_MASKS, LIPSCHITZ, BELOW),
+            note="signed masks of any amplitude at any constant step size: a masked update has the length a sqrt(d) "
+            "whatever it stands for, so that drift and client sampling only take their share of d a^2",
+        ),
+        Form(
+            "sharp:masks",
+            mask_terms(STEP, 2 * STEP * S * G),
+            (SAMPLED,),
+            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            prescribes=CONSTANT_STEP,
+            note="R2 without drift and client sampling, at the amplitude 2 eta S G; a quarter of the masking remains "
+            "at eta S G, which is enough",
+        ),
     ),
 )
-RESULTS = (THEOREM_1, THEOREM_2)
+THEOREMS = (THEOREM_1, THEOREM_2)

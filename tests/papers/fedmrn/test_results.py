@@ -17,14 +17,15 @@ def random_setting(rng, *, least_clients=2):
     N = int(rng.integers(least_clients, 9))
     c = dict(L=mu * rng.uniform(1, 20), mu=mu, sigma=sigma, G=G, q=q, Gamma=Gamma, Delta1=Delta1, F=F, N=N)
     c |= dict(K=int(rng.integers(1, N + 1)), S=int(rng.integers(1, 40)), T=int(rng.integers(1, 500)))
-    return c | dict(d=int(rng.integers(1, 9)), eta=1 / (c["L"] * math.sqrt(c["T"])))
+    eta = 1 / (c["L"] * math.sqrt(c["T"]))
+    return c | dict(d=int(rng.integers(1, 9)), eta=eta, a=rng.uniform(1, 3) * eta * c["S"] * G)
 
 
 def sampling(N, K):
     return 0.0 if N == 1 else (N - K) / (K * (N - 1))
 
 
-def twin_1(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta):
+def twin_1(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta, a):
     """Eq. (11) in plain floats."""
     kappa = L / mu
     gamma = max(8 * kappa, S) - 1
@@ -34,14 +35,16 @@ def twin_1(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta):
         B += 4 * (q**2 * (N - 1) + N - K) / (K * (N - 1)) * S**2 * G**2
     elif form == "repaired:R1":
         B += 8 * ((S - 1) ** 2 + d * S**2) * G**2 + 4 * (d / K + sampling(N, K)) * S**2 * G**2
+    elif form == "sharp:masks":
+        B += 8 * d * S**2 * G**2 + 4 * d / K * S**2 * G**2
     else:
         B += 8 * (1 + q**2) * (S - 1) ** 2 * G**2 + 4 * (q**2 / K + sampling(N, K)) * S**2 * G**2
-    if form == "sharp":
+    if form.startswith("sharp"):
         return L / (2 * (gamma + T)) * max(4 * B / mu**2, (gamma + 1) * Delta1)
     return kappa / (gamma + T) * (2 * B / mu + mu * (gamma + 1) / 2 * Delta1)
 
 
-def twin_2(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta):
+def twin_2(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta, a):
     """Eq. (12) in plain floats."""
     if form == "printed":
         c = (q**2 * (N - 1) + N - K) / (K * (N - 1))
@@ -55,6 +58,11 @@ def twin_2(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta):
     elif form == "repaired:R2":
         P = sigma**2 / N + 4 * (d / K + sampling(N, K)) * S**2 * G**2
         Q = 4 * ((S - 1) ** 2 + d * S**2) * G**2
+    elif form == "explicit:any-amplitude":
+        variance = d * a**2
+        return 2 * F / (eta * T) + L * eta * sigma**2 / N + L**2 * variance + L / eta * variance / (K * S)
+    elif form == "sharp:masks":
+        P, Q = sigma**2 / N + 4 * d / K * S * G**2, 4 * d * S**2 * G**2
     else:
         P = sigma**2 / N + (4 * d / K + sampling(N, K)) * S * G**2
         Q = ((S - 1) ** 2 + 4 * d * S**2) * G**2
@@ -149,8 +157,12 @@ def test_fedmrn_s_own_masks_cost_more_than_no_masks():
         ]:
             ours = evaluate(theorem, c, form=masked).value
             assert float(ours) > float(evaluate(theorem, c, form=plain).value)
-        repaired = evaluate(NONCONVEX, c, form="repaired:R2").value
-        assert float(evaluate(NONCONVEX, c, form="sharp:R2").value) <= float(repaired)
+        for theorem, forms in [
+            (CONVEX, ("sharp:masks", "repaired:R1")),
+            (NONCONVEX, ("sharp:masks", "sharp:R2", "repaired:R2")),
+        ]:
+            values = [float(evaluate(theorem, c, form=form).value) for form in forms]
+            assert values == sorted(values) and values[0] < values[-1]
 
 
 def test_without_noise_the_sharp_theorem_2_gains_four_local_steps_on_the_synchronization_error():
@@ -166,6 +178,24 @@ def test_the_prescribed_steps_are_the_papers():
     assert float(evaluate(NONCONVEX, dict(L=3, sigma=0, G=1, q=0, F=1, N=1, K=1, S=1, T=49)).prescribed["eta"]) == (
         pytest.approx(1 / 21, rel=1e-15)
     )
+
+
+def test_half_the_amplitude_leaves_a_quarter_of_the_masking():
+    c = dict(L=2, sigma=0.3, G=1.5, F=1, N=6, K=2, S=3, T=49, d=5)
+    eta = 1 / 14
+    least, papers = (
+        evaluate(NONCONVEX, c | dict(eta=eta, a=k * eta * 3 * 1.5), form="explicit:any-amplitude").terms for k in (1, 2)
+    )
+    sharp = evaluate(NONCONVEX, c, form="sharp:masks").terms
+    for name in sharp:
+        assert float(papers[name]) == pytest.approx(float(sharp[name]), rel=1e-14)
+        assert float(least[name]) == pytest.approx(float(sharp[name]) / (4 if "masking" in name else 1), rel=1e-14)
+
+
+def test_an_amplitude_that_clips_updates_is_reported_with_the_least():
+    c = dict(L=2, sigma=0, G=1, F=1, N=1, K=1, S=4, T=9, d=1, eta=0.1, a=0.3)
+    evaluation = evaluate(NONCONVEX, c, form="explicit:any-amplitude")
+    assert not evaluation.valid and float(evaluation.conditions[-1].admissible) == pytest.approx(0.4)
 
 
 @pytest.mark.parametrize(

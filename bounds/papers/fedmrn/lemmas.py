@@ -1,0 +1,230 @@
+r"""Lemmas 1 to 5 (Appendix B): gradient noise, drift of the masked models, synchronization, and one step of either
+theorem.
+
+Lemma 2 is false for a client of its own and true on average over the clients, which is all that the theorems use.
+"""
+
+from __future__ import annotations
+
+from fedbounds.bounds.assumptions import INDEPENDENT_CLIENTS, MARTINGALE
+from fedbounds.bounds.measures import single
+from fedbounds.bounds.papers.fedmrn.assumptions import (
+    CONSTANT_STEPS,
+    FALLING_STEPS,
+    FIRST_NOISE,
+    FIRST_WALK,
+    INDEPENDENT_MASKS,
+    LIPSCHITZ,
+    NOISE,
+    QUADRATIC_GROWTH,
+    RELATIVE_ERROR,
+    SAMPLING,
+    STRONGLY_CONVEX,
+    WALK,
+)
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION
+from fedbounds.bounds.papers.fedmrn.results import CURVATURE, EVERYONE, FIRST_MOMENTS, PAPER, SAMPLED, SAMPLING_ERROR
+from fedbounds.bounds.result import Condition, Form, Result, Source, Term
+from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER
+
+n = NOTATION
+L, mu, sigma, G, q, Gamma, N, K, S = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.N, n.K, n.S
+etat, Deltat, V, Dt, M, gradsq, meansq = n.etat, n.Deltat, n.V, n.Dt, n.M, n.gradsq, n.meansq
+
+LEMMA_1 = Result(
+    key="fedmrn/lemma-1",
+    kind="lemma",
+    title="Noise of the averaged gradient",
+    source=Source(PAPER, "Lemma 1", ("16",)),
+    measure=single(
+        "squared distance of the averaged stochastic gradient from its mean",
+        r"\mathbb E\|\mathbf g_t-\bar{\mathbf g}_t\|^2",
+        expectation=EVERYONE,
+    ),
+    notation=NOTATION,
+    default="repaired",
+    statement="In every iteration; the clients' weights are 1/N.",
+    forms=(
+        Form(
+            "printed",
+            (Term("gradient noise", sigma**2 / N),),
+            (),
+            (FIRST_NOISE, SAMPLING, INDEPENDENT_CLIENTS),
+            refuted_by=FIRST_MOMENTS,
+            note="eq. (16) from Assumption 2 as printed, a first moment",
+        ),
+        Form(
+            "repaired",
+            (Term("gradient noise", sigma**2 / N),),
+            (),
+            (NOISE, SAMPLING, INDEPENDENT_CLIENTS),
+            note="eq. (16) from second moments; noise of different clients must be uncorrelated",
+        ),
+    ),
+)
+
+
+def drift_terms(factor: int) -> tuple[Term, ...]:
+    r"""$c(1+q^2)\eta_t^2(S-1)^2G^2$, in two parts."""
+    walk = factor * etat**2 * (S - 1) ** 2 * G**2
+    return (Term("local drift", walk), Term("masking", q**2 * walk))
+
+
+LEMMA_2 = Result(
+    key="fedmrn/lemma-2",
+    kind="lemma",
+    title="Distance of the masked models from their average",
+    source=Source(PAPER, "Lemma 2", ("17",)),
+    measure=single(
+        "squared distance of the masked local models from the averaged model, mean over the clients",
+        r"\frac1N\sum_k\mathbb E\|\bar{\mathbf w}_t-\mathbf x_k^t\|^2",
+        PARAMETER**2,
+        expectation=EVERYONE,
+    ),
+    notation=NOTATION,
+    default="sharp",
+    statement="In every iteration. The paper says it of every client, of which it is false; the theorems use the mean "
+    "over the clients.",
+    forms=(
+        Form(
+            "printed",
+            drift_terms(4),
+            (),
+            (*FIRST_WALK, FALLING_STEPS),
+            refuted_by="drift-of-one-client",
+            note="eq. (17), for every client by itself",
+            measure=single(
+                "squared distance of one client's masked model from the averaged model",
+                r"\mathbb E\|\bar{\mathbf w}_t-\mathbf x_k^t\|^2",
+                PARAMETER**2,
+                expectation=EVERYONE,
+            ),
+        ),
+        Form("repaired", drift_terms(4), (), (*WALK, FALLING_STEPS), note="eq. (17) on average over the clients"),
+        Form(
+            "sharp",
+            drift_terms(1),
+            (),
+            (*WALK, CONSTANT_STEPS),
+            note="constant steps: the factor 4 is the square of how much the steps of a round may differ",
+        ),
+    ),
+)
+
+
+def synchronization_terms(factor: int) -> tuple[Term, ...]:
+    r"""$c\big(\frac{q^2}K+\frac{N-K}{K(N-1)}\big)\eta_t^2S^2G^2$, in two parts."""
+    walk = factor * etat**2 * S**2 * G**2
+    return (Term("masking", q**2 / K * walk), Term("client sampling", SAMPLING_ERROR * walk))
+
+
+LEMMA_3 = Result(
+    key="fedmrn/lemma-3",
+    kind="lemma",
+    title="Error of masks and client sampling at a synchronization",
+    source=Source(PAPER, "Lemma 3", ("18",)),
+    measure=single(
+        "squared distance of the model after synchronization from the average before",
+        r"\mathbb E\|\bar{\mathbf w}_{t+1}-\bar{\mathbf v}_{t+1}\|^2",
+        PARAMETER**2,
+        expectation=EVERYONE,
+    ),
+    notation=NOTATION,
+    default="sharp",
+    statement="In every iteration; between synchronizations the left side is 0.",
+    forms=(
+        Form(
+            "printed",
+            synchronization_terms(4),
+            (SAMPLED,),
+            (*FIRST_WALK, FALLING_STEPS),
+            refuted_by="first-moment-of-masks",
+            note="eq. (18) from Assumptions 3 and 4 as printed",
+        ),
+        Form("repaired", synchronization_terms(4), (SAMPLED,), (*WALK, FALLING_STEPS), note="eq. (18)"),
+        Form("sharp", synchronization_terms(1), (SAMPLED,), (*WALK, CONSTANT_STEPS), note="constant steps"),
+    ),
+)
+
+QUARTER_STEP = Condition(etat, "<=", 1 / (4 * L), "gamma_t in (52) is at least eta_t", etat)
+HALF_STEP = Condition(etat, "<=", 1 / (2 * L), "gamma_t in (52) must not be negative", etat)
+STEP_NEEDS = (QUADRATIC_GROWTH, STRONGLY_CONVEX, RELATIVE_ERROR, SAMPLING, NOISE, MARTINGALE, INDEPENDENT_MASKS)
+LEMMA_4 = Result(
+    key="fedmrn/lemma-4",
+    kind="lemma",
+    title="One step towards the minimizer",
+    source=Source(PAPER, "Lemma 4", ("19",)),
+    measure=single(
+        "squared distance of the averaged local models from the minimizer after a step",
+        r"\mathbb E\|\bar{\mathbf v}_{t+1}-\mathbf w^*\|^2",
+        PARAMETER**2,
+        expectation=EVERYONE,
+    ),
+    notation=NOTATION,
+    default="sharp",
+    statement="In every iteration, for unbiased masks.",
+    forms=(
+        Form(
+            "printed",
+            (
+                Term("distance", (1 - etat * mu) * Deltat),
+                Term("heterogeneity", 6 * L * etat**2 * Gamma),
+                Term("gradient noise", etat**2 * V),
+                Term("drift", 2 * Dt),
+            ),
+            (QUARTER_STEP, CURVATURE),
+            STEP_NEEDS,
+            note="eq. (19)",
+        ),
+        Form(
+            "sharp",
+            (
+                Term("distance", (1 - etat * mu) * Deltat),
+                Term("heterogeneity", (6 * L * etat**2 - 4 * L**2 * etat**3) * Gamma),
+                Term("gradient noise", etat**2 * V),
+                Term("drift", (2 - 2 * L * etat - mu * etat) * Dt),
+            ),
+            (HALF_STEP, CURVATURE),
+            STEP_NEEDS,
+            note="what (52) to (54) leave before they are rounded up",
+        ),
+    ),
+)
+
+LEMMA_5 = Result(
+    key="fedmrn/lemma-5",
+    kind="lemma",
+    title="One step down the objective",
+    source=Source(PAPER, "Lemma 5", ("26",)),
+    measure=single(
+        "increase of the objective at the averaged model in one step",
+        r"\mathbb EF(\bar{\mathbf w}_{t+1})-\mathbb EF(\bar{\mathbf w}_t)",
+        OBJECTIVE,
+        expectation=EVERYONE,
+        signed=True,
+    ),
+    notation=NOTATION,
+    statement="In every iteration, for any step size: the paper's 1/(L sqrt(T)) is not used.",
+    default="repaired",
+    forms=tuple(
+        Form(
+            name,
+            (
+                Term("gradient", -etat / 2 * gradsq),
+                Term("mean gradient", (L * etat**2 - etat) / 2 * meansq),
+                Term("drift", etat / 2 * L**2 * Dt),
+                Term("gradient noise", L * etat**2 / 2 * V),
+                Term("synchronization", L / 2 * M),
+            ),
+            (),
+            (smooth, NOISE, MARTINGALE, SAMPLING, INDEPENDENT_MASKS, RELATIVE_ERROR),
+            refuted_by=refuted,
+            note=note,
+        )
+        for name, smooth, refuted, note in (
+            ("printed", QUADRATIC_GROWTH, "one-sided-smoothness", "eq. (26) from Assumption 1 as printed"),
+            ("repaired", LIPSCHITZ, "", "eq. (26) for Lipschitz gradients, which (61) uses"),
+        )
+    ),
+)
+LEMMAS = (LEMMA_1, LEMMA_2, LEMMA_3, LEMMA_4, LEMMA_5)

@@ -1,0 +1,121 @@
+r"""Proposition 1 and Remark 2: what progressive masking gains, and the rates."""
+
+from __future__ import annotations
+
+from sympy import sqrt
+
+from fedbounds.bounds.measures import single
+from fedbounds.bounds.papers.fedmrn.assumptions import (
+    BELOW,
+    FIXED_MASKS,
+    FROZEN_MASKS,
+    LIPSCHITZ,
+    MASKED,
+    PROGRESSIVE,
+    QUADRATIC_GROWTH,
+    RELATIVE_ERROR,
+    ROUND_MASKS,
+    STRONGLY_CONVEX,
+)
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION
+from fedbounds.bounds.papers.fedmrn.results import CURVATURE, PAPER, SAMPLED, THEOREM_1, THEOREM_2
+from fedbounds.bounds.result import Form, Result, Source, Term
+from fedbounds.bounds.symbols import Dimension
+
+n = NOTATION
+q, S, T = n.q, n.S, n.T
+
+PROPOSITION_1 = Result(
+    key="fedmrn/proposition-1",
+    kind="proposition",
+    title="What progressive masking gains",
+    source=Source(PAPER, "Proposition 1", ("10",)),
+    measure=single(
+        "squared relative error of a progressively masked update, mean over the local steps of a round",
+        r"\frac1S\sum_{\tau\le S}\sup_{\mathbf u}"
+        r"\frac{\mathbb E\|\mathcal S_{\mathrm{PM},\tau}(\mathbf u)-\mathbf u\|^2}{\|\mathbf u\|^2}",
+        Dimension.of(),
+        expectation="masks",
+    ),
+    notation=NOTATION,
+    default="repaired",
+    statement="For an operator of relative error q, in local steps alone: the uploaded update is masked as a whole.",
+    forms=(
+        Form(
+            "printed",
+            (Term("masking", q**2 * (S + 1) * (2 * S + 1) / (6 * S**2)),),
+            (),
+            (RELATIVE_ERROR, PROGRESSIVE),
+            refuted_by="progressive-masking-squares-its-probability",
+            note="q times sqrt(sum of tau^2 / S^3), squared; that is the error of a blend (1 - p) u + p S(u)",
+        ),
+        Form(
+            "repaired",
+            (Term("masking", q**2 * (S + 1) / (2 * S)),),
+            (),
+            (RELATIVE_ERROR, PROGRESSIVE),
+            note="a coordinate is masked or not: E P^2 = p, so the mean of tau/S and not of its square counts",
+        ),
+    ),
+)
+
+
+def same_rate(key: str, theorem: Result, forms: tuple[Form, ...]) -> Result:
+    """One half of Remark 2."""
+    return Result(
+        key=f"fedmrn/remark-2-{key}",
+        kind="remark",
+        title=f"Rate of FedMRN, {key}",
+        source=Source(PAPER, "Remark 2"),
+        measure=theorem.measure,
+        notation=NOTATION,
+        default=forms[-1].name,
+        statement="The rate in T that the paper calls the same as that of FedAvg. What it hides is not: the error of "
+        "masks grows with the number of parameters d.",
+        forms=forms,
+    )
+
+
+HIDDEN = (n.L, n.mu, n.sigma, n.G, n.Gamma, n.Delta1, n.F, n.N, n.K, n.S, n.d)
+RATE, ROOT_RATE = (Term("rate", 1 / T),), (Term("rate", 1 / T + 1 / sqrt(T)),)
+REMARK_2_CONVEX = same_rate(
+    "strongly-convex",
+    THEOREM_1,
+    (
+        Form(
+            "printed",
+            RATE,
+            (SAMPLED, CURVATURE),
+            (*MASKED, FROZEN_MASKS, QUADRATIC_GROWTH, STRONGLY_CONVEX),
+            order_only=True,
+            hidden=HIDDEN,
+            refuted_by="frozen-amplitude",
+            note="O(1/T) with the masks that Theorem 1 prescribes, whose amplitude does not fall with the steps",
+        ),
+        Form(
+            "repaired",
+            RATE,
+            (SAMPLED, CURVATURE),
+            (*MASKED, ROUND_MASKS, QUADRATIC_GROWTH, STRONGLY_CONVEX),
+            order_only=True,
+            hidden=HIDDEN,
+            note="O(1/T) with amplitude eta_{t_0} S G",
+        ),
+    ),
+)
+REMARK_2_NONCONVEX = same_rate(
+    "non-convex",
+    THEOREM_2,
+    (
+        Form(
+            "printed",
+            ROOT_RATE,
+            (SAMPLED,),
+            (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
+            order_only=True,
+            hidden=HIDDEN,
+            note="O(1/T) + O(1/sqrt(T)) with the masks that Theorem 2 prescribes",
+        ),
+    ),
+)
+RESULTS = (PROPOSITION_1, REMARK_2_CONVEX, REMARK_2_NONCONVEX)
