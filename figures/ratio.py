@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullLocator
 
 from fedbounds.empirical.confront import Confrontation
 from fedbounds.empirical.rates import Slope, fitted_slope, least_squares
@@ -56,7 +57,11 @@ def ratios(panels: Panels, *, title: str, caption: str = "") -> Picture:
             axes.set_xticks(x, [f"{v:g}" for v in x])
             axes.set_xticks([], minor=True)
             axes.set_xlabel(name)
-            axes.set_title(f"measured {exponents(by_value)[0]}\nbound {exponents(by_value)[1]:.2f}", fontsize=8)
+            measured, bound = exponents(by_value)
+            axes.set_title(f"measured: power {measured}\nbound: power {bound:.2f}", fontsize=8)
+        grid[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))  # of all panels, as they share it
+        grid[0].yaxis.set_major_formatter("{x:g}")
+        grid[0].yaxis.set_minor_locator(NullLocator())
         grid[0].set_ylabel("measured / bound")
         handles: dict[str, Any] = {}
         for axes in grid:
