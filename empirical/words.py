@@ -44,9 +44,14 @@ def uniforms(words: Tensor, purpose: int, count: int) -> Tensor:
 
     Source: Steele, Lea & Flood 2014, *Fast splittable pseudorandom number generators*, Figure 15.
     """
-    start = _mixed(words + torch.full((), purpose, device=words.device) * _GOLDEN)
-    steps = torch.arange(1, count + 1, device=words.device) * _GOLDEN  # products wrap around in tensors
-    return _shifted(_mixed(start.unsqueeze(-1) + steps), 64 - _BITS).double() * 2.0**-_BITS
+    return _shifted(raw_bits(words, purpose, count), 64 - _BITS).double() * 2.0**-_BITS
+
+
+def raw_bits(words: Tensor, purpose: int, count: int, start: int = 0) -> Tensor:
+    """The 64 bits behind the numbers k = start + 1, ..., start + count, int64 of shape `(*words.shape, count)`."""
+    first = _mixed(words + torch.full((), purpose, device=words.device) * _GOLDEN)
+    steps = torch.arange(start + 1, start + count + 1, device=words.device) * _GOLDEN  # products wrap around in tensors
+    return _mixed(first.unsqueeze(-1) + steps)
 
 
 def _mixed(numbers: Tensor) -> Tensor:

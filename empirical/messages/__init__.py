@@ -1,0 +1,27 @@
+"""What clients send: compressors that make bytes of an update, and an update of bytes alone."""
+
+from fedbounds.empirical.messages.check import check_compressor
+from fedbounds.empirical.messages.compressor import Compressor
+from fedbounds.empirical.messages.compressors import (
+    Drive,
+    Eden,
+    FullPrecision,
+    Sparsified,
+    StochasticSign,
+    TernGrad,
+    TopK,
+)
+from fedbounds.empirical.messages.noise import Noise
+
+__all__ = [
+    "Compressor",
+    "Drive",
+    "Eden",
+    "FullPrecision",
+    "Noise",
+    "Sparsified",
+    "StochasticSign",
+    "TernGrad",
+    "TopK",
+    "check_compressor",
+]

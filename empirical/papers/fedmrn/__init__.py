@@ -1,0 +1,1 @@
+"""FedMRN: masked random noise, one bit for each parameter."""
