@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.rounds import rounds as rounds
     from fedbounds.command_line import main as main
     from fedbounds.empirical.confront import confront as confront
+    from fedbounds.empirical.messages import check_compressor as check_compressor
     from fedbounds.empirical.moments import moments as moments
     from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg as FedAvg
     from fedbounds.empirical.papers.arbitrary_participation.algorithms import FrozenGradient as FrozenGradient
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation as KnownParticipation
     from fedbounds.empirical.papers.fedau.invariants import check_weights as check_weights
     from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights as ParticipationWeights
+    from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise as MaskedNoise
     from fedbounds.empirical.participation import Bernoulli as Bernoulli
     from fedbounds.empirical.participation import Cyclic as Cyclic
     from fedbounds.empirical.participation import CyclicClients as CyclicClients
@@ -97,6 +99,8 @@ DOOR = {
     "fedbounds.empirical.papers.arbitrary_participation.invariants": "check_invariants",
     "fedbounds.empirical.papers.fedau.invariants": "check_weights",
     "fedbounds.empirical.papers.fed_norm_sgda.invariants": "check_minimax",
+    "fedbounds.empirical.papers.fedmrn.masked_noise": "MaskedNoise",
+    "fedbounds.empirical.messages": "check_compressor",
     "fedbounds.empirical.papers.fedau.participation_weights": "ParticipationWeights",
     "fedbounds.figures.overlay": "overlay",
     "fedbounds.empirical.participation": (

@@ -46,7 +46,7 @@ class Noise:
     | law | numbers |
     |---|---|
     | `uniform` | $\alpha(2k+1)2^{-23}$ for equally likely whole $k$ in $[-2^{22},2^{22})$ |
-    | `gaussian` | normal with standard deviation $\alpha$, cut off at $5.42\,\alpha$ |
+    | `gaussian` | normal with standard deviation $\alpha$, cut off at $5.29\,\alpha$ |
     | `bernoulli` | $\pm\alpha$ |
 
     Args:
@@ -119,7 +119,7 @@ def _odd(bits: Tensor) -> Tensor:
 
 
 def normal_quantile(q: Tensor) -> Tensor:
-    r"""The x with $\Phi(x)=q+\frac12$, for $2^{-25}\le\frac12-|q|$, float64, by operations that are exact everywhere.
+    r"""The x with $\Phi(x)=q+\frac12$, for $10^{-10}<\frac12-|q|$, float64, by operations that are exact everywhere.
 
     Example:
         >>> normal_quantile(torch.tensor([0.0, 0.475], dtype=torch.float64)).round(decimals=12).tolist()
