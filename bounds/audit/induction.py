@@ -113,3 +113,55 @@ def falls_to_zero(expression: sp.Expr, variable: sp.Symbol, start: int, facts: S
         return Finding(False, "monotone", f"{expression} does not tend to 0")
     found = prove(-sp.diff(curve, x), [*facts, Relation(sp.Integer(start), x)])
     return Finding(found.holds, "monotone", f"{expression} falls to 0" if found.holds else found.evidence)
+
+
+@dataclass(frozen=True)
+class ByRecursion:
+    r"""$a_x\le h(x)$ for $x=x_1,x_1+1,\dots$ from $a_{x_1}\le h(x_1)$ and $a_{x+1}\le m(x)a_x+r(x)$ with $m\ge0$.
+
+    The first premise is the recursion; the others, and conditions, are facts about constants, $x\ge x_1$ among them.
+
+    Args:
+        now, after: the sequence at x and at x + 1, as they stand in the recursion.
+        index: x.
+        first: x_1, and the sequence there.
+    """
+
+    now: sp.Symbol
+    after: sp.Expr
+    index: sp.Symbol
+    first: tuple[sp.Expr, sp.Expr]
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "where the sequence starts, and what comes after what"
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """The start, and that the bound carries itself on; the fact that x is at least x_1 is looked for."""
+        method, x = "induction", self.index
+        if not premises or premises[0].op != "<=" or not same(premises[0].left, self.after):
+            return Finding(False, method, f"the first premise must bound {self.after}")
+        if conclusion.op != "<=" or conclusion.left != self.now:
+            return Finding(False, method, f"it shows a bound of {self.now}")
+        start, value = self.first
+        known = [*facts, *premises[1:]]
+        if not any(f.op == "<=" and same(f.left, start) and f.right == x for f in known):
+            return Finding(False, method, f"no premise says that {x} is at least {start}")
+        fixed = [f for f in known if not f.slack.has(x)]
+        step, bound = premises[0].right, conclusion.right
+        factor = sp.diff(step, self.now)
+        rest = sp.expand(step - factor * self.now)
+        if hidden := sorted(
+            str(s) for e in (factor, rest, bound) for s in e.free_symbols if s == self.now or opaque(s)
+        ):
+            return Finding(False, method, f"{', '.join(hidden)} may change from step to step")
+        for expression, given, what in (
+            (bound.subs(x, start) - value, fixed, f"at {x} = {start}"),
+            (factor, known, "the factor"),
+            (bound.subs(x, x + 1) - factor * bound - rest, known, f"from {x} to {x} + 1"),
+        ):
+            found = prove(expression, given)
+            if not found.holds:
+                return Finding(False, method, f"{what}: {found.evidence}")
+        return Finding(True, method, f"holds at {x} = {start}, and from {x} to {x} + 1")

@@ -416,6 +416,7 @@ ALIKE = [
     "Lf=4", "mu=1", "sigmaL=0.5", "betaL=0.1", "sigmaG=1", "betaG=1.2", "P=2", "w=0.5,0.25,0.25", "Delta=1", "delta0=1",
     "etax=1e-6", "etay=1e-6",
 ]  # fmt: skip
+TIERED = "tdcd/theorem-1"
 SHARMA = "fed-norm-sgda/theorem-1"
 
 
@@ -432,10 +433,10 @@ def test_forms_that_are_no_guarantee_say_so_everywhere():
     assert "[explicit] rests on what is refuted" in run("optimize", SHARMA, *words, "explicit")[1]
     words = [*(w for w in words if w != "T=100000"), "printed", "--epsilon", "1"]
     assert "every hidden constant is taken as 1" in run("rounds", SHARMA, *words)[1]
-    words = ["Delta1=1", "G=1", "Gamma=.1", "K=5", "L=4", "N=10", "S=5", "mu=1", "q=.5", "sigma=1", "--epsilon", ".1"]
-    assert "no guarantee: [sharp] is not proved: its verdict is unknown" in run("rounds", "fedmrn/theorem-1", *words)[1]
-    verdicts = {form["name"]: form["verdict"] for form in document("show", "fedmrn/theorem-1")["forms"]}
-    assert (verdicts["sharp"], verdicts["printed"]) == ("unknown", "refuted")
+    words = ["Delta=1", "L=1", "Lmax=1", "Q=4", "S=1", "eta=.001", "--epsilon", ".5"]
+    assert "no guarantee: [sharp:B3] is not proved: its verdict is unknown" in run("rounds", TIERED, *words)[1]
+    verdicts = {form["name"]: form["verdict"] for form in document("show", TIERED)["forms"]}
+    assert (verdicts["sharp:B3"], verdicts["printed"]) == ("unknown", "refuted")
 
 
 def test_the_least_bound_of_a_comparison_is_one_that_can_be_relied_on():

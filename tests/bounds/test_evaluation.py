@@ -331,17 +331,17 @@ def test_the_value_alone_is_the_sum_of_the_parts():
 
 
 def test_an_unproved_theorem_is_no_guarantee_unless_it_is_trusted_and_then_the_answer_says_so():
-    theorem = load("fedmrn/theorem-1")
-    c = dict(Delta1=1, G=1, Gamma=0.1, K=5, L=4, N=10, S=5, T=10000, mu=1, q=0.5, sigma=1)
+    theorem = load("tdcd/theorem-1")
+    c = dict(Delta=1, L=1, Lmax=1, Q=4, R=1000, S=1, eta=0.001)
     alone = evaluate(theorem, c, assume=["all"])
     assert alone.valid and alone.verdict == "unknown" and not alone.guarantee and alone.promise == "no"
     assert alone.why_not == ("the audit has not proved it: its verdict is unknown",)
-    for name in ("fedmrn/theorem-1", "fedmrn/theorem-1[sharp]"):
+    for name in ("tdcd/theorem-1", "tdcd/theorem-1[sharp:B3]"):
         trusted = evaluate(theorem, c, assume=["all"], trust=[name])
-        assert trusted.guarantee and trusted.promise == "yes, conditional on fedmrn/theorem-1[sharp] (unknown)"
-    assert not evaluate(theorem, c, assume=["all"], trust=["fedmrn/theorem-1[printed]"]).guarantee
+        assert trusted.guarantee and trusted.promise == "yes, conditional on tdcd/theorem-1[sharp:B3] (unknown)"
+    assert not evaluate(theorem, c, assume=["all"], trust=["tdcd/theorem-1[printed]"]).guarantee
     with pytest.raises(FedboundsError, match="unknown claim to trust"):
-        evaluate(theorem, c, trust=["fedmrn/theorem-2"])
+        evaluate(theorem, c, trust=["tdcd/theorem-2"])
 
 
 def test_trust_cannot_save_a_refuted_form_and_adds_nothing_to_a_proved_one():

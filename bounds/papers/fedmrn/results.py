@@ -67,14 +67,23 @@ def last_gap_terms(parts: tuple[Term, ...]) -> tuple[Term, ...]:
 
 def sharper_last_gap_terms(parts: tuple[Term, ...]) -> tuple[Term, ...]:
     r"""The same with the larger of $2B/\mu$ and the initial distance for their sum; the last term is the excess."""
-    *noise, distance = last_gap_terms(parts)
-    total = sp.Add(*(t.expression for t in noise))
-    return (*noise, Term("initial distance", largest(0, distance.expression - total)))
+    total = sp.Add(*(part.expression for part in parts))
+    excess = L / (2 * (shift - 1 + T)) * largest(0, shift * Delta1 - 4 * total / mu**2)
+    return (*last_gap_terms(parts)[:-1], Term("initial distance", excess))
 
 
-RELATIVE = budget((1 + q**2) * (S - 1) ** 2, q**2 / K)
+def mask_parts() -> tuple[Term, ...]:
+    r"""The parts of $B$ under real signed masks of amplitude $\eta_{t_0}SG$."""
+    return (
+        *RELATIVE_PARTS[:2],
+        Term("masking in local steps", 8 * d * S**2 * G**2),
+        Term("masking of the upload", 4 * d / K * S**2 * G**2),
+    )
+
+
+RELATIVE_PARTS = budget((1 + q**2) * (S - 1) ** 2, q**2 / K)
 PRINTED_PARTS = (
-    *RELATIVE[:3],
+    *RELATIVE_PARTS[:3],
     Term("masking and sampling", 4 * (q**2 * (N - 1) + N - K) / (K * (N - 1)) * S**2 * G**2),
 )
 CONVEX = (*USED, QUADRATIC_GROWTH, STRONGLY_CONVEX)
@@ -96,12 +105,12 @@ THEOREM_1 = Result(
             (SAMPLED, SEVERAL, CURVATURE),
             (QUADRATIC_GROWTH, STRONGLY_CONVEX, *PRINTED),
             prescribes=FIRST_STEP,
-            refuted_by=FIRST_MOMENTS,
+            refuted_by="first-moments-in-theorem-1",
             note="eq. (11); with E|noise| <= sigma the variance may be as large as one likes",
         ),
         Form(
             "repaired",
-            last_gap_terms(RELATIVE),
+            last_gap_terms(RELATIVE_PARTS),
             (SAMPLED, CURVATURE),
             CONVEX,
             prescribes=FIRST_STEP,
@@ -117,7 +126,7 @@ THEOREM_1 = Result(
         ),
         Form(
             "sharp",
-            sharper_last_gap_terms(RELATIVE),
+            sharper_last_gap_terms(RELATIVE_PARTS),
             (SAMPLED, CURVATURE),
             CONVEX,
             prescribes=FIRST_STEP,
@@ -125,13 +134,7 @@ THEOREM_1 = Result(
         ),
         Form(
             "sharp:masks",
-            sharper_last_gap_terms(
-                (
-                    *RELATIVE[:2],
-                    Term("masking in local steps", 8 * d * S**2 * G**2),
-                    Term("masking of the upload", 4 * d / K * S**2 * G**2),
-                )
-            ),
+            sharper_last_gap_terms(mask_parts()),
             (SAMPLED, CURVATURE),
             (*MASKED, ROUND_MASKS, QUADRATIC_GROWTH, STRONGLY_CONVEX),
             prescribes=FIRST_STEP,
@@ -206,7 +209,7 @@ THEOREM_2 = Result(
             (SAMPLED, SEVERAL),
             (QUADRATIC_GROWTH, *PRINTED, BELOW),
             prescribes=CONSTANT_STEP,
-            refuted_by=FIRST_MOMENTS,
+            refuted_by="first-moments-in-theorem-2",
             note="eq. (12); with E|noise| <= sigma the variance may be as large as one likes",
         ),
         Form(

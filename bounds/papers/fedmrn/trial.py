@@ -7,10 +7,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.errata import errata_claims
+from fedbounds.bounds.papers.fedmrn.limits import LIMITS
 from fedbounds.bounds.papers.fedmrn.proof import PROOFS
+
+PAPER = "fedmrn"
 
 
 def claims() -> Iterator[Claim]:
-    """The steps of every proof."""
+    """The steps of every proof, the limits, the errata with their repairs, the wording."""
     for proof in PROOFS:
         yield from proof.claims()
+    for limit in LIMITS:
+        yield limit.claim(PAPER)
+    yield from errata_claims(PAPER)

@@ -5,6 +5,6 @@ its own is false. Each of Lemmas 4 and 5 has a chain for operators with a relati
 masks, whose error is $da^2-\|u\|^2$ exactly.
 """
 
-from fedbounds.bounds.papers.fedmrn.proof import iteration
+from fedbounds.bounds.papers.fedmrn.proof import convex, iteration, nonconvex, remarks
 
-PROOFS = (*iteration.PROOFS,)
+PROOFS = (*iteration.PROOFS, *nonconvex.PROOFS, *convex.PROOFS, *remarks.PROOFS)

@@ -10,6 +10,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.axioms import ByMeaning, MeanOf
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.rules import Combine
 from fedbounds.bounds.audit.steps import condition_fact
 from fedbounds.bounds.audit.vectors import Vec, square
 from fedbounds.bounds.papers.fedmrn.assumptions import CONSTANT_STEPS, FALLING_STEPS
@@ -127,8 +128,11 @@ def enter_synchronization(c: Chain, masking: Masking, early: sp.Expr) -> None:
             le(square(wn - vb), share * S**2 * early**2 * G**2), errors | {"S6c": SAMPLING_ERROR, "S7c": share}, SAMPLED
         )
     else:
+        c["S12b", "a cohort's share is at most 1/K", ""] = le(SAMPLING_ERROR, 1 / K), Combine(), SAMPLED
         c["S12", "masks and cohort together: the cohort only takes its share of the masks' length", SYNC] = by(
-            le(square(wn - vb), d * masking.amplitude**2 / K), errors | {"S6c": SAMPLING_ERROR}, SAMPLED
+            le(square(wn - vb), d * masking.amplitude**2 / K),
+            errors | {"S6c": SAMPLING_ERROR, "S12b": square(v - s)},
+            SAMPLED,
         )
 
 

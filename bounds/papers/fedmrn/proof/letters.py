@@ -27,7 +27,7 @@ SYNC = "in every iteration t that ends with a synchronization"
 SETTING = Setting.of(
     "mean over gradient noise, masks, client sampling and the N clients, in iteration t",
     Atom("ws", "point", 0, "w*, the minimizer of F", per_client=False, still=True),
-    Atom("s", "point", 0, "w_bar_{t0}, where the round started", per_client=False),
+    Atom("s", "point", 0, "w_bar_{t0}, where the round started", per_client=False, still=True),
     Atom("b", "point", 0, "w_bar_t, the mean of all clients' models", per_client=False),
     Atom("w", "point", 0, "w_k^t, the model of client k", mean="b"),
     Atom("h", "gradient", 0, "a stochastic gradient of client k in any iteration of the round up to t", of="any"),

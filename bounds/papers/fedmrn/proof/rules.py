@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.nonnegative import Finding, prove, same
 from fedbounds.bounds.audit.rules import moving
 from fedbounds.bounds.audit.steps import Setting
-from fedbounds.bounds.audit.vectors import Vec, inner, square
+from fedbounds.bounds.audit.vectors import Vec, gram_symbols, inner, square
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Walk(Schema):
 
     Args:
         step: h.
-        change: what the steps add up to.
+        change: what the steps add up to: a model less one that is still, where the round started.
         steps: m, at most so many.
         size: eta, the largest step size.
     """
@@ -70,6 +70,9 @@ class Walk(Schema):
         """The bound comes from the premise."""
         if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, square(Vec.atom(self.step))):
             raise Unfit(f"the premise does not bound |{self.step}|^2")
+        starts = [name for name, coefficient in self.change.coefficients if coefficient == -1]
+        if len(self.change.atoms) != 2 or len(starts) != 1 or not setting.atoms[starts[0]].still:
+            raise Unfit(f"{self.change} is not a model less one that stays where it is")
         if changing := moving(premises[0].right, setting):
             raise Unfit(f"{', '.join(map(str, changing))} differs between the steps")
         return Relation(square(self.change), self.steps**2 * self.size**2 * premises[0].right)
@@ -110,3 +113,41 @@ class EveryRound:
         wanted = self.relation(setting, premises)
         equal = conclusion.op == "<=" and conclusion.left == wanted.left and same(conclusion.right, wanted.right)
         return Finding(equal, "mean over iterations", "once in S" if equal else f"the mean is at most {wanted.right}")
+
+
+@dataclass(frozen=True)
+class MeanRatio:
+    r"""$\frac1S\sum_{\tau\le S}\sup\frac{\|e\|^2}{\|u\|^2}\le\frac1S\sum_{\tau\le S}c_\tau$ where the premise shows
+    $\|e\|^2\le c_\tau\|u\|^2$ for every u.
+
+    Args:
+        error, of: the two squares.
+        average: the symbol of the mean.
+        index: tau, in which c is linear.
+        steps: S.
+    """
+
+    error: sp.Expr
+    of: sp.Expr
+    average: sp.Symbol
+    index: sp.Symbol
+    steps: sp.Expr
+    axiom: str = ""
+    needs: tuple[str, ...] = ()
+    gives: ClassVar[str] = "the steps averaged over"
+
+    def check(
+        self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
+    ) -> Finding:
+        """What is linear in tau has its mean at the mean (S + 1)/2 of tau."""
+        if len(premises) != 1 or premises[0].op != "<=" or not same(premises[0].left, self.error):
+            return Finding(False, "mean over steps", f"one premise, a bound of {self.error}")
+        factor = sp.expand(sp.cancel(premises[0].right / self.of))
+        powers = {term.as_coeff_exponent(self.index)[1] for term in sp.Add.make_args(factor)}
+        if gram_symbols(factor) or not powers <= {sp.S.Zero, sp.S.One}:
+            return Finding(False, "mean over steps", f"{factor} is not linear in {self.index} alone")
+        wanted = factor.subs(self.index, (self.steps + 1) / 2)
+        equal = conclusion.op == "<=" and conclusion.left == self.average and same(conclusion.right, wanted)
+        return Finding(
+            equal, "mean over steps", "at the mean of the steps" if equal else f"the mean is at most {wanted}"
+        )

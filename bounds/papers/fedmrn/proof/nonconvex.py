@@ -1,0 +1,112 @@
+r"""Theorem 2, eqs. (27) to (30), for a constant step size.
+
+Steps of one size need no 4, and only one iteration in S masks and draws (S12m): (29) has both, so that it follows from
+less. Under real signed masks the drift and the cohort take their share of $da^2$.
+"""
+
+from __future__ import annotations
+
+from sympy import Symbol
+
+from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.claim import Relation
+from fedbounds.bounds.audit.derivations import Specialize
+from fedbounds.bounds.audit.rules import Telescope
+from fedbounds.bounds.audit.steps import Proof, measure_symbol
+from fedbounds.bounds.papers.fedmrn.assumptions import ANY_MASKS, BELOW, FIXED_MASKS, SURE_GRADIENT_BOUND
+from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
+from fedbounds.bounds.papers.fedmrn.proof import letters
+from fedbounds.bounds.papers.fedmrn.proof.descent import DECREASE, descent_proof
+from fedbounds.bounds.papers.fedmrn.proof.iteration import (
+    NOISE_PROOF,
+    enter_drift,
+    enter_synchronization,
+    enter_walk,
+)
+from fedbounds.bounds.papers.fedmrn.proof.letters import (
+    AMPLITUDE,
+    EACH,
+    RELATIVE,
+    SQUARED_GRADIENT,
+    SYNC,
+    Masking,
+)
+from fedbounds.bounds.papers.fedmrn.proof.rules import EveryRound
+from fedbounds.bounds.papers.fedmrn.results import AVERAGE, FIRST_CONDITION, SAMPLED, STEP, THEOREM_2
+from fedbounds.bounds.result import Condition
+
+L, S, T, G, F, N, a, eta, etat, sigma, M, Dt = (
+    n.L, n.S, n.T, n.G, n.F, n.N, n.a, n.eta, n.etat, n.sigma, n.M, n.Dt
+)  # fmt: skip
+AVERAGED = measure_symbol(AVERAGE)
+MEAN_ERROR = Symbol("[mean of M]", nonnegative=True)
+UNCLIPPED: Condition = THEOREM_2.form("explicit:any-amplitude").conditions[-1]
+INDEPENDENT_MASKS: Assumption = RELATIVE.assumptions[1]
+MASKS = Masking("-masks", (ANY_MASKS, INDEPENDENT_MASKS), SURE_GRADIENT_BOUND, a, (UNCLIPPED,))
+DESCENT_PROOF, MASKED_DESCENT_PROOF = descent_proof(RELATIVE), descent_proof(MASKS)
+
+
+def enter_average(c: Chain, masking: Masking, lemma: Proof) -> None:
+    """From Lemma 5 to the average over the iterations, for any constant step size."""
+    if masking is RELATIVE:
+        enter_walk(c, eta)
+    enter_drift(c, masking, eta)
+    enter_synchronization(c, masking, eta)
+    drift, error = (next(s for s in c.steps if s.id == name).conclusion.right for name in ("S9", "S12"))
+    c["27", "Lemma 5 with the constant step"] = by(Specialize(((etat, eta),)), f"{lemma.id}/26", *masking.conditions)
+    one = 2 / eta * DECREASE + L * eta * sigma**2 / N + L**2 * drift + L / eta * M
+    c["28", "times 2/eta; the mean gradient's square is left out, eqs. (27) and (28)"] = by(
+        le(SQUARED_GRADIENT, one),
+        {"27": 2 / eta, f"{lemma.id}/D2": -(L**2), "S9": L**2, f"{NOISE_PROOF.id}/S1": L * eta},
+        FIRST_CONDITION,
+        *masking.conditions,
+    )
+    c["29", "the average over the iterations, telescoped, eq. (29)", ""] = by(
+        Telescope(DECREASE, F, T, AVERAGED, SQUARED_GRADIENT, ((M, MEAN_ERROR),), BELOW.name), "28", BELOW
+    )
+    c["S12a", "Lemma 3 for M", SYNC] = le(M, error), {f"{lemma.id}/D3": -1, "S12": 1}, SAMPLED
+    c["S12m", "a synchronization ends one iteration in S", ""] = EveryRound(M, MEAN_ERROR, S), "S12a", SAMPLED
+    c["29'", "with the mean of M", ""] = by(
+        le(AVERAGED, one.xreplace({DECREASE: F / T, M: error / S})), {"29": 1, "S12m": L / eta}
+    )
+
+
+def theorem_proof() -> Proof:
+    """The forms for operators with a relative error."""
+    c = Chain(letters.SETTING, EACH, (DESCENT_PROOF, NOISE_PROOF))
+    enter_average(c, RELATIVE, DESCENT_PROOF)
+    c["29-printed", "with the paper's 4, charged in every iteration, eq. (29)", ""] = by(
+        le(AVERAGED, THEOREM_2.form("explicit:any-step").bound), {"29'": 1}, SAMPLED
+    )
+    for name, source, says in (("30", "29-printed", "eqs. (12) and (30)"), ("30'", "29'", "without the 4")):
+        c[name, f"at eta = 1/(L sqrt(T)), {says}", ""] = by(
+            Specialize(((eta, STEP),), prescribes=((eta, STEP),)), source, SAMPLED
+        )
+    ends = {"explicit:any-step": "29-printed", "repaired": "30", "sharp": "30'"}
+    return c.proof(THEOREM_2.key, THEOREM_2, ends)
+
+
+def masked_proof() -> Proof:
+    """The forms for real signed masks."""
+    c = Chain(letters.SETTING, EACH, (MASKED_DESCENT_PROOF, NOISE_PROOF))
+    enter_average(c, MASKS, MASKED_DESCENT_PROOF)
+    c["A", "the amplitude that Theorem 2 prescribes", ""] = (
+        eq(AMPLITUDE, 2 * eta * S * G),
+        FIXED_MASKS,
+        SURE_GRADIENT_BOUND,
+    )
+    c["30-a", "at the amplitude 2 eta S G", ""] = by(
+        Specialize(((a, 2 * eta * S * G),), ((ANY_MASKS.name, Relation(AMPLITUDE, a, "==")),)),
+        "29' A",
+        FIRST_CONDITION,
+        SAMPLED,
+    )
+    c["30", "at eta = 1/(L sqrt(T))", ""] = Specialize(((eta, STEP),), prescribes=((eta, STEP),)), "30-a", SAMPLED
+    for name, form in (("R2'", "sharp:R2"), ("R2", "repaired:R2")):
+        c[name, "with drift and cohort besides", ""] = le(AVERAGED, THEOREM_2.form(form).bound), {"30": 1}, SAMPLED
+    ends = {"explicit:any-amplitude": "29'", "sharp:masks": "30", "sharp:R2": "R2'", "repaired:R2": "R2"}
+    return c.proof(f"{THEOREM_2.key}-masks", THEOREM_2, ends)
+
+
+PROOFS = (DESCENT_PROOF, MASKED_DESCENT_PROOF, theorem_proof(), masked_proof())

@@ -1,0 +1,186 @@
+"""The letters of the proofs of Li et al. (2024) on iterations with exact moments, and where each step is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import product
+
+import numpy as np
+
+from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.rules import Telescope
+from fedbounds.bounds.audit.steps import StepOf
+from fedbounds.bounds.papers.fedmrn.proof import convex, descent, distance, letters, remarks
+from fedbounds.bounds.papers.fedmrn.proof.rules import EveryRound
+from fedbounds.empirical.instances.premises import PremiseCases
+from fedbounds.empirical.papers.fedmrn.instances.iterations import Iterations
+
+B = 24
+ROUNDING = 1e-14  # relative to the largest square
+SIZES = ((1, 1, 1, 2), (1, 3, 1, 1), (2, 1, 1, 2), (2, 2, 1, 1), (2, 2, 2, 2), (3, 1, 1, 1), (3, 1, 2, 2))  # N, S, K, d
+EVERYWHERE = frozenset(
+    {"independent-masks", "uniform-sampling", "unbiased-noise", "independent-clients", "martingale-noise"}
+)
+OPERATOR = EVERYWHERE | {"relative-error", "bounded-gradients"}
+SIGNED = EVERYWHERE | {"surely-bounded-gradients", "signed-masks-of-amplitude-a"}
+
+
+def drawn(
+    rng: np.random.Generator, size: tuple[int, int, int, int], *, convex: bool, even: bool, masks: bool
+) -> Iterations:
+    """Quadratics of one curvature or of several, some nearly linear; without noise in half of the cases."""
+    N, S, K, d = size
+    kind = np.arange(B) % 4
+    curvature = np.exp(rng.normal(size=(B, N, d)))
+    curvature = np.where((kind < 2)[:, None, None], curvature[:, :1, :1], curvature)
+    if not convex:
+        curvature *= rng.choice([-1.0, 1.0], size=(B, N, d))
+    center = rng.normal(size=(B, N, d))
+    center = np.where((kind % 2 == 0)[:, None, None], center[:, :1], center)
+    flat = kind == 1
+    curvature = np.where(flat[:, None, None], 1e-4 * curvature, curvature)
+    center = np.where(flat[:, None, None], 1e4 * center[:, :1], center)
+    noise = np.exp(rng.normal(size=(B, d))) * (rng.random(B) < 0.5)[:, None] * ~flat[:, None]
+    first = rng.uniform(0.02, 0.24, B) / np.abs(curvature).max(axis=(1, 2)) * np.where(flat, 1e-4, 1.0)
+    falls = np.linspace(0, 1, S)[None] ** rng.choice([0.3, 1.0, 3.0], size=(B, 1))
+    least = rng.choice([0.5, 0.8, 1.0], size=(B, 1))
+    steps = first[:, None] * (1 - (1 - (1.0 if even else least)) * falls)
+    q = rng.choice([0.0, 0.5, 1.0, 3.0], size=B)
+    start = rng.normal(size=(B, d))
+    reach = first * S * (np.abs(curvature) * (np.abs(center) + np.abs(start)[:, None])).sum(axis=2).max(axis=1)
+    amplitude = (reach + first * S * noise.sum(axis=1)) * rng.uniform(2, 4, B)
+    return Iterations(curvature, center, start, noise, steps, K, None if masks else q, amplitude)
+
+
+def named(z: Iterations, *, even: bool, prescribed: int) -> PremiseCases:
+    """The letters of a proof on these iterations."""
+    p, size = z.products, np.abs(z.curvature)
+    N, S, d = z.curvature.shape[1], z.steps.shape[1], z.curvature.shape[2]
+    first, last = z.steps[:, :1], z.steps[:, -1:]
+    seen = np.sqrt((z.clients["sure"] if prescribed else z.clients["squares"]).max(axis=1, keepdims=True))
+    amplitude = z.amplitude[:, None]
+    G = amplitude / (prescribed * first * S) if prescribed else seen
+    sigma = np.sqrt((z.noise**2).sum(axis=1, keepdims=True))
+    counts = {"N": N, "S": S, "K": z.cohort, "d": d}
+    values = {name: np.full((len(first), 1), float(number)) for name, number in counts.items()}
+    values |= {
+        "L": size.max(axis=(1, 2))[:, None],
+        "mu": z.curvature.min(axis=(1, 2))[:, None],
+        "Gamma": p["Gamma"],
+        "sigma": sigma,
+        "G": G,
+        "etat": last,
+        letters.EARLY.name: first,
+        "eta": first,
+        "a": amplitude,
+        letters.AMPLITUDE.name: amplitude,
+        distance.EXCESS.name: p["excess"],
+        distance.GAP.name: p["gap"],
+        convex.LAST.name: p["gap"],
+        descent.DECREASE.name: p["decrease"],
+        "Deltat": p["<b,b>"] - 2 * p["<b,ws>"] + p["<ws,ws>"],
+        "Dt": p["<b,b>"] - 2 * p["<b,x>"] + p["<x,x>"],
+        "M": p["<wn,wn>"] - 2 * p["<vb,wn>"] + p["<vb,vb>"],
+    }
+    met = {"falling-steps", "smooth"} | ({"constant-steps"} if even else set())
+    if z.curvature.min() > 0:
+        met |= {"quadratic-upper-bound", "strongly-convex"}
+    if z.relative is None:
+        met |= SIGNED | {"signed-masks" if prescribed == 2 else "signed-masks-per-round"}
+    else:
+        values["q"] = z.relative[:, None]
+        met |= OPERATOR
+    squares = [p[f"<{name},{name}>"] for name in ("b", "g", "f0", "nb", "wn", "x")]
+    error = ROUNDING * np.max(squares, axis=0)
+    return PremiseCases(p | values, met=frozenset(met), covered=seen <= G, error=error)
+
+
+@lru_cache(maxsize=16)
+def iterations(prescribed: int, even: bool, convex: bool) -> tuple[PremiseCases, ...]:
+    """The cases that a proof is tried on.
+
+    Args:
+        prescribed: the amplitude over eta_{t_0} S G; 0 for an operator with a relative error.
+        even: whether all steps of a round are equal.
+        convex: whether every curvature is positive.
+    """
+    rng = np.random.default_rng(191)
+    found = [drawn(rng, size, convex=convex, even=even, masks=bool(prescribed)) for size in SIZES]
+    return tuple(named(z, even=even, prescribed=prescribed) for z in found)
+
+
+# --- the schedule and the recursion of Theorem 1 ---------------------------------------------------------------------
+
+
+def schedule(claim: Claim) -> Iterator[PremiseCases]:
+    """The first iteration of a round and any other of it, counted from t = 1."""
+    rng = np.random.default_rng(193)
+    kappa, S = np.exp(rng.exponential(size=(200, 1))), rng.integers(1, 60, (200, 1))
+    first = 1 + S * rng.integers(0, 4, (200, 1))
+    t = first + np.where(rng.random((200, 1)) < 0.5, S - 1, 0)
+    gamma = np.maximum(8 * kappa, S) - 1
+    letters_ = {"L": 2 * kappa, "mu": 2.0 + 0 * kappa, "S": S + 0.0}
+    yield PremiseCases(letters_ | {convex.X.name: gamma + t, convex.X0.name: gamma + first})
+
+
+def recursion(claim: Claim) -> Iterator[PremiseCases]:
+    """The distance in every iteration, each at its bound, from the first; places are the iterations."""
+    rng = np.random.default_rng(197)
+    for _ in range(6):
+        kappa, S, mu, noise, start = np.exp(rng.normal(size=(5, 40, 1)))
+        kappa, S = 1 + kappa, np.ceil(10 * S)
+        x = np.maximum(8 * kappa, S)
+        level = np.maximum(4 * noise / mu**2, x * start)
+        now, values, places = start, [], []
+        for _ in range(30):
+            values.append(now)
+            places.append(x)
+            now, x = (1 - 2 / x) * now + 4 * noise / (mu * x) ** 2, x + 1
+        here = {"Deltat": np.hstack(values), convex.X.name: np.hstack(places), convex.LEVEL.name: level}
+        yield PremiseCases(here)
+
+
+# --- Proposition 1 ----------------------------------------------------------------------------------------------------
+
+
+def progressive(claim: Claim) -> Iterator[PremiseCases]:
+    """Updates of two coordinates, each masked with chance tau/S and then (1 +- q) times what it was."""
+    rng = np.random.default_rng(199)
+    for S in (1, 2, 5):
+        for tau in range(1, S + 1):
+            q, u = np.exp(rng.normal(size=(40, 1))), rng.normal(size=(40, 2))
+            masked, progressed, crossed = np.zeros((3, 40, 1))
+            sides = list(product((0, 1), (-1, 1)))  # whether a coordinate is masked, and how
+            for (p0, m0), (p1, m1) in product(sides, sides):
+                chance = np.prod([tau / S if p else 1 - tau / S for p in (p0, p1)]) / 4
+                error = q * np.array([m0, m1]) * u
+                hat = u + error * np.array([p0, p1])
+                masked += ((u + error) ** 2).sum(axis=1, keepdims=True) * chance
+                crossed += ((u + error) * u).sum(axis=1, keepdims=True) * chance
+                progressed += (hat**2).sum(axis=1, keepdims=True) * chance
+            square = (u**2).sum(axis=1, keepdims=True)
+            average = np.mean([k / S for k in range(1, S + 1)]) * q**2
+            values = {"q": q, "S": np.full_like(q, S), "tau": np.full_like(q, tau), remarks.AVERAGED.name: average}
+            values |= {"<m,m>": masked, "<m,u>": crossed, "<u,u>": square, "<pm,pm>": progressed, "<pm,u>": square}
+            yield PremiseCases(values, met=frozenset({"relative-error", "progressive-masking"}))
+
+
+SPECIAL: Mapping[str, Callable[[Claim], Iterable[PremiseCases]]] = {
+    "P1": schedule, "P2": schedule, "P3": schedule, "S24": recursion
+}  # fmt: skip
+
+
+def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
+    """Where a step that takes something from elsewhere is tried; None for averages over iterations."""
+    proof, step = subject.proof.id.partition("/")[2], subject.step
+    if isinstance(step.rule, Telescope | EveryRound):
+        return None
+    if proof == "proposition-1":
+        return progressive
+    if proof.startswith("theorem-1") and step.id in SPECIAL:
+        return SPECIAL[step.id]
+    convex_, masks = proof.startswith(("theorem-1", "lemma-4")), proof.endswith("-masks")
+    prescribed = (1 if convex_ else 2) if masks else 0
+    evens = (True,) if proof.startswith("theorem-2") else (False, True)
+    return lambda claim: (cases for even in evens for cases in iterations(prescribed, even, convex_))
