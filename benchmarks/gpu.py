@@ -1,11 +1,11 @@
 """What only a GPU can show, in one command under ten minutes: `python benchmarks/gpu.py --device cuda --out gpu`.
 
-Five parts, each with a share of the time: *equality* of runs on the device and on the processor for the algorithms
-of three papers; the *race*, FedAvg of a CNN on 28 x 28 pixels, for one seed and for many, beside the measured peak of
+Six parts, each with a share of the time: *equality* of runs on the device and on the processor for the algorithms of
+three papers; the *race*, FedAvg of a CNN on 28 x 28 pixels, for one seed and for many, beside the measured peak of
 float32 products; a *profile* of one round; an *overlay*, a CNN's gradient norm under Theorem 3.1 of Wang & Ji (2022);
-and an *estimate* of how long their Figure 1 takes at its own size. Numbers go to `gpu.json`, pictures beside it. A
-part that fails or runs out of time is written down as such, and the others go on; the exit code is 1 if runs are not
-equal.
+the *networks* of the galleries of FedAU and Fed-Norm-SGDA under their theorems, of more seeds; and an *estimate* of
+how long their Figure 1 takes at its own size. Numbers go to `gpu.json`, pictures beside it. A part that fails or runs
+out of time is written down as such, and the others go on; the exit code is 1 if runs are not equal.
 
 Needs torch, numpy, scipy, sympy, matplotlib, scikit-learn, pandas and xarray; fedbounds need not be installed.
 """
@@ -35,15 +35,18 @@ from fedbounds.empirical.confront import confront
 from fedbounds.empirical.datasets import Dataset, glyphs
 from fedbounds.empirical.device import device_name, full_precision, resolve_device
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
-from fedbounds.empirical.participation import Bernoulli, PeriodicGroups, WithoutReplacement
+from fedbounds.empirical.participation import Bernoulli, PeriodicGroups, WithoutReplacement, process_from_spec
 from fedbounds.empirical.partition import Partition, majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
 from fedbounds.empirical.simulate import simulate
+from fedbounds.figures.networks import network_picture
 from fedbounds.figures.overlay import overlay
+from fedbounds.figures.papers.fed_norm_sgda import network as fed_norm_sgda
+from fedbounds.figures.papers.fedau import network as fedau
 from fedbounds.figures.picture import styled
 
 LIMITS = {"float32": 1e-5, "float64": 1e-10}  # relative difference of the models, for each round
-SHARES = {"equality": 0.25, "race": 0.3, "profile": 0.05, "overlay": 0.3, "estimate": 0.1}
+SHARES = {"equality": 0.25, "race": 0.3, "profile": 0.05, "overlay": 0.15, "networks": 0.15, "estimate": 0.1}
 STEPS = {"local_step_size": 0.05, "local_steps": 3}
 PLAYS = {"local_step_size": 0.02, "local_ascent_step_size": 0.02, "server_step_size": 0.05}
 PLAYS |= {"server_ascent_step_size": 0.05, "local_steps": {"low": 1, "high": 3}}
@@ -250,6 +253,23 @@ def overlaid(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
     return {"network": network, "clients": clients, "rounds": rounds, **last}
 
 
+def networks(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]:
+    """The settings of two galleries, with 16 seeds at once, under their theorems."""
+    found = {}
+    for name, room in {"fedau": fedau, "fed-norm-sgda": fed_norm_sgda}.items():
+        setting = room.SETTING | ({"rounds": 6, "seeds": 1, "record_every": 3} if tiny else {"seeds": 16})
+        problem = problem_from_spec(setting["problem"], device=device)
+        process = process_from_spec(setting["participation"])
+        run = simulate(algorithm_from_spec(setting["algorithm"]), problem, process, setting["rounds"],
+                       seeds=range(setting["seeds"]), record_models=True, record_participation=True,
+                       record_every=setting["record_every"], progress=Clock(device, until).progress(()))  # fmt: skip
+        comparison = confront(run, room.RESULT, problem=problem, participation=process)
+        network_picture(comparison, room.TITLE, setting, room.WORDS).save(out / f"{name}.png")
+        last = {"measured": float(comparison.measured[-1]), "bound": float(comparison.bound[-1])}
+        found[name] = {"rounds": setting["rounds"], "seeds": setting["seeds"], **last}
+    return found
+
+
 def estimate(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]:
     """How long Figure 1 of Wang & Ji (2022) takes at its own size: 28 x 28 pixels, every method as FedAvg's rounds."""
     clients, seeds = (20, 1) if tiny else (PAPER["clients"], PAPER["seeds"])
@@ -260,7 +280,14 @@ def estimate(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
     return {**PAPER, "rounds_per_second_of_all_seeds": speed, "hours": None if tiny else hours}
 
 
-PARTS = {"equality": equality, "race": race, "profile": profiled, "overlay": overlaid, "estimate": estimate}
+PARTS = {
+    "equality": equality,
+    "race": race,
+    "profile": profiled,
+    "overlay": overlaid,
+    "networks": networks,
+    "estimate": estimate,
+}
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import Value, check_assumed
@@ -248,7 +249,22 @@ def _check_finite(trace: Trace) -> None:
 def _named(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -> Iterator[None]:
     """Put the file, and the setting where there are several, in front of the one line of an error."""
     try:
-        yield
+        with _room_for_constants(setting):
+            yield
     except FedboundsError as error:
         which = f", {setting.label}" if len(settings) > 1 else ""
         raise FedboundsError(f"{sweep.source}{which}: {error}") from error
+
+
+@contextmanager
+def _room_for_constants(setting: Setting) -> Iterator[None]:
+    """What does not fit on a device when the runs are there, and their constants are measured, is one line."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        problem, device = setting.task["problem"], setting.task["device"]
+        network = problem.get("network", problem["kind"])
+        raise FedboundsError(
+            f"device {device} ran out of memory while constants were measured, every client's gradient of {network} at "
+            "once: take fewer clients or a smaller network, or --device cpu, which makes the runs again"
+        ) from None

@@ -156,11 +156,13 @@ class Rate:
         family: from `confront_family`.
         since: the least T of the fits; the first by default.
         by: the form whose leading term is the prediction: the paper's own constants by default.
+        start: what is measured before the first round, if it is the same for all T: a bound above it promises nothing.
     """
 
     family: Confrontation
     since: int = 0
     by: str = "explicit"
+    start: float | None = None
 
     @cached_property
     def fitted(self) -> np.ndarray:
@@ -183,11 +185,15 @@ class Rate:
     def as_fast(self) -> bool | None:
         """Whether what was measured falls at least as fast as the predicted power of T; None if it cannot be told.
 
-        An interval over seeds knows nothing of curvature: where the last local slope is slower, it cannot be told.
+        An interval over seeds knows nothing of curvature: where the last local slope is slower, it cannot be told. Nor
+        can it be told from a slower fall at T at which the bound promises nothing.
         """
         c, found = self.family, self.measured.at_most(self.predicted)
         slower = least_squares(c.rounds[-2:], c.measured[-2:]) > self.predicted + EXACT
-        return None if found and slower else found
+        if found:
+            return None if slower else True
+        nothing = self.start is not None and not c.bound[-1] < self.start
+        return None if nothing else found
 
     @cached_property
     def at_any_rounds(self) -> Callable[[np.ndarray], Evaluation]:
@@ -251,6 +257,12 @@ class Rate:
             return np.broadcast_to(self.at_any_rounds(T.astype(float)).valid, T.shape)
 
         return _from_then_on(valid, int(self.family.rounds[0]))
+
+    @cached_property
+    def telling(self) -> int | None:
+        """The T from which on the bound is below what is measured before the first round; None if by no T."""
+        start = np.inf if self.start is None else self.start
+        return _from_then_on(lambda T: self.bound(T) < start, int(self.family.rounds[0]))
 
     @property
     def reached(self) -> bool:

@@ -1,22 +1,38 @@
-"""The gradient norm of a network under a theorem of a paper: runs of one setting, the picture, and what is claimed."""
+"""The gradient norm of a network under a theorem of a paper: runs of one setting, the picture, and what is claimed.
+
+Along the run, or over T: then every T has its own run at the step sizes that a result sets for it, from constants that
+a pilot run of other seeds has measured.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fedbounds.empirical.confront import Confrontation
-from fedbounds.empirical.confront_sweep import confront_sweep
-from fedbounds.empirical.sweep import resolve
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.confront import Confrontation, confront_family
+from fedbounds.empirical.confront_sweep import confront_sweep, joined
+from fedbounds.empirical.device import resolve_device
+from fedbounds.empirical.participation import process_from_spec
+from fedbounds.empirical.problems import problem_from_spec
+from fedbounds.empirical.rates import Rate
+from fedbounds.empirical.sweep import Store, execute, plan, resolve
+from fedbounds.empirical.trace import Trace
 from fedbounds.figures.claims import Claim
 from fedbounds.figures.overlay import overlay
 from fedbounds.figures.paper_gallery import AnyScale, PaperGallery
 from fedbounds.figures.picture import Picture
+from fedbounds.figures.rate import rate
 
 CLEAR = 2  # standard errors beyond which a crossing is one
+SEEDS, PILOT_SEEDS = (0, 1, 2, 3), (100, 101)
+POINTS = 64
+ONE_START = {"initialization": 0}  # of all runs, so that the initial gap is one number
 
 
 def along_the_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], result: str) -> Confrontation:
@@ -74,3 +90,107 @@ def stays_below(comparison: Confrontation) -> Claim:
         f"{ratio}, mean of {c.seeds} seeds; {where}, {crossed}",
         agrees,
     )
+
+
+@dataclass(frozen=True)
+class NetworkFamily:
+    """Runs of a network over T at the step sizes of a result, and the pilot run that measures the constants for them.
+
+    Attributes:
+        name: of the directory of the runs.
+        result, form: what sets the step sizes.
+        theorem: the result that is held against the pilot run, and so has its constants measured.
+        letters: of the constants that are taken from there.
+        problem, participation: of all runs, as in a sweep.
+        pilot: the pilot's algorithm, as in a sweep, and its number of rounds.
+        rounds: T.
+        since: the least T of the fits.
+        local_steps, interval: I and P.
+        seeds: of the runs.
+        points: records of a run; a minimum or an average over rounds is over these.
+    """
+
+    name: str
+    result: str
+    form: str
+    theorem: str
+    letters: tuple[str, ...]
+    problem: Mapping[str, Any]
+    participation: Mapping[str, Any]
+    pilot: tuple[Mapping[str, Any], int]
+    rounds: tuple[int, ...]
+    since: int
+    local_steps: int
+    interval: int = 1
+    seeds: tuple[int, ...] = SEEDS
+    points: int = POINTS
+
+    def sweep(
+        self, algorithm: Mapping[str, Any], rounds: int, seeds: tuple[int, ...] = (), points: int = POINTS
+    ) -> dict[str, Any]:
+        """Runs of one algorithm."""
+        return {
+            "name": self.name, "problem": {**self.problem, "gradient_norm": True}, "participation": self.participation,
+            "algorithm": algorithm, "rounds": rounds, "seeds": [*seeds], "streams": ONE_START,
+            "record_every": max(1, rounds // points),
+        }  # fmt: skip
+
+
+def piloted(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Confrontation:
+    """The pilot run under the theorem, with its constants measured."""
+    return along_the_run(gallery, family.sweep(*family.pilot, PILOT_SEEDS), family.theorem)
+
+
+def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate:
+    """The runs over T, each at the step sizes that the result sets for the constants of the pilot.
+
+    Raises:
+        FedboundsError: a run failed; says which and why.
+    """
+    pilot = piloted(gallery, family)
+    note = f"of a pilot run: {family.pilot[1]} rounds, {len(PILOT_SEEDS)} other seeds"
+    given = {
+        name: Constant(float(np.asarray(pilot.constants[name].value)), "estimated", note) for name in family.letters
+    }
+
+    def run(algorithm: Algorithm, T: int) -> Trace:
+        runs = plan(
+            resolve(family.sweep(_stated(algorithm.spec()), T, family.seeds, family.points)), device=gallery.device
+        )
+        store = Store(gallery.results / family.name)
+        for outcome in execute(runs, store, workers=gallery.workers, progress=gallery.progress):
+            if outcome.failed:
+                raise FedboundsError(f"{family.name}, T = {T}: {outcome.status}")
+        return joined([store.load(one.key) for one in runs])
+
+    problem = problem_from_spec(family.sweep({}, 1)["problem"], device=resolve_device(gallery.device or "auto", True))
+    found = confront_family(
+        family.result, problem, process_from_spec(family.participation), family.rounds, form=family.form,
+        local_steps=family.local_steps, interval=family.interval, given=given, run=run,
+    )  # fmt: skip
+    return Rate(found, family.since, start=float(pilot.measured[0]))
+
+
+def _stated(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table as a sweep has it, where nothing says None."""
+    tables = {name: _stated(value) if isinstance(value, Mapping) else value for name, value in table.items()}
+    return {name: value for name, value in tables.items() if value is not None}
+
+
+def network_rate_picture(
+    gallery: PaperGallery[AnyScale], families: Mapping[str, NetworkFamily], title: str, words: str
+) -> Picture:
+    """The rates of networks, one panel each.
+
+    Args:
+        gallery: as in `along_the_run`.
+        families: panel to its runs.
+        title: above the picture.
+        words: what was run, and at which scale.
+    """
+    records = " or ".join(str(points) for points in dict.fromkeys(one.points for one in families.values()))
+    caption = (
+        f"{words} No guarantee: constants are measured once, along a pilot run of {len(PILOT_SEEDS)} other seeds from "
+        f"the same start, and say nothing beyond it. What is measured is over {records} records a run at most."
+    )
+    return rate({name: network_rate(gallery, one) for name, one in families.items()}, title=title, caption=caption)

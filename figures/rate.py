@@ -96,11 +96,21 @@ def in_words(one: Rate) -> str:
         words += (
             f"The runs do not reach the predicted regime: the bound falls like that from T = {number(one.regime)} on. "
         )
+    if one.start is not None:
+        below = "by no T up to " + number(FAR) if one.telling is None else f"from T = {number(one.telling)} on"
+        words += f"Before the first round {one.start:.2g} is measured; the bound is below that {below}. "
     if one.covered is None:
         words += f"The conditions hold at no T up to {number(FAR)}. "
     elif one.covered > c.rounds[0]:
         words += f"The conditions hold from T = {number(one.covered)} on. "
-    return f"{words}Measured over bound {c.ratio[-1]:.2g} at the largest T. {conditions_in_words(c.evaluation)}"
+    words += f"Measured over bound {c.ratio[-1]:.2g} at the largest T. "
+    if not c.ground.doubts:
+        return words + conditions_in_words(c.evaluation)
+    failed = [condition.text for condition in c.evaluation.conditions if not np.all(condition.holds)]
+    kept = f"Fails: {'; '.join(failed)}. " if failed else "All conditions hold. "
+    guessed = ", ".join(f"{n} = {float(np.ravel(k.value)[0]):.3g}" for n, k in c.constants.items()
+                        if k.source == "estimated" and n not in c.evaluation.unused)  # fmt: skip
+    return f"{words}{kept}Not a guarantee: only estimated, and not bounded at every model, are {guessed}."
 
 
 def rate_claims(rates: Mapping[str, Rate]) -> list[Claim]:
@@ -161,6 +171,8 @@ def _panel(above: Any, below: Any, name: str, one: Rate, terms: bool) -> list[Cu
         if shown.any():
             above.plot(everywhere, np.where(shown, bound, np.nan), color=BOUND, linestyle=style, label=label)
     above.plot(T, c.bound, color=BOUND, linestyle="", marker="o", markersize=3)
+    if one.start is not None:
+        above.axhline(one.start, color=COLORS[0], linestyle=DOTTED, linewidth=1, label="before the first round")
     above.errorbar(T, c.measured, error, color=COLORS[0], linestyle="", marker="D", markersize=4, label="measured")
     start = float(T[one.fitted][0])
     line = np.array([start, float(T[-1])])
@@ -207,6 +219,8 @@ def _provenance(one: Rate) -> dict[str, Any]:
         "largest term changes": [[change.rounds, change.before, change.after] for change in one.changes],
         "regime from T": one.regime,
         "conditions from T": one.covered,
+        "measured before the first round": one.start,
+        "bound below that from T": None if one.start is None else one.telling,
         "guarantee": c.guarantee,
         "why_not": list(c.why_not),
         "constants at the largest T": {n: {"value": k.value, "source": k.source} for n, k in c.constants.items()},

@@ -12,7 +12,7 @@ from benchmarks import gpu
 WITHOUT = (
     "import sys, runpy; sys.modules.update(click=None, rich=None); runpy.run_path(sys.argv.pop(1), run_name='__main__')"
 )
-PICTURES = {"overlay.png", "race.png"}
+PICTURES = {"overlay.png", "race.png", "fedau.png", "fed-norm-sgda.png"}
 
 
 def test_it_runs_on_the_processor_without_click_or_rich(tmp_path):
@@ -25,6 +25,8 @@ def test_it_runs_on_the_processor_without_click_or_rich(tmp_path):
     assert found["equality"]["equal"] and {row["dtype"] for row in found["equality"]["cases"]} == set(gpu.LIMITS)
     assert found["race"]["by_seeds"][1]["share_of_peak"] > 0 and found["profile"]["operators"] > 0
     assert 0 < float(found["overlay"]["measured"]) < float(found["overlay"]["bound"])
+    for paper in ("fedau", "fed-norm-sgda"):
+        assert 0 < found["networks"][paper]["measured"] < found["networks"][paper]["bound"]
     assert {path.name for path in tmp_path.glob("*.png")} == PICTURES
 
 

@@ -7,11 +7,12 @@ import os
 
 import numpy as np
 import pytest
+import torch
 
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.confront import confront
-from fedbounds.empirical.confront_sweep import joined, recorded, settings_of
+from fedbounds.empirical.confront_sweep import confront_sweep, joined, recorded, settings_of
 from fedbounds.empirical.sweep import Store, plan, read_sweep, resolve
 
 THEOREMS = {
@@ -197,3 +198,15 @@ def test_seeds_of_several_runs_are_one_sample(place):
     assert np.array_equal(both.participation(1), other.participation(1))
     with pytest.raises(FedboundsError, match="seed 1 is not"):
         one.participation(1)
+
+
+def test_constants_that_do_not_fit_on_a_device_are_one_line(tmp_path, monkeypatch):
+    def full(*given, **named):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+
+    monkeypatch.setattr("fedbounds.empirical.confront_sweep.confront", full)
+    sweep = resolve({"rounds": 2, "problem": {"kind": "toy"}, "participation": {"kind": "full", "clients": 3},
+                     "algorithm": {"kind": "fedavg", "local_step_size": 0.1, "local_steps": 1}})  # fmt: skip
+    with pytest.raises(FedboundsError, match=r"cpu ran out of memory .* of toy at once: take fewer clients") as caught:
+        confront_sweep(sweep, THEOREMS["arbitrary"], results=tmp_path, device="cpu")
+    assert "\n" not in str(caught.value)

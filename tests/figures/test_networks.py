@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.reading import read_toml
-from fedbounds.figures.networks import along_the_run, network_picture, stays_below
+from fedbounds.empirical.sweep import Store
+from fedbounds.figures.networks import along_the_run, network_picture, network_rate, piloted, stays_below
+from fedbounds.figures.rate import in_words, rate_claims
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ROOMS = {
@@ -55,3 +57,50 @@ def test_a_claim_agrees_below_the_bound_and_disagrees_only_if_it_is_clearly_cros
     assert stays_below(above).agrees is False and "crossed at" in stays_below(above).measured
     doubtful = replace(holds, measured=holds.bound + 0.1, standard_error=error)
     assert stays_below(doubtful).agrees is None
+
+
+@pytest.fixture(scope="module", params=ROOMS)
+def rated(request, tmp_path_factory):
+    """The last panel of a room, made small."""
+    results = tmp_path_factory.mktemp("runs")
+    gallery = SimpleNamespace(results=results, workers=1, device=None, progress=None)
+    name, family = list(room(request.param).FAMILIES.items())[-1]
+    some = family.problem | {"clients": 10, "batch": 8}
+    who = family.participation | {"clients": 10}
+    if "probability" in who:
+        who["probability"] = who["probability"][:10]
+    small = replace(family, problem=some, participation=who, pilot=(family.pilot[0], 8), rounds=(8, 16, 32), since=8,
+                    seeds=(0, 1), points=4)  # fmt: skip
+    return gallery, name, small, network_rate(gallery, small)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_rate_of_networks_has_the_pilots_constants_and_each_run_the_steps_for_them(rated):
+    gallery, _, family, one = rated
+    pilot, c = piloted(gallery, family), one.family
+    for letter in family.letters:
+        assert c.constants[letter].value == pilot.constants[letter].value
+        assert c.constants[letter].source == "estimated" and "other seeds" in c.constants[letter].note
+    assert c.rounds.tolist() == [8, 16, 32] and c.seeds == 2 and one.predicted == -0.5
+    runs = [Store(gallery.results / family.name).load(key.stem) for key in gallery.results.rglob("*.json")]
+    steps = {run.spec["rounds"]: run.spec["algorithm"]["local_step_size"] for run in runs if list(run.seed) == [0, 1]}
+    local = next(name for name in ("gamma", "etax") if name in c.evaluation.prescribed)
+    assert steps[32] == float(c.evaluation.prescribed[local]) <= steps[8]
+
+
+def test_every_run_of_a_family_starts_where_the_pilot_does_and_it_is_said_when_a_bound_is_below_that(rated):
+    _, name, _, one = rated
+    assert one.telling is None or one.bound(np.array([one.telling]))[0] < one.start <= one.bound(
+        np.array([one.telling - 1])
+    )
+    words = in_words(one)
+    assert "Before the first round" in words and "Not a guarantee: only estimated" in words and "None" not in words
+    assert len(rate_claims({name: one})) == 2
+
+
+def test_a_slower_fall_accuses_nothing_while_the_bound_promises_nothing(rated):
+    *_, one = rated
+    c = one.family
+    flat = replace(c, measured=np.full(3, 0.1), samples=np.full((2, 3), 0.1), standard_error=np.zeros(3))
+    assert replace(one, family=flat, start=0.5 * float(c.bound[-1])).as_fast is None
+    assert replace(one, family=flat, start=2 * float(c.bound[-1])).as_fast is False
+    assert replace(one, family=flat, start=None).as_fast is False

@@ -8,11 +8,10 @@ import numpy as np
 
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.claims import Claim, Level, every, in_words, levels
-from fedbounds.figures.networks import stays_below
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates
 from fedbounds.figures.papers.arbitrary_participation.drawing import CENTERS, Gallery
-from fedbounds.figures.papers.arbitrary_participation.network import network_run
+from fedbounds.figures.papers.arbitrary_participation.network import network_claims
 
 METRICS = {"train_loss": "training loss", "test_accuracy": "test error"}
 
@@ -49,7 +48,7 @@ def all_claims(gallery: Gallery) -> list[Claim]:
         *figure_d_3(levels(gallery.multiplier_runs(), last)),
         *toy_claims(gallery),
         *rates.claims(),
-        stays_below(network_run(gallery)),
+        *network_claims(gallery),
     ]
 
 

@@ -1,13 +1,24 @@
-"""A convolutional network under a theorem, with constants measured along its runs."""
+"""Networks under the paper's theorems: along their runs, and over T at the step sizes that the paper sets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fedbounds.empirical.confront import Confrontation
-from fedbounds.figures.networks import along_the_run, network_picture
+from fedbounds.figures.claims import Claim
+from fedbounds.figures.networks import (
+    POINTS,
+    NetworkFamily,
+    along_the_run,
+    network_picture,
+    network_rate,
+    network_rate_picture,
+    stays_below,
+)
 from fedbounds.figures.paper_gallery import PaperGallery
 from fedbounds.figures.picture import Picture
+from fedbounds.figures.rate import rate_claims
 
 RESULT, TITLE = "arbitrary-participation/theorem-3.1", "A CNN on glyphs under Theorem 3.1"
 SETTING: dict[str, Any] = {
@@ -51,3 +62,54 @@ def network_run(gallery: PaperGallery[Any]) -> Confrontation:
 def network(gallery: PaperGallery[Any]) -> Picture:
     """The gradient norm under the bound."""
     return network_picture(network_run(gallery), TITLE, SETTING, WORDS)
+
+
+def _family(
+    network: str, pilot: tuple[Mapping[str, Any], int], rounds: tuple[int, ...], since: int, points: int = POINTS
+) -> NetworkFamily:
+    """Corollary 3.2 for one network on digits."""
+    clients = {"kind": "cyclic", "clients": 10, "groups": 2}
+    return NetworkFamily(
+        name=f"network-rate-in-turn-{network}",
+        result="arbitrary-participation/corollary-3.2",
+        form="sharp",
+        theorem=RESULT,
+        letters=("L", "F", "sigma", "nu", "beta", "delta"),
+        problem={"kind": "images", "dataset": "digits", "network": network, "clients": 10,
+                 "partition": "majority-class", "similarity": 0.3, "batch": 24},
+        participation=clients,
+        pilot=pilot,
+        rounds=rounds,
+        since=since,
+        local_steps=2,
+        interval=2,
+        points=points,
+    )  # fmt: skip
+
+
+def _pilot(step: float) -> dict[str, Any]:
+    return {"kind": "generalized-fedavg", "local_step_size": step, "local_steps": 2, "interval": 2}
+
+
+FAMILIES = {
+    "CNN, Corollary 3.2": _family("cnn-small-smooth", (_pilot(0.005), 2048), tuple(2**k for k in range(7, 14)), 2048),
+    "MLP (ReLU), Corollary 3.2": _family("mlp", (_pilot(0.02), 1024), tuple(2**k for k in range(7, 15)), 4096),
+}
+
+
+def network_rates(gallery: PaperGallery[Any]) -> Picture:
+    """The gradient norms over T."""
+    return network_rate_picture(
+        gallery,
+        FAMILIES,
+        "Rates of networks at the steps of Corollary 3.2",
+        "Digits, 10 clients, mostly of one class each; two groups of five in turn, 2 local steps on batches of 24, "
+        "P = 2. CNN: two convolutions with GELU. MLP: 32 hidden units with ReLU, whose gradient jumps: its smoothness "
+        "is the largest secant that was met.",
+    )
+
+
+def network_claims(gallery: PaperGallery[Any]) -> list[Claim]:
+    """What the theorem says of one setting, and the rate of the runs over T."""
+    rates = {name: network_rate(gallery, family) for name, family in FAMILIES.items()}
+    return [stays_below(network_run(gallery)), *rate_claims(rates)]

@@ -15,7 +15,7 @@ from fedbounds.figures.paper_gallery import PaperGallery, Traces, draw_by_name, 
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import comparison, rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
-from fedbounds.figures.papers.fed_norm_sgda.network import network
+from fedbounds.figures.papers.fed_norm_sgda.network import network, network_rates
 from fedbounds.figures.picture import Curve, Picture
 
 AXIS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "accuracy in the worst class"}
@@ -205,6 +205,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
     "network": network,
+    "network-rate": network_rates,
 }
 
 

@@ -1,13 +1,24 @@
-"""A convolutional network under a theorem, with constants measured along its runs."""
+"""Networks under the paper's theorems: along their runs, and over T at the step sizes that the paper sets."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fedbounds.empirical.confront import Confrontation
-from fedbounds.figures.networks import along_the_run, network_picture
+from fedbounds.figures.claims import Claim
+from fedbounds.figures.networks import (
+    POINTS,
+    NetworkFamily,
+    along_the_run,
+    network_picture,
+    network_rate,
+    network_rate_picture,
+    stays_below,
+)
 from fedbounds.figures.paper_gallery import PaperGallery
 from fedbounds.figures.picture import Picture
+from fedbounds.figures.rate import rate_claims
 
 RESULT, TITLE = "fed-norm-sgda/theorem-1", "A CNN on digits against an adversary, under Theorem 1"
 SETTING: dict[str, Any] = {
@@ -54,3 +65,58 @@ def network_run(gallery: PaperGallery[Any]) -> Confrontation:
 def network(gallery: PaperGallery[Any]) -> Picture:
     """The gradient norm under the bound."""
     return network_picture(network_run(gallery), TITLE, SETTING, WORDS)
+
+
+def _family(
+    network: str,
+    regularization: float,
+    pilot: tuple[Mapping[str, Any], int],
+    rounds: tuple[int, ...],
+    since: int,
+    points: int = POINTS,
+) -> NetworkFamily:
+    """Theorem 1 at its steps for one network on fair digits."""
+    return NetworkFamily(
+        name=f"network-rate-fair-{network}",
+        result="fed-norm-sgda/theorem-1-at-its-steps",
+        form="sharp",
+        theorem=RESULT,
+        letters=("Lf", "sigmaL", "betaL", "sigmaG", "betaG", "Delta", "delta0"),
+        problem={"kind": "fair-images", "dataset": "digits", "network": network, "clients": 100,
+                 "partition": "dirichlet", "alpha": 100.0, "batch": 4, "regularization": regularization},
+        participation={"kind": "full", "clients": 100},
+        pilot=pilot,
+        rounds=rounds,
+        since=since,
+        local_steps=2,
+        points=points,
+    )  # fmt: skip
+
+
+def _pilot(step: float) -> dict[str, Any]:
+    return {"kind": "fed-norm-sgda", "local_step_size": 1e-3, "local_ascent_step_size": 1e-3,
+            "server_step_size": step, "server_ascent_step_size": 3e-3, "local_steps": 2}  # fmt: skip
+
+
+FAMILIES = {
+    "CNN, Theorem 1": _family("cnn-small-smooth", 28.0, (_pilot(1e-4), 512), tuple(4**k for k in range(4, 7)), 256),
+    "MLP (ReLU), Theorem 1": _family("mlp", 12.0, (_pilot(1e-3), 512), tuple(4**k for k in range(4, 8)), 1024, 256),
+}
+
+
+def network_rates(gallery: PaperGallery[Any]) -> Picture:
+    """The gradient norms of the envelope over T."""
+    return network_rate_picture(
+        gallery,
+        FAMILIES,
+        "Rates of networks at the steps of Theorem 1",
+        "Fair classification of digits: 100 clients with nearly equal mixes of classes, all taking part with 2 local "
+        "steps on batches of 4. CNN: two convolutions with GELU. MLP: 32 hidden units with ReLU, whose gradient "
+        "jumps: its smoothness is the largest secant that was met.",
+    )
+
+
+def network_claims(gallery: PaperGallery[Any]) -> list[Claim]:
+    """What the theorem says of one setting, and the rate of the runs over T."""
+    rates = {name: network_rate(gallery, family) for name, family in FAMILIES.items()}
+    return [stays_below(network_run(gallery)), *rate_claims(rates)]

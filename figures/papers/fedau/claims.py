@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from fedbounds.figures.claims import Claim, Finding, Found, Level, Part, above, as_finding, every, means_in_words
-from fedbounds.figures.networks import stays_below
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates
 from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
-from fedbounds.figures.papers.fedau.network import network_run
+from fedbounds.figures.papers.fedau.network import network_claims
 
 STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
 
@@ -45,7 +44,7 @@ def all_claims(gallery: Gallery) -> list[Claim]:
             claims += table_d_6_1(f"mean rate {mean:g}, {name} accuracy", found)
     for floor, runs in gallery.by_cutoff.items():
         claims += figure_1(floor, {K: gallery.accuracy(traces, "test_accuracy") for K, traces in runs.items()})
-    return [*claims, *printed_claims(), *rates.claims(), stays_below(network_run(gallery))]
+    return [*claims, *printed_claims(), *rates.claims(), *network_claims(gallery)]
 
 
 def table_1(where: str, found: Found) -> list[Claim]:

@@ -16,7 +16,7 @@ from fedbounds.figures.paper_gallery import PaperGallery, Traces, convergence, d
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates, statistics
-from fedbounds.figures.papers.fedau.network import network
+from fedbounds.figures.papers.fedau.network import network, network_rates
 from fedbounds.figures.picture import COLORS, MARKERS, Curve, Picture, styled
 
 CHANCE = "A run that diverged counts as chance from there on, as the paper's 10 % do."
@@ -276,6 +276,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
     "network": network,
+    "network-rate": network_rates,
 }
 
 
