@@ -25,11 +25,13 @@ Holds = Callable[[Column], Part]
 
 def all_claims(gallery: Gallery) -> list[Claim]:
     """Every experimental claim of the paper, on the runs of this room and on the printed tables."""
-    claims = []
-    for pattern, runs in gallery.by_pattern.items():
-        for name, metric in ACCURACIES.items():
-            found = {label: gallery.accuracy(traces, metric) for label, traces in runs.items()}
-            claims += table_1(f"{pattern}, {name} accuracy", found)
+    columns = {
+        f"{pattern}, {name} accuracy": {label: gallery.accuracy(traces, metric) for label, traces in runs.items()}
+        for pattern, runs in gallery.by_pattern.items()
+        for name, metric in ACCURACIES.items()
+    }
+    claims = [claim for where, found in columns.items() for claim in table_1(where, found)]
+    claims.append(generally(columns))
     for name, metric in ACCURACIES.items():
         by_alpha = gallery.by_alpha.items()
         found = {a: {k: gallery.accuracy(v, metric) for k, v in runs.items()} for a, runs in by_alpha}
@@ -57,14 +59,23 @@ def table_1(where: str, found: Found) -> list[Claim]:
               every(above(best, found[other]) for other in (ex.FEDVARP, ex.MIFA))),
         Claim("Table 1", f"FedAU is better than known participation statistics ({where})", measured,
               above(best, found[ex.KNOWN])),
-        Claim("Table 1", f"K = 50 is at least as good as K = inf ({where})", measured,
-              at_least(found[ex.FEDAU], found[ex.FEDAU_INF])),
     ]  # fmt: skip
 
 
-def at_least(one: np.ndarray, other: np.ndarray) -> Finding:
-    """Not worse: agrees if the mean is at least as large, disagrees if it is clearly smaller."""
-    return Finding(True) if one.mean() >= other.mean() else above(one, other)
+def generally(found: Mapping[str, Found], share: float = 0.75) -> Claim:
+    """Section 5: the cut-off "generally" helps, which is three quarters of the columns here."""
+    gains = {where: above(column[ex.FEDAU], column[ex.FEDAU_INF]) for where, column in found.items()}
+    clear = [sum(gain.agrees is agrees for gain in gains.values()) for agrees in (True, False)]
+    open_ = [gain for gain in gains.values() if gain.agrees is None]
+    lead = {where: column[ex.FEDAU] - column[ex.FEDAU_INF] for where, column in found.items()}
+    return Claim(
+        "Table 1",
+        'K = 50 is "generally" better than K = inf (three quarters of the columns)',
+        "; ".join(f"{where} {v.mean():+.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for where, v in lead.items()),
+        Finding(True) if clear[0] >= share * len(gains)
+        else Finding(False) if clear[1] > (1 - share) * len(gains)
+        else Finding(None, min(gain.seeds_needed for gain in open_)),
+    )  # fmt: skip
 
 
 def table_d_1_1(where: str, found: Mapping[float, Found]) -> list[Claim]:
@@ -104,13 +115,17 @@ def table_d_6_1(where: str, found: Found) -> list[Claim]:
 
 
 def figure_1(floor: float, found: Mapping[float, np.ndarray]) -> list[Claim]:
-    """Section 5: an intermediate K is best."""
+    """Section 5: K = 50 is the best length, whatever the lower bound."""
     where = f"lower bound {floor:g}" if floor else "no lower bound"
-    measured = "; ".join(f"K = {K:g}: {values.mean():.2f}" for K, values in found.items())
+    measured = "; ".join(f"K = {K:g}: {v.mean():.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for K, v in found.items())
     middle, ends = [v for K, v in found.items() if 1 < K < 100], (min(found), max(found))
     best = max(middle, key=np.mean)
-    return [Claim("Figure 1", f"an intermediate K is better than K = 1 and than no cut-off ({where})", measured,
-                  every(above(best, found[K]) for K in ends))]  # fmt: skip
+    return [
+        Claim("Figure 1", f"an intermediate K is better than K = 1 and than no cut-off ({where})", measured,
+              every(above(best, found[K]) for K in ends)),
+        Claim("Figure 1", f"K = 50 is the best ({where})", measured,
+              every(above(found[50], values) for K, values in found.items() if K != 50)),
+    ]  # fmt: skip
 
 
 def printed() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +19,7 @@ from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates, statistics
 from fedbounds.figures.papers.fedau.network import network, network_rates
 from fedbounds.figures.picture import COLORS, MARKERS, Curve, Picture, styled
+from fedbounds.figures.tuning import Tuned, tune_by_runs
 
 CHANCE = "A run that diverged counts as chance from there on, as the paper's 10 % do."
 ACCURACIES = {"training": "train_accuracy", "test": "test_accuracy"}
@@ -29,9 +31,9 @@ class Gallery(PaperGallery[ex.Scale]):
 
     Args:
         results: where runs are kept, one directory per experiment.
-        dataset: digits (default), svhn, cifar-10, cifar-100 or cinic-10, all but the first from local files.
+        dataset: glyphs (default), digits, svhn, cifar-10, cifar-100 or cinic-10, the last four from local files.
         data: the directory of the local files.
-        network: mlp (default on digits), the paper's (fedau-svhn, ...) scaled to the image, or another.
+        network: mlp (default on glyphs and digits), the paper's (fedau-svhn, ...) scaled to the image, or another.
         workers: local processes.
         scale: another scale than the data set's own.
         progress: called after every run, with the outcome, how many are there and how many there are in all.
@@ -39,10 +41,32 @@ class Gallery(PaperGallery[ex.Scale]):
     """
 
     scale_of = staticmethod(ex.scale_of)
+    usual = "glyphs"
+
+    def tuned(self, label: str, pattern: str = "Bernoulli") -> Tuned:
+        """How a method got its step sizes under a pattern, with the paper's rates: the same grid for all, seeds that
+        are not judged, training loss."""
+        if (label, pattern) not in self._tuned:
+            self._tuned[label, pattern] = tune_by_runs(
+                self.run,
+                lambda methods: ex.training_sweep(self._name, self.scale, methods, pattern, self.data, tuning=True),
+                lambda setting: ex.method(self.scale, label, **setting),
+                self.scale.grid,
+                self.scale.last,
+            )
+        return self._tuned[label, pattern]
+
+    @cached_property
+    def _tuned(self) -> dict[tuple[str, str], Tuned]:
+        return {}
+
+    def methods(self, labels: Sequence[str], pattern: str = "Bernoulli") -> dict[str, dict[str, Any]]:
+        """Methods with the step sizes that they have under a pattern."""
+        return {label: ex.method(self.scale, label, **self.tuned(label, pattern).winner) for label in labels}
 
     def runs_of(self, pattern: str = "Bernoulli", **of_rates: Any) -> dict[str, list[Trace]]:
         """The seven methods under a pattern, with these rates."""
-        methods = {label: ex.method(self.scale, label) for label in ex.METHODS}
+        methods = self.methods(ex.METHODS, pattern)
         return self.run(ex.training_sweep(self._name, self.scale, methods, pattern, self.data, **of_rates))
 
     @cached_property
@@ -63,17 +87,17 @@ class Gallery(PaperGallery[ex.Scale]):
     @cached_property
     def by_cutoff(self) -> dict[float, dict[float, list[Trace]]]:
         """The runs of Figures 1 and D.5.2: lower bound to K to runs."""
-        methods = {str(K): ex.method(self.scale, ex.FEDAU, cutoff=K) for K in self.scale.cutoffs}
+        labels = {ex.cutoff(K): K for K in self.scale.cutoffs}
         found = {}
         for floor in ex.FLOORS:
-            sweep = ex.training_sweep(self._name, self.scale, methods, data=self.data, floor=floor)
-            found[floor] = {float(label): runs for label, runs in self.run(sweep).items()}
+            sweep = ex.training_sweep(self._name, self.scale, self.methods([*labels]), data=self.data, floor=floor)
+            found[floor] = {labels[label]: runs for label, runs in self.run(sweep).items()}
         return found
 
     @cached_property
     def by_client(self) -> dict[str, dict[str, np.ndarray]]:
         """Figure D.3.1's numbers: method to metric to the values of all clients of all seeds, (seeds, clients)."""
-        methods = {label: ex.method(self.scale, label) for label in ex.TOP}
+        methods = self.methods(ex.TOP)
         sweep = ex.training_sweep(self._name, self.scale, methods, data=self.data, final_models=True)
         found: dict[str, dict[str, list[np.ndarray]]] = {label: {} for label in methods}
         problems = {task["seeds"][0]: task["problem"] for task in sweep.tasks}
@@ -117,11 +141,11 @@ class Gallery(PaperGallery[ex.Scale]):
         return panels(
             groups,
             x_label="$K$ (the last point: no cut-off)",
-            y_labels=["%"] * len(groups),
+            y_labels=[f"{group} in %" for group in groups],
             title=title,
             caption=f"{title}, Bernoulli participation, for several lower bounds on the rates. {self._note()}",
             alternative=f"Accuracy against K for the lower bounds {', '.join(f'{floor:g}' for floor in ex.FLOORS)}.",
-            provenance=self._provenance(),
+            provenance=self._provenance([ex.cutoff(K) for K in self.scale.cutoffs]),
             x_scale="log",
         )
 
@@ -129,20 +153,47 @@ class Gallery(PaperGallery[ex.Scale]):
         mean, spread = values.mean(axis=0), values.std(axis=0)
         return Curve(label, np.asarray(x, float), mean, np.maximum(mean - spread, 0), np.minimum(mean + spread, 100))
 
-    def _note(self) -> str:
+    def _note(self, tuned: str = "Bernoulli participation with the rates of Table 1") -> str:
         return (
-            f"{self.scale.words}. Averages over the last {self.scale.last} rounds; mean and standard deviation over "
-            f"seeds. {CHANCE}"
+            f"{self.scale.words}. Step sizes: {self._tuning}, under {tuned}. Averages over the last {self.scale.last} "
+            f"rounds; mean and standard deviation over seeds. {CHANCE}"
         )
 
-    def _provenance(self) -> dict[str, object]:
-        return {"scale": self.scale.words, "steps": {k: list(v) for k, v in self.scale.steps.items()}}
+    @property
+    def _tuning(self) -> str:
+        return (
+            f"each method's best pair of one grid of gamma and eta, by training loss in the last {self.scale.last} of "
+            f"{self.scale.tuning_rounds} rounds, on {self.scale.tuning_seeds} other seeds"
+        )
+
+    def _provenance(
+        self, labels: Sequence[str] = ex.METHODS, patterns: Sequence[str] = ("Bernoulli",)
+    ) -> dict[str, object]:
+        return {
+            "scale": self.scale.words,
+            "grid": self.scale.grid,
+            "tuned": {pattern: {label: brief(self.tuned(label, pattern)) for label in labels} for pattern in patterns},
+        }
 
     def figure_d_2(self) -> Picture:
         """Loss and accuracy against rounds."""
-        steps = ", ".join(f"{name} {gamma:.3g} and {eta:.3g}" for name, (gamma, eta) in self.scale.steps.items())
-        note = f"Bernoulli participation. gamma and eta: {steps}."
-        return convergence("Figure D.2: seven methods", self.by_pattern["Bernoulli"], self.scale, note)
+        steps = "; ".join(f"{label} {self.tuned(label).words}" for label in ex.METHODS)
+        note = f"Bernoulli participation. Step sizes: {self._tuning}: {steps}."
+        runs, start = self.by_pattern["Bernoulli"], self.scale.rounds // 10
+        picture = convergence("Figure D.2: seven methods", runs, self.scale, note, start)
+        return replace(picture, provenance=self._provenance())
+
+    def tuning(self) -> Picture:
+        """What every pair of step sizes scored."""
+        found = {pattern: {label: self.tuned(label, pattern) for label in ex.METHODS} for pattern in ex.PATTERNS}
+        title = "How the step sizes were found"
+        edges = [f"{label} ({pattern})" for pattern, of in found.items() for label, one in of.items() if one.edges]
+        still = f" Still at the edge: {', '.join(edges)}." if edges else ""
+        caption = (
+            f"{title}: {self._tuning}. The cross is the winner; one at the edge widens its grid. Colors end at twice "
+            f"the best loss; gray: not tried, or diverged in a seed.{still} {self.scale.words}."
+        )
+        return heat_maps(title, found, caption, self._provenance(patterns=[*ex.PATTERNS]))
 
     def figure_d_3_1(self) -> Picture:
         """How the clients' losses and accuracies are spread."""
@@ -159,9 +210,10 @@ class Gallery(PaperGallery[ex.Scale]):
             y_labels=["share of clients"] * 3,
             title=title,
             caption=f"{title} at the last round, Bernoulli participation, cumulative over the clients of all seeds. "
-            f"The test accuracy of a client weighs the classes as its training samples do. {self.scale.words}.",
+            f"The test accuracy of a client weighs the classes as its training samples do. Step sizes: {self._tuning}. "
+            f"{self.scale.words}.",
             alternative=f"Three panels of cumulative distributions over clients for {', '.join(self.by_client)}.",
-            provenance=self._provenance(),
+            provenance=self._provenance(ex.TOP),
         )
 
     def table_1(self) -> Picture:
@@ -173,8 +225,10 @@ class Gallery(PaperGallery[ex.Scale]):
             for pattern, runs in self.by_pattern.items()
         }
         title = "Table 1: accuracy under three participation patterns"
-        caption = f"{title}. {self._note()} Cyclic participation is stationary here; in the paper's code it is not."
-        return dot_chart(title, values, "accuracy in %", caption, self._provenance())
+        note = self._note("the pattern in question")
+        paired = "A seed's data and rates are the same for all methods, so that differences are clearer than the bars."
+        caption = f"{title}. {note} {paired} Cyclic participation is stationary here; in the paper's code it is not."
+        return dot_chart(title, values, "accuracy in %", caption, self._provenance(patterns=[*ex.PATTERNS]))
 
     def table_d_1_1(self) -> Picture:
         """Accuracy against how heterogeneous participation is."""
@@ -215,9 +269,54 @@ class Gallery(PaperGallery[ex.Scale]):
         }
         title = "Table D.3.1: standard deviations over clients"
         caption = (
-            f"{title} at the last round, Bernoulli participation, mean and deviation over seeds. {self.scale.words}."
+            f"{title} at the last round, Bernoulli participation, mean and deviation over seeds. Step sizes: "
+            f"{self._tuning}. {self.scale.words}."
         )
-        return dot_chart(title, values, "", caption, self._provenance(), share=False)
+        return dot_chart(title, values, "", caption, self._provenance(ex.TOP), share=False)
+
+
+def brief(tuned: Tuned) -> dict[str, object]:
+    """What manifests say of a search; every score is in the data of the figure `tuning`."""
+    score = min(score for _, score in tuned.tried)
+    return {"winner": tuned.winner, "score": score, "searched": tuned.searched, "at the edge": tuned.edges}
+
+
+def heat_maps(
+    title: str, found: Mapping[str, Mapping[str, Tuned]], caption: str, provenance: Mapping[str, object]
+) -> Picture:
+    """Scores over gamma and eta: pattern by method, in one range of colors, the winners crossed."""
+    searches = [one for of in found.values() for one in of.values()]
+    gammas, etas = (sorted({v for one in searches for v in one.searched[name]}) for name in ("gamma", "eta"))
+    best = min(score for one in searches for _, score in one.tried)
+    data = []
+    with styled():
+        figure = Figure(figsize=(11.5, 1.1 + 1.65 * len(found)))
+        grid = figure.subplots(len(found), len(next(iter(found.values()))), sharex=True, sharey=True, squeeze=False)
+        for row, (pattern, of) in zip(grid, found.items(), strict=True):
+            for axes, (label, one) in zip(row, of.items(), strict=True):
+                scores = {(s["gamma"], s["eta"]): v for s, v in one.tried}
+                table = np.array([[scores.get((gamma, eta), np.nan) for gamma in gammas] for eta in etas])
+                image = axes.imshow(np.where(np.isfinite(table), table, np.nan), origin="lower", aspect="auto",
+                                    cmap="viridis", vmin=best, vmax=2 * best)  # fmt: skip
+                place = gammas.index(one.winner["gamma"]), etas.index(one.winner["eta"])
+                axes.plot(*place, marker="x", color="white", markersize=7, markeredgewidth=2)
+                axes.set_facecolor("#cccccc")
+                axes.grid(visible=False)
+                for eta in one.searched["eta"]:
+                    line = np.array([(gamma, scores[gamma, eta]) for gamma in one.searched["gamma"]])
+                    data.append(Curve(f"{pattern}: {label}, eta = {eta:g}", *line.T))
+        for axes, label in zip(grid[0], next(iter(found.values())), strict=True):
+            axes.set_title(label.replace(", ", "\n").replace("average ", "average\n").replace("known ", "known\n"))
+        for axes, pattern in zip(grid[:, 0], found, strict=True):
+            axes.set_yticks(range(len(etas)), [f"{eta:.2g}" for eta in etas])
+            axes.set_ylabel(f"{pattern}\n$\\eta$")
+        for axes in grid[-1]:
+            axes.set_xticks(range(len(gammas)), [f"{gamma:.2g}" for gamma in gammas], rotation=60)
+            axes.set_xlabel("$\\gamma$")
+        figure.colorbar(image, ax=grid, label="training loss", extend="max", pad=0.01)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
+    alternative = f"Maps of the training loss over gamma and eta for {', '.join(found)} and each method."
+    return Picture(figure, caption, alternative, data, provenance)
 
 
 def dot_chart(
@@ -270,6 +369,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-d.5.2": Gallery.figure_d_5_2,
     "figure-d.6.1": lambda gallery: statistics.figure_d_6_1(),
     "table-d.6.1": Gallery.table_d_6_1,
+    "tuning": Gallery.tuning,
     "theorem-1": lambda gallery: theorems.wrong_objectives(),
     "theorem-2": lambda gallery: theorems.theorem_2(),
     "without-bound": lambda gallery: theorems.without_bound(),

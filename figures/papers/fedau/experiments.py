@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from math import inf
@@ -15,6 +15,7 @@ from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.participation.rates import class_frequencies, dirichlet_frequencies, participation_rates
 from fedbounds.empirical.partition import class_mix_partition
 from fedbounds.empirical.sweep import Sweep, resolve
+from fedbounds.figures.tuning import tuning_seeds
 
 FEDAU_INF, FEDAU = "FedAU, K = inf", "FedAU, K = 50"
 PARTICIPATING, ALL = "average participating", "average all"
@@ -36,7 +37,14 @@ FLOOR, MEAN, ALPHA = 0.02, 0.1, 0.1
 ALPHAS = (0.01, 0.05, 0.1, 0.5, 1.0)  # of the paper's Table D.1.1
 MEANS = (0.1, 0.01, 0.001)  # of Table D.6.1
 FLOORS = (0.0, 0.02)  # of Figures 1 and D.5.2
-Steps = Mapping[str, tuple[float, float]]
+# The paper's grids of gamma and eta, and every other value of them
+FULL_GRID = {"gamma": tuple(float(f"{10**k:.6g}") for k in (-2, -1.75, -1.5, -1.25, -1, -0.75, -0.5)),
+             "eta": tuple(float(f"{10**k:.6g}") for k in (0, 0.25, 0.5, 0.75, 1, 1.25, 1.5))}  # fmt: skip
+GRID = {name: values[::2] for name, values in FULL_GRID.items()}
+
+
+def _source(dataset: str, size: tuple[int, int] | None) -> str | dict[str, Any]:
+    return dataset if size is None else {"kind": dataset, "train": size[0], "test": size[1]}
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,9 @@ class Scale:
         dataset, network: what is learned.
         clients, rounds, seeds: N, T and how many runs.
         last: the rounds over which results are averaged.
-        steps: gamma and eta of each method.
+        grid: of gamma and eta; every method takes its best of all pairs.
+        tuning_rounds, tuning_seeds: how long and how many the runs are, with other seeds, that choose the step sizes.
+        size: training and test images, of a data set that is made here.
         cutoffs: K of Figures 1 and D.5.2; the last is no cut-off.
         alphas: of Table D.1.1.
         augmentation: of the training images.
@@ -61,53 +71,57 @@ class Scale:
     rounds: int
     seeds: int
     last: int
-    steps: Steps
+    grid: Mapping[str, Sequence[float]]
+    tuning_rounds: int
+    tuning_seeds: int = 2
+    size: tuple[int, int] | None = None
     cutoffs: tuple[float, ...] = (1, 5, 50, 200, inf)
     alphas: tuple[float, ...] = (0.01, 0.1, 1.0)
     augmentation: tuple[str, ...] = ()
     record_every: int = 10
 
     @property
+    def data(self) -> str | dict[str, Any]:
+        """The data set as specifications have it."""
+        return _source(self.dataset, self.size)
+
+    @property
     def words(self) -> str:
         """The scaling-down, for captions."""
+        images = "" if self.size is None else f" ({self.size[0]:,} images, {self.size[1]:,} for tests)"
         return (
-            f"{self.dataset}, network {self.network}, N = {self.clients}, I = 5, batch 16, {self.rounds} rounds, "
-            f"{self.seeds} seeds, each with its own data split and rates; the paper has SVHN, CIFAR-10, CIFAR-100 and "
-            "CINIC-10, N = 250, 2,000 to 20,000 rounds and 5 seeds"
+            f"{self.dataset}{images}, network {self.network}, N = {self.clients}, I = 5, batch 16, "
+            f"{self.rounds} rounds, {self.seeds} seeds, each with its own data split and rates; the paper has SVHN, "
+            "CIFAR-10, CIFAR-100 and CINIC-10, N = 250, 2,000 to 20,000 rounds and 5 seeds"
         )
 
 
-def _printed_steps(gammas: tuple[float, ...], etas: tuple[float, ...]) -> Steps:
-    return dict(zip(METHODS, zip(gammas, etas, strict=True), strict=True))
-
-
-# Table C.4.1, in the order of METHODS
-_A, _B, _C = 0.1, 10**-1.25, 10**-1.5
-_E = 10**0.25
-_SVHN = _printed_steps((_A, _A, _B, _A, _A, _A, _A), (1, 1, _E, 10, 1, 1, 1))
-_CIFAR_10 = _printed_steps((_A, _A, _B, _A, _B, _B, _B), (1, 1, _E, 10, 1, 1, 1))
-_CIFAR_100 = _printed_steps((_B, _B, _C, _B, _C, _C, _C), (_E, _E, _E, 10, _E, _E, _E))
-# The same search on digits: gamma from 10^-2 to 10^-0.5 with eta = 1, then eta from 1 to 10^1.5, by the training loss
-# after 500 rounds of Bernoulli participation (mean of rounds 400 to 500, two seeds)
-_D = 10**-0.5
-_DIGITS = _printed_steps((_D, _D, _D, _D, _D, _D, _D), (_E, _E, _E, 10**1.25, _E, _E, 1))
 _COLORS = ("sharpness", "jitter", "posterize", "equalize", "crop", "flip")
 SCALES = {
-    "digits": Scale("digits", "mlp", 50, 500, 3, 100, _DIGITS),
-    "svhn": Scale("svhn", "fedau-svhn", 50, 200, 2, 50, _SVHN, augmentation=("crop",)),
-    "cifar-10": Scale("cifar-10", "fedau-cifar-10", 50, 200, 2, 50, _CIFAR_10, augmentation=("crop", "flip")),
-    "cifar-100": Scale("cifar-100", "fedau-cifar-100", 50, 200, 2, 50, _CIFAR_100, augmentation=_COLORS),
-    "cinic-10": Scale("cinic-10", "fedau-cinic-10", 50, 200, 2, 50, _CIFAR_10, augmentation=("crop", "flip")),
+    "glyphs": Scale("glyphs", "mlp", 100, 500, 10, 100, GRID, 500, size=(10_000, 2_000), record_every=20),
+    "digits": Scale("digits", "mlp", 50, 500, 3, 100, GRID, 500),
+    "svhn": Scale("svhn", "fedau-svhn", 50, 200, 2, 50, GRID, 200, augmentation=("crop",)),
+    "cifar-10": Scale("cifar-10", "fedau-cifar-10", 50, 200, 2, 50, GRID, 200, augmentation=("crop", "flip")),
+    "cifar-100": Scale("cifar-100", "fedau-cifar-100", 50, 200, 2, 50, GRID, 200, augmentation=_COLORS),
+    "cinic-10": Scale("cinic-10", "fedau-cinic-10", 50, 200, 2, 50, GRID, 200, augmentation=("crop", "flip")),
 }
-FULL_ROUNDS = {"digits": 10_000, "svhn": 2_000, "cifar-10": 10_000, "cifar-100": 20_000, "cinic-10": 10_000}
-SMOKE = Scale("digits", "linear", 12, 30, 2, 10, _DIGITS, cutoffs=(1, 5, inf))
+FULL_ROUNDS = {
+    "glyphs": 10_000,
+    "digits": 10_000,
+    "svhn": 2_000,
+    "cifar-10": 10_000,
+    "cifar-100": 20_000,
+    "cinic-10": 10_000,
+}
+SMOKE = Scale("digits", "linear", 12, 30, 2, 10, {"gamma": (0.3, 0.9, 2.7), "eta": (1.0,)}, 20, 1, cutoffs=(1, 50, inf))
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
     """The scale used for a data set; with another network than the default one where that is asked for.
 
-    With `full`, the paper's own numbers of clients, rounds and seeds; what is left out of them is the halving of the
-    step size on CIFAR-100 from round 10,000 on.
+    With `full`, the paper's own numbers of clients, rounds and seeds, and its grid of step sizes, of which the paper
+    looks for gamma first and then for eta; what is left out is the halving of the step size on CIFAR-100 from round
+    10,000 on.
 
     Raises:
         FedboundsError: no such data set; names those there are.
@@ -115,13 +129,21 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
     if dataset not in SCALES:
         raise unknown_name("data set", dataset, SCALES)
     scale = SCALES[dataset] if network is None else replace(SCALES[dataset], network=network)
-    return replace(scale, clients=250, rounds=FULL_ROUNDS[dataset], seeds=5, last=200, alphas=ALPHAS) if full else scale
+    if not full:
+        return scale
+    return replace(scale, clients=250, rounds=FULL_ROUNDS[dataset], seeds=5, last=200, alphas=ALPHAS, grid=FULL_GRID,
+                   tuning_rounds=500)  # fmt: skip
 
 
-def method(scale: Scale, label: str, **changed: Any) -> dict[str, Any]:
-    """An algorithm with the step sizes of its method."""
-    gamma, eta = scale.steps[label]
-    return {**KINDS[label], "local_step_size": gamma, "local_steps": 5, "server_multiplier": eta, **changed}
+def cutoff(K: float) -> str:
+    """The label of FedAU with a cut-off."""
+    return f"FedAU, K = {K:g}"
+
+
+def method(scale: Scale, label: str, gamma: float, eta: float) -> dict[str, Any]:
+    """A method, or FedAU with one of the cut-offs, with its step sizes."""
+    cutoffs = {cutoff(K): {"kind": "fedau", "cutoff": K} for K in scale.cutoffs}
+    return {**(cutoffs | dict(KINDS))[label], "local_step_size": gamma, "local_steps": 5, "server_multiplier": eta}
 
 
 def rates(
@@ -129,13 +151,13 @@ def rates(
 ) -> np.ndarray:
     """The participation rates of one seed, (clients,): eq. (C.6.1) with the classes that the clients really hold, cut
     off at 1, which the paper does not say, where there are more classes than 1 / mean."""
-    frequencies = _frequencies(scale.dataset, scale.clients, seed, data)
+    frequencies = _frequencies(scale.dataset, scale.size, scale.clients, seed, data)
     return participation_rates(frequencies, alpha=alpha, mean=mean, floor=floor, cap=1.0, seed=seed)
 
 
 @cache
-def _frequencies(dataset: str, clients: int, seed: int, data: str | None) -> np.ndarray:
-    labels = load_dataset(dataset, data).train_labels
+def _frequencies(dataset: str, size: tuple[int, int] | None, clients: int, seed: int, data: str | None) -> np.ndarray:
+    labels = load_dataset(_source(dataset, size), data).train_labels
     split = class_mix_partition(labels, clients, np.random.default_rng(seed))
     return class_frequencies(labels, split.assignment, clients)
 
@@ -152,6 +174,7 @@ def training_sweep(
     pattern: str = "Bernoulli",
     data: str | None = None,
     final_models: bool = False,
+    tuning: bool = False,
     **of_rates: float,
 ) -> Sweep:
     """The methods, each with every seed; a seed decides the data split and the rates too.
@@ -163,20 +186,21 @@ def training_sweep(
         pattern: a key of `PATTERNS`.
         data: the directory of local files.
         final_models: record the first and last models, and nothing in between.
+        tuning: with the seeds and for the rounds that choose step sizes, rather than those that are judged.
         of_rates: `alpha`, `mean`, `floor` of `rates`.
     """
-    tasks = []
-    for seed in range(scale.seeds):
-        problem = {"kind": "images", "dataset": scale.dataset, "network": scale.network, "clients": scale.clients,
+    tasks, rounds = [], scale.tuning_rounds if tuning else scale.rounds
+    for seed in tuning_seeds(scale.tuning_seeds) if tuning else range(scale.seeds):
+        problem = {"kind": "images", "dataset": scale.data, "network": scale.network, "clients": scale.clients,
                    "partition": "class-mix", "alpha": 0.1, "partition_seed": seed,
                    "augmentation": list(scale.augmentation)}  # fmt: skip
         participation = {"kind": PATTERNS[pattern], "clients": scale.clients,
                          "probability": rates(scale, seed, data=data, **of_rates).tolist()}  # fmt: skip
         document = {
             "name": name,
-            "rounds": scale.rounds,
+            "rounds": rounds,
             "seeds": [seed],
-            "record_every": scale.rounds if final_models else scale.record_every,
+            "record_every": rounds if final_models else scale.record_every,
             "record_models": final_models,
             "problem": problem if data is None else {**problem, "data": data},
             "participation": participation | ({"normalize": False} if pattern == "Bernoulli" else {}),
