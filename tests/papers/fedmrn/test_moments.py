@@ -1,0 +1,258 @@
+"""Exact moments of masked rounds on quadratics: golden numbers, simulated rounds, and the theorems against them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.papers.fedmrn.moments import (
+    Masking,
+    masked_moments,
+    norm_scaled_sign,
+    signed_masks,
+    sparsifier,
+)
+from fedbounds.empirical.problems import Quadratic
+
+CONVEX, NONCONVEX = load("fedmrn/theorem-1"), load("fedmrn/theorem-2")
+IDENTITY = Masking("identity", lambda squares, _: 0 * squares)
+FOUR = Quadratic(
+    hessians=np.ones((4, 2)), centers=[[0.1, 0], [-0.1, 0], [0, 0.1], [0, -0.1]], noise=math.sqrt(0.005), x0=[0.3, -0.2]
+)
+GOLDEN = dict(L=3, mu=1, sigma=0.1, G=1, Gamma=0.005, Delta1=0.13, N=4, K=2, S=2)
+
+
+def falling(t):
+    """Theorem 1's steps on the four clients with L = 3: gamma = 23."""
+    return 2 / (23 + t)
+
+
+def golden_run(masks, T):
+    return masked_moments(FOUR, masks, falling, iterations=T - 1, local_steps=2, cohort=2, first=1)
+
+
+@pytest.mark.parametrize(
+    ("amplitude", "gaps"),
+    [
+        (lambda step: 8 / 23, {23: 0.28798932, 203: 1.38227522, 2003: 12.2707053}),
+        (lambda step: 2 * step, {23: 0.0314919421, 203: 0.00599455925, 2003: 6.58314295e-4}),
+    ],
+)
+def test_the_gap_has_its_golden_values(amplitude, gaps):
+    run = golden_run(signed_masks(amplitude), 2003)
+    for t, gap in gaps.items():
+        assert run.objective_gap[t - 1] == pytest.approx(gap, rel=1e-7)
+    assert run.label == "approximate" and run.largest_share < 0.5  # Gaussian noise has no bound
+
+
+def test_the_squared_norm_has_its_golden_values():
+    run = golden_run(signed_masks(lambda step: 8 / 23), 121)
+    for t, square in {3: 0.2118041349, 13: 0.4342209866, 43: 0.8266094283, 121: 1.7724655434}.items():
+        assert run.squared_norm[t - 1] == pytest.approx(square, abs=1e-10)
+
+
+def test_the_gap_of_masks_of_fixed_amplitude_grows_linearly_whatever_progressive_masking_does():
+    """On A = lambda I the squared distance tends to (gamma + T) d a^2/((4 lambda/mu + 1) S K)."""
+    masks = signed_masks(lambda step: 8 / 23)
+    for progressive in (False, True):
+        run = masked_moments(
+            FOUR, masks, falling, iterations=3000, local_steps=2, cohort=2, first=1, progressive=progressive
+        )
+        expected = (23 + 3001) * 2 * (8 / 23) ** 2 / (5 * 2 * 2)
+        assert run.squared_distance[-1] == pytest.approx(expected, rel=2e-3)
+
+
+def test_theorem_1_as_printed_fails_for_the_masks_that_it_prescribes_and_r1_holds():
+    T = 203
+    fixed = golden_run(signed_masks(lambda step: 8 / 23), T).objective_gap[-1]
+    printed = evaluate(CONVEX, dict(**GOLDEN, q=math.sqrt(2), T=T), form="printed").value
+    assert float(printed) == pytest.approx(1.2267035398230088) and fixed > float(printed)
+    falls = golden_run(signed_masks(lambda step: 2 * step), T).objective_gap[-1]
+    for form in ("repaired:R1", "sharp:masks"):
+        assert falls < float(evaluate(CONVEX, dict(**GOLDEN, T=T, d=2), form=form).value)
+
+
+# --- Against simulated rounds -----------------------------------------------------------------------------------------
+
+
+def random_problem(rng, N, d, *, noise=0.0):
+    roots = rng.normal(size=(N, d, d))
+    return Quadratic(
+        hessians=roots @ np.swapaxes(roots, 1, 2) / d + 0.3 * np.eye(d),
+        centers=rng.normal(size=(N, d)),
+        noise=noise,
+        x0=rng.normal(size=d),
+    )
+
+
+def simulated(problem, mask, steps, S, K, rounds, runs, rng):
+    """E |w_bar_t|^2 after every iteration, the masked drift, and E F(w) at the end, one run after another."""
+    A = np.stack([problem.hessian(k).numpy() for k in range(problem.clients)])
+    c, (N, d) = problem.centers.numpy(), problem.centers.shape
+    w = np.tile(problem.x0.numpy(), (runs, 1))
+    squares, drifts = [(w**2).sum(axis=1).mean()], []
+    for r in range(rounds):
+        u = np.zeros((runs, N, d))
+        for tau in range(S):
+            hat = mask(u, steps[r * S])
+            drifts.append(((u.mean(axis=1, keepdims=True) - hat) ** 2).sum(axis=2).mean())
+            gradient = np.einsum("kij,rkj->rki", A, w[:, None] + hat - c)
+            u = u - steps[r * S + tau] * (gradient + problem.noise * rng.choice([-1.0, 1.0], size=u.shape))
+            if tau < S - 1:
+                squares.append(((w + u.mean(axis=1)) ** 2).sum(axis=1).mean())
+        chosen = np.argsort(rng.random((runs, N)), axis=1)[:, :K]
+        w = w + np.take_along_axis(mask(u, steps[r * S]), chosen[:, :, None], axis=1).mean(axis=1)
+        squares.append((w**2).sum(axis=1).mean())
+    return np.array(squares), np.array(drifts)
+
+
+@pytest.mark.parametrize("kind", ["signed", "sparsifier", "sign"])
+def test_the_moments_are_those_of_simulated_rounds(kind):
+    rng = np.random.default_rng(5)
+    problem, S, K = random_problem(rng, 3, 2, noise=0.3), 3, 2
+    steps = [0.03, 0.025, 0.02, 0.02, 0.018, 0.015]
+
+    def signed(u, step):
+        return np.where(rng.random(u.shape) < (1 + u / (100 * step)) / 2, 100 * step, -100 * step)
+
+    def sparse(u, step):
+        return np.where(rng.random(u.shape) < 0.5, 2 * u, 0)
+
+    def scaled(u, step):
+        a = np.linalg.norm(u, axis=-1, keepdims=True) + 1e-300
+        return np.where(rng.random(u.shape) < (1 + u / a) / 2, a, -a)
+
+    mask, masking = {
+        "signed": (signed, signed_masks(lambda step: 100 * step)),
+        "sparsifier": (sparse, sparsifier(0.5)),
+        "sign": (scaled, norm_scaled_sign()),
+    }[kind]
+    exact = masked_moments(
+        problem, masking, lambda t: steps[t], iterations=6, local_steps=S, cohort=K, largest_noise=0.3
+    )
+    squares, drifts = simulated(problem, mask, steps, S, K, 2, 100_000, rng)
+    assert exact.label == "exact"
+    assert squares == pytest.approx(exact.squared_norm, rel=0.015)
+    assert drifts == pytest.approx(exact.masked_drift, rel=0.015, abs=1e-12)
+
+
+def test_one_client_without_masks_is_gradient_descent():
+    problem = random_problem(np.random.default_rng(6), 1, 3)
+    A, c, w = problem.hessian(0).numpy(), problem.centers.numpy()[0], problem.x0.numpy()
+    run = masked_moments(problem, IDENTITY, lambda t: 0.2, iterations=7, local_steps=3, cohort=1)
+    for t in range(8):
+        assert run.squared_distance[t] == pytest.approx(float((w - c) @ (w - c)), rel=1e-11)
+        assert run.gradient_norm_squared[t] == pytest.approx(float((A @ (w - c)) @ (A @ (w - c))), rel=1e-11)
+        w = w - 0.2 * A @ (w - c)
+
+
+# --- The theorems -----------------------------------------------------------------------------------------------------
+
+
+def constants(problem, S, K, T):
+    A, c = np.stack([problem.hessian(k).numpy() for k in range(problem.clients)]), problem.centers.numpy()
+    ws = np.linalg.solve(A.mean(axis=0), np.einsum("kij,kj->i", A, c) / len(c))
+    away, start = ws - c, problem.x0.numpy() - ws
+    curvatures = np.linalg.eigvalsh(A)
+    return dict(
+        L=curvatures.max(), mu=curvatures.min(), sigma=problem.noise * math.sqrt(problem.dimension),
+        Gamma=np.einsum("ki,kij,kj->", away, A, away) / (2 * len(c)), Delta1=start @ start,
+        F=start @ A.mean(axis=0) @ start / 2, N=len(c), K=K, S=S, T=T, d=problem.dimension,
+    )  # fmt: skip
+
+
+def cases(count, seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(count):
+        N, d = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+        S, K = int(rng.integers(1, 5)), int(rng.integers(1, N + 1))
+        yield random_problem(rng, N, d, noise=rng.choice([0.0, 0.5])), S, K, S * int(rng.integers(2, 30)), rng
+
+
+OPERATORS = [(IDENTITY, lambda d: 0.0), (sparsifier(0.5), lambda d: 1.0), (norm_scaled_sign(), lambda d: d - 1.0)]
+
+
+def test_both_theorems_hold_for_operators_with_a_relative_error_and_are_not_far():
+    worst = {"theorem-1": 0.0, "theorem-2": 0.0}
+    for problem, S, K, T, rng in cases(60, 7):
+        masking, square = OPERATORS[rng.integers(3)]
+        c = constants(problem, S, K, T) | dict(q=math.sqrt(square(problem.dimension)))
+        gamma = max(8 * c["L"] / c["mu"], S) - 1
+
+        def steps(t, mu=c["mu"], gamma=gamma):
+            return 2 / (mu * (gamma + t))
+
+        run = masked_moments(problem, masking, steps, iterations=T, local_steps=S, cohort=K, first=1)
+        bound = evaluate(CONVEX, c | dict(T=T + 1, G=run.gradient_bound)).value
+        worst["theorem-1"] = max(worst["theorem-1"], run.objective_gap[-1] / float(bound))
+        eta = 1 / (c["L"] * math.sqrt(T))
+        run = masked_moments(problem, masking, lambda t, eta=eta: eta, iterations=T, local_steps=S, cohort=K)
+        bound = evaluate(NONCONVEX, c | dict(G=run.gradient_bound)).value
+        worst["theorem-2"] = max(worst["theorem-2"], run.gradient_norm_squared[:-1].mean() / float(bound))
+    assert 0.2 < worst["theorem-1"] < 1 and 0.2 < worst["theorem-2"] < 1
+
+
+def prescribed(problem, steps, S, K, T, first, factor):
+    """The run whose amplitude is `factor eta_{t_0} S G` with its own G; None where no G is enough."""
+    G = 1.0
+    for _ in range(60):
+        masks = signed_masks(lambda step, G=G: factor * step * S * G)
+        run = masked_moments(problem, masks, steps, iterations=T, local_steps=S, cohort=K, first=first)
+        if abs(run.gradient_bound - G) <= 1e-9 * G:
+            return run, G
+        G = run.gradient_bound
+        if not G < 1e9:
+            return None
+    return None
+
+
+def test_the_forms_for_masks_hold_where_a_gradient_bound_exists_and_so_do_drift_and_synchronization():
+    found = 0
+    for problem, S, K, T, _ in cases(15, 8):
+        c = constants(problem, S, K, T)
+        norms = [np.linalg.norm(problem.hessian(k).numpy()) for k in range(problem.clients)]
+        for theorem, factor, first in ((CONVEX, 1, 1), (NONCONVEX, 2, 0)):
+            L = max(c["L"], S * max(norms) * factor)  # declared larger, so that the masks leave room
+            gamma = max(8 * L / c["mu"], S) - 1
+            eta = 1 / (L * math.sqrt(T))
+
+            def steps(t, first=first, mu=c["mu"], gamma=gamma, eta=eta):
+                return 2 / (mu * (gamma + t)) if first else eta
+
+            run = prescribed(problem, steps, S, K, T, first, factor)
+            if run is None:
+                continue
+            run, G = run
+            left = run.objective_gap[-1] if first else run.gradient_norm_squared[:-1].mean()
+            for form in [f.name for f in theorem.forms if "masks" in f.name or f.name.endswith(("R1", "R2"))]:
+                bound = float(evaluate(theorem, c | dict(L=L, T=T + first, G=G), form=form).value)
+                assert left <= bound, (form, left, bound)
+            square = c["d"] * np.array([factor * steps(first + t - t % S) * S * G for t in range(T)]) ** 2
+            assert (run.masked_drift <= square * (1 + 1e-12)).all()
+            assert (run.synchronization_error <= square / K * (1 + 1e-12)).all()
+            found += 1
+    assert found >= 24
+
+
+def test_masks_that_may_be_clipped_are_said_to_be_approximate():
+    problem = Quadratic(hessians=np.ones((1, 1)), centers=[[0.0]], x0=[1.0])
+    for amplitude, label in ((0.9, "approximate"), (4.0, "exact")):
+        masks = signed_masks(lambda step, a=amplitude: a)
+        run = masked_moments(problem, masks, lambda t: 0.5, iterations=1, local_steps=1, cohort=1)
+        assert run.label == label
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [(dict(cohort=3), "3 of 2 clients"), (dict(local_steps=0), "local_steps"), (dict(iterations=-1), "iterations")],
+)
+def test_counts_outside_their_domain_are_refused(wrong, text):
+    problem = Quadratic(hessians=np.ones((2, 1)), centers=[[0.0], [1.0]])
+    given = dict(iterations=2, local_steps=1, cohort=1) | wrong
+    with pytest.raises(FedboundsError, match=text):
+        masked_moments(problem, IDENTITY, lambda t: 0.1, **given)
+    with pytest.raises(FedboundsError, match="probability"):
+        sparsifier(0)
