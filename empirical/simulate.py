@@ -93,7 +93,7 @@ def simulate(
     check_run_memory(problem.clients, problem.dimension, total, len(seeded), every, record_models)
     closed = may_be_closed(engine, isinstance(problem, Quadratic))
     for phase, length in schedule:
-        check_work(phase, problem, length, len(seeded), problem.dimension, closed and not phase.corrects)
+        check_work(phase, problem, length, len(seeded), problem.dimension, closed and phase.plain_steps)
     runs = _Runs(process, seeded, total, record_participation)
     record = _Record(problem, runs, total, every, record_models)
     knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]

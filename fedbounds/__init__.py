@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation as KnownParticipation
     from fedbounds.empirical.papers.fedau.invariants import check_weights as check_weights
     from fedbounds.empirical.papers.fedau.participation_weights import ParticipationWeights as ParticipationWeights
+    from fedbounds.empirical.papers.fedmrn.algorithms import Compressed as Compressed
+    from fedbounds.empirical.papers.fedmrn.algorithms import FedMRN as FedMRN
+    from fedbounds.empirical.papers.fedmrn.algorithms import FedSparsify as FedSparsify
     from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise as MaskedNoise
     from fedbounds.empirical.participation import Bernoulli as Bernoulli
     from fedbounds.empirical.participation import Cyclic as Cyclic
@@ -118,6 +121,7 @@ DOOR = {
         "MIFA AverageAll AverageParticipating FedAU FedVarp FixedWeights KnownParticipation"
     ),
     "fedbounds.empirical.papers.fed_norm_sgda.algorithms": "FedNormSGDA FSGDA LocalSGDA SynchronousSGDA",
+    "fedbounds.empirical.papers.fedmrn.algorithms": "Compressed FedMRN FedSparsify",
     "fedbounds.command_line": "main",
 }
 PLACES = {name: module for module, names in DOOR.items() for name in names.split()}

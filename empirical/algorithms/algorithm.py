@@ -149,6 +149,11 @@ class Algorithm(ABC):
         """A process and constants (N,) whose products are the weights that it gives; None where they are no such."""
         return process, np.ones(process.clients)
 
+    @property
+    def plain_steps(self) -> bool:
+        """Whether clients take plain steps of SGD, which on quadratics have a closed form."""
+        return not (self.ascends or self.corrects) and self.local.plain
+
     def most_local_steps(self, problem: Fits) -> int:
         """The most local steps that a client ever takes in a round."""
         return int(self.local.steps)

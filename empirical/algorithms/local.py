@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import torch
 
@@ -46,6 +46,10 @@ class LocalSGD:
         oracle: `"stochastic"` gradients, or the `"full"` local gradient (the client's whole data set).
         frozen: take every gradient at the received model.
 
+    Attributes:
+        plain: whether these are the steps above and nothing else, which have a closed form on quadratics.
+        worded: whether a client draws numbers of its own in every round, all hashed out of one word.
+
     Raises:
         FedboundsError: a step size or number of steps outside its domain, an unknown oracle.
 
@@ -59,6 +63,8 @@ class LocalSGD:
     Source: Wang & Ji 2022, Algorithm 1, lines 4 to 8.
     """
 
+    plain: ClassVar[bool] = True
+    worded: ClassVar[bool] = False
     step_size: float
     steps: int
     oracle: Oracle = "stochastic"
@@ -70,12 +76,18 @@ class LocalSGD:
         if self.oracle not in get_args(Oracle):
             raise unknown_name("oracle", str(self.oracle), get_args(Oracle))
 
-    def update(self, x: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+    def update(
+        self,
+        x: torch.Tensor,
+        gradient: Callable[[torch.Tensor], torch.Tensor],
+        words: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """The updates $\\Delta_n$ of any number of clients at once, in the shape of x (..., d).
 
         Args:
             x: the model each client received.
             gradient: the oracle; called once per step, it may draw anew each time.
+            words: of each client, (...), if they are `worded`.
         """
         y = x
         for _ in range(self.steps):

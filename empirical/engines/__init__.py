@@ -35,7 +35,7 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
     """
     plain = check_engine(name, algorithm)
     if plain == "auto":
-        closed = isinstance(problem, Quadratic) and not algorithm.corrects
+        closed = isinstance(problem, Quadratic) and algorithm.plain_steps
         batch = "masked batch" if algorithm.ascends else "batched"
         plain = "closed form" if closed else batch if problem.prefers_batched else "in turn"
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
@@ -53,16 +53,18 @@ def check_engine(name: str, algorithm: Algorithm) -> str:
     fit = _fit(algorithm)
     if plain not in ("auto", *fit):
         what = "algorithms that minimize"
-        if algorithm.ascends or algorithm.corrects:
-            what = "minimax algorithms" if algorithm.ascends else "algorithms that correct their gradients"
+        if not algorithm.plain_steps:
+            what = (
+                "minimax algorithms" if algorithm.ascends else f"{algorithm.kind}, whose local steps are not plain SGD"
+            )
         raise FedboundsError(f"engine {plain!r} is not for {what}; use {', '.join(map(repr, fit))} or 'auto'")
     return plain
 
 
 def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
-    if algorithm.corrects:
-        return {name: engine for name, engine in MINIMIZING.items() if engine is not ClosedForm}
-    return MINIMAX if algorithm.ascends else MINIMIZING
+    if algorithm.ascends:
+        return MINIMAX
+    return {name: engine for name, engine in MINIMIZING.items() if algorithm.plain_steps or engine is not ClosedForm}
 
 
 __all__ = [

@@ -15,6 +15,7 @@ from fedbounds.empirical.engines.local_steps import (
     as_drawn,
     drawn_in_blocks,
     drawn_on_the_way,
+    drawn_words,
     largest_batch,
     local_updates,
 )
@@ -27,17 +28,19 @@ class Batched(Engine):
     label = "batched"
 
     def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray] | None:
-        """What the pairs draw, `drawn` (steps, pairs, ...)."""
+        """What the pairs draw, `drawn` (steps, pairs, ...), and their `words` (pairs,)."""
         first = int(cohort.clients[0])
         one = self.problem.draws(self.pool.aim(0, streams[0], "noise", t, first), first, 1)
+        own = [streams[seed] for seed in cohort.seeds.tolist()]
+        words = drawn_words(self.local, cohort.clients, own, t, self.pool)
+        found = {} if words is None else {"words": words}
         if one is None or self.local.oracle == "full":
-            return {}
+            return found
         if one.size * self.local.steps * len(cohort.clients) > NUMBERS:
             return None
-        own = [streams[seed] for seed in cohort.seeds.tolist()]
         ((_, drawn),) = drawn_in_blocks(self.problem, self.local, cohort.clients, own, t, self.pool, self.local.steps)
         assert drawn is not None
-        return {"drawn": drawn}
+        return found | {"drawn": drawn}
 
     def compute(
         self,
@@ -57,10 +60,21 @@ class Batched(Engine):
             clients = placed.clients[some].view(rows, -1)
             received = x[placed.seeds[some]].view(*clients.shape, dimension)
             shift = None if correction is None else correction[some].view_as(received)
+            words = self._words(cohort, some, clients, t, streams)
             drawn = self._drawn(cohort, some, clients.shape, t, streams)
-            computed = local_updates(self.problem, self.local, received, clients, drawn, shift)
+            computed = local_updates(self.problem, self.local, received, clients, drawn, shift, words=words)
             updates[some] = computed.view(-1, dimension)
         return cohort.combine(updates), updates
+
+    def _words(
+        self, cohort: Cohort, some: slice, clients: torch.Tensor, t: int, streams: Sequence[Streams]
+    ) -> torch.Tensor | None:
+        """The words of some pairs, now or before the round, in the shape of their names."""
+        if cohort.ahead is not None and "words" in cohort.ahead.tables:
+            return cohort.ahead.tables["words"][some].view_as(clients)
+        own = [streams[seed] for seed in cohort.seeds[some].tolist()] if self.local.worded else []
+        words = drawn_words(self.local, cohort.clients[some], own, t, self.pool)
+        return None if words is None else torch.tensor(words, device=clients.device).view_as(clients)
 
     def _drawn(
         self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]

@@ -9,7 +9,7 @@ import torch
 
 from fedbounds.empirical.algorithms import Cohort
 from fedbounds.empirical.engines.engine import Engine
-from fedbounds.empirical.engines.local_steps import drawn_on_the_way, local_updates
+from fedbounds.empirical.engines.local_steps import drawn_on_the_way, drawn_words, local_updates
 from fedbounds.empirical.streams import Streams
 
 
@@ -31,8 +31,10 @@ class InTurn(Engine):
         for pair, (seed, client, weight) in enumerate(pairs):
             start, name = x[seed].view(1, 1, -1), placed.clients[pair].view(1, 1)
             own, who = None if correction is None else correction[pair].view(1, 1, -1), np.array([client])
+            word = drawn_words(self.local, who, [streams[seed]], t, self.pool)
+            words = None if word is None else torch.tensor(word, device=x.device).view(1, 1)
             drawn = drawn_on_the_way(self.problem, self.local, who, [streams[seed]], t, self.pool, (1, 1))
-            update = local_updates(self.problem, self.local, start, name, drawn, own)
+            update = local_updates(self.problem, self.local, start, name, drawn, own, words=words)
             total[seed].add_(update[0, 0], alpha=weight)
             if self.needs_updates:
                 updates.append(update[0, 0])

@@ -10,6 +10,7 @@ import torch
 from fedbounds.empirical.algorithms import LocalSGD
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import GeneratorPool, Streams
+from fedbounds.empirical.words import words_of
 
 AT_ONCE = 2**22  # numbers held by one batch: pairs x d, and the randomness drawn ahead
 AT_ONCE_ELSEWHERE = 2**28  # the same on a device that is fast where there is much to do
@@ -28,6 +29,7 @@ def local_updates(
     drawn: Iterator[torch.Tensor | None],
     correction: torch.Tensor | None = None,
     watch: Callable[[torch.Tensor], None] | None = None,
+    words: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The updates of a rectangle of pairs.
 
@@ -37,6 +39,7 @@ def local_updates(
         drawn: step by step what the pairs draw, (seeds, cohort, ...); nothing for exact gradients.
         correction: what each pair adds to its gradients, shape (seeds, cohort, d).
         watch: is shown every point at which gradients are taken, shape (seeds, cohort, d).
+        words: of each pair, (seeds, cohort), if the local steps are `worded`.
 
     Returns:
         The updates, shape (seeds, cohort, d).
@@ -49,7 +52,17 @@ def local_updates(
         found = problem.gradient(y, clients) if full else problem.stochastic_gradient(y, clients, next(drawn))
         return found if correction is None else found + correction
 
-    return local.update(x, gradient)
+    return local.update(x, gradient, words)
+
+
+def drawn_words(
+    local: LocalSGD, clients: np.ndarray, streams: Sequence[Streams], t: int, pool: GeneratorPool
+) -> np.ndarray | None:
+    """The word of each pair in round t, from (round, client) of its masks: int64 (pairs,); None if nobody needs any."""
+    if not local.worded:
+        return None
+    names = enumerate(clients.tolist())
+    return words_of(np.array([pool.aim(k, streams[k], "masks", t, name).random() for k, name in names]))
 
 
 def drawn_in_blocks(

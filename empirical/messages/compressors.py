@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -405,6 +405,9 @@ class Drive(Eden):
     kind, code = "drive", 7
     bits: int = field(init=False, default=1)
     scale: Scale = "least-error"
+
+    def spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "scale": self.scale}
 
 
 def _up(value: float) -> np.float32:

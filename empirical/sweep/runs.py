@@ -155,7 +155,7 @@ class Preparation:
             check_engine(task["engine"], built.algorithm)
         with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
             built.algorithm.check(problem, rounds)
-            closed = not built.algorithm.corrects and may_be_closed(
+            closed = built.algorithm.plain_steps and may_be_closed(
                 task["engine"], problem.table["kind"] in ("quadratic", "toy")
             )
             seeds = len(task["seeds"])

@@ -1,0 +1,351 @@
+r"""FedMRN and what it was compared with: Li, Zhao, Luo & Wang, "Masked Random Noise for Communication-Efficient
+Federated Learning", ACM MM 2024: Algorithm 1, Section 5 and the ablation.
+
+Clients send messages, and the server hears what the messages mean. With weights 1/K of K clients drawn without
+replacement the model moves by the mean of it; other weights are applied as given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any, ClassVar, get_args
+
+import numpy as np
+import torch
+
+from fedbounds.bounds.checks import check_flag, quote
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.algorithms.algorithm import LocalSteps, ModelOnly, RoundReport
+from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
+from fedbounds.empirical.messages.compressor import Compressor
+from fedbounds.empirical.messages.compressors import COMPRESSORS, FullPrecision, TopK
+from fedbounds.empirical.messages.noise import Law
+from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise, Masks, chosen, clipped
+from fedbounds.empirical.words import raw_bits
+
+KINDS: Mapping[str, type[Compressor]] = COMPRESSORS | {MaskedNoise.kind: MaskedNoise}
+_LAST = 200  # purpose of the numbers behind the mask that is sent; local step k has the purpose _LAST + k
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[str, object], str]:
+    def check(name: str, value: object) -> str:
+        if value not in known:
+            raise unknown_name(name, str(value), known)
+        return str(value)
+
+    return check
+
+
+class Averaging(LocalSteps):
+    """Algorithms whose server adds the weighted sum of what it hears, and remembers nothing but the model."""
+
+    @property
+    def codec(self) -> Compressor:
+        """What makes messages of updates, and updates of messages."""
+        raise NotImplementedError
+
+    def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
+        return ModelOnly(x0)
+
+    def server_update(self, state: ModelOnly, t: int, report: RoundReport) -> ModelOnly:
+        return ModelOnly(state.model + report.weighted_sum)
+
+
+def chances(words: torch.Tensor, purpose: int, size: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """Two numbers for each coordinate, uniform on the multiples of 2^-24 in [0, 1): each `(*words.shape, size)`."""
+    bits = raw_bits(words, purpose, size)
+    low, high = bits & (2**24 - 1), (bits >> 24) & (2**24 - 1)
+    return low.to(dtype) * 2.0**-24, high.to(dtype) * 2.0**-24
+
+
+@dataclass(frozen=True)
+class LocalMasking(LocalSGD):
+    r"""Local steps that look for bits: gradients are taken where the masked noise will be, and move what is masked.
+
+    $$u_{\tau+1}=u_\tau-\eta\,\nabla F_k(w+\hat u_\tau),\qquad
+      \hat u_\tau=(1-P_\tau)\odot\bar u_\tau+P_\tau\odot n\odot m_\tau,\qquad P_\tau\sim\mathrm{Bernoulli}(\tau/S),$$
+
+    for $\tau=1,\dots,S$ from $u_1=0$, with random masks $m_\tau$ of $u_\tau$ and $\bar u$ the update cut off at the
+    noise n. What is sent is $n\odot m$ with a mask of $u_{S+1}$; u itself is never cut off. Masks and clipping count as
+    the identity in derivatives.
+
+    Args:
+        step_size: $\eta > 0$.
+        steps: $S \ge 1$.
+        masks: which masks, of which noise.
+        stochastic: random masks; otherwise $m=1$ where u and n have the same sign, in training and in what is sent.
+        progressive: P as above; otherwise P = 1.
+
+    Example:
+        >>> local = LocalMasking(1.0, 1, masks=MaskedNoise("bernoulli", 0.5, "binary"))
+        >>> local.update(torch.zeros(1, 4), lambda y: y - 9, torch.tensor([3])).unique().tolist()
+        [0.0, 0.5]
+
+    Source: Li et al. 2024, Algorithm 1 (client), eqs. (6) to (10); the parts are those of the ablation, Figure 4.
+    """
+
+    plain: ClassVar[bool] = False
+    worded: ClassVar[bool] = True
+    masks: MaskedNoise = field(default_factory=MaskedNoise)
+    stochastic: bool = True
+    progressive: bool = True
+
+    def update(
+        self,
+        x: torch.Tensor,
+        gradient: Callable[[torch.Tensor], torch.Tensor],
+        words: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        assert words is not None
+        n = self.masks.source.of(words, x.shape[-1]).to(x.dtype)
+        u = torch.zeros_like(x)
+        for step in range(1, self.steps + 1):
+            u = torch.sub(u, gradient(x + self.tried(u, n, words, step)), alpha=self.step_size)
+        chance, _ = chances(words, _LAST, x.shape[-1], x.dtype)
+        return self.masked(u, n, chance)
+
+    def tried(self, u: torch.Tensor, n: torch.Tensor, words: torch.Tensor, step: int) -> torch.Tensor:
+        r"""$\hat u_\tau$."""
+        whole = step == self.steps or not self.progressive
+        if whole and not self.stochastic:
+            return self.masked(u, n, u)
+        chance, coin = chances(words, _LAST + step, u.shape[-1], u.dtype)
+        found = self.masked(u, n, chance)
+        return found if whole else torch.where(coin < step / self.steps, found, clipped(u, n, self.masks.masks))
+
+    def masked(self, u: torch.Tensor, n: torch.Tensor, chance: torch.Tensor) -> torch.Tensor:
+        r"""$n\odot m$."""
+        binary = self.masks.masks == "binary"
+        if not self.stochastic:
+            chance = torch.full_like(u, 0.0 if binary else 0.5)
+        return torch.where(chosen(u, n, chance, self.masks.masks), n, torch.zeros_like(n) if binary else -n)
+
+
+@dataclass(frozen=True)
+class FedMRN(Averaging):
+    r"""FedAvg in which a client's update is masked random noise: d bits and a seed.
+
+    $$w_{r+1}=w_r+\frac{\sum_{k\in\mathcal C}p_k\,\mathcal G(s_k)\odot m_k}{\sum_{k\in\mathcal C}p_k}$$
+
+    Args:
+        local_step_size: $\eta > 0$, units x^2/f.
+        local_steps: $S \ge 1$.
+        amplitude: $\alpha > 0$ of the noise, units x; 0.01 for binary and 0.005 for signed masks in the paper.
+        law: `"uniform"`, `"gaussian"` or `"bernoulli"` noise.
+        masks: `"binary"` (FedMRN in the paper's tables) or `"signed"` (FedMRNS).
+        stochastic: random masks; otherwise those of the signs ("w.o. SM").
+        progressive: masks come in with probability $\tau/S$ in local step $\tau$; otherwise always ("w.o. PM").
+
+    Raises:
+        FedboundsError: a number outside its domain, an unknown law or mask.
+
+    Example:
+        >>> from fedbounds.empirical.participation import WithoutReplacement
+        >>> from fedbounds.empirical.problems import random_quadratic
+        >>> from fedbounds.empirical.simulate import simulate
+        >>> run = simulate(FedMRN(0.1, 5, amplitude=0.02), random_quadratic(8, 3), WithoutReplacement(8, 4), 50)
+        >>> run.engine, FedMRN(0.1, 5, amplitude=0.02).codec.message_bytes(10**6)
+        ('batched', 125024)
+
+    Source: Li et al. 2024, Algorithm 1 and eq. (5); the ablation's parts from its Figure 4.
+    """
+
+    kind = "fedmrn"
+    checks: ClassVar = {
+        **LocalSteps.checks,
+        "law": _one_of(get_args(Law)),
+        "masks": _one_of(get_args(Masks)),
+        "stochastic": check_flag,
+        "progressive": check_flag,
+    }
+    local_step_size: float
+    local_steps: int
+    amplitude: float
+    law: Law = "uniform"
+    masks: Masks = "signed"
+    stochastic: bool = True
+    progressive: bool = True
+
+    @cached_property
+    def codec(self) -> MaskedNoise:
+        return MaskedNoise(self.law, self.amplitude, self.masks)
+
+    @property
+    def local(self) -> LocalMasking:
+        return LocalMasking(self.local_step_size, self.local_steps, masks=self.codec, stochastic=self.stochastic,
+                            progressive=self.progressive)  # fmt: skip
+
+
+def compressor_from_spec(spec: object) -> Compressor:
+    """The compressor that a table describes: its `kind` and what both sides agree on.
+
+    Raises:
+        FedboundsError: no table, no kind, an unknown kind or key, or a number outside its domain.
+
+    Example:
+        >>> compressor_from_spec({"kind": "top-k", "share": 0.1})
+        TopK(share=0.1)
+    """
+    if isinstance(spec, Compressor):
+        return spec
+    if not isinstance(spec, Mapping) or "kind" not in spec:
+        raise FedboundsError(f'compressor = {quote(spec)} must be a table like {{kind = "top-k", share = 0.03}}')
+    agreed = {str(key): value for key, value in spec.items() if key != "kind"}
+    kind = str(spec["kind"])
+    if kind not in KINDS:
+        raise unknown_name("compressor", kind, KINDS)
+    known = [each.name for each in fields(KINDS[kind]) if each.init]  # type: ignore[arg-type]
+    for key in agreed:
+        if key not in known:
+            raise unknown_name(f"key of compressor {kind}", key, known)
+    return KINDS[kind](**agreed)
+
+
+@dataclass(frozen=True)
+class LocalCompressed(LocalSGD):
+    """Plain local steps, and then a message: the update is what the server makes of its bytes.
+
+    Args:
+        step_size, steps: of the local steps.
+        compressor: what makes the message.
+
+    Source: Li et al. 2024, Section 5 (compression after training; "FedAvg w. SM" with masked noise).
+    """
+
+    plain: ClassVar[bool] = False
+    worded: ClassVar[bool] = True
+    compressor: Compressor = field(default_factory=FullPrecision)
+
+    def update(
+        self,
+        x: torch.Tensor,
+        gradient: Callable[[torch.Tensor], torch.Tensor],
+        words: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        assert words is not None
+        updates = super().update(x, gradient)
+        rows = updates.reshape(-1, x.shape[-1]).cpu().numpy()
+        heard = np.stack([self.heard(row, word) for row, word in zip(rows, words.flatten().tolist(), strict=True)])
+        return torch.from_numpy(heard).to(x.device, x.dtype).view_as(x)
+
+    def heard(self, update: np.ndarray, word: int) -> np.ndarray:
+        """What the server makes of one client's message; nothing finite, where there was nothing finite to send."""
+        with np.errstate(over="ignore"):
+            sent = update.astype(np.float32)
+        if not np.isfinite(sent).all():
+            return np.full_like(sent, np.nan)
+        message = self.compressor.encode(sent, np.random.Generator(np.random.Philox(key=word)))
+        return self.compressor.decode(message)
+
+
+@dataclass(frozen=True)
+class Compressed(Averaging):
+    r"""FedAvg whose clients compress their updates after the local steps: $w_{r+1}=w_r+\sum_kq_k\mathcal S(u_k)$.
+
+    Args:
+        local_step_size: $\eta > 0$, units x^2/f.
+        local_steps: $S \ge 1$.
+        compressor: one of `fedbounds.empirical.messages`, or `MaskedNoise` ("FedAvg w. SM"), or its table.
+
+    Raises:
+        FedboundsError: a number outside its domain, an unknown compressor.
+
+    Example:
+        >>> Compressed(0.1, 5, {"kind": "terngrad"}).spec()["compressor"]
+        {'kind': 'terngrad'}
+
+    Source: Li et al. 2024, Section 5.1, the baselines SignSGD, Top-k, TernGrad, DRIVE and EDEN; Figure 4.
+    """
+
+    kind = "compressed"
+    checks: ClassVar = {**LocalSteps.checks, "compressor": lambda name, value: compressor_from_spec(value)}
+    local_step_size: float
+    local_steps: int
+    compressor: Compressor | Mapping[str, Any]
+
+    @property
+    def codec(self) -> Compressor:
+        return compressor_from_spec(self.compressor)
+
+    @property
+    def local(self) -> LocalCompressed:
+        return LocalCompressed(self.local_step_size, self.local_steps, compressor=self.codec)
+
+    def spec(self) -> dict[str, Any]:
+        steps = {"local_step_size": self.local_step_size, "local_steps": self.local_steps}
+        return {"kind": self.kind} | steps | {"compressor": self.codec.spec()}
+
+
+@dataclass(frozen=True)
+class LocalPruning(LocalSGD):
+    r"""Local steps after each of which fewer of the *weights* are kept, those of largest magnitude.
+
+    After step $\tau$ of S a share $1-(1-\text{share})\tau/S$ is left, so that in the end `share` is.
+
+    Args:
+        step_size, steps: of the local steps.
+        codec: the share that is kept in the end, and the message.
+    """
+
+    plain: ClassVar[bool] = False
+    codec: TopK = field(default_factory=TopK)
+
+    def update(
+        self,
+        x: torch.Tensor,
+        gradient: Callable[[torch.Tensor], torch.Tensor],
+        words: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        y, size = x, x.shape[-1]
+        for step in range(1, self.steps + 1):
+            y = torch.sub(y, gradient(y), alpha=self.step_size)
+            share = 1 - (1 - self.codec.share) * step / self.steps
+            count = self.codec.count(size) if step == self.steps else max(self.codec.count(size), round(share * size))
+            if count < size:
+                kept = torch.sort(-y.abs(), dim=-1, stable=True).indices[..., :count]  # of equal ones the first
+                y = torch.zeros_like(y).scatter(-1, kept, y.gather(-1, kept))
+        return y.float().to(x.dtype) - x  # messages hold float32
+
+
+@dataclass(frozen=True)
+class FedSparsify(Averaging):
+    r"""FedAvg whose clients prune their weights while they train, and send what is left: positions and numbers.
+
+    $$w_{r+1}=w_r+\sum_kq_k(\mathrm{top}_k(w_r+u_k)-w_r),$$
+
+    the mean of the pruned models, if the weights sum to one. The paper has no formula; here a client keeps fewer
+    weights after each local step.
+
+    Args:
+        local_step_size: $\eta > 0$, units x^2/f.
+        local_steps: $S \ge 1$.
+        share: of the weights that are left, in (0, 1]; 0.03 in the paper.
+
+    Raises:
+        FedboundsError: a number outside its domain.
+
+    Example:
+        >>> FedSparsify(0.1, 5).codec.count(1000)
+        30
+
+    Source: Li et al. 2024, Section 5.1 (in words); Stripelis et al. 2022, *Federated progressive sparsification*.
+    """
+
+    kind = "fedsparsify"
+    checks: ClassVar = {**LocalSteps.checks, "share": lambda name, value: TopK(check_positive(name, value)).share}
+    local_step_size: float
+    local_steps: int
+    share: float = 0.03
+
+    @cached_property
+    def codec(self) -> TopK:
+        return TopK(self.share)
+
+    @property
+    def local(self) -> LocalPruning:
+        return LocalPruning(self.local_step_size, self.local_steps, codec=self.codec)
+
+
+ALGORITHMS = (FedMRN, Compressed, FedSparsify)

@@ -1,0 +1,123 @@
+"""Slow twins of FedMRN and its baselines (Li et al. 2024): letters and lines of the paper, and bytes on the wire.
+
+Every function takes the problem, the weights q (T, N), the initial model x0 (d,) and the streams of one seed, and
+returns the list of models w_0, ..., w_T. The server sees messages and nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from fedbounds.empirical.messages.compressor import Compressor
+from fedbounds.empirical.messages.compressors import TopK
+from fedbounds.empirical.oracles import Vector, local_update, stochastic_oracle
+from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.words import raw_bits, words_of
+
+
+def word_of(streams: Streams, t: int, n: int) -> int:
+    """The word of client n in round t: its seed, out of which its other numbers are hashed too."""
+    return int(words_of(np.array(streams.generator("masks", t, n).random())))
+
+
+def uniforms(word: int, purpose: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two numbers in [0, 1) for each coordinate."""
+    bits = raw_bits(torch.tensor(word), purpose, d).numpy()
+    return bits % 2**24 / 2**24, (bits >> 24) % 2**24 / 2**24
+
+
+def mask(u: float, n: float, chance: float, signed: bool, random: bool) -> int:
+    """M(u, n), eqs. (6) and (7); without randomness by the signs."""
+    if not random:
+        same = u * n > 0
+        return 1 if same else (-1 if signed else 0)
+    p = min(max((u + n) / (2 * n) if signed else u / n, 0), 1)
+    return 1 if chance < p else (-1 if signed else 0)
+
+
+def clip(u: float, n: float, signed: bool) -> float:
+    """u-bar."""
+    low, high = (-abs(n), abs(n)) if signed else (min(0, n), max(0, n))
+    return min(max(u, low), high)
+
+
+def client(
+    problem: Problem, w: Vector, k: int, t: int, streams: Streams, codec: MaskedNoise, eta: float, S: int,
+    stochastic: bool, progressive: bool,
+) -> bytes:  # fmt: skip
+    """Algorithm 1, the client: its message."""
+    s, d, signed = word_of(streams, t, k), len(w), codec.masks == "signed"
+    g = stochastic_oracle(problem, k, t, streams)
+    n = codec.noise(s, d).astype(float)
+    u = np.zeros(d)
+    for tau in range(1, S + 1):
+        chance, coin = uniforms(s, 200 + tau, d)
+        u_hat = np.empty(d)
+        for i in range(d):
+            P = coin[i] < tau / S or not progressive
+            u_hat[i] = n[i] * mask(u[i], n[i], chance[i], signed, stochastic) if P else clip(u[i], n[i], signed)
+        u = u - eta * g(w + torch.from_numpy(u_hat).to(w)).double().numpy()
+    chance, _ = uniforms(s, 200, d)
+    m = np.array([mask(u[i], n[i], chance[i], signed, stochastic) for i in range(d)])
+    return codec.encode_mask(m == 1, s)
+
+
+def fedmrn(
+    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, *, local_step_size: float, local_steps: int,
+    amplitude: float, law: str, masks: str, stochastic: bool, progressive: bool,
+) -> list[Vector]:  # fmt: skip
+    """Algorithm 1, the server."""
+    codec = MaskedNoise(law, amplitude, masks)  # type: ignore[arg-type]
+    w = [x0]
+    for t in range(len(q)):
+        heard = torch.zeros_like(x0)
+        for k in np.flatnonzero(q[t]).tolist():
+            message = client(problem, w[t], k, t, streams, codec, local_step_size, local_steps, stochastic, progressive)
+            heard = heard + q[t, k] * torch.from_numpy(codec.decode(message)).to(x0)
+        w.append(w[t] + heard)
+    return w
+
+
+def compressed(
+    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, *, local_step_size: float, local_steps: int,
+    compressor: Compressor,
+) -> list[Vector]:  # fmt: skip
+    """FedAvg with a message after the local steps."""
+    w = [x0]
+    for t in range(len(q)):
+        w.append(w[t])
+        for k in np.flatnonzero(q[t]).tolist():
+            u = local_update(stochastic_oracle(problem, k, t, streams), w[t], local_step_size, local_steps)
+            rng = np.random.Generator(np.random.Philox(key=word_of(streams, t, k)))
+            message = compressor.encode(u.numpy(), rng)
+            w[t + 1] = w[t + 1] + q[t, k] * torch.from_numpy(compressor.decode(message)).to(x0)
+    return w
+
+
+def fedsparsify(
+    problem: Problem, q: np.ndarray, x0: Vector, streams: Streams, *, local_step_size: float, local_steps: int,
+    share: float,
+) -> list[Vector]:  # fmt: skip
+    """FedAvg whose clients keep fewer weights after each local step."""
+    d, codec = len(x0), TopK(share)
+    least = codec.count(d)
+    w = [x0]
+    for t in range(len(q)):
+        w.append(w[t])
+        for k in np.flatnonzero(q[t]).tolist():
+            g, y = stochastic_oracle(problem, k, t, streams), w[t]
+            for tau in range(1, local_steps + 1):
+                y = y - local_step_size * g(y)
+                left = least if tau == local_steps else max(least, round((1 - (1 - share) * tau / local_steps) * d))
+                largest_first = np.argsort(-y.abs().numpy(), kind="stable")
+                y = y.clone()
+                y[largest_first[left:].copy()] = 0
+            message = codec.encode(y.numpy(), np.random.default_rng())  # nothing in it is random
+            w[t + 1] = w[t + 1] + q[t, k] * (torch.from_numpy(codec.decode(message)).to(x0) - w[t])
+    return w
+
+
+TWINS = {"fedmrn": fedmrn, "compressed": compressed, "fedsparsify": fedsparsify}

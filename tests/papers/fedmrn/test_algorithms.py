@@ -1,0 +1,227 @@
+"""FedMRN and its baselines: engines against pseudo-code that sends bytes, special cases, the parts of the ablation."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from scipy import stats
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.messages import Drive, Eden, FullPrecision, Sparsified, StochasticSign, TernGrad, TopK
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
+from fedbounds.empirical.papers.fedmrn.algorithms import Compressed, FedMRN, FedSparsify, LocalMasking, chances
+from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
+from fedbounds.empirical.participation import WithoutReplacement
+from fedbounds.empirical.partition import majority_class_partition
+from fedbounds.empirical.problems import ImageClassification, random_cosine_quadratic, random_quadratic
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import run_reference
+
+CLIENTS, DIMENSION, ROUNDS, SEEDS = 6, 5, 8, (0, 5)
+SOME = WithoutReplacement(CLIENTS, 3)
+MASKING = [
+    FedMRN(0.05, 4, amplitude=0.1),
+    FedMRN(0.05, 4, amplitude=0.1, masks="binary"),
+    FedMRN(0.05, 4, amplitude=0.1, law="gaussian", progressive=False),
+    FedMRN(0.05, 4, amplitude=0.1, law="bernoulli", masks="binary", stochastic=False),
+    FedMRN(0.05, 4, amplitude=0.1, law="bernoulli", stochastic=False, progressive=False),
+]
+COMPRESSING = [
+    Compressed(0.05, 3, each)
+    for each in (FullPrecision(), StochasticSign(), TernGrad(), TopK(0.4), Sparsified(0.5), Drive(), Eden(2),
+                 MaskedNoise("bernoulli", 0.2))
+]  # fmt: skip
+ALGORITHMS = [*MASKING, *COMPRESSING, FedSparsify(0.05, 3, share=0.4)]
+EACH = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
+
+
+@cache
+def problem(name="quadratic", noise=0.3):
+    make = random_cosine_quadratic if name == "cosine" else random_quadratic
+    return make(CLIENTS, DIMENSION, noise=noise, seed=1)
+
+
+def models(algorithm, on, process=SOME, rounds=ROUNDS, seeds=SEEDS, **more):
+    return simulate(algorithm, on, process, rounds, seeds=seeds, record_models=True, **more).model
+
+
+def twin(algorithm, on, process, seed, rounds=ROUNDS):
+    streams = Streams(seed)
+    return run_reference(algorithm, on, process.matrix(rounds, streams.generator("participation")), streams).numpy()
+
+
+@EACH
+@pytest.mark.parametrize("name", ["quadratic", "cosine"])
+@pytest.mark.parametrize("engine", ["in turn", "batched"])
+def test_engines_agree_with_the_pseudo_code_that_sends_bytes(engine, name, algorithm):
+    ours = models(algorithm, problem(name), engine=engine)
+    for row, seed in enumerate(SEEDS):
+        assert np.abs(ours[row] - twin(algorithm, problem(name), SOME, seed)).max() < 1e-10
+
+
+@pytest.mark.parametrize("algorithm", [MASKING[0], MASKING[1], COMPRESSING[2], ALGORITHMS[-1]], ids=str)
+def test_engines_agree_with_the_pseudo_code_on_a_network(algorithm):
+    digits = load_dataset("digits")
+    partition = majority_class_partition(digits.train_labels, 10, np.random.default_rng(0))
+    images = ImageClassification(digits, partition, "linear", batch=4, dtype=torch.float64)
+    some = WithoutReplacement(10, 2)
+    ours = models(algorithm, images, some, rounds=3)
+    assert np.abs(ours[1] - twin(algorithm, images, some, 5, rounds=3)).max() < 1e-10
+
+
+@EACH
+def test_a_seed_does_not_depend_on_the_seeds_beside_it(algorithm):
+    together = models(algorithm, problem(), seeds=(3, 1, 4))
+    assert np.array_equal(together[1], models(algorithm, problem(), seeds=(1,))[0])
+
+
+@EACH
+def test_there_is_no_closed_form(algorithm):
+    with pytest.raises(
+        FedboundsError, match=f"'closed form' is not for {algorithm.kind}, whose local steps are not plain"
+    ):
+        models(algorithm, problem(), engine="closed form")
+    assert simulate(algorithm, problem(), SOME, 2).engine == "batched"
+    with pytest.raises(FedboundsError):
+        moments(algorithm, problem(), SOME, 5)
+
+
+@EACH
+def test_algorithms_come_back_from_their_tables(algorithm):
+    again = algorithm_from_spec(algorithm.spec())
+    assert again.spec() == algorithm.spec()
+    assert np.array_equal(models(again, problem()), models(algorithm, problem()))
+
+
+def test_full_precision_is_fedavg():
+    plain = models(FedAvg(0.05, 3), problem(), engine="batched")
+    np.testing.assert_allclose(models(Compressed(0.05, 3, FullPrecision()), problem()), plain, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(models(FedSparsify(0.05, 3, share=1.0), problem()), plain, rtol=1e-6, atol=1e-7)
+
+
+def test_signed_bernoulli_masks_move_every_coordinate_by_multiples_of_the_amplitude():
+    K, a = 3, 0.0625
+    run = models(FedMRN(0.05, 4, amplitude=a, law="bernoulli"), problem(), WithoutReplacement(CLIENTS, K))
+    moved = np.diff(run, axis=1) * K / a
+    np.testing.assert_allclose(moved, np.round(moved), atol=1e-9)
+    assert np.abs(moved).min() > 0.5 and np.abs(moved).max() < K + 0.5  # K is odd: no coordinate ever rests
+
+
+@pytest.mark.parametrize("masks", ["binary", "signed"])
+def test_no_coordinate_moves_more_than_the_noise(masks):
+    run = models(FedMRN(0.5, 4, amplitude=0.05, masks=masks), problem())
+    assert np.abs(np.diff(run, axis=1)).max() <= 0.05
+
+
+def tried(masks: MaskedNoise, steps: int, u: float, size: int, **parts) -> list[np.ndarray]:
+    """Where the gradients of a client are taken, relative to what it received, if u is the same in all steps."""
+    local, seen = LocalMasking(1.0, steps, masks=masks, **parts), []
+
+    def gradient(y: torch.Tensor) -> torch.Tensor:
+        seen.append(y.numpy().copy()[0])
+        return torch.zeros_like(y) if len(seen) > 1 or not u else torch.full_like(y, -u)
+
+    local.update(torch.zeros(1, size, dtype=torch.float64), gradient, torch.tensor([17]))
+    return seen
+
+
+def test_the_first_step_of_binary_masks_is_at_the_model_and_of_signed_ones_is_not():
+    noise = MaskedNoise("bernoulli", 0.25, "binary")
+    assert not tried(noise, 3, 0.0, 200)[0].any()
+    (whole,) = tried(MaskedNoise("bernoulli", 0.25), 1, 0.0, 200)
+    assert set(np.abs(whole)) == {0.25} and 60 < (whole > 0).sum() < 140  # so one step is not SignSGD
+    first = tried(MaskedNoise("bernoulli", 0.25), 4, 0.0, 4000)[0]
+    assert set(np.abs(first)) == {0.0, 0.25}
+    assert stats.binomtest(int(np.count_nonzero(first)), 4000, 0.25).pvalue > 1e-6
+
+
+def test_masks_come_in_with_the_probability_of_their_step():
+    S, u, a, size = 5, 0.1, 0.25, 20_000
+    for masks in ("signed", "binary"):
+        points = tried(MaskedNoise("bernoulli", a, masks), S, u, size)
+        n = MaskedNoise("bernoulli", a, masks).noise(17, size)
+        for step in range(2, S + 1):
+            x = points[step - 1]
+            if masks == "signed":
+                masked, mean = np.abs(x) > 0.2, u
+            else:  # noise of the other sign sends nothing, masked or not
+                x, mean = x[n > 0], u
+                masked = np.abs(x - u) > 1e-6
+            assert stats.binomtest(int(masked.sum()), len(x), step / S).pvalue > 1e-6
+            assert x.mean() == pytest.approx(mean, abs=5 * a / len(x) ** 0.5)
+    without = tried(MaskedNoise("bernoulli", a), S, u, 100, progressive=False)
+    assert all(set(np.abs(x)) == {np.float64(np.float32(a))} for x in without)
+
+
+def test_progressive_masks_have_the_stated_error():
+    S, u, a, size = 4, 0.1, 0.25, 200_000
+    ratios = []
+    for step, x in enumerate(tried(MaskedNoise("bernoulli", a), S, u, size)[1:], start=2):
+        ratios.append(np.square(x - u).mean() / (a**2 - u**2))
+        assert ratios[-1] == pytest.approx(step / S, abs=0.01)  # p, not p^2 as Proposition 1 has it
+
+
+def test_without_random_masks_signs_decide():
+    noise = MaskedNoise("uniform", 0.3)
+    n = noise.noise(17, 500).astype(float)
+    last = tried(noise, 3, 0.2, 500, stochastic=False, progressive=False)[-1]
+    np.testing.assert_array_equal(last, np.abs(n))
+    binary = tried(MaskedNoise("uniform", 0.3, "binary"), 3, 0.2, 500, stochastic=False, progressive=False)[-1]
+    np.testing.assert_array_equal(binary, np.where(n > 0, n, 0))
+
+
+def test_steps_move_what_is_masked_by_the_gradient_where_the_masked_noise_is():
+    seen = []
+    local = LocalMasking(0.5, 3, masks=MaskedNoise("bernoulli", 4.0))
+
+    def gradient(y):
+        seen.append(y.clone())
+        return 2 * y
+
+    x, words = torch.ones(1, 6, dtype=torch.float64), torch.tensor([5])
+    meant = local.update(x, gradient, words)
+    u = -sum(0.5 * 2 * y for y in seen)  # straight through: neither masks nor clipping change the step
+    chance, _ = chances(words, 200, 6, torch.float64)
+    n = torch.from_numpy(MaskedNoise("bernoulli", 4.0).noise(5, 6)).double()
+    assert torch.equal(meant, torch.where(chance < (u / n + 1) / 2, n, -n))
+
+
+def test_chances_are_uniform_and_independent():
+    first, second = (c.numpy().ravel() for c in chances(torch.arange(50), 3, 2000, torch.float32))
+    assert stats.kstest(first, "uniform").pvalue > 1e-6 and stats.kstest(second, "uniform").pvalue > 1e-6
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.02 and max(first.max(), second.max()) < 1
+    assert not np.array_equal(first, chances(torch.arange(50), 4, 2000, torch.float32)[0].numpy().ravel())
+
+
+def test_a_run_that_diverges_is_marked_and_not_sent():
+    run = simulate(Compressed(1e30, 3, TernGrad()), problem(), SOME, 5, seeds=(0,), engine="batched")
+    assert run.statuses == ("diverged",)
+
+
+def test_everybody_may_take_part():
+    assert np.isfinite(models(FedMRN(0.05, 2, amplitude=0.1), problem(), WithoutReplacement(CLIENTS, CLIENTS))).all()
+
+
+@pytest.mark.parametrize(("spec", "told"), [
+    ({"kind": "fedmrn", "local_step_size": 0.1, "local_steps": 2}, "lacks amplitude"),
+    ({"kind": "fedmrn", "local_step_size": 0.1, "local_steps": 2, "amplitude": 0}, "amplitude = 0"),
+    ({"kind": "fedmrn", "local_step_size": 0.1, "local_steps": 2, "amplitude": 1, "law": "normal"}, "unknown law"),
+    ({"kind": "fedmrn", "local_step_size": 0.1, "local_steps": 2, "amplitude": 1, "masks": "both"}, "unknown masks"),
+    ({"kind": "fedmrn", "local_step_size": 0.1, "local_steps": 2, "amplitude": 1, "progressive": 1}, "true or false"),
+    ({"kind": "compressed", "local_step_size": 0.1, "local_steps": 2, "compressor": "top-k"}, "must be a table"),
+    ({"kind": "compressed", "local_step_size": 0.1, "local_steps": 2, "compressor": {"kind": "topk"}}, "did you mean"),
+    ({"kind": "compressed", "local_step_size": 0.1, "local_steps": 2,
+      "compressor": {"kind": "top-k", "part": 1}}, "unknown key of compressor top-k 'part'"),
+    ({"kind": "fedsparsify", "local_step_size": 0.1, "local_steps": 2, "share": 1.5}, "share = 1.5 must be in"),
+])  # fmt: skip
+def test_bad_tables_are_refused_in_one_line(spec, told):
+    with pytest.raises(FedboundsError, match=told) as refused:
+        algorithm_from_spec(spec)
+    assert "\n" not in str(refused.value)
