@@ -57,9 +57,8 @@ def codecs(size: int) -> None:
         message = codec.encode(x, rng)
         both = seconds(lambda codec=codec: codec.encode(x, rng), 3)
         both += seconds(lambda codec=codec, message=message: codec.decode(message), 3)
-        print(
-            f"{codec.kind:19s} {both:8.3f} s, {both / bits:6.0f} times bits, {8 * len(message) / size:.3f} bits a number"
-        )
+        each = 8 * len(message) / size
+        print(f"{codec.kind:19s} {both:8.3f} s, {both / bits:6.0f} times bits, {each:.3f} bits a number")
 
 
 def training() -> None:
