@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 LARGEST_COUNT = 2**63 - 1  # what numpy and TOML call an integer
 
@@ -128,6 +129,21 @@ def check_number(name: str, value: object, low: float = -math.inf, high: float =
         legal = f"{'[' if math.isfinite(low) else '('}{low:g}, {high:g}{']' if math.isfinite(high) else ')'}"
         raise FedboundsError(f"{name} = {quote(value)} must be a number in {legal}" + (f": {why}" if why else ""))
     return float(value)
+
+
+def check_choice(what: str, value: object, known: Sequence[str]) -> str:
+    """The value, if it is one of the names that are known.
+
+    Raises:
+        FedboundsError: it is none; quotes it with the nearest of them.
+
+    Example:
+        >>> check_choice("law", "uniform", ("uniform", "gaussian"))
+        'uniform'
+    """
+    if not isinstance(value, str) or value not in known:
+        raise unknown_name(what, str(value), known)
+    return value
 
 
 def check_flag(name: str, value: object) -> bool:

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError
 
 
@@ -133,8 +134,7 @@ def dirichlet_partition(labels: np.ndarray, clients: int, rng: np.random.Generat
     Source: Sharma et al. 2023, Section 6, after Wang et al. 2019; what is done about empty clients is ours.
     """
     _check_range("alpha", alpha, 1e-3 <= alpha < float("inf"), "at least 0.001 and finite")
-    if not 1 <= clients <= len(labels):
-        raise FedboundsError(f"clients = {clients} must be between 1 and the number of samples, {len(labels)}")
+    _check_clients(clients, len(labels))
     assignment = np.empty(len(labels), dtype=np.int64)
     classes = int(labels.max()) + 1
     for label in range(classes):
@@ -182,8 +182,7 @@ def class_mix_partition(
     the redrawn figures use it, the paper's own come from the public code.
     """
     _check_range("alpha", alpha, 1e-3 <= alpha < float("inf"), "at least 0.001 and finite")
-    if not 1 <= clients <= len(labels):
-        raise FedboundsError(f"clients = {clients} must be between 1 and the number of samples, {len(labels)}")
+    _check_clients(clients, len(labels))
     classes = int(labels.max()) + 1
     mixes = rng.dirichlet(np.full(classes, alpha), clients)
     if proportional:
@@ -208,6 +207,75 @@ def class_mix_partition(
     return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
 
 
+def even_partition(labels: np.ndarray, clients: int, rng: np.random.Generator) -> Partition:
+    """Each client holds equally many samples, drawn from all: sizes differ by at most one.
+
+    Args:
+        labels: the class of each sample, `(samples,)`, from 0.
+        clients: at most as many as there are samples.
+        rng: the only source of randomness.
+
+    Raises:
+        FedboundsError: more clients than samples.
+
+    Example:
+        >>> even_partition(np.arange(60) % 3, 7, np.random.default_rng(0)).sizes.tolist()
+        [9, 9, 9, 9, 8, 8, 8]
+
+    Source: Li et al. 2024, Section 5.1, "IID".
+    """
+    _check_clients(clients, len(labels))
+    assignment = np.empty(len(labels), dtype=np.int64)
+    assignment[rng.permutation(len(labels))] = np.arange(len(labels)) % clients
+    return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
+
+
+def label_partition(
+    labels: np.ndarray, clients: int, rng: np.random.Generator, each: int = 3, in_turn: bool = False
+) -> Partition:
+    """Each client holds samples of few classes: those of a class are split evenly over the clients that hold it.
+
+    The classes of a client are drawn uniformly without replacement; a class that nobody has drawn goes to the client
+    with the fewest samples. With `in_turn` nothing is drawn: a client gets the classes that the clients before it hold
+    least often, of equal ones the first, as in the authors' public code; with 100 clients, 10 classes and 3 each there
+    are only 10 different sets of classes then.
+
+    Args:
+        labels: the class of each sample, `(samples,)`, from 0.
+        clients: so many that all classes can be held.
+        rng: the only source of randomness.
+        each: classes of a client, from 1 to all.
+        in_turn: whether classes are dealt in turn.
+
+    Raises:
+        FedboundsError: a number outside its range, a client that ends up without samples.
+
+    Example:
+        >>> dealt = label_partition(np.arange(60) % 3, 6, np.random.default_rng(0), each=1, in_turn=True)
+        >>> class_counts(dealt.assignment, np.arange(60) % 3, 6)[:4].tolist()
+        [[10, 0, 0], [0, 10, 0], [0, 0, 10], [10, 0, 0]]
+
+    Source: Li et al. 2024, Section 5.1, "Non-IID-2": 3 labels of 10, 20 of 100, "randomly"; how samples are split is
+    not said there.
+    """
+    _check_clients(clients, len(labels))
+    classes = int(labels.max()) + 1
+    each = check_count("labels_per_client", each, high=classes, why=f"there are {classes} classes")
+    held, owners = np.zeros(classes, dtype=np.int64), [[] for _ in range(classes)]
+    for client in range(clients):
+        own = np.argsort(held, kind="stable")[:each] if in_turn else rng.choice(classes, each, replace=False)
+        held[own] += 1
+        for label in own.tolist():
+            owners[label].append(client)
+    assignment, sizes = np.empty(len(labels), dtype=np.int64), np.zeros(clients, dtype=np.int64)
+    for label in np.argsort(held == 0, kind="stable").tolist():
+        samples = rng.permutation(np.flatnonzero(labels == label))
+        those = np.array(owners[label] or [int(sizes.argmin())])
+        assignment[samples] = those[np.arange(len(samples)) % len(those)]
+        sizes += np.bincount(assignment[samples], minlength=clients)
+    return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
+
+
 def class_counts(assignment: np.ndarray, labels: np.ndarray, clients: int) -> np.ndarray:
     """How many samples of each class each client holds, `(clients, classes)`.
 
@@ -218,6 +286,11 @@ def class_counts(assignment: np.ndarray, labels: np.ndarray, clients: int) -> np
     counts = np.zeros((clients, int(labels.max()) + 1), dtype=np.int64)
     np.add.at(counts, (assignment, labels), 1)
     return counts
+
+
+def _check_clients(clients: int, samples: int) -> None:
+    if not 1 <= clients <= samples:
+        raise FedboundsError(f"clients = {clients} must be between 1 and the number of samples, {samples}")
 
 
 def _check_range(name: str, value: float, legal: bool, text: str) -> None:

@@ -20,8 +20,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.checks import check_choice, check_count
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.messages import packing
 from fedbounds.empirical.messages.compressor import Compressor
@@ -97,8 +97,7 @@ class StochasticSign(Compressor):
     scale: Literal["largest", "norm"] = "largest"
 
     def __post_init__(self) -> None:
-        if self.scale not in ("largest", "norm"):
-            raise unknown_name("scale", str(self.scale), ("largest", "norm"))
+        check_choice("scale", self.scale, ("largest", "norm"))
 
     def amplitude(self, x: np.ndarray) -> np.float32:
         """a, in float32, never below what it should be."""
@@ -342,8 +341,7 @@ class Eden(Compressor):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bits", check_count("bits", self.bits, high=max(_LEVELS)))
-        if self.scale not in get_args(Scale):
-            raise unknown_name("scale", str(self.scale), get_args(Scale))
+        check_choice("scale", self.scale, get_args(Scale))
 
     @cached_property
     def _levels(self) -> np.ndarray:

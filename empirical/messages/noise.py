@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.checks import check_choice, check_count
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.words import raw_bits
 
@@ -70,8 +70,7 @@ class Noise:
     amplitude: float
 
     def __post_init__(self) -> None:
-        if self.law not in get_args(Law):
-            raise unknown_name("law of noise", str(self.law), get_args(Law))
+        check_choice("law of noise", self.law, get_args(Law))
         amplitude = check_positive("amplitude", self.amplitude)
         if not 1e-30 <= amplitude <= 1e30:
             raise FedboundsError(f"amplitude = {amplitude:g} must be in [1e-30, 1e30]: float32 holds no other noise")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,14 @@ import numpy as np
 from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.datasets import Dataset, load_dataset
-from fedbounds.empirical.partition import Partition, class_mix_partition, dirichlet_partition, majority_class_partition
+from fedbounds.empirical.partition import (
+    Partition,
+    class_mix_partition,
+    dirichlet_partition,
+    even_partition,
+    label_partition,
+    majority_class_partition,
+)
 from fedbounds.empirical.problems.border import real
 from fedbounds.empirical.problems.fair_images import FairImages
 from fedbounds.empirical.problems.images import ImageClassification
@@ -26,6 +33,7 @@ def image_classification(
     partition: str = "majority-class",
     similarity: float = 0.05,
     alpha: float = 0.5,
+    labels_per_client: int = 3,
     partition_seed: int = 0,
     batch: int = 16,
     augmentation: Sequence[str] = (),
@@ -33,7 +41,7 @@ def image_classification(
     device: str = "cpu",
 ) -> ImageClassification:
     """`ImageClassification` of a data set by name, split over clients by a rule by name."""
-    split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
+    split = _split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
     return ImageClassification(
         *split, network, batch, augmentation=augmentation, gradient_norm=gradient_norm, device=device
     )
@@ -48,6 +56,7 @@ def robust_images(
     partition: str = "dirichlet",
     similarity: float = 0.05,
     alpha: float = 0.1,
+    labels_per_client: int = 3,
     partition_seed: int = 0,
     batch: int = 32,
     radius: float = 1.0,
@@ -55,7 +64,7 @@ def robust_images(
     device: str = "cpu",
 ) -> RobustImages:
     """`RobustImages` of a data set by name, split over clients by a rule by name."""
-    split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
+    split = _split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
     return RobustImages(*split, network, batch, radius=radius, attack_steps=attack_steps, device=device)
 
 
@@ -68,6 +77,7 @@ def fair_images(
     partition: str = "dirichlet",
     similarity: float = 0.05,
     alpha: float = 0.1,
+    labels_per_client: int = 3,
     partition_seed: int = 0,
     batch: int = 32,
     regularization: float = 0.1,
@@ -75,7 +85,7 @@ def fair_images(
     device: str = "cpu",
 ) -> FairImages:
     """`FairImages` of a data set by name, split over clients by a rule by name."""
-    split = _split(dataset, data, clients, network, partition, similarity, alpha, partition_seed)
+    split = _split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
     return FairImages(*split, network, batch, regularization=regularization, gradient_norm=gradient_norm, device=device)
 
 
@@ -87,6 +97,7 @@ def _split(
     partition: str,
     similarity: float,
     alpha: float,
+    labels_per_client: int,
     partition_seed: int,
 ) -> tuple[Dataset, Partition]:
     """A data set and its split; the network's name is only checked to be one."""
@@ -100,10 +111,14 @@ def _split(
     loaded = load_dataset(dataset, data)
     rng = np.random.default_rng(check_count("partition_seed", partition_seed, low=0))
     number = check_count("clients", clients)
-    if partition == "majority-class":
-        return loaded, majority_class_partition(loaded.train_labels, number, rng, similarity)
-    if partition == "dirichlet":
-        return loaded, dirichlet_partition(loaded.train_labels, number, rng, alpha)
-    if partition == "class-mix":
-        return loaded, class_mix_partition(loaded.train_labels, number, rng, alpha)
-    raise unknown_name("partition", partition, ["majority-class", "dirichlet", "class-mix"])
+    rules: dict[str, Callable[[np.ndarray], Partition]] = {
+        "majority-class": lambda labels: majority_class_partition(labels, number, rng, similarity),
+        "dirichlet": lambda labels: dirichlet_partition(labels, number, rng, alpha),
+        "class-mix": lambda labels: class_mix_partition(labels, number, rng, alpha),
+        "even": lambda labels: even_partition(labels, number, rng),
+        "labels": lambda labels: label_partition(labels, number, rng, labels_per_client),
+        "labels-in-turn": lambda labels: label_partition(labels, number, rng, labels_per_client, in_turn=True),
+    }
+    if partition not in rules:
+        raise unknown_name("partition", partition, rules)
+    return loaded, rules[partition](loaded.train_labels)

@@ -49,6 +49,8 @@ VALID = {
             "partition": "dirichlet", "similarity": 0.1, "alpha": 0.5, "partition_seed": 1, "batch": 8,
             "gradient_norm": False,
         },
+        {"kind": "images", "clients": 20, "network": "linear", "partition": "labels", "labels_per_client": 2},
+        {"kind": "images", "clients": 20, "network": "linear", "partition": "even"},
         {
             "kind": "robust-images", "clients": 20, "network": "linear", "partition": "dirichlet", "alpha": 0.5,
             "batch": 8, "radius": 0.5, "attack_steps": 2,
@@ -112,6 +114,12 @@ VALID = {
         {"kind": "known-participation", "probability": [0.5, 1.0]} | TWO_SIDED,
         {"kind": "fedvarp"} | TWO_SIDED,
         {"kind": "mifa"} | TWO_SIDED,
+        {
+            "kind": "fedmrn", "local_step_size": 0.1, "local_steps": 2, "amplitude": 0.1, "law": "gaussian",
+            "masks": "binary", "stochastic": False, "progressive": False,
+        },
+        {"kind": "compressed", "local_step_size": 0.1, "local_steps": 2, "compressor": {"kind": "eden", "bits": 2}},
+        {"kind": "fedsparsify", "local_step_size": 0.1, "local_steps": 2, "share": 0.1},
         {
             "kind": "fed-norm-sgda", "local_steps": [2, 5], "weights": [0.5, 0.5], "optimizer": {"momentum": 0.5},
             "effective_local_steps": 3.0, "snapshot_period": 2, "normalized": True,

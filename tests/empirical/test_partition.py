@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.datasets import load_dataset
@@ -12,6 +13,8 @@ from fedbounds.empirical.partition import (
     class_counts,
     class_mix_partition,
     dirichlet_partition,
+    even_partition,
+    label_partition,
     majority_class_partition,
 )
 
@@ -120,7 +123,8 @@ def test_class_mixes_cut_in_proportion_are_those_of_the_public_code():
     assert np.ptp(class_mix_partition(LABELS, 12, rng, alpha=0.5).sizes) <= 1
 
 
-@pytest.mark.parametrize("split", [majority_class_partition, dirichlet_partition, class_mix_partition])
+@pytest.mark.parametrize("split", [majority_class_partition, dirichlet_partition, class_mix_partition,
+                                   even_partition, label_partition])  # fmt: skip
 def test_partitions_are_a_function_of_the_generator(split):
     first, again, other = (split(LABELS, 20, np.random.default_rng(seed)).assignment for seed in (3, 3, 4))
     assert (first == again).all()
@@ -138,7 +142,49 @@ def test_digits_suffice_for_the_papers_two_hundred_and_fifty_clients():
     assert partition.sizes.min() >= 4
 
 
+def test_an_even_split_knows_no_classes():
+    partition = even_partition(LABELS, 70, np.random.default_rng(0))
+    assert partition.sizes.max() - partition.sizes.min() <= 1
+    counts = class_counts(partition.assignment, LABELS, 70)
+    expected = partition.sizes[:, None] * np.bincount(LABELS) / len(LABELS)
+    excess = ((counts - expected) ** 2 / expected).sum()
+    assert stats.chi2.sf(excess, 69 * 9) > 1e-6 and stats.chi2.cdf(excess, 69 * 9) > 1e-6
+
+
+def test_clients_hold_the_labels_that_they_drew_and_share_them_evenly():
+    partition = label_partition(LABELS, 100, np.random.default_rng(0), each=3)
+    counts = class_counts(partition.assignment, LABELS, 100)
+    assert ((counts > 0).sum(1) == 3).all()
+    for own in counts.T:  # the holders of a class hold equally many of it
+        assert own[own > 0].max() - own[own > 0].min() <= 1
+    holders = (counts > 0).sum(0)
+    spread = (100 * 0.3 * 0.7) ** 0.5
+    assert (np.abs(holders - 30) < 5 * spread).all() and holders.std() > 1
+    assert len({tuple(row) for row in counts > 0}) > 40
+
+
+def test_labels_dealt_in_turn_are_held_equally_often_in_ten_sets():
+    partition = label_partition(LABELS, 100, np.random.default_rng(0), each=3, in_turn=True)
+    held = class_counts(partition.assignment, LABELS, 100) > 0
+    assert (held.sum(0) == 30).all() and (held.sum(1) == 3).all()
+    assert len({tuple(row) for row in held}) == 10
+    hundred = np.arange(20_000) % 100
+    held = class_counts(label_partition(hundred, 100, np.random.default_rng(0), 20, True).assignment, hundred, 100) > 0
+    assert (held.sum(0) == 20).all()
+
+
+def test_a_class_that_nobody_drew_goes_to_the_smallest_client():
+    counts = class_counts(label_partition(LABELS, 2, np.random.default_rng(0), each=3).assignment, LABELS, 2)
+    assert counts.sum() == len(LABELS) and (counts.sum(0) == np.bincount(LABELS)).all()
+    assert counts.sum(1).max() <= counts.sum(1).min() + 600
+
+
 @pytest.mark.parametrize(("split", "clients", "arguments", "message"), [
+    (even_partition, 7000, {}, "clients = 7000 must be between 1 and the number of samples, 6000"),
+    (label_partition, 0, {}, "clients = 0 must be between 1"),
+    (label_partition, 20, {"each": 0}, r"labels_per_client = 0 must be an integer in \[1, 10\]: there are 10 classes"),
+    (label_partition, 20, {"each": 11}, "labels_per_client = 11"),
+    (label_partition, 6000, {"each": 1, "in_turn": True}, "holds no sample .* use fewer clients"),
     (majority_class_partition, 9, {}, "clients = 9 must be at least the number of classes, 10"),
     (majority_class_partition, 20, {"similarity": 1.5}, "similarity = 1.5 must be between 0 and 1"),
     (majority_class_partition, 20, {"similarity": float("nan")}, "similarity = nan"),

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, get_args
 
 import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_flag, quote
+from fedbounds.bounds.checks import check_choice, check_flag, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms.algorithm import LocalSteps, ModelOnly, RoundReport
 from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
@@ -27,15 +27,6 @@ from fedbounds.empirical.words import raw_bits
 
 KINDS: Mapping[str, type[Compressor]] = COMPRESSORS | {MaskedNoise.kind: MaskedNoise}
 _LAST = 200  # purpose of the numbers behind the mask that is sent; local step k has the purpose _LAST + k
-
-
-def _one_of(known: tuple[str, ...]) -> Callable[[str, object], str]:
-    def check(name: str, value: object) -> str:
-        if value not in known:
-            raise unknown_name(name, str(value), known)
-        return str(value)
-
-    return check
 
 
 class Averaging(LocalSteps):
@@ -155,8 +146,8 @@ class FedMRN(Averaging):
     kind = "fedmrn"
     checks: ClassVar = {
         **LocalSteps.checks,
-        "law": _one_of(get_args(Law)),
-        "masks": _one_of(get_args(Masks)),
+        "law": partial(check_choice, known=get_args(Law)),
+        "masks": partial(check_choice, known=get_args(Masks)),
         "stochastic": check_flag,
         "progressive": check_flag,
     }

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from scipy.special import erf
 
-from fedbounds.bounds.checks import check_count
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.checks import check_choice, check_count
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.messages import packing
 from fedbounds.empirical.messages.compressor import Compressor
 from fedbounds.empirical.messages.envelope import seal
@@ -104,8 +104,7 @@ class MaskedNoise(Compressor):
     masks: Masks = "signed"
 
     def __post_init__(self) -> None:
-        if self.masks not in get_args(Masks):
-            raise unknown_name("kind of masks", str(self.masks), get_args(Masks))
+        check_choice("kind of masks", self.masks, get_args(Masks))
         object.__setattr__(self, "amplitude", self.source.amplitude)
 
     @cached_property
