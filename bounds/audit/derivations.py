@@ -45,6 +45,8 @@ class Specialize:
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """Substitution, and a comparison of what the discharging claims say."""
+        if not premises:
+            return Finding(False, "substitution", "there is no form to put the values into")
         values = dict(self.values)
         source, *others = premises
         if conclusion.op == "==" and source.op == "<=":

@@ -305,8 +305,9 @@ SETTINGS = {
     "fed-norm-sgda/table-2-nc-1pc": fed_norm_sgda_rates,
 }
 OF_VECTORS = [f"fed-norm-sgda/lemma-a.{i}" for i in (1, 3, 4)]  # which assume nothing
+PROGRESSIVE = ("sharp:progressive", "sharp:progressive-masks")
 # another algorithm's error, so neither above nor below
-OTHER_MASKS = ("repaired:R1", "repaired:R2", "sharp:R2", "sharp:masks", "explicit:any-amplitude")
+OTHER_MASKS = ("repaired:R1", "repaired:R2", "sharp:R2", "sharp:masks", "explicit:any-amplitude", *PROGRESSIVE)
 GROWS = {
     "tdcd/theorem-1": "L Lmax Delta S",
     "fedmrn/theorem-1": "sigma G q Gamma Delta1",

@@ -36,7 +36,8 @@ ERRATA: Sequence[Erratum] = (
         claim="FedMRN with the masks that Theorem 1 prescribes converges as O(1/T) on strongly convex problems",
         fails="The noise keeps the amplitude 2 eta_0 S G while the steps fall, so that every round adds masks of the "
         "same size: where K is odd each coordinate moves by at least a/K in every round, and on isotropic quadratics "
-        "the gap grows with T. For every q, (11) fails for all large even T.",
+        "the gap grows with T, so that Assumption 3 holds for no G in all iterations. For every q, (11) fails for "
+        "all large even T.",
         instead="with amplitude eta_{t_0} S G, t_0 the round's first step, (11) holds with d where it has q^2 (R1)",
         under=(
             CURVED,

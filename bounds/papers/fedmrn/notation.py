@@ -40,7 +40,7 @@ NOTATION = Notation(
         Quantity("K", "K", "clients sampled per round, without replacement", "participating_clients", COUNT),
         Quantity("S", "S", "local steps per round", "local_steps", COUNT),
         Quantity("T", "T", "number of iterations (rounds times local steps)", "iterations", COUNT),
-        Quantity("d", "d", "number of parameters (forms R1 and R2 only)", "parameters", COUNT),
+        Quantity("d", "d", "number of parameters (forms for signed masks only)", "parameters", COUNT),
         Quantity("a", "a", "amplitude of the mask noise", "mask_amplitude", POSITIVE, PARAMETER),
         Quantity(
             "eta", r"\eta", "constant step size (Theorem 2's is 1/(L sqrt(T)))", "local_step_size", POSITIVE, STEP

@@ -18,6 +18,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     LIPSCHITZ,
     MASKED,
     PRINTED,
+    PROGRESSIVE,
     QUADRATIC_GROWTH,
     ROUND_MASKS,
     STRONGLY_CONVEX,
@@ -181,6 +182,8 @@ def mask_terms(step: sp.Expr, amplitude: sp.Expr) -> tuple[Term, ...]:
 
 
 STEP = 1 / (L * sqrt(T))
+AMPLITUDE = 2 * STEP * S * G
+HALF_MASKED = (S + 1) / (2 * S)  # the mean of tau/S over the local steps of a round
 FIRST_CONDITION = Condition(eta, "<=", 1 / L, "the coefficient of the mean gradient in (27)", eta)
 CONSTANT_STEP = {"eta": STEP}
 DRIFT = (1 + q**2) * (S - 1) ** 2
@@ -265,12 +268,34 @@ THEOREM_2 = Result(
         ),
         Form(
             "sharp:masks",
-            mask_terms(STEP, 2 * STEP * S * G),
+            mask_terms(STEP, AMPLITUDE),
             (SAMPLED,),
             (*MASKED, FIXED_MASKS, LIPSCHITZ, BELOW),
             prescribes=CONSTANT_STEP,
             note="R2 without drift and client sampling, at the amplitude 2 eta S G; a quarter of the masking remains "
             "at eta S G, which is enough",
+        ),
+        Form(
+            "sharp:progressive",
+            average_terms(STEP, (1 + q**2 * HALF_MASKED) * (S - 1) ** 2, q**2 / K * S, SAMPLING_ERROR * S),
+            (SAMPLED,),
+            (*USED, PROGRESSIVE, LIPSCHITZ, BELOW),
+            prescribes=CONSTANT_STEP,
+            note="progressive masking in local steps: on average (S+1)/(2S) of q^2, Proposition 1 as it holds",
+        ),
+        Form(
+            "sharp:progressive-masks",
+            (
+                *mask_terms(STEP, AMPLITUDE)[:2],
+                Term("local drift", (1 - HALF_MASKED) * L**2 * STEP**2 * (S - 1) ** 2 * G**2),
+                Term("masking in local steps", HALF_MASKED * L**2 * d * AMPLITUDE**2),
+                mask_terms(STEP, AMPLITUDE)[3],
+            ),
+            (SAMPLED,),
+            (*MASKED, FIXED_MASKS, PROGRESSIVE, LIPSCHITZ, BELOW),
+            prescribes=CONSTANT_STEP,
+            note="FedMRN as it is run, with progressive masks: about half of the masking in local steps remains, and "
+            "the upload is masked as a whole",
         ),
     ),
 )

@@ -61,6 +61,12 @@ def twin_2(form, L, mu, sigma, G, q, Gamma, Delta1, F, N, K, S, T, d, eta, a):
     elif form == "explicit:any-amplitude":
         variance = d * a**2
         return 2 * F / (eta * T) + L * eta * sigma**2 / N + L**2 * variance + L / eta * variance / (K * S)
+    elif form == "sharp:progressive":
+        P = sigma**2 / N + (q**2 / K + sampling(N, K)) * S * G**2
+        Q = (1 + q**2 * np.mean([tau / S for tau in range(1, S + 1)])) * (S - 1) ** 2 * G**2
+    elif form == "sharp:progressive-masks":
+        p = np.mean([tau / S for tau in range(1, S + 1)])
+        P, Q = sigma**2 / N + 4 * d / K * S * G**2, ((1 - p) * (S - 1) ** 2 + 4 * p * d * S**2) * G**2
     elif form == "sharp:masks":
         P, Q = sigma**2 / N + 4 * d / K * S * G**2, 4 * d * S**2 * G**2
     else:

@@ -52,7 +52,9 @@ L, mu, S, T, G, sigma, N, Delta1, Deltat, eta, etat = (
     n.L, n.mu, n.S, n.T, n.G, n.sigma, n.N, n.Delta1, n.Deltat, n.eta, n.etat
 )  # fmt: skip
 b, ws, vb, va, wn = letters.b, letters.ws, letters.vb, letters.va, letters.wn
-MASKS = Masking("-masks", (ROUND_MASKS, RELATIVE.assumptions[1]), SURE_GRADIENT_BOUND, EARLY * S * G)
+MASKS = Masking(
+    "-masks", (ROUND_MASKS, RELATIVE.assumptions[1], SURE_GRADIENT_BOUND), SURE_GRADIENT_BOUND, EARLY * S * G
+)
 X, X0 = Symbol("x", positive=True), Symbol("x_0", positive=True)  # gamma + t and gamma + t_0
 LAST = Symbol("[E F(w_bar_t) - F*]", nonnegative=True)
 B, LEVEL = Symbol("B", nonnegative=True), Symbol("v", nonnegative=True)
@@ -65,7 +67,7 @@ def theorem_proof(masking: Masking, parts: tuple[Term, ...], forms: dict[str, st
     meanings[LEVEL] = 4 * B / mu**2 + largest(0, shift * Delta1 - 4 * B / mu**2)
     c = Chain(letters.SETTING.lettered(meanings), EACH, (lemma, NOISE_PROOF, DRIFT_PROOF))
     if masking is RELATIVE:
-        enter_walk(c, EARLY)
+        enter_walk(c, masking, EARLY)
     enter_drift(c, masking, EARLY)
     enter_synchronization(c, masking, EARLY)
     drift, error = (next(s for s in c.steps if s.id == name).conclusion.right for name in ("S9", "S12"))

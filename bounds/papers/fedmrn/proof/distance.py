@@ -57,7 +57,7 @@ def distance_proof(masking: Masking) -> Proof:
         le(-inner(x - ws, g), -EXCESS - mu / 2 * square(x - ws)), STRONGLY_CONVEX
     )
     c["S17a", "masks are unbiased given the clients' models"] = by(
-        masked("x", "w", b - ws, masking), *masking.assumptions, *masking.conditions
+        masked("x", "w", b - ws, masking), *masking.local, *masking.conditions
     )
     c["S17b", "the mean of the clients' models is w_bar_t"] = mean_of(w - b, b - ws), SAMPLING
     c["S17", "the mean of the masked models is w_bar_t, after (51); false for a client of its own"] = by(

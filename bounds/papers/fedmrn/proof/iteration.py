@@ -13,7 +13,7 @@ from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.rules import Combine
 from fedbounds.bounds.audit.steps import condition_fact
 from fedbounds.bounds.audit.vectors import Vec, square
-from fedbounds.bounds.papers.fedmrn.assumptions import CONSTANT_STEPS, FALLING_STEPS
+from fedbounds.bounds.papers.fedmrn.assumptions import CONSTANT_STEPS, FALLING_STEPS, PROGRESSIVE
 from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_1, LEMMA_2, LEMMA_3
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import letters
@@ -36,7 +36,8 @@ def mean_of(vector: Vec, common: Vec) -> MeanOf:
 def masked(drawn: str, mean: str, known: Vec, masking: Masking) -> Unbiased:
     """The mean of a masked vector is the vector, given all that was there before."""
     axiom = "masks are drawn afresh, and their mean gives the update back"
-    return Unbiased(drawn, mean, known, axiom, masking.needs, tuple(map(condition_fact, masking.conditions)))
+    needs = tuple(a.name for a in (masking.local if drawn == "x" else masking.assumptions))
+    return Unbiased(drawn, mean, known, axiom, needs, tuple(map(condition_fact, masking.conditions)))
 
 
 def cohort(known: Vec) -> Unbiased:
@@ -44,22 +45,24 @@ def cohort(known: Vec) -> Unbiased:
     return Unbiased("va", "vb", known, "every client is drawn with chance K/N, whatever came before", MEAN_NEEDS)
 
 
-def enter_error(c: Chain, name: str, hat: Vec, of: Vec, masking: Masking) -> None:
+def enter_error(c: Chain, name: str, hat: Vec, of: Vec, masking: Masking, chance: sp.Expr = sp.S.One) -> None:
     """How far a masked vector is from what is masked."""
     error = square(hat - of)
+    assumptions = masking.assumptions if chance == 1 else masking.local
     if masking.amplitude is None:
-        c[name, "Assumption 4, squared, eq. (36)"] = le(error, q**2 * square(of - s)), masking.assumptions[0]
+        used = [a for a in assumptions if a not in masking.assumptions[1:]]
+        c[name, "Assumption 4, squared, eq. (36)"] = by(le(error, chance * q**2 * square(of - s)), *used)
     else:
-        variance = d * masking.amplitude**2 - square(of - s)
+        variance = chance * (d * masking.amplitude**2 - square(of - s))
         c[name, "a masked update has the length a sqrt(d), whatever it stands for"] = by(
-            ByMeaning("SignedMasks", error, variance, needs=(*masking.needs, masking.gradients.name), op="=="),
-            *(*masking.assumptions, masking.gradients, *masking.conditions),
+            ByMeaning("SignedMasks", error, variance, needs=tuple(a.name for a in assumptions), op="=="),
+            *(*assumptions, *masking.conditions),
         )
 
 
-def enter_walk(c: Chain, early: sp.Expr) -> None:
+def enter_walk(c: Chain, masking: Masking, early: sp.Expr) -> None:
     """How far a client's model goes from where the round started."""
-    bound = RELATIVE.gradients
+    bound = masking.gradients
     c["S7a", "Assumption 3, squared", "in every iteration of the round"] = le(square(letters.h), G**2), bound
     c["S7b", "at most S - 1 steps before t, eq. (35)"] = Walk("h", w - s, S - 1, early), "S7a"
     c["S7c", "at most S steps with that of t"] = Walk("h", v - s, S, early), "S7a"
@@ -68,7 +71,7 @@ def enter_walk(c: Chain, early: sp.Expr) -> None:
 def enter_drift(c: Chain, masking: Masking, early: sp.Expr) -> None:
     """Lemma 2 on average over the clients."""
     c["S4", "masks are unbiased given the clients' models, eq. (33)"] = by(
-        masked("x", "w", w - b, masking), *masking.assumptions, *masking.conditions
+        masked("x", "w", w - b, masking), *masking.local, *masking.conditions
     )
     c["S5", "the masks' error and the drift are uncorrelated, eq. (34)"] = by(
         eq(square(b - x), square(b - w) + square(w - x)), "S4"
@@ -77,11 +80,19 @@ def enter_drift(c: Chain, masking: Masking, early: sp.Expr) -> None:
     c["S6", "eq. (35), averaged: a spread around the mean, not around the round's start"] = by(
         eq(square(b - w), square(w - s) - square(b - s)), "S6a"
     )
-    enter_error(c, "S8", x, w, masking)
+    p = masking.chance
+    enter_error(c, "S8", x, w, masking, p)
+    walked = (S - 1) ** 2 * early**2 * G**2
     if masking.amplitude is None:
         c["S9", "eq. (37), averaged over the clients"] = by(
-            le(square(b - x), (1 + q**2) * (S - 1) ** 2 * early**2 * G**2),
-            {"S5": 1, "S6": 1, "S8": 1, "S7b": 1 + q**2},
+            le(square(b - x), (1 + p * q**2) * walked), {"S5": 1, "S6": 1, "S8": 1, "S7b": 1 + p * q**2}
+        )
+    elif masking.progressive:
+        c["S9a", "p_t is a probability"] = le(p, 1), PROGRESSIVE
+        c["S9", "the drift takes its share of the masks' length where there are masks"] = by(
+            le(square(b - x), (1 - p) * walked + p * d * masking.amplitude**2),
+            {"S5": 1, "S6": 1, "S8": 1, "S7b": 1 - p, "S9a": 0},
+            *masking.conditions,
         )
     else:
         c["S9", "the drift only takes its share of the masks' length"] = by(
@@ -115,7 +126,7 @@ def enter_synchronization(c: Chain, masking: Masking, early: sp.Expr) -> None:
             square(wn - va),
             square(y - v) / K,
             axiom="masks of different clients are uncorrelated, so that their errors add up",
-            needs=(*masking.needs, *MEAN_NEEDS),
+            needs=(*(a.name for a in masking.assumptions), *MEAN_NEEDS),
             op="==",
         ),
         *(*masking.assumptions, *masking.conditions, SAMPLING),
@@ -167,7 +178,7 @@ def enter_steps(c: Chain) -> None:
 
 c = Chain(letters.SETTING, EACH)
 enter_steps(c)
-enter_walk(c, EARLY)
+enter_walk(c, RELATIVE, EARLY)
 enter_drift(c, RELATIVE, EARLY)
 walked = (1 + q**2) * (S - 1) ** 2 * G**2
 c["17", "Lemma 2, eq. (17), on average over the clients"] = by(
@@ -180,7 +191,7 @@ DRIFT_PROOF = c.proof(LEMMA_2.key, LEMMA_2, {"repaired": "17", "sharp": "17'"}, 
 
 c = Chain(letters.SETTING, EACH)
 enter_steps(c)
-enter_walk(c, EARLY)
+enter_walk(c, RELATIVE, EARLY)
 enter_synchronization(c, RELATIVE, EARLY)
 carried = (q**2 / K + SAMPLING_ERROR) * S**2 * G**2
 c["18", "Lemma 3, eq. (18)", SYNC] = by(

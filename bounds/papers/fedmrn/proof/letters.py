@@ -51,6 +51,7 @@ x, g, gb, xi, nb, v, vb, y, va, wn = (
 SQUARED_GRADIENT = product_symbol("f0", "f0")
 TO_LETTERS = {SQUARED_GRADIENT: n.gradsq, product_symbol("gb", "gb"): n.meansq, product_symbol("nb", "nb"): n.V}
 EARLY = Symbol("eta_t0", positive=True)  # the step size of the round's first iteration
+CHANCE = Symbol("p_t", nonnegative=True)  # of a coordinate to be masked in iteration t, progressively
 AMPLITUDE = Symbol("[amplitude]", nonnegative=True)
 
 
@@ -64,6 +65,7 @@ class Masking:
         gradients: by which the stochastic gradients are bounded.
         amplitude: of the noise under real masks; None for an operator with a relative error.
         conditions: under which no update leaves its bounds.
+        progressive: whether a local step masks a coordinate only with the chance p_t.
     """
 
     suffix: str
@@ -71,11 +73,17 @@ class Masking:
     gradients: Assumption
     amplitude: sp.Expr | None = None
     conditions: tuple[Condition, ...] = ()
+    progressive: bool = False
 
     @property
-    def needs(self) -> tuple[str, ...]:
-        """The names of the assumptions."""
-        return tuple(assumption.name for assumption in self.assumptions)
+    def local(self) -> tuple[Assumption, ...]:
+        """The assumptions about the masks of local steps."""
+        return (*self.assumptions, said.PROGRESSIVE) if self.progressive else self.assumptions
+
+    @property
+    def chance(self) -> sp.Expr:
+        """Of a coordinate to be masked in a local step."""
+        return CHANCE if self.progressive else sp.S.One
 
 
 RELATIVE = Masking("", (said.RELATIVE_ERROR, said.INDEPENDENT_MASKS), said.GRADIENT_BOUND)

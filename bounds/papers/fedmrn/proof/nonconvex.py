@@ -6,6 +6,9 @@ less. Under real signed masks the drift and the cohort take their share of $da^2
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import sympy as sp
 from sympy import Symbol
 
 from fedbounds.bounds.assumptions import Assumption
@@ -14,7 +17,7 @@ from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.steps import Proof, measure_symbol
-from fedbounds.bounds.papers.fedmrn.assumptions import ANY_MASKS, BELOW, FIXED_MASKS, SURE_GRADIENT_BOUND
+from fedbounds.bounds.papers.fedmrn.assumptions import ANY_MASKS, BELOW, FIXED_MASKS, PROGRESSIVE, SURE_GRADIENT_BOUND
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import letters
 from fedbounds.bounds.papers.fedmrn.proof.descent import DECREASE, descent_proof
@@ -26,6 +29,7 @@ from fedbounds.bounds.papers.fedmrn.proof.iteration import (
 )
 from fedbounds.bounds.papers.fedmrn.proof.letters import (
     AMPLITUDE,
+    CHANCE,
     EACH,
     RELATIVE,
     SQUARED_GRADIENT,
@@ -40,17 +44,18 @@ L, S, T, G, F, N, a, eta, etat, sigma, M, Dt = (
     n.L, n.S, n.T, n.G, n.F, n.N, n.a, n.eta, n.etat, n.sigma, n.M, n.Dt
 )  # fmt: skip
 AVERAGED = measure_symbol(AVERAGE)
+MEAN_CHANCE = Symbol("[mean of p_t]", nonnegative=True)
 MEAN_ERROR = Symbol("[mean of M]", nonnegative=True)
 UNCLIPPED: Condition = THEOREM_2.form("explicit:any-amplitude").conditions[-1]
 INDEPENDENT_MASKS: Assumption = RELATIVE.assumptions[1]
-MASKS = Masking("-masks", (ANY_MASKS, INDEPENDENT_MASKS), SURE_GRADIENT_BOUND, a, (UNCLIPPED,))
-DESCENT_PROOF, MASKED_DESCENT_PROOF = descent_proof(RELATIVE), descent_proof(MASKS)
+MASKS = Masking("-masks", (ANY_MASKS, INDEPENDENT_MASKS, SURE_GRADIENT_BOUND), SURE_GRADIENT_BOUND, a, (UNCLIPPED,))
+DESCENT_PROOF = descent_proof(RELATIVE)
 
 
 def enter_average(c: Chain, masking: Masking, lemma: Proof) -> None:
     """From Lemma 5 to the average over the iterations, for any constant step size."""
-    if masking is RELATIVE:
-        enter_walk(c, eta)
+    if masking.amplitude is None or masking.progressive:
+        enter_walk(c, masking, eta)
     enter_drift(c, masking, eta)
     enter_synchronization(c, masking, eta)
     drift, error = (next(s for s in c.steps if s.id == name).conclusion.right for name in ("S9", "S12"))
@@ -62,14 +67,19 @@ def enter_average(c: Chain, masking: Masking, lemma: Proof) -> None:
         FIRST_CONDITION,
         *masking.conditions,
     )
+    means = ((M, MEAN_ERROR), (CHANCE, MEAN_CHANCE)) if masking.progressive else ((M, MEAN_ERROR),)
     c["29", "the average over the iterations, telescoped, eq. (29)", ""] = by(
-        Telescope(DECREASE, F, T, AVERAGED, SQUARED_GRADIENT, ((M, MEAN_ERROR),), BELOW.name), "28", BELOW
+        Telescope(DECREASE, F, T, AVERAGED, SQUARED_GRADIENT, means, BELOW.name), "28", BELOW
     )
     c["S12a", "Lemma 3 for M", SYNC] = le(M, error), {f"{lemma.id}/D3": -1, "S12": 1}, SAMPLED
     c["S12m", "a synchronization ends one iteration in S", ""] = EveryRound(M, MEAN_ERROR, S), "S12a", SAMPLED
-    c["29'", "with the mean of M", ""] = by(
-        le(AVERAGED, one.xreplace({DECREASE: F / T, M: error / S})), {"29": 1, "S12m": L / eta}
-    )
+    at_means = {DECREASE: F / T, M: error / S}
+    used = {"29": sp.S.One, "S12m": L / eta}
+    if masking.progressive:
+        at_means[CHANCE] = (S + 1) / (2 * S)
+        c["S9m", "tau/S in the tau-th local step of a round", ""] = le(MEAN_CHANCE, at_means[CHANCE]), PROGRESSIVE
+        used["S9m"] = L**2 * sp.diff(drift, CHANCE)
+    c["29'", "with the mean of M", ""] = by(le(AVERAGED, one.xreplace(at_means)), used, *masking.conditions)
 
 
 def theorem_proof() -> Proof:
@@ -87,14 +97,23 @@ def theorem_proof() -> Proof:
     return c.proof(THEOREM_2.key, THEOREM_2, ends)
 
 
-def masked_proof() -> Proof:
+def progressive_proof() -> tuple[Proof, Proof]:
+    """The form for operators with a relative error, masked progressively."""
+    masking = replace(RELATIVE, suffix="-progressive", progressive=True)
+    lemma = descent_proof(masking)
+    c = Chain(letters.SETTING, EACH, (lemma, NOISE_PROOF))
+    enter_average(c, masking, lemma)
+    c["30'", "at eta = 1/(L sqrt(T))", ""] = Specialize(((eta, STEP),), prescribes=((eta, STEP),)), "29'", SAMPLED
+    return lemma, c.proof(f"{THEOREM_2.key}-progressive", THEOREM_2, {"sharp:progressive": "30'"})
+
+
+def masked_proof(masking: Masking) -> tuple[Proof, Proof]:
     """The forms for real signed masks."""
-    c = Chain(letters.SETTING, EACH, (MASKED_DESCENT_PROOF, NOISE_PROOF))
-    enter_average(c, MASKS, MASKED_DESCENT_PROOF)
-    c["A", "the amplitude that Theorem 2 prescribes", ""] = (
-        eq(AMPLITUDE, 2 * eta * S * G),
-        FIXED_MASKS,
-        SURE_GRADIENT_BOUND,
+    lemma = descent_proof(masking)
+    c = Chain(letters.SETTING, EACH, (lemma, NOISE_PROOF))
+    enter_average(c, masking, lemma)
+    c["A", "the amplitude that Theorem 2 prescribes", ""] = by(
+        eq(AMPLITUDE, 2 * eta * S * G), FIXED_MASKS, SURE_GRADIENT_BOUND
     )
     c["30-a", "at the amplitude 2 eta S G", ""] = by(
         Specialize(((a, 2 * eta * S * G),), ((ANY_MASKS.name, Relation(AMPLITUDE, a, "==")),)),
@@ -103,10 +122,19 @@ def masked_proof() -> Proof:
         SAMPLED,
     )
     c["30", "at eta = 1/(L sqrt(T))", ""] = Specialize(((eta, STEP),), prescribes=((eta, STEP),)), "30-a", SAMPLED
-    for name, form in (("R2'", "sharp:R2"), ("R2", "repaired:R2")):
-        c[name, "with drift and cohort besides", ""] = le(AVERAGED, THEOREM_2.form(form).bound), {"30": 1}, SAMPLED
     ends = {"explicit:any-amplitude": "29'", "sharp:masks": "30", "sharp:R2": "R2'", "repaired:R2": "R2"}
-    return c.proof(f"{THEOREM_2.key}-masks", THEOREM_2, ends)
+    if masking.progressive:
+        ends = {"sharp:progressive-masks": "30"}
+    else:
+        for name, form in (("R2'", "sharp:R2"), ("R2", "repaired:R2")):
+            c[name, "with drift and cohort besides", ""] = le(AVERAGED, THEOREM_2.form(form).bound), {"30": 1}, SAMPLED
+    return lemma, c.proof(f"{THEOREM_2.key}{masking.suffix}", THEOREM_2, ends)
 
 
-PROOFS = (DESCENT_PROOF, MASKED_DESCENT_PROOF, theorem_proof(), masked_proof())
+PROOFS = (
+    DESCENT_PROOF,
+    theorem_proof(),
+    *progressive_proof(),
+    *masked_proof(MASKS),
+    *masked_proof(replace(MASKS, suffix="-progressive-masks", progressive=True)),
+)

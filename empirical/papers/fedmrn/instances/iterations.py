@@ -28,6 +28,7 @@ class Iterations:
         cohort: K.
         relative: q, (B,); None under signed masks.
         amplitude: a, (B,).
+        progressive: S, if the tau-th local step masks with the chance tau/S; 0 if it always does.
     """
 
     curvature: np.ndarray
@@ -38,6 +39,7 @@ class Iterations:
     cohort: int
     relative: np.ndarray | None
     amplitude: np.ndarray
+    progressive: int = 0
 
     def masked(self, u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """What an update (B, N, d, paths) may become, each with its chance."""
@@ -47,6 +49,13 @@ class Iterations:
         a = self.amplitude[:, None, None, None] * np.ones_like(u)
         return [(sign * a, (1 + sign * u / a) / 2) for sign in (1, -1)]
 
+    def masked_locally(self, u: np.ndarray, tau: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The same in the tau-th local step."""
+        if not self.progressive:
+            return self.masked(u)
+        chance = tau / self.progressive
+        return [(u, np.full(u.shape, 1 - chance)), *((hat, chance * p) for hat, p in self.masked(u))]
+
     @cached_property
     def clients(self) -> dict[str, np.ndarray]:
         """Every path of every client by itself, (B, N, d, paths), and the squares of all gradients of the round."""
@@ -55,8 +64,9 @@ class Iterations:
         chance, u = np.ones((*self.curvature.shape, 1)), np.zeros((*self.curvature.shape, 1))
         means, largest = [], []
         w = x = g = xi = u
-        for step in self.steps.T:
-            branches = [(chance * p, u, hat, sign * noise + 0 * u) for hat, p in self.masked(u) for sign in (1.0, -1.0)]
+        for tau, step in enumerate(self.steps.T, start=1):
+            may = self.masked_locally(u, tau)
+            branches = [(chance * p, u, hat, sign * noise + 0 * u) for hat, p in may for sign in (1.0, -1.0)]
             chance, before, hat, xi = (np.concatenate(parts, axis=-1) for parts in zip(*branches, strict=True))
             halved = chance / 2
             w, x = s + before, s + hat

@@ -10,13 +10,14 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
-from fedbounds.bounds.papers.fedmrn.proof import descent, nonconvex
+from fedbounds.bounds.papers.fedmrn.proof import descent, letters, nonconvex
 from fedbounds.bounds.papers.fedmrn.proof.rules import EveryRound
 from fedbounds.empirical.instances.averages import Builder, LetteredRun, Letters, value
 
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
     nonconvex.AVERAGED: product_symbol("f0", "f0"),
     nonconvex.MEAN_ERROR: n.M,
+    nonconvex.MEAN_CHANCE: letters.CHANCE,
 }
 GAPS: Mapping[sp.Symbol, sp.Symbol] = {descent.DECREASE: n.F}
 

@@ -11,12 +11,13 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.papers.fedmrn.proof import convex, descent, distance, letters, remarks
+from fedbounds.bounds.papers.fedmrn.proof import convex, descent, distance, letters, nonconvex, remarks
 from fedbounds.bounds.papers.fedmrn.proof.rules import EveryRound
 from fedbounds.empirical.instances.premises import PremiseCases
 from fedbounds.empirical.papers.fedmrn.instances.iterations import Iterations
 
 B = 24
+FEWER = ((1, 1, 1, 1), (1, 2, 1, 1), (1, 3, 1, 2), (2, 1, 1, 2), (3, 1, 2, 1))  # where a step has more outcomes
 ROUNDING = 1e-14  # relative to the largest square
 SIZES = ((1, 1, 1, 2), (1, 3, 1, 1), (2, 1, 1, 2), (2, 2, 1, 1), (2, 2, 2, 2), (3, 1, 1, 1), (3, 1, 2, 2))  # N, S, K, d
 EVERYWHERE = frozenset(
@@ -27,7 +28,13 @@ SIGNED = EVERYWHERE | {"surely-bounded-gradients", "signed-masks-of-amplitude-a"
 
 
 def drawn(
-    rng: np.random.Generator, size: tuple[int, int, int, int], *, convex: bool, even: bool, masks: bool
+    rng: np.random.Generator,
+    size: tuple[int, int, int, int],
+    *,
+    convex: bool,
+    even: bool,
+    prescribed: int,
+    progressive: bool,
 ) -> Iterations:
     """Quadratics of one curvature or of several, some nearly linear; without noise in half of the cases."""
     N, S, K, d = size
@@ -49,14 +56,15 @@ def drawn(
     q = rng.choice([0.0, 0.5, 1.0, 3.0], size=B)
     start = rng.normal(size=(B, d))
     reach = first * S * (np.abs(curvature) * (np.abs(center) + np.abs(start)[:, None])).sum(axis=2).max(axis=1)
-    amplitude = (reach + first * S * noise.sum(axis=1)) * rng.uniform(2, 4, B)
-    return Iterations(curvature, center, start, noise, steps, K, None if masks else q, amplitude)
+    amplitude = (reach + first * S * noise.sum(axis=1)) * np.where(flat, 1.001 * prescribed, rng.uniform(2, 4, B))
+    whole = S + d - 1 if progressive else 0
+    return Iterations(curvature, center, start, noise, steps, K, None if prescribed else q, amplitude, whole)
 
 
 def named(z: Iterations, *, even: bool, prescribed: int) -> PremiseCases:
     """The letters of a proof on these iterations."""
     p, size = z.products, np.abs(z.curvature)
-    N, S, d = z.curvature.shape[1], z.steps.shape[1], z.curvature.shape[2]
+    N, S, d = z.curvature.shape[1], z.progressive or z.steps.shape[1], z.curvature.shape[2]
     first, last = z.steps[:, :1], z.steps[:, -1:]
     seen = np.sqrt((z.clients["sure"] if prescribed else z.clients["squares"]).max(axis=1, keepdims=True))
     amplitude = z.amplitude[:, None]
@@ -75,6 +83,7 @@ def named(z: Iterations, *, even: bool, prescribed: int) -> PremiseCases:
         "eta": first,
         "a": amplitude,
         letters.AMPLITUDE.name: amplitude,
+        letters.CHANCE.name: np.full_like(first, z.steps.shape[1] / S),
         distance.EXCESS.name: p["excess"],
         distance.GAP.name: p["gap"],
         convex.LAST.name: p["gap"],
@@ -84,6 +93,7 @@ def named(z: Iterations, *, even: bool, prescribed: int) -> PremiseCases:
         "M": p["<wn,wn>"] - 2 * p["<vb,wn>"] + p["<vb,vb>"],
     }
     met = {"falling-steps", "smooth"} | ({"constant-steps"} if even else set())
+    met |= {"progressive-masking"} if z.progressive else set()
     if z.curvature.min() > 0:
         met |= {"quadratic-upper-bound", "strongly-convex"}
     if z.relative is None:
@@ -97,16 +107,20 @@ def named(z: Iterations, *, even: bool, prescribed: int) -> PremiseCases:
 
 
 @lru_cache(maxsize=16)
-def iterations(prescribed: int, even: bool, convex: bool) -> tuple[PremiseCases, ...]:
+def iterations(prescribed: int, even: bool, convex: bool, progressive: bool) -> tuple[PremiseCases, ...]:
     """The cases that a proof is tried on.
 
     Args:
         prescribed: the amplitude over eta_{t_0} S G; 0 for an operator with a relative error.
         even: whether all steps of a round are equal.
         convex: whether every curvature is positive.
+        progressive: whether local steps mask progressively.
     """
     rng = np.random.default_rng(191)
-    found = [drawn(rng, size, convex=convex, even=even, masks=bool(prescribed)) for size in SIZES]
+    sizes = FEWER if progressive else SIZES
+    found = [
+        drawn(rng, size, convex=convex, even=even, prescribed=prescribed, progressive=progressive) for size in sizes
+    ]
     return tuple(named(z, even=even, prescribed=prescribed) for z in found)
 
 
@@ -144,7 +158,7 @@ def recursion(claim: Claim) -> Iterator[PremiseCases]:
 # --- Proposition 1 ----------------------------------------------------------------------------------------------------
 
 
-def progressive(claim: Claim) -> Iterator[PremiseCases]:
+def progressive_masks(claim: Claim) -> Iterator[PremiseCases]:
     """Updates of two coordinates, each masked with chance tau/S and then (1 +- q) times what it was."""
     rng = np.random.default_rng(199)
     for S in (1, 2, 5):
@@ -166,8 +180,16 @@ def progressive(claim: Claim) -> Iterator[PremiseCases]:
             yield PremiseCases(values, met=frozenset({"relative-error", "progressive-masking"}))
 
 
+def chances(claim: Claim) -> Iterator[PremiseCases]:
+    """The chances of T iterations, one after the other; rounds may be cut short."""
+    for S, T in ((1, 1), (1, 7), (2, 2), (3, 8), (5, 5), (4, 3), (8, 40)):
+        mean = np.mean([(t % S + 1) / S for t in range(T)])
+        values = {"S": np.array([[float(S)]]), nonconvex.MEAN_CHANCE.name: np.array([[mean]])}
+        yield PremiseCases(values, met=frozenset({"progressive-masking"}))
+
+
 SPECIAL: Mapping[str, Callable[[Claim], Iterable[PremiseCases]]] = {
-    "P1": schedule, "P2": schedule, "P3": schedule, "S24": recursion
+    "P1": schedule, "P2": schedule, "P3": schedule, "S24": recursion, "S9m": chances,
 }  # fmt: skip
 
 
@@ -177,10 +199,11 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
     if isinstance(step.rule, Telescope | EveryRound):
         return None
     if proof == "proposition-1":
-        return progressive
-    if proof.startswith("theorem-1") and step.id in SPECIAL:
+        return progressive_masks
+    if step.id in SPECIAL:
         return SPECIAL[step.id]
     convex_, masks = proof.startswith(("theorem-1", "lemma-4")), proof.endswith("-masks")
     prescribed = (1 if convex_ else 2) if masks else 0
     evens = (True,) if proof.startswith("theorem-2") else (False, True)
-    return lambda claim: (cases for even in evens for cases in iterations(prescribed, even, convex_))
+    progressive = "progressive" in proof
+    return lambda claim: (cases for even in evens for cases in iterations(prescribed, even, convex_, progressive))
