@@ -1,13 +1,18 @@
 """Exact moments of masked rounds on quadratics: golden numbers, simulated rounds, and the theorems against them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from fedbounds.bounds.audit.claim import ResultForm
+from fedbounds.bounds.audit.docket import Docket
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
+from fedbounds.bounds.result import Term
+from fedbounds.empirical.instances.judging import judged_on_instances
 from fedbounds.empirical.papers.fedmrn.moments import (
     Masking,
     masked_moments,
@@ -271,3 +276,14 @@ def test_counts_outside_their_domain_are_refused(wrong, text):
         masked_moments(problem, IDENTITY, lambda t: 0.1, **given)
     with pytest.raises(FedboundsError, match="probability"):
         sparsifier(0)
+
+
+def test_the_court_of_instances_holds_both_theorems_against_exact_runs_and_refutes_a_tenth_of_them():
+    docket = Docket.of("fedmrn", only=[])
+    for name in ("theorem-1[sharp]", "theorem-2[sharp]"):
+        claim = docket.claims[f"fedmrn/{name}"]
+        subject = claim.subject
+        assert isinstance(subject, ResultForm) and judged_on_instances(claim).covered == 40
+        assert not judged_on_instances(claim).refuted
+        form = replace(subject.form, terms=tuple(Term(t.name, t.expression / 10) for t in subject.form.terms))
+        assert judged_on_instances(replace(claim, subject=ResultForm(subject.result, form))).refuted
