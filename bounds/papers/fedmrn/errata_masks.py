@@ -181,7 +181,11 @@ def one_local_step() -> Replay:
             Check(SIGNED, "noise of amplitude a = 2 eta S G", a, "==", 2),
             Check(AT_START, "u", 0, "==", 0),
         ),
-        lines=(Line("SignSGD's gradient is taken at distance", 0),),
+        lines=(
+            Line("mean of x - w, with +-2 equally likely", HALF * a - HALF * a),
+            Line("E|x - w|^2", signed_error(Fraction(0), a)),
+            Line("the same of SignSGD, whose gradient is taken at w", 0),
+        ),
         claimed=0,
         true=signed_error(Fraction(0), a),
         sides=("(17) at S = 1", "E|w_bar_t - x_t|^2"),

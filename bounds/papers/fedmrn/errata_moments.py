@@ -146,7 +146,7 @@ def masks_of_lemma_3() -> Replay:
             Check(FALLING_STEPS, "every step is 1", 1, "<=", 2),
             Check(SAMPLED, "1 of 1", 1, "<=", 1),
         ),
-        lines=(Line("E|S(x) - x|^2 at |x| = 1", Fraction(64, 8)),),
+        lines=(Line("E|S(x) - x| at |x| = 1", Fraction(8, 8)), Line("E|S(x) - x|^2", Fraction(64, 8))),
         claimed=sides(8)[0],
         true=sides(8)[1],
         sides=("(18)", "E|w_bar_{t+1} - v_bar_{t+1}|^2"),
