@@ -15,10 +15,10 @@ _LINES = (
     "maximizer mismatch, excess",
     "gradient noise, noise, update noise, stale snapshot, weighted objective, limit, bias squared, all three",
     "window divergence, participation, partial participation, masking, direction, mean direction, "
-    "masking and sampling, first",
+    "masking and sampling, masking of the upload, first",
     "weight error, participation divergence, divergence, initial dual gap, smoothness, sampling, optimization, second",
     "drift noise, descent, rate, ascent from the snapshot, without a cut-off, gap at the snapshot, capped ascent, "
-    "mean square",
+    "mean square, masking in local steps",
     "gradient, descent noise, variance, client sampling, proximal mismatch, growing noise, weight mismatch, squares",
     "full synchronization, local noise, heterogeneity, restart, both, mean, ascent noise, growth",
 )

@@ -119,7 +119,7 @@ class StochasticSign(Compressor):
     def squared_error(self, x: np.ndarray) -> float:
         wide = np.asarray(x, np.float64)
         a = np.abs(wide).max() if self.scale == "largest" else np.linalg.norm(wide)
-        return float(len(wide) * a**2 - wide @ wide)
+        return max(0.0, float(len(wide) * a**2 - wide @ wide))
 
     def relative_error(self, size: int) -> float:
         return size - 1.0

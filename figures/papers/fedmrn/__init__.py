@@ -1,0 +1,1 @@
+"""FedMRN drawn: its theorems against exact moments, and what masks do to an update."""
