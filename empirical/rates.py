@@ -39,7 +39,7 @@ class Slope:
     seeds: int = 0
 
     def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]" if self.seeds else f"{self.value:.3f}"
+        return f"{self.value:z.2f} [{self.low:z.2f}, {self.high:z.2f}]" if self.seeds else f"{self.value:.3f}"
 
     def at_most(self, exponent: float) -> bool | None:
         """Whether a fall is at least as fast as T^exponent: True or False if the whole interval says so."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from fedbounds.empirical.rates import CONFIDENCE, FAR, Rate, grid, number
 from fedbounds.figures.claims import Claim
@@ -55,7 +56,7 @@ def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: boo
         handles: dict[str, Any] = {}
         for axes in grid_of_axes[0]:
             handles |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, len(handles)))
+        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, 1 + len(rates)))
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     said = " ".join(f"{name}: {in_words(one)}" for name, one in rates.items())
     return Picture(
@@ -149,6 +150,7 @@ def _panel(above: Any, below: Any, name: str, one: Rate, terms: bool) -> list[Cu
     T, far = c.rounds.astype(float), _end(one)
     above.set_xscale("log")
     above.set_yscale("log")
+    above.xaxis.set_minor_formatter(NullFormatter())
     everywhere = grid(int(T[0]), far)
     everywhere = everywhere[:: max(1, len(everywhere) // POINTS)].astype(float)
     evaluated = one.at_any_rounds(everywhere)
@@ -184,6 +186,7 @@ def _panel(above: Any, below: Any, name: str, one: Rate, terms: bool) -> list[Cu
         if change.rounds <= far:
             above.axvline(change.rounds, color="#777777", linewidth=0.8)
             below.axvline(change.rounds, color="#777777", linewidth=0.8)
+    above.set_xlim(left=10 ** np.floor(np.log10(T[0])))
     lowest = min(float(c.measured.min()), float(guide.min()))
     above.set_ylim(lowest / 3, 60 * float(np.max(bound[np.isfinite(bound)])))
     words = f"measured {one.measured}\nbound {one.promised:.3f}\npredicted {fraction(one.predicted)}"
@@ -194,7 +197,7 @@ def _panel(above: Any, below: Any, name: str, one: Rate, terms: bool) -> list[Cu
     below.plot(everywhere, of_bound, color=BOUND)
     below.plot(middle, local, color=COLORS[0], linestyle="", marker="D", markersize=4)
     below.axhline(one.predicted, color="#777777", linestyle=DASHES[2], linewidth=1.2)
-    below.set_ylim(min(-1.2, one.predicted - 0.3), 0.2)
+    below.set_ylim(min(-1.2, one.predicted - 0.3, local.min() - 0.1), max(0.2, local.max() + 0.1))
     return [*data, Curve(f"{name}: local slope measured", middle, local),
             Curve(f"{name}: local slope of the bound", everywhere, of_bound)]  # fmt: skip
 

@@ -72,7 +72,7 @@ def _family(
     return NetworkFamily(
         name=f"network-rate-in-turn-{network}",
         result="arbitrary-participation/corollary-3.2",
-        form="sharp",
+        form="explicit",
         theorem=RESULT,
         letters=("L", "F", "sigma", "nu", "beta", "delta"),
         problem={"kind": "images", "dataset": "digits", "network": network, "clients": 10,
@@ -92,7 +92,7 @@ def _pilot(step: float) -> dict[str, Any]:
 
 
 FAMILIES = {
-    "CNN, Corollary 3.2": _family("cnn-small-smooth", (_pilot(0.005), 2048), tuple(2**k for k in range(7, 14)), 2048),
+    "CNN, Corollary 3.2": _family("cnn-small-smooth", (_pilot(0.005), 2048), tuple(2**k for k in range(7, 11)), 256),
     "MLP (ReLU), Corollary 3.2": _family("mlp", (_pilot(0.02), 1024), tuple(2**k for k in range(7, 15)), 4096),
 }
 

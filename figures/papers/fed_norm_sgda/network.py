@@ -99,8 +99,8 @@ def _pilot(step: float) -> dict[str, Any]:
 
 
 FAMILIES = {
-    "CNN, Theorem 1": _family("cnn-small-smooth", 28.0, (_pilot(1e-4), 512), tuple(4**k for k in range(4, 7)), 256),
-    "MLP (ReLU), Theorem 1": _family("mlp", 12.0, (_pilot(1e-3), 512), tuple(4**k for k in range(4, 8)), 1024, 256),
+    "CNN, Theorem 1": _family("cnn-small-smooth", 28.0, (_pilot(1e-4), 512), tuple(2**k for k in range(6, 9)), 64),
+    "MLP (ReLU), Theorem 1": _family("mlp", 12.0, (_pilot(1e-3), 512), tuple(4**k for k in range(4, 7)), 256, 256),
 }
 
 
