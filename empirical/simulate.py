@@ -195,8 +195,9 @@ def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, ever
         record_every = 1 ...
     """
     records = rounds // every + 2
-    # the model, what a round makes of it, some metrics, and the random streams of a seed
-    each = 4096 + 8 * (4 * dimension + 4 * records + (records * dimension if models else 0))
+    # the model, what a round makes of it, some metrics, and the random streams of a seed; beside recorded models the
+    # products of the clients' gradients, which are no larger
+    each = 4096 + 8 * (4 * dimension + 4 * records + (2 * records * dimension if models else 0))
     what = f"a run with seeds = {seeds}, dimension = {dimension}, rounds = {rounds}, record_every = {every}"
     check_memory(what, seeds * each + 64 * records + 32 * clients)
 
@@ -273,10 +274,12 @@ class _Record:
         finite = torch.isfinite(models).all(1).cpu().numpy()
         sound = np.flatnonzero(finite)  # metrics that solve equations may raise at models that are not finite
         measured = models if finite.all() else models[torch.from_numpy(sound).to(models.device)]
-        for name, value in (self.problem.metrics(measured) if len(sound) else {}).items():
+        of = self.problem.beside_models if self.models else self.problem.metrics
+        for name, value in (of(measured) if len(sound) else {}).items():
             values = value.detach().cpu().numpy()
-            self._array(name, ("seed", "round"), np.float64)[runs.active[sound], column] = values
-            finite[sound] &= np.isfinite(values)
+            dims = ("seed", "round", "client", "other_client")[: values.ndim + 1]
+            self._array(name, dims, np.float64)[runs.active[sound], column] = values
+            finite[sound] &= np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
         if self.models:
             record = self._array("model", ("seed", "round", "coordinate"), models.cpu().numpy().dtype)
             record[runs.active, column] = models.cpu().numpy()
@@ -324,6 +327,8 @@ class _Record:
                 "seed": len(self.runs.streams),
                 "round": len(self.rounds),
                 "coordinate": self.problem.dimension,
+                "client": self.problem.clients,
+                "other_client": self.problem.clients,
             }
             empty = 0 if np.dtype(dtype).kind == "i" else np.nan
             self.arrays[name] = np.full([sizes[dim] for dim in dims], empty, dtype)

@@ -47,6 +47,13 @@ def visits(run: Trace, problem: Problem, rounds: np.ndarray, seed: int | None = 
             yield Visit(row, t, model.to(problem.device, problem.dtype))
 
 
+def recorded_products(run: Trace, seed: int, t: int) -> np.ndarray | None:
+    """The products of the clients' gradients at a recorded round, (N, N), of a row; None if they were not recorded."""
+    if "gradient_products" not in run.arrays:
+        return None
+    return run.arrays["gradient_products"][seed, np.searchsorted(run.arrays["round"], t)]
+
+
 def spaced(values: np.ndarray, most: int) -> np.ndarray:
     """At most so many of the values, evenly spaced, with the first and the last.
 

@@ -104,17 +104,29 @@ class ImageClassification(ImageProblem):
         return F.cross_entropy(logits, self._labels[own])
 
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
+        norms = {"gradient_norm_squared": self.objective_gradient(x).square().sum(-1)} if self.gradient_norm else {}
+        return self._answered(x) | norms
+
+    def beside_models(self, x: Tensor) -> dict[str, Tensor]:
+        if not self.gradient_norm or self.clients**2 > self.dimension:  # they would outweigh the models
+            return self.metrics(x)
+        names = torch.arange(self.clients, device=self.device)[None]
+        each = [self.gradient(row.expand(1, self.clients, -1), names)[0].double() for row in x]
+        return self._answered(x) | {
+            "gradient_norm_squared": torch.stack([own.mean(0).square().sum() for own in each]),
+            "gradient_products": torch.stack([own @ own.T for own in each]),
+        }
+
+    def _answered(self, x: Tensor) -> dict[str, Tensor]:
+        """Losses and accuracies."""
         each = np.full(len(self._test_labels), 1.0 / len(self._test_labels))
         trained = [self._evaluate(row, self._images, self._labels, self._shares) for row in x]
         tested = [self._evaluate(row, self._test_images, self._test_labels, each) for row in x]
-        metrics = {
+        return {
             f"{data}_{metric}": torch.tensor([both[place] for both in found], dtype=torch.float64)
             for data, found in (("train", trained), ("test", tested))
             for place, metric in enumerate(("loss", "accuracy"))
         }
-        if self.gradient_norm:
-            metrics["gradient_norm_squared"] = self.objective_gradient(x).square().sum(-1)
-        return metrics
 
     def client_metrics(self, x: Tensor) -> dict[str, np.ndarray]:
         """Every client's loss and accuracies at the models `x` (seeds, d): name -> (seeds, clients).

@@ -92,6 +92,11 @@ class Problem(ABC):
     def metrics(self, x: Tensor) -> dict[str, Tensor]:
         """What is recorded of the global models `x` (seeds, d): name -> (seeds,)."""
 
+    def beside_models(self, x: Tensor) -> dict[str, Tensor]:
+        r"""What is recorded where the models are: the metrics, and perhaps $\nabla F_n(x)^\top\nabla F_m(x)$ as
+        `gradient_products` (seeds, clients, clients), where they cost no more passes over the data than the metrics."""
+        return self.metrics(x)
+
     @abstractmethod
     def constants(self) -> dict[str, Constant | NoConstant]:
         """Concept -> its value, valid on the whole domain, or the reason why no finite value exists."""

@@ -45,6 +45,7 @@ from fedbounds.empirical.problems.image_problem import Samples
 from fedbounds.empirical.run_setting import of_trace
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.trace import Trace
 
 DIGITS = load_dataset("digits")
 CLIENTS = 10
@@ -210,6 +211,36 @@ def test_along_quadratics_divergences_are_those_that_exact_moments_find() -> Non
         L = number(problem.constants()["smoothness"])
         assert 0.2 * L < number(found["smoothness"]) <= L * (1 + 1e-9)
         assert number(found["gradient_noise"]) == 0
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_products_that_are_recorded_beside_models_are_what_the_models_say(every: int) -> None:
+    problem, process = images("mlp"), Bernoulli(CLIENTS, 0.6, normalize=False)
+    rules = {GeneralizedFedAvg(0.05, 2, 2.0, 2): WithoutReplacement(CLIENTS, 4), FedAU(0.05, 2, cutoff=3): process}
+    for algorithm, who in rules.items():
+        run = simulate(algorithm, problem, who, 16, seeds=(0, 1), record_every=every, **RECORDS)
+        assert run.dims["gradient_products"] == ("seed", "round", "client", "other_client")
+        assert "gradient_products" not in run.metrics
+        norms = problem.metrics(torch.from_numpy(run.model[1]))["gradient_norm_squared"]
+        np.testing.assert_allclose(run.gradient_norm_squared[1], norms, rtol=1e-9)
+        bare = {name: dims for name, dims in run.dims.items() if name != "gradient_products"}
+        without = Trace({name: run.arrays[name] for name in bare}, bare, run.spec, run.engine, run.statuses)
+        both = [
+            visited(of_trace(one, problem, who), 2)
+            if who is not process
+            else visited_by_fedau(of_trace(one, problem, who))
+            for one in (run, without)
+        ]
+        for name, constant in both[0].items():
+            assert number(constant) == pytest.approx(number(both[1][name]), rel=1e-9, abs=1e-12), name
+
+
+def test_products_are_recorded_where_gradients_are_asked_for_and_they_do_not_outweigh_the_models() -> None:
+    start = torch.zeros(1, 650, dtype=torch.float64)
+    many = majority_class_partition(DIGITS.train_labels, 26, np.random.default_rng(0))
+    for partition, wanted, there in ((PARTITION, True, True), (PARTITION, False, False), (many, True, False)):
+        problem = ImageClassification(DIGITS, partition, "linear", gradient_norm=wanted, dtype=torch.float64)
+        assert ("gradient_products" in problem.beside_models(start)) is there
 
 
 def test_a_window_that_was_not_recorded_makes_an_estimate_from_below() -> None:

@@ -19,7 +19,7 @@ import torch
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.measured.points import client_gradients, largest_secant, local_models, products
-from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, largest_noise, spaced, visits
+from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, largest_noise, recorded_products, spaced, visits
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Products
 from fedbounds.empirical.papers.paper import Constants
 from fedbounds.empirical.problems import Problem
@@ -52,7 +52,12 @@ def _along(
     chosen = spaced(recorded[(recorded < T) & np.isin(recorded - recorded % P, starts)], LOCAL_ROUNDS)
     nu = smoothness = 0.0
     before, at_starts = None, []
+    near = np.concatenate([chosen - chosen % P, starts[np.isin(starts + P, starts) | np.isin(starts - P, starts)]])
     for seed, t, x in visits(run, problem, starts):
+        known = recorded_products(run, seed, t)
+        if known is not None and t not in near:  # no vector is needed there
+            at_starts.append(_of_window(Products(known), q[seed, t : t + P]))
+            continue
         gradients = client_gradients(problem, x)
         at_starts.append(_of_window(Products(products(gradients)), q[seed, t : t + P]))
         f = gradients.mean(0)
