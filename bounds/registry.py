@@ -112,7 +112,7 @@ def merged(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]])
 
     Example:
         >>> [*merged("bounds", "trial", lambda module: {module.PAPER: module.claims})]
-        ['arbitrary-participation', 'fed-norm-sgda', 'fedau']
+        ['arbitrary-participation', 'fed-norm-sgda', 'fedau', 'fedmrn']
     """
     found: dict[str, T] = {}
     for name in paper_names():
