@@ -8,10 +8,13 @@ from itertools import product
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import Sweep
+from fedbounds.empirical.trace import Trace
 from fedbounds.figures.claims import level
-from fedbounds.figures.paper_gallery import Traces
+from fedbounds.figures.paper_gallery import Traces, series
 
 FIRST_SEED = 1000  # of the seeds for tuning; those that are judged begin at 0
 EXTENSIONS = 4  # values that are added on either side of a grid
@@ -59,6 +62,16 @@ class Tuned:
         """The winner, and whether it stands at an edge, for captions."""
         values = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value in self.winner.items())
         return values + (f" (still at the edge of its grid: {', '.join(self.edges)})" if self.edges else "")
+
+    def summary(self) -> dict[str, Any]:
+        """For manifests that hold many of them: the winner, between what it was found, and its score."""
+        return {
+            "winner": dict(self.winner),
+            "score": float(f"{min(score for _, score in self.tried):.5g}"),
+            "settings tried": len(self.tried),
+            "least and largest tried": {name: [values[0], values[-1]] for name, values in self.searched.items()},
+            "at the edge": list(self.edges),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """For manifests."""
@@ -111,18 +124,24 @@ def tune(grid: Mapping[str, Sequence[float]], scores: Scores, extensions: int = 
         searched = wider
 
 
-def search(start: Setting, scores: Scores, budget: int, ratio: float = 3.0) -> Tuned:
+def search(
+    start: Setting, scores: Scores, budget: int, ratio: float = 3.0, extensions: int = 0, gain: float = 0.0
+) -> Tuned:
     """Walk along lines in logarithms, for more parameters than a grid of every combination allows.
 
     First all parameters move together by a ratio, then each by itself; where a step is better, another one follows in
     its direction. When no line is better the ratio becomes its root. A method tries exactly as many settings as any
-    other that has the same budget, from the same start.
+    other that has the same budget, from the same start; where the best then stands at the edge of what was tried, the
+    search goes on beyond it.
 
     Args:
         start: where every method begins.
         scores: as in `tune`.
         budget: how many settings are tried.
         ratio: of the first steps.
+        extensions: how many settings more may be tried beyond edges.
+        gain: the share of its score by which a setting must be better to be gone on from, so that no budget is spent
+            on a parameter that hardly matters.
 
     Raises:
         FedboundsError: a score is no number, or no budget.
@@ -134,13 +153,13 @@ def search(start: Setting, scores: Scores, budget: int, ratio: float = 3.0) -> T
     """
     if budget < 1:
         raise FedboundsError(f"budget = {budget} must be at least 1")
-    names, known = tuple(start), {}
+    names, known, allowed = tuple(start), {}, budget
     lines = (names, *((name,) for name in names)) if len(names) > 1 else (names,)
 
     def score(setting: Setting) -> float:
         key = tuple(setting.values())
         if key not in known:
-            if len(known) == budget:
+            if len(known) == allowed:
                 return inf
             (found,) = scores([setting])
             if found != found:
@@ -157,17 +176,43 @@ def search(start: Setting, scores: Scores, budget: int, ratio: float = 3.0) -> T
         before = least
         for line in lines:
             for step in (factor, 1 / factor):
-                while (value := score(moved := _along(best, line, step))) < least:
+                while (value := score(moved := _along(best, line, step))) < least - gain * abs(least):
                     best, least = moved, value
         if least == before:
             factor = factor**0.5
-    tried = tuple((dict(zip(names, key, strict=True)), value) for key, value in known.items())
-    values = {name: tuple(sorted({one[name] for one, _ in tried})) for name in names}
-    return Tuned({name: (value,) for name, value in start.items()}, values, tried)
+
+    def found() -> Tuned:
+        tried = tuple((dict(zip(names, key, strict=True)), value) for key, value in known.items())
+        values = {name: tuple(sorted({one[name] for one, _ in tried})) for name in names}
+        return Tuned({name: (value,) for name, value in start.items()}, values, tried)
+
+    allowed, flat = budget + extensions, set[str]()
+    while len(known) < allowed and (edges := [name for name in found().edges if name not in flat]):
+        best, least, name = found().winner, min(known.values()), edges[0]
+        outward = ratio if best[name] == found().searched[name][-1] else 1 / ratio
+        if not score(_along(best, (name,), outward)) < least - gain * abs(least):
+            flat.add(name)
+    return found()
 
 
 def _along(setting: Setting, line: Sequence[str], step: float) -> dict[str, float]:
     return {name: float(f"{value * step:.6g}") if name in line else value for name, value in setting.items()}
+
+
+def settled_level(traces: Sequence[Trace], last: int, metric: str) -> float:
+    """The mean over seeds of a loss over the last rounds, and by how much it differs from that over as many rounds
+    before: what still moves, or swings, is worse than it looks. Infinite if a seed diverged."""
+    before, after = stretches(traces, last, metric)
+    score = after.mean() + abs(after.mean() - before.mean())
+    return float(score) if np.isfinite(score) else inf
+
+
+def stretches(traces: Sequence[Trace], last: int, metric: str) -> tuple[np.ndarray, np.ndarray]:
+    """The means over the last rounds but as many, and over the last, each (seeds,)."""
+    rounds, values = series(traces, metric)
+    ends = (rounds[-1] - last, rounds[-1])
+    before, after = (values[:, (rounds > end - last) & (rounds <= end)].mean(axis=1) for end in ends)
+    return before, after
 
 
 def tune_by_runs(

@@ -22,7 +22,7 @@ from fedbounds.empirical.problems.projections import project_onto_simplex
 class FairImages(MinimaxImages, ExactEnvelope):
     r"""Training for the classes that are classified worst.
 
-    $$\min_x\max_{y\in\Delta_C}\sum_{c=1}^Cy_cF_c(x) - \frac\lambda2\|y\|^2,$$
+    $$\min_x\max_{y\in\Delta_C}\sum_{c=1}^Cy_cF_c(x) - \frac\lambda2\|y\|^2+\frac\rho2\|x\|^2,$$
 
     with $F_c$ the mean loss over the $N_c$ training samples of class c. It is the mean over all samples of
     $\varphi_j(x, y) = \frac N{N_{b_j}}y_{b_j}\ell(h_x(a_j), b_j) - \frac\lambda2\|y\|^2$, so that client i, with weight
@@ -40,6 +40,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
         batch: samples of a stochastic gradient.
         regularization: $\lambda > 0$, in units of a loss; the paper does not give its own.
         gradient_norm: whether `metrics` reports the gradient of the envelope, which costs one pass over the data.
+        weight_decay: $\rho\ge0$, in units of a loss; the paper has none.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
 
@@ -70,12 +71,13 @@ class FairImages(MinimaxImages, ExactEnvelope):
         *,
         regularization: float = 0.1,
         gradient_norm: bool = False,
+        weight_decay: float = 0.0,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
         self.regularization = real("regularization", regularization, POSITIVE)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
-        super().__init__(dataset, partition, network, batch, dataset.classes, dtype, device)
+        super().__init__(dataset, partition, network, batch, dataset.classes, weight_decay, dtype, device)
         alike = (
             "with all classes weighed alike the objective is their mean loss less a constant, and no loss is negative"
         )
@@ -96,7 +98,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
     def sample_values(self, x: Tensor, y: Tensor, images: Tensor, labels: Tensor) -> Tensor:
         found = self.network.backward(x[None], images[None], labels[None], losses=True, parameters=False).losses
         assert found is not None
-        return (self._rarity * y)[labels] * found[0] - self.regularization / 2 * y.square().sum()
+        return (self._rarity * y)[labels] * found[0] - self.regularization / 2 * y.square().sum() + self.decay(x)
 
     def player_gradients(
         self, x: Tensor, y: Tensor, samples: Samples, *, descent: bool = True, ascent: bool = True
@@ -107,7 +109,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
         found = self.network.backward(
             x, samples.images, labels, rare * y.gather(1, labels), samples.words, losses=ascent, parameters=descent
         )
-        in_x = x if found.parameters is None else found.parameters
+        in_x = x if found.parameters is None else self._decayed(found.parameters, x, samples)
         if found.losses is None:
             return in_x, y
         total = 1.0 if samples.weights is None else samples.weights.sum(1, keepdim=True)
@@ -115,19 +117,25 @@ class FairImages(MinimaxImages, ExactEnvelope):
         return in_x, in_y - self.regularization * total * y
 
     def class_losses(self, x: Tensor) -> Tensor:
-        """$F_c(x)$, the mean loss over the training samples of each class: (..., d_x) -> (..., C), in float64."""
-        rows = []
+        """$F_c(x)$, the mean loss over the training samples of each class, weighed as the clients are:
+        (..., d_x) -> (..., C), in float64."""
+        rows, labels = [], self.dataset.train_labels
+        counts = self._counts[self.partition.assignment]
         for row in x.reshape(-1, self.descent_dimension):
             losses, _ = self._answers(row, self._images, self._labels)
-            labels = self.dataset.train_labels
-            rows.append(np.bincount(labels, losses, minlength=self.ascent_dimension) / self._class_sizes)
+            rows.append(np.bincount(labels, losses * counts, minlength=self.ascent_dimension) / self._class_sizes)
         return torch.from_numpy(np.stack(rows)).to(x.device).view(*x.shape[:-1], self.ascent_dimension)
+
+    @property
+    def _counts(self) -> np.ndarray:
+        """As how many samples one of each client counts, (clients,): 1, but of a surrogate."""
+        return self.weights.cpu().numpy() / (self.partition.sizes / len(self.dataset.train_labels))
 
     def best_response(self, x: Tensor) -> Tensor:
         return project_onto_simplex(self.class_losses(x) / self.regularization).to(x.dtype)
 
     def envelope(self, x: Tensor) -> Tensor:
-        return self._highest(self.class_losses(x))
+        return self._highest(self.class_losses(x)) + self.decay(x.double())
 
     def envelope_gradient(self, x: Tensor) -> Tensor:
         rows = x.reshape(-1, self.descent_dimension)
@@ -164,7 +172,7 @@ class FairImages(MinimaxImages, ExactEnvelope):
             accuracies.append([hits.mean(), within.min()])
         test, worst = torch.tensor(accuracies, dtype=torch.float64).unbind(1)
         metrics = {
-            "envelope": envelope,
+            "envelope": envelope + self.decay(networks.double()),
             "dual_gap": envelope - self._payoff(losses, y),
             "test_accuracy": test,
             "worst_class_test_accuracy": worst,

@@ -61,11 +61,13 @@ def robust_images(
     batch: int = 32,
     radius: float = 1.0,
     attack_steps: int = 10,
+    weight_decay: float = 0.0,
     device: str = "cpu",
 ) -> RobustImages:
     """`RobustImages` of a data set by name, split over clients by a rule by name."""
     split = _split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
-    return RobustImages(*split, network, batch, radius=radius, attack_steps=attack_steps, device=device)
+    more = {"attack_steps": attack_steps, "weight_decay": weight_decay}
+    return RobustImages(*split, network, batch, radius=radius, **more, device=device)
 
 
 def fair_images(
@@ -82,11 +84,13 @@ def fair_images(
     batch: int = 32,
     regularization: float = 0.1,
     gradient_norm: bool = False,
+    weight_decay: float = 0.0,
     device: str = "cpu",
 ) -> FairImages:
     """`FairImages` of a data set by name, split over clients by a rule by name."""
     split = _split(dataset, data, clients, network, partition, similarity, alpha, labels_per_client, partition_seed)
-    return FairImages(*split, network, batch, regularization=regularization, gradient_norm=gradient_norm, device=device)
+    more = {"regularization": regularization, "gradient_norm": gradient_norm, "weight_decay": weight_decay}
+    return FairImages(*split, network, batch, **more, device=device)
 
 
 def _split(

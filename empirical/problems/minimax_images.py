@@ -3,14 +3,16 @@ r"""Minimax problems on images: a network against an adversary who is the same f
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import NamedTuple
+from collections.abc import Sequence
+from copy import copy
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from fedbounds.bounds.checks import check_count
-from fedbounds.bounds.symbols import POSITIVE, Constant, NoConstant
+from fedbounds.bounds.symbols import NONNEGATIVE, POSITIVE, Constant, NoConstant
 from fedbounds.empirical.datasets import Dataset
 from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems.border import real
@@ -25,7 +27,8 @@ class MinimaxImages(ImageProblem, Minimax):
     $$F(x, y) = \frac1N\sum_{j=1}^N\varphi_j(x, y) = \sum_ip_if_i(x, y),\qquad p_i = \frac{m_i}N,\qquad
       f_i(x, y) = \frac1{m_i}\sum_{j\in i}\varphi_j(x, y),$$
 
-    with $m_i$ samples of client i: so every sample counts the same. Minibatches are those of `ImageProblem`.
+    with $m_i$ samples of client i: so every sample counts the same. Every $\varphi_j$ has the term
+    $\frac\rho2\|x\|^2$. Minibatches are those of `ImageProblem`.
 
     Args:
         dataset: images and labels.
@@ -33,6 +36,7 @@ class MinimaxImages(ImageProblem, Minimax):
         network: a name, see `Network`.
         batch: samples of a stochastic gradient.
         ascent_dimension: $d_y$.
+        weight_decay: $\rho\ge0$, in units of a loss; the paper has none.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
 
@@ -49,9 +53,11 @@ class MinimaxImages(ImageProblem, Minimax):
         network: str,
         batch: int,
         ascent_dimension: int,
+        weight_decay: float,
         dtype: torch.dtype,
         device: torch.device | str,
     ) -> None:
+        self.weight_decay = real("weight_decay", weight_decay, NONNEGATIVE)
         super().__init__(dataset, partition, network, batch, (), dtype, device)
         self.descent_dimension, self.ascent_dimension = self.network.size, ascent_dimension
         self.dimension = self.descent_dimension + ascent_dimension
@@ -81,12 +87,35 @@ class MinimaxImages(ImageProblem, Minimax):
             ascent: whether the second is.
         """
 
+    def surrogate(self, weights: Sequence[float] | np.ndarray) -> Self:
+        r"""The same clients with other weights: $\sum_iw_if_i$, what is minimized where clients count otherwise.
+
+        Args:
+            weights: $w_i\ge0$ with sum 1, (clients,).
+        """
+        other = copy(self)
+        other.weights = torch.as_tensor(np.asarray(weights), dtype=torch.float64, device=self.device)
+        each = other.weights.cpu().numpy() / self.partition.sizes
+        other._weights = torch.from_numpy(each[self.partition.assignment]).to(self.device, self.dtype)
+        return other
+
+    def decay(self, x: Tensor) -> Tensor:
+        r"""$\frac\rho2\|x\|^2$: (..., d_x) -> (...)."""
+        return self.weight_decay / 2 * x.square().sum(-1)
+
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         x = torch.from_numpy(self.network.initial(rng)).to(self.device, self.dtype)
         return self.join(x, self.initial_adversary())
 
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
         return self.join(*self.player_gradients(*self.split(x), samples))
+
+    def _decayed(self, slope: Tensor, x: Tensor, samples: Samples) -> Tensor:
+        """A gradient in x with that of the decay, which counts as often as the samples do."""
+        if not self.weight_decay:
+            return slope
+        total = 1.0 if samples.weights is None else samples.weights.sum(1, keepdim=True)
+        return slope + self.weight_decay * total * x
 
     def snapshot_gradient(self, x: Tensor, snapshot: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
         """As of `Minimax`, at the cost of the two blocks that are needed out of four."""
@@ -147,7 +176,7 @@ class Attack(NamedTuple):
 class RobustImages(MinimaxImages):
     r"""Training against one perturbation y that is added to every image.
 
-    $$\min_x\max_{\|y\|\le r}\frac1N\sum_{j=1}^N\ell(h_x(a_j + y), b_j)$$
+    $$\min_x\max_{\|y\|\le r}\frac1N\sum_{j=1}^N\ell(h_x(a_j + y), b_j)+\frac\rho2\|x\|^2$$
 
     The perturbation lives on raw pixels, in units in which the brightest pixel of the training data is 1 (255 of most
     data sets, 16 of the digits); images are not clipped after it is added, and standardised as always. Its start is 0.
@@ -169,6 +198,7 @@ class RobustImages(MinimaxImages):
         batch: samples of a stochastic gradient.
         radius: r > 0, in brightest pixels.
         attack_steps: of the attack, 0 or more; each is a pass over the training data whenever metrics are recorded.
+        weight_decay: $\rho\ge0$, in units of a loss; the paper has none.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
 
@@ -184,7 +214,7 @@ class RobustImages(MinimaxImages):
         >>> problem.descent_dimension, problem.ascent_dimension
         (2410, 64)
 
-    Source: Sharma et al. 2023, eq. (8) with r = 1 (a sum there).
+    Source: Sharma et al. 2023, eq. (8) with r = 1 (a sum there) and $\rho=0$.
     """
 
     def __init__(
@@ -196,12 +226,13 @@ class RobustImages(MinimaxImages):
         *,
         radius: float = 1.0,
         attack_steps: int = 10,
+        weight_decay: float = 0.0,
         dtype: torch.dtype = torch.float32,
         device: torch.device | str = "cpu",
     ) -> None:
         self.radius = real("radius", radius, POSITIVE)
         self.attack_steps = check_count("attack_steps", attack_steps, low=0)
-        super().__init__(dataset, partition, network, batch, int(np.prod(dataset.image)), dtype, device)
+        super().__init__(dataset, partition, network, batch, int(np.prod(dataset.image)), weight_decay, dtype, device)
         brightest, deviation = max(1, int(dataset.train_images.max())), dataset.standardisation[1][0].astype(np.float64)
         self._lift = torch.from_numpy(brightest / deviation).to(self.device, dtype)  # pixels to the network's units
 
@@ -220,7 +251,7 @@ class RobustImages(MinimaxImages):
             x[None], (images + self.shift(y))[None], labels[None], losses=True, parameters=False
         ).losses
         assert found is not None
-        return found[0]
+        return found[0] + self.decay(x)
 
     def player_gradients(
         self, x: Tensor, y: Tensor, samples: Samples, *, descent: bool = True, ascent: bool = True
@@ -229,7 +260,7 @@ class RobustImages(MinimaxImages):
         found = self.network.backward(
             x, images, samples.labels, samples.weights, samples.words, parameters=descent, pixels=ascent
         )
-        in_x = x if found.parameters is None else found.parameters
+        in_x = x if found.parameters is None else self._decayed(found.parameters, x, samples)
         return in_x, y if found.pixels is None else (found.pixels.sum(1) * self._lift).flatten(1)
 
     def attack(self, x: Tensor, y: Tensor) -> Attack:
@@ -253,7 +284,7 @@ class RobustImages(MinimaxImages):
 
     def _ascent(self, x: Tensor, y: Tensor, slope: bool) -> tuple[Tensor, Tensor]:
         """F(x, y) and, if wanted, its gradient in y."""
-        value, total = x.new_zeros(()), torch.zeros_like(y)
+        value, total = self.decay(x), torch.zeros_like(y)
         for images, labels, weights in self._chunks(self._images, self._labels, self._weights):
             seen = (images + self.shift(y))[None]
             found = self.network.backward(

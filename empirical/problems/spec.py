@@ -39,8 +39,9 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
       `augmentation` (none), `gradient_norm` (false); see `ImageClassification`.
     - `robust-images` and `fair-images`: `dataset data clients partition similarity alpha labels_per_client
       partition_seed network batch` as for `images`, but with 15 clients, the network cnn-small, batches of 32 and a
-      Dirichlet split with alpha = 0.1 if nothing is said; the first with `radius` (1) and `attack_steps` (10), see
-      `RobustImages`, the second with `regularization` (0.1) and `gradient_norm` (false), see `FairImages`.
+      Dirichlet split with alpha = 0.1 if nothing is said, and `weight_decay` (0); the first with `radius` (1) and
+      `attack_steps` (10), see `RobustImages`, the second with `regularization` (0.1) and `gradient_norm` (false), see
+      `FairImages`.
     - `minimax-quadratic`: `descent_hessian coupling concavity slopes ascent_slopes ripple weights noise growth x0 y0`,
       or a random instance from `clients descent_dimension ascent_dimension heterogeneity condition ripple noise growth
       spread seed`; see `QuadraticMinimax` and `random_quadratic_minimax`.

@@ -53,11 +53,12 @@ VALID = {
         {"kind": "images", "clients": 20, "network": "linear", "partition": "even"},
         {
             "kind": "robust-images", "clients": 20, "network": "linear", "partition": "dirichlet", "alpha": 0.5,
-            "batch": 8, "radius": 0.5, "attack_steps": 2,
+            "batch": 8, "radius": 0.5, "attack_steps": 2, "weight_decay": 0.1,
         },
         {
             "kind": "fair-images", "clients": 20, "network": "linear", "partition": "class-mix", "alpha": 0.5,
             "batch": 8, "regularization": 0.5, "gradient_norm": False,
+            "weight_decay": 0.1,
         },
         {
             "kind": "minimax-quadratic", "descent_hessian": [[0.5]], "coupling": [[1]], "concavity": 1,

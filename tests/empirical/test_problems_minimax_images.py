@@ -255,6 +255,62 @@ def test_a_class_that_no_test_sample_has_does_not_count():
     assert float(of.metrics(x)["test_accuracy"]) == pytest.approx((few.test_labels == 0).mean())
 
 
+# --- weight decay, and clients who count otherwise ------------------------------------------------------------------
+
+
+def decaying(kind, decay=0.3):
+    return KINDS[kind](DIGITS, PARTITION, "mlp", 16, weight_decay=decay, dtype=torch.float64)
+
+
+@BY_KIND
+def test_decay_is_half_its_strength_times_the_squared_length_everywhere(kind):
+    of, plain, rng = decaying(kind), decaying(kind, 0.0), np.random.default_rng(1)
+    z, clients = points(of, 1, 3), torch.tensor([[0, 2, 5]])
+    x, y = of.split(z)
+    slope = of.join(0.3 * x, 0 * y)
+    drawn = torch.from_numpy(np.stack([of.draw(rng, int(n)) for n in clients[0]]))[None]
+    more = of.objective(z) - plain.objective(z)
+    torch.testing.assert_close(more, 0.15 * x.square().sum(-1))
+    for found, without in (
+        (of.stochastic_gradient(z, clients, drawn), plain.stochastic_gradient(z, clients, drawn)),
+        (of.gradient(z, clients), plain.gradient(z, clients)),
+        (of.objective_gradient(z), plain.objective_gradient(z)),
+    ):
+        torch.testing.assert_close(found - without, slope, rtol=1e-9, atol=1e-9)
+    there = points(of, 1, 3, seed=7)
+    mixed = [one.snapshot_gradient(z, one.split(there)[0], clients, drawn) for one in (of, plain)]
+    torch.testing.assert_close(mixed[0] - mixed[1], slope, rtol=1e-9, atol=1e-9)
+    found, without = of.metrics(z[0]), plain.metrics(z[0])
+    envelope = "envelope" if kind == "fair" else "envelope_lower_estimate"
+    torch.testing.assert_close(found[envelope] - without[envelope], more[0])
+    assert kind == "robust" or torch.allclose(found["dual_gap"], without["dual_gap"], rtol=1e-9, atol=1e-12)
+
+
+@BY_KIND
+def test_a_surrogate_is_the_weighted_sum_of_the_same_clients(kind):
+    of, w = decaying(kind), np.array([0.4, 0.1, 0.05, 0.15, 0.1, 0.2])
+    other, z = of.surrogate(w), points(of, 1)
+    everyone = torch.arange(CLIENTS)[None]
+    local = of.gradient(z[:, None].expand(1, CLIENTS, -1), everyone)[0]
+    torch.testing.assert_close(other.objective_gradient(z)[0], torch.from_numpy(w) @ local, rtol=1e-9, atol=1e-12)
+    torch.testing.assert_close(other.gradient(z[:, None], everyone[:, :1]), of.gradient(z[:, None], everyone[:, :1]))
+    itself = of.surrogate(of.weights.numpy())
+    torch.testing.assert_close(itself.objective(z), of.objective(z))
+    assert float(other.objective(z)) != pytest.approx(float(of.objective(z)), rel=1e-3)
+
+
+def test_the_envelope_of_a_surrogate_is_its_largest_value_and_has_its_slope():
+    other = decaying("fair").surrogate([0.4, 0.1, 0.05, 0.15, 0.1, 0.2])
+    x, _ = other.split(points(other, 1)[0])
+    best = other.best_response(x)
+    assert float(other.envelope(x)) == pytest.approx(float(other.objective(other.join(x, best))), rel=1e-12)
+    for y in torch.eye(CLASSES, dtype=torch.float64):
+        assert float(other.objective(other.join(x, 0.9 * best + 0.1 * y))) <= float(other.envelope(x)) + 1e-12
+    direction = torch.from_numpy(np.random.default_rng(3).standard_normal(len(x)))
+    rise = (other.envelope(x + 1e-6 * direction) - other.envelope(x - 1e-6 * direction)) / 2e-6
+    assert float(rise) == pytest.approx(float(other.envelope_gradient(x[None])[0] @ direction), rel=1e-5)
+
+
 # --- robust training --------------------------------------------------------------------------------------------------
 
 
@@ -430,6 +486,7 @@ def test_small_alpha_leaves_clients_few_classes():
 @pytest.mark.parametrize(("spec", "message"), [
     ({"kind": "robust-images", "radius": 0}, r"radius = 0 must be a number in \(0, inf\)"),
     ({"kind": "robust-images", "attack_steps": -1}, "attack_steps = -1 must be an integer >= 0"),
+    ({"kind": "fair-images", "weight_decay": -1}, r"weight_decay = -1 must be a number in \[0, inf\)"),
     ({"kind": "robust-images", "attak_steps": 1}, "unknown key .*'attak_steps'; did you mean attack_steps"),
     ({"kind": "fair-images", "regularization": 0}, r"regularization = 0 must be a number in \(0, inf\)"),
     ({"kind": "fair-images", "gradient_norm": 1}, "gradient_norm = 1 must be true or false"),

@@ -2,7 +2,9 @@
 
 import math
 from math import inf
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,15 @@ from hypothesis import strategies as st
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import resolve
 from fedbounds.figures.paper_gallery import traces_of
-from fedbounds.figures.tuning import EXTENSIONS, search, tune, tune_by_runs, tuning_seeds
+from fedbounds.figures.tuning import (
+    EXTENSIONS,
+    search,
+    settled_level,
+    stretches,
+    tune,
+    tune_by_runs,
+    tuning_seeds,
+)
 
 GRID = {"a": (0.1, 1.0, 10.0), "b": (1.0, 2.0)}
 
@@ -112,3 +122,31 @@ def test_a_search_never_exceeds_its_budget_and_walks_down_from_what_diverges(bud
     assert len(found.tried) == budget and (budget < 3 or found.winner["a"] < 0.2)
     with pytest.raises(FedboundsError, match="budget = 0"):
         search({"a": 1.0}, lambda s: [0.0 for _ in s], 0)
+
+
+def test_a_search_goes_on_beyond_an_edge_and_says_where_it_still_stands():
+    falling = lambda settings: [-one["a"] for one in settings]  # noqa: E731
+    short, longer = search({"a": 1.0}, falling, 3), search({"a": 1.0}, falling, 3, extensions=2)
+    assert (short.winner["a"], longer.winner["a"]) == (9.0, 81.0) and len(longer.tried) == 5
+    assert longer.summary()["at the edge"] == ["a"] and longer.summary()["least and largest tried"]["a"] == [1.0, 81.0]
+    inside = search({"a": 1.0}, lambda s: [abs(math.log(one["a"] / 2)) for one in s], 8, extensions=5)
+    assert not inside.edges
+
+
+def made(values):
+    return [SimpleNamespace(arrays={"round": np.arange(0, 50, 10), "phi": np.array([row])}) for row in values]
+
+
+def test_what_still_moves_is_worse_than_it_looks_and_what_diverged_is_worst():
+    level, falls = [9, 9, 3, 3, 3.0], [9, 9, 9, 5, 3.0]
+    assert settled_level(made([level, level]), 10, "phi") == 3
+    assert settled_level(made([level, falls]), 10, "phi") == 3 + 1
+    assert settled_level(made([level, [9, 9, 9, np.nan, np.nan]]), 10, "phi") == inf
+    before, after = stretches(made([falls]), 20, "phi")
+    assert (before[0], after[0]) == (9, 4)
+
+
+def test_a_search_spends_nothing_on_what_hardly_matters():
+    hardly = lambda settings: [1 + 1e-6 * one["a"] + abs(one["b"] - 9) for one in settings]  # noqa: E731
+    found = search({"a": 1.0, "b": 1.0}, hardly, 12, extensions=6, gain=1e-3)
+    assert found.winner["b"] == 9 and found.searched["a"][0] > 0.1 * found.winner["a"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from fedbounds.empirical.participation import Full
 from fedbounds.figures.claims import Claim, Found, above, every
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
-from fedbounds.figures.papers.fed_norm_sgda import rates, surrogate
+from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Gallery
 from fedbounds.figures.papers.fed_norm_sgda.network import network_claims
 
@@ -26,19 +27,21 @@ def all_claims(gallery: Gallery) -> list[Claim]:
     claims = [figure_1(), figure_2()]
     for source, compared in (("Figure 3", gallery.robust_methods), ("Figure 5", gallery.fair_methods)):
         claims += [claim for one in compared for claim in one.claims(source)]
-    by_P = {
-        alpha: {P: gallery.accuracy(traces, robust) for P, traces in runs.items()}
-        for alpha, runs in gallery.robust_participants.items()
-    }
+    claims += plateau.claims(gallery.plateaus)
+
+    def accuracies(settings: Mapping[Any, ex.Setting], metric: str) -> dict[Any, np.ndarray]:
+        return {value: gallery.accuracy(gallery.judged(one), metric) for value, one in settings.items()}
+
+    by_P = {alpha: accuracies(settings, robust) for alpha, settings in gallery.by_participants.items()}
     for alpha, found in by_P.items():
         claims.append(increases("Figure 4", f"robust accuracy increases with P (alpha = {alpha:g})", "P", found))
     claims += alike_is_better(by_P)
-    by_alpha = {alpha: gallery.accuracy(traces, robust) for alpha, traces in gallery.by_alpha.items()}
+    by_alpha = accuracies(gallery.by_alpha, robust)
     claims.append(increases("Figure 6", "the smaller alpha, the worse", "alpha", by_alpha))
     for kind, where in ((EPOCHS, "epochs of the same images dealt to n"), (STEPS, "the same local steps for every n")):
-        rounds = {n: gallery.rounds_to_target(traces) for n, traces in gallery.by_number[kind].items()}
+        rounds = {n: gallery.rounds_to_target(gallery.reaching(one)) for n, one in gallery.by_number[kind].items()}
         claims.append(speed_up(where, rounds))
-    found = {P: gallery.accuracy(traces, fair) for P, traces in gallery.fair_participants.items()}
+    found = accuracies(gallery.by_fair_participants, fair)
     claims.append(increases("Figure 8", "worst-class accuracy improves with P", "P", found))
     return [*claims, fewer_rounds(), floor_of_noise(), *rates.claims(), *network_claims(gallery)]
 
@@ -68,7 +71,10 @@ def speed_up(where: str, rounds: Mapping[int, np.ndarray]) -> Claim:
     """Figure 7: k-fold more clients, almost k-fold fewer rounds."""
     fewest, most = min(rounds), max(rounds)
     k, gained = most / fewest, float(np.mean(rounds[fewest]) / np.mean(rounds[most]))
-    words = "; ".join(f"n = {n}: {', '.join(f'{v:g}' for v in found)} rounds" for n, found in rounds.items())
+    words = "; ".join(
+        f"n = {n}: {found.mean():.2f} +- {found.std(ddof=1) / len(found) ** 0.5:.2f} rounds"
+        for n, found in rounds.items()
+    )
     reached = bool(np.isfinite([*rounds[fewest], *rounds[most]]).all())
     measured = f"{words}; {k:g}-fold more clients, {gained:.2f}-fold fewer rounds" if reached else words
     text = f"k-fold more clients need almost k-fold fewer rounds, at least {ALMOST:g} k ({where})"

@@ -1,4 +1,5 @@
-r"""Figures 3 and 5 as the theory has them: $\tau_i$ fixed for each client, four step sizes tuned for each method.
+r"""Figures 3 and 5 as the theory has them: $\tau_i$ fixed for each client, four step sizes tuned for each method, run
+to a plateau, and of the second the plateau that the theory predicts.
 
 All clients hold equally many images, so that $p_i=1/n$ and $\tau_i$ has nothing to do with how much a client holds.
 """
@@ -6,205 +7,196 @@ All clients hold equally many images, so that $p_i=1/n$ and $\tau_i$ has nothing
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from fedbounds.empirical.algorithms.workload import DrawnWork
-from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.sweep import Sweep, resolve
 from fedbounds.empirical.trace import Trace
-from fedbounds.figures.claims import Claim, Found, above, level
-from fedbounds.figures.curves import panels, seed_curve
+from fedbounds.figures.claims import Claim, Found, above, every
+from fedbounds.figures.curves import Scale, panels, seed_curve
 from fedbounds.figures.paper_gallery import Traces, series
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
-from fedbounds.figures.papers.fed_norm_sgda.surrogate import chi_squared
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.tuning import Setting, Tuned, search, tuning_seeds
+from fedbounds.figures.papers.fed_norm_sgda import plateau
+from fedbounds.figures.picture import Curve, Picture
+from fedbounds.figures.tuning import Tuned, stretches
 
-PHI = {ex.ROBUST: "envelope_lower_estimate", ex.FAIR: "envelope"}
 PHI_WORDS = {ex.ROBUST: "$\\Phi$, from below by attack", ex.FAIR: "$\\Phi$, exact"}
-STEPS = ("server_step_size", "server_ascent_step_size", "local_step_size", "local_ascent_step_size")
+ACCURACY_WORDS = {ex.ROBUST: "robust test accuracy", ex.FAIR: "test accuracy, worst class"}
+LEVEL = 0.005  # of itself: a plateau is level if it moves by less, or by less than two standard errors
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """How large it is.
+class Runs(Protocol):
+    """What a comparison asks of a gallery."""
 
-    Args:
-        dataset, network, clients, rounds, seeds, period: as of `experiments.Scale`.
-        last: the rounds over which results are averaged; the plateau is judged over twice as many.
-        work: the least and the largest number of local steps, one panel each.
-        start: all four step sizes, where the search begins.
-        budget: settings that each method may try.
-        tuning: seeds on which they are tried.
-    """
+    scale: ex.Scale
 
-    dataset: str = "digits"
-    network: str = "linear"
-    clients: int = 15
-    rounds: int = 60
-    seeds: int = 20
-    last: int = 15
-    period: int = 5
-    work: Sequence[tuple[int, int]] = ((6, 15), (2, 30))
-    start: Setting = field(default_factory=lambda: dict.fromkeys(STEPS, 0.1))
-    budget: int = 14
-    tuning: int = 2
-
-    @property
-    def words(self) -> str:
-        """For captions."""
-        return (
-            f"{self.dataset}, network {self.network}, n = {self.clients} clients with equally many images and class "
-            f"mixes from Dir({ex.ALPHA:g}), all taking part, batch 32, {self.rounds} rounds, {self.seeds} seeds; the "
-            "paper has CIFAR-10 and VGG11, and epochs for steps"
-        )
-
-
-SMOKE = Comparison(clients=10, rounds=10, seeds=2, last=5, work=((2, 3), (1, 4)), budget=2, tuning=1)
-
-
-def of_scale(scale: ex.Scale) -> Comparison:
-    """The comparison on the data of a scale; with a scale of a few rounds, one in seconds."""
-    small = scale.rounds < Comparison.rounds
-    network = scale.network if small or scale.dataset != "digits" or scale.network != "cnn-small" else "linear"
-    return replace(SMOKE if small else Comparison(), dataset=scale.dataset, network=network)
-
-
-def method(one: Comparison, problem: str, label: str, work: tuple[int, int], steps: Setting) -> dict[str, Any]:
-    """Normalized or naive averaging with these step sizes, of clients who always do the same work."""
-    drawn = {"low": work[0], "high": work[1], "redraw": False}
-    made: dict[str, Any] = {"kind": "fed-norm-sgda", **steps, "local_steps": drawn}
-    made["normalized"] = label == ex.NORMALIZED
-    if label == ex.MOMENTUM:
-        made["optimizer"] = {"momentum": 0.9}
-    return made | ({"snapshot_period": one.period} if problem == ex.ROBUST else {})
-
-
-def sweep(
-    one: Comparison, problem: str, methods: Mapping[str, Mapping[str, Any]], seeds: Sequence[int], data: str | None
-) -> Sweep:
-    """The methods on every seed; a seed decides the split of the data, the work and the minibatches of all alike."""
-    name, tasks = f"fed-norm-sgda-comparison-{one.dataset}-{one.network}", []
-    for seed in seeds:
-        document = {
-            "name": name,
-            "rounds": one.rounds,
-            "seeds": [seed],
-            "record_every": one.period,
-            "problem": {"kind": problem, "dataset": one.dataset, "network": one.network, "clients": one.clients,
-                        "partition": "class-mix", "alpha": ex.ALPHA, "partition_seed": seed,
-                        **({} if data is None else {"data": data})},
-            "participation": {"kind": "full", "clients": one.clients},
-            "algorithms": {label: dict(each) for label, each in methods.items()},
-        }  # fmt: skip
-        tasks += resolve(document, name).tasks
-    return Sweep(name, tuple(tasks), name)
+    def tuned(self, setting: ex.Setting) -> Tuned: ...
+    def judged(self, setting: ex.Setting) -> list[Trace]: ...
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One problem and amount of work: each method's runs, and how it got its step sizes."""
+    """One problem and E: each method's runs, how it got its step sizes, and the Phi at which it must settle.
+
+    Attributes:
+        predicted: Phi where $\\sum_iw_if_i$ is least, (seeds,), by method; empty where that is not known.
+    """
 
     problem: str
-    work: tuple[int, int]
-    scale: Comparison
+    most: int
+    scale: ex.Scale
     runs: Traces
     tuned: Mapping[str, Tuned]
-
-    @property
-    def chi_squared(self) -> float:
-        """Between equal weights and those of naive averaging without momentum, the mean over seeds."""
-        p = np.full(self.scale.clients, 1 / self.scale.clients)
-        drawn = (DrawnWork(*self.work).numbers(len(p), 0, Streams(seed)) for seed in range(self.scale.seeds))
-        return float(np.mean([chi_squared(p, steps / steps.sum()) for steps in drawn]))
+    predicted: Found
 
     def ends(self, metric: str) -> dict[str, np.ndarray]:
-        """The mean over the last rounds, (seeds,), by method."""
-        return {label: self._mean(traces, metric, 0) for label, traces in self.runs.items()}
+        """The mean over the last tenth of the rounds, (seeds,), by method."""
+        return {label: stretches(traces, self.scale.last, metric)[1] for label, traces in self.runs.items()}
 
-    @property
-    def drift(self) -> float:
-        """By how much of itself Phi still changes between the last two stretches of rounds, at most."""
-        metric = PHI[self.problem]
-        pairs = ((self._mean(t, metric, 1).mean(), self._mean(t, metric, 0).mean()) for t in self.runs.values())
-        return float(max(abs(after / before - 1) for before, after in pairs))
+    def moves(self, label: str) -> tuple[float, float]:
+        """By how much of itself a method's Phi still changes between the last two tenths, and the standard error."""
+        before, after = stretches(self.runs[label], self.scale.last, ex.PHI[self.problem])
+        change = after - before
+        return float(change.mean() / before.mean()), float(change.std(ddof=1) / len(change) ** 0.5 / before.mean())
 
-    def _mean(self, traces: Sequence[Trace], metric: str, back: int) -> np.ndarray:
-        rounds, values = series(traces, metric)
-        end = rounds[-1] - back * self.scale.last
-        return values[:, (rounds > end - self.scale.last) & (rounds <= end)].mean(axis=1)
+    def level(self, label: str) -> bool:
+        """Whether that is a plateau."""
+        mean, error = self.moves(label)
+        return abs(mean) <= max(LEVEL, 2 * error)
+
+    def chi_squared(self, label: str) -> float:
+        r"""$\chi^2_{p\|w}$ of the weights that a method counts clients with, the mean over seeds."""
+        return float(np.mean(plateau.mismatch(self.scale, self.problem, label, self.most)))
 
     def claims(self, source: str) -> list[Claim]:
         """The normalized method against each other: accuracy, which the paper shows, and Phi, which it is about."""
-        accuracy, phi = self.ends(ex.ACCURACY[self.problem]), self.ends(PHI[self.problem])
-        measured = (
-            f"accuracy in %: {_in_words(accuracy, 100)}; Phi: {_in_words(phi)}; chi^2 {self.chi_squared:.2f}; "
-            f"Phi moves by {self.drift:.1%} or less over the last {self.scale.last} rounds"
-        )
-        where, claims = f"tau in {self.work[0]}..{self.work[1]}", []
+        accuracy, phi = self.ends(ex.ACCURACY[self.problem]), self.ends(ex.PHI[self.problem])
+        words, claims = ACCURACY_WORDS[self.problem], []
+        own = self._written(ex.NORMALIZED)
         for label in (ex.NAIVE, ex.MOMENTUM):
-            own, other = ex.written(self.problem, ex.NORMALIZED), ex.written(self.problem, label)
+            other = self._written(label)
             claims += [
-                Claim(source, f"{own} is better than {other} ({where})", measured,
+                Claim(source, f"{own} is better than {other} (E = {self.most})",
+                      f"{words} in %: {_pair(accuracy, label, 100)}; chi^2 {self.chi_squared(label):.2f}",
                       above(accuracy[ex.NORMALIZED], accuracy[label])),
-                Claim(source, f"{own} ends with a smaller Phi than {other} ({where})", measured,
+                Claim(source, f"{own} ends with a smaller Phi than {other} (E = {self.most})",
+                      f"Phi: {_pair(phi, label)}; {self._predictions(label)}; over the last tenth Phi moves by "
+                      f"{self._moved(ex.NORMALIZED)} and {self._moved(label)}",
                       above(phi[label], phi[ex.NORMALIZED])),
             ]  # fmt: skip
-        return claims
+        every_one = every([self.level(label) for label in self.runs])
+        moved = ", ".join(f"{self._written(label)} {self._moved(label)}" for label in self.runs)
+        text = f"ours: all three methods have reached a plateau (E = {self.most})"
+        return [*claims, Claim(source, text, f"Phi moves over the last tenth by: {moved}", every_one)]
+
+    def _written(self, label: str) -> str:
+        return ex.Setting(self.problem, 1, 1, label).written
+
+    def _moved(self, label: str) -> str:
+        return "{:+.2%} +- {:.2%}".format(*self.moves(label))
+
+    def _predictions(self, label: str) -> str:
+        if not self.predicted:
+            return "no prediction, as it is not concave in y"
+        return f"predicted {self.predicted[ex.NORMALIZED].mean():.4f} against {self.predicted[label].mean():.4f}"
 
 
-def _in_words(found: Found, unit: float = 1) -> str:
-    return ", ".join(
-        f"{k} {unit * v.mean():.4g} +- {unit * v.std(ddof=1) / len(v) ** 0.5:.2g}" for k, v in found.items()
-    )
+def _pair(found: Found, label: str, unit: float = 1) -> str:
+    """The normalized method and another, and how far they are apart seed by seed, with standard errors."""
+    gap = found[label] - found[ex.NORMALIZED]
+    parts = [f"{unit * v.mean():.4g} +- {_error(unit * v):.2g}" for v in (found[ex.NORMALIZED], found[label])]
+    return f"{' against '.join(parts)} ({unit * gap.mean():+.3g} +- {_error(unit * gap):.2g})"
 
 
-def compare(gallery: Any, problem: str) -> list[Compared]:
+def _error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1) / len(values) ** 0.5)
+
+
+def compare(gallery: Runs, problem: str) -> list[Compared]:
     """Tune every method by Phi on seeds of their own, then run it on those that are judged."""
-    one, found = of_scale(gallery.scale), []
-    for work in one.work:
-        tuned, runs = {}, {}
-        for label in ex.METHODS:
-
-            def scores(settings: Sequence[Setting], label: str = label, work: tuple[int, int] = work) -> list[float]:
-                made = {str(k): method(one, problem, label, work, steps) for k, steps in enumerate(settings)}
-                traces = gallery.run(sweep(one, problem, made, tuning_seeds(one.tuning), gallery.data))
-                return [level(traces[k], one.last, PHI[problem]).mean for k in made]
-
-            tuned[label] = search(one.start, scores, one.budget)
-            made = {label: method(one, problem, label, work, tuned[label].winner)}
-            runs |= gallery.run(sweep(one, problem, made, range(one.seeds), gallery.data))
-        found.append(Compared(problem, work, one, runs, tuned))
+    scale, found = gallery.scale, []
+    for most in scale.robust_most if problem == ex.ROBUST else ex.MOST:
+        settings = {m: ex.Setting(problem, scale.clients, scale.clients, m, most) for m in ex.METHODS}
+        predicted = plateau.predicted_levels(scale, most) if plateau.predictable(scale, problem) else {}
+        tuned = {label: gallery.tuned(setting) for label, setting in settings.items()}
+        judged = {label: gallery.judged(setting) for label, setting in settings.items()}
+        found.append(Compared(problem, most, scale, judged, tuned, predicted))
     return found
 
 
 def picture(title: str, found: Sequence[Compared]) -> Picture:
-    """Phi and accuracy against rounds, a panel for each amount of work."""
-    groups, labels, notes, provenance = {}, [], [], {}
-    for metric in ("phi", "accuracy"):
+    """Phi and accuracy against rounds, a panel for each E."""
+    groups: dict[str, list[Curve]] = {}
+    labels, notes = [], []
+    for metric, head in ((ex.PHI, "$\\Phi$"), (ex.ACCURACY, "Accuracy")):
         for one in found:
-            names = PHI if metric == "phi" else ex.ACCURACY
-            head = "$\\Phi$" if metric == "phi" else "Accuracy"
-            groups[f"{head}, $\\tau_i$ in {one.work[0]}..{one.work[1]}"] = [
-                seed_curve(ex.written(one.problem, label), *series(traces, names[one.problem]))
+            groups[f"{head}, $E = {one.most}$"] = [
+                seed_curve(ex.Setting(one.problem, 1, 1, label).written, *series(traces, metric[one.problem]))
                 for label, traces in one.runs.items()
             ]
-            labels.append(PHI_WORDS[one.problem] if metric == "phi" else "test accuracy")
+            labels.append((PHI_WORDS if metric is ex.PHI else ACCURACY_WORDS)[one.problem])
     for one in found:
-        notes.append(f"tau in {one.work[0]}..{one.work[1]}: chi^2 of naive averaging {one.chi_squared:.2f}")
-        provenance[f"tau {one.work}"] = {label: tuned.to_dict() for label, tuned in one.tuned.items()}
+        chi = ", ".join(f"{one.chi_squared(label):.2f} of {label}" for label in one.runs)
+        notes.append(f"E = {one.most}: chi^2 {chi}")
     scale = found[0].scale
-    return panels(
+    scales: list[Scale] = ["log" if metric is ex.PHI else "linear" for metric in (ex.PHI, ex.ACCURACY) for _ in found]
+    drawn = panels(
         groups,
         x_label="round $t$",
         y_labels=labels,
         title=title,
-        caption=f"{title}. Each client's tau_i is drawn once per seed and kept, whatever it holds; every method's four "
-        f"step sizes have the lowest Phi of {scale.budget} settings of the same search on {scale.tuning} other seeds. "
-        f"{'; '.join(notes)}. {scale.words}. Mean and standard deviation over seeds.",
+        caption=f"{title}. n = {scale.clients}, alpha = {ex.ALPHA:g}, all taking part. Each client's tau_i is drawn "
+        f"from 2 to E local steps once per seed and kept, whatever it holds. Every method's four step sizes have the "
+        f"lowest Phi, and what it still moves, of {scale.budget} settings (up to {scale.extensions} more where the "
+        f"best stood at an edge) of the same search from the same start on {scale.tuning} other seeds. "
+        f"{'; '.join(notes)}. {_predicted_words(found)} {scale.words}. Mean and standard deviation over seeds.",
         alternative="Phi and test accuracy against rounds for normalized averaging, naive averaging and momentum.",
-        provenance={"scale": scale.words, "tuning": provenance},
+        provenance={
+            "scale": scale.words,
+            "search": {"start": dict(scale.start), "budget": scale.budget, "extensions": scale.extensions},
+            "tuning": {f"E = {one.most}": {k: tuned.summary() for k, tuned in one.tuned.items()} for one in found},
+            "moves over the last tenth": {
+                f"E = {one.most}": {label: list(one.moves(label)) for label in one.runs} for one in found
+            },
+        },
+        y_scales=scales,
     )
+    _draw_predictions(drawn, found)
+    lowest = min(float(ends.mean()) for one in found for ends in one.ends(ex.ACCURACY[one.problem]).values())
+    for axes in drawn.figure.axes:
+        if axes.get_yscale() == "log":
+            axes.yaxis.set_major_formatter("{x:g}")
+            axes.yaxis.set_minor_formatter("{x:g}")
+        else:
+            axes.set_ylim(bottom=max(0.0, lowest - 0.25))
+    return drawn
+
+
+def _predicted_words(found: Sequence[Compared]) -> str:
+    if found[0].predicted:
+        return (
+            "Thin gray lines: Phi where sum_i w_i f_i is least, w_i the weights that a method counts clients with, the "
+            "mean over seeds, found by L-BFGS without a run: where a method settles as its local steps vanish (figure "
+            "`plateau`). A tuned one need not: with larger local steps clients come near to minimizers of their own, "
+            "and it matters less how many steps they take."
+        )
+    return (
+        "What a method must settle at is not predicted: the loss is not concave in the perturbation, and there is no "
+        "saddle to settle at."
+    )
+
+
+def _draw_predictions(drawn: Picture, found: Sequence[Compared]) -> None:
+    """A thin line and the method's end for each prediction."""
+    for axes, one in zip(drawn.figure.axes, found, strict=False):
+        for label, values in one.predicted.items():
+            axes.axhline(float(values.mean()), color="#777777", linewidth=0.8, zorder=1)
+            axes.annotate(
+                _short(label), (1, float(values.mean())), xycoords=("axes fraction", "data"), xytext=(-2, 1),
+                textcoords="offset points", fontsize=6.5, ha="right", va="bottom", color="#555555",
+            )  # fmt: skip
+
+
+def _short(label: str) -> str:
+    return {ex.NORMALIZED: "least", ex.NAIVE: "naive", ex.MOMENTUM: "momentum"}[label] + ", predicted"

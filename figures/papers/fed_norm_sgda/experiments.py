@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fedbounds.bounds.errors import unknown_name
 from fedbounds.empirical.sweep import Sweep, resolve
+from fedbounds.figures.tuning import Setting as Steps
+from fedbounds.figures.tuning import tuning_seeds
 
 NORMALIZED, NAIVE, MOMENTUM = "Fed-Norm-SGDA", "Local SGDA", "Local SGDA with momentum"
 METHODS = (NORMALIZED, NAIVE, MOMENTUM)
 ROBUST, FAIR = "robust-images", "fair-images"  # eqs. (8) and (9); the first with snapshots: the methods' plus variants
 ACCURACY = {ROBUST: "robust_test_accuracy", FAIR: "worst_class_test_accuracy"}
-LEAST = 2  # epochs, of Unif[2, E]
-EPOCHS = (5, 7)  # E
-EQUAL_WORK = {"low": 6, "high": 15}  # local steps, about as many as those epochs take 15 clients on digits
+PHI = {ROBUST: "envelope_lower_estimate", FAIR: "envelope"}
+LEAST = 2  # local steps, of Unif[2, E]
+MOST = (5, 7)  # E; Figure 3 has the first alone, but for `full`
 ALPHA = 0.1
-Steps = Mapping[str, Mapping[str, float]]
+STEPS: tuple[str, ...] = ("server_step_size", "server_ascent_step_size", "local_step_size", "local_ascent_step_size")
 
 
 @dataclass(frozen=True)
@@ -29,52 +31,68 @@ class Scale:
         dataset, network: what is learned.
         clients: n, but in Figure 7.
         participants: P of Figures 4 and 8; the last is n.
-        rounds, seeds: T and how many runs.
-        last: the rounds over which results are averaged.
+        rounds, seeds: T and how many runs; results are averaged over the last tenth of the rounds.
         period: S of the variants with snapshots; divides `rounds`.
-        steps: of each problem, the step size of each method, in x and y, local and of the server alike.
+        weight_decay: of the network.
         alphas: of Figure 6.
         numbers: n of Figure 7.
-        target: accuracy whose first round Figure 7 counts.
+        target: accuracy whose first round Figure 7 counts, in runs of `reach` rounds.
         record_every: rounds between evaluations.
+        robust_most: E of Figure 3, of which the paper has both of `MOST`.
+        start: all four step sizes, where every search begins.
+        budget: settings that each method may try.
+        retuning: settings that are tried for another P or alpha, from the best of the comparison; and for Figure 7.
+        extensions: settings more, where the best stands at the edge of what was tried.
+        tuning: seeds on which they are tried, all on one split of the data.
     """
 
     dataset: str
     network: str
-    clients: int
-    participants: tuple[int, ...]
-    rounds: int
-    seeds: int
-    last: int
-    period: int
-    steps: Steps
+    clients: int = 15
+    participants: tuple[int, ...] = (5, 10, 15)
+    rounds: int = 200
+    seeds: int = 20
+    period: int = 5
+    weight_decay: float = 0.2
     alphas: tuple[float, ...] = (0.05, 0.1, 0.3, 1.0)
     numbers: tuple[int, ...] = (5, 15, 45)
-    target: float = 0.7
+    target: float = 0.9
+    reach: int = 40
     record_every: int = 5
+    robust_most: tuple[int, ...] = MOST[:1]
+    start: Steps = field(default_factory=lambda: dict.fromkeys(STEPS, 0.003))
+    budget: int = 40
+    retuning: int = 16
+    extensions: int = 10
+    tuning: int = 4
+
+    @property
+    def last(self) -> int:
+        """The rounds over which results are averaged."""
+        return self.rounds // 10
 
     @property
     def words(self) -> str:
         """The scaling-down, for captions."""
         return (
-            f"{self.dataset}, network {self.network}, batch 32, {self.rounds} rounds, {self.seeds} seeds, each with "
-            f"its own data split; S = {self.period} where there are snapshots; the paper has CIFAR-10 and VGG11"
+            f"{self.dataset}, network {self.network} with weight decay {self.weight_decay:g}, clients with equally "
+            f"many images, batch 32, {self.rounds} rounds, {self.seeds} seeds, each with its own split of the data and "
+            f"its own tau_i; S = {self.period} where there are snapshots; the paper has CIFAR-10 and VGG11, epochs for "
+            "steps, and no weight decay"
         )
 
 
-# Picked for each method from 0.03, 0.1 and 0.3 (0.003 to 0.05 with momentum; 0.03, 0.05 and 0.1 on the second problem)
-# by the accuracy after 50 and 60 rounds, alpha = 0.1, E = 5, two seeds; 0.05 of the first method on the second problem,
-# which was as good, diverges with E = 7
-_ROBUST = {NORMALIZED: 0.1, NAIVE: 0.1, MOMENTUM: 0.03}
-_FAIR = {NORMALIZED: 0.03, NAIVE: 0.03, MOMENTUM: 0.01}
-_STEPS = {ROBUST: _ROBUST, FAIR: _FAIR}
 SCALES = {
-    "digits": Scale("digits", "cnn-small", 15, (5, 10, 15), 60, 5, 20, 5, _STEPS),
-    "cifar-10": Scale("cifar-10", "cnn-cifar", 15, (5, 10, 15), 50, 2, 10, 5, _STEPS, record_every=10),
+    "digits": Scale("digits", "linear"),
+    "glyphs": Scale("glyphs", "mlp", seeds=5, weight_decay=1e-3, target=0.4, reach=100, tuning=2),
+    "cifar-10": Scale("cifar-10", "cnn-cifar", seeds=2, weight_decay=0.0, target=0.7, reach=300, budget=12, tuning=2),
 }
-FULL_ROUNDS = {"digits": 300, "cifar-10": 1000}
-FULL_NETWORK = {"digits": "cnn", "cifar-10": "vgg-11"}
-SMOKE = Scale("digits", "linear", 9, (3, 6, 9), 5, 2, 5, 5, _STEPS, alphas=(0.1, 1.0), numbers=(3, 9), target=0.3)
+FULL_ROUNDS = {"digits": 1000, "glyphs": 1000, "cifar-10": 1000}
+FULL_NETWORK = {"digits": "linear", "glyphs": "cnn", "cifar-10": "vgg-11"}
+SMOKE = Scale(
+    "digits", "linear", 9, (3, 6, 9), rounds=20, seeds=2, alphas=(0.1, 1.0), numbers=(3, 9), target=0.3, reach=5,
+    record_every=1, budget=2, retuning=2, extensions=0, tuning=2,
+)  # fmt: skip
 
 
 def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
@@ -90,72 +108,93 @@ def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Sc
         raise unknown_name("data set", dataset, SCALES)
     scale = SCALES[dataset]
     if full:
-        scale = replace(scale, network=FULL_NETWORK[dataset], rounds=FULL_ROUNDS[dataset], seeds=10, last=50)
+        scale = replace(scale, network=FULL_NETWORK[dataset], rounds=FULL_ROUNDS[dataset], seeds=20, budget=40,
+                        robust_most=MOST)  # fmt: skip
     return scale if network is None else replace(scale, network=network)
 
 
-def written(problem: str, label: str) -> str:
-    """A method's name as the paper writes it: with a plus where there are snapshots.
+@dataclass(frozen=True)
+class Setting:
+    """What is run, but for its step sizes.
 
-    Example:
-        >>> written(ROBUST, MOMENTUM), written(FAIR, MOMENTUM)
-        ('Local SGDA+ with momentum', 'Local SGDA with momentum')
+    Attributes:
+        problem: `ROBUST` or `FAIR`.
+        clients, participants: n and P.
+        method: one of `METHODS`.
+        most: E; every client draws its tau_i from Unif[2, E] once per seed, whatever it holds.
+        epochs: tau_i counts epochs, which are shorter where a client holds less.
+        alpha: of the clients' mixes of classes.
     """
-    return label.replace("SGDA", "SGDA+") if problem == ROBUST else label
+
+    problem: str
+    clients: int
+    participants: int
+    method: str = NORMALIZED
+    most: int = MOST[0]
+    epochs: bool = False
+    alpha: float = ALPHA
+
+    @property
+    def written(self) -> str:
+        """The method's name as the paper writes it: with a plus where there are snapshots.
+
+        Example:
+            >>> Setting(ROBUST, 15, 15, MOMENTUM).written, Setting(FAIR, 15, 15, MOMENTUM).written
+            ('Local SGDA+ with momentum', 'Local SGDA with momentum')
+        """
+        return self.method.replace("SGDA", "SGDA+") if self.problem == ROBUST else self.method
+
+    def algorithm(self, steps: Steps, period: int = 5) -> dict[str, Any]:
+        """With step sizes, and S where there are snapshots."""
+        work = {"low": LEAST, "high": self.most, "redraw": False}
+        made: dict[str, Any] = {"kind": "fed-norm-sgda", **steps}
+        made |= {"local_epochs" if self.epochs else "local_steps": work, "normalized": self.method == NORMALIZED}
+        if self.method == MOMENTUM:
+            made["optimizer"] = {"momentum": 0.9}
+        return made | ({"snapshot_period": period} if self.problem == ROBUST else {})
 
 
-def method(scale: Scale, problem: str, label: str, epochs: int = EPOCHS[0], **changed: Any) -> dict[str, Any]:
-    """An algorithm with the step size of its method, whose clients draw their epochs anew in every round."""
-    size = scale.steps[problem][label]
-    work: dict[str, Any] = {"local_epochs": {"low": LEAST, "high": epochs}}
-    if problem == ROBUST:
-        work["snapshot_period"] = scale.period
-    if label == NORMALIZED:
-        both = {"local_step_size": size, "local_ascent_step_size": size}
-        both |= {"server_step_size": size, "server_ascent_step_size": size}
-        return {"kind": "fed-norm-sgda", **both, **work, **changed}
-    momentum = {"momentum": 0.9} if label == MOMENTUM else {}
-    return {"kind": "local-sgda", "step_size": size, "ascent_step_size": size, **momentum, **work, **changed}
-
-
-def training_sweep(
-    name: str,
+def runs(
     scale: Scale,
-    problem: str,
-    methods: Mapping[str, Mapping[str, Any]],
-    *,
-    alpha: float = ALPHA,
-    clients: int | None = None,
-    participants: int | None = None,
-    record_every: int | None = None,
+    setting: Setting,
+    steps: Steps,
     data: str | None = None,
+    *,
+    tuning: bool = False,
+    rounds: int | None = None,
+    record_every: int | None = None,
+    **problem: Any,
 ) -> Sweep:
-    """The methods, each with every seed; a seed decides the data split too.
+    """A setting with step sizes, on the seeds that are judged or on those for tuning.
+
+    A seed that is judged has its own split of the data; those for tuning share one, so that they are computed at once.
+    A seed decides the clients' work, the start and the minibatches too, of all methods alike.
 
     Args:
-        name: of the sweep.
-        scale: how large.
-        problem: `ROBUST` or `FAIR`.
-        methods: label to algorithm.
-        alpha: of the Dirichlet split.
-        clients: n, the scale's own if not given.
-        participants: P, n if not given.
-        record_every: rounds between evaluations, the scale's own if not given.
+        scale, setting, steps: what is run.
         data: the directory of local files.
+        tuning: on other seeds than those that are judged.
+        rounds, record_every: the scale's own if not given.
+        problem: what the problem has of its own.
     """
-    n = clients or scale.clients
+    name = f"fed-norm-sgda-{scale.dataset}-{scale.network}"
+    seeds: list[Sequence[int]] = [tuning_seeds(scale.tuning)] if tuning else [[seed] for seed in range(scale.seeds)]
     tasks = []
-    for seed in range(scale.seeds):
-        of = {"kind": problem, "dataset": scale.dataset, "network": scale.network, "clients": n,
-              "partition": "dirichlet", "alpha": alpha, "partition_seed": seed}  # fmt: skip
+    for some in seeds:
+        of: Mapping[str, Any] = {
+            "kind": setting.problem, "dataset": scale.dataset, "network": scale.network, "clients": setting.clients,
+            "partition": "class-mix", "alpha": setting.alpha, "partition_seed": some[0],
+            "weight_decay": scale.weight_decay, **({} if data is None else {"data": data}), **problem,
+        }  # fmt: skip
+        drawn = {"kind": "without-replacement", "participants": setting.participants}
         document = {
             "name": name,
-            "rounds": scale.rounds,
-            "seeds": [seed],
+            "rounds": rounds or scale.rounds,
+            "seeds": list(some),
             "record_every": record_every or scale.record_every,
-            "problem": of if data is None else {**of, "data": data},
-            "participation": {"kind": "without-replacement", "clients": n, "participants": participants or n},
-            "algorithms": {label: dict(one) for label, one in methods.items()},
+            "problem": of,
+            "participation": {**drawn, "clients": setting.clients},
+            "algorithms": {"it": setting.algorithm(steps, scale.period)},
         }
         tasks += resolve(document, name).tasks
     return Sweep(name, tuple(tasks), name)

@@ -6,13 +6,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from click.testing import CliRunner
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.figures import commands
-from fedbounds.figures.papers.fed_norm_sgda import comparison
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
+from fedbounds.figures.papers.fed_norm_sgda import plateau
 from fedbounds.figures.papers.fed_norm_sgda.claims import (
     alike_is_better,
     fewer_rounds,
@@ -30,44 +31,52 @@ def gallery(tmp_path_factory):
     return Gallery(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
 
 
-def sweep(problem, **more):
-    methods = {label: ex.method(ex.SMOKE, problem, label) for label in ex.METHODS}
-    return ex.training_sweep("one", ex.SMOKE, problem, methods, **more)
+STEPS = ex.SMOKE.start
+
+
+def tasks(setting, **more):
+    return ex.runs(ex.SMOKE, setting, STEPS, **more).tasks
 
 
 @pytest.mark.parametrize("problem", [ex.ROBUST, ex.FAIR])
 def test_every_seed_has_its_own_data_and_every_method_the_same(problem):
-    tasks = sweep(problem).tasks
-    assert len(tasks) == 3 * ex.SMOKE.seeds
-    for task in tasks:
-        (seed,) = task["seeds"]
-        assert task["problem"]["partition_seed"] == seed and task["problem"]["kind"] == problem
-        assert task["problem"]["alpha"] == 0.1 and task["participation"]["participants"] == ex.SMOKE.clients
-    assert len({json.dumps(t["problem"], sort_keys=True) for t in tasks}) == ex.SMOKE.seeds
+    by_method = [tasks(ex.Setting(problem, 9, 9, method)) for method in ex.METHODS]
+    for own in by_method:
+        assert [task["seeds"] for task in own] == [[seed] for seed in range(ex.SMOKE.seeds)]
+        assert [task["problem"]["partition_seed"] for task in own] == [*range(ex.SMOKE.seeds)]
+        assert [task["problem"] for task in own] == [task["problem"] for task in by_method[0]]
+    assert by_method[0][0]["problem"]["kind"] == problem and by_method[0][0]["problem"]["alpha"] == 0.1
+
+
+def test_step_sizes_are_tuned_on_seeds_and_a_split_that_nothing_is_judged_on():
+    (task,) = tasks(ex.Setting(ex.FAIR, 9, 9), tuning=True)
+    judged = tasks(ex.Setting(ex.FAIR, 9, 9))
+    assert len(task["seeds"]) == ex.SMOKE.tuning and not {*task["seeds"]} & {s for one in judged for s in one["seeds"]}
+    assert task["problem"]["partition_seed"] not in {one["problem"]["partition_seed"] for one in judged}
 
 
 def test_methods_are_those_that_the_paper_compares():
-    plus = ex.method(ex.SMOKE, ex.ROBUST, ex.NORMALIZED, 7)
-    assert plus["kind"] == "fed-norm-sgda" and plus["local_epochs"] == {"low": 2, "high": 7}
+    plus = ex.Setting(ex.ROBUST, 15, 15, most=7).algorithm(STEPS)
+    assert plus["normalized"] and plus["local_steps"] == {"low": 2, "high": 7, "redraw": False}
     assert plus["snapshot_period"] == ex.SMOKE.period and ex.SMOKE.rounds % ex.SMOKE.period == 0
-    plain = ex.method(ex.SMOKE, ex.FAIR, ex.NORMALIZED)
-    assert "snapshot_period" not in plain and plain["local_step_size"] == plain["server_step_size"]
-    with_momentum = ex.method(ex.SMOKE, ex.FAIR, ex.MOMENTUM)
-    assert with_momentum["kind"] == "local-sgda" and with_momentum["momentum"] == 0.9
-    assert "momentum" not in ex.method(ex.SMOKE, ex.FAIR, ex.NAIVE)
+    plain = ex.Setting(ex.FAIR, 15, 15, epochs=True).algorithm(STEPS)
+    assert "snapshot_period" not in plain and plain["local_epochs"] == {"low": 2, "high": 5, "redraw": False}
+    with_momentum = ex.Setting(ex.FAIR, 15, 15, ex.MOMENTUM).algorithm(STEPS)
+    assert not with_momentum["normalized"] and with_momentum["optimizer"] == {"momentum": 0.9}
+    assert "optimizer" not in ex.Setting(ex.FAIR, 15, 15, ex.NAIVE).algorithm(STEPS)
 
 
 def test_the_paper_writes_its_methods_with_a_plus_where_there_are_snapshots(gallery):
     labels = [axes.get_legend_handles_labels()[1] for axes in draw(gallery, "figure-3").figure.axes]
-    assert labels == [["Fed-Norm-SGDA+", "Local SGDA+", "Local SGDA+ with momentum"]] * 4
+    assert labels == [["Fed-Norm-SGDA+", "Local SGDA+", "Local SGDA+ with momentum"]] * 2
 
 
 @pytest.mark.parametrize("dataset", ex.SCALES)
 def test_snapshots_fit_the_rounds_and_the_whole_set_has_the_papers_clients(dataset):
     for scale in (ex.scale_of(dataset), ex.scale_of(dataset, full=True)):
-        assert scale.rounds % scale.period == scale.rounds % scale.record_every == 0
+        assert scale.rounds % scale.period == scale.rounds % scale.record_every == scale.reach % scale.period == 0
+        assert scale.last % scale.record_every == 0  # so that a tenth of the rounds has records of its own
         assert scale.clients == 15 and scale.participants == (5, 10, 15)
-        assert {m for steps in scale.steps.values() for m in steps} == set(ex.METHODS)
     assert ex.scale_of("cifar-10", full=True).network == "vgg-11"
     assert ex.scale_of(dataset, network="mlp", full=True).network == "mlp"
 
@@ -75,40 +84,79 @@ def test_snapshots_fit_the_rounds_and_the_whole_set_has_the_papers_clients(datas
 def test_every_method_has_the_same_budget_and_the_same_start_on_other_seeds(gallery):
     picture = draw(gallery, "figure-5")
     assert all(np.isfinite(c.y).all() and c.low is not None for c in picture.curves)
+    assert [one.most for one in gallery.fair_methods] == [5, 7]
     for one in gallery.fair_methods:
-        assert {len(tuned.tried) for tuned in one.tuned.values()} == {comparison.SMOKE.budget}
+        assert {len(tuned.tried) for tuned in one.tuned.values()} == {ex.SMOKE.budget}
         assert len({tuple(tuned.tried[0][0].items()) for tuned in one.tuned.values()}) == 1
-        for label, traces in one.runs.items():
-            assert [int(trace.arrays["seed"][0]) for trace in traces] == [*range(comparison.SMOKE.seeds)]
-            made = comparison.method(one.scale, ex.FAIR, label, one.work, one.tuned[label].winner)
-            assert made["local_steps"]["redraw"] is False and made["normalized"] is (label == ex.NORMALIZED)
+        for traces in one.runs.values():
+            assert [int(trace.arrays["seed"][0]) for trace in traces] == [*range(ex.SMOKE.seeds)]
     assert "the paper has CIFAR-10 and VGG11" in picture.caption and "chi^2" in picture.caption
+    assert [axes.get_yscale() for axes in picture.figure.axes] == ["log", "log", "linear", "linear"]
+    assert len(json.dumps(dict(picture.provenance))) < 8000
 
 
 def test_clients_weigh_the_same_and_naive_averaging_departs_from_it(gallery):
+    (task, *_) = tasks(ex.Setting(ex.FAIR, 9, 9, ex.NAIVE))
+    assert np.ptp(problem_from_spec(task["problem"]).weights.numpy()) < 1e-3
     one = gallery.fair_methods[0]
-    naive = {ex.NAIVE: comparison.method(one.scale, ex.FAIR, ex.NAIVE, one.work, one.scale.start)}
-    (task,) = comparison.sweep(one.scale, ex.FAIR, naive, [7], None).tasks
-    assert np.ptp(problem_from_spec(task["problem"]).weights.numpy()) < 1e-3 and one.chi_squared > 0
-    assert replace(one, work=(4, 4)).chi_squared == pytest.approx(0, abs=1e-12)
+    assert pytest.approx(one.chi_squared(ex.NORMALIZED), abs=1e-12) == 0
+    assert 0 < one.chi_squared(ex.NAIVE) < one.chi_squared(ex.MOMENTUM)  # |a|_1 grows faster than tau
 
 
 def test_the_comparison_is_of_accuracy_and_of_what_is_minimized(gallery):
     claims = gallery.fair_methods[0].claims("here")
-    assert [("Phi" in claim.text) for claim in claims] == [False, True] * 2
-    assert all("chi^2" in claim.measured for claim in claims)
+    assert [("smaller Phi" in claim.text) for claim in claims] == [False, True, False, True, False]
+    assert "chi^2" in claims[0].measured and "predicted" in claims[1].measured
     better = replace(gallery.fair_methods[0], runs={label: with_ends(label == ex.NORMALIZED) for label in ex.METHODS})
-    assert [claim.agrees for claim in better.claims("here")] == [True] * 4
+    assert [claim.agrees for claim in better.claims("here")] == [True] * 5
+    worse = replace(gallery.fair_methods[0], runs={label: with_ends(label != ex.NORMALIZED) for label in ex.METHODS})
+    assert [claim.agrees for claim in worse.claims("here")] == [False] * 4 + [True]
 
 
-def with_ends(good):
-    values = np.array([[0.5] * 3, [0.51] * 3])
+@pytest.mark.parametrize(("falls", "level"), [(0.004, True), (0.02, False)])
+def test_a_plateau_is_level(gallery, falls, level):
+    runs = {label: with_ends(label == ex.NORMALIZED, falls) for label in ex.METHODS}
+    assert replace(gallery.fair_methods[0], runs=runs).claims("here")[-1].agrees is level
+
+
+def with_ends(good, falls=0.0):
+    values = np.array([[0.5, 0.5, 0.5 * (1 - falls)], [0.51, 0.51, 0.51 * (1 - falls)]])
     arrays = {
-        "round": np.array([0, 5, 10]),
-        "envelope": values - 0.2 * good,
+        "round": np.array([0, 2, 4]),
+        "envelope": values * (1 - 0.2 * good),
         "worst_class_test_accuracy": values + good,
     }
     return [SimpleNamespace(arrays=arrays)]
+
+
+# --- where methods settle -------------------------------------------------------------------------------------------
+
+
+def test_the_least_of_an_envelope_is_where_its_slope_vanishes():
+    problem = plateau.on_split(3, 0.3, 9).surrogate(np.arange(1, 10) / 45)
+    x = plateau.least(problem)
+    assert float(problem.envelope_gradient(x[None]).norm()) < 1e-4
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        elsewhere = x + 0.1 * torch.from_numpy(rng.standard_normal(len(x)))
+        assert float(problem.envelope(elsewhere)) > float(problem.envelope(x))
+
+
+def test_normalized_averaging_settles_lower_than_naive_and_no_split_of_the_data_matters_to_it():
+    naive = plateau.predicted(ex.SMOKE, ex.NAIVE, 5)
+    own = plateau.predicted(ex.SMOKE, ex.NORMALIZED, 5)
+    assert (naive[:, 0] > own[:, 0] + 0.01).all() and np.ptp(own[:, 0]) == 0
+    elsewhere = plateau.on_split(5, ex.SMOKE.weight_decay, 9)
+    assert float(elsewhere.envelope(plateau.least(elsewhere))) == pytest.approx(own[0, 0], rel=1e-6)
+
+
+def test_runs_settle_where_that_is_predicted(gallery):
+    scale = replace(ex.SMOKE, rounds=200, seeds=1)
+    run = gallery.run(plateau.settling_runs(scale, ex.NAIVE, 5))["it"][0].arrays
+    expected, _ = plateau.predicted(scale, ex.NAIVE, 5)[0]
+    assert run["envelope"][0, -1] == pytest.approx(expected, rel=5e-3)
+    normalized, _ = plateau.predicted(scale, ex.NORMALIZED, 5)[0]
+    assert expected > 1.02 * normalized  # so that the two cannot be mistaken for one another
 
 
 def test_figures_share_their_runs(gallery, monkeypatch):
@@ -134,6 +182,9 @@ def test_the_rounds_to_a_target_are_the_first_that_reach_it(gallery):
     values = np.array([[0.1, 0.3, 0.2], [0.1, 0.2, 0.3], [0.1, 0.2, np.nan]])
     trace.arrays = {"round": np.array([0, 5, 10]), "test_accuracy": values}
     assert gallery.rounds_to_target([trace]).tolist() == [5, 10, np.inf]
+    assert gallery.arrivals([trace]).tolist() == pytest.approx([5, 10, np.inf])
+    early = SimpleNamespace(arrays={"round": np.array([0, 4]), "test_accuracy": np.array([[0.5, 0.6], [0.2, 0.4]])})
+    assert gallery.arrivals([early]).tolist() == pytest.approx([0, 2])
 
 
 def seeds(mean):
@@ -170,7 +221,7 @@ def test_the_rates_are_judged_by_what_the_theorems_give():
 
 
 def test_the_room_has_the_papers_problems():
-    task = sweep(ex.ROBUST, clients=6, participants=2, alpha=1.0).tasks[0]
+    (task, *_) = tasks(ex.Setting(ex.ROBUST, 6, 2, alpha=1.0))
     problem = problem_from_spec(task["problem"])
     assert problem.clients == 6 and task["participation"]["participants"] == 2 and task["problem"]["alpha"] == 1.0
 
