@@ -15,14 +15,15 @@ import fedbounds.bounds.audit
 from fedbounds.bounds.audit.docket import Docket
 from fedbounds.bounds.audit.refutations import judged_argument
 from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.papers import arbitrary_participation, fed_norm_sgda, fedau
+from fedbounds.bounds.papers import arbitrary_participation, fed_norm_sgda, fedau, fedmrn
 from fedbounds.empirical.instances.judging import hears, judged_on_instances
 
-ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda}
+ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda,
+         "fedmrn": fedmrn}  # fmt: skip
 SHOWS = {  # what these conclude follows from their premises by computation, or by a theorem that they check in full
     "AtMinimum", "AtStep", "ByExponents", "Combine", "Division", "GeometricSum", "Gram", "HalfStepSum",
     "Induction", "Leading", "Opened", "Prescribed", "PrescribedProduct", "Specialize", "Squared", "Stated", "Unfolded",
-    "Vanishing", "WholeNumber",
+    "UpToConstants", "Vanishing", "WholeNumber",
 }  # fmt: skip
 
 
