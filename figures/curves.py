@@ -110,19 +110,20 @@ def panels(
     provenance: Mapping[str, Any] | None = None,
     y_scales: Sequence[Scale] | None = None,
     x_scale: Scale = "linear",
+    legends: bool = False,
 ) -> Picture:
-    """Panels side by side, one group of curves each, with one legend below, or one each where their curves have other
-    names; more curves than eight are drawn in facets, each with a legend of its own.
+    """Panels side by side, one group of curves each, with one legend below, that of the first; more curves than eight
+    are drawn in facets, each with a legend of its own.
 
     Args:
         groups: panel title to its curves.
         y_labels: one label per panel, with units where there are any.
         caption, alternative, provenance: as in `Picture`.
+        legends: whether every panel has its own, as its curves have other names.
     """
     count = len(groups)
     split = [facets(curves) for curves in groups.values()]
     many = max(len(of) for of in split) > 1
-    alike = len({tuple(curve.label for curve in curves) for curves in groups.values()}) == 1
     columns = min(3, len(split[0])) if count == 1 else count
     cells = split[0] if count == 1 else [of[k] if k < len(of) else None
                                          for k in range(max(map(len, split))) for of in split]  # fmt: skip
@@ -145,9 +146,9 @@ def panels(
             panel.set_xlabel(x_label)
             if not many or count > 1 or i % columns == 0:
                 panel.set_ylabel(y_labels[group])
-            if many or not alike:
+            if many or legends:
                 panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), fontsize=7.5)
-        if many or not alike:
+        if many or legends:
             longest = max(len(cell[1]) for cell in cells if cell is not None)
             figure.set_figheight(rows * (3.2 + 0.17 * longest))
         else:

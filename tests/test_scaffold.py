@@ -77,7 +77,7 @@ def test_it_is_its_pseudo_code_in_every_engine_that_corrects_gradients(engine, p
 def test_an_algorithm_that_corrects_gradients_is_never_solved_in_closed_form():
     problem = random_quadratic(4, 2)
     assert choose_engine("auto", problem, Scaffold(0.1, 2)).label == "batched"
-    with pytest.raises(FedboundsError, match="not for algorithms that correct their gradients; use 'in turn', 'batch"):
+    with pytest.raises(FedboundsError, match="not for scaffold, whose local steps are not plain SGD"):
         simulate(Scaffold(0.1, 2), problem, Full(4), 3, engine="closed form")
 
 

@@ -121,6 +121,7 @@ def theorem_1(last: int = LAST) -> Picture:
                     "sparsifier": kept.gradient_bound, "frozen": frozen.gradient_bound}},
         y_scales=["log", "log", "log"],
         x_scale="log",
+        legends=True,
     )  # fmt: skip
 
 
