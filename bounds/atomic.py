@@ -14,6 +14,12 @@ from typing import BinaryIO
 from fedbounds.bounds.errors import FedboundsError
 
 
+def cache_folder() -> Path:
+    """Where what can be made again is kept: in XDG_CACHE_HOME, else in ~/.cache."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(home) / "fedbounds"
+
+
 def write_file(path: Path, content: bytes) -> None:
     """Write a whole file or nothing, and the directories above it.
 

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import math
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import torch
 
+from fedbounds.bounds.atomic import cache_folder, write_file
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical import outlines
+from fedbounds.empirical import words as word_module
 from fedbounds.empirical.outlines import CHARACTERS, FACES, SIDE, pictures
 from fedbounds.empirical.words import uniforms, words_of
 
 FEWEST_CLASSES, MOST_CLASSES = 10, len(CHARACTERS)
 _AT_ONCE = 256  # images that are made together
+_WORTH_KEEPING, _FILES = 10_000, 4  # images that take more than a second, and how many such sets are kept
 _GLYPH, _CLUTTER, _STROKE, _PATCH, _LIGHT, _NOISE = 1, 2, 10, 20, 30, 31  # purposes of an image's random numbers
 _CLUTTERS, _STROKES = 2, 1
 
@@ -38,18 +47,50 @@ def draw_images(seed: int, split: int, samples: int, classes: int, color: bool) 
     """Images `(samples, channels, side, side)`, uint8, and labels `(samples,)`, int64, of one split.
 
     Every image is a function of one word and its label, its label of its place, so that fewer samples are the first of
-    more, however many are made at once. No function is used whose last bit depends on the machine.
+    more, however many are made at once. No function is used whose last bit depends on the machine. Many images are
+    kept in the user's cache folder, by all that they depend on.
     """
     side, channels = (32, 3) if color else (28, 1)
-    words = words_of(np.random.default_rng([seed, split]).random(samples))
     labels = np.arange(samples) % classes
-    images = np.empty((samples, channels, side, side), dtype=np.uint8)
-    for start in range(0, samples, _AT_ONCE):
-        some = slice(start, start + _AT_ONCE)
-        images[some] = _images(words[some], labels[some], classes, channels, side)
+    shape = (samples, channels, side, side)
+
+    def make() -> np.ndarray:
+        words = words_of(np.random.default_rng([seed, split]).random(samples))
+        images = np.empty(shape, dtype=np.uint8)
+        for start in range(0, samples, _AT_ONCE):
+            some = slice(start, start + _AT_ONCE)
+            images[some] = _images(words[some], labels[some], classes, channels, side)
+        return images
+
+    images = _kept(f"{seed} {split} {color}", classes, shape, make) if samples >= _WORTH_KEEPING else make()
     for part in (images, labels):
         part.setflags(write=False)
     return images, labels
+
+
+def _kept(name: str, classes: int, shape: tuple[int, ...], make: Callable[[], np.ndarray]) -> np.ndarray:
+    """The images from the cache folder, if they are there and whole; else they are made, and left there.
+
+    The name of a file has in it the fonts' characters and the sources that images are made by; a few files are kept.
+    """
+    digest = hashlib.sha256(f"{name} {shape} {classes}".encode() + pictures(CHARACTERS[:classes]).tobytes())
+    for source in (Path(__file__), Path(outlines.__file__), Path(word_module.__file__)):
+        digest.update(source.read_bytes())
+    path = cache_folder() / f"glyphs-{digest.hexdigest()[:32]}"
+    try:
+        content = path.read_bytes()
+        if len(content) == 32 + math.prod(shape) and hashlib.sha256(content[32:]).digest() == content[:32]:
+            return np.frombuffer(content, np.uint8, offset=32).reshape(shape).copy()
+    except OSError:
+        pass
+    images = make()
+    whole = images.tobytes()
+    with suppress(FedboundsError, OSError):  # a cache that cannot be written is none
+        write_file(path, hashlib.sha256(whole).digest() + whole)
+        others = sorted(path.parent.glob("glyphs-*"), key=lambda other: other.stat().st_mtime)
+        for old in others[:-_FILES]:
+            old.unlink(missing_ok=True)
+    return images
 
 
 def _images(words: np.ndarray, labels: np.ndarray, classes: int, channels: int, side: int) -> np.ndarray:

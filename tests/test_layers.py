@@ -294,6 +294,7 @@ OPENERS = {
     "bounds/atomic.py",
     "bounds/audit/ledger.py",
     "bounds/audit/cache.py",
+    "empirical/glyphs.py",
     "empirical/sweep/keys.py",
     "figures/papers/arbitrary_participation/experiments.py",
     "figures/papers/fedau/claims.py",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.atomic import cache_folder, write_file
 from fedbounds.bounds.errors import FedboundsError
 
 PACKAGES = ("fedbounds.bounds", "fedbounds.empirical")
@@ -46,9 +45,8 @@ def content_key() -> str:
 
 
 def cache_file(paper: str) -> Path:
-    """Where the verdicts of one paper lie: in XDG_CACHE_HOME, else in ~/.cache."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(home) / "fedbounds" / f"audit-{paper}.json"
+    """Where the verdicts of one paper lie."""
+    return cache_folder() / f"audit-{paper}.json"
 
 
 def read_cache(paper: str, key: str) -> tuple[list[str], dict[str, dict[str, Any]]] | None:

@@ -174,3 +174,33 @@ def test_the_images_are_not_separable_by_means_or_lines():
 def test_a_small_network_learns_what_lines_cannot():
     dataset = glyphs(8000, 1000)
     assert _accuracy(dataset, "cnn", 750, 0.05) > 0.5
+
+
+def test_many_images_are_kept_and_made_anew_if_the_file_is_not_whole(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(made, "_WORTH_KEEPING", 40)
+    drawn = []
+    make = made._images
+    monkeypatch.setattr(made, "_images", lambda *arguments: drawn.append(1) or make(*arguments))
+
+    def images(samples=50, seed=0):
+        made.draw_images.cache_clear()
+        return made.draw_images(seed, 0, samples, 10, False)[0].copy()
+
+    first = images()
+    (file,) = (tmp_path / "fedbounds").iterdir()
+    assert len(drawn) == 1 and np.array_equal(images(), first) and len(drawn) == 1
+    damaged = bytearray(file.read_bytes())
+    damaged[100] ^= 1
+    for content in (bytes(damaged), b"short", b""):
+        file.write_bytes(content)
+        assert np.array_equal(images(), first)
+    assert len(drawn) == 4
+    for seed in range(1, 6):  # a few are kept
+        assert not np.array_equal(images(seed=seed), first)
+    assert len([*(tmp_path / "fedbounds").iterdir()]) == 4
+    images(30)  # few images are not worth it
+    assert len([*(tmp_path / "fedbounds").iterdir()]) == 4
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null/nowhere")
+    assert np.array_equal(images(), first)
+    made.draw_images.cache_clear()
