@@ -27,7 +27,7 @@ from fedbounds.figures.claims import Claim
 from fedbounds.figures.overlay import overlay
 from fedbounds.figures.paper_gallery import AnyScale, PaperGallery
 from fedbounds.figures.picture import Picture
-from fedbounds.figures.rate import rate
+from fedbounds.figures.rate import rate, rate_claims
 
 CLEAR = 2  # standard errors beyond which a crossing is one
 SEEDS, PILOT_SEEDS = (0, 1, 2, 3), (100, 101)
@@ -169,6 +169,44 @@ def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate
         local_steps=family.local_steps, interval=family.interval, given=given, run=run,
     )  # fmt: skip
     return Rate(found, family.since, start=float(pilot.measured[0]))
+
+
+@dataclass(frozen=True)
+class Networks:
+    """What one paper's room runs on networks: one setting under a theorem, and families over T.
+
+    Attributes:
+        result: of the setting, by its key.
+        setting: a sweep of one setting, as in a file of `fedbounds confront`.
+        title, words: of its picture, and what was run at which scale.
+        families: panel to its runs.
+        rates_title, rates_words: of their picture.
+    """
+
+    result: str
+    setting: Mapping[str, Any]
+    title: str
+    words: str
+    families: Mapping[str, NetworkFamily]
+    rates_title: str
+    rates_words: str
+
+    def along(self, gallery: PaperGallery[Any]) -> Confrontation:
+        """The runs of the setting, and the bound."""
+        return along_the_run(gallery, self.setting, self.result)
+
+    def picture(self, gallery: PaperGallery[Any]) -> Picture:
+        """The gradient norm under the bound."""
+        return network_picture(self.along(gallery), self.title, self.setting, self.words)
+
+    def rates(self, gallery: PaperGallery[Any]) -> Picture:
+        """The gradient norms over T."""
+        return network_rate_picture(gallery, self.families, self.rates_title, self.rates_words)
+
+    def claims(self, gallery: PaperGallery[Any]) -> list[Claim]:
+        """What the theorem says of the setting, and the rates of the runs over T."""
+        found = {name: network_rate(gallery, family) for name, family in self.families.items()}
+        return [stays_below(self.along(gallery)), *rate_claims(found)]
 
 
 def _stated(table: Mapping[str, Any]) -> dict[str, Any]:

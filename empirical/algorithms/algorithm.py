@@ -245,3 +245,13 @@ class ModelOnly(NamedTuple):
     """The state of an algorithm that remembers nothing but the model (seeds, d)."""
 
     model: torch.Tensor
+
+
+class Averaging(LocalSteps):
+    """Algorithms whose server adds the weighted sum of what it hears, and remembers nothing but the model."""
+
+    def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
+        return ModelOnly(x0)
+
+    def server_update(self, state: ModelOnly, t: int, report: RoundReport) -> ModelOnly:
+        return ModelOnly(state.model + report.weighted_sum)

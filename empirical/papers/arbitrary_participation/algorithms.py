@@ -14,7 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from fedbounds.empirical.algorithms.algorithm import Checked, LocalSteps, ModelOnly, RoundReport, ServerSchedule
+from fedbounds.empirical.algorithms.algorithm import (
+    Averaging,
+    Checked,
+    LocalSteps,
+    ModelOnly,
+    RoundReport,
+    ServerSchedule,
+)
 from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD
 from fedbounds.empirical.participation import Round
@@ -88,7 +95,7 @@ class GeneralizedFedAvg(LocalSteps):
 
 
 @dataclass(frozen=True)
-class FedAvg(LocalSteps):
+class FedAvg(Averaging):
     r"""$x_{t+1} = x_t + \sum_n q_t^n\Delta_t^n$: generalized FedAvg with $\eta = 1$, for which P has no effect.
 
     Args:
@@ -113,15 +120,9 @@ class FedAvg(LocalSteps):
     def schedule(self) -> ServerSchedule:
         return ServerSchedule()
 
-    def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
-        return ModelOnly(x0)
-
-    def server_update(self, state: ModelOnly, t: int, report: RoundReport) -> ModelOnly:
-        return ModelOnly(state.model + report.weighted_sum)
-
 
 @dataclass(frozen=True)
-class WaitMinibatch(LocalSteps):
+class WaitMinibatch(Averaging):
     r"""One round of FedAvg with everybody, once per P rounds: wait until all have come by.
 
     In the last round of each interval all N clients run I local steps with minibatch gradients and weigh 1/N;
@@ -157,15 +158,9 @@ class WaitMinibatch(LocalSteps):
     def waits(self) -> int:
         return self.interval
 
-    def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
-        return ModelOnly(x0)
-
     def cohort(self, state: ModelOnly | None, t: int, drawn: Cohort, clients: int) -> Cohort:
         present = 0 if (t + 1) % self.interval else clients
         return Cohort.of([Round(np.arange(present), np.full(present, 1 / clients))] * len(drawn.counts))
-
-    def server_update(self, state: ModelOnly, t: int, report: RoundReport) -> ModelOnly:
-        return ModelOnly(state.model + report.weighted_sum)
 
 
 @dataclass(frozen=True)

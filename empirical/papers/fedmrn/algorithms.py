@@ -17,7 +17,7 @@ import torch
 
 from fedbounds.bounds.checks import check_choice, check_flag, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.algorithms.algorithm import LocalSteps, ModelOnly, RoundReport
+from fedbounds.empirical.algorithms.algorithm import Averaging, LocalSteps
 from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
 from fedbounds.empirical.messages.compressor import Compressor
 from fedbounds.empirical.messages.compressors import COMPRESSORS, FullPrecision, TopK
@@ -27,21 +27,6 @@ from fedbounds.empirical.words import raw_bits
 
 KINDS: Mapping[str, type[Compressor]] = COMPRESSORS | {MaskedNoise.kind: MaskedNoise}
 _LAST = 200  # purpose of the numbers behind the mask that is sent; local step k has the purpose _LAST + k
-
-
-class Averaging(LocalSteps):
-    """Algorithms whose server adds the weighted sum of what it hears, and remembers nothing but the model."""
-
-    @property
-    def codec(self) -> Compressor:
-        """What makes messages of updates, and updates of messages."""
-        raise NotImplementedError
-
-    def init(self, x0: torch.Tensor, clients: int) -> ModelOnly:
-        return ModelOnly(x0)
-
-    def server_update(self, state: ModelOnly, t: int, report: RoundReport) -> ModelOnly:
-        return ModelOnly(state.model + report.weighted_sum)
 
 
 def chances(words: torch.Tensor, purpose: int, size: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:

@@ -11,7 +11,7 @@ from fedbounds.figures.claims import Claim, Level, every, in_words, levels
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates
 from fedbounds.figures.papers.arbitrary_participation.drawing import CENTERS, Gallery
-from fedbounds.figures.papers.arbitrary_participation.network import network_claims
+from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
 
 METRICS = {"train_loss": "training loss", "test_accuracy": "test error"}
 
@@ -48,7 +48,7 @@ def all_claims(gallery: Gallery) -> list[Claim]:
         *figure_d_3(levels(gallery.multiplier_runs(), last)),
         *toy_claims(gallery),
         *rates.claims(),
-        *network_claims(gallery),
+        *NETWORKS.claims(gallery),
     ]
 
 

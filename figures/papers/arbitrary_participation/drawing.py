@@ -16,7 +16,7 @@ from fedbounds.figures.paper_gallery import SMOOTH, PaperGallery, convergence, d
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
 from fedbounds.figures.papers.arbitrary_participation import rates
 from fedbounds.figures.papers.arbitrary_participation.horizon import horizon
-from fedbounds.figures.papers.arbitrary_participation.network import network, network_rates
+from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
 from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
 from fedbounds.figures.picture import COLORS, Curve, Picture, styled
 from fedbounds.figures.tuning import Tuned, tune_by_runs, tuning_seeds
@@ -249,8 +249,8 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "guarantee": lambda gallery: guarantee(confronted_all()),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "network": network,
-    "network-rate": network_rates,
+    "network": NETWORKS.picture,
+    "network-rate": NETWORKS.rates,
 }
 
 

@@ -16,7 +16,7 @@ from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda.drawing import EPOCHS, STEPS, Gallery
-from fedbounds.figures.papers.fed_norm_sgda.network import network_claims
+from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
 
 ALMOST = 0.75  # of k: "almost k-fold fewer rounds"
 
@@ -43,7 +43,7 @@ def all_claims(gallery: Gallery) -> list[Claim]:
         claims.append(speed_up(where, rounds))
     found = accuracies(gallery.by_fair_participants, fair)
     claims.append(increases("Figure 8", "worst-class accuracy improves with P", "P", found))
-    return [*claims, fewer_rounds(), floor_of_noise(), *rates.claims(), *network_claims(gallery)]
+    return [*claims, fewer_rounds(), floor_of_noise(), *rates.claims(), *NETWORKS.claims(gallery)]
 
 
 def increases(source: str, text: str, letter: str, found: Found) -> Claim:

@@ -15,7 +15,7 @@ from fedbounds.figures.paper_gallery import PaperGallery, draw_by_name, series
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import comparison, plateau, rates, surrogate
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
-from fedbounds.figures.papers.fed_norm_sgda.network import network, network_rates
+from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
 from fedbounds.figures.picture import Curve, Picture
 from fedbounds.figures.tuning import Setting as Steps
 from fedbounds.figures.tuning import Tuned, search, settled_level
@@ -269,8 +269,8 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "rounds": lambda gallery: theorems.headline(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "network": network,
-    "network-rate": network_rates,
+    "network": NETWORKS.picture,
+    "network-rate": NETWORKS.rates,
 }
 
 

@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedbounds.empirical.confront import Confrontation
-from fedbounds.figures.claims import Claim
-from fedbounds.figures.networks import (
-    POINTS,
-    NetworkFamily,
-    along_the_run,
-    network_picture,
-    network_rate,
-    network_rate_picture,
-    stays_below,
-)
-from fedbounds.figures.paper_gallery import PaperGallery
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.rate import rate_claims
+from fedbounds.figures.networks import POINTS, NetworkFamily, Networks
 
 RESULT, TITLE = "fed-norm-sgda/theorem-1", "A CNN on digits against an adversary, under Theorem 1"
 SETTING: dict[str, Any] = {
@@ -55,16 +42,6 @@ WORDS = (
     "batches of 32; two convolutions with GELU. The adversary weighs the classes, and her best response "
     "is known: envelope and dual gap are exact, so no attack estimates the gap from below."
 )
-
-
-def network_run(gallery: PaperGallery[Any]) -> Confrontation:
-    """The runs and the bound."""
-    return along_the_run(gallery, SETTING, RESULT)
-
-
-def network(gallery: PaperGallery[Any]) -> Picture:
-    """The gradient norm under the bound."""
-    return network_picture(network_run(gallery), TITLE, SETTING, WORDS)
 
 
 def _family(
@@ -104,19 +81,14 @@ FAMILIES = {
 }
 
 
-def network_rates(gallery: PaperGallery[Any]) -> Picture:
-    """The gradient norms of the envelope over T."""
-    return network_rate_picture(
-        gallery,
-        FAMILIES,
-        "Rates of networks at the steps of Theorem 1",
-        "Fair classification of digits: 100 clients with nearly equal mixes of classes, all taking part with 2 local "
-        "steps on batches of 4. CNN: two convolutions with GELU. MLP: 32 hidden units with ReLU, whose gradient "
-        "jumps: its smoothness is the largest secant that was met.",
-    )
-
-
-def network_claims(gallery: PaperGallery[Any]) -> list[Claim]:
-    """What the theorem says of one setting, and the rate of the runs over T."""
-    rates = {name: network_rate(gallery, family) for name, family in FAMILIES.items()}
-    return [stays_below(network_run(gallery)), *rate_claims(rates)]
+NETWORKS = Networks(
+    RESULT,
+    SETTING,
+    TITLE,
+    WORDS,
+    FAMILIES,
+    "Rates of networks at the steps of Theorem 1",
+    "Fair classification of digits: 100 clients with nearly equal mixes of classes, all taking part with 2 local "
+    "steps on batches of 4. CNN: two convolutions with GELU. MLP: 32 hidden units with ReLU, whose gradient "
+    "jumps: its smoothness is the largest secant that was met.",
+)

@@ -14,7 +14,7 @@ from fedbounds.figures.claims import Claim, Finding, Found, Level, Part, above, 
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates
 from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
-from fedbounds.figures.papers.fedau.network import network_claims
+from fedbounds.figures.papers.fedau.network import NETWORKS
 
 STORED = (ex.FEDVARP, ex.MIFA, ex.KNOWN)  # the lower part of the paper's tables
 
@@ -46,7 +46,7 @@ def all_claims(gallery: Gallery) -> list[Claim]:
             claims += table_d_6_1(f"mean rate {mean:g}, {name} accuracy", found)
     for floor, runs in gallery.by_cutoff.items():
         claims += figure_1(floor, {K: gallery.accuracy(traces, "test_accuracy") for K, traces in runs.items()})
-    return [*claims, *printed_claims(), *rates.claims(), *network_claims(gallery)]
+    return [*claims, *printed_claims(), *rates.claims(), *NETWORKS.claims(gallery)]
 
 
 def table_1(where: str, found: Found) -> list[Claim]:

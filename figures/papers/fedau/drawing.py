@@ -17,7 +17,7 @@ from fedbounds.figures.paper_gallery import PaperGallery, Traces, convergence, d
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates, statistics
-from fedbounds.figures.papers.fedau.network import network, network_rates
+from fedbounds.figures.papers.fedau.network import NETWORKS
 from fedbounds.figures.picture import COLORS, MARKERS, Curve, Picture, styled
 from fedbounds.figures.tuning import Tuned, tune_by_runs
 
@@ -375,8 +375,8 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "without-bound": lambda gallery: theorems.without_bound(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "network": network,
-    "network-rate": network_rates,
+    "network": NETWORKS.picture,
+    "network-rate": NETWORKS.rates,
 }
 
 

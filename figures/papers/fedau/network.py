@@ -5,20 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fedbounds.empirical.confront import Confrontation
-from fedbounds.figures.claims import Claim
-from fedbounds.figures.networks import (
-    POINTS,
-    NetworkFamily,
-    along_the_run,
-    network_picture,
-    network_rate,
-    network_rate_picture,
-    stays_below,
-)
-from fedbounds.figures.paper_gallery import PaperGallery
-from fedbounds.figures.picture import Picture
-from fedbounds.figures.rate import rate_claims
+from fedbounds.figures.networks import POINTS, NetworkFamily, Networks
 
 RESULT, TITLE = "fedau/theorem-2", "A CNN on digits under Theorem 2"
 SETTING: dict[str, Any] = {
@@ -53,16 +40,6 @@ WORDS = (
 )
 
 
-def network_run(gallery: PaperGallery[Any]) -> Confrontation:
-    """The runs and the bound."""
-    return along_the_run(gallery, SETTING, RESULT)
-
-
-def network(gallery: PaperGallery[Any]) -> Picture:
-    """The gradient norm under the bound."""
-    return network_picture(network_run(gallery), TITLE, SETTING, WORDS)
-
-
 def _family(
     network: str, pilot: tuple[Mapping[str, Any], int], rounds: tuple[int, ...], since: int, points: int = POINTS
 ) -> NetworkFamily:
@@ -95,19 +72,14 @@ FAMILIES = {
 }
 
 
-def network_rates(gallery: PaperGallery[Any]) -> Picture:
-    """The gradient norms over T."""
-    return network_rate_picture(
-        gallery,
-        FAMILIES,
-        "Rates of networks at the steps of Corollary 4",
-        "Digits, 20 clients with nearly equal mixes of classes that take part by coins of 0.9 to 0.98, so that the "
-        "cut-off is K = 2 for all T; 2 local steps on batches of 16. CNN: two convolutions with GELU. MLP: 32 hidden "
-        "units with ReLU, whose gradient jumps: its smoothness is the largest secant that was met.",
-    )
-
-
-def network_claims(gallery: PaperGallery[Any]) -> list[Claim]:
-    """What the theorem says of one setting, and the rate of the runs over T."""
-    rates = {name: network_rate(gallery, family) for name, family in FAMILIES.items()}
-    return [stays_below(network_run(gallery)), *rate_claims(rates)]
+NETWORKS = Networks(
+    RESULT,
+    SETTING,
+    TITLE,
+    WORDS,
+    FAMILIES,
+    "Rates of networks at the steps of Corollary 4",
+    "Digits, 20 clients with nearly equal mixes of classes that take part by coins of 0.9 to 0.98, so that the "
+    "cut-off is K = 2 for all T; 2 local steps on batches of 16. CNN: two convolutions with GELU. MLP: 32 hidden "
+    "units with ReLU, whose gradient jumps: its smoothness is the largest secant that was met.",
+)

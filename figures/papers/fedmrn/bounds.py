@@ -25,6 +25,7 @@ from fedbounds.empirical.papers.fedmrn.moments import (
     signed_masks,
     sparsifier,
 )
+from fedbounds.empirical.papers.paper import needed
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.figures.curves import panels
 from fedbounds.figures.picture import Curve, Picture
@@ -47,57 +48,53 @@ def falling(t: int) -> float:
     return 2 / (SHIFT + t)
 
 
-@cache
 def horizons(last: int) -> np.ndarray:
     """Ends of rounds, spaced evenly in the logarithm."""
     ends = np.unique(np.geomspace(1, last / LOCAL_STEPS, 60).astype(int))
     return LOCAL_STEPS * ends
 
 
+FROZEN = signed_masks(lambda step: LOCAL_STEPS * 2 * falling(0))  # 2 eta_0 S G, as Theorem 1 prescribes
+CURRENT = signed_masks(lambda step: LOCAL_STEPS * step)  # eta S G, with the step size of the round
+RELATIVE = norm_scaled_sign()
+
+
+@cache
 def strongly_convex(masking: Masking, last: int) -> MaskedMoments:
     """Alg-T with Theorem 1's steps, from t = 1 on."""
     return masked_moments(four_clients(), masking, falling, iterations=last, local_steps=LOCAL_STEPS, cohort=COHORT,
                           first=1)  # fmt: skip
 
 
-def bound(key: str, form: str, T: np.ndarray, **own: float) -> Curve:
+def bound(label: str, key: str, form: str, T: np.ndarray, **own: float) -> Curve:
     """A form at these T."""
-    known = {name: value for name, value in {**DECLARED, **OF_RUN, **own}.items() if name in _letters(key, form)}
+    wanted = needed(load(key).form(form))
+    known = {name: value for name, value in {**DECLARED, **OF_RUN, **own}.items() if name in wanted}
     found = evaluate(load(key), {**known, "T": T.astype(float)}, form=form)
-    return Curve("", T.astype(float), np.asarray(found.value, float), valid=np.broadcast_to(found.valid, T.shape))
-
-
-def _letters(key: str, form: str) -> set[str]:
-    one = load(key).form(form)
-    return {str(s) for s in one.symbols} | {i for rule in one.derived for i in rule.inputs}
-
-
-def named(curve: Curve, label: str) -> Curve:
-    """The curve under another name."""
-    return Curve(label, curve.x, curve.y, valid=curve.valid)
+    return Curve(label, T.astype(float), np.asarray(found.value, float), valid=np.broadcast_to(found.valid, T.shape))
 
 
 def theorem_1(last: int = LAST) -> Picture:
     """Theorem 1 with the amplitude that it prescribes, and with that of the current step size."""
     T = horizons(last)
-    frozen = strongly_convex(signed_masks(lambda step: 2 * 2 / SHIFT * LOCAL_STEPS), last)
-    current = strongly_convex(signed_masks(lambda step: LOCAL_STEPS * step), last)
+    frozen = strongly_convex(FROZEN, last)
+    current = strongly_convex(CURRENT, last)
     kept = strongly_convex(sparsifier(0.5), last)
     gap: Callable[[MaskedMoments], np.ndarray] = lambda run: run.objective_gap[T]  # noqa: E731
     groups = {
         "masks as prescribed": [
             Curve("measured, exact", T, gap(frozen)),
-            *(named(bound("fedmrn/theorem-1", "repaired", T, q=q), f"(11) with q = {q:g}") for q in (1.0, 10.0)),
+            *(bound(f"(11) with q = {q:g}", "fedmrn/theorem-1", "repaired", T, q=q) for q in (1.0, 10.0)),
         ],
         r"masks of amplitude $\eta_{t_0}SG$": [
             Curve("measured, exact", T, gap(current)),
-            named(bound("fedmrn/theorem-1", "repaired:R1", T), "repaired:R1"),
-            named(bound("fedmrn/theorem-1", "sharp:masks", T), "sharp:masks"),
+            bound("repaired:R1", "fedmrn/theorem-1", "repaired:R1", T),
+            bound("sharp:masks", "fedmrn/theorem-1", "sharp:masks", T),
         ],
         "a sparsifier, q = 1": [
             Curve("measured, exact", T, gap(kept)),
-            named(bound("fedmrn/theorem-1", "repaired", T, q=1.0), "(11) with q = 1"),
-            named(bound("fedmrn/theorem-1", "sharp", T, q=1.0), "sharp"),
+            bound("(11) with q = 1", "fedmrn/theorem-1", "repaired", T, q=1.0),
+            bound("sharp", "fedmrn/theorem-1", "sharp", T, q=1.0),
         ],
     }
     crossed = crossing(groups["masks as prescribed"][0], groups["masks as prescribed"][1])
@@ -135,7 +132,7 @@ OPERATORS: Mapping[str, tuple[Masking, float]] = {
     "no compression, q = 0": (Masking("identity", lambda squares, _: 0 * squares), 0.0),
     "sparsifier, q = 1": (sparsifier(0.5), 1.0),
     "sparsifier, q = 3": (sparsifier(0.1), 3.0),
-    "norm-scaled sign, q = 1": (norm_scaled_sign(), 1.0),
+    "norm-scaled sign, q = 1": (RELATIVE, 1.0),
 }
 
 
@@ -149,8 +146,8 @@ def theorem_2(T: tuple[int, ...] = (16, 64, 256, 1024, 4096)) -> Picture:
         measured = np.array([run.gradient_norm_squared[:-1].mean() for run in runs])
         G = max(run.gradient_bound for run in runs)
         own = {"G": G, "L": 1.0, "q": q}
-        printed = named(bound("fedmrn/theorem-2", "repaired", horizons, **own), "(12), squared assumptions")
-        sharp = named(bound("fedmrn/theorem-2", "sharp", horizons, **own), "sharp")
+        printed = bound("(12), squared assumptions", "fedmrn/theorem-2", "repaired", horizons, **own)
+        sharp = bound("sharp", "fedmrn/theorem-2", "sharp", horizons, **own)
         groups[name] = [Curve("measured, exact", horizons.astype(float), measured), printed, sharp]
         ratios[name] = float((measured / sharp.y).max())
     title = "Theorem 2 for operators with a relative error"

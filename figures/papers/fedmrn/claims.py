@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
-from fedbounds.empirical.papers.fedmrn.moments import norm_scaled_sign, signed_masks
+from fedbounds.empirical.rates import least_squares
 from fedbounds.figures.claims import Claim
 from fedbounds.figures.papers.fedmrn.bounds import (
+    CURRENT,
+    FROZEN,
     LOCAL_STEPS,
+    RELATIVE,
     SHIFT,
     average_run,
     bound,
@@ -22,7 +25,7 @@ NEAR = 0.05  # of an exponent
 def slope(x: np.ndarray, y: np.ndarray) -> float:
     """Of the logarithms, over the last decade of x."""
     late = x >= x[-1] / 10
-    return float(np.polyfit(np.log(x[late]), np.log(y[late]), 1)[0])
+    return least_squares(x[late], y[late])
 
 
 def all_claims(gallery: Gallery) -> list[Claim]:
@@ -30,9 +33,9 @@ def all_claims(gallery: Gallery) -> list[Claim]:
     T = np.arange(1, gallery.scale.iterations // LOCAL_STEPS + 1) * LOCAL_STEPS
     rounds = T + SHIFT  # the bound falls like 1/(gamma + T)
     found = {
-        "with the amplitude that Theorem 1 prescribes": signed_masks(lambda step: 4 / SHIFT * LOCAL_STEPS),
-        "with the amplitude of the current step size": signed_masks(lambda step: LOCAL_STEPS * step),
-        "for an operator with a relative error": norm_scaled_sign(),
+        "with the amplitude that Theorem 1 prescribes": FROZEN,
+        "with the amplitude of the current step size": CURRENT,
+        "for an operator with a relative error": RELATIVE,
     }
     claims = []
     for how, masking in found.items():
@@ -40,12 +43,12 @@ def all_claims(gallery: Gallery) -> list[Claim]:
         power = slope(rounds.astype(float), gap)
         claims.append(Claim("Theorem 1, Remark 2", f"the gap falls like 1/T, {how}",
                             f"like (gamma + T)^{power:.2f}, exact", power <= NEAR - 1))  # fmt: skip
-    masked = strongly_convex(signed_masks(lambda step: LOCAL_STEPS * step), gallery.scale.iterations)
-    under = masked.objective_gap[T] / bound("fedmrn/theorem-1", "repaired:R1", T).y
+    masked = strongly_convex(CURRENT, gallery.scale.iterations)
+    under = masked.objective_gap[T] / bound("", "fedmrn/theorem-1", "repaired:R1", T).y
     told = f"measured over bound at most {under.max():.2g}"
     claims.append(Claim("Theorem 1", "stays under the repaired bound R1", told, bool((under <= 1).all())))
     horizons = np.array(gallery.scale.horizons, float)
-    averages = [average_run(norm_scaled_sign(), int(t)).gradient_norm_squared[:-1].mean() for t in horizons]
+    averages = [average_run(RELATIVE, int(t)).gradient_norm_squared[:-1].mean() for t in horizons]
     power = slope(horizons, np.array(averages))
     claims.append(Claim("Theorem 2, Remark 2", "the mean squared gradient falls like T^(-1/2), for an operator with a "
                         "relative error", f"like T^{power:.2f}, exact", power <= NEAR - 0.5))  # fmt: skip
