@@ -63,6 +63,9 @@ if TYPE_CHECKING:
     from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN as AnalyzedFedMRN
     from fedbounds.empirical.papers.fedmrn.fedpm import FedPM as FedPM
     from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise as MaskedNoise
+    from fedbounds.empirical.papers.tdcd.algorithms import TDCD as TDCD
+    from fedbounds.empirical.papers.tdcd.algorithms import LabelPrivateTDCD as LabelPrivateTDCD
+    from fedbounds.empirical.papers.tdcd.algorithms import PrintedTDCD as PrintedTDCD
     from fedbounds.empirical.participation import Bernoulli as Bernoulli
     from fedbounds.empirical.participation import Cyclic as Cyclic
     from fedbounds.empirical.participation import CyclicClients as CyclicClients
@@ -76,6 +79,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.participation import Recorded as Recorded
     from fedbounds.empirical.participation import WithoutReplacement as WithoutReplacement
     from fedbounds.empirical.participation import WithReplacement as WithReplacement
+    from fedbounds.empirical.problems import BlockQuadratic as BlockQuadratic
     from fedbounds.empirical.problems import BoundedGradient as BoundedGradient
     from fedbounds.empirical.problems import CosineQuadratic as CosineQuadratic
     from fedbounds.empirical.problems import Displaced as Displaced
@@ -114,8 +118,8 @@ DOOR = {
         "Permutation Process Recorded WithReplacement WithoutReplacement"
     ),
     "fedbounds.empirical.problems": (
-        "BoundedGradient CosineQuadratic Displaced ImageClassification Quadratic QuadraticMinimax random_quadratic "
-        "random_quadratic_minimax toy_example"
+        "BlockQuadratic BoundedGradient CosineQuadratic Displaced ImageClassification Quadratic QuadraticMinimax "
+        "random_quadratic random_quadratic_minimax toy_example"
     ),
     "fedbounds.empirical.papers.arbitrary_participation.algorithms": (
         "FedAvg FrozenGradient GeneralizedFedAvg WaitForAll WaitFull WaitMinibatch"
@@ -127,6 +131,7 @@ DOOR = {
     "fedbounds.empirical.papers.fedmrn.algorithms": "Compressed FedMRN FedSparsify",
     "fedbounds.empirical.papers.fedmrn.fedpm": "FedPM",
     "fedbounds.empirical.papers.fedmrn.analysis": "AnalyzedFedMRN",
+    "fedbounds.empirical.papers.tdcd.algorithms": "TDCD LabelPrivateTDCD PrintedTDCD",
     "fedbounds.command_line": "main",
 }
 PLACES = {name: module for module, names in DOOR.items() for name in names.split()}

@@ -72,6 +72,9 @@ class Fits(Protocol):
     def ascends(self) -> bool: ...
 
     @property
+    def silos(self) -> int: ...
+
+    @property
     def steps_per_epoch(self) -> np.ndarray | None: ...
 
 
@@ -100,6 +103,7 @@ class Algorithm(ABC):
         kind: its name in a specification.
         needs_updates: whether the server must see the single updates.
         ascends: whether it is for minimax problems; all others are for problems that are minimized.
+        tiered: whether it is for problems whose parameters are split over silos; no other is.
         own_weights: whether only who takes part counts, not with which weight.
         corrects: whether clients add a `correction` to their gradients.
         averages: whether the models are means of the clients' models, if weights sum to one.
@@ -108,6 +112,7 @@ class Algorithm(ABC):
     kind: ClassVar[str]
     needs_updates: ClassVar[bool] = False
     ascends: ClassVar[bool] = False
+    tiered: ClassVar[bool] = False
     own_weights: ClassVar[bool] = False
     corrects: ClassVar[bool] = False
     averages: ClassVar[bool] = False
@@ -138,6 +143,13 @@ class Algorithm(ABC):
             )
         if self.ascends and not problem.ascends:
             raise FedboundsError(f"{self.kind} is for minimax problems, and this problem has no player that ascends")
+        if problem.silos and not self.tiered:
+            raise FedboundsError(
+                f"{self.kind} sends every client the whole model, and the problem's parameters are split over "
+                f"{problem.silos} silos; use an algorithm for such problems, as tdcd"
+            )
+        if self.tiered and not problem.silos:
+            raise FedboundsError(f"{self.kind} is for problems whose parameters lie in silos, and this has none")
         if problem.statistics and not (self.averages and self.local.oracle == "stochastic"):
             raise FedboundsError(
                 f"running statistics of batch normalization are averaged, and found in batches: {self.kind} does not; "

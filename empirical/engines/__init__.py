@@ -11,11 +11,13 @@ from fedbounds.empirical.engines.closed_form import ClosedForm
 from fedbounds.empirical.engines.engine import Engine
 from fedbounds.empirical.engines.in_turn import InTurn
 from fedbounds.empirical.engines.masked_batch import MaskedBatch, MaskedInTurn
+from fedbounds.empirical.engines.tiers import Tiers
 from fedbounds.empirical.problems import Problem, Quadratic
 
 MINIMIZING: Mapping[str, Callable[..., Engine]] = {"in turn": InTurn, "batched": Batched, "closed form": ClosedForm}
 MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedInTurn, "masked batch": MaskedBatch}
-ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX]))
+TIERED: Mapping[str, Callable[..., Engine]] = {"tiers": Tiers}
+ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX, *TIERED]))
 
 
 def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
@@ -23,10 +25,10 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
 
     Quadratics are solved in closed form. Other problems say whether they prefer a batch (small models, and
     all models on a GPU) or one client in turn (networks on a CPU). For minimax algorithms the batch is masked, as
-    clients may take different numbers of local steps.
+    clients may take different numbers of local steps; silos go tier by tier.
 
     Args:
-        name: "auto", "in turn", "batched", "closed form" or "masked batch" (a hyphen will do for the space).
+        name: "auto", "in turn", "batched", "closed form", "masked batch" or "tiers" (a hyphen will do for the space).
         problem: whose gradients are used.
         algorithm: as it runs on the problem.
 
@@ -37,7 +39,8 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
     if plain == "auto":
         closed = isinstance(problem, Quadratic) and algorithm.plain_steps
         batch = "masked batch" if algorithm.ascends else "batched"
-        plain = "closed form" if closed else batch if problem.prefers_batched else "in turn"
+        walk = batch if problem.prefers_batched else "in turn"
+        plain = "tiers" if algorithm.tiered else "closed form" if closed else walk
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
 
 
@@ -53,7 +56,9 @@ def check_engine(name: str, algorithm: Algorithm) -> str:
     fit = _fit(algorithm)
     if plain not in ("auto", *fit):
         what = "algorithms that minimize"
-        if not algorithm.plain_steps:
+        if algorithm.tiered:
+            what = "algorithms of silos"
+        elif not algorithm.plain_steps:
             what = (
                 "minimax algorithms" if algorithm.ascends else f"{algorithm.kind}, whose local steps are not plain SGD"
             )
@@ -62,8 +67,8 @@ def check_engine(name: str, algorithm: Algorithm) -> str:
 
 
 def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
-    if algorithm.ascends:
-        return MINIMAX
+    if algorithm.ascends or algorithm.tiered:
+        return MINIMAX if algorithm.ascends else TIERED
     return {name: engine for name, engine in MINIMIZING.items() if algorithm.plain_steps or engine is not ClosedForm}
 
 
@@ -76,6 +81,7 @@ __all__ = [
     "InTurn",
     "MaskedBatch",
     "MaskedInTurn",
+    "Tiers",
     "check_engine",
     "choose_engine",
 ]

@@ -1,5 +1,6 @@
 """Federated problems: local gradients, exact or stochastic, with the constants of the theory and their kind."""
 
+from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from fedbounds.empirical.problems.displaced import Displaced, random_displaced
 from fedbounds.empirical.problems.fair_images import FairImages
@@ -17,8 +18,10 @@ from fedbounds.empirical.problems.projections import project_onto_ball, project_
 from fedbounds.empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
 from fedbounds.empirical.problems.sloped import Sloped
 from fedbounds.empirical.problems.spec import problem_from_spec
+from fedbounds.empirical.problems.vertical import Vertical
 
 __all__ = [
+    "BlockQuadratic",
     "BoundedGradient",
     "BoundedMinimax",
     "CosineQuadratic",
@@ -40,6 +43,7 @@ __all__ = [
     "Sloped",
     "Synthetic",
     "SyntheticMinimax",
+    "Vertical",
     "problem_from_spec",
     "project_onto_ball",
     "project_onto_simplex",

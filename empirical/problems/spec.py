@@ -8,6 +8,7 @@ from typing import Any
 
 from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from fedbounds.empirical.problems.displaced import Displaced, random_displaced
 from fedbounds.empirical.problems.image_specs import fair_images, image_classification, robust_images
@@ -35,6 +36,7 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
       heterogeneity condition noise spread seed`; see `BoundedGradient` and `random_bounded_gradient`.
     - `displaced`: `centers shape scale noise noise_law x0`, or a random instance from `clients dimension shape scale
       heterogeneity noise noise_law spread seed`; see `Displaced` and `random_displaced`.
+    - `block-quadratic`: `hessian blocks silo_clients center noise shared_noise x0`; see `BlockQuadratic`.
     - `toy`: `noise`; see `toy_example`.
     - `images`: `dataset` (digits; a name, or a table as `{"kind": "glyphs", "classes": 47}`), `data` (folder),
       `clients` (50), `network` (cnn), `partition` (majority-class, with `similarity`; or dirichlet or class-mix, with
@@ -135,6 +137,7 @@ _MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
     "cosine-quadratic": (CosineQuadratic, random_cosine_quadratic),
     "bounded-gradient": (BoundedGradient, random_bounded_gradient),
     "displaced": (Displaced, random_displaced),
+    "block-quadratic": (BlockQuadratic,),
     "toy": (toy_example,),
     "images": (image_classification,),
     "robust-images": (robust_images,),

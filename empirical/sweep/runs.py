@@ -71,6 +71,7 @@ class Component(NamedTuple):
     uncompressed: int = 0
     statistics: int = 0
     steps_per_epoch: np.ndarray | None = None
+    silos: int = 0
     algorithm: Algorithm | None = None
 
 
@@ -206,6 +207,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         problem.uncompressed,
         problem.statistics,
         problem.steps_per_epoch,
+        problem.silos,
     )
 
 

@@ -51,6 +51,10 @@ VALID = {
             "kind": "displaced", "clients": 3, "dimension": 2, "shape": "pseudo-huber", "scale": 2.0,
             "heterogeneity": 1.0, "noise": 0.1, "noise_law": "gaussian", "spread": 1.0, "seed": 1,
         },
+        {
+            "kind": "block-quadratic", "hessian": [[2, 1], [1, 2]], "blocks": [1, 1], "silo_clients": [2, 3],
+            "center": [1, 2], "noise": [0.1, 0.2], "shared_noise": True, "x0": [3, 1],
+        },
         {"kind": "toy", "noise": 0.1},
         {
             "kind": "images", "dataset": "digits", "data": "data", "clients": 20, "network": "linear",
@@ -147,6 +151,12 @@ VALID = {
             "momentum": 0.9, "snapshot_period": 2,
         },
         {"kind": "local-sgda", "step_size": 0.1, "ascent_step_size": 0.2, "local_epochs": [[1, 2], [2, 1]]},
+        {"kind": "tdcd", "local_step_size": 0.1, "local_steps": 3, "average": "batches", "empty": "drop"},
+        {"kind": "tdcd-printed", "local_step_size": 0.1, "local_steps": 3},
+        {
+            "kind": "tdcd-label-private", "local_step_size": 0.1, "local_steps": 3, "derivatives": "once a round",
+            "average": "shards", "empty": "zero",
+        },
         {"kind": "synchronous-sgda", "step_size": 0.1, "ascent_step_size": 0.2, "weights": [0.5, 0.5]},
         {"kind": "fsgda", "local_steps": 2} | FOUR_RATES,
     ],

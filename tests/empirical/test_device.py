@@ -11,7 +11,7 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import MinimaxAlgorithm, algorithm_from_spec, algorithms
 from fedbounds.empirical.device import resolve_device
-from fedbounds.empirical.participation import WithoutReplacement
+from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.sweep import Store, execute, plan, resolve
@@ -20,6 +20,13 @@ from tests.empirical.pretended_device import TRAFFIC, Elsewhere, pretended_devic
 
 QUADRATIC = {"kind": "quadratic", "clients": 4, "dimension": 3, "noise": 0.1}
 GAME = {"kind": "minimax-quadratic", "clients": 4, "descent_dimension": 2, "ascent_dimension": 2, "noise": 0.1}
+TIERS = {
+    "kind": "block-quadratic",
+    "hessian": [[2.0, 1.0, 0.5], [1.0, 3.0, 0.0], [0.5, 0.0, 1.0]],
+    "blocks": [1, 2],
+    "silo_clients": [2, 3],
+    "noise": 0.1,
+}
 NUMBERS = {
     **dict.fromkeys(("local_step_size", "local_ascent_step_size", "step_size", "ascent_step_size"), 0.05),
     **dict.fromkeys(("server_step_size", "server_ascent_step_size"), 0.1),
@@ -63,7 +70,7 @@ PROBLEMS = [
 
 def run(problem, algorithm, device, engine="auto"):
     problem = problem_from_spec(problem, device=device)
-    process = WithoutReplacement(problem.clients, 2)
+    process = Full(problem.clients) if problem.silos else WithoutReplacement(problem.clients, 2)
     return simulate(algorithm, problem, process, 6, seeds=[0, 3], engine=engine, record_every=2)
 
 
@@ -77,6 +84,13 @@ def assert_the_same_elsewhere(problem, algorithm, engine="auto"):
         np.testing.assert_allclose(
             there.arrays[name], values, rtol=1e-5 if images else 1e-12, atol=1e-6 if images else 1e-12, err_msg=name
         )
+
+
+def home(kind):
+    """A problem for algorithms of this kind."""
+    if algorithms()[kind].tiered:
+        return TIERS
+    return GAME if issubclass(algorithms()[kind], MinimaxAlgorithm) else QUADRATIC
 
 
 def numbered(kind):
@@ -104,8 +118,7 @@ OURS = [kind for kind, made in algorithms().items() if made.__module__.startswit
 
 @pytest.mark.parametrize("kind", OURS)
 def test_every_algorithm_runs_elsewhere(kind):
-    game = issubclass(algorithms()[kind], MinimaxAlgorithm)
-    assert_the_same_elsewhere(GAME if game else QUADRATIC, numbered(kind))
+    assert_the_same_elsewhere(home(kind), numbered(kind))
 
 
 @pytest.mark.parametrize("problem", GAMES, ids=lambda spec: spec["kind"])
@@ -118,7 +131,8 @@ def traffic_by_round(problem, algorithm, engine):
     """What crossed, or waited, in each of eight rounds on the device, of which the last alone is recorded."""
     with pretended_device() as device:
         problem = problem_from_spec(problem, device=device)
-        process, found = WithoutReplacement(problem.clients, 2), []
+        process = Full(problem.clients) if problem.silos else WithoutReplacement(problem.clients, 2)
+        found = []
 
         def count(done, total):
             found.append(list(TRAFFIC))
@@ -148,8 +162,7 @@ TALKING = {"compressed", "fedmrn-analysis"}  # messages that are bytes; a word f
 
 @pytest.mark.parametrize("kind", [kind for kind in OURS if kind not in TALKING])
 def test_nothing_crosses_within_a_round_of_any_algorithm(kind):
-    game = issubclass(algorithms()[kind], MinimaxAlgorithm)
-    assert_nothing_crosses_within_a_round(GAME if game else QUADRATIC, numbered(kind))
+    assert_nothing_crosses_within_a_round(home(kind), numbered(kind))
 
 
 @pytest.mark.parametrize("problem", GAMES, ids=lambda spec: spec["kind"])

@@ -1,0 +1,54 @@
+"""What the clients of silos compute between two exchanges, and how each silo's hub makes one block of their copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from fedbounds.bounds.checks import check_choice, check_count
+from fedbounds.empirical.algorithms.local import check_positive
+
+Average = Literal["clients", "shards", "batches"]
+Empty = Literal["refuse", "zero", "drop"]
+
+
+@dataclass(frozen=True)
+class TierSteps:
+    r"""Q local steps of the clients of every silo on their own copies of its block, and the hub's mean of the copies.
+
+    $$\theta_{k,j}^{q+1}=\theta_{k,j}^q-\eta\,g_{k,j}(\theta_{-j},\theta_{k,j}^q),\quad q<Q,\qquad
+      \theta_j^+=\sum_kw_{k,j}\theta_{k,j}^Q$$
+
+    with the others' blocks $\theta_{-j}$ and the batch as they were at the exchange.
+
+    Args:
+        step_size: $\eta>0$, in units x^2/f.
+        steps: $Q\ge1$.
+        average: $w_{k,j}$: of `"clients"` $1/K_j$; of `"shards"` the share of the samples that the client holds; of
+            `"batches"` the share of the round's batch that it holds.
+        empty: what becomes of a client who holds no sample of the batch: `"refuse"` to go on, a gradient of `"zero"`,
+            or `"drop"` it from the mean.
+        discards_last: the hub averages the copies before the last local step, which is lost.
+        stale: the derivatives of the loss in the embeddings are those at the exchange, in all Q steps.
+
+    Raises:
+        FedboundsError: a number outside its domain, an unknown choice.
+
+    Source: Das et al. 2022, Algorithm 1; shards, batches and empty parts of a batch are not in the paper.
+    """
+
+    step_size: float
+    steps: int
+    average: Average = "clients"
+    empty: Empty = "refuse"
+    discards_last: bool = False
+    stale: bool = False
+    plain: ClassVar[bool] = True
+    worded: ClassVar[bool] = False
+    oracle: ClassVar[str] = "stochastic"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "step_size", check_positive("local_step_size", self.step_size))
+        object.__setattr__(self, "steps", check_count("local_steps", self.steps))
+        check_choice("average", self.average, get_args(Average))
+        check_choice("empty", self.empty, get_args(Empty))

@@ -1,0 +1,139 @@
+"""What an algorithm may ask of a problem whose parameters and features are split over silos, and whose samples over
+the clients of each silo."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbounds.bounds.checks import check_count, quote
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.problems.problem import Problem
+
+
+class Vertical(Problem):
+    r"""A problem of N silos: block j of the parameters belongs to silo j, and to each of its $K_j$ clients a copy.
+
+    $$\min_\theta f(\theta),\qquad \theta = (\theta_1,\dots,\theta_N),\qquad
+      g_{k,j}(\theta)\approx\nabla_{(j)}f(\theta)\quad\text{for the clients k of silo j}$$
+
+    A client computes stochastic partial gradients in its own block, at a view of the model that has its own copy of
+    that block and whatever it was last told of the others. What it may be told is what `exchange` makes of the whole
+    model, once a round; the randomness of a round, as its batch, is drawn once for all clients.
+
+    The clients of all silos are counted through: first those of silo 0. In `gradient` and `stochastic_gradient` client
+    i's gradient is zero outside of its silo's block; `draw` is the randomness of a round, whoever asks.
+
+    Attributes:
+        blocks: where each silo's parameters lie, one after another.
+        silo_clients: $K_j$.
+        embeds: whether silos are coupled through the sum of what each of them makes of a sample, its embedding.
+
+    Source: Das et al. 2022, Section 3, eqs. (1) to (4) and (16).
+    """
+
+    blocks: tuple[slice, ...]
+    silo_clients: tuple[int, ...]
+    embeds: bool = False
+
+    @property
+    def silos(self) -> int:
+        """N."""
+        return len(self.blocks)
+
+    @property
+    def silo_of(self) -> np.ndarray:
+        """Of every client the number of its silo, (clients,)."""
+        return np.arange(self.silos).repeat(self.silo_clients)
+
+    @abstractmethod
+    def draw_round(self, rng: np.random.Generator) -> np.ndarray | None:
+        """The randomness of a round, the same for all clients; None if the gradients are free of noise."""
+
+    @abstractmethod
+    def exchange(self, x: Tensor, randomness: Tensor | None) -> Any:
+        """What clients know beside their own block in a round that begins at the models x (seeds, d).
+
+        Args:
+            x: the synchronized models.
+            randomness: of the round, (seeds, ...).
+        """
+
+    @abstractmethod
+    def partial_gradients(self, silo: int, own: Tensor, known: Any) -> Tensor:
+        r"""$g_{k,j}$ of all clients of a silo at their copies of its block.
+
+        Args:
+            silo: j.
+            own: $\theta_{k,j}$, (seeds, $K_j$, $d_j$).
+            known: what `exchange` found.
+
+        Returns:
+            (seeds, K_j, d_j); of clients who hold no sample of the batch zero.
+        """
+
+    def stale_gradients(self, silo: int, own: Tensor, known: Any) -> Tensor:
+        """The same with the derivatives of the loss in the embeddings kept from where the round began.
+
+        Raises:
+            FedboundsError: there are no embeddings.
+        """
+        raise FedboundsError(f"{type(self).__name__} has no embeddings, whose derivatives could be sent")
+
+    def held(self, silo: int, known: Any) -> Tensor | None:
+        """How many samples of the round's batch every client of a silo holds, (seeds, K_j); None without samples."""
+        return None
+
+    def shares(self, silo: int) -> Tensor:
+        """Which share of the samples each client of a silo holds, (K_j,): 1/K_j each, by default."""
+        count = self.silo_clients[silo]
+        return torch.full((count,), 1 / count, dtype=self.dtype, device=self.device)
+
+    def draw(self, rng: np.random.Generator, client: int) -> np.ndarray | None:
+        return self.draw_round(rng)
+
+    def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
+        flat, names = x.reshape(-1, self.dimension), clients.reshape(-1)
+        drawn = None if randomness is None else randomness.reshape(-1, *randomness.shape[clients.ndim :])
+        known, out = self.exchange(flat, drawn), torch.zeros_like(flat)
+        first = np.cumsum((0, *self.silo_clients))
+        for silo, block in enumerate(self.blocks):
+            own = flat[:, None, block].expand(-1, self.silo_clients[silo], -1)
+            found = self.partial_gradients(silo, own, known)
+            inside = (names >= int(first[silo])) & (names < int(first[silo + 1]))
+            rows = inside.nonzero()[:, 0]
+            out[rows, block] = found[rows, names[rows] - int(first[silo])]
+        return out.view(x.shape)
+
+
+def blocks_of(sizes: Sequence[int]) -> tuple[slice, ...]:
+    """Where blocks of these sizes lie, one after another.
+
+    Example:
+        >>> blocks_of([2, 3])
+        (slice(0, 2, None), slice(2, 5, None))
+    """
+    return tuple(slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0)))
+
+
+def counts(name: str, values: object) -> tuple[int, ...]:
+    """Numbers of at least one thing for each silo.
+
+    Raises:
+        FedboundsError: no list, an empty one, or one with something else than counts.
+
+    Example:
+        >>> counts("silo_clients", [2, 0])
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: silo_clients[1] = 0 must be an integer >= 1
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | np.ndarray) or not len(values):
+        raise FedboundsError(f"{name} = {quote(values)} must be a list of integers >= 1, one for each silo")
+    return tuple(check_count(f"{name}[{j}]", value) for j, value in enumerate(values))

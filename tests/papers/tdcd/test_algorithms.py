@@ -1,0 +1,73 @@
+"""TDCD on the engine of tiers against its slow twin, and what it is in special cases."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
+from fedbounds.empirical.participation import Bernoulli, Full
+from fedbounds.empirical.problems import random_quadratic
+from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
+from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.streams import Streams
+from fedbounds.empirical.twins import run_reference
+
+HESSIAN = [[4, 1, 1, 0], [1, 3, 0, 1], [1, 0, 2, 0.5], [0, 1, 0.5, 1]]
+ROUNDS = 12
+
+
+def quadratic(clients: tuple[int, ...] = (2, 3), noise: float = 0.5, shared: bool = False) -> BlockQuadratic:
+    return BlockQuadratic(HESSIAN, (2, 2), clients, noise=noise, shared_noise=shared, x0=[1, -1, 2, 0.5])
+
+
+def models(algorithm: Algorithm, problem: BlockQuadratic, seed: int = 1) -> np.ndarray:
+    run = simulate(algorithm, problem, Full(problem.clients), ROUNDS, seeds=(seed, 7), record_models=True)
+    return run.model[0]
+
+
+@pytest.mark.parametrize(
+    "algorithm",
+    [TDCD(0.02, 5), TDCD(0.02, 3, "shards"), PrintedTDCD(0.02, 4), LabelPrivateTDCD(0.02, 3)],
+    ids=lambda algorithm: algorithm.kind,
+)
+def test_the_engine_is_the_slow_twin(algorithm: Algorithm) -> None:
+    problem = quadratic()
+    slow = run_reference(algorithm, problem, np.full((ROUNDS, 5), 0.2), Streams(1))
+    np.testing.assert_allclose(models(algorithm, problem), slow.numpy(), rtol=0, atol=1e-14)
+
+
+def test_one_local_step_is_sgd_on_the_whole_vector() -> None:
+    problem, x = quadratic(), torch.tensor([1, -1, 2, 0.5], dtype=torch.float64)
+    for t, found in enumerate(models(TDCD(0.05, 1), problem)):
+        np.testing.assert_allclose(found, x.numpy(), rtol=0, atol=1e-14)
+        drawn = problem.draw_round(Streams(1).generator("noise", t))
+        assert drawn is not None
+        noise = np.concatenate([drawn[:4].reshape(2, 2).mean(0), drawn[4:].reshape(3, 2).mean(0)])
+        x = x - 0.05 * (problem.objective_gradient(x) + torch.from_numpy(noise))
+
+
+def test_printed_averages_before_the_last_step() -> None:
+    problem = quadratic()
+    start = np.tile([1, -1, 2, 0.5], (ROUNDS + 1, 1))
+    np.testing.assert_array_equal(models(PrintedTDCD(0.02, 1), problem), start)
+    np.testing.assert_allclose(models(PrintedTDCD(0.02, 5), problem), models(TDCD(0.02, 4), problem), atol=1e-14)
+
+
+def test_a_client_who_is_cloned_changes_nothing() -> None:
+    one, many = (models(TDCD(0.02, 5), quadratic(clients, shared=True)) for clients in ((1, 1), (3, 2)))
+    np.testing.assert_allclose(one, many, rtol=0, atol=1e-14)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(FedboundsError, match="participation must be full"):
+        simulate(TDCD(0.1, 1), quadratic(), Bernoulli(5, 0.5), 3)
+    with pytest.raises(FedboundsError, match="parameters lie in silos, and this has none"):
+        simulate(TDCD(0.1, 1), random_quadratic(5, 4), Full(5), 3)
+    with pytest.raises(FedboundsError, match="no embeddings"):
+        simulate(LabelPrivateTDCD(0.1, 2, "once a round"), quadratic(), Full(5), 3)
+    with pytest.raises(FedboundsError, match="unknown average"):
+        TDCD(0.1, 1, "client")  # type: ignore[arg-type]
