@@ -1,6 +1,4 @@
-"""What this paper brings to trial besides its results: proofs, limits, and what it says that is false or leaves
-unsaid.
-"""
+"""What this paper brings to trial besides its results and errata: proofs, limits, and what proofs need unsaid."""
 
 from __future__ import annotations
 
@@ -8,23 +6,16 @@ from collections.abc import Iterator
 
 from fedbounds.bounds.assumptions import MARTINGALE
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.errata import errata_claims
 from fedbounds.bounds.audit.steps import Unstated
+from fedbounds.bounds.audit.trial import proved_and_compared
 from fedbounds.bounds.papers.arbitrary_participation.limits import LIMITS
 from fedbounds.bounds.papers.arbitrary_participation.proof import PROOFS
 from fedbounds.bounds.papers.arbitrary_participation.results import THEOREM_3_1
 
-PAPER = "arbitrary-participation"
-UNSTATED = ((MARTINGALE, "noise-with-memory"),)
+THEOREM = ResultForm(THEOREM_3_1, THEOREM_3_1.form("explicit"))
+UNSTATED = (Unstated(THEOREM, MARTINGALE, "arbitrary-participation/erratum/noise-with-memory"),)
 
 
 def claims() -> Iterator[Claim]:
-    """The steps of every proof, the limits, what the proofs need unsaid, the errata with their repairs, the wording."""
-    for proof in PROOFS:
-        yield from proof.claims()
-    for limit in LIMITS:
-        yield limit.claim(PAPER)
-    theorem = ResultForm(THEOREM_3_1, THEOREM_3_1.form("explicit"))
-    for assumption, erratum in UNSTATED:
-        yield Unstated(theorem, assumption, f"{PAPER}/erratum/{erratum}").claim()
-    yield from errata_claims(PAPER)
+    """As `proved_and_compared`."""
+    return proved_and_compared("arbitrary-participation", PROOFS, LIMITS, UNSTATED)

@@ -1,35 +1,27 @@
-"""What this paper brings to trial besides its results: proofs, limits, and what it says that is false or leaves
-unsaid.
-"""
+"""What this paper brings to trial besides its results and errata: proofs, limits, and what proofs need unsaid."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.audit.errata import errata_claims
 from fedbounds.bounds.audit.steps import Unstated
+from fedbounds.bounds.audit.trial import proved_and_compared
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import BLOCK_NOISE, BOUNDED_BELOW, BOUNDED_MAXIMIZER, GROWING
 from fedbounds.bounds.papers.fed_norm_sgda.concave import THEOREM_4
 from fedbounds.bounds.papers.fed_norm_sgda.limits import LIMITS
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
 
-PAPER = "fed-norm-sgda"
+ONE, FOUR = (ResultForm(theorem, theorem.form("repaired")) for theorem in (THEOREM_1, THEOREM_4))
 UNSTATED = (
-    (THEOREM_1, BLOCK_NOISE, f"{PAPER}/erratum/noise-bounded-as-a-whole"),
-    (THEOREM_1, GROWING, f"{PAPER}/erratum/shrinking-local-coefficients"),
-    (THEOREM_1, BOUNDED_BELOW, ""),
-    (THEOREM_4, BOUNDED_MAXIMIZER, f"{PAPER}/erratum/radius-of-the-iterates-only"),
+    Unstated(ONE, BLOCK_NOISE, "fed-norm-sgda/erratum/noise-bounded-as-a-whole"),
+    Unstated(ONE, GROWING, "fed-norm-sgda/erratum/shrinking-local-coefficients"),
+    Unstated(ONE, BOUNDED_BELOW),
+    Unstated(FOUR, BOUNDED_MAXIMIZER, "fed-norm-sgda/erratum/radius-of-the-iterates-only"),
 )
 
 
 def claims() -> Iterator[Claim]:
-    """Steps of proofs, limits, what is unstated, errata with their repairs, and wording."""
-    for proof in PROOFS:
-        yield from proof.claims()
-    for limit in LIMITS:
-        yield limit.claim(PAPER)
-    for result, assumption, erratum in UNSTATED:
-        yield Unstated(ResultForm(result, result.form("repaired")), assumption, erratum).claim()
-    yield from errata_claims(PAPER)
+    """As `proved_and_compared`."""
+    return proved_and_compared("fed-norm-sgda", PROOFS, LIMITS, UNSTATED)

@@ -1,23 +1,15 @@
-"""What this paper brings to trial besides its results: proofs, limits, and what it says that is false or leaves
-unsaid.
-"""
+"""What this paper brings to trial besides its results and errata: proofs and limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from fedbounds.bounds.audit.claim import Claim
-from fedbounds.bounds.audit.errata import errata_claims
+from fedbounds.bounds.audit.trial import proved_and_compared
 from fedbounds.bounds.papers.fedmrn.limits import LIMITS
 from fedbounds.bounds.papers.fedmrn.proof import PROOFS
 
-PAPER = "fedmrn"
-
 
 def claims() -> Iterator[Claim]:
-    """The steps of every proof, the limits, the errata with their repairs, the wording."""
-    for proof in PROOFS:
-        yield from proof.claims()
-    for limit in LIMITS:
-        yield limit.claim(PAPER)
-    yield from errata_claims(PAPER)
+    """As `proved_and_compared`."""
+    return proved_and_compared("fedmrn", PROOFS, LIMITS)

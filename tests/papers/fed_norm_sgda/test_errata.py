@@ -10,7 +10,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.counterexample import Check
 from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.errata import refuted_claims
+from fedbounds.bounds.audit.errata import errata_claims, refuted_claims
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.refutations import COURT, judged_replay
 from fedbounds.bounds.commands.audit import find_erratum
@@ -59,7 +59,6 @@ from fedbounds.bounds.papers.fed_norm_sgda.errata_rates import (
 )
 from fedbounds.bounds.papers.fed_norm_sgda.headline import least_bound
 from fedbounds.bounds.papers.fed_norm_sgda.results import THEOREM_1
-from fedbounds.bounds.papers.fed_norm_sgda.trial import claims
 from fedbounds.bounds.registry import load
 
 PAPER = "fed-norm-sgda"
@@ -388,7 +387,7 @@ def test_every_repair_that_names_no_claim_is_argued_in_words_and_not_proved(erra
 
 
 def test_every_erratum_is_on_trial_and_the_suspected_ones_are_unknown():
-    found = {claim.id.removeprefix(f"{PAPER}/"): claim for claim in claims()}
+    found = {claim.id.removeprefix(f"{PAPER}/"): claim for claim in errata_claims(PAPER)}
     assert {f"erratum/{e.id}" for e in ERRATA} <= set(found)
     for name in ("repair/residual-of-naive-weights", "repair/projected-ascent"):
         assert COURT.tries(found[name], Docket(PAPER, {}, ())).outcome == "unknown"
