@@ -1,4 +1,4 @@
-"""Labeled images from local files in their official formats; digits and glyphs need no file at all.
+"""Labeled images and sequences from local files in their official formats; digits and what is made here need none.
 
 Nothing is downloaded and nothing is unpickled.
 """
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_flag, check_memory, quote
+from fedbounds.bounds.checks import check_count, check_flag, check_memory, check_number, quote
 from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
 from fedbounds.empirical.glyphs import FEWEST_CLASSES, MOST_CLASSES, draw_images
 from fedbounds.empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn
+from fedbounds.empirical.sequences import draw_sequences
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html (the binary version)"
@@ -29,11 +30,11 @@ _CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog"
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images and labels, as they come from the files.
+    """Images and labels, as they come from the files; a sequence is an image of one channel, (1, steps, features).
 
     Args:
         name: what it is called.
-        train_images: `(samples, channels, height, width)`, uint8.
+        train_images: `(samples, channels, height, width)`; uint8, or float32 if networks are to see them as they are.
         train_labels: `(samples,)`, int64, from 0.
         test_images: like the training images.
         test_labels: like the training labels.
@@ -54,15 +55,29 @@ class Dataset:
         return int(channels), int(height), int(width)
 
     @property
+    def in_bytes(self) -> bool:
+        """Whether the images are bytes, that is pixels, which are standardised."""
+        return self.train_images.dtype == np.uint8
+
+    @property
     def standardisation(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and deviation of each channel of the training images, float32 (1, channels, 1, 1); never divide by 0."""
+        """Mean and deviation of each channel of the training images, float32 (1, channels, 1, 1); never divide by 0.
+
+        Zero and one of images that are no bytes.
+        """
+        if not self.in_bytes:
+            channels = (1, self.image[0], 1, 1)
+            return np.zeros(channels, dtype=np.float32), np.ones(channels, dtype=np.float32)
         axes = (0, 2, 3)
         mean = self.train_images.mean(axes, dtype=np.float64, keepdims=True)
         deviation = self.train_images.std(axes, dtype=np.float64, keepdims=True)
         return mean.astype(np.float32), np.where(deviation > 0, deviation, 1.0).astype(np.float32)
 
     def standardised(self) -> tuple[np.ndarray, np.ndarray]:
-        """Training and test images as float32 with mean 0 and deviation 1 in each channel of the training images."""
+        """Training and test images as networks see them: bytes as float32 with mean 0 and deviation 1 in each channel
+        of the training images, all else as it is."""
+        if not self.in_bytes:
+            return self.train_images, self.test_images
         shift, scale = self.standardisation
         return (self.train_images - shift) / scale, (self.test_images - shift) / scale
 
@@ -77,12 +92,13 @@ def checksum(dataset: Dataset) -> str:
 
 
 def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLike[str] | None = None) -> Dataset:
-    """A data set by name: `digits`, `glyphs`, `fashion-mnist`, `cifar-10`, `svhn`, `cifar-100` or `cinic-10`.
+    """A data set by name: images or sequences, made here or from local files.
 
     | name | folder | files | training, test |
     |---|---|---|---|
     | `digits` | none | bundled with scikit-learn | 1,442, 355 |
     | `glyphs` | none | made from matplotlib's fonts, see `glyphs` | 20,000, 4,000 |
+    | `sequences` | none | made here, see `sequences` | 10,000, 2,000 |
     | `fashion-mnist` | `fashion-mnist/` or `FashionMNIST/raw/` | four IDX files, gzipped or not | 60,000, 10,000 |
     | `cifar-10` | `cifar-10-batches-bin/` | the binary version | 50,000, 10,000 |
     | `cifar-100` | `cifar-100-binary/` | the binary version; the labels are the 100 fine ones | 50,000, 10,000 |
@@ -90,7 +106,7 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
     | `cinic-10` | `cinic-10/` or `CINIC-10/` | `train/CLASS/*.png`, `test/CLASS/*.png` (not `valid`) | 90,000, 90,000 |
 
     Args:
-        name: which one; or a table, `kind` its name and the other keys the arguments of `glyphs`.
+        name: which one; or a table, `kind` its name and, of those that are made here, the arguments of its function.
         data: the folder that holds these folders; if not given, the environment variable FEDBOUNDS_DATA, else `./data`.
 
     Raises:
@@ -108,12 +124,12 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
     kind = arguments.pop("kind", None)
     if not isinstance(kind, str) or kind not in DATASETS:
         raise unknown_name("data set", str(kind), DATASETS)
-    if kind == "glyphs":
-        known = inspect.signature(glyphs).parameters
+    if kind in _MADE:
+        known = inspect.signature(_MADE[kind]).parameters
         for key in arguments:
             if key not in known:
-                raise unknown_name("key of data set 'glyphs':", str(key), known)
-        return glyphs(**arguments)
+                raise unknown_name(f"key of data set {kind!r}:", str(key), known)
+        return _MADE[kind](**arguments)
     if arguments:
         raise FedboundsError(f"data set {kind!r} has no key {quote(next(iter(arguments)))}: it is given by its name")
     return _LOADERS[kind](Path(data or os.environ.get("FEDBOUNDS_DATA") or "data"))
@@ -147,6 +163,46 @@ def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: boo
     drawn = [draw_images(seed, k, size, classes, color) for k, size in enumerate(sizes)]
     (images, labels), (test_images, test_labels) = [tuple(part.copy() for part in pair) for pair in drawn]
     return Dataset("glyphs", images, labels, test_images, test_labels, classes)
+
+
+def sequences(
+    train: int = 10_000,
+    test: int = 2_000,
+    steps: int = 48,
+    features: int = 76,
+    groups: int = 4,
+    positives: float = 0.16,
+    seed: int = 0,
+) -> Dataset:
+    """Measurements of patients over time, made here, and who was badly off: one of two classes, most are not.
+
+    The measurements are in groups of consecutive columns. All of a group follow, with loadings of either sign, one
+    noisy state and a second factor that says nothing, and each has noise of its own. In some groups of some patients
+    the state goes up at some step, and stays there; the label is 1 where that happens in two groups at least (in the
+    one, if there is no other). So a group alone says little, and a single step less than all of them. A sequence
+    depends on the seed and its place alone, so that a smaller set is the beginning of a larger one.
+
+    Args:
+        train: training sequences.
+        test: test sequences.
+        steps: of a sequence, 48 in the benchmark of in-hospital mortality on MIMIC-III.
+        features: measurements of a step, 76 there.
+        groups: of measurements, as equal as they can be, the larger ones first.
+        positives: the share of sequences of class 1, in expectation; 0.16 there.
+        seed: of all that is random.
+
+    Raises:
+        FedboundsError: a value outside its range.
+    """
+    sizes = check_count("train", train), check_count("test", test)
+    steps, features = check_count("steps", steps), check_count("features", features)
+    groups = check_count("groups", groups, high=features, why="each has a feature at least")
+    share = check_number("positives", positives, 0.01, 0.5, "the share of sequences of class 1")
+    seed = check_count("seed", seed, low=0, high=2**32 - 1)
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} sequences", 8 * steps * features * sum(sizes))
+    drawn = [draw_sequences(seed, k, size, steps, features, groups, share) for k, size in enumerate(sizes)]
+    (train_data, labels), (test_data, test_labels) = [tuple(part.copy() for part in pair) for pair in drawn]
+    return Dataset("sequences", train_data, labels, test_data, test_labels, 2)
 
 
 def _digits(data: Path) -> Dataset:
@@ -223,7 +279,8 @@ _LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
     "svhn": _svhn,
     "cinic-10": _cinic10,
 }
-DATASETS = (*_LOADERS, "glyphs")
+_MADE: Mapping[str, Callable[..., Dataset]] = {"glyphs": glyphs, "sequences": sequences}
+DATASETS = (*_LOADERS, *_MADE)
 
 
 def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> Path:

@@ -31,8 +31,9 @@ def sheet(dataset: Dataset, provenance: dict[str, Any] | None = None) -> Picture
     channels, high, wide = dataset.image
     rows = -(-len(chosen) // _COLUMNS)
     tiles = np.full((rows * _COLUMNS, channels, high, wide), 255, dtype=np.uint8)
-    brightest = max(int(dataset.train_images.max()), 1)  # the digits' is 16
-    tiles[: len(chosen)] = (dataset.train_images[chosen].astype(np.uint16) * 255) // brightest
+    darkest = 0.0 if dataset.in_bytes else float(dataset.train_images[chosen].min())
+    brightest = max(float((dataset.train_images if dataset.in_bytes else dataset.train_images[chosen]).max()), 1.0)
+    tiles[: len(chosen)] = (dataset.train_images[chosen] - darkest) * 255 // (brightest - darkest)  # the digits' is 16
     grid = tiles.reshape(rows, _COLUMNS, channels, high, wide).transpose(0, 3, 1, 4, 2)
     image = grid.reshape(rows * high, _COLUMNS * wide, channels)
     with styled():

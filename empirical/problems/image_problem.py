@@ -49,8 +49,8 @@ class Samples(NamedTuple):
 class ImageProblem(Problem):
     r"""A problem whose functions are weighted sums over image samples, client i's the mean over its own.
 
-    The images are standardised per channel. A stochastic gradient averages over `batch` samples of the client, drawn
-    without replacement and afresh each time; a client that holds no more than `batch` takes all of them, and its
+    Images of bytes are standardised per channel. A stochastic gradient averages over `batch` samples of the client,
+    drawn without replacement and afresh each time; a client that holds no more than `batch` takes all of them, and its
     stochastic gradient is then its exact one. An epoch is as many local steps as it takes to compute one gradient for
     each of a client's samples, so not a pass over them.
 
@@ -94,6 +94,8 @@ class ImageProblem(Problem):
             raise FedboundsError(f"batch = 1: network {network!r} normalizes batches, which takes two samples at least")
         self.augmentation = Augmentation(augmentation)  # type: ignore[arg-type]
         self.augmentation.check_image(dataset.image)
+        if self.augmentation.operations and not dataset.in_bytes:
+            raise FedboundsError(f"augmentation is for images of bytes, which data set {dataset.name} does not have")
         self.dataset, self.partition, self.clients = dataset, partition, partition.clients
         self.dtype, self.device = dtype, torch.device(device)
         self.steps_per_epoch = -(-partition.sizes // self.batch)

@@ -22,6 +22,21 @@ from fedbounds.empirical.problems.softmax import SoftmaxRegression
 SAMPLE_SLOPE = "|grad l| <= sqrt(2) |sample|"
 
 
+def f1_score(hits: np.ndarray, labels: np.ndarray) -> float:
+    """The harmonic mean of precision and recall of class 1, zero if nothing of it was found.
+
+    Args:
+        hits: whether each sample's class, 0 or 1, was found, `(samples,)`.
+        labels: the classes, `(samples,)`.
+
+    Example:
+        >>> f1_score(np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))  # one found, one missed, one taken for it
+        0.5
+    """
+    found = float(hits @ (labels == 1))
+    return 2 * found / (2 * found + float((1 - hits).sum())) if found else 0.0
+
+
 class ImageClassification(ImageProblem):
     r"""Cross entropy of a network on images, $F_n$ the mean over the samples of client n.
 
@@ -39,8 +54,8 @@ class ImageClassification(ImageProblem):
     changes are made, from the same generator as the sample itself.
 
     Metrics: `train_loss` is f, and `train_accuracy` the same mean over clients of the shares of their samples that are
-    classified correctly; `test_loss` and `test_accuracy` are means over the test samples; `gradient_norm_squared`,
-    $\|\nabla f\|^2$, on demand.
+    classified correctly; `test_loss` and `test_accuracy` are means over the test samples, and with two classes
+    `test_f1` is the F1 score of class 1 on them; `gradient_norm_squared`, $\|\nabla f\|^2$, on demand.
 
     Args:
         dataset: images and labels.
@@ -122,15 +137,19 @@ class ImageClassification(ImageProblem):
         }
 
     def _answered(self, x: Tensor) -> dict[str, Tensor]:
-        """Losses and accuracies."""
+        """Losses and accuracies, and with two classes the F1 score."""
         each = np.full(len(self._test_labels), 1.0 / len(self._test_labels))
-        trained = [self._evaluate(row, self._images, self._labels, self._shares) for row in x]
-        tested = [self._evaluate(row, self._test_images, self._test_labels, each) for row in x]
-        return {
-            f"{data}_{metric}": torch.tensor([both[place] for both in found], dtype=torch.float64)
-            for data, found in (("train", trained), ("test", tested))
-            for place, metric in enumerate(("loss", "accuracy"))
-        }
+        names = ["train_loss", "train_accuracy", "test_loss", "test_accuracy"]
+        found: list[list[float]] = []
+        for row in x:
+            trained = self._answers(row, self._images, self._labels)
+            tested = self._answers(row, self._test_images, self._test_labels)
+            found.append([*(float(a @ self._shares) for a in trained), *(float(a @ each) for a in tested)])
+            if self.dataset.classes == 2:
+                found[-1].append(f1_score(tested[1], self.dataset.test_labels))
+        if self.dataset.classes == 2:
+            names.append("test_f1")
+        return dict(zip(names, torch.tensor(found, dtype=torch.float64).T, strict=True))
 
     def client_metrics(self, x: Tensor) -> dict[str, np.ndarray]:
         """Every client's loss and accuracies at the models `x` (seeds, d): name -> (seeds, clients).

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import NONNEGATIVE, POSITIVE, Constant, NoConstant
 from fedbounds.empirical.datasets import Dataset
 from fedbounds.empirical.partition import Partition
@@ -233,6 +234,8 @@ class RobustImages(MinimaxImages):
         self.radius = real("radius", radius, POSITIVE)
         self.attack_steps = check_count("attack_steps", attack_steps, low=0)
         super().__init__(dataset, partition, network, batch, int(np.prod(dataset.image)), weight_decay, dtype, device)
+        if not dataset.in_bytes:
+            raise FedboundsError(f"data set {dataset.name} has no pixels, on which an adversary could act")
         brightest, deviation = max(1, int(dataset.train_images.max())), dataset.standardisation[1][0].astype(np.float64)
         self._lift = torch.from_numpy(brightest / deviation).to(self.device, dtype)  # pixels to the network's units
 

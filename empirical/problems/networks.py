@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.problems.recurrent import last_hidden
 from fedbounds.empirical.words import uniforms
 
 MOMENTUM, EPSILON = 0.1, 1e-5  # of batch normalization
@@ -31,6 +32,7 @@ class Layers(NamedTuple):
     unpooled: tuple[int, ...] = ()  # convolutions without pooling; such a network also leaves out what images forbid
     smooth: bool = False  # GELU for ReLU and mean-pooling for max-pooling
     normalized: bool = False  # batch normalization between convolution and ReLU; no biases elsewhere
+    recurrent: int = 0  # width of the long short-term memory that goes through the rows of an image before all else
 
 
 class Backward(NamedTuple):
@@ -63,6 +65,8 @@ _LAYERS: Mapping[str, Layers] = {
     "cnn4-bn": Layers((32, 64, 128, 256), (), kernel=3, normalized=True),
     "cnn4-bn-small": Layers((8, 16, 32, 64), (), kernel=3, normalized=True),
     "cnn8-bn": Layers((32, 32, 64, 64, 128, 128, 256, 256), (), kernel=3, unpooled=(1, 3, 5, 7), normalized=True),
+    "lstm": Layers((), (), recurrent=64),
+    "lstm-small": Layers((), (), recurrent=16),
     "mlp": Layers((), (32,)),
     "linear": Layers((), ()),
 }
@@ -70,8 +74,8 @@ _LAYERS: Mapping[str, Layers] = {
 
 @dataclass(frozen=True)
 class Network:
-    r"""Convolutions, padded to keep the size, with ReLU and, in most networks each of them, 2x2 max-pooling, then dense
-    layers with ReLU but the last; while training, some have dropout before every dense layer.
+    r"""Convolutions, padded to keep the size, with ReLU and, in most networks each of them, 2x2 max-pooling, or long
+    short-term memory; then dense layers with ReLU but the last; while training, some have dropout before each.
 
     The parameters of a network are one flat vector $x \in \mathbb R^d$: weight and bias of each layer in turn. All
     functions take a batch of such vectors, `(b, d)`, each with images of its own, `(b, B, channels, height, width)`.
@@ -96,6 +100,9 @@ class Network:
             `"cnn-small"` has two convolutions 3x3 of 8 and 16 filters and a hidden layer of 32 units, for two cores;
             `"cnn-smooth"`, `"cnn-small-smooth"` and `"cnn-cifar-smooth"` are those networks with GELU in place of ReLU
             and means in place of maxima, so that their gradients have derivatives;
+            `"lstm"` (width 64) and `"lstm-small"` (16) go through the rows of an image, top to bottom, by long
+            short-term memory, and put the last state through the dense layer: a sequence is an image (1, steps,
+            features), of which `images[..., columns]` are some features;
             `"mlp"` has one hidden layer of 32 units; `"linear"` is multinomial logistic regression.
         image: (channels, height, width).
         classes: number of outputs.
@@ -112,6 +119,8 @@ class Network:
         (9225610, 3658)
         >>> Network("cnn4-bn", (1, 28, 28), 10).parameters, Network("cnn8-bn", (3, 32, 32), 100).parameters
         (390880, 1275616)
+        >>> Network("lstm-small", (1, 48, 76), 2).size  # 4 * 16 * (76 + 16 + 1) + 2 * (16 + 1)
+        5986
     """
 
     name: str
@@ -135,7 +144,7 @@ class Network:
     @property
     def smooth(self) -> bool:
         """Whether the output is a smooth function of the parameters, so that Hessians mean something."""
-        return self._layers.smooth or not (self._layers.filters or self._layers.units)
+        return self._layers.smooth or not (self._layers.filters or self._layers.units)  # so are sigmoids and tanh
 
     @property
     def convolutional(self) -> bool:
@@ -169,6 +178,9 @@ class Network:
             halved = 1 + self._pooled[i - 1]
             channels, height, width = filters, height // halved, width // halved
         inputs = channels * height * width
+        if state := self._layers.recurrent:
+            shapes |= {"lstm.weight": (4 * state, channels * width + state), "lstm.bias": (4 * state,)}
+            inputs = state
         for i, outputs in enumerate((*self._layers.units, self.classes), start=1):
             shapes[f"dense{i}.weight"] = (outputs, inputs)
             if not self._layers.normalized:
@@ -218,10 +230,13 @@ class Network:
 
         Layers followed by ReLU: Kaiming-normal weights $N(0, 2/\text{fan-in})$ and zero biases. The last layer keeps
         torch's default, weights and biases uniform on $\pm 1/\sqrt{\text{fan-in}}$. With batch normalization all
-        weights are $N(0, 0.01^2)$, factors and variances one, shifts and means zero.
+        weights are $N(0, 0.01^2)$, factors and variances one, shifts and means zero. The weights of a long short-term
+        memory are uniform on $\pm 1/\sqrt{\text{width}}$, as torch's default, its biases zero but those of the forget
+        gates, which are one.
 
         Source: Wang & Ji 2022, Table D.2, and Wang & Ji 2024, Appendix C.3 (Kaiming for all layers with ReLU); zero
-        biases and the last layer are as in the authors' public code, as is what Li et al. 2024 begin with.
+        biases and the last layer are as in the authors' public code, as is what Li et al. 2024 begin with. Forget
+        gates that begin open: Jozefowicz, Zaremba & Sutskever 2015.
         """
         parts: list[np.ndarray] = []
         if self._layers.normalized:
@@ -229,11 +244,15 @@ class Network:
                 one = name.startswith("normalization") and name.endswith(("weight", "variance"))
                 parts.append(0.01 * rng.standard_normal(shape) if len(shape) > 1 else np.full(shape, float(one)))
             return np.concatenate([part.reshape(-1) for part in parts])
-        last = f"dense{len(self._layers.units) + 1}"
+        last, state = f"dense{len(self._layers.units) + 1}", self._layers.recurrent
         for name, shape in self.shapes.items():
             layer, kind = name.split(".")
             fan_in = prod(self.shapes[f"{layer}.weight"][1:])
-            if layer == last:
+            if name == "lstm.weight":
+                parts.append(rng.uniform(-(state**-0.5), state**-0.5, shape))
+            elif name == "lstm.bias":
+                parts.append(np.repeat([0.0, 1.0, 0.0, 0.0], state))
+            elif layer == last:
                 parts.append(rng.uniform(-(fan_in**-0.5), fan_in**-0.5, shape))
             elif kind == "weight":
                 parts.append(rng.standard_normal(shape) * (2 / fan_in) ** 0.5)
@@ -244,7 +263,7 @@ class Network:
     def logits(self, x: Tensor, images: Tensor) -> Tensor:
         """The outputs before the softmax, as when not training: `(b, d)`, `(b, B, C, H, W)` -> `(b, B, classes)`."""
         views = self.unflatten(x)
-        return self._dense(views, self._convolve(views, images), [])[-1]
+        return self._dense(views, self._features(views, images), [])[-1]
 
     def gradient(
         self,
@@ -295,7 +314,7 @@ class Network:
             pixels: whether the gradient in the images is.
         """
         views = {name: view.detach() for name, view in self.unflatten(x).items()}
-        if not self.convolutional:
+        if not (self.convolutional or self._layers.recurrent):
             activations = self._dense(views, images.flatten(2), [])
             each = _cross_entropy(activations[-1], labels) if losses else None
             gradient, in_images = self._dense_gradient(views, activations, labels, weights, parameters, pixels)
@@ -306,7 +325,7 @@ class Network:
         leaves = [view.requires_grad_() for name, view in views.items() if name not in still] if parameters else []
         seen, batch = images.detach().requires_grad_() if pixels else images, _Batch(weights) if training else None
         with torch.set_grad_enabled(parameters or pixels):
-            logits = self._dense(views, self._convolve(views, seen, batch), masks)[-1]
+            logits = self._dense(views, self._features(views, seen, batch), masks)[-1]
             each = _cross_entropy(logits, labels)
             total = each.mean(1).sum() if weights is None else (each * weights).sum()
         wanted = [*leaves, *([seen] if pixels else [])]
@@ -335,9 +354,11 @@ class Network:
         kept = [uniforms(words, _DROPOUT + i, width) >= self.dropout for i, width in enumerate(inputs)]
         return [mask.to(dtype) / (1 - self.dropout) for mask in kept]
 
-    def _convolve(self, views: Mapping[str, Tensor], images: Tensor, seen: _Batch | None = None) -> Tensor:
-        """The convolutional part, one group of channels per parameter vector: -> `(b, B, features)`."""
+    def _features(self, views: Mapping[str, Tensor], images: Tensor, seen: _Batch | None = None) -> Tensor:
+        """What dense layers see; convolutions have one group of channels per parameter vector: -> `(b, B, width)`."""
         b, batch = images.shape[:2]
+        if self._layers.recurrent:
+            return last_hidden(views["lstm.weight"], views["lstm.bias"], images.transpose(2, 3).flatten(3))
         if not self.convolutional:
             return images.flatten(2)
         hidden = images.transpose(0, 1).flatten(1, 2)  # (B, b * C, H, W)
