@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.problems import ImageClassification as ImageClassification
     from fedbounds.empirical.problems import Quadratic as Quadratic
     from fedbounds.empirical.problems import QuadraticMinimax as QuadraticMinimax
+    from fedbounds.empirical.problems import random_block_quadratic as random_block_quadratic
     from fedbounds.empirical.problems import random_quadratic as random_quadratic
     from fedbounds.empirical.problems import random_quadratic_minimax as random_quadratic_minimax
     from fedbounds.empirical.problems import toy_example as toy_example
@@ -119,7 +120,7 @@ DOOR = {
     ),
     "fedbounds.empirical.problems": (
         "BlockQuadratic BoundedGradient CosineQuadratic Displaced ImageClassification Quadratic QuadraticMinimax "
-        "random_quadratic random_quadratic_minimax toy_example"
+        "random_block_quadratic random_quadratic random_quadratic_minimax toy_example"
     ),
     "fedbounds.empirical.papers.arbitrary_participation.algorithms": (
         "FedAvg FrozenGradient GeneralizedFedAvg WaitForAll WaitFull WaitMinibatch"

@@ -1,6 +1,6 @@
 """Federated problems: local gradients, exact or stochastic, with the constants of the theory and their kind."""
 
-from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
+from fedbounds.empirical.problems.block_quadratics import BlockQuadratic, random_block_quadratic
 from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from fedbounds.empirical.problems.displaced import Displaced, random_displaced
 from fedbounds.empirical.problems.fair_images import FairImages
@@ -47,6 +47,7 @@ __all__ = [
     "problem_from_spec",
     "project_onto_ball",
     "project_onto_simplex",
+    "random_block_quadratic",
     "random_bounded_gradient",
     "random_cosine_quadratic",
     "random_displaced",

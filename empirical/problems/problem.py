@@ -48,12 +48,15 @@ class Problem(ABC):
         uncompressed: how many coordinates, the last, are sent in full precision whatever compresses the others.
         statistics: how many coordinates, the last, are running statistics of what clients see, in which nobody
             descends: a stochastic gradient says there what a step of length one takes from them.
+        affine: whether gradients are affine in the model, with noise that does not depend on it, so that local steps
+            have a closed form.
         silos: how many silos hold a block of the parameters each (`Vertical`), so that only algorithms of tiers can
             run on it; 0 where every client has a copy of the whole model.
         floor: what the objective never falls below, of problems that know no least value; None of others.
     """
 
     ascends: bool = False
+    affine: bool = False
     silos: int = 0
     clients: int
     dimension: int

@@ -53,6 +53,8 @@ class Quadratic(Synthetic):
     Source: Wang & Ji 2022, Assumptions 1-3' (the constants are derived in `constants`).
     """
 
+    affine = True
+
     def __init__(
         self, hessians: Any, centers: Any, noise: float = 0.0, x0: Any = None, *, device: torch.device | str = "cpu"
     ) -> None:
@@ -286,9 +288,9 @@ def random_quadratic(
     scale = heterogeneity / divergence if clients > 1 else 0.0
     minimizer = scale * unscaled.minimizer()
     curvature = float(unscaled.objective_gap(unscaled.minimizer() + torch.from_numpy(direction)))
-    return Quadratic(
-        hessians, scale * centers, noise, minimizer.numpy() + direction * (gap / curvature) ** 0.5, device=device
-    )
+    with np.errstate(over="ignore"):  # what is infinite is refused
+        centers, x0 = scale * centers, minimizer.numpy() + direction * (gap / curvature) ** 0.5
+    return Quadratic(hessians, centers, noise, x0, device=device)
 
 
 def check_quadratic_memory(clients: int, dimension: int, shared: bool, diagonal: bool) -> None:

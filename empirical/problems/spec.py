@@ -8,7 +8,11 @@ from typing import Any
 
 from fedbounds.bounds.checks import check_count
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
+from fedbounds.empirical.problems.block_quadratics import (
+    BlockQuadratic,
+    check_block_quadratic_memory,
+    random_block_quadratic,
+)
 from fedbounds.empirical.problems.bounded_gradient import BoundedGradient, random_bounded_gradient
 from fedbounds.empirical.problems.displaced import Displaced, random_displaced
 from fedbounds.empirical.problems.image_specs import fair_images, image_classification, robust_images
@@ -36,7 +40,9 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
       heterogeneity condition noise spread seed`; see `BoundedGradient` and `random_bounded_gradient`.
     - `displaced`: `centers shape scale noise noise_law x0`, or a random instance from `clients dimension shape scale
       heterogeneity noise noise_law spread seed`; see `Displaced` and `random_displaced`.
-    - `block-quadratic`: `hessian blocks silo_clients center noise shared_noise x0`; see `BlockQuadratic`.
+    - `block-quadratic`: `hessian blocks silo_clients center noise shift shared_noise noise_law holders x0`, or a random
+      instance from `silos clients dimension heterogeneity condition shared permuted noise shift shared_noise noise_law
+      initial_gap seed`; see `BlockQuadratic` and `random_block_quadratic`.
     - `toy`: `noise`; see `toy_example`.
     - `images`: `dataset` (digits; a name, or a table as `{"kind": "glyphs", "classes": 47}`), `data` (folder),
       `clients` (50), `network` (cnn), `partition` (majority-class, with `similarity`; or dirichlet or class-mix, with
@@ -93,7 +99,8 @@ def sketch(spec: Mapping[str, Any]) -> tuple[Problem, int, int]:
         return problem, problem.clients, problem.dimension
     small = problem_from_spec({**spec, **{name: min(size, 3) for name, size in sizes.items()}})
     _MEMORY[make](known | sizes)
-    return small, sizes["clients"], sum(size for name, size in sizes.items() if name != "clients")
+    silos = sizes.pop("silos", 1)
+    return small, silos * sizes.pop("clients"), silos * sum(sizes.values())
 
 
 def with_defaults(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -137,7 +144,7 @@ _MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
     "cosine-quadratic": (CosineQuadratic, random_cosine_quadratic),
     "bounded-gradient": (BoundedGradient, random_bounded_gradient),
     "displaced": (Displaced, random_displaced),
-    "block-quadratic": (BlockQuadratic,),
+    "block-quadratic": (BlockQuadratic, random_block_quadratic),
     "toy": (toy_example,),
     "images": (image_classification,),
     "robust-images": (robust_images,),
@@ -149,7 +156,7 @@ _MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
 }
 
 
-_SIZES = ("clients", "dimension", "descent_dimension", "ascent_dimension")
+_SIZES = ("silos", "clients", "dimension", "descent_dimension", "ascent_dimension")
 _WHOLE = 64  # up to this size a problem is made to be looked at
 # the maker of a random instance -> refuses a size that this machine cannot hold
 _MEMORY: Mapping[Callable[..., Problem], Callable[[Mapping[str, Any]], None]] = {
@@ -157,6 +164,9 @@ _MEMORY: Mapping[Callable[..., Problem], Callable[[Mapping[str, Any]], None]] = 
     random_cosine_quadratic: lambda k: check_slopes_memory(k["clients"], k["dimension"]),
     random_bounded_gradient: lambda k: check_slopes_memory(k["clients"], k["dimension"]),
     random_displaced: lambda k: check_slopes_memory(k["clients"], k["dimension"]),
+    random_block_quadratic: lambda k: check_block_quadratic_memory(
+        k["silos"], k["clients"], k["dimension"], k["shared"]
+    ),
     random_quadratic_minimax: lambda k: check_minimax_memory(
         k["clients"], k["descent_dimension"], k["ascent_dimension"]
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor
 
 from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.problems.border import array
 from fedbounds.empirical.problems.problem import Problem
 
 
@@ -90,6 +91,20 @@ class Vertical(Problem):
         """How many samples of the round's batch every client of a silo holds, (seeds, K_j); None without samples."""
         return None
 
+    def outcomes(self) -> np.ndarray | None:
+        """All equally likely draws of `draw_round`, (outcomes, ...); None if they are too many, or nothing is drawn."""
+        return None
+
+    def silo_variances(self, x: Tensor) -> Tensor:
+        r"""$\sigma_j^2(\theta)=\frac1{K_j}\sum_k\mathbb E\|g_{k,j}(\theta)-\nabla_{(j)}f(\theta)\|^2$, exactly.
+
+        What clients differ by counts as variance: (..., d) -> (..., silos).
+
+        Raises:
+            FedboundsError: it is not known.
+        """
+        raise FedboundsError(f"the variance of partial gradients of {type(self).__name__} is not known")
+
     def shares(self, silo: int) -> Tensor:
         """Which share of the samples each client of a silo holds, (K_j,): 1/K_j each, by default."""
         count = self.silo_clients[silo]
@@ -120,6 +135,55 @@ def blocks_of(sizes: Sequence[int]) -> tuple[slice, ...]:
         (slice(0, 2, None), slice(2, 5, None))
     """
     return tuple(slice(start, stop) for start, stop in pairwise(accumulate(sizes, initial=0)))
+
+
+MOST_OUTCOMES = 2**16
+
+
+def every_outcome(values: Sequence[float], times: int) -> np.ndarray | None:
+    """All that so many draws from equally likely values can be, (outcomes, times); None if they are too many.
+
+    Example:
+        >>> every_outcome([-1, 1], 2).tolist()
+        [[-1, -1], [-1, 1], [1, -1], [1, 1]]
+    """
+    if times * np.log(len(values)) > np.log(MOST_OUTCOMES):
+        return None
+    return np.array(list(product(values, repeat=times)))
+
+
+def in_turn(pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
+    """Which client has which piece when each silo cuts them into runs as equal as can be, (silos, pieces).
+
+    Raises:
+        FedboundsError: there are fewer pieces than clients.
+
+    Example:
+        >>> in_turn(4, [2, 3]).tolist()
+        [[0, 0, 1, 1], [0, 0, 1, 2]]
+    """
+    if pieces < max(silo_clients):
+        raise FedboundsError(f"{pieces} pieces are too few for a silo of {max(silo_clients)} clients")
+    return np.stack([np.arange(pieces) * count // pieces for count in silo_clients])
+
+
+def check_holders(holders: Any, pieces: int, silo_clients: Sequence[int]) -> np.ndarray:
+    """Which client has which piece, (silos, pieces), with something for everybody.
+
+    Raises:
+        FedboundsError: a wrong shape, no such client, or one with nothing.
+
+    Example:
+        >>> check_holders([[0, 2]], 2, [2])
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: holders of silo 0 must be its clients, 0 to 1, each at least once
+    """
+    found = array("holders", holders, (len(silo_clients), pieces)).numpy()
+    for silo, (row, count) in enumerate(zip(found, silo_clients, strict=True)):
+        if set(row.tolist()) != set(range(count)):
+            raise FedboundsError(f"holders of silo {silo} must be its clients, 0 to {count - 1}, each at least once")
+    return found.astype(int)
 
 
 def counts(name: str, values: object) -> tuple[int, ...]:

@@ -55,6 +55,16 @@ VALID = {
             "kind": "block-quadratic", "hessian": [[2, 1], [1, 2]], "blocks": [1, 1], "silo_clients": [2, 3],
             "center": [1, 2], "noise": [0.1, 0.2], "shared_noise": True, "x0": [3, 1],
         },
+        {
+            "kind": "block-quadratic", "hessian": [[[2, 1], [1, 2]], [[1, 0], [0, 1]]], "blocks": [1, 1],
+            "silo_clients": [2, 1], "center": [[1, 2], [0, 0]], "shift": 0.1, "noise_law": "signs",
+            "holders": [[1, 0], [0, 0]], "x0": [3, 1],
+        },
+        {
+            "kind": "block-quadratic", "silos": 2, "clients": 2, "dimension": 2, "heterogeneity": 1.0, "condition": 4.0,
+            "shared": False, "permuted": True, "noise": 0.1, "shift": 0.2, "shared_noise": False,
+            "noise_law": "signs", "initial_gap": 2.0, "seed": 1,
+        },
         {"kind": "toy", "noise": 0.1},
         {
             "kind": "images", "dataset": "digits", "data": "data", "clients": 20, "network": "linear",
