@@ -98,7 +98,9 @@ def simulate(
         check_work(phase, problem, length, len(seeded), problem.dimension, closed and phase.plain_steps)
     runs = _Runs(process, seeded, total, record_participation)
     lengths = [phase.message_bytes(problem) for phase, _ in schedule]
-    record = _Record(problem, runs, total, every, record_models, None not in lengths)
+    together = [phase.round_bytes(problem) for phase, _ in schedule]
+    counted = all(sent != (None, None) for sent in zip(lengths, together, strict=True))
+    record = _Record(problem, runs, total, every, record_models, counted)
     knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]
     walks = [choose_engine(engine, problem, phase) for phase, _ in knowing]
 
@@ -106,7 +108,7 @@ def simulate(
         models = torch.stack([problem.initial_point(own.generator("initialization")) for own in runs.streams])
         (models,) = record.add(0, models, (models,), {})
         done = 0
-        for (phase, length), walk, runs.message_bytes in zip(knowing, walks, lengths, strict=True):
+        for (phase, length), walk, *runs.bytes in zip(knowing, walks, lengths, together, strict=True):
             state, planned = phase.init(models, problem.clients), deque[Cohort]()
             for t in range(length):
                 if len(runs.active):
@@ -218,7 +220,7 @@ class _Runs:
         self.iterators: list[Iterator[Round]] = [process.draw(own.generator("participation")) for own in sources]
         self.active, self.under_way = np.arange(len(streams)), streams
         self.computed, self.empty, self.unnormalized, self.sent = np.zeros((4, len(streams)), dtype=np.int64)
-        self.message_bytes: int | None = None
+        self.bytes: list[int | None] = [None, None]
         self.diverged_at = np.full(len(streams), -1)
         self.taken_part: list[tuple[np.ndarray, ...]] = []
 
@@ -242,7 +244,8 @@ class _Runs:
             self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
         cohort = algorithm.cohort(state, of_phase, present, self.process.clients)
         self.computed[self.active] += cohort.counts
-        self.sent[self.active] += cohort.counts * (self.message_bytes or 0)
+        each, together = self.bytes
+        self.sent[self.active] += cohort.counts * (each or 0) if together is None else together
         return cohort
 
     def keep(self, finite: np.ndarray, t: int) -> None:
