@@ -23,7 +23,5 @@ EVERYBODY = FULL_PARTICIPATION.labeled("S = N")
 SAMPLING = Assumption(
     "uniform-sampling",
     "S of the N clients are drawn uniformly without replacement in every round, independently of everything else",
-    "Algorithm 1",
-    participation=True,
-    cover=SAMPLED,
-)
+    "Algorithm 1", participation=True, cover=SAMPLED,
+)  # fmt: skip
