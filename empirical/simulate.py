@@ -18,7 +18,7 @@ from fedbounds.empirical.device import device_name, full_precision
 from fedbounds.empirical.engines import Engine, choose_engine
 from fedbounds.empirical.engines.ahead import NUMBERS, placed_ahead
 from fedbounds.empirical.participation import Process, Recorded, Round
-from fedbounds.empirical.problems import Problem, Quadratic
+from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
 from fedbounds.empirical.work import check_work, may_be_closed
@@ -52,7 +52,8 @@ def simulate(
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; with phases, their sum, and may be left out.
         seeds: the run-seeds, computed together.
-        engine: "auto", "in turn", "batched" or "closed form"; for minimax algorithms "auto", "in turn", "masked batch".
+        engine: "auto", "in turn", "batched" or "closed form"; for minimax algorithms "auto", "in turn", "masked batch";
+            for algorithms of silos "auto", "tiers" or "closed form".
         record_every: rounds between records.
         streams: streams held fixed for all seeds, as `{"participation": 7}`.
         progress: called after each round with (rounds done, T).
@@ -93,7 +94,7 @@ def simulate(
         raise FedboundsError("running statistics are averaged: the weights of every round must sum to one")
     every, seeded = check_count("record_every", record_every), _streams(seeds, streams)
     check_run_memory(problem.clients, problem.dimension, total, len(seeded), every, record_models)
-    closed = may_be_closed(engine, isinstance(problem, Quadratic))
+    closed = may_be_closed(engine, problem.affine)
     for phase, length in schedule:
         check_work(phase, problem, length, len(seeded), problem.dimension, closed and phase.plain_steps)
     runs = _Runs(process, seeded, total, record_participation)
