@@ -75,7 +75,6 @@ def moments(
     noise: Noise = "independent",
 ) -> TierMoments: ...
 @overload
-@np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
 def moments(
     algorithm: Algorithm,
     problem: Problem,
@@ -84,6 +83,7 @@ def moments(
     *,
     noise: Noise = "independent",
 ) -> Moments: ...
+@np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
 def moments(
     algorithm: Algorithm,
     problem: Problem,

@@ -11,6 +11,7 @@ Source: Das et al. 2022, Algorithm 1; the recursion is ours.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -71,12 +72,24 @@ def tier_moments(algorithm: TieredAlgorithm, problem: Problem, participation: Pr
     assert isinstance(problem, Vertical)  # as the algorithm fits it
     d = problem.dimension
     check_memory(f"the moments of rounds = {rounds} in dimension = {d}", 8 * (rounds + 2) * d * (d + 1))
-    closes = isinstance(problem, BlockQuadratic) and algorithm.plain_steps
-    walk = _recursion(algorithm, problem, rounds) if closes else _paths(algorithm, problem, rounds)
-    return TierMoments(*walk, algorithm, problem, participation)
+    if isinstance(problem, BlockQuadratic) and algorithm.plain_steps:
+        found = _recursion(algorithm, problem, rounds)
+    else:
+        found = _paths(algorithm, problem, rounds)
+    return TierMoments(*found, algorithm, problem, participation)
 
 
-def _recursion(algorithm: TieredAlgorithm, problem: BlockQuadratic, rounds: int) -> tuple[np.ndarray, ...]:
+class _Expected(NamedTuple):
+    """The arrays of `TierMoments`."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    gradient_norm_squared: np.ndarray
+    objective: np.ndarray
+    silo_variances: np.ndarray
+
+
+def _recursion(algorithm: TieredAlgorithm, problem: BlockQuadratic, rounds: int) -> _Expected:
     engine, d = ClosedTiers(problem, algorithm.local), problem.dimension
     rows, pulled, center, hessian = (
         t.cpu().numpy() for t in (engine.rows, engine.pulled, problem.center, problem.hessian)
@@ -96,7 +109,7 @@ def _recursion(algorithm: TieredAlgorithm, problem: BlockQuadratic, rounds: int)
     def trace(matrices: np.ndarray) -> np.ndarray:
         return np.einsum("...ij,rij->r...", matrices, covariance)
 
-    return (
+    return _Expected(
         mean,
         covariance,
         problem.objective_gradient(at).square().sum(-1).cpu().numpy() + trace(hessian @ hessian),
@@ -124,7 +137,7 @@ def noise_covariance(engine: ClosedTiers) -> np.ndarray:
     return found
 
 
-def _paths(algorithm: TieredAlgorithm, problem: Vertical, rounds: int) -> tuple[np.ndarray, ...]:
+def _paths(algorithm: TieredAlgorithm, problem: Vertical, rounds: int) -> _Expected:
     """The same over all paths, which are equally likely."""
     engine, outcomes = Tiers(problem, algorithm.local), problem.outcomes()
     if outcomes is None and problem.draw_round(np.random.default_rng(0)) is not None:
@@ -150,4 +163,4 @@ def _paths(algorithm: TieredAlgorithm, problem: Vertical, rounds: int) -> tuple[
         if r < rounds:
             starts = x.repeat_interleave(many, 0)
             x = starts + engine.moved(starts, None if drawn is None else drawn.repeat(len(x), *[1] * (drawn.ndim - 1)))
-    return tuple(np.stack([value.cpu().numpy() for value in column]) for column in zip(*found, strict=True))
+    return _Expected(*(np.stack([value.cpu().numpy() for value in column]) for column in zip(*found, strict=True)))
