@@ -261,10 +261,11 @@ def evaluate(
     statuses = _assumption_statuses(chosen, assume, checked or {})
     verdict = committed_verdict(result, chosen)
     trusted = _trusted(result, chosen, trust)
-    unproved = "" if verdict == "proved" or (trusted and verdict != "refuted") else verdict
     prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
-    accused = accused_by(result.paper, chosen.refuted_by) if chosen.refuted_by else ""
-    why_not = _reasons(result, chosen, accused, unproved, checks, known, statuses, prescribed)
+    why_not = (
+        *standing_reasons(result, chosen, trusted=bool(trusted)),
+        *_reasons(checks, known, statuses, prescribed),
+    )
     if np.any(lost):
         why_not = (f"{NO_VALUE}{f' at {lost.sum()} of {lost.size} settings' if lost.ndim else ''}", *why_not)
     if np.any(valid & (total == np.inf)):
@@ -316,27 +317,40 @@ def _trusted(result: Result, form: Form, trust: Iterable[str]) -> str:
     return here if {here, result.key} & set(names) else ""
 
 
+def standing_reasons(result: Result, form: Form, *, trusted: bool = False) -> tuple[str, ...]:
+    """Why no value of a form is a guarantee, whatever the constants; none if it is proved as it stands.
+
+    Args:
+        trusted: whether the user answers for what the audit has not proved.
+
+    Example:
+        >>> from fedbounds.bounds.registry import load
+        >>> theorem = load("fed-norm-sgda/theorem-2")
+        >>> standing_reasons(theorem, theorem.form())
+        ('the audit has not proved it: its verdict is survived',)
+    """
+    verdict, reasons = committed_verdict(result, form), []
+    if form.order_only:
+        reasons.append("the form hides constants in an O(.); every hidden constant is taken as 1")
+    if form.asymptotic:
+        reasons.append(f"the form holds only in the limit {form.asymptotic}")
+    if form.refuted_by:
+        accused = accused_by(result.paper, form.refuted_by)
+        reasons.append(f"the form, or a step it rests on, is refuted by erratum {accused}")
+    elif verdict == "refuted" or (verdict != "proved" and not trusted):
+        because = unheard(result.paper)
+        reasons.append(f"the audit has not proved it: its verdict is {verdict}{because and f'; {because}'}")
+    return tuple(reasons)
+
+
 def _reasons(
-    result: Result,
-    form: Form,
-    accused: str,
-    unproved: str,
     checks: tuple[CheckedCondition, ...],
     known: Mapping[str, Constant],
     statuses: Mapping[str, str],
     prescribed: Mapping[str, np.ndarray],
 ) -> tuple[str, ...]:
-    """Every reason why this value is not a guarantee."""
+    """Every reason why this value, at these constants, is not a guarantee."""
     reasons = []
-    if form.order_only:
-        reasons.append("the form hides constants in an O(.); every hidden constant is taken as 1")
-    if form.asymptotic:
-        reasons.append(f"the form holds only in the limit {form.asymptotic}")
-    if accused:
-        reasons.append(f"the form, or a step it rests on, is refuted by erratum {accused}")
-    elif unproved:
-        because = unheard(result.paper)
-        reasons.append(f"the audit has not proved it: its verdict is {unproved}{because and f'; {because}'}")
     if broken := "; ".join(c.text for c in checks if not np.all(c.holds)):
         reasons.append(f"a condition fails: {broken}")
     for name, step in prescribed.items():

@@ -23,7 +23,6 @@ from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 if TYPE_CHECKING:
-    from fedbounds.bounds.assumptions import Assumption
     from fedbounds.bounds.result import Result
     from fedbounds.bounds.statement import Statement
 
@@ -34,13 +33,12 @@ PAPERS = tuple(sorted(folder.name.replace("_", "-") for folder in iter_modules(o
 
 @dataclass(frozen=True)
 class Paper:
-    """One room: its key, its reference, its results, in the paper's order, and what all of them are about."""
+    """One room: its key, its reference and its results, in the paper's order."""
 
     key: str
     reference: str
     bibtex: str
     results: tuple[Result, ...]
-    scope: tuple[Assumption, ...] = ()
 
 
 def paper_names() -> list[str]:
@@ -151,7 +149,7 @@ def paper(name: str) -> Paper:
             raise FedboundsError(
                 f"the paper {name}: the result {result.key!r} must have a key that starts with {name}/"
             )
-    return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS), tuple(vars(module).get("SCOPE", ())))
+    return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS))
 
 
 @lru_cache(maxsize=64)

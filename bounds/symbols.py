@@ -296,6 +296,8 @@ class Derived:
         why: how, in words.
         free: whether another value may be given although the inputs are there: any (a default rather than a
             definition), only a larger one (a bound, which may be loose: "upwards"), or only a smaller one.
+        javascript: where the rule is a numpy function, the same in JavaScript: a function of the inputs, or the name
+            of one in the room's `functions.js` ("" leaves the rule out of the explorer).
 
     Example:
         >>> Q = Derived("Q", ("p",), lambda p: p.mean(-1), "largest possible", free="upwards")
@@ -308,6 +310,7 @@ class Derived:
     rule: sp.Expr | Callable[..., np.ndarray | float]
     why: str
     free: Free = False
+    javascript: str = ""
 
     def admits(self, given: np.ndarray, derived: np.ndarray) -> np.ndarray:
         """Whether a given value may stand beside the derived one, elementwise."""
@@ -315,6 +318,12 @@ class Derived:
         if self.free == "upwards":
             return equal | (given > derived)
         return equal | (given < derived) if self.free == "downwards" else equal | (self.free is True)
+
+
+def length_of(vector: str, name: str) -> Derived:
+    """The rule that there are as many clients as a vector over them has entries."""
+    count = "entries => entries.length"
+    return Derived(name, (vector,), lambda v: float(v.shape[-1]), f"the length of {vector}", javascript=count)
 
 
 class Notation(Mapping[str, Quantity]):

@@ -15,11 +15,11 @@ from fedbounds.bounds.version import __version__
 COMMANDS = {
     "list": ("fedbounds.bounds.commands.catalog:list_results", "List every result of every paper."),
     "show": ("fedbounds.bounds.commands.catalog:show", "Show one result as the paper prints it."),
-    "covers": ("fedbounds.bounds.commands.covers:covers_command", "Which theorems cover a setting, and why not."),
     "eval": ("fedbounds.bounds.commands.evaluate:evaluate", "Evaluate a result for chosen constants."),
     "optimize": ("fedbounds.bounds.commands.optimize:optimize", "Find the best step sizes of a bound."),
     "rounds": ("fedbounds.bounds.commands.rounds:rounds", "How many rounds until a bound is below epsilon."),
     "compare": ("fedbounds.figures.compare:compare", "Draw bounds against each other over a varying constant."),
+    "explore": ("fedbounds.bounds.commands.explore:explore", "Write web pages with sliders for every result."),
     "audit": ("fedbounds.bounds.commands.audit:audit", "Put the claims on trial and compare with the ledger."),
     "refute": ("fedbounds.bounds.commands.audit:refute", "Replay the counterexample to a claim."),
     "run": ("fedbounds.empirical.commands:run", "Run the simulations of a TOML file."),

@@ -28,7 +28,7 @@ EVERYTHING = [
 ]
 
 # What a layer may import beside the standard library; each layer may also import what the one below it may.
-BOUNDS = {"fedbounds.bounds", "numpy", "scipy", "sympy", "mpmath", "click", "rich", "z3", "flint"}
+BOUNDS = {"fedbounds.bounds", "numpy", "scipy", "sympy", "mpmath", "click", "rich", "latex2mathml", "z3", "flint"}
 FONTS = {"matplotlib.font_manager", "matplotlib.textpath"}  # whose outlines glyphs are made of
 EMPIRICAL = BOUNDS | FONTS | {"fedbounds.empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis"}
 FIGURES = EMPIRICAL | {"fedbounds.figures", "matplotlib", "mpl_toolkits"}
@@ -294,6 +294,7 @@ OPENERS = {
     "bounds/atomic.py",
     "bounds/audit/ledger.py",
     "bounds/audit/cache.py",
+    "bounds/explorer/document.py",
     "empirical/glyphs.py",
     "empirical/sweep/keys.py",
     "figures/papers/arbitrary_participation/experiments.py",

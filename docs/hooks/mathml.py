@@ -6,7 +6,7 @@ import html
 import re
 from typing import Any
 
-from latex2mathml.converter import convert
+from fedbounds.bounds.explorer.mathml import mathml
 
 FORMULA = re.compile(r'(<(span|div) class="arithmatex">)\\[(\[](.*?)\\[)\]](</\2>)', re.DOTALL)
 
@@ -17,13 +17,6 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 def typeset(formula: re.Match[str]) -> str:
-    """One formula in MathML.
-
-    Raises:
-        ValueError: it has a command that MathML was not found for; the build stops.
-    """
+    """One formula in MathML; one that has none stops the build."""
     start, tag, tex, end = formula.groups()
-    mathml = convert(html.unescape(tex), display="inline" if tag == "span" else "block")
-    if unknown := re.search(r">\s*(\\\w+)", mathml):
-        raise ValueError(f"no MathML for {unknown[1]} in {tex!r}")
-    return f"{start}{mathml}{end}"
+    return f"{start}{mathml(html.unescape(tex), 'inline' if tag == 'span' else 'block')}{end}"

@@ -72,7 +72,6 @@ class Component(NamedTuple):
     statistics: int = 0
     steps_per_epoch: np.ndarray | None = None
     silos: int = 0
-    affine: bool = False
     algorithm: Algorithm | None = None
 
 
@@ -167,7 +166,9 @@ class Preparation:
             check_engine(task["engine"], built.algorithm)
         with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
             built.algorithm.check(problem, rounds)
-            closed = built.algorithm.plain_steps and may_be_closed(task["engine"], problem.affine)
+            closed = built.algorithm.plain_steps and may_be_closed(
+                task["engine"], problem.table["kind"] in ("quadratic", "toy")
+            )
             seeds = len(task["seeds"])
             seconds = check_work(built.algorithm, problem, rounds, seeds, problem.dimension, closed)
         return built.table, seconds, built.algorithm.message_bytes(problem)
@@ -207,7 +208,6 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         problem.statistics,
         problem.steps_per_epoch,
         problem.silos,
-        problem.affine,
     )
 
 

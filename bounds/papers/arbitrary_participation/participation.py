@@ -48,7 +48,7 @@ from fedbounds.bounds.papers.arbitrary_participation.results import (
     sigma,
 )
 from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import NONE, Derived
+from fedbounds.bounds.symbols import NONE, Derived, length_of
 
 n = NOTATION
 d, N, S, upsilon, upsilonhat, c, windowvar, theta = (
@@ -136,7 +136,7 @@ EQUATION_15 = Result(
             (Term("window divergence", N * SumOverClients((n.qbar - 1 / N) ** 2) * d**2),),
             (),
             (BOUNDED_DIVERGENCE, WEIGHTS),
-            derived=(Derived("N", ("qbar",), lambda qbar: float(qbar.shape[-1]), "the length of qbar"),),
+            derived=(length_of("qbar", "N"),),
             note="eq. (15)",
         ),
         Form(

@@ -21,7 +21,7 @@ from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, SumOverCli
 from fedbounds.bounds.expressions import largest, least
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.result import Condition
-from fedbounds.bounds.symbols import Derived
+from fedbounds.bounds.symbols import Derived, length_of
 
 notation = NOTATION
 Lf, mu, kappa, betaL, n, P, T, tau, w, p = (
@@ -140,20 +140,26 @@ CURVATURES = (
     Derived("mu", ("Lf", "kappa"), Lf / kappa, "kappa = Lf/mu"),
     Derived("Lf", ("mu", "kappa"), kappa * mu, "kappa = Lf/mu"),
 )
+MOMENTUM = "local SGDA with momentum rho"
 COEFFICIENTS = (
-    Derived("a1", ("tau", "rho"), momentum_sum, "local SGDA with momentum rho", free=True),
-    Derived("a2", ("tau", "rho"), momentum_squares, "local SGDA with momentum rho", free=True),
-    Derived("alast", ("tau",), np.ones_like, "the last gradient counts once", free=True),
-    Derived("amax", ("tau", "rho"), momentum_buffer, "the first gradient, with momentum rho", free=True),
+    Derived("a1", ("tau", "rho"), momentum_sum, MOMENTUM, True, "momentum_sum"),
+    Derived("a2", ("tau", "rho"), momentum_squares, MOMENTUM, True, "momentum_squares"),
+    Derived("alast", ("tau",), np.ones_like, "the last gradient counts once", True, "tau => tau.map(() => 1)"),
+    Derived("amax", ("tau", "rho"), momentum_buffer, "the first gradient, with momentum rho", True, "momentum_buffer"),
     Derived("alpha", ("amax",), MaxOverClients(amax), "the largest of all coefficients"),
 )
 DERIVED = (
-    Derived("n", ("tau",), lambda tau: float(tau.shape[-1]), "the length of tau"),
-    Derived("n", ("w",), lambda weights: float(weights.shape[-1]), "the length of w"),
+    length_of("tau", "n"),
+    length_of("w", "n"),
     *CURVATURES,
     *COEFFICIENTS,
     Derived(
-        "taueff", ("p", "w", "a1"), effective_steps, "eq. (2) for naive weights, else sum of w_i |a_i|_1", free=True
+        "taueff",
+        ("p", "w", "a1"),
+        effective_steps,
+        "eq. (2) for naive weights, else sum of w_i |a_i|_1",
+        free=True,
+        javascript="effective_steps",
     ),
     Derived("taueff", ("w", "a1"), SumOverClients(w * a1), "sum of w_i |a_i|_1, unless it is given", free=True),
     *STEPS,
@@ -174,7 +180,13 @@ DERIVED = (
         "1 if every client takes one step, where noise and drift do not mix, else 2",
     ),
     Derived("taubar", ("tau",), MeanOverClients(tau), "its definition"),
-    Derived("chi2", ("p", "w"), weight_mismatch, "sum_i (p_i - w_i)^2/w_i; infinite if a client has p_i > 0 = w_i"),
+    Derived(
+        "chi2",
+        ("p", "w"),
+        weight_mismatch,
+        "sum_i (p_i - w_i)^2/w_i; infinite if a client has p_i > 0 = w_i",
+        javascript="weight_mismatch",
+    ),
 )
 WITHOUT_CURVATURE = tuple(rule for rule in DERIVED if rule not in CURVATURES)  # where f_i need not be strongly concave
 

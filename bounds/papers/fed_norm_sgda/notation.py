@@ -277,15 +277,33 @@ NOTATION = Notation(
         ),
     ],
     floors=[
-        Derived(name, inputs, rule, why, free="upwards")
-        for name, inputs, rule, why in (
-            ("A_w", ("taueff", "taubar"), np.divide, f"{FLAT}, and {ON_SIMPLEX}"),
-            ("A_w", ("taueff", "w", "tau"), lambda t, w, tau: t * w.shape[-1] * (w**2 / tau).sum(-1), FLAT),
-            ("B_w", ("taueff", "taubar"), np.divide, f"{FLAT}, and {ON_SIMPLEX}"),
-            ("B_w", ("taueff", "w", "tau"), lambda t, w, tau: t * w.shape[-1] * (w / tau).max(-1), FLAT),
-            ("E_w", (), sp.Integer(1), ON_SIMPLEX),
-            ("chi2", ("p", "E_w"), lambda p, E_w: p.shape[-1] * (p**2).sum(-1) / E_w - 1, "every w_i is at most E_w/n"),
-            ("taubar", (), sp.Integer(1), "a client takes at least one step"),
+        Derived(name, inputs, rule, why, "upwards", javascript)
+        for name, inputs, rule, why, javascript in (
+            ("A_w", ("taueff", "taubar"), np.divide, f"{FLAT}, and {ON_SIMPLEX}", "(above, below) => above / below"),
+            (
+                "A_w",
+                ("taueff", "w", "tau"),
+                lambda t, w, tau: t * w.shape[-1] * (w**2 / tau).sum(-1),
+                FLAT,
+                "least_noise_of_the_mean",
+            ),
+            ("B_w", ("taueff", "taubar"), np.divide, f"{FLAT}, and {ON_SIMPLEX}", "(above, below) => above / below"),
+            (
+                "B_w",
+                ("taueff", "w", "tau"),
+                lambda t, w, tau: t * w.shape[-1] * (w / tau).max(-1),
+                FLAT,
+                "least_growing_noise",
+            ),
+            ("E_w", (), sp.Integer(1), ON_SIMPLEX, ""),
+            (
+                "chi2",
+                ("p", "E_w"),
+                lambda p, E_w: p.shape[-1] * (p**2).sum(-1) / E_w - 1,
+                "every w_i is at most E_w/n",
+                "least_mismatch",
+            ),
+            ("taubar", (), sp.Integer(1), "a client takes at least one step", ""),
         )
     ],
 )

@@ -17,14 +17,14 @@ from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.papers.fedau.assumptions import BOUNDED_DIVERGENCE, LOCAL, OBJECTIVE_WEIGHTS, ONE_STEP
 from fedbounds.bounds.papers.fedau.notation import NOTATION
 from fedbounds.bounds.result import Condition, Form, Result, Source, Term
-from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER, Derived
+from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER, Derived, length_of
 
 PAPER = "Wang & Ji 2024"
 n = NOTATION
 L, I, N, gamma, eta, sigma, delta, p = n.L, n.I, n.N, n.gamma, n.eta, n.sigma, n.delta, n.p
 deltatilde, gradsq = n.deltatilde, n.gradsq
 
-CLIENTS = Derived("N", ("p",), lambda p: float(p.shape[-1]), "the length of p")
+CLIENTS = length_of("p", "N")
 
 # The three numbers of the repaired one-step lemma: the geometric sum of the averaged drift is at most (e - 2) I^2 (the
 # paper: 5 I^2), and the cross term of noise and drift that (B.3.8) drops is kept.

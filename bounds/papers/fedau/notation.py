@@ -164,19 +164,39 @@ NOTATION = Notation(
                 inputs,
                 rule,
                 f"{error} bounds the mean of (p omega - 1)^2, {moment} that of p omega^2",
-                free="upwards",
+                "upwards",
+                javascript,
             )
             for moment, error in (("Q", "W"), ("Qmean", "W"), ("Qt", "Wt"))
-            for inputs, rule in (
-                (("p", error), least_second_moment),
-                ((error,), lambda W: least_second_moment(np.ones(1), W)),
+            for inputs, rule, javascript in (
+                (("p", error), least_second_moment, "least_second_moment"),
+                ((error,), lambda W: least_second_moment(np.ones(1), W), "W => least_second_moment([1], W)"),
             )
         ),
-        Derived("Z", ("N", "V"), least_sum, "sum p omega^2 >= sum (p omega)^2, and sum varphi = 1", free="upwards"),
         Derived(
-            "Z", ("p", "varphi", "V"), least_weighted_sum, "least for p omega/N between varphi and 0", free="upwards"
+            "Z",
+            ("N", "V"),
+            least_sum,
+            "sum p omega^2 >= sum (p omega)^2, and sum varphi = 1",
+            free="upwards",
+            javascript="least_sum",
+        ),
+        Derived(
+            "Z",
+            ("p", "varphi", "V"),
+            least_weighted_sum,
+            "least for p omega/N between varphi and 0",
+            free="upwards",
+            javascript="least_weighted_sum",
         ),
         Derived("Qtilde", (), sp.Integer(1), "mean p (omega N/P)^2 >= (mean p omega N/P)^2 = 1", free="upwards"),
-        Derived("Qtilde", ("p",), lambda p: 1 / p.mean(-1), "the mean of p omega N/P is 1", free="upwards"),
+        Derived(
+            "Qtilde",
+            ("p",),
+            lambda p: 1 / p.mean(-1),
+            "the mean of p omega N/P is 1",
+            free="upwards",
+            javascript="p => 1 / mean_clients(p.length, n => p[n])",
+        ),
     ],
 )

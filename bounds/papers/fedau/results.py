@@ -49,11 +49,12 @@ n = NOTATION
 L, F, I, N, T = n.L, n.F, n.I, n.N, n.T
 gamma, eta, sigma, delta, G, W, Q, K, p = n.gamma, n.eta, n.sigma, n.delta, n.G, n.W, n.Q, n.K, n.p
 
+RUN = ("p", "K", "T")
 DERIVED = (
     CLIENTS,
-    Derived("W", ("p", "K", "T"), weight_error, "the exact weight error of FedAU with cut-off K"),
-    Derived("Q", ("p", "K", "T"), largest_weight_moment, "the largest FedAU's weights make it", free="upwards"),
-    Derived("Qmean", ("p", "K", "T"), mean_weight_moment, "exact for FedAU with cut-off K", free="upwards"),
+    Derived("W", RUN, weight_error, "the exact weight error of FedAU with cut-off K", False, "weight_error"),
+    Derived("Q", RUN, largest_weight_moment, "the largest FedAU's weights make it", "upwards", "largest_weight_moment"),
+    Derived("Qmean", RUN, mean_weight_moment, "exact for FedAU with cut-off K", "upwards", "mean_weight_moment"),
     Derived("Qmean", ("Q",), Q, "at most Q, in every round", free="downwards"),
 )
 
@@ -239,7 +240,13 @@ NEVER_FAR = Condition(n.Wmax, "<=", Rational(1, 81), "Assumption 5, Option 1, on
 DERIVED_1 = (
     *DERIVED,
     Derived("W", ("Wmax",), n.Wmax, "at most Wmax, in every round", free="downwards"),
-    Derived("Wmax", ("p", "K", "T"), largest_weight_error, "the largest that FedAU's weights can make it"),
+    Derived(
+        "Wmax",
+        RUN,
+        largest_weight_error,
+        "the largest that FedAU's weights can make it",
+        javascript="largest_weight_error",
+    ),
 )
 
 

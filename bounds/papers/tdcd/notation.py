@@ -6,8 +6,7 @@ that it can fall by, known a priori, and stands in for `Delta` where that is not
 
 from __future__ import annotations
 
-import numpy as np
-
+from fedbounds.bounds.clients import SumOverClients
 from fedbounds.bounds.symbols import (
     COUNT,
     GRADIENT,
@@ -97,8 +96,8 @@ NOTATION = Notation(
         ),
     ]
 )
-TOTAL_NOISE = Derived("S", ("sigma",), lambda sigma: np.sum(sigma**2, axis=-1), "the sum of sigma_j^2")
+TOTAL_NOISE = Derived("S", ("sigma",), SumOverClients(NOTATION.sigma**2), "the sum of sigma_j^2")
 AVERAGED_NOISE = Derived(
-    "SK", ("sigma", "K"), lambda sigma, K: np.sum(sigma**2 / K, axis=-1), "the sum of sigma_j^2/K_j"
+    "SK", ("sigma", "K"), SumOverClients(NOTATION.sigma**2 / NOTATION.K), "the sum of sigma_j^2/K_j"
 )
 REALIZED_GAP = Derived("Delta", ("Deltainf",), NOTATION.Deltainf, "f(x_T) is nowhere below inf f", free="downwards")

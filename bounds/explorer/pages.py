@@ -1,0 +1,64 @@
+"""Pages of the explorer: one for each paper and one for all, each a file that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.explorer.document import json_text, measures_document, measures_of, script, shipped
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.registry import paper, paper_names
+from fedbounds.bounds.version import __version__
+
+ALL = "index"  # the file of all papers
+
+
+def explore(out: str | Path, papers: Sequence[str] = ()) -> list[Path]:
+    """Write the explorer: one HTML file for each paper, and `index.html` for all of them.
+
+    Args:
+        out: the folder.
+        papers: their keys; every paper there is by default.
+
+    Returns:
+        The files.
+
+    Raises:
+        FedboundsError: no such paper, or the folder cannot be written.
+    """
+    chosen = [paper(name) for name in papers or paper_names()]
+    measures = measures_of(chosen)
+    scripts = {one.key: script(one, measures) for one in chosen}
+    pages = {name: page(name, theory([text], measures)) for name, text in scripts.items()}
+    pages[ALL] = page("all papers", theory([*scripts.values()], measures))
+    written = {Path(out, f"{name}.html"): text for name, text in pages.items()}
+    for path, text in written.items():
+        write_file(path, text.encode())
+    return [*written]
+
+
+def page(about: str, computes: str) -> str:
+    """The HTML of one explorer, with what it computes with."""
+    parts = {
+        "TITLE": f"fedbounds explorer: {html.escape(about)}",
+        "VERSION": __version__,
+        "STYLE": _asset("uPlot.min.css") + _asset("page.css"),
+        "LIBRARY": f"/*\n{_asset('uPlot-LICENSE.txt')}*/\n{_asset('uPlot.iife.min.js')}",
+        "THEORY": computes,
+        "PAGE": _asset("page.js"),
+    }
+    return re.sub(r"@([A-Z]+)@", lambda name: parts[name[1]], _asset("page.html"))
+
+
+def theory(scripts: Sequence[str], measures: Sequence[Measure]) -> str:
+    """What a page computes with, which needs no page: theory in JavaScript, from the scripts of papers."""
+    listed = json_text(measures_document(measures))
+    papers = ",\n".join(scripts)
+    return f"{_asset('theory.js')}\nconst MEASURES = {listed};\nconst PAPERS = [{papers}];\n"
+
+
+def _asset(name: str) -> str:
+    return shipped("fedbounds.bounds.explorer", name)

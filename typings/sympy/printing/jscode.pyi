@@ -1,0 +1,3 @@
+from sympy.printing.str import StrPrinter
+
+class JavascriptCodePrinter(StrPrinter): ...
