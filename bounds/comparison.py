@@ -1,4 +1,4 @@
-"""Bounds against each other: over a varying constant, or pair by pair what keeps them from being comparable."""
+"""Bounds against each other over a varying constant."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.audit.ledger import shadow, untried
+from fedbounds.bounds.audit.ledger import Mark, mark, shadow, untried
 from fedbounds.bounds.border import check_constants, check_ranges, names_of
 from fedbounds.bounds.checks import quote
+from fedbounds.bounds.comparability import Named, with_forms
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluate
 from fedbounds.bounds.grammar import parse_assignments
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.optimize import Functions, Infeasible, Minimum, Ranges, Undecided, optimize
-from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.result import Form, Result, reachable, unused
 from fedbounds.bounds.symbols import Constant
 
 MOST_SETTINGS = 100_000
-Mark = Literal["", "refuted", "order only", "not proved"]
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ class BoundComparison:
 
 
 def compare(
-    results: Sequence[Result | str | tuple[Result | str, str | None]],
+    results: Sequence[Named],
     vary: tuple[str, Sequence[float] | np.ndarray],
     constants: Mapping[str, Value],
     *,
@@ -173,7 +172,7 @@ def compare(
     """
     check_constants(constants)
     optimize, within = names_of("optimize", optimize), check_ranges(within)
-    pairs = _pairs(results)
+    pairs = with_forms(results)
     if not pairs:
         raise FedboundsError("nothing to compare: name at least one result")
     labels = [f"{result.key} [{form.name}]" for result, form in pairs]
@@ -215,7 +214,7 @@ def compare(
         notes += [f"{label} {said}"] if (said := shadow(result, form)) else []
         notes += [f"{label} is {form.generous}"] if form.generous else []
         notes += [f"{label} is conditional on {trusted}"] if (trusted := untried(result, form)) else []
-    rows = [replace(row, mark=_mark(result, form)) for row, (result, form) in zip(rows, pairs, strict=True)]
+    rows = [replace(row, mark=mark(result, form)) for row, (result, form) in zip(rows, pairs, strict=True)]
     measures = [form.measure or result.measure for result, form in pairs]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))
     given = _given(pairs, constants)
@@ -232,12 +231,6 @@ def compare(
         tuple(optimize),
         within,
     )
-
-
-def _mark(result: Result, form: Form) -> Mark:
-    if form.refuted_by:
-        return "refuted"
-    return "order only" if form.order_only else "not proved" if shadow(result, form) else ""
 
 
 def _given(pairs: Sequence[tuple[Result, Form]], constants: Mapping[str, Value]) -> dict[str, Constant]:
@@ -376,75 +369,3 @@ def whole_settings(results: Iterable[Result], name: str, values: np.ndarray) -> 
     """The settings rounded to different whole numbers, where the constant counts something."""
     quantities = [q for result in results if (q := result.notation.resolve(name)) is not None]
     return np.unique(np.round(values)) if any(q.domain.integer for q in quantities) else values
-
-
-# --- What differs, pair by pair -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Difference:
-    """What keeps two results from saying the same kind of thing.
-
-    Attributes:
-        first, second: keys with forms.
-        comparable: whether one left-hand side is never larger than the other.
-        measure: what differs on the left-hand side ("" if nothing).
-        assumptions: (only in the first, only in the second), those on participation apart.
-        participation: the same for assumptions on who takes part.
-        kind: what differs in kind: an O(.) against numbers, a limit, a refuted form ("" if nothing).
-    """
-
-    first: str
-    second: str
-    comparable: bool
-    measure: str
-    assumptions: tuple[tuple[str, ...], tuple[str, ...]]
-    participation: tuple[tuple[str, ...], tuple[str, ...]]
-    kind: str
-
-
-def comparability(results: Sequence[Result | str | tuple[Result | str, str | None]]) -> tuple[Difference, ...]:
-    """The comparability matrix: for every pair what differs in measure, assumptions, participation and kind.
-
-    Example:
-        >>> from fedbounds.bounds.registry import load
-        >>> a, b = load("arbitrary-participation/corollary-3.2"), load("arbitrary-participation/corollary-4.3")
-        >>> difference, = comparability([a, b])
-        >>> difference.comparable, difference.measure, difference.participation
-        (True, '', ((), ('regularized',)))
-        >>> difference.assumptions
-        (('participation-divergence', 'cohort-divergence', 'window-divergence'), ('bounded-divergence',))
-    """
-    pairs = _pairs(results)
-    return tuple(_difference(a, b) for a, b in combinations(pairs, 2))
-
-
-def _pairs(results: Sequence[Result | str | tuple[Result | str, str | None]]) -> list[tuple[Result, Form]]:
-    """Each result with its form; a result may be given by its key."""
-    named = [(one, None) if isinstance(one, Result | str) else one for one in results]
-    found = [(as_result(one), form) for one, form in named]
-    return [(result, result.form(form)) for result, form in found]
-
-
-def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
-    first, second = (form.measure or result.measure for result, form in (a, b))
-
-    def only(participation: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        mine, yours = ([x.name for x in form.assumptions if x.participation == participation] for _, form in (a, b))
-        return tuple(x for x in mine if x not in yours), tuple(x for x in yours if x not in mine)
-
-    kinds = [
-        ("an O(.) with hidden constants" if form.order_only else "numbers")
-        + (f", only as {form.asymptotic}" if form.asymptotic else "")
-        + (", refuted" if form.refuted_by else "")
-        for _, form in (a, b)
-    ]
-    return Difference(
-        f"{a[0].key} [{a[1].name}]",
-        f"{b[0].key} [{b[1].name}]",
-        first.at_most(second) or second.at_most(first),
-        first.difference(second),
-        only(False),
-        only(True),
-        f"{kinds[0]} against {kinds[1]}" if kinds[0] != kinds[1] else "",
-    )

@@ -103,14 +103,31 @@ class Measure:
             >>> a.difference(b)
             'over rounds against over sync points'
         """
-        pairs = [
-            (self.aggregate, other.aggregate, ""),
-            (self.over, other.over, "over "),
-            (self.of, other.of, ""),
-            (self.expectation or "nothing", other.expectation or "nothing", "expectation over "),
-            (self.given or "nothing", other.given or "nothing", "given "),
-        ]
-        return "; ".join(f"{word}{a} against {word}{b}" for a, b, word in pairs if a != b)
+        mine, yours = self._parts(), other._parts()
+        words = {"index set": "over ", "expectation": "expectation over ", "condition": "given "}
+        return "; ".join(
+            f"{words.get(part, '')}{mine[part]} against {words.get(part, '')}{yours[part]}"
+            for part in self.differing(other)
+        )
+
+    def differing(self, other: Measure) -> tuple[str, ...]:
+        """Which parts of the two differ: aggregate, index set, quantity, expectation, condition.
+
+        Example:
+            >>> LEAST_GRADIENT.differing(AVERAGE_GRADIENT)
+            ('aggregate', 'expectation', 'condition')
+        """
+        yours = other._parts()
+        return tuple(part for part, value in self._parts().items() if value != yours[part])
+
+    def _parts(self) -> dict[str, str]:
+        return {
+            "aggregate": self.aggregate,
+            "index set": self.over,
+            "quantity": self.of,
+            "expectation": self.expectation or "nothing",
+            "condition": self.given or "nothing",
+        }
 
     def __str__(self) -> str:
         expectation = f", expectation over {self.expectation}" if self.expectation else ""

@@ -23,6 +23,7 @@ from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 if TYPE_CHECKING:
+    from fedbounds.bounds.assumptions import Assumption
     from fedbounds.bounds.result import Result
     from fedbounds.bounds.statement import Statement
 
@@ -33,12 +34,13 @@ PAPERS = tuple(sorted(folder.name.replace("_", "-") for folder in iter_modules(o
 
 @dataclass(frozen=True)
 class Paper:
-    """One room: its key, its reference and its results, in the paper's order."""
+    """One room: its key, its reference, its results, in the paper's order, and what all of them are about."""
 
     key: str
     reference: str
     bibtex: str
     results: tuple[Result, ...]
+    scope: tuple[Assumption, ...] = ()
 
 
 def paper_names() -> list[str]:
@@ -149,7 +151,7 @@ def paper(name: str) -> Paper:
             raise FedboundsError(
                 f"the paper {name}: the result {result.key!r} must have a key that starts with {name}/"
             )
-    return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS))
+    return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS), tuple(vars(module).get("SCOPE", ())))
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,8 @@ _CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog"
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images and labels, as they come from the files; a sequence is an image of one channel, (1, steps, features).
+    """Images and labels, as they come from the files; a sequence is an image (1, steps, features), a
+    row of a table one (1, 1, columns).
 
     Args:
         name: what it is called.
@@ -92,13 +94,15 @@ def checksum(dataset: Dataset) -> str:
 
 
 def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLike[str] | None = None) -> Dataset:
-    """A data set by name: images or sequences, made here or from local files.
+    """A data set by name: images, sequences or tables, made here or from local files.
 
     | name | folder | files | training, test |
     |---|---|---|---|
     | `digits` | none | bundled with scikit-learn | 1,442, 355 |
     | `glyphs` | none | made from matplotlib's fonts, see `glyphs` | 20,000, 4,000 |
     | `sequences` | none | made here, see `sequences` | 10,000, 2,000 |
+    | `breast-cancer` | none | bundled with scikit-learn: 30 columns, 2 classes (1: benign) | 456, 113 |
+    | `wine` | none | bundled with scikit-learn: 13 columns, 3 classes | 144, 34 |
     | `fashion-mnist` | `fashion-mnist/` or `FashionMNIST/raw/` | four IDX files, gzipped or not | 60,000, 10,000 |
     | `cifar-10` | `cifar-10-batches-bin/` | the binary version | 50,000, 10,000 |
     | `cifar-100` | `cifar-100-binary/` | the binary version; the labels are the 100 fine ones | 50,000, 10,000 |
@@ -207,17 +211,37 @@ def sequences(
 
 def _digits(data: Path) -> Dataset:
     """scikit-learn's 1,797 handwritten digits of 8x8 pixels; in every class, each fifth sample is a test sample."""
+    pixels, labels = _bundled("digits")
+    images, test = pixels.astype(np.uint8).reshape(-1, 1, 8, 8), _each_fifth(labels)
+    return Dataset("digits", images[~test], labels[~test], images[test], labels[test], 10)
+
+
+def _table(name: str) -> Dataset:
+    """One of scikit-learn's tables, its columns standardized; in every class, each fifth row is a test sample."""
+    numbers, labels = _bundled(name)
+    test = _each_fifth(labels)
+    rows = ((numbers - numbers[~test].mean(0)) / numbers[~test].std(0)).astype(np.float32)[:, None, None]
+    return Dataset(name, rows[~test], labels[~test], rows[test], labels[test], int(labels.max()) + 1)
+
+
+@lru_cache
+def _bundled(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers (samples, columns) and labels of a data set that comes with scikit-learn."""
     try:
-        from sklearn.datasets import load_digits
+        from sklearn import datasets
     except ImportError:
         raise MissingExtra("empirical", "scikit-learn") from None
-    pixels, digits = load_digits(return_X_y=True)
-    images = np.asarray(pixels).astype(np.uint8).reshape(-1, 1, 8, 8)
-    labels = np.asarray(digits).astype(np.int64)
-    test = np.zeros(len(labels), dtype=bool)
-    for label in range(10):
-        test[np.flatnonzero(labels == label)[4::5]] = True
-    return Dataset("digits", images[~test], labels[~test], images[test], labels[test], 10)
+    load = {"digits": datasets.load_digits, "breast-cancer": datasets.load_breast_cancer, "wine": datasets.load_wine}
+    numbers, labels = load[name](return_X_y=True)
+    return np.asarray(numbers), np.asarray(labels).astype(np.int64)
+
+
+def _each_fifth(labels: np.ndarray) -> np.ndarray:
+    """Which samples are the fifth, tenth, ... of their class."""
+    chosen = np.zeros(len(labels), dtype=bool)
+    for label in range(int(labels.max()) + 1):
+        chosen[np.flatnonzero(labels == label)[4::5]] = True
+    return chosen
 
 
 def _fashion_mnist(data: Path) -> Dataset:
@@ -273,6 +297,8 @@ def _cinic10(data: Path) -> Dataset:
 
 _LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
     "digits": _digits,
+    "breast-cancer": lambda data: _table("breast-cancer"),
+    "wine": lambda data: _table("wine"),
     "fashion-mnist": _fashion_mnist,
     "cifar-10": _cifar10,
     "cifar-100": _cifar100,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -228,6 +229,30 @@ def even_partition(labels: np.ndarray, clients: int, rng: np.random.Generator) -
     assignment = np.empty(len(labels), dtype=np.int64)
     assignment[rng.permutation(len(labels))] = np.arange(len(labels)) % clients
     return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
+
+
+def cut_partition(labels: np.ndarray, sizes: Sequence[int], order: np.ndarray) -> Partition:
+    """Client after client holds the next so many samples of an order.
+
+    Args:
+        labels: the class of each sample, `(samples,)`, from 0.
+        sizes: how many samples each client holds, in all as many as there are.
+        order: of the samples, a permutation.
+
+    Raises:
+        FedboundsError: sizes of more or fewer samples.
+
+    Example:
+        >>> cut_partition(np.zeros(4, dtype=int), [1, 3], np.array([2, 0, 1, 3])).assignment.tolist()
+        [1, 1, 0, 1]
+
+    Source: Das et al. 2022, Section 5: a random permutation, client k gets a contiguous block.
+    """
+    if sum(sizes) != len(labels):
+        raise FedboundsError(f"shards = {list(sizes)} have {sum(sizes)} samples in all, there are {len(labels)}")
+    assignment = np.empty(len(labels), dtype=np.int64)
+    assignment[order] = np.repeat(np.arange(len(sizes)), sizes)
+    return Partition(assignment, class_counts(assignment, labels, len(sizes)).argmax(1))
 
 
 def label_partition(

@@ -18,7 +18,7 @@ from fedbounds.empirical.device import device_name, full_precision
 from fedbounds.empirical.engines import Engine, choose_engine
 from fedbounds.empirical.engines.ahead import NUMBERS, placed_ahead
 from fedbounds.empirical.participation import Process, Recorded, Round
-from fedbounds.empirical.problems import Problem, Quadratic
+from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
 from fedbounds.empirical.work import check_work, may_be_closed
@@ -52,7 +52,8 @@ def simulate(
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; with phases, their sum, and may be left out.
         seeds: the run-seeds, computed together.
-        engine: "auto", "in turn", "batched" or "closed form"; for minimax algorithms "auto", "in turn", "masked batch".
+        engine: "auto", "in turn", "batched" or "closed form"; for minimax algorithms "auto", "in turn", "masked batch";
+            for algorithms of silos "auto", "tiers" or "closed form".
         record_every: rounds between records.
         streams: streams held fixed for all seeds, as `{"participation": 7}`.
         progress: called after each round with (rounds done, T).
@@ -93,12 +94,14 @@ def simulate(
         raise FedboundsError("running statistics are averaged: the weights of every round must sum to one")
     every, seeded = check_count("record_every", record_every), _streams(seeds, streams)
     check_run_memory(problem.clients, problem.dimension, total, len(seeded), every, record_models)
-    closed = may_be_closed(engine, isinstance(problem, Quadratic))
+    closed = may_be_closed(engine, problem.affine)
     for phase, length in schedule:
         check_work(phase, problem, length, len(seeded), problem.dimension, closed and phase.plain_steps)
     runs = _Runs(process, seeded, total, record_participation)
     lengths = [phase.message_bytes(problem) for phase, _ in schedule]
-    record = _Record(problem, runs, total, every, record_models, None not in lengths)
+    together = [phase.round_bytes(problem) for phase, _ in schedule]
+    counted = all(sent != (None, None) for sent in zip(lengths, together, strict=True))
+    record = _Record(problem, runs, total, every, record_models, counted)
     knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]
     walks = [choose_engine(engine, problem, phase) for phase, _ in knowing]
 
@@ -106,7 +109,7 @@ def simulate(
         models = torch.stack([problem.initial_point(own.generator("initialization")) for own in runs.streams])
         (models,) = record.add(0, models, (models,), {})
         done = 0
-        for (phase, length), walk, runs.message_bytes in zip(knowing, walks, lengths, strict=True):
+        for (phase, length), walk, *runs.bytes in zip(knowing, walks, lengths, together, strict=True):
             state, planned = phase.init(models, problem.clients), deque[Cohort]()
             for t in range(length):
                 if len(runs.active):
@@ -218,7 +221,7 @@ class _Runs:
         self.iterators: list[Iterator[Round]] = [process.draw(own.generator("participation")) for own in sources]
         self.active, self.under_way = np.arange(len(streams)), streams
         self.computed, self.empty, self.unnormalized, self.sent = np.zeros((4, len(streams)), dtype=np.int64)
-        self.message_bytes: int | None = None
+        self.bytes: list[int | None] = [None, None]
         self.diverged_at = np.full(len(streams), -1)
         self.taken_part: list[tuple[np.ndarray, ...]] = []
 
@@ -242,7 +245,8 @@ class _Runs:
             self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
         cohort = algorithm.cohort(state, of_phase, present, self.process.clients)
         self.computed[self.active] += cohort.counts
-        self.sent[self.active] += cohort.counts * (self.message_bytes or 0)
+        each, together = self.bytes
+        self.sent[self.active] += cohort.counts * (each or 0) if together is None else together
         return cohort
 
     def keep(self, finite: np.ndarray, t: int) -> None:

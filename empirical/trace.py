@@ -34,7 +34,8 @@ class Trace:
         arrays: name -> array. Always there: `seed` (the run-seeds), `round` (the recorded rounds),
             `participants` (how many clients computed since the round recorded before, (seed, round)),
             `uplink_bytes` (what all clients together have sent up to the round, (seed, round), if the messages of the
-            algorithm are always equally long: `message_bytes` of the spec),
+            algorithm are always equally long: `message_bytes` of the spec; in tiers of clients and hubs also what hubs
+            have sent each other, if a round always sends as much),
             `empty_rounds` and `unnormalized_rounds` (rounds in which nobody took part, and whose positive
             weights, of minimax algorithms $nw_iq_i$, do not sum to one: outside the theory, but that minimax theory
             wants a sum of one on average only; (seed,)), `diverged_at` (the recorded

@@ -61,14 +61,14 @@ def check_work(algorithm: Algorithm, problem: Fits, rounds: int, seeds: int, dim
     return seconds
 
 
-def may_be_closed(engine: str, quadratic: bool) -> bool:
-    """Whether an engine of this name sums local steps in closed form.
+def may_be_closed(engine: str, affine: bool) -> bool:
+    """Whether an engine of this name sums local steps in closed form, on a problem whose gradients are affine or not.
 
     Example:
         >>> may_be_closed("auto", True), may_be_closed("batched", True), may_be_closed("auto", False)
         (True, False, False)
     """
-    return quadratic and str(engine).replace("-", " ") in ("auto", "closed form")
+    return affine and str(engine).replace("-", " ") in ("auto", "closed form")
 
 
 def building_seconds(table: Mapping[str, Any], dimension: int) -> float:

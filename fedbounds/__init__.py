@@ -26,6 +26,7 @@ from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
     from fedbounds.bounds.comparison import compare as compare
+    from fedbounds.bounds.coverage import covers as covers
     from fedbounds.bounds.errors import FedboundsError as FedboundsError
     from fedbounds.bounds.evaluation import evaluate as evaluate
     from fedbounds.bounds.optimize import optimize as optimize
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
 DOOR = {
     "fedbounds.bounds.errors": "FedboundsError",
     "fedbounds.bounds.registry": "load results",
+    "fedbounds.bounds.coverage": "covers",
     "fedbounds.bounds.evaluation": "evaluate",
     "fedbounds.bounds.optimize": "optimize",
     "fedbounds.bounds.rounds": "rounds",

@@ -175,11 +175,11 @@ class Level:
 
 
 def level(traces: Sequence[Trace], cycle: int, metric: str = "train_loss") -> Level:
-    """A loss, or the share of images got wrong, averaged over the last `cycle` rounds; a diverged seed makes it
+    """A loss, or one less an accuracy or an F1 score, averaged over the last `cycle` rounds; a diverged seed makes it
     infinite."""
     rounds, values = series(traces, metric)
     last = values[:, rounds > rounds[-1] - cycle].mean(axis=1)
-    return Level.of(1 - last if metric.endswith("_accuracy") else last)
+    return Level.of(1 - last if metric.endswith(("_accuracy", "_f1")) else last)
 
 
 def levels(runs: Mapping[str, Sequence[Trace]], cycle: int, metric: str = "train_loss") -> dict[str, Level]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 
+from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.commands.options import (
     PathArgument,
     constants_options,
@@ -18,6 +20,7 @@ from fedbounds.bounds.commands.options import (
     read_constants,
     within_option,
 )
+from fedbounds.bounds.comparability import CODES, Matrix, comparability_matrix
 from fedbounds.bounds.comparison import BoundComparison, parse_vary, whole_settings
 from fedbounds.bounds.comparison import compare as compare_bounds
 from fedbounds.bounds.errors import FedboundsError
@@ -30,7 +33,10 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @constants_options
-@click.option("--vary", required=True, metavar="NAME=LOW:HIGH:log:COUNT", help="What varies; also NAME=V1,V2,...")
+@click.option("--vary", metavar="NAME=LOW:HIGH:log:COUNT", help="What varies; also NAME=V1,V2,...")
+@click.option(
+    "--matrix", is_flag=True, help="Which left-hand sides are comparable, and why not; of all results or KEYs."
+)
 @click.option("--optimize", "over", metavar="NAMES", default="", help="Constants chosen anew at every setting.")
 @within_option
 @click.option("--out", metavar="F", type=PathArgument(), help="A table (.csv) or a figure (.png, .pdf, .svg).")
@@ -39,7 +45,8 @@ def compare(
     settings: tuple[str, ...],
     source: str | None,
     bare: tuple[str, ...],
-    vary: str,
+    vary: str | None,
+    matrix: bool,
     over: str,
     within: tuple[str, ...],
     out: str | None,
@@ -53,9 +60,17 @@ def compare(
     fedbounds compare arbitrary-participation/theorem-3.1:explicit arbitrary-participation/theorem-3.1:sharp \\
         --vary rounds=10:1e6:log:50 --optimize gamma,eta --within eta=1:100 --out bounds.png \\
         --set L=1 F=5 I=2 P=2 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0
+    fedbounds compare --matrix --out matrix.csv      which bounds of all papers may be compared at all
     """
     keys = [word for word in bare if "=" not in word]
     constants = read_constants(settings, source, [word for word in bare if "=" in word])
+    if matrix:
+        if constants or vary or over or within:
+            raise FedboundsError("--matrix compares left-hand sides, which have no constants; leave them out")
+        show_matrix(keys, out, as_json)
+        return
+    if vary is None:
+        raise FedboundsError("say what varies, as --vary rounds=10:1e6:log:50, or ask for --matrix")
     if not keys:
         raise FedboundsError("nothing to compare: name at least one result, e.g. arbitrary-participation/theorem-3.1")
     pairs = [(load(key), form or None) for key, _, form in (word.partition(":") for word in keys)]
@@ -74,6 +89,50 @@ def compare(
     click.echo(describe(table))
     for path in written:
         click.echo(f"written {path}")
+
+
+def show_matrix(keys: list[str], out: str | None, as_json: bool) -> None:
+    """Print which left-hand sides are comparable; of all results, those about whole runs."""
+    full = comparability_matrix(keys or None)
+    shown = full if keys else full.of_runs()
+    written: list[Path] = []
+    if out is not None and Path(out).suffix == ".csv":
+        write_file(Path(out), full.to_csv().encode())
+        written = [Path(out)]
+    elif out is not None:
+        from fedbounds.figures.comparability import matrix_picture
+
+        written = matrix_picture(shown).save(Path(out))
+    if as_json:
+        emit("comparability", {**full.to_dict(), "written": [str(path) for path in written]})
+        return
+    click.echo(describe_matrix(shown))
+    if hidden := len(full.measures) - len(shown.measures):
+        click.echo(f"{hidden} more, of lemmas and of single rounds or windows: --json, --out F.csv, or by KEY")
+    for path in written:
+        click.echo(f"written {path}")
+
+
+def describe_matrix(matrix: Matrix) -> str:
+    """The left-hand sides by number, who bounds them, and how each compares with each."""
+    lines = []
+    for i, (measure, forms) in enumerate(zip(matrix.measures, matrix.forms, strict=True), start=1):
+        keys: dict[str, dict[str, None]] = {}  # by paper
+        for form in forms:
+            paper, _, name = form.partition(" ")[0].partition("/")
+            keys.setdefault(paper, {})[name] = None
+        lines += wrap(f"{i:>3}  {measure}", 118, subsequent_indent=" " * 5)
+        for paper, names in keys.items():
+            said = f"{paper}: {', '.join(names)}"
+            lines += wrap(said, 118, initial_indent=" " * 7, subsequent_indent=" " * 9, break_on_hyphens=False)
+    places = range(len(matrix.measures))
+    width = max((len(matrix.code(i, j)) for i in places for j in places), default=1) + 1
+    lines += ["", " " * 4 + "".join(f"{j + 1:>{width}}" for j in places)]
+    lines += [f"{i + 1:>3} " + "".join(f"{matrix.code(i, j):>{width}}" for j in places) for i in places]
+    lines.append("= the same; < (>) never larger (smaller) than the one above; else not comparable, for these differ:")
+    lines.append("; ".join(f"{letter} {part}" for part, letter in CODES.items()))
+    lines += [f"{i + 1} <= {j + 1}: {matrix.why(i, j)}" for i, j in matrix.pairs]
+    return "\n".join(lines)
 
 
 def describe(table: BoundComparison, rows: int = 12) -> str:
@@ -96,8 +155,6 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
 def write(table: BoundComparison, path: Path) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        from fedbounds.bounds.atomic import write_file
-
         write_file(path, table.to_csv().encode())
         return [path]
     return picture(table).save(path)

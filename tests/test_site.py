@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from fedbounds.bounds.comparability import comparability_matrix
+from fedbounds.bounds.vocabulary import AXES
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -51,3 +54,15 @@ def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper):
     verdicts = [line for line in page.splitlines() if ends.search(line)]
     assert len(verdicts) == len((folder / "claims.csv").read_text(encoding="utf-8").splitlines()) - 1
     assert f"::: claims {paper}" in (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+
+
+def test_the_page_on_settings_lists_every_kind_and_every_left_hand_side_of_a_run() -> None:
+    spec = importlib.util.spec_from_file_location("modules", ROOT / "docs" / "hooks" / "modules.py")
+    assert spec is not None and spec.loader is not None
+    modules = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(modules)
+    page = modules.on_page_markdown((ROOT / "docs" / "covers.md").read_text(encoding="utf-8"))
+    assert "::: " not in page
+    assert all(f"| `{kind}` |" in page for axis in AXES.values() for kind in axis.kinds)
+    measures = comparability_matrix().of_runs().measures
+    assert all(f"| {i} | {measure}" in page.replace("\\", "") for i, measure in enumerate(measures, start=1))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit.claim import ResultForm
@@ -128,6 +128,23 @@ def shadow(result: Result, form: Form) -> str:
         accused = accused_by(result.paper, form.refuted_by)
         return f"{'' if verdict == 'refuted' else 'rests on what '}is refuted by erratum {accused}"
     return "" if verdict == "proved" else f"is not proved: its verdict is {verdict}"
+
+
+Mark = Literal["", "refuted", "order only", "not proved"]
+
+
+def mark(result: Result, form: Form) -> Mark:
+    """Why a form is not to be relied on, in a word; "" for one that is proved.
+
+    Example:
+        >>> from fedbounds.bounds.registry import load
+        >>> theorem = load("fedmrn/theorem-1")
+        >>> [mark(theorem, theorem.form(name)) for name in ("printed", "sharp")]
+        ['refuted', '']
+    """
+    if form.refuted_by:
+        return "refuted"
+    return "order only" if form.order_only else "not proved" if shadow(result, form) else ""
 
 
 def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:

@@ -1,7 +1,8 @@
 """A hook of mkdocs: the lines of a page that stand for many.
 
 `::: bounds.* but fedbounds.bounds.commands` becomes the reference of every public module of `bounds`,
-`::: results arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
+`::: vocabulary` what can be said of a setting, `::: comparability` the matrix of left-hand sides, `::: results
+arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
 table of that paper's claims as it was last measured, and `::: gallery fedau` its figures with their captions. So no
 list can forget one.
 """
@@ -18,9 +19,11 @@ from sympy import Symbol
 
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.comparability import CODES, comparability_matrix
 from fedbounds.bounds.printing import latex, written
 from fedbounds.bounds.registry import paper
 from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.vocabulary import AXES, GROUPS
 
 ROOT = Path(__file__).resolve().parents[2]
 GALLERY = ROOT / "docs" / "gallery"
@@ -30,6 +33,8 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by mkdocs with each page's source; returns the source it renders."""
     listed = r"^::: ([\w.]+)\.\*(?: but ([\w. ]+))?$"
     markdown = re.sub(listed, lambda m: modules(m[1], (m[2] or "").split()), markdown, flags=re.MULTILINE)
+    for word, made in (("vocabulary", vocabulary), ("comparability", comparability)):
+        markdown = re.sub(rf"^::: {word}$", lambda _, made=made: made(), markdown, flags=re.MULTILINE)
     for word, made in (("results", statements), ("claims", claims), ("gallery", gallery)):
         markdown = re.sub(rf"^::: {word} ([\w-]+)$", lambda m, made=made: made(m[1]), markdown, flags=re.MULTILINE)
     return markdown
@@ -67,6 +72,43 @@ def gallery(paper: str) -> str:
             f"![{plain(manifest['alternative'])}](gallery/{paper}/{path.name})\n\n{plain(manifest['caption'])}"
         )
     return "\n\n".join(parts)
+
+
+def vocabulary() -> str:
+    """What can be said of a setting, axis by axis."""
+    parts = []
+    for axis in AXES.values():
+        usual = f" Taken as usual: `{axis.usual}`." if axis.usual else ""
+        lines = [f"**{axis.name}**: {axis.question}.{usual}", "", "| kind | what is known | said as |", "|---|---|---|"]
+        lines += [f"| `{k.name}` | {plain(k.meaning)} | {plain(', '.join(k.phrases))} |" for k in axis.kinds.values()]
+        several = {phrase: kinds for phrase, (name, kinds) in GROUPS.items() if name == axis.name}
+        lines += [
+            f"| {', '.join(f'`{k}`' for k in kinds.split())} | one of them | {phrase} |"
+            for phrase, kinds in several.items()
+        ]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def comparability() -> str:
+    """The left-hand sides about whole runs, each against each."""
+    matrix = comparability_matrix().of_runs()
+    places = range(len(matrix.measures))
+    lines = ["| | left-hand side | results |", "|---|---|---|"]
+    for i in places:
+        keys = dict.fromkeys(form.partition(" ")[0] for form in matrix.forms[i])
+        lines.append(f"| {i + 1} | {plain(str(matrix.measures[i]))} | {', '.join(f'`{key}`' for key in keys)} |")
+    lines += ["", f"| | {' | '.join(str(j + 1) for j in places)} |", "|---|" + "---|" * len(matrix.measures)]
+    signs = {"=": "=", "<": "≤", ">": "≥"}
+    lines += [
+        f"| {i + 1} | {' | '.join(signs.get(matrix.code(i, j), matrix.code(i, j)) for j in places)} |" for i in places
+    ]
+    letters = "; ".join(f"{letter} {part}" for part, letter in CODES.items())
+    lines += [
+        "",
+        f"≤ (≥): never larger (smaller) than that of the column, on any run. Letters: what differs ({letters}).",
+    ]
+    return "\n".join(lines)
 
 
 def plain(text: str) -> str:

@@ -199,6 +199,13 @@ class Algorithm(ABC):
         """
         return OVERHEAD + 4 * problem.dimension
 
+    def round_bytes(self, problem: Problem) -> int | None:
+        """What is sent up in a round, over all links together, where that does not depend on who computes.
+
+        None, the default, where every client that computes sends a message of `message_bytes`, and nobody else does.
+        """
+        return None
+
     def begin_round(self, state: Any, t: int, overall: int, streams: Sequence[Streams]) -> Any:
         """The state with which round t begins: unchanged, by default. The models play no role in it (see `cohort`).
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from fedbounds.bounds.checks import check_choice, check_count
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms.algorithm import Averaging, Fits
 from fedbounds.empirical.algorithms.local import check_positive
+from fedbounds.empirical.participation import Full, Process
 
 Average = Literal["clients", "shards", "batches"]
 Empty = Literal["refuse", "zero", "drop"]
@@ -43,7 +47,6 @@ class TierSteps:
     empty: Empty = "refuse"
     discards_last: bool = False
     stale: bool = False
-    plain: ClassVar[bool] = True
     worded: ClassVar[bool] = False
     oracle: ClassVar[str] = "stochastic"
 
@@ -52,3 +55,37 @@ class TierSteps:
         object.__setattr__(self, "steps", check_count("local_steps", self.steps))
         check_choice("average", self.average, get_args(Average))
         check_choice("empty", self.empty, get_args(Empty))
+
+    @property
+    def plain(self) -> bool:
+        """Whether each step is along the gradient where it is taken."""
+        return not self.stale
+
+
+class TieredAlgorithm(Averaging):
+    """Algorithms whose clients work on copies of one block each, and whose hubs average them."""
+
+    tiered = True
+    own_weights = True
+    averages = False
+
+    @property
+    @abstractmethod
+    def local(self) -> TierSteps:
+        """What the clients and the hub of a silo do between two exchanges."""
+
+    def informed(self, process: Process) -> TieredAlgorithm:
+        """Itself, if all clients take part in all rounds.
+
+        Raises:
+            FedboundsError: they do not.
+        """
+        if not isinstance(process, Full):
+            raise FedboundsError(
+                f"{self.kind} has all clients of all silos in every round: participation must be full, not "
+                f"{process.kind}"
+            )
+        return self
+
+    def message_bytes(self, problem: Fits) -> None:
+        """Messages are of several kinds and lengths."""

@@ -8,24 +8,25 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import Algorithm, Cohort
 from fedbounds.empirical.engines.batched import Batched
 from fedbounds.empirical.engines.closed_form import ClosedForm
+from fedbounds.empirical.engines.closed_tiers import ClosedTiers
 from fedbounds.empirical.engines.engine import Engine
 from fedbounds.empirical.engines.in_turn import InTurn
 from fedbounds.empirical.engines.masked_batch import MaskedBatch, MaskedInTurn
 from fedbounds.empirical.engines.tiers import Tiers
-from fedbounds.empirical.problems import Problem, Quadratic
+from fedbounds.empirical.problems import Problem
 
 MINIMIZING: Mapping[str, Callable[..., Engine]] = {"in turn": InTurn, "batched": Batched, "closed form": ClosedForm}
 MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedInTurn, "masked batch": MaskedBatch}
-TIERED: Mapping[str, Callable[..., Engine]] = {"tiers": Tiers}
+TIERED: Mapping[str, Callable[..., Engine]] = {"tiers": Tiers, "closed form": ClosedTiers}
 ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX, *TIERED]))
 
 
 def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
     """The engine of that name; for "auto", the fastest for the problem and the device it lives on.
 
-    Quadratics are solved in closed form. Other problems say whether they prefer a batch (small models, and
-    all models on a GPU) or one client in turn (networks on a CPU). For minimax algorithms the batch is masked, as
-    clients may take different numbers of local steps; silos go tier by tier.
+    Quadratics are solved in closed form, split over silos or not. Other problems say whether they prefer a batch
+    (small models, and all models on a GPU) or one client in turn (networks on a CPU). For minimax algorithms the batch
+    is masked, as clients may take different numbers of local steps; silos go tier by tier.
 
     Args:
         name: "auto", "in turn", "batched", "closed form", "masked batch" or "tiers" (a hyphen will do for the space).
@@ -37,10 +38,9 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
     """
     plain = check_engine(name, algorithm)
     if plain == "auto":
-        closed = isinstance(problem, Quadratic) and algorithm.plain_steps
         batch = "masked batch" if algorithm.ascends else "batched"
-        walk = batch if problem.prefers_batched else "in turn"
-        plain = "tiers" if algorithm.tiered else "closed form" if closed else walk
+        walk = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "in turn"
+        plain = "closed form" if problem.affine and algorithm.plain_steps else walk
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
 
 
@@ -67,15 +67,17 @@ def check_engine(name: str, algorithm: Algorithm) -> str:
 
 
 def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
-    if algorithm.ascends or algorithm.tiered:
-        return MINIMAX if algorithm.ascends else TIERED
-    return {name: engine for name, engine in MINIMIZING.items() if algorithm.plain_steps or engine is not ClosedForm}
+    if algorithm.ascends:
+        return MINIMAX
+    every = TIERED if algorithm.tiered else MINIMIZING
+    return {name: engine for name, engine in every.items() if algorithm.plain_steps or name != "closed form"}
 
 
 __all__ = [
     "ENGINES",
     "Batched",
     "ClosedForm",
+    "ClosedTiers",
     "Cohort",
     "Engine",
     "InTurn",

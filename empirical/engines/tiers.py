@@ -51,14 +51,18 @@ class Tiers(Engine):
     def compute(
         self, x: Tensor, cohort: Cohort, t: int, streams: Sequence[Streams], correction: Tensor | None = None
     ) -> tuple[Tensor, Tensor | None]:
-        known = self.vertical.exchange(x, self.drawn(cohort, t, streams))
+        return self.moved(x, self.drawn(cohort, t, streams)), None
+
+    def moved(self, x: Tensor, drawn: Tensor | None) -> Tensor:
+        """How far a round moves the models x, given what was drawn for it (seeds, ...): (seeds, d)."""
+        known = self.vertical.exchange(x, drawn)
         moved = torch.empty_like(x)
         for silo, block in enumerate(self.vertical.blocks):
             weights = self.weights(silo, known)
             copies = self.copies(silo, x[:, block], known)
             mean = copies.mean(1) if weights is None else (weights[..., None] * copies).sum(1)
             moved[:, block] = mean - x[:, block]
-        return moved, None
+        return moved
 
     def copies(self, silo: int, start: Tensor, known: object) -> Tensor:
         """The clients' copies of a silo's block that its hub averages, (seeds, d_j) -> (seeds, K_j, d_j)."""

@@ -11,10 +11,12 @@ import numpy as np
 from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, ServerSchedule, algorithms
+from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
 from fedbounds.empirical.moments.correlated import correlated_rounds
 from fedbounds.empirical.moments.local_work import Coordinates, LocalWork
 from fedbounds.empirical.moments.minimax import MinimaxMoments, minimax_moments
 from fedbounds.empirical.moments.rounds import RoundLaw, propagate, random_round, recorded_rounds
+from fedbounds.empirical.moments.tiers import TierMoments, tier_moments
 from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.work import check_work
@@ -64,7 +66,15 @@ def moments(
     noise: Noise = "independent",
 ) -> MinimaxMoments: ...
 @overload
-@np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
+def moments(
+    algorithm: TieredAlgorithm,
+    problem: Problem,
+    participation: Process | np.ndarray,
+    rounds: int | None = None,
+    *,
+    noise: Noise = "independent",
+) -> TierMoments: ...
+@overload
 def moments(
     algorithm: Algorithm,
     problem: Problem,
@@ -73,6 +83,7 @@ def moments(
     *,
     noise: Noise = "independent",
 ) -> Moments: ...
+@np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
 def moments(
     algorithm: Algorithm,
     problem: Problem,
@@ -80,7 +91,7 @@ def moments(
     rounds: int | None = None,
     *,
     noise: Noise = "independent",
-) -> Moments | MinimaxMoments:
+) -> Moments | MinimaxMoments | TierMoments:
     r"""The exact moments of $x_0,\dots,x_T$ over gradient noise and, unless it is given, over participation.
 
     On quadratics a round is an affine map of the model, with weights and noise that are independent of it, so that mean
@@ -92,14 +103,16 @@ def moments(
     - different Hessians, participation independent between rounds: O(N d^3) a round, in two matrix products.
 
     Minimax algorithms on quadratic minimax problems have moments of their own kind, over clients drawn without
-    replacement: see `fedbounds.empirical.moments.minimax`.
+    replacement: see `fedbounds.empirical.moments.minimax`. Algorithms of silos have theirs on block quadratics, and on
+    problems whose few rounds can be enumerated: see `fedbounds.empirical.moments.tiers`.
 
     Args:
         algorithm: generalized FedAvg with any step sizes, steps and interval, FedAvg, the frozen-gradient limit, or a
             baseline that waits for everyone and computes once per interval; FedAvg with constant weights, under
             independent rounds in which participants have weight 1/N, or a record; FedAU given a record; minimax
             algorithms without snapshots whose local steps are given.
-        problem: a `Quadratic`; a `QuadraticMinimax` for minimax algorithms.
+        problem: a `Quadratic`; a `QuadraticMinimax` for minimax algorithms; a `BlockQuadratic` or another `Vertical`
+            for algorithms of silos.
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; as many as a matrix has, if not given.
         noise: "independent" between clients, or "common" to all clients (equal Hessians only), which Wang & Ji 2022
@@ -116,11 +129,16 @@ def moments(
         >>> run.label, run.gradient_norm_squared[[0, 3, 30]].round(10).tolist()
         ('exact given the record', [3.0239322566, 0.814487379, 0.0004398725])
         >>> from fedbounds.empirical.papers.fed_norm_sgda.algorithms import LocalSGDA
-        >>> from fedbounds.empirical.participation import WithoutReplacement
+        >>> from fedbounds.empirical.participation import Full, WithoutReplacement
         >>> from fedbounds.empirical.problems import random_quadratic_minimax
         >>> game = moments(LocalSGDA(0.1, 0.2, 3), random_quadratic_minimax(4, 2, 2), WithoutReplacement(4, 2), 10)
         >>> game.envelope_gradient_norm_squared().shape
         (11,)
+        >>> from fedbounds.empirical.papers.tdcd.algorithms import TDCD
+        >>> from fedbounds.empirical.problems import random_block_quadratic
+        >>> silos = moments(TDCD(0.1, 5), random_block_quadratic(2, 3, 4, noise=0.1), Full(6), 10)
+        >>> silos.gradient_norm_squared.shape, silos.silo_variances[0].round(9).tolist()
+        ((11,), [0.04, 0.04])
 
     Source: Wang & Ji 2022, Algorithm 1; the recursion for equal Hessians in `fedbounds.empirical.moments.correlated`,
     for all others in `fedbounds.empirical.moments.rounds`.
@@ -137,6 +155,12 @@ def moments(
         algorithm.check(problem, T)
         check_work(algorithm, problem, T, 1, problem.dimension, closed=True)
         return minimax_moments(algorithm, problem, process, T)
+    if isinstance(algorithm, TieredAlgorithm):
+        if noise == "common":
+            raise FedboundsError("noise = 'common' is for the problem to say if parameters lie in silos: shared_noise")
+        algorithm.check(problem, T)
+        check_work(algorithm, problem, T, 1, problem.dimension, closed=problem.affine)
+        return tier_moments(algorithm, problem, process, T)
     algorithm.check(problem, T)
     quadratic = require_quadratic(problem)
     if process.clients != quadratic.clients:

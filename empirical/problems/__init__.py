@@ -19,6 +19,7 @@ from fedbounds.empirical.problems.quadratics import Quadratic, random_quadratic,
 from fedbounds.empirical.problems.sloped import Sloped
 from fedbounds.empirical.problems.spec import problem_from_spec
 from fedbounds.empirical.problems.vertical import Vertical
+from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 
 __all__ = [
     "BlockQuadratic",
@@ -44,6 +45,7 @@ __all__ = [
     "Synthetic",
     "SyntheticMinimax",
     "Vertical",
+    "VerticalNetworks",
     "problem_from_spec",
     "project_onto_ball",
     "project_onto_simplex",

@@ -126,6 +126,11 @@ class BlockQuadratic(Vertical):
         r"""$b_{k,j}$ of the clients' gradients $H_{k,j}(\theta-\bar c)-b_{k,j}$, of each silo (K_j or 1, d_j)."""
         return tuple(self._of_clients(j, self.pulls[:, block]) for j, block in enumerate(self.blocks))
 
+    @cached_property
+    def _rows_here(self) -> tuple[np.ndarray, ...]:
+        """The same on the processor, where noise is drawn."""
+        return tuple(rows.cpu().numpy() for rows in self.rows)
+
     def _of_clients(self, silo: int, values: Tensor) -> Tensor:
         """Means of what belongs to each quadratic over those of each client: (n or 1, ...) -> (K_j or 1, ...)."""
         if len(values) == 1 or self.holders is None:
@@ -190,7 +195,7 @@ class BlockQuadratic(Vertical):
         drawn, moved, parts, first, start = units[:, :noisy], units[:, noisy:], [], 0, 0
         if shifted:
             moved = (moved.reshape(len(units), -1, self.dimension)) * self.shift
-        for block, rows, count in zip(self.blocks, self.rows, self.silo_clients, strict=True):
+        for block, rows, count in zip(self.blocks, self._rows_here, self.silo_clients, strict=True):
             size = block.stop - block.start
             part = np.zeros((len(units), count, size))
             if noisy:
@@ -198,7 +203,7 @@ class BlockQuadratic(Vertical):
                 part += own.reshape(len(units), -1, size) * self.noise[block]
             if shifted:
                 own = moved if self.shared_noise else moved[:, first : first + count]
-                part -= np.einsum("rkd,ked->rke", *_paired(own, rows.cpu().numpy()), optimize=True)
+                part -= np.einsum("rkd,ked->rke", *_paired(own, rows), optimize=True)
             parts.append(part.reshape(len(units), -1))
             first, start = first + count, start + count * size
         return np.concatenate(parts, axis=1)

@@ -2,7 +2,7 @@ r"""The networks of the experiments as functions of one flat vector, and their g
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -317,7 +317,10 @@ class Network:
         if not (self.convolutional or self._layers.recurrent):
             activations = self._dense(views, images.flatten(2), [])
             each = _cross_entropy(activations[-1], labels) if losses else None
-            gradient, in_images = self._dense_gradient(views, activations, labels, weights, parameters, pixels)
+            error = activations[-1].softmax(2)
+            error.scatter_add_(2, labels.unsqueeze(2), error.new_full((1, 1, 1), -1.0).expand(*labels.shape, 1))
+            error = error / labels.shape[1] if weights is None else error * weights.unsqueeze(2)
+            gradient, in_images = self._dense_gradient(views, activations, error, parameters, pixels)
             return Backward(each, gradient, None if in_images is None else in_images.view(images.shape))
         masks = [] if words is None else self.masks(words, x.dtype)
         # torch.split has one backward step for all layers, but gradients with respect to the views need none at all
@@ -337,6 +340,28 @@ class Network:
             slopes += [torch.zeros_like(view) for view in still.values()]
         gradient = torch.cat([part.flatten(1) for part in slopes], dim=1) if parameters else None
         return Backward(each.detach() if losses else None, gradient, in_images)
+
+    def pulled_back(self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor]) -> Tensor:
+        r"""The gradient, in the parameters, of a function of all outputs of which the derivatives in them are known.
+
+        Args:
+            x: parameters `(b, d)`.
+            images: `(b, B, C, H, W)`.
+            slopes: the outputs `(b, B, classes)` -> the function's derivatives in them, of the same shape.
+
+        Returns:
+            $\sum_j J_j^\top s_j$ with the Jacobians $J_j$ of sample j's outputs, `(b, d)`.
+        """
+        if all(name.startswith("dense") for name in self.shapes):
+            views = self.unflatten(x.detach())
+            activations = self._dense(views, images.flatten(2), [])
+            gradient, _ = self._dense_gradient(views, activations, slopes(activations[-1]), True, False)
+            assert gradient is not None
+            return gradient
+        leaf = x.detach().requires_grad_()
+        with torch.enable_grad():
+            logits = self.logits(leaf, images)
+        return torch.autograd.grad(logits, leaf, slopes(logits.detach()))[0]
 
     def masks(self, words: Tensor, dtype: torch.dtype) -> list[Tensor]:
         r"""What dropout multiplies the inputs of each dense layer with: 0, or $1/(1-\text{dropout})$.
@@ -393,16 +418,12 @@ class Network:
         self,
         views: Mapping[str, Tensor],
         activations: list[Tensor],
-        labels: Tensor,
-        weights: Tensor | None,
+        error: Tensor,
         parameters: bool,
         pixels: bool,
     ) -> tuple[Tensor | None, Tensor | None]:
         """Backpropagation written out: for small layers it costs a fraction of what recording them would."""
-        *inputs, logits = activations
-        error = logits.softmax(2)
-        error.scatter_add_(2, labels.unsqueeze(2), error.new_full((1, 1, 1), -1.0).expand(*labels.shape, 1))
-        error = error / labels.shape[1] if weights is None else error * weights.unsqueeze(2)
+        inputs = activations[:-1]
         parts: list[Tensor] = []
         for layer in reversed(range(len(inputs) if parameters or pixels else 0)):
             if parameters:

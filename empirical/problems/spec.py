@@ -27,6 +27,7 @@ from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosin
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
 from fedbounds.empirical.problems.sloped import check_slopes_memory
+from fedbounds.empirical.problems.vertical_specs import vertical_networks
 
 
 def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Problem:
@@ -53,6 +54,10 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
       Dirichlet split with alpha = 0.1 if nothing is said, and `weight_decay` (0); the first with `radius` (1) and
       `attack_steps` (10), see `RobustImages`, the second with `regularization` (0.1) and `gradient_norm` (false), see
       `FairImages`.
+    - `vertical`: `dataset` (breast-cancer), `data`, `silos` (2), `split` (columns, or channels), `widths`,
+      `silo_clients` (4), `same_rows` (true), `remainder` (refuse, or spread, or drop), `shards`, `partition_seed` (0),
+      `network` (linear), `loss` (cross-entropy, or logistic, or least-squares), `batch` (all samples), `top_k` (5),
+      `gradient_norm` (false); see `vertical_networks` and `VerticalNetworks`.
     - `minimax-quadratic`: `descent_hessian coupling concavity slopes ascent_slopes ripple weights noise growth x0 y0`,
       or a random instance from `clients descent_dimension ascent_dimension heterogeneity condition ripple noise growth
       spread seed`; see `QuadraticMinimax` and `random_quadratic_minimax`.
@@ -149,6 +154,7 @@ _MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
     "images": (image_classification,),
     "robust-images": (robust_images,),
     "fair-images": (fair_images,),
+    "vertical": (vertical_networks,),
     "minimax-quadratic": (QuadraticMinimax, random_quadratic_minimax),
     "minimax-scaled": (ScaledMinimax,),
     "minimax-bounded": (BoundedMinimax,),

@@ -35,6 +35,8 @@ class Vertical(Problem):
         blocks: where each silo's parameters lie, one after another.
         silo_clients: $K_j$.
         embeds: whether silos are coupled through the sum of what each of them makes of a sample, its embedding.
+        embedding_size: how many numbers a sample's embedding has; 0 without embeddings.
+        batch: how many samples a round's batch has, all of them if gradients are free of noise; 0 without samples.
 
     Source: Das et al. 2022, Section 3, eqs. (1) to (4) and (16).
     """
@@ -42,6 +44,8 @@ class Vertical(Problem):
     blocks: tuple[slice, ...]
     silo_clients: tuple[int, ...]
     embeds: bool = False
+    embedding_size: int = 0
+    batch: int = 0
 
     @property
     def silos(self) -> int:

@@ -72,6 +72,7 @@ class Component(NamedTuple):
     statistics: int = 0
     steps_per_epoch: np.ndarray | None = None
     silos: int = 0
+    affine: bool = False
     algorithm: Algorithm | None = None
 
 
@@ -166,9 +167,7 @@ class Preparation:
             check_engine(task["engine"], built.algorithm)
         with _located(f"{sweep.source}: {_place(task, 'algorithm')}{suffix}"):
             built.algorithm.check(problem, rounds)
-            closed = built.algorithm.plain_steps and may_be_closed(
-                task["engine"], problem.table["kind"] in ("quadratic", "toy")
-            )
+            closed = built.algorithm.plain_steps and may_be_closed(task["engine"], problem.affine)
             seeds = len(task["seeds"])
             seconds = check_work(built.algorithm, problem, rounds, seeds, problem.dimension, closed)
         return built.table, seconds, built.algorithm.message_bytes(problem)
@@ -208,6 +207,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         problem.statistics,
         problem.steps_per_epoch,
         problem.silos,
+        problem.affine,
     )
 
 

@@ -27,8 +27,8 @@ class Summary(NamedTuple):
     Args:
         final: the mean over seeds at the last record.
         deviation: the standard deviation over seeds there (denominator: seeds - 1); NaN for one seed.
-        best: the best, over the recorded rounds, of the mean over seeds: the largest for an accuracy, else
-            the smallest.
+        best: the best, over the recorded rounds, of the mean over seeds: the largest for an accuracy or an F1 score,
+            else the smallest.
     """
 
     final: float
@@ -78,7 +78,7 @@ def summarize(trace: Trace) -> dict[str, Summary]:
             continue
         mean = values.mean(0, dtype=np.float64)
         seen = mean[~np.isnan(mean)]
-        best = (seen.max() if name.endswith("accuracy") else seen.min()) if seen.size else math.nan
+        best = (seen.max() if name.endswith(("accuracy", "_f1")) else seen.min()) if seen.size else math.nan
         deviation = values[:, -1].std(ddof=1, dtype=np.float64) if len(values) > 1 else math.nan
         summaries[name] = Summary(float(mean[-1]), float(deviation), float(best))
     return summaries

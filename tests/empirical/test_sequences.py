@@ -126,7 +126,10 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize("kind", [kind for kind, one in algorithms().items() if not issubclass(one, MinimaxAlgorithm)])
+WHOLE = [kind for kind, one in algorithms().items() if not (issubclass(one, MinimaxAlgorithm) or one.tiered)]
+
+
+@pytest.mark.parametrize("kind", WHOLE)
 def test_every_algorithm_trains_long_short_term_memory_in_both_engines_alike(kind):
     step = "step_size" if kind in ("wait-for-all", "frozen-gradient") else "local_step_size"
     algorithm = algorithm_from_spec({"kind": kind, step: 0.1, "local_steps": 2} | MORE.get(kind, {}))

@@ -3,24 +3,56 @@
 from __future__ import annotations
 
 from fedbounds.bounds import assumptions as common
-from fedbounds.bounds.assumptions import DIVERGENCE, MARTINGALE, SMOOTH, UNBIASED, Assumption
+from fedbounds.bounds.assumptions import (
+    DIVERGENCE,
+    HORIZONTAL,
+    MARTINGALE,
+    MINIMIZATION,
+    SMOOTH,
+    UNBIASED,
+    UNCOMPRESSED,
+    Assumption,
+)
+from fedbounds.bounds.setting import box, where
 
 INDEPENDENT_CLIENTS = common.INDEPENDENT_CLIENTS.labeled("Lemma C.1 (b)")
 EXOGENOUS = common.EXOGENOUS.labeled("Section 3: expectations over the gradient noise only")
 BOUNDED_BELOW = common.BOUNDED_BELOW.labeled("Section 3: f* = min f")
+SCOPE = (MINIMIZATION.labeled("eq. (1)"), HORIZONTAL.labeled("eq. (1)"), UNCOMPRESSED.labeled("Algorithm 1"))
+
+BOUNDED_GRADIENTS_APART = box(heterogeneity="none bounded")
+AFRESH = "all uniform-sampling with-replacement independent-rounds"
+COINS = "coins-known-rates coins-unknown-rates"
+IN_WINDOWS = "all in-turn reshuffled"  # everybody equally often
+SOMEBODY = where(  # whatever the pattern; of coins a round may be empty
+    box(participation=f"{AFRESH} {IN_WINDOWS} mixing ergodic arbitrary depends-on-gradients"),
+    perhaps=[box(participation=COINS)],
+)
 
 WEIGHTS = Assumption(
     "weights",
     "q_t^n >= 0, sum_n q_t^n = 1 and sum_n (q_t^n)^2 <= rho^2 in every round t",
     "Section 3",
     participation=True,
+    cover=SOMEBODY,
 )
-COHORT = Assumption("cohort-divergence", "eq. (6) holds with nu for all x and t", "Assumption 3', eq. (6)")
-PARTICIPATION = Assumption("participation-divergence", "eq. (5) holds with beta for all x, t", "Assumption 3', eq. (5)")
+COHORT = Assumption(
+    "cohort-divergence",
+    "eq. (6) holds with nu for all x and t",
+    "Assumption 3', eq. (6)",
+    cover=where(BOUNDED_GRADIENTS_APART),
+)
+PARTICIPATION = Assumption(
+    "participation-divergence",
+    "eq. (5) holds with beta for all x, t",
+    "Assumption 3', eq. (5)",
+    cover=where(BOUNDED_GRADIENTS_APART, box(participation="all")),
+)
 WINDOW = Assumption(
     "window-divergence",
     "eq. (7) holds with delta for all x and all t_0 (Algorithm 1 sets t_0 in {0, P, 2P, ...}; no other is used)",
     "Assumption 3', eq. (7)",
+    cover=where(BOUNDED_GRADIENTS_APART, box(participation=IN_WINDOWS)),
 )
 BOUNDED_DIVERGENCE = DIVERGENCE.labeled("Assumption 3")
 REGULARIZED = Assumption(
@@ -28,48 +60,56 @@ REGULARIZED = Assumption(
     "every client has the same mean weight over every interval of P rounds (over those from multiples of P is enough)",
     "Proposition 4.2",
     participation=True,
+    cover=where(box(participation=IN_WINDOWS)),
 )
 UNBIASED_SAMPLING = Assumption(
     "unbiased-sampling",
     "E q_t^n is the same for all clients n and all rounds t of a window (then it is 1/N, because sum_n q_t^n = 1)",
     "Section 4.2",
     participation=True,
+    cover=where(box(participation=f"{AFRESH} reshuffled mixing ergodic"), perhaps=[box(participation=COINS)]),
 )
 INDEPENDENT_ROUNDS = Assumption(
     "independent-rounds",
     "each client's weights are independent over rounds",
     "Proposition 4.7",
     participation=True,
+    cover=where(box(participation=f"{AFRESH} {COINS} in-turn")),
 )
 JOINTLY_INDEPENDENT = Assumption(
     "jointly-independent-rounds",
     "the weights of different rounds are independent, those of all clients taken together",
     "ours",
     participation=True,
+    cover=where(box(participation=f"{AFRESH} {COINS} in-turn")),
 )
 MIXING = Assumption(
     "strongly-mixing",
     "each client's weights are stationary and strongly mixing with alpha(P) = O(P^-5)",
     "Lemma 4.5",
     participation=True,
+    cover=where(box(participation=f"{AFRESH} {COINS} mixing")),
 )
 SHARED_EQUALLY = Assumption(
     "weights-at-most",
     "q_t^n <= 1/S in every round t, as for S or more participants of equal weight",
     "ours",
     participation=True,
+    cover=SOMEBODY,
 )
 ERGODIC = Assumption(
     "ergodic",
     "Var of the window mean weight tends to 0 as P grows, for every client and window",
     "Proposition 4.4",
     participation=True,
+    cover=where(box(participation=f"{AFRESH} {IN_WINDOWS} {COINS} mixing ergodic")),
 )
 UNIFORMLY_SAMPLED = Assumption(
     "window-variance",
     "the variance of every client's mean weight over every used window is at most windowvar",
     "ours",
     participation=True,
+    cover=SOMEBODY,
 )
 
 NOISE = (

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 from sympy import Expr, Integer, Rational, log, sqrt
 
+from fedbounds.bounds.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.measures import LEAST_GRADIENT, Measure
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
     BOUNDED_BELOW,
     ERGODIC,
+    IN_WINDOWS,
     INDEPENDENT_ROUNDS,
     MIXING,
     NOISE,
@@ -22,6 +24,7 @@ from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION
 from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.results import PAPER
 from fedbounds.bounds.result import Form, Result, Source, Term
+from fedbounds.bounds.setting import box, where
 
 n = NOTATION
 HIDDEN = "one numerical constant, L, F, d (the table ignores other variables) and every term of lower order in T"
@@ -31,8 +34,9 @@ EVERYONE_CALLED = Assumption(
     "in every window of P rounds every client makes at least M independent oracle calls at the window's first model",
     "Section 5",
     participation=True,
+    cover=where(box(participation=IN_WINDOWS), perhaps=[box()]),
 )
-CITED = Assumption("cited", "the assumptions of the cited paper, which are not stated here", "Table 1")
+CITED = CITED_ELSEWHERE.labeled("Table 1")
 
 
 def rate(

@@ -17,7 +17,9 @@ from fedbounds.bounds.papers.fed_norm_sgda import (
     results,
     tables,
 )
+from fedbounds.bounds.papers.fed_norm_sgda.assumptions import SCOPE
 
+__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE"]
 REFERENCE = (
     "P. Sharma, R. Panda and G. Joshi, Federated Minimax Optimization with Client Heterogeneity, arXiv:2302.04249, 2023"
 )

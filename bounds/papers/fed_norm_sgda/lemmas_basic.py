@@ -13,14 +13,17 @@ from fedbounds.bounds.papers.fed_norm_sgda.composites import SIMPLEX
 from fedbounds.bounds.papers.fed_norm_sgda.lemmas import lemma
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION as n
 from fedbounds.bounds.result import Condition, Form, Result, Term
+from fedbounds.bounds.setting import ASKED
 from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE, PARAMETER
 
-SMOOTH = Assumption("smooth", "|grad g(x) - grad g(x')| <= Lf |x - x'| for all x, x'", "Lemma A.6, A.7")
-CONVEX = Assumption("convex", "g is convex", "Lemma A.6")
-CONVEX_F = Assumption("convex", "f is convex", "Lemma A.3")
-BELOW = Assumption("bounded-below", "g has a finite infimum g*", "Lemma A.7")
-STRONGLY_CONVEX = Assumption("strongly-convex", "g is mu-strongly convex, with its minimizer x*", "Lemma A.5")
-STRONGLY_CONCAVE = Assumption("strongly-concave", "g is mu-strongly concave", "Lemma A.2")
+SMOOTH = Assumption("smooth", "|grad g(x) - grad g(x')| <= Lf |x - x'| for all x, x'", "Lemma A.6, A.7", cover=ASKED)
+CONVEX = Assumption("convex", "g is convex", "Lemma A.6", cover=ASKED)
+CONVEX_F = Assumption("convex", "f is convex", "Lemma A.3", cover=ASKED)
+BELOW = Assumption("bounded-below", "g has a finite infimum g*", "Lemma A.7", cover=ASKED)
+STRONGLY_CONVEX = Assumption(
+    "strongly-convex", "g is mu-strongly convex, with its minimizer x*", "Lemma A.5", cover=ASKED
+)
+STRONGLY_CONCAVE = Assumption("strongly-concave", "g is mu-strongly concave", "Lemma A.2", cover=ASKED)
 
 
 def fact(

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import sympy as sp
 from sympy import Integer, Rational, sqrt
 
+from fedbounds.bounds.assumptions import CITED as CITED_ELSEWHERE
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.clients import OverClients, SumOverClients
 from fedbounds.bounds.complexity import Complexity, best_complexity
@@ -93,7 +94,7 @@ ONE_POINT_CONCAVE = TableCase(THEOREM_3, STEPS_4)
 
 # --- The tables -----------------------------------------------------------------------------------------------------
 
-CITED = Assumption("cited", "the assumptions of the cited paper, which are not stated here", "Tables 1 and 2")
+CITED = CITED_ELSEWHERE.labeled("Tables 1 and 2")
 CITED_NOTE = "a cited order, whose assumptions are not stated here"
 GRADIENTS = single(
     "gradients per client after which the mean squared gradient norm of the envelope is at most eps^2",

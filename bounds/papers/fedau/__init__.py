@@ -9,6 +9,7 @@ every weight.
 """
 
 from fedbounds.bounds.papers.fedau import corollaries, results
+from fedbounds.bounds.papers.fedau.assumptions import SCOPE
 from fedbounds.bounds.papers.fedau.weight_error import WeightStatistics, weight_statistics
 
 REFERENCE = (
@@ -21,5 +22,5 @@ BIBTEX = """@inproceedings{wang2024lightweight,
   booktitle = {International Conference on Learning Representations},
   year      = {2024}
 }"""
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "WeightStatistics", "weight_statistics"]
+__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "WeightStatistics", "weight_statistics"]
 RESULTS = (*results.RESULTS, *corollaries.RESULTS)

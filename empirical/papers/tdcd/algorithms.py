@@ -6,46 +6,31 @@ is local SGD that keeps its batch for a round, $K_j=1$ is vertical federated lea
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fedbounds.bounds.checks import check_choice
-from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.algorithms.algorithm import Averaging, Fits
-from fedbounds.empirical.algorithms.tiers import Average, Empty, TierSteps
-from fedbounds.empirical.participation import Full, Process
+from fedbounds.empirical.algorithms.tiers import Average, Empty, TieredAlgorithm, TierSteps
+from fedbounds.empirical.papers.tdcd.traffic import Traffic
+from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.problems.vertical import Vertical
 
 Derivatives = Literal["every step", "once a round"]
 
 
-class Tiered(Averaging):
+class Tiered(TieredAlgorithm):
     """Algorithms whose clients work on copies of one block each, and whose hubs average them."""
 
-    tiered = True
-    own_weights = True
-    averages = False
-
     @property
-    @abstractmethod
-    def local(self) -> TierSteps:
-        """What the clients and the hub of a silo do between two exchanges."""
+    def derivative_exchanges(self) -> int:
+        """How often in a round the one silo with the labels returns derivatives; 0, the default, if all have them."""
+        return 0
 
-    def informed(self, process: Process) -> Tiered:
-        """Itself, if all clients take part in all rounds.
-
-        Raises:
-            FedboundsError: they do not.
-        """
-        if not isinstance(process, Full):
-            raise FedboundsError(
-                f"{self.kind} has all clients of all silos in every round: participation must be full, not "
-                f"{process.kind}"
-            )
-        return self
-
-    def message_bytes(self, problem: Fits) -> None:
-        """Messages are of several kinds and lengths."""
+    def round_bytes(self, problem: Problem) -> int | None:
+        """What clients send their hubs and hubs each other, as `Traffic` counts it; None without embeddings."""
+        if not isinstance(problem, Vertical) or not problem.embedding_size:
+            return None
+        return Traffic.of(problem, self).uplink_bytes
 
 
 @dataclass(frozen=True)
@@ -163,6 +148,10 @@ class LabelPrivateTDCD(Tiered):
     def local(self) -> TierSteps:
         stale = self.derivatives == "once a round"
         return TierSteps(self.local_step_size, self.local_steps, self.average, self.empty, stale=stale)
+
+    @property
+    def derivative_exchanges(self) -> int:
+        return 1 if self.derivatives == "once a round" else self.local.steps
 
 
 ALGORITHMS = (TDCD, PrintedTDCD, LabelPrivateTDCD)

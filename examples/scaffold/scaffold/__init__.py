@@ -4,6 +4,7 @@ In every round $S$ of $N$ clients, drawn uniformly without replacement, take $K$
 variates $c$ and $c_i$ stand for what the others would do. Only the nonconvex case of Theorem III is here.
 """
 
+from fedbounds.bounds.assumptions import USUAL_SCOPE
 from scaffold.results import THEOREM
 
 REFERENCE = (
@@ -17,4 +18,4 @@ BIBTEX = """@inproceedings{karimireddy2020scaffold,
   booktitle = {Proceedings of the 37th International Conference on Machine Learning},
   year      = {2020}
 }"""
-RESULTS = (THEOREM,)
+RESULTS, SCOPE = (THEOREM,), USUAL_SCOPE

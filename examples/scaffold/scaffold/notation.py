@@ -1,6 +1,6 @@
 """The letters, and what the theorem assumes."""
 
-from fedbounds.bounds.assumptions import BOUNDED_BELOW, FULL_PARTICIPATION, SMOOTH, UNBIASED, Assumption
+from fedbounds.bounds.assumptions import BOUNDED_BELOW, FULL_PARTICIPATION, SAMPLED, SMOOTH, UNBIASED, Assumption
 from fedbounds.bounds.symbols import COUNT, GRADIENT, OBJECTIVE, POSITIVE, SMOOTHNESS, STEP, Notation, Quantity
 
 NOTATION = Notation(
@@ -23,6 +23,5 @@ EVERYBODY = FULL_PARTICIPATION.labeled("S = N")
 SAMPLING = Assumption(
     "uniform-sampling",
     "S of the N clients are drawn uniformly without replacement in every round, independently of everything else",
-    "Algorithm 1",
-    participation=True,
-)
+    "Algorithm 1", participation=True, cover=SAMPLED,
+)  # fmt: skip

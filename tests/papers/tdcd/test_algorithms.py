@@ -10,7 +10,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.participation import Bernoulli, Full
-from fedbounds.empirical.problems import random_quadratic
+from fedbounds.empirical.problems import random_block_quadratic, random_quadratic
 from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
@@ -24,20 +24,57 @@ def quadratic(clients: tuple[int, ...] = (2, 3), noise: float = 0.5, shared: boo
     return BlockQuadratic(HESSIAN, (2, 2), clients, noise=noise, shared_noise=shared, x0=[1, -1, 2, 0.5])
 
 
-def models(algorithm: Algorithm, problem: BlockQuadratic, seed: int = 1) -> np.ndarray:
-    run = simulate(algorithm, problem, Full(problem.clients), ROUNDS, seeds=(seed, 7), record_models=True)
+def models(algorithm: Algorithm, problem: BlockQuadratic, seed: int = 1, engine: str = "tiers") -> np.ndarray:
+    run = simulate(
+        algorithm, problem, Full(problem.clients), ROUNDS, seeds=(seed, 7), record_models=True, engine=engine
+    )
     return run.model[0]
 
 
+PROBLEMS = {
+    "one": quadratic(),
+    "shared noise": quadratic(shared=True),
+    "centers": random_block_quadratic(2, 3, 2, 1.0, noise=0.3, seed=2, permuted=True),
+    "Hessians": random_block_quadratic(3, 2, 2, 1.0, shared=False, noise=0.3, shift=0.1, permuted=True),
+    "unequal": BlockQuadratic(
+        np.stack([np.eye(3), 2 * np.eye(3), np.ones((3, 3))]), (1, 2), (2, 3), np.eye(3), 0.1, shift=0.2,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("engine", ["tiers", "closed form"])
 @pytest.mark.parametrize(
     "algorithm",
-    [TDCD(0.02, 5), TDCD(0.02, 3, "shards"), PrintedTDCD(0.02, 4), LabelPrivateTDCD(0.02, 3)],
+    [TDCD(0.02, 5), TDCD(0.02, 3, "shards"), PrintedTDCD(0.02, 4), LabelPrivateTDCD(0.02, 1)],
     ids=lambda algorithm: algorithm.kind,
 )
-def test_the_engine_is_the_slow_twin(algorithm: Algorithm) -> None:
-    problem = quadratic()
-    slow = run_reference(algorithm, problem, np.full((ROUNDS, 5), 0.2), Streams(1))
-    np.testing.assert_allclose(models(algorithm, problem), slow.numpy(), rtol=0, atol=1e-14)
+def test_both_engines_are_the_slow_twin(algorithm: Algorithm, engine: str, name: str) -> None:
+    problem = PROBLEMS[name]
+    slow = run_reference(algorithm, problem, np.full((ROUNDS, problem.clients), 0.2), Streams(1))
+    np.testing.assert_allclose(models(algorithm, problem, engine=engine), slow.numpy(), rtol=0, atol=1e-13)
+
+
+def test_a_quadratic_is_solved_in_closed_form_if_nothing_is_said_and_its_steps_are_plain() -> None:
+    algorithm, problem = TDCD(0.02, 5), quadratic()
+    assert simulate(algorithm, problem, Full(5), 2).engine == "closed form"
+    with pytest.raises(FedboundsError, match="no embeddings"):  # on the engine of tiers
+        simulate(LabelPrivateTDCD(0.1, 2, "once a round"), problem, Full(5), 3)
+    with pytest.raises(FedboundsError, match="use 'tiers' or 'auto'"):
+        simulate(LabelPrivateTDCD(0.1, 2, "once a round"), problem, Full(5), 3, engine="closed form")
+    with pytest.raises(FedboundsError, match="samples of a batch"):
+        simulate(TDCD(0.1, 2, "batches"), problem, Full(5), 3)
+
+
+def test_steps_beyond_counting_reach_the_fixed_point_of_each_block() -> None:
+    """As Q grows a round is one of block Jacobi: every block solves for itself, the others as they were."""
+    problem, x = quadratic(noise=0.0), np.array([1, -1, 2, 0.5])
+    a = np.array(HESSIAN)
+    for found in models(TDCD(0.1, 10**9), problem, engine="closed form"):
+        np.testing.assert_allclose(found, x, rtol=0, atol=1e-12)
+        x = np.concatenate([
+            -np.linalg.solve(a[:2, :2], a[:2, 2:] @ x[2:]), -np.linalg.solve(a[2:, 2:], a[2:, :2] @ x[:2])
+        ])  # fmt: skip
 
 
 def test_one_local_step_is_sgd_on_the_whole_vector() -> None:

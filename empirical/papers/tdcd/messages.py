@@ -1,0 +1,126 @@
+r"""What hubs and clients of TDCD send each other, as bytes: encodings, and a record of what went over which link.
+
+| message | from, to | holds |
+|---|---|---|
+| model | hub, its clients | the silo's block $\theta_j$, and the sample IDs of the batch |
+| embeddings | client, its hub | $h_j(\theta_{k,j};X_j^{(p)})$ of its samples of the batch, and their IDs |
+| embeddings | hub, other hubs | those of the batch, in the order of the IDs |
+| others | hub, its clients | $\sum_{l\ne j}\Phi_l^{(p)}$ of the client's samples, or of the whole batch |
+| model | client, its hub | its copy of the block |
+
+If one silo alone has the labels, embeddings go to its hub only; its clients return the derivatives of the loss in the
+sum, which its hub passes on. In later local steps they do so at *points*, $\Phi_{-l}^{t_0}+\Phi_l^t$ of each other silo
+l.
+
+Source: Das et al. 2022, Algorithm 1, lines 9 to 32, and Remark 2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.messages.envelope import HEAD, OVERHEAD, seal, unseal
+from fedbounds.empirical.papers.tdcd.traffic import ID_BYTES, Link, Sent
+
+MODEL, EMBEDDINGS, OTHERS, DERIVATIVES, POINTS = range(32, 37)
+_IDS = np.dtype("<u4")
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How numbers and sample IDs become bytes.
+
+    Args:
+        dtype: of the numbers on the wire, float32 or float64.
+        size: E, the numbers of one sample's embedding.
+        inside: of the numbers that are computed with.
+    """
+
+    dtype: torch.dtype
+    size: int
+    inside: torch.dtype
+
+    @property
+    def number(self) -> np.dtype:
+        """A number on the wire."""
+        return np.dtype("<f4" if self.dtype == torch.float32 else "<f8")
+
+    def sealed(self, code: int, when: tuple[int, int], values: Tensor, ids: object = (), batch: object = ()) -> bytes:
+        """A message.
+
+        Args:
+            code: what it holds.
+            when: the round and its local step.
+            values: the numbers.
+            ids: sample IDs that it holds too.
+            batch: those that both sides know, and a message of another batch is refused.
+        """
+        numbers = values.detach().cpu().numpy().astype(self.number).ravel()
+        payload = np.asarray(ids, _IDS).tobytes() + numbers.tobytes()
+        return seal(code, numbers.size, payload, self._agreed(when, batch))
+
+    def opened(self, message: bytes, code: int, when: tuple[int, int], batch: object = ()) -> tuple[Tensor, np.ndarray]:
+        """The numbers and the IDs of a message.
+
+        Raises:
+            FedboundsError: it was damaged, holds something else, or is of another round, step or batch.
+        """
+        size, payload = unseal(message, code, self._agreed(when, batch))
+        cut = len(payload) - size * self.number.itemsize
+        if cut < 0 or cut % ID_BYTES:
+            raise FedboundsError(f"the message carries {len(payload)} bytes for {size} numbers")
+        values = torch.from_numpy(np.frombuffer(payload, self.number, offset=cut).astype(np.float64))
+        return values.to(self.inside), np.frombuffer(payload[:cut], _IDS).astype(np.int64)
+
+    def table(self, values: Tensor, samples: int) -> Tensor:
+        """Numbers as embeddings of so many samples, (samples, E).
+
+        Raises:
+            FedboundsError: there are more of them, or fewer.
+        """
+        if len(values) != samples * self.size:
+            raise FedboundsError(f"{len(values)} numbers are no embeddings of {samples} samples, {self.size} each")
+        return values.reshape(samples, self.size)
+
+    def _agreed(self, when: tuple[int, int], batch: object) -> bytes:
+        head = struct.pack("<QQBQ", *when, self.number.itemsize, self.size)
+        return head + np.asarray(batch, _IDS).tobytes()
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """One message.
+
+    Args:
+        round: in which it was sent.
+        source, target: silo and client; a hub is client None.
+        what: it holds.
+        message: the bytes.
+    """
+
+    round: int
+    source: tuple[int, int | None]
+    target: tuple[int, int | None]
+    what: str
+    message: bytes
+
+    @property
+    def link(self) -> Link:
+        """Over which class of links it went."""
+        if self.source[1] is None and self.target[1] is None:
+            return "hub to hub"
+        return "hub to client" if self.source[1] is None else "client to hub"
+
+
+def counted(link: Link, what: str, messages: Sequence[bytes], width: int) -> Sent:
+    """From the heads of the messages how many numbers they hold, and from their lengths how many IDs."""
+    opened = [(HEAD.unpack_from(message)[3], len(message) - OVERHEAD) for message in messages]
+    floats = sum(size for size, _ in opened)
+    return Sent(link, what, len(messages), floats, sum(length - size * width for size, length in opened) // ID_BYTES)

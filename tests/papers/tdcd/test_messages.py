@@ -1,0 +1,352 @@
+"""What hubs and clients of TDCD send: that it is the algorithm, how much it is, and what of a silo stays in it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD, Tiered
+from fedbounds.empirical.papers.tdcd.deployment import Deployment
+from fedbounds.empirical.papers.tdcd.messages import Delivery
+from fedbounds.empirical.papers.tdcd.nodes import Holding, Silo
+from fedbounds.empirical.papers.tdcd.traffic import LINKS, Traffic, round_time, round_traffic
+from fedbounds.empirical.participation import Full
+from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
+from fedbounds.empirical.simulate import simulate
+from tests.papers.tdcd.linear_silos import LinearSilos, logistic, tanh
+
+ROUNDS = 4
+SHAPES = {
+    "two silos": ((3, 2), ((10, 10), (8, 7, 5)), 12),
+    "three silos": ((1, 4, 2), ((20,), (10, 10), (6, 7, 7)), 14),
+    "one silo": ((3,), ((10, 10),), 10),
+    "one client": ((2, 2), ((20,), (20,)), 20),
+}
+ALGORITHMS: Sequence[Tiered] = (
+    TDCD(0.3, 4, empty="zero"),
+    TDCD(0.3, 3, "shards", "drop"),
+    TDCD(0.3, 1, "batches"),
+    PrintedTDCD(0.3, 3),
+    LabelPrivateTDCD(0.3, 3, empty="drop"),
+    LabelPrivateTDCD(0.3, 3, "once a round", empty="drop"),
+)
+
+
+def problem(shape: str = "two silos") -> LinearSilos:
+    return LinearSilos(*SHAPES[shape], loss=logistic)
+
+
+def run(deployed: Deployment, rounds: int = ROUNDS) -> np.ndarray:
+    models = [deployed.model]
+    for _ in range(rounds):
+        deployed.round()
+        models.append(deployed.model)
+    return torch.stack(models).numpy()
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
+def test_messages_alone_make_the_algorithm(algorithm: Tiered, shape: str) -> None:
+    made = problem(shape)
+    trace = simulate(algorithm, made, Full(made.clients), ROUNDS, seeds=(1,), record_models=True)
+    np.testing.assert_allclose(run(made.deployed(algorithm)), trace.model[0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("label_silo", [0, 2])
+def test_with_derivatives_in_every_step_one_silo_with_the_labels_is_as_good_as_all(label_silo: int) -> None:
+    made = problem("three silos")
+    private = LabelPrivateTDCD(0.3, 5, empty="zero")
+    models = run(made.deployed(private, label_silo=label_silo))
+    np.testing.assert_allclose(models, run(made.deployed(TDCD(0.3, 5, empty="zero"))), rtol=0, atol=1e-12)
+    rare = LabelPrivateTDCD(0.3, 5, "once a round", empty="zero")
+    assert np.abs(run(made.deployed(rare, label_silo=label_silo)) - models).max() > 1e-3
+
+
+def test_clients_may_look_up_their_rows_of_the_whole_sum() -> None:
+    made, algorithm = problem("three silos"), TDCD(0.3, 3, empty="zero")
+    np.testing.assert_array_equal(run(made.deployed(algorithm, whole_sum=True)), run(made.deployed(algorithm)))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
+@pytest.mark.parametrize(("whole", "dtype"), [(False, torch.float32), (True, torch.float64)])
+def test_the_formulas_are_what_is_on_the_wire(algorithm: Tiered, shape: str, whole: bool, dtype: torch.dtype) -> None:
+    made = problem(shape)
+    deployed = made.deployed(algorithm, whole_sum=whole, dtype=dtype)
+    run(deployed, 2)
+    traffic = Traffic.of(made, algorithm, whole_sum=whole, number_bytes=dtype.itemsize)
+    for r in range(2):
+        assert deployed.sent(r) == {(sent.link, sent.what): sent for sent in traffic.kinds}
+        for link in LINKS:
+            wire = [each.message for each in deployed.deliveries if each.round == r and each.link == link]
+            assert sum(map(len, wire)) == traffic.bytes(link)
+    assert traffic.bytes() == sum(len(each.message) for each in deployed.deliveries) / 2
+    assert traffic.uplink_bytes == traffic.bytes() - traffic.bytes("hub to client")
+
+
+def test_local_steps_are_free_unless_one_silo_has_the_labels() -> None:
+    made = problem("three silos")
+
+    def floats(algorithm: Tiered) -> int:
+        return Traffic.of(made, algorithm).floats()
+
+    few, many = (floats(TDCD(0.3, Q)) for Q in (1, 7))
+    B, E, N, models = 14, 2, 3, 2 * (1 * 1 + 4 * 2 + 2 * 3)
+    assert few == many == 2 * models + 2 * N * B * E + N * (N - 1) * B * E
+    one, every = (LabelPrivateTDCD(0.3, 7, how) for how in ("once a round", "every step"))
+    assert floats(every) - floats(one) == 6 * 6 * (N - 1) * B * E
+    assert floats(LabelPrivateTDCD(0.3, 1)) == floats(one)
+
+
+def test_a_trace_counts_what_clients_send_their_hubs_and_hubs_each_other() -> None:
+    made, algorithm = problem("three silos"), TDCD(0.3, 3, empty="zero")
+    trace = simulate(algorithm, made, Full(made.clients), 5, record_every=2)
+    sent = Traffic.of(made, algorithm)
+    each = sent.bytes("client to hub") + sent.bytes("hub to hub")
+    assert trace.uplink_bytes.tolist() == [[0, 2 * each, 4 * each, 5 * each]]
+    phases = [(algorithm, 2), (LabelPrivateTDCD(0.3, 2, empty="zero"), 1)]
+    other = Traffic.of(made, phases[1][0]).uplink_bytes
+    trace = simulate(None, made, Full(made.clients), phases=phases)
+    assert trace.uplink_bytes.tolist() == [[0, each, 2 * each, 2 * each + other]]
+    quadratic = BlockQuadratic(np.eye(2), (1, 1), (1, 2))
+    assert "uplink_bytes" not in simulate(TDCD(0.1, 1), quadratic, Full(3), 2).arrays
+
+
+# --- what stays in a silo ---------------------------------------------------------------------------------
+
+
+def heard(deployed: Deployment, silo: int, r: int = 0) -> list[Delivery]:
+    """All that a silo receives, its hub and its clients, from others."""
+    return [each for each in deployed.deliveries if each.target[0] == silo and each.round == r]
+
+
+def table(theta: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
+    """The embedding of a silo whose features are its embeddings, and whose parameters are none that anyone uses."""
+    return features + 0 * theta.sum()
+
+
+def hollow(silo: Silo) -> Silo:
+    """Another world: a silo with the same embeddings of other features, with another block of another length."""
+    holdings = tuple(Holding(h.ids, tanh(silo.start, h.features), 7 + 0 * h.labels) for h in silo.holdings)
+    return Silo(table, torch.tensor([4.0, 2.0, 1.0], dtype=torch.float64), holdings)
+
+
+def turned(silo: Silo) -> Silo:
+    r"""The world of $X_lR^{-1}$ and $R\theta_l$, with an R that rounds nothing."""
+    R = torch.tensor([2.0, -4.0, 0.5, -1.0], dtype=torch.float64)[: silo.holdings[0].features.shape[1]]
+    holdings = tuple(replace(h, features=h.features / R) for h in silo.holdings)
+    return Silo(silo.embedding, (R[:, None] * silo.start.reshape(len(R), 2)).ravel(), holdings)
+
+
+def leaks(make: Callable[[Sequence[Silo]], Deployment], silos: Sequence[Silo], world: Callable[[Silo], Silo]) -> bool:
+    """Whether any silo can tell from a round in which of two worlds another one lives."""
+    first = make(silos)
+    first.round()
+    for secret in range(len(silos)):
+        other = make([world(silo) if j == secret else silo for j, silo in enumerate(silos)])
+        other.round()
+        for j in range(len(silos)):
+            if j != secret and heard(first, j) != heard(other, j):
+                return True
+    return False
+
+
+@pytest.mark.parametrize("shape", ["two silos", "three silos"])
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("world", [hollow, turned])
+def test_nothing_that_a_silo_hears_depends_on_more_of_another_than_its_embeddings(shape, whole, world) -> None:
+    made = problem(shape)
+    assert not leaks(
+        lambda silos: made.deployed(TDCD(0.3, 4, empty="zero"), silos=silos, whole_sum=whole), made.silos_of(), world
+    )
+
+
+def test_derivatives_once_a_round_say_no_more_than_embeddings_and_labels() -> None:
+    made, algorithm = problem(), LabelPrivateTDCD(0.3, 4, "once a round", empty="zero")
+    for world in (turned, unlabeled_twin):
+        assert not leaks(lambda silos: made.deployed(algorithm, silos=silos), made.silos_of(), world)
+
+
+def unlabeled_twin(silo: Silo) -> Silo:
+    """The same silo by other features; its labels, if it has any, are the same."""
+    other = hollow(silo)
+    return replace(other, holdings=tuple(
+        replace(h, labels=old.labels) for h, old in zip(other.holdings, silo.holdings, strict=True)
+    ))  # fmt: skip
+
+
+def with_feature(deployed: Deployment) -> None:
+    """One number of an embedding is a feature: as long as it should be."""
+    client = deployed.clients[0][0]
+    honest = client.embeddings
+
+    def leaking(own: torch.Tensor) -> torch.Tensor:
+        found = honest(own)
+        return torch.cat([client.holding.features[client.rows][:1, :1], found.reshape(1, -1)[:, 1:]], 1).view_as(found)
+
+    client.embeddings = leaking
+
+
+def with_block(deployed: Deployment) -> None:
+    """The block goes along to the other hubs."""
+    hub = deployed.hubs[0]
+    hub.broadcast = lambda r: hub.encoding.sealed(33, (r, 0), torch.cat([hub.own.ravel(), hub.block]), batch=hub.batch)
+    for other in deployed.hubs[1:]:
+        other.hear = lambda when, silo, message, hub=other: hub.others.setdefault(silo, torch.zeros_like(hub.own))
+
+
+def in_the_last_bits(deployed: Deployment) -> None:
+    """A parameter is hidden in the last bits of an embedding."""
+    hub = deployed.hubs[0]
+    honest = hub.collect
+
+    def leaking(r: int, messages: Sequence[bytes]) -> None:
+        honest(r, messages)
+        hub.own = hub.own + 1e-12 * hub.block[0]
+
+    hub.collect = leaking
+
+
+@pytest.mark.parametrize("leak", [with_feature, with_block, in_the_last_bits])
+def test_a_leak_is_seen(leak: Callable[[Deployment], None]) -> None:
+    made, algorithm = problem(), TDCD(0.3, 4, empty="zero")
+
+    def leaking(silos: Sequence[Silo]) -> Deployment:
+        deployed = made.deployed(algorithm, silos=silos)
+        leak(deployed)
+        return deployed
+
+    assert leaks(leaking, made.silos_of(), turned)
+    deployed = leaking(made.silos_of())
+    deployed.round()
+    honest = {(sent.link, sent.what): sent for sent in Traffic.of(made, algorithm).kinds}
+    assert (deployed.sent(0) != honest) == (leak is with_block)
+
+
+def test_hubs_hold_no_data_and_clients_no_block_but_their_own() -> None:
+    made = problem("three silos")
+    deployed = made.deployed(LabelPrivateTDCD(0.3, 4, empty="zero"), label_silo=1)
+    run(deployed, 1)
+
+    def numbers(thing: object) -> list[torch.Tensor]:
+        if isinstance(thing, torch.Tensor):
+            return [thing]
+        inside = thing if isinstance(thing, list | tuple) else getattr(thing, "__dict__", {}).values()
+        inside = thing.values() if isinstance(thing, dict) else inside
+        return [tensor for each in inside for tensor in numbers(each)]
+
+    def holds(thing: object, secret: torch.Tensor) -> bool:
+        return any(each.shape == secret.shape and bool((each == secret).all()) for each in numbers(thing))
+
+    for (j, hub), (silo, part) in itertools.product(enumerate(deployed.hubs), itertools.product(range(3), range(3))):
+        if part < made.silo_clients[silo]:
+            holding = deployed.clients[silo][part].holding
+            assert not holds(hub, holding.features) and holds(deployed.clients[silo][part], holding.features)
+            assert (holding.labels is None) == (silo != 1)
+            assert not any(holds(client, holding.features) for client in deployed.clients[j] if silo != j)
+
+
+# --- messages ---------------------------------------------------------------------------------------------
+
+
+class Tampering(Deployment):
+    """One message is another on its way."""
+
+    change: tuple[str, Callable[[bytes], bytes]]
+
+    def send(self, source, target, what, message):
+        arrived = super().send(source, target, what, message)
+        return self.change[1](arrived) if what == self.change[0] else arrived
+
+
+@pytest.mark.parametrize("what", ["model", "embeddings", "others"])
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda message: message[:-1], "checksums differ"),
+        (lambda message: message[:40] + bytes([message[40] ^ 1]) + message[41:], "checksums differ"),
+        (lambda message: message[:2] + b"\x07" + message[3:], "version 7"),
+        (lambda message: message[:3] + b"\x01" + message[4:], "encoding 1"),
+        (lambda message: message[:10], "ends after 10 bytes"),
+    ],
+)
+def test_a_message_that_was_damaged_is_refused(what: str, change: Callable[[bytes], bytes], says: str) -> None:
+    made = problem()
+    deployed = made.deployed(TDCD(0.3, 2))
+    deployed.__class__ = Tampering
+    deployed.change = (what, change)  # type: ignore[attr-defined]
+    with pytest.raises(FedboundsError, match=says):
+        deployed.round()
+
+
+def test_hubs_that_drew_other_batches_do_not_understand_each_other() -> None:
+    deployed = problem().deployed(TDCD(0.3, 2))
+    deployed.hubs[1].draw = lambda r: np.arange(12)
+    with pytest.raises(FedboundsError, match="checksums differ"):
+        deployed.round()
+
+
+def test_a_message_of_another_round_is_refused() -> None:
+    deployed = problem().deployed(TDCD(0.3, 2))
+    old = deployed.hubs[0].open(0)
+    deployed.clients[0][0].begin(0, old)
+    with pytest.raises(FedboundsError, match="checksums differ"):
+        deployed.clients[0][0].begin(1, old)
+
+
+def test_a_batch_that_clients_do_not_hold_once_is_refused() -> None:
+    made = problem()
+    silos = made.silos_of()
+    doubled = Silo(silos[0].embedding, silos[0].start, (silos[0].holdings[0], *silos[0].holdings))
+    with pytest.raises(FedboundsError, match="not those of the batch, each once"):
+        made.deployed(TDCD(0.3, 2), silos=[doubled, silos[1]]).round()
+
+
+def test_a_client_without_samples_is_met_as_was_said() -> None:
+    made = LinearSilos((2, 2), ((19, 1), (20,)), 5)
+    with pytest.raises(FedboundsError, match="holds no sample of the batch"):
+        run(made.deployed(TDCD(0.3, 2)))
+
+
+# --- formulas ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([2], [1, 1], 4, 1), "parameters are of 1 silos, silo_clients of 2"),
+        (([2, 0], [1, 1], 4, 1), r"parameters\[1\] = 0"),
+        (([2, 2], [1, 1], 0, 1), "batch_size = 0"),
+        (([2, 2], [1, 1], 4, 0), "embedding_size = 0"),
+    ],
+)
+def test_sizes_that_are_none_are_refused(arguments, says) -> None:
+    with pytest.raises(FedboundsError, match=says):
+        round_traffic(*arguments)
+    with pytest.raises(FedboundsError, match="label_silo"):
+        round_traffic([2, 2], [1, 1], 4, 1, derivative_exchanges=1, label_silo=2)
+    with pytest.raises(FedboundsError, match="number_bytes"):
+        round_traffic([2, 2], [1, 1], 4, 1, number_bytes=2)
+    with pytest.raises(FedboundsError, match="unknown link"):
+        round_traffic([2, 2], [1, 1], 4, 1).bytes("hub to hubs")  # type: ignore[arg-type]
+
+
+def test_without_embeddings_nothing_is_said_of_messages() -> None:
+    quadratic = BlockQuadratic(np.eye(2), (1, 1), (1, 2))
+    with pytest.raises(FedboundsError, match="has no embeddings"):
+        Traffic.of(quadratic, TDCD(0.1, 1))
+
+
+def test_time_of_rounds_at_the_two_ratios_of_the_figures() -> None:
+    speedups = {
+        10: [1.938, 4.429, 7.75, 14.091, 19.375], 100: [1.993, 4.934, 9.71, 23.154, 43.0],
+    }  # (3 rho + 1) / (3 rho / Q + 1), by hand  # fmt: skip
+    for rho, expected in speedups.items():
+        found = [Q * round_time(1, rho, 1) / round_time(Q, rho, 1) for Q in (2, 5, 10, 25, 50)]
+        np.testing.assert_allclose(found, expected, atol=5e-4)

@@ -1,0 +1,250 @@
+"""The exact moments of TDCD on quadratics: golden runs, sampling, enumeration, and what must agree with what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load
+from fedbounds.empirical.moments import TierMoments, moments
+from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
+from fedbounds.empirical.participation import Full
+from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
+from fedbounds.empirical.simulate import simulate
+
+HESSIAN = np.array([[4, 1, 1, 0], [1, 3, 0, 1], [1, 0, 2, 0.5], [0, 1, 0.5, 1]])
+DEVIATIONS = np.sqrt([0.1, 0.2, 0.3, 0.4])
+START = [1, -1, 2, 0.5]
+
+
+def golden(noise: str) -> BlockQuadratic:
+    spread = np.zeros(4) if noise == "none" else DEVIATIONS
+    return BlockQuadratic(HESSIAN, (2, 2), (2, 3), noise=spread, shared_noise=noise == "shared", x0=START)
+
+
+def exact(algorithm: TDCD | PrintedTDCD, problem: BlockQuadratic, rounds: int) -> TierMoments:
+    return moments(algorithm, problem, Full(problem.clients), rounds)
+
+
+def average(run: TierMoments) -> float:
+    """What the theorem bounds."""
+    return float(run.gradient_norm_squared[:-1].mean())
+
+
+# Q, R, noise; the average, E f at the end; eq. (15) with Delta_T and with the gap, the bound before any rounding, all
+# with the Lipschitz constant of (7) in all coordinates, and the sharpest with that in the own block. From the recursion
+# as it was written apart from this package.
+GOLDEN = [
+    (1, 20, "independent", 16.748234681341582, 0.5624868783359009,
+     64.97471364245705, 69.45318039069761, 53.3346848936516, 43.128639100523614),
+    (5, 20, "independent", 17.091407837683686, 0.590959343117195,
+     64.7480186000043, 69.45318039069761, 48.56340362213037, 43.22883262495693),
+    (5, 20, "shared", 17.1007323850124, 0.5935918240469663,
+     64.7270590385222, 69.45318039069761, 48.54765576635294, 43.21477973055339),
+    (5, 20, "none", 17.084475544532065, 0.5892227930811066,
+     63.98008985369556, 68.67142539902598, 48.0711024657507, 42.89714970473723),
+    (10, 100, "independent", 3.682841737774078, 0.005023182744034117,
+     14.508041251324427, 14.516040071476835, 10.692104018945203, 9.556649903834339),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("Q", "R", "noise", "norm", "last", "B0", "B0inf", "B1", "B3"),
+    GOLDEN,
+    ids=[f"Q={row[0]}-{row[2]}" for row in GOLDEN],
+)
+def test_the_golden_runs(
+    Q: int, R: int, noise: str, norm: float, last: float, B0: float, B0inf: float, B1: float, B3: float
+) -> None:
+    problem, theorem = golden(noise), load("tdcd/theorem-1")
+    told = {name: float(one.value) for name, one in problem.constants().items() if name.endswith(("ness", "gap"))}
+    S = 0.0 if noise == "none" else 1.0
+    eta = 1 / (8 * Q * told["smoothness"])
+    run = exact(TDCD(eta, Q), problem, R)
+    assert average(run) == pytest.approx(norm, rel=1e-12)
+    assert run.objective[-1] == pytest.approx(last, rel=1e-12)
+    assert run.objective[0] == pytest.approx(8.625, rel=1e-15)
+    np.testing.assert_allclose(run.silo_variances.sum(-1), S, atol=1e-14)
+    known = {"L": told["smoothness"], "S": S, "Q": Q, "R": R, "eta": eta, "Deltainf": told["initial_gap"]}
+    known["Delta"] = float(run.objective[0] - run.objective[-1])
+    for form, Lmax, expected in (
+        ("repaired", "partial_smoothness", B0),
+        ("repaired:B0inf", "partial_smoothness", B0inf),
+        ("sharp:B1", "partial_smoothness", B1),
+        ("sharp:B3", "block_smoothness", B3),
+    ):
+        bound = evaluate(theorem, known | {"Lmax": told[Lmax]}, form=form)
+        assert float(bound.value) == pytest.approx(expected, rel=1e-12), form
+        assert average(run) < float(bound.value)
+
+
+@pytest.mark.parametrize("noise", ["independent", "shared"])
+def test_sampling_agrees(noise: str) -> None:
+    problem = golden(noise)
+    algorithm = TDCD(1 / (40 * 4.97619024630623), 5)
+    run = exact(algorithm, problem, 20)
+    sampled = simulate(algorithm, problem, Full(5), 20, seeds=range(2000), engine="tiers", record_every=5)
+    for name in ("gradient_norm_squared", "objective"):
+        values = getattr(sampled, name)
+        error = values.std(0, ddof=1) / np.sqrt(len(values))
+        assert (abs(values.mean(0) - getattr(run, name)[::5])[1:] < 4 * error[1:]).all()
+        assert (error[1:] < 0.05 * getattr(run, name)[5::5]).all()  # it would tell
+
+
+SIGNS = {
+    "own noise": BlockQuadratic([[2, 1], [1, 3]], (1, 1), (1, 2), noise=[0.3, 0.2], noise_law="signs", x0=[1, 2]),
+    "shared noise": BlockQuadratic(
+        [[2, 1], [1, -1]], (1, 1), (2, 2), noise=0.3, noise_law="signs", shared_noise=True, x0=[1, 2]
+    ),
+    "own shifts": BlockQuadratic([[2, 1], [1, 3]], (1, 1), (1, 1), [1, 1], shift=[0.5, 0.1], noise_law="signs"),
+    "shared shifts": BlockQuadratic(
+        [[[2, 1], [1, 3]], [[1, 0], [0, 2]]], (1, 1), (2, 2), [[1, 0], [2, 1]], shift=[0.5, 0.1], noise_law="signs",
+        shared_noise=True, holders=[[0, 1], [1, 0]],
+    ),
+    "Hessians": BlockQuadratic(
+        [[[2, 1], [1, 3]], [[1, 0], [0, 2]]], (1, 1), (2, 1), [[1, 0], [2, 1]], noise=[0, 0.3], noise_law="signs",
+        x0=[3, 0],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SIGNS)
+@pytest.mark.parametrize("algorithm", [TDCD(0.1, 4), PrintedTDCD(0.1, 3), TDCD(0.1, 2, "shards")])
+def test_the_recursion_is_the_walk_along_all_paths(algorithm: TDCD | PrintedTDCD, name: str) -> None:
+    """Which knows of the problem only its draws, and of a round only the engine that takes one step at a time."""
+    from fedbounds.empirical.moments.tiers import _paths
+
+    problem = SIGNS[name]
+    run, walked = exact(algorithm, problem, 3), _paths(algorithm, problem, 3)
+    for expected, found in zip(
+        walked, (run.mean, run.covariance, run.gradient_norm_squared, run.objective, run.silo_variances), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-13)
+
+
+# --- special cases ----------------------------------------------------------------------------------------------------
+
+
+def test_one_silo_with_one_client_takes_powers() -> None:
+    problem = BlockQuadratic(HESSIAN, (4,), (1,), x0=START)
+    once = np.linalg.matrix_power(np.eye(4) - 0.05 * HESSIAN, 7)
+    run = exact(TDCD(0.05, 7), problem, 5)
+    np.testing.assert_allclose(run.mean[5], np.linalg.matrix_power(once, 5) @ START, rtol=1e-12)
+
+
+def test_one_local_step_does_not_depend_on_silos_and_clients() -> None:
+    runs = [
+        exact(TDCD(0.05, 1), BlockQuadratic(HESSIAN, blocks, clients, noise=0.3, shared_noise=True, x0=START), 9)
+        for blocks, clients in (((4,), (1,)), ((1, 1, 1, 1), (2, 3, 1, 2)), ((2, 2), (5, 1)))
+    ]
+    for run in runs[1:]:
+        np.testing.assert_allclose(run.gradient_norm_squared, runs[0].gradient_norm_squared, rtol=1e-12)
+        np.testing.assert_allclose(run.covariance, runs[0].covariance, atol=1e-14)
+
+
+def test_silos_that_are_not_coupled_run_alone() -> None:
+    first, second = HESSIAN[:2, :2], HESSIAN[2:, 2:]
+    both = np.block([[first, np.zeros((2, 2))], [np.zeros((2, 2)), second]])
+    run = exact(TDCD(0.05, 6), BlockQuadratic(both, (2, 2), (2, 3), noise=0.2, x0=START), 8)
+    alone = [
+        exact(TDCD(0.05, 6), BlockQuadratic(a, (2,), (count,), noise=0.2, x0=x0), 8)
+        for a, count, x0 in ((first, 2, START[:2]), (second, 3, START[2:]))
+    ]
+    np.testing.assert_allclose(run.objective, alone[0].objective + alone[1].objective, rtol=1e-12)
+    np.testing.assert_allclose(run.covariance[-1][:2, :2], alone[0].covariance[-1], atol=1e-14)
+
+
+def test_copies_of_a_client_change_nothing() -> None:
+    runs = [
+        exact(TDCD(0.05, 4), BlockQuadratic(HESSIAN, (2, 2), clients, noise=0.3, shared_noise=True, x0=START), 8)
+        for clients in ((1, 1), (4, 7))
+    ]
+    np.testing.assert_allclose(runs[0].objective, runs[1].objective, rtol=1e-13)
+
+
+def test_with_equal_hessians_the_hubs_do_not_see_how_many_clients_share_the_quadratics() -> None:
+    base = random_block_quadratic(2, 12, 2, 1.0, seed=4)
+    found = [
+        exact(TDCD(0.2, 5), BlockQuadratic(base.hessians[0], (2, 2), (K, K), base.centers, x0=base.x0), 8).mean
+        for K in (1, 2, 3, 4, 6, 12)
+    ]
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], rtol=0, atol=1e-14)
+
+
+def test_clients_of_one_quadratic_divide_its_noise() -> None:
+    runs = [exact(TDCD(0.05, 4), BlockQuadratic(HESSIAN, (2, 2), (K, K), noise=0.3), 8) for K in (1, 6)]
+    np.testing.assert_allclose(runs[1].covariance, runs[0].covariance / 6, atol=1e-15)
+
+
+@pytest.mark.parametrize(("Q", "ratio"), [(1, 0.266667), (5, 0.279429), (10**6, 0.2826)])
+def test_a_parabola_without_noise_takes_this_share_of_the_bound_whatever_the_rounds(Q: int, ratio: float) -> None:
+    lam, u = 3.0, 1 / 24
+    for R in (1, 7, 50):
+        run = exact(TDCD(u / Q, Q), BlockQuadratic([[lam]], (1,), (1,), x0=[2.0]), R)
+        B0 = 4 * (run.objective[0] - run.objective[-1]) / (u * R)
+        closed = u * lam / (2 * (1 - (1 - u * lam / Q) ** (2 * Q)))
+        assert average(run) / B0 == pytest.approx(closed, rel=1e-9 if Q > 100 else 1e-12)
+        assert closed == pytest.approx(ratio, abs=2e-4 if Q > 100 else 1e-6)
+
+
+@pytest.mark.parametrize(("Q", "ratio"), [(1, 1.0), (2, 1.998), (5, 4.994), (10, 9.987), (50, 49.93)])
+def test_noise_kept_for_a_round_has_a_floor_q_times_as_high_as_fresh_noise(Q: int, ratio: float) -> None:
+    lam, sigma, K, eta = 1.0, 0.7, 3, 1 / 8 / Q
+    run = exact(TDCD(eta, Q), BlockQuadratic([[lam]], (1,), (K,), noise=sigma), 600)
+    rho = 1 - eta * lam
+    s = (1 - rho**Q) / lam
+    kept, fresh = s**2 * sigma**2 / K / (1 - rho ** (2 * Q)), eta**2 * sigma**2 / K / (1 - rho**2)
+    assert run.gradient_norm_squared[-1] == pytest.approx(lam**2 * kept, rel=1e-12)
+    assert kept / fresh == pytest.approx(ratio, rel=2e-3)
+
+
+@pytest.mark.parametrize(("Q", "radius"), [(1, 0.9955), (27, 0.9841), (28, 1.0205), (40, 1.3494)])
+def test_a_step_size_that_does_not_fall_with_the_local_steps_diverges(Q: int, radius: float) -> None:
+    problem = BlockQuadratic(0.1 * np.eye(3) + 0.9, (1, 1, 1), (1, 1, 1), x0=[1, 1, 1])
+    units = [
+        exact(TDCD(1 / (8 * 2.8), Q), BlockQuadratic(problem.hessian, (1, 1, 1), (1, 1, 1), x0=unit), 1).mean[1]
+        for unit in np.eye(3)
+    ]
+    assert abs(np.linalg.eigvals(np.array(units))).max() == pytest.approx(radius, abs=5e-5)
+    run = exact(TDCD(1 / (8 * 2.8), Q), problem, 3000)
+    assert (run.objective[-1] < run.objective[0]) == (radius < 1)
+
+
+def test_finer_blocks_keep_the_noise_and_raise_no_smoothness() -> None:
+    coarse, *finer = (
+        BlockQuadratic(HESSIAN, blocks, [2] * len(blocks), noise=DEVIATIONS).constants()
+        for blocks in ((4,), (2, 2), (2, 1, 1), (1, 1, 1, 1))
+    )
+    for found in finer:
+        for name in ("block_smoothness", "partial_smoothness"):
+            assert found[name].value <= coarse[name].value + 1e-14
+        assert found["block_gradient_noise"].value == pytest.approx(coarse["block_gradient_noise"].value)
+        coarse = found
+
+
+def test_scaled_and_moved_runs_are_the_same() -> None:
+    run = exact(TDCD(0.05, 5), BlockQuadratic(HESSIAN, (2, 2), (2, 3), x0=START), 6)
+    center = np.array([5.0, -3, 1, 2])
+    scaled = exact(TDCD(0.01, 5), BlockQuadratic(5 * HESSIAN, (2, 2), (2, 3), center, x0=center + START), 6)
+    np.testing.assert_allclose(scaled.mean - center, run.mean, rtol=0, atol=1e-13)
+
+
+def test_more_local_steps_leave_a_higher_objective_and_reach_a_low_one_sooner_on_a_slow_network() -> None:
+    """Claims of the paper's figures, on the golden quadratic at one step size for all Q."""
+    eta, problem = 1 / (80 * 4.97619024630623), golden("independent")
+    last = [exact(TDCD(eta, Q), problem, 2000 // Q).objective[-1] for Q in (1, 2, 5, 10)]
+    np.testing.assert_allclose(last, [0.000715, 0.000959, 0.001689, 0.002907], atol=5e-7)
+    for latency, expected in ((10, [0.649, 0.0967, 0.00503, 0.00350]), (100, [6.393, 4.795, 2.155, 0.666])):
+        found = [exact(TDCD(eta, Q), problem, 6000 // (3 * latency + Q)).objective[-1] for Q in (1, 2, 5, 10)]
+        np.testing.assert_allclose(found, expected, rtol=2e-3)
+
+
+def test_what_is_not_known_is_refused() -> None:
+    problem = golden("independent")
+    with pytest.raises(FedboundsError, match="shared_noise"):
+        moments(TDCD(0.1, 1), problem, Full(5), 3, noise="common")
+    with pytest.raises(FedboundsError, match="plain steps on a BlockQuadratic"):
+        moments(LabelPrivateTDCD(0.1, 2, "once a round"), problem, Full(5), 3)
