@@ -19,7 +19,7 @@ from fedbounds.bounds.result import Form, Result, reachable
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.given import Ground, ground, without_rounds
-from fedbounds.empirical.moments import MinimaxMoments, Moments, moments
+from fedbounds.empirical.moments import MinimaxMoments, Moments, TierMoments, moments
 from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, PaperRuns, paper_of, sets_a_horizon
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
@@ -179,7 +179,7 @@ class Confrontation:
 
 
 def confront(
-    run: Moments | MinimaxMoments | Trace,
+    run: Moments | MinimaxMoments | TierMoments | Trace,
     result: Result | str,
     form: str | None = None,
     *,
@@ -274,7 +274,7 @@ def _not_known_to_cover(form: Form, result: Result, paper: PaperRuns | None, set
 
 @np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
 def _compared(
-    run: Moments | MinimaxMoments | Trace,
+    run: Moments | MinimaxMoments | TierMoments | Trace,
     result: Result,
     form: str | None,
     *,
@@ -286,7 +286,7 @@ def _compared(
     trust: str | Iterable[str],
 ) -> Confrontation:
     """Measured and promised, before the crossings are judged."""
-    exact = isinstance(run, Moments | MinimaxMoments)
+    exact = isinstance(run, Moments | MinimaxMoments | TierMoments)
     setting = of_moments(run, problem, participation) if exact else of_trace(run, problem, participation)
     chosen, own_paper = result.form(form), paper_of(result)
     paper = own_paper or Nobody()
@@ -374,7 +374,7 @@ def confront_family(
     given: Mapping[str, Value] | None = None,
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
-    run: Callable[[Algorithm, int], Moments | MinimaxMoments | Trace] | None = None,
+    run: Callable[[Algorithm, int], Moments | MinimaxMoments | TierMoments | Trace] | None = None,
 ) -> Confrontation:
     r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
-from fedbounds.empirical.moments import MinimaxMoments, Moments
+from fedbounds.empirical.moments import MinimaxMoments, Moments, TierMoments
 from fedbounds.empirical.participation import Full, Process, Recorded
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.problems.logged import LOG, Logged
@@ -37,7 +37,7 @@ class RunSetting:
     samples: np.ndarray | None  # (seeds, R), whose means the values are; None where they are exact
     common_noise: bool
     notes: tuple[str, ...]
-    run: Moments | MinimaxMoments | Trace | None  # None for a run that is not made yet
+    run: Moments | MinimaxMoments | TierMoments | Trace | None  # None for a run that is not made yet
     logged: bool = False  # made elsewhere: what it was is its author's word
 
     @staticmethod
@@ -124,7 +124,9 @@ def stationarity(algorithm: Algorithm) -> str:
 
 
 def of_moments(
-    run: Moments | MinimaxMoments, problem: Problem | None = None, participation: Process | np.ndarray | None = None
+    run: Moments | MinimaxMoments | TierMoments,
+    problem: Problem | None = None,
+    participation: Process | np.ndarray | None = None,
 ) -> RunSetting:
     """Exact moments taken apart, which know their problem and participation.
 
@@ -135,7 +137,8 @@ def of_moments(
         raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
     if participation is not None and described(as_process(participation)) != described(run.participation):
         raise FedboundsError("participation= is another than that of these moments, which know theirs: leave it out")
-    norms = run.gradient_norm_squared if isinstance(run, Moments) else run.envelope_gradient_norm_squared()
+    minimax = isinstance(run, MinimaxMoments)
+    norms = run.envelope_gradient_norm_squared() if minimax else run.gradient_norm_squared
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
     return RunSetting(

@@ -37,6 +37,7 @@ class Vertical(Problem):
         embeds: whether silos are coupled through the sum of what each of them makes of a sample, its embedding.
         embedding_size: how many numbers a sample's embedding has; 0 without embeddings.
         batch: how many samples a round's batch has, all of them if gradients are free of noise; 0 without samples.
+        shared_noise: whether the clients of a silo see the same noise.
 
     Source: Das et al. 2022, Section 3, eqs. (1) to (4) and (16).
     """
@@ -46,6 +47,7 @@ class Vertical(Problem):
     embeds: bool = False
     embedding_size: int = 0
     batch: int = 0
+    shared_noise: bool = False
 
     @property
     def silos(self) -> int:
@@ -107,7 +109,16 @@ class Vertical(Problem):
         Raises:
             FedboundsError: it is not known.
         """
-        raise FedboundsError(f"the variance of partial gradients of {type(self).__name__} is not known")
+        found = x.new_zeros(*x.shape[:-1], self.silos, dtype=torch.float64)
+        everybody, silos = torch.arange(self.clients, device=self.device)[None], torch.from_numpy(self.silo_of)
+        own_blocks = [self.blocks[silo] for silo in self.silo_of]
+        for place in np.ndindex(x.shape[:-1]):
+            own = self.gradient(x[place].expand(1, self.clients, -1), everybody)[0]
+            apart = (own - self.objective_gradient(x[place])).double()
+            inside = torch.stack([row[block].square().sum() for row, block in zip(apart, own_blocks, strict=True)])
+            each = self.gradient_variance(x[place])[0].to(inside) + inside
+            found[place] = found[place].index_add(0, silos.to(each.device), each)
+        return found / torch.tensor(self.silo_clients).to(found)
 
     def shares(self, silo: int) -> Tensor:
         """Which share of the samples each client of a silo holds, (K_j,): 1/K_j each, by default."""

@@ -1,0 +1,266 @@
+r"""What Theorem 1 and Remark 5 of Das et al. (2022) must be told of a run: constants with their kind, what was found.
+
+A round of the run is a round of the paper, so the model is measured at its sync points. The two other averages that
+(15) may be read as, over the first R iterates and over all T, are those of the virtual average between sync points: a
+run that recorded its models is computed again there.
+
+`Delta` is what f fell by: exact under exact moments and where nothing is random, else a mean over seeds, which
+guarantees nothing; `repaired:B0inf` has f(x_0) - inf f instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.papers.tdcd.assumptions import (
+    BLOCK_SMOOTH,
+    ONE_BLOCK_SMOOTH,
+    UNBIASED_CLIENTS,
+    UNBIASED_SILOS,
+    UNCORRELATED_CLIENTS,
+)
+from fedbounds.bounds.papers.tdcd.remarks import WALL_CLOCK
+from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, FIRST_ITERATES
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.algorithms import Algorithm
+from fedbounds.empirical.algorithms.tiers import TieredAlgorithm, TierSteps
+from fedbounds.empirical.confront import averages_before
+from fedbounds.empirical.measured import client_gradients
+from fedbounds.empirical.moments import TierMoments
+from fedbounds.empirical.papers.paper import (
+    MEASURED,
+    Ahead,
+    Constants,
+    Known,
+    PaperRuns,
+    Steps,
+    by_letter,
+    found_of_problem,
+    needed,
+    problem_constants,
+    run_constants,
+    with_measured,
+)
+from fedbounds.empirical.papers.tdcd.algorithms import TDCD
+from fedbounds.empirical.papers.tdcd.between import expected_norms, norms_within_rounds
+from fedbounds.empirical.papers.tdcd.visited import noise_along, secants
+from fedbounds.empirical.problems import Problem, Vertical
+from fedbounds.empirical.run_setting import RunSetting
+from fedbounds.empirical.trace import Trace
+
+NOISES = ("block_gradient_noise", "averaged_block_gradient_noise")
+MEASURABLE = ("smoothness", "block_smoothness", *NOISES)
+ROUNDINGS = 4096  # units of rounding up to which gradients are the same
+REFUSED = "Das et al. 2022 promise nothing for this run: {kind}: {why}"
+SAMPLED = "Delta is a mean over seeds; repaired:B0inf has f(x_0) - inf f in its place, and may be a guarantee"
+WEIGHED = "the copies are averaged by {average}, and the proof has them all count the same"
+EMPTY = 'empty = "{empty}": gradients are unbiased only if no client\'s part of a batch is ever empty'
+
+
+class TDCDPaper(PaperRuns):
+    """Runs of tiers whose hubs average the copies after the last local step."""
+
+    over = ("sync points", "iterations")
+
+    def steps(self, setting: RunSetting, interval: int | None) -> Steps:
+        if interval not in (None, 1):
+            raise FedboundsError(f"interval = {interval}, but the results of Das et al. 2022 have no interval")
+        local = tiers(setting.algorithm).local
+        return Steps(1, {"eta": local.step_size, "Q": float(local.steps)})
+
+    def known(
+        self,
+        setting: RunSetting,
+        form: Form,
+        result: Result,
+        interval: int,
+        horizons: np.ndarray,
+        given: frozenset[str],
+    ) -> Known:
+        if result.key == WALL_CLOCK.key:
+            raise FedboundsError(f"{result.key} counts time, a run its rounds: hold it against tdcd/theorem-1")
+        algorithm, problem = tiers(setting.algorithm), setting.problem
+        unknown = NoConstant("the problem does not state it")
+        stated: Constants = dict.fromkeys(MEASURABLE, unknown) | run_constants(setting)
+        letters = needed(form) - given
+        wanted = {result.notation[name].concept for name in letters}
+        measured = with_measured(stated, wanted, setting, lambda: _along(setting, wanted, horizons))
+        missing = {concept for concept in wanted & {*NOISES} if isinstance(stated[concept], NoConstant)}
+        if missing and isinstance(setting.run, TierMoments):
+            exact = _mean_noise(setting.run.problem, horizons, setting.at, setting.run.silo_variances.T, complete=True)
+            measured = {concept: exact[concept] for concept in missing & exact.keys()}
+        constants: Constants = stated | measured | _of_algorithm(algorithm, problem, setting.total)
+        constants["rounds"] = Constant(horizons.astype(float), "given", "of the run")
+        fall = _decrease(setting, horizons)
+        if fall is not None:
+            constants["decrease_of_the_objective"] = fall
+        notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
+        if "Delta" in letters and fall is not None and fall.source == "estimated":
+            notes += (SAMPLED,)
+        found, doubts = _found(setting, algorithm.local, constants)
+        found = found_of_problem(setting, constants) | found
+        return Known(by_letter(result, form, constants, given), found, (*notes, *doubts), constants)
+
+    def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
+        constants = problem_constants(ahead.problem) | {
+            "rounds": Constant(float(ahead.rounds), "given", "of the run"),
+            "local_steps": Constant(float(ahead.local_steps), "given", "of the algorithm"),
+        }
+        known = by_letter(result, form, constants, frozenset(given)) | dict(given)
+        evaluation = evaluate(result, known, form=form.name)
+        if "eta" not in evaluation.prescribed:
+            raise FedboundsError(f"{result.key} [{form.name}] sets no step size")
+        return TDCD(float(np.ravel(evaluation.prescribed["eta"])[0]), ahead.local_steps)
+
+    def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
+        if of not in (ALL_ITERATES.of, FIRST_ITERATES.of):
+            return super().measured(setting, of)
+        within = _within_rounds(setting)
+        if of == ALL_ITERATES.of:
+            samples = within.mean(axis=2)
+        elif len(setting.at) == setting.total + 1:
+            samples = within.reshape(len(within), -1)[:, setting.at]
+        else:
+            raise FedboundsError("the first R iterates are in the first R/Q rounds: simulate with record_every=1")
+        return samples.mean(axis=0), samples if setting.samples is not None else None
+
+
+RUNS: PaperRuns = TDCDPaper()
+
+
+def tiers(algorithm: Algorithm) -> TieredAlgorithm:
+    """The algorithm, if the theorem is about it.
+
+    Raises:
+        FedboundsError: it is not; what to run.
+    """
+    if not isinstance(algorithm, TieredAlgorithm):
+        raise FedboundsError(REFUSED.format(kind=algorithm.kind, why="its clients have the whole model; run tdcd"))
+    local = algorithm.local
+    if local.discards_last:
+        why = f"the last of its {local.steps} local steps is lost, and (13) counts all; run tdcd with one step fewer"
+        raise FedboundsError(REFUSED.format(kind=algorithm.kind, why=why))
+    if local.stale and local.steps > 1:
+        why = "its local steps keep derivatives of the round's start, which are no gradients; take them every step"
+        raise FedboundsError(REFUSED.format(kind=algorithm.kind, why=why))
+    return algorithm
+
+
+def _of_algorithm(algorithm: TieredAlgorithm, problem: Problem, rounds: int) -> Constants:
+    """Step size, local steps, what Remark 5 keeps fixed, and how many clients each silo has."""
+    eta, Q = algorithm.local.step_size, algorithm.local.steps
+    found: Constants = {
+        "local_step_size": Constant(eta, "given", "of the algorithm"),
+        "local_steps": Constant(float(Q), "given", "of the algorithm"),
+        "scaled_step": Constant(eta * Q * rounds**0.5, "given", "eta Q sqrt(R) of the run"),
+    }
+    if isinstance(problem, Vertical):
+        clients = np.array(problem.silo_clients, dtype=float)
+        found["clients_of_each_silo"] = Constant(clients, "exact", "of the problem")
+    return found
+
+
+def _along(setting: RunSetting, wanted: set[str], horizons: np.ndarray) -> Constants:
+    """Those of the wanted constants that a simulation tells which recorded its models."""
+    run, problem = setting.run, setting.problem
+    if not isinstance(run, Trace) or not isinstance(problem, Vertical):
+        return {}
+    found: Constants = {}
+    if wanted & {"smoothness", "block_smoothness"}:
+        found |= secants(run, problem, tiers(setting.algorithm).local)
+    if wanted & {*NOISES}:
+        try:
+            at, noise = noise_along(run, problem)
+        except FedboundsError as error:
+            return found | dict.fromkeys(NOISES, NoConstant(str(error)))
+        found |= _mean_noise(problem, horizons, at, noise, at.size == setting.total)
+    return found
+
+
+def _mean_noise(
+    problem: Vertical, horizons: np.ndarray, at: np.ndarray, noise: np.ndarray, complete: bool
+) -> Constants:
+    """The noise (silos, R) of these rounds in the mean over all rounds before each horizon."""
+    where = f"mean over rounds, computed at {'all' if complete else at.size} of them"
+    each = {NOISES[0]: noise}
+    if not problem.shared_noise:  # which averaging does not reduce
+        each[NOISES[1]] = noise / np.array(problem.silo_clients)[:, None]
+    kind = "trajectory" if complete else "estimated"
+    means = {concept: averages_before(horizons, at, values.sum(axis=0)) for concept, values in each.items()}
+    return {concept: Constant(values, kind, where) for concept, values in means.items()}
+
+
+def _decrease(setting: RunSetting, horizons: np.ndarray) -> Constant | None:
+    """What f has fallen by at each horizon, or 0 if it has not; None where the run did not measure f."""
+    run = setting.run
+    if isinstance(run, TierMoments):
+        fallen = run.objective[0] - np.nan_to_num(run.objective[horizons], nan=np.inf)
+        return Constant(np.maximum(fallen, 0.0), "exact", "f(x0) - E f(x_R), by exact moments")
+    floor = setting.problem.floor
+    metric = "objective" if floor is None else floor.metric
+    if not isinstance(run, Trace) or metric not in run.metrics:
+        return None
+    values = run.arrays[metric][:, np.searchsorted(setting.at, [0, *horizons])]
+    values = np.where(np.isnan(values), np.inf, values).mean(axis=0)
+    fallen = np.maximum(values[0] - values[1:], 0.0)
+    if not setting.seeds:
+        return Constant(fallen, "exact", "f(x0) - f(x_R); nothing is random")
+    return Constant(fallen, "estimated", f"f(x0) - f(x_R), mean over {setting.seeds} seeds")
+
+
+def _found(setting: RunSetting, local: TierSteps, constants: Constants) -> tuple[dict[str, bool], tuple[str, ...]]:
+    """What can be said of the assumptions, and what stands in the way of saying more."""
+    found = {}
+    for name in (BLOCK_SMOOTH.name, ONE_BLOCK_SMOOTH.name):
+        constant = constants["block_smoothness"]
+        if isinstance(constant, NoConstant):
+            found[name] = False
+        elif constant.source == "exact":
+            found[name] = True
+    problem, doubts = setting.problem, tuple[str, ...]()
+    if not isinstance(problem, Vertical):
+        return found, doubts
+    noise, drawn = constants["block_gradient_noise"], problem.draw_round(np.random.default_rng(0)) is not None
+    shares = [problem.shares(silo) for silo in range(problem.silos)]
+    even = all(bool(torch.isclose(share, share[:1], rtol=1e-6, atol=0).all()) for share in shares)
+    one_each = max(problem.silo_clients) == 1
+    if local.average == "batches" and drawn:
+        doubts += (WEIGHED.format(average=local.average),)
+    if local.empty != "refuse" and problem.batch and drawn:
+        doubts += (EMPTY.format(empty=local.empty),)
+    found[UNBIASED_CLIENTS.name] = even and isinstance(noise, Constant) and noise.source == "exact" and _alike(problem)
+    if not even or isinstance(noise, NoConstant):
+        found[UNBIASED_SILOS.name] = False
+    elif not doubts:
+        found[UNBIASED_SILOS.name] = True
+    found[UNCORRELATED_CLIENTS.name] = even and (one_each or not drawn or not problem.shared_noise)
+    return found, doubts
+
+
+def _alike(problem: Vertical) -> bool:
+    """Whether every client's expected gradient is f's in its block, at a point drawn at random."""
+    rng = np.random.default_rng(0)
+    x = problem.initial_point(rng)
+    x = x + torch.from_numpy(rng.standard_normal(problem.dimension)).to(x)
+    whole, own = problem.objective_gradient(x), client_gradients(problem, x)
+    size = float(whole.abs().max()) * ROUNDINGS * torch.finfo(problem.dtype).eps
+    blocks = [problem.blocks[silo] for silo in problem.silo_of]
+    return all(bool(((own[n] - whole)[block].abs() <= size).all()) for n, block in enumerate(blocks))
+
+
+def _within_rounds(setting: RunSetting) -> np.ndarray:
+    """The squared norms at the virtual average before every local step of the recorded rounds, (seeds, R, Q)."""
+    run, problem, local = setting.run, setting.problem, tiers(setting.algorithm).local
+    if local.steps == 1:
+        return (setting.values[None] if setting.samples is None else setting.samples)[..., None]
+    if isinstance(run, TierMoments):
+        return expected_norms(run)[None]
+    setting.recorded("model", "its models, from which it is computed again between sync points: record_models=True")
+    assert isinstance(run, Trace) and isinstance(problem, Vertical)
+    return norms_within_rounds(run, problem, local)
