@@ -18,14 +18,17 @@ import numpy as np
 
 from fedbounds.bounds.checks import check_count, check_flag, check_memory, check_number, quote
 from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
+from fedbounds.empirical.characters import ALPHABET, draw_characters
 from fedbounds.empirical.glyphs import FEWEST_CLASSES, MOST_CLASSES, draw_images
 from fedbounds.empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn
+from fedbounds.empirical.mimic_files import read_mortality
 from fedbounds.empirical.sequences import draw_sequences
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html (the binary version)"
 _SVHN = "http://ufldl.stanford.edu/housenumbers (format 2, cropped digits)"
 _CINIC = "https://github.com/BayesWatch/cinic-10"
+_MIMIC = "https://github.com/YerevaNN/mimic3-benchmarks, whose scripts make it of MIMIC-III (for users with access)"
 _CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
@@ -41,6 +44,7 @@ class Dataset:
         test_images: like the training images.
         test_labels: like the training labels.
         classes: number of classes.
+        owners: whose each training sample is, from 0, `(samples,)`, int64, where data say it.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Dataset:
     test_images: np.ndarray
     test_labels: np.ndarray
     classes: int
+    owners: np.ndarray | None = None
 
     @property
     def image(self) -> tuple[int, int, int]:
@@ -87,7 +92,8 @@ class Dataset:
 def checksum(dataset: Dataset) -> str:
     """A fingerprint of all images and labels, for cache keys: 64 hexadecimal digits (SHA-256)."""
     digest = hashlib.sha256(f"{dataset.name} {dataset.classes}".encode())
-    for part in (dataset.train_images, dataset.train_labels, dataset.test_images, dataset.test_labels):
+    owned = () if dataset.owners is None else (dataset.owners,)
+    for part in (dataset.train_images, dataset.train_labels, dataset.test_images, dataset.test_labels, *owned):
         digest.update(f" {part.dtype.str} {part.shape} ".encode())
         digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()
@@ -103,11 +109,13 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
     | `sequences` | none | made here, see `sequences` | 10,000, 2,000 |
     | `breast-cancer` | none | bundled with scikit-learn: 30 columns, 2 classes (1: benign) | 456, 113 |
     | `wine` | none | bundled with scikit-learn: 13 columns, 3 classes | 144, 34 |
+    | `characters` | none | made here, see `characters` | 20,000, 4,000 |
     | `fashion-mnist` | `fashion-mnist/` or `FashionMNIST/raw/` | four IDX files, gzipped or not | 60,000, 10,000 |
     | `cifar-10` | `cifar-10-batches-bin/` | the binary version | 50,000, 10,000 |
     | `cifar-100` | `cifar-100-binary/` | the binary version; the labels are the 100 fine ones | 50,000, 10,000 |
     | `svhn` | `svhn/` or `SVHN/` | `train_32x32.mat`, `test_32x32.mat` (not the extra ones) | 73,257, 26,032 |
     | `cinic-10` | `cinic-10/` or `CINIC-10/` | `train/CLASS/*.png`, `test/CLASS/*.png` (not `valid`) | 90,000, 90,000 |
+    | `mimic-iii` | `in-hospital-mortality/` | `train/`, `test/`, see `read_stay` | 14,681 or 17,903, 3,236 |
 
     Args:
         name: which one; or a table, `kind` its name and, of those that are made here, the arguments of its function.
@@ -209,6 +217,36 @@ def sequences(
     return Dataset("sequences", train_data, labels, test_data, test_labels, 2)
 
 
+def characters(train: int = 20_000, test: int = 4_000, steps: int = 20, speakers: int = 100, seed: int = 0) -> Dataset:
+    """Text in a made language, and which character comes next: 27 classes, the letters and the space.
+
+    A sample is a piece of text, a row for each character, of which one column is 1, and the character after it. Words
+    are those of a dictionary of 300, made of syllables; a speaker says one of ten favorites every second time, else one
+    by Zipf's law. Every sample is a speaker's, in turn, who owns it. A sample depends on the seed and its place alone,
+    so that a smaller set is the beginning of a larger one.
+
+    Args:
+        train: training samples.
+        test: test samples.
+        steps: characters that are seen; 80 in the task on Shakespeare's plays that this stands for.
+        speakers: who say them, each about as many.
+        seed: of all that is random.
+
+    Raises:
+        FedboundsError: a value outside its range.
+    """
+    speakers = check_count("speakers", speakers)
+    sizes = check_count("train", train, speakers, why="at least one sample of each speaker"), check_count("test", test)
+    steps, seed = check_count("steps", steps), check_count("seed", seed, low=0, high=2**32 - 1)
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} samples", 8 * steps * len(ALPHABET) * sum(sizes))
+    parts: list[np.ndarray] = []
+    for split, size in enumerate(sizes):
+        text, _ = draw_characters(seed, split, size, steps, speakers)
+        parts += [np.eye(len(ALPHABET), dtype=np.float32)[text[:, None, :-1]], text[:, -1].copy()]
+    owners = np.arange(sizes[0]) % speakers
+    return Dataset("characters", parts[0], parts[1], parts[2], parts[3], len(ALPHABET), owners)
+
+
 def _digits(data: Path) -> Dataset:
     """scikit-learn's 1,797 handwritten digits of 8x8 pixels; in every class, each fifth sample is a test sample."""
     pixels, labels = _bundled("digits")
@@ -295,6 +333,21 @@ def _cinic10(data: Path) -> Dataset:
     return Dataset("cinic-10", parts[0], parts[1], parts[2], parts[3], 10)
 
 
+def _mimic(data: Path) -> Dataset:
+    """In-hospital mortality, without the benchmark's validation stays where `train_listfile.csv` leaves them out."""
+    home = data / "in-hospital-mortality"
+    lists = {"train": [home / "train_listfile.csv", home / "train" / "listfile.csv"],
+             "test": [home / "test" / "listfile.csv"]}  # fmt: skip
+    found: dict[str, Path] = {}
+    for split, paths in lists.items():
+        there = [path for path in paths if os.path.isfile(path)]
+        if not there:
+            raise _missing(f"file {split}/listfile.csv", _MIMIC, home)
+        found[split] = there[0]
+    (train, test), (labels, test_labels) = read_mortality(home, found)
+    return Dataset("mimic-iii", train, labels, test, test_labels, 2)
+
+
 _LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
     "digits": _digits,
     "breast-cancer": lambda data: _table("breast-cancer"),
@@ -304,8 +357,9 @@ _LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
     "cifar-100": _cifar100,
     "svhn": _svhn,
     "cinic-10": _cinic10,
+    "mimic-iii": _mimic,
 }
-_MADE: Mapping[str, Callable[..., Dataset]] = {"glyphs": glyphs, "sequences": sequences}
+_MADE: Mapping[str, Callable[..., Dataset]] = {"glyphs": glyphs, "sequences": sequences, "characters": characters}
 DATASETS = (*_LOADERS, *_MADE)
 
 

@@ -1,4 +1,4 @@
-"""Which client holds which sample: by majority class, or Dirichlet over clients or over classes."""
+"""Which client holds which sample: by class, by Dirichlet's law over clients or over classes, evenly, or by owner."""
 
 from __future__ import annotations
 
@@ -253,6 +253,28 @@ def cut_partition(labels: np.ndarray, sizes: Sequence[int], order: np.ndarray) -
     assignment = np.empty(len(labels), dtype=np.int64)
     assignment[order] = np.repeat(np.arange(len(sizes)), sizes)
     return Partition(assignment, class_counts(assignment, labels, len(sizes)).argmax(1))
+
+
+def owner_partition(labels: np.ndarray, clients: int, owners: np.ndarray | None) -> Partition:
+    """Each client holds what its owners own: client n those of n, n + clients, and so on.
+
+    Args:
+        labels: the class of each sample, `(samples,)`, from 0.
+        clients: at most as many as there are owners.
+        owners: of each sample, `(samples,)`, from 0; None if the data do not say it.
+
+    Raises:
+        FedboundsError: no owners, or more clients than owners.
+
+    Example:
+        >>> owner_partition(np.zeros(6, dtype=int), 2, np.array([0, 1, 2, 0, 1, 2])).assignment
+        array([0, 1, 0, 0, 1, 0])
+    """
+    if owners is None:
+        raise FedboundsError("partition 'owners': this data set does not say whose its samples are")
+    check_count("clients", clients, high=int(owners.max()) + 1, why="each has an owner's samples at least")
+    assignment = owners % clients
+    return Partition(assignment, class_counts(assignment, labels, clients).argmax(1))
 
 
 def label_partition(

@@ -17,6 +17,7 @@ from fedbounds.empirical.partition import (
     even_partition,
     label_partition,
     majority_class_partition,
+    owner_partition,
 )
 from fedbounds.empirical.problems.border import real
 from fedbounds.empirical.problems.fair_images import FairImages
@@ -120,6 +121,7 @@ def _split(
         "dirichlet": lambda labels: dirichlet_partition(labels, number, rng, alpha),
         "class-mix": lambda labels: class_mix_partition(labels, number, rng, alpha),
         "even": lambda labels: even_partition(labels, number, rng),
+        "owners": lambda labels: owner_partition(labels, number, loaded.owners),
         "labels": lambda labels: label_partition(labels, number, rng, labels_per_client),
         "labels-in-turn": lambda labels: label_partition(labels, number, rng, labels_per_client, in_turn=True),
     }

@@ -47,8 +47,8 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
     - `toy`: `noise`; see `toy_example`.
     - `images`: `dataset` (digits; a name, or a table as `{"kind": "glyphs", "classes": 47}`), `data` (folder),
       `clients` (50), `network` (cnn), `partition` (majority-class, with `similarity`; or dirichlet or class-mix, with
-      `alpha`; or labels or labels-in-turn, with `labels_per_client` (3); or even), `partition_seed` (0), `batch` (16),
-      `augmentation` (none), `gradient_norm` (false); see `ImageClassification`.
+      `alpha`; or labels or labels-in-turn, with `labels_per_client` (3); or even, or owners), `partition_seed` (0),
+      `batch` (16), `augmentation` (none), `gradient_norm` (false); see `ImageClassification`.
     - `robust-images` and `fair-images`: `dataset data clients partition similarity alpha labels_per_client
       partition_seed network batch` as for `images`, but with 15 clients, the network cnn-small, batches of 32 and a
       Dirichlet split with alpha = 0.1 if nothing is said, and `weight_decay` (0); the first with `radius` (1) and
