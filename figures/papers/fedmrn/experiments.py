@@ -18,6 +18,7 @@ MRN, MRNS = "FedMRN", "FedMRNS"
 METHODS = (FEDAVG, FEDPM, FEDSPARSIFY, SIGN, FIXED_SIGN, TOP_K, TERNGRAD, DRIVE, EDEN, MRN, MRNS)
 NO_SM, NO_PM, NO_PSM, POST = "FedMRN w.o. SM", "FedMRN w.o. PM", "FedMRN w.o. PSM", "FedAvg w. SM"
 FEW = (FEDAVG, EDEN, MRN, MRNS)  # of the table with convolutions
+ON_TEXT = (FEDAVG, SIGN, FIXED_SIGN, EDEN, MRN, NO_PM)  # the last has what the authors' code has for Table 3
 ABLATION = (MRN, NO_PM, NO_SM, NO_PSM, POST, SIGN, FIXED_SIGN)
 
 
@@ -43,7 +44,8 @@ KINDS: Mapping[str, dict[str, Any]] = {
     NO_PSM: _MRN | {"stochastic": False, "progressive": False},
     POST: _compressed("masked-noise", masks="binary"),
 }
-# Where searches begin: the middle of the paper's learning rates; by trials on a seed of its own, amplitudes and FedPM's
+# Where searches begin: the middle of the paper's learning rates, its code's on text; by trials on a seed of its own,
+# amplitudes and FedPM's
 START, START_OF_SCORES = 0.1, 100.0
 MASKED_START: Mapping[str, Setting] = {
     MRN: {"local_step_size": 0.3, "amplitude": 0.1},
@@ -51,10 +53,16 @@ MASKED_START: Mapping[str, Setting] = {
     FIXED_SIGN: {"local_step_size": START, "amplitude": 0.03},
     POST: {"local_step_size": START, "amplitude": 0.1},
 }
+TEXT_START: Setting = {"local_step_size": 3.0}
+MASKED_TEXT_START: Mapping[str, Setting] = {
+    MRN: {**TEXT_START, "amplitude": 0.3},
+    FIXED_SIGN: {**TEXT_START, "amplitude": 0.1},
+}
+TEXT_STEPS = 10  # characters that are seen
 AS_IN = {NO_SM: MRN, NO_PM: MRN, NO_PSM: MRN}  # whose settings a variant has
 LAWS = ("uniform", "gaussian", "bernoulli")
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0, 2.0)  # of 10^-2 in the paper's Figure 5; here of FedMRN's amplitude
-IID, DIRICHLET, LABELS = "IID", "Non-IID-1", "Non-IID-2"
+IID, DIRICHLET, LABELS, SPEAKERS = "IID", "Non-IID-1", "Non-IID-2", "speakers"
 MANY_CLASSES = {"cifar-100": {DIRICHLET: {"alpha": 0.2}, LABELS: {"labels_per_client": 20}}}
 
 
@@ -77,6 +85,9 @@ class Scale:
         timed: the networks on which times are measured.
         repeats: how often.
         iterations, horizons, points: of the exact moments, which are not trained.
+        labels: the methods.
+        start: where searches begin, for captions.
+        paper: what the paper has, for captions.
     """
 
     dataset: str
@@ -101,6 +112,11 @@ class Scale:
     horizons: tuple[int, ...] = (16, 64, 256, 1024, 4096)
     points: int = 61
     labels: tuple[str, ...] = field(default=METHODS)
+    start: str = "the middle of the paper's learning rates"
+    paper: str = (
+        "FMNIST, SVHN, CIFAR-10 and CIFAR-100, CNNs with batch normalization, the same N and K, 10 local epochs (80 to "
+        "120 steps) on batches of 64, 100 or 200 rounds and 5 runs"
+    )
 
     @property
     def data(self) -> str | dict[str, Any]:
@@ -114,9 +130,7 @@ class Scale:
             f"{images_in_words(self.dataset, self.size)}, network {self.network}, "
             f"K = {self.participants} of N = {self.clients} clients, "
             f"{self.local_steps} local steps on batches of {self.batch}, {self.rounds} rounds, {self.seeds} seeds, "
-            "each with its own data split; the paper has FMNIST, SVHN, CIFAR-10 and CIFAR-100, CNNs with batch "
-            "normalization, the same N and K, 10 local epochs (80 to 120 steps) on batches of 64, 100 or 200 rounds "
-            "and 5 runs"
+            f"each with its own data split; the paper has {self.paper}"
         )
 
 
@@ -170,13 +184,33 @@ def convolutional(scale: Scale) -> Scale:
     return replace(on_digits(scale), network="cnn4-bn-small", labels=FEW, **fewer)
 
 
+def sequential(scale: Scale) -> Scale:
+    """On text, of which a client has what one speaker says: more local steps, fewer rounds, settings by one seed."""
+    return replace(
+        scale,
+        dataset="characters",
+        network="lstm-small",
+        size=(100 * scale.clients, 20 * scale.clients),
+        rounds=min(scale.rounds, 40),
+        local_steps=2 * scale.local_steps,
+        tuning_seeds=1,
+        augmentation=(),
+        labels=ON_TEXT,
+        start="the learning rate of the authors' code",
+        paper="Shakespeare's plays and an LSTM; by the authors' code 100 rounds of one epoch on batches of 128 with a "
+        "tenth of the clients, random masks without progressive ones, and an embedding that is sent in full precision",
+    )
+
+
 def run_on(scale: Scale, split: str) -> tuple[str, ...]:
     """The methods on a partition: FedPM, which hardly leaves chance on glyphs, on Non-IID-2 alone."""
     return tuple(label for label in scale.labels if label != FEDPM or split == LABELS)
 
 
-def start(label: str) -> Setting:
+def start(label: str, split: str = LABELS) -> Setting:
     """Where a method's search begins."""
+    if split == SPEAKERS:
+        return MASKED_TEXT_START.get(label, TEXT_START)
     return MASKED_START.get(label, {"local_step_size": START_OF_SCORES if label == FEDPM else START})
 
 
@@ -197,8 +231,18 @@ def partition(dataset: str, name: str) -> dict[str, Any]:
         IID: {"partition": "even"},
         DIRICHLET: {"partition": "dirichlet", "alpha": 0.3},
         LABELS: {"partition": "labels", "labels_per_client": 3},
+        SPEAKERS: {"partition": "owners"},
     }
     return rules[name] | MANY_CLASSES.get(dataset, {}).get(name, {})
+
+
+def _drawn(scale: Scale, split: str, seed: int) -> str | dict[str, Any]:
+    """The data of a seed: what speakers say is split once for all, so that each seed has its own language."""
+    if split != SPEAKERS:
+        return scale.data
+    size = scale.size or (0, 0)
+    more = {"steps": TEXT_STEPS, "speakers": scale.clients, "seed": seed}
+    return {"kind": scale.dataset, "train": size[0], "test": size[1], **more}
 
 
 PARTITIONS = (IID, DIRICHLET, LABELS)
@@ -224,9 +268,9 @@ def training_sweep(
     """
     name, tasks = f"fedmrn-{scale.dataset}-{scale.network}", []
     for seed in tuning_seeds(scale.tuning_seeds) if tuning else range(seeds or scale.seeds):
-        problem = {"kind": "images", "dataset": scale.data, "network": scale.network, "clients": scale.clients,
-                   "batch": scale.batch, "partition_seed": seed, "augmentation": list(scale.augmentation),
-                   **partition(scale.dataset, split)}  # fmt: skip
+        problem = {"kind": "images", "dataset": _drawn(scale, split, seed), "network": scale.network,
+                   "clients": scale.clients, "batch": scale.batch, "partition_seed": seed,
+                   "augmentation": list(scale.augmentation), **partition(scale.dataset, split)}  # fmt: skip
         document = {
             "name": name,
             "rounds": scale.rounds,

@@ -22,6 +22,7 @@ from fedbounds.figures.papers.fedmrn.claims import (
     figure_5,
     figure_6,
     near,
+    on_text,
     printed_claims,
     simulated_claims,
     table_1,
@@ -132,6 +133,19 @@ def test_every_seed_has_its_own_split_and_every_method_the_same():
     assert ex.partition("cifar-100", ex.LABELS)["labels_per_client"] == 20
 
 
+def test_on_text_a_client_has_what_one_speaker_says_and_a_seed_its_own_language():
+    scale = ex.sequential(ex.SMOKE)
+    methods = {label: ex.method(scale, label, ex.start(label, ex.SPEAKERS)) for label in scale.labels}
+    judged, tuning = (ex.training_sweep(scale, methods, ex.SPEAKERS, tuning=some) for some in (False, True))
+    assert len(judged.tasks) == 6 * scale.seeds and len(tuning.tasks) == 6
+    assert not methods[ex.NO_PM]["progressive"] and methods[ex.FEDAVG]["local_step_size"] == 3
+    assert ex.start(ex.MRN, ex.SPEAKERS).keys() == ex.start(ex.MRN).keys()
+    problems = [problem_from_spec(task["problem"]) for task in judged.tasks[:: len(methods)]]
+    first, second = problems[:2]
+    assert first.data_checksum != second.data_checksum and first.network.name == "lstm-small"
+    np.testing.assert_array_equal(first.partition.assignment, first.dataset.owners)
+
+
 def test_what_is_tuned_is_the_step_and_of_masked_noise_its_amplitude():
     setting = {"local_step_size": 0.2, "amplitude": 0.03}
     sign, masked = (ex.method(ex.SMOKE, label, setting) for label in (ex.FIXED_SIGN, ex.MRN))
@@ -206,6 +220,13 @@ def test_table_1s_claims_are_judged_by_what_was_measured():
     )
 
 
+def test_table_3s_claims_are_judged_by_what_was_measured():
+    like = numbers(ex.ON_TEXT, 51.2, 38, 39, 49.6, 51.1, 51.0)
+    assert [claim.agrees for claim in on_text(like)] == [True] * 6
+    otherwise = numbers(ex.ON_TEXT, 51.2, 50.2, 50.4, 49.6, 48, 47)
+    assert [claim.agrees for claim in on_text(otherwise)] == [False] * 6
+
+
 def test_the_ablations_claims_are_judged_by_what_was_measured():
     like = numbers(ex.ABLATION, 81, 79, 78, 77, 75, 76, 76.5)
     assert [claim.agrees for claim in figure_4(like)] == [True] * 5
@@ -243,6 +264,13 @@ def test_every_figure_is_drawn(gallery, name, tmp_path):
 @pytest.mark.long
 def test_all_claims_are_judged(gallery):
     claims = trained_claims(gallery)
-    assert {claim.source for claim in claims} == {"Table 1", "Figure 3, ours", "Figure 4", "Figure 5", "Figure 6"}
+    assert {claim.source for claim in claims} == {
+        "Table 1",
+        "Table 3",
+        "Figure 3, ours",
+        "Figure 4",
+        "Figure 5",
+        "Figure 6",
+    }
     (bits,) = [claim for claim in claims if claim.source == "Figure 3, ours"]
     assert bits.measured.startswith("after ") and "FedAvg" in bits.measured
