@@ -21,11 +21,11 @@ from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers import paper as papers
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg, WaitMinibatch
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets
-from fedbounds.empirical.papers.arbitrary_participation.run import (
-    ArbitraryParticipation,
+from fedbounds.empirical.papers.arbitrary_participation.participation_constants import (
     process_constants,
     record_constants,
 )
+from fedbounds.empirical.papers.arbitrary_participation.run import ArbitraryParticipation
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,

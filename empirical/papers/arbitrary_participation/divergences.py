@@ -138,3 +138,37 @@ class Products:
     def spread(self, weights: np.ndarray) -> float:
         """The left side of (6) for the weights of a round, (N,), which sum to one."""
         return max(float(weights @ np.diag(self.products) - weights @ self.products @ weights), 0.0)
+
+
+class Within(Divergences):
+    r"""Gradients that differ from their mean by at most d, $\|\nabla F_n(x)-\nabla f(x)\|\le d$: everything from above.
+
+    As offsets sum to zero, $\|\sum_nc_n\mathbf v_n\|\le d\sum_n|c_n-\mathrm{med}\,c|$ for weights that sum to one,
+    which is at most $d$ (0 in the place of the median); for random weights, $d^2N\sum_n\mathbb E(c_n-\frac1N)^2$ by
+    (15), and at most $d^2$.
+
+    Args:
+        d: of Assumption 3.
+
+    Example:
+        >>> Within(2.0).combined(np.array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.25, 0.5, 0.25]])).tolist()
+        [4.0, 1.0, 0.25]
+    """
+
+    word = "upper bound, from d, of the "
+
+    def __init__(self, d: float) -> None:
+        self.d = d
+
+    def combined(self, weights: np.ndarray) -> np.ndarray:
+        return (self.d * np.abs(weights - np.median(weights, axis=1, keepdims=True)).sum(axis=1)) ** 2
+
+    def spread(self, weights: np.ndarray) -> float:
+        return 0.0 if np.count_nonzero(weights) == 1 else self.d**2  # nobody differs from himself
+
+    def expected(self, mean: np.ndarray, covariance: np.ndarray, independent: bool) -> float:
+        N = len(mean)
+        return self.d**2 * min(N * float(np.trace(covariance) + ((mean - 1 / N) ** 2).sum()), 1.0)
+
+    def expected_spread(self, mean: np.ndarray, participation: float) -> float:
+        return self.d**2

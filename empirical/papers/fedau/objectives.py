@@ -19,6 +19,7 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.measured.points import client_gradients
+from fedbounds.empirical.papers.fedau.accounting import independent_coins
 from fedbounds.empirical.papers.fedau.algorithms import (
     AverageAll,
     AverageParticipating,
@@ -27,7 +28,7 @@ from fedbounds.empirical.papers.fedau.algorithms import (
     FixedWeights,
     KnownParticipation,
 )
-from fedbounds.empirical.participation import Bernoulli, Full, Process
+from fedbounds.empirical.participation import Bernoulli, Process
 from fedbounds.empirical.problems import BoundedGradient, ImageClassification, Problem, Quadratic
 
 
@@ -85,11 +86,6 @@ def objective_weights(algorithm: Algorithm, participation: Process) -> np.ndarra
         raise FedboundsError(f"what {algorithm.kind} minimizes is not known; known: {known}")
     unnormalized = rule(algorithm, coins)
     return unnormalized / unnormalized.sum()
-
-
-def independent_coins(process: Process) -> np.ndarray | None:
-    """The rates $p_n$ of clients who take part independently of each other and of the past, (clients,); else None."""
-    return np.asarray(process.rates, dtype=float) if isinstance(process, Bernoulli | Full) else None
 
 
 def _constant(algorithm: Any, p: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.moments import Moments
+from fedbounds.empirical.papers.fedau.accounting import NEAR, independent_coins
 from fedbounds.empirical.papers.fedau.algorithms import (
     MIFA,
     AverageAll,
@@ -39,7 +40,7 @@ from fedbounds.empirical.papers.fedau.algorithms import (
     FixedWeights,
     KnownParticipation,
 )
-from fedbounds.empirical.papers.fedau.objectives import independent_coins, objective_weights, weighted_objective
+from fedbounds.empirical.papers.fedau.objectives import objective_weights, weighted_objective
 from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
 from fedbounds.empirical.papers.fedau.visited import visited
 from fedbounds.empirical.papers.paper import (
@@ -63,7 +64,6 @@ from fedbounds.empirical.trace import Trace
 
 WEIGHT_ERROR = "mean over clients of the squared error of p_n omega_t^n"
 GRADIENT_OF_H = "squared gradient norm of h"
-NEAR = 1 / 81  # Assumption 5, Option 1
 EQUAL = 1e-9  # relative difference up to which rates and weights are equal
 
 NO_BOUND: Mapping[type[Algorithm], str] = {

@@ -1,0 +1,192 @@
+r"""The account of weights: what (5), (6) and (7) are in the rounds so far, at every interval P that was asked for.
+
+Kept are, for each P, the running sum of the window's weights and the largest and the summed $\tilde\delta^2_{t_0}(P)$
+of the complete windows. Without offsets $\mathbf v_n$ all divergences are those for d = 1, from above (`Within`): they
+scale with d. What is lost beside the full record: windows at other intervals than these, or that start elsewhere.
+
+Source: Wang & Ji 2022, Assumption 3' and Section 4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedbounds.bounds.constants import SUM_TOLERANCE
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import Constant, Source
+from fedbounds.empirical.accounting import Account, Asked, Declared, Facts
+from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets, Within
+from fedbounds.empirical.papers.arbitrary_participation.participation_constants import process_constants
+from fedbounds.empirical.participation import Process
+
+PAPER = "arbitrary-participation"
+OF_PROCESS = frozenset({"unbiased-sampling", "independent-rounds", "jointly-independent-rounds"})
+EQUAL = 1e-9  # relative difference up to which mean weights are 1/N
+
+
+class WindowAccount(Account):
+    r"""Norms and divergences of the weights so far.
+
+    Example:
+        >>> account = WindowAccount(Declared(2, None, (1, 2), 50, np.array([[-2.0], [2.0]])))
+        >>> for t, weights in enumerate(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])):
+        ...     account.add(t, weights > 0, weights)
+        >>> account.window_divergence(1), account.window_divergence(2)
+        (4.0, 4.0)
+        >>> account.window_divergence(2, average=True)
+        2.0
+    """
+
+    def __init__(self, declared: Declared) -> None:
+        super().__init__(declared)
+        self.known = Within(1.0) if declared.offsets is None else Offsets(declared.offsets)
+        N, J = declared.clients, len(declared.intervals)
+        self.state = {
+            "running": np.zeros((J, N)),
+            "largest": np.zeros(J),
+            "summed": np.zeros(J),
+            "means": np.zeros((J, N)),  # sums over the windows of their mean weights, and of the squares of these
+            "squares": np.zeros((J, N)),
+            "uneven": np.zeros(J, bool),  # whether some window had other mean weights than 1/N
+            "norms": np.array([np.inf, 0.0]),  # least and largest sum of squared weights
+            "cohort": np.zeros(1),
+            "no_sum": np.zeros(1, int),  # rounds whose weights do not sum to one
+            "windows": np.zeros(J, int),  # complete ones
+        }
+
+    def add(self, t: int, present: np.ndarray, weights: np.ndarray) -> None:
+        state, norm = self.state, float(weights @ weights)
+        state["norms"][...] = min(state["norms"][0], norm), max(state["norms"][1], norm)
+        state["no_sum"] += abs(weights.sum() - 1) > SUM_TOLERANCE
+        state["cohort"][0] = max(state["cohort"][0], self.known.spread(weights))
+        state["running"] += weights
+        for j, P in enumerate(self.declared.intervals):
+            if (t + 1) % P == 0:
+                mean = state["running"][j] / P
+                pull = float(self.known.combined(mean[None])[0])
+                state["largest"][j] = max(state["largest"][j], pull)
+                state["summed"][j] += pull
+                state["means"][j] += mean
+                state["squares"][j] += mean**2
+                state["uneven"][j] |= not np.allclose(mean, 1 / len(mean), rtol=EQUAL, atol=0)
+                state["running"][j] = 0.0
+                state["windows"][j] += 1
+
+    def window_divergence(self, interval: int, d: float | None = None, *, average: bool = False) -> float:
+        r"""$\tilde\delta^2(P)$ of the complete windows so far: the largest, as (7) is printed, or their mean.
+
+        Args:
+            interval: P, one of those accounted.
+            d: where there are no offsets, the divergence d of Assumption 3; of 1 if not given.
+            average: the mean over windows, which is all that the proof of Theorem 3.1 needs.
+
+        Raises:
+            FedboundsError: another interval, or no complete window yet: then there is nothing to bound.
+
+        Source: Wang & Ji 2022, eq. (7) and, from d, the median in place of the mean of eq. (15).
+        """
+        j, windows = self._windows(interval)
+        square = self.state["summed"][j] / windows if average else self.state["largest"][j]
+        return float(square) * (1.0 if d is None or self.declared.offsets is not None else d**2)
+
+    def window_variance(self, interval: int) -> np.ndarray:
+        r"""The variance over windows of each client's mean weight, (clients,); times P, it estimates $\hat\upsilon^2$.
+
+        Raises:
+            FedboundsError: as for `window_divergence`.
+
+        Source: Wang & Ji 2022, Lemma 4.5; the method of batch means.
+        """
+        j, windows = self._windows(interval)
+        return np.maximum(self.state["squares"][j] / windows - (self.state["means"][j] / windows) ** 2, 0.0)
+
+    def _windows(self, interval: int) -> tuple[int, int]:
+        """The place of an interval, and how many of its windows are complete."""
+        if interval not in self.declared.intervals:
+            known = ", ".join(map(str, self.declared.intervals))
+            raise FedboundsError(f"interval = {interval} was not accounted: intervals are {known}")
+        j = self.declared.intervals.index(interval)
+        windows = int(self.state["windows"][j])
+        if not windows:
+            raise FedboundsError(f"interval = {interval}: no window of so many rounds is complete yet")
+        return j, windows
+
+    def quantities(self, rounds: int) -> dict[str, float]:
+        """Largest and least participation norm, and of every interval with a complete window (7) and the variance."""
+        if not rounds:
+            return {}
+        least, largest = np.sqrt(self.state["norms"]).tolist()
+        found = {"participation norm": largest, "least participation norm": least}
+        unit = "" if self.declared.offsets is not None else " over d^2"
+        for P in self.declared.intervals[: np.count_nonzero(self.state["windows"])]:
+            found[f"delta^2({P}){unit}"] = self.window_divergence(P)
+            found[f"mean delta^2({P}){unit}"] = self.window_divergence(P, average=True)
+            found[f"{P} Var of the mean weight"] = P * float(self.window_variance(P).mean())
+        return found
+
+    def facts(self, asked: Asked) -> Facts:
+        process, d = self.declared.process, asked.given.get("gradient_divergence_sup")
+        if asked.ahead and process is not None and process.stationary and process.sums_to_one:
+            known = self.known if self.declared.offsets is not None else None if d is None else Within(d)
+            constants = process_constants(process, known, asked.interval, np.array([asked.interval]))
+            flat = {c: Constant(float(np.ravel(k.value)[0]), k.source, k.note) for c, k in constants.items()}
+            return Facts(flat | self._sizes(), {}, _implied(process) | {"weights"}, trusting=True)
+        j, _ = self._windows(asked.interval)
+        source: Source = "estimated" if asked.ahead else "exact"
+        since = "of the rounds so far" + (", which later ones may exceed" if asked.ahead else "")
+        least, largest = np.sqrt(self.state["norms"])
+        values = {"participation_norm": (largest, "largest root of the sum of squared weights")}
+        if self.declared.offsets is not None or d is not None:
+            scale = 1.0 if self.declared.offsets is not None else float(d or 0.0)
+            pulls = np.sqrt(self.state["largest"])
+            values |= {
+                "participation_divergence": (scale * pulls[0], f"{self.known.word}left side of (5)"),
+                "cohort_divergence": (
+                    scale * float(np.sqrt(self.state["cohort"][0])),
+                    f"{self.known.word}left side of (6)",
+                ),
+                "window_divergence": (
+                    scale * pulls[j],
+                    f"{self.known.word}left side of (7), largest over the complete windows",
+                ),
+            }
+        found = {c: Constant(float(value), source, f"{what}, {since}") for c, (value, what) in values.items()}
+        found["sum_of_squared_weights"] = Constant(float(least**2), source, f"the least {since}")
+        checked = {"weights": not self.state["no_sum"][0], "regularized": not self.state["uneven"][j]}
+        if self.declared.offsets is not None:
+            checked |= dict.fromkeys(("participation-divergence", "cohort-divergence", "window-divergence"), True)
+        if asked.ahead:
+            checked = {name: holds for name, holds in checked.items() if not holds}
+        implied = frozenset[str]()
+        if process is not None:
+            implied = _implied(process)
+            checked |= dict.fromkeys(OF_PROCESS - implied, False)
+        if "window-variance" in implied:
+            assert process is not None
+            variance = np.diag(process.window_covariance(0, asked.interval)).max()
+            found["window_mean_variance"] = Constant(float(variance), "exact", "of the declared process")
+        return Facts(found | self._sizes(), checked, implied)
+
+    def _sizes(self) -> dict[str, Constant]:
+        N, (least, largest) = self.declared.clients, self.state["norms"]
+        found = {"clients": Constant(float(N), "given", "declared")}
+        S = 1 / largest if largest else 0.0
+        if least == largest and abs(S - round(S)) < EQUAL * S:
+            found["participating_clients"] = Constant(
+                float(round(S)), "exact", "equal weights 1/S in every round so far"
+            )
+        return found
+
+
+def _implied(process: Process) -> frozenset[str]:
+    """What a process implies of the assumptions of the paper."""
+    holds = {
+        "unbiased-sampling": process.unbiased,
+        "independent-rounds": process.independent_rounds,
+        "jointly-independent-rounds": process.independent_rounds,
+        "window-variance": process.stationary,
+    }
+    return frozenset(name for name, true in holds.items() if true)
+
+
+ACCOUNT = WindowAccount

@@ -1,0 +1,85 @@
+r"""How soon participation forgets, estimated from how often each client took part, and how often twice running."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+
+
+@dataclass(frozen=True)
+class Mixing:
+    r"""How soon participation forgets, as far as the rounds so far say.
+
+    Attributes:
+        correlation: $\hat r$ of presence in successive rounds, all clients together; nan where nobody's ever changed.
+        standard_error: $1/\sqrt{N(T-1)}$, what it would be for independent rounds and clients with equal rates.
+        memory: $1/(1-\hat r)$, in rounds: over which a chain of two states forgets; inf for $\hat r\ge1$.
+    """
+
+    correlation: float
+    standard_error: float
+    memory: float
+
+
+class Presences:
+    r"""Who took part how often.
+
+    Args:
+        clients: N.
+
+    Example:
+        >>> seen = Presences(2)
+        >>> for n in (0, 0, 0, 1, 1, 1):
+        ...     seen.add(np.arange(2) == n)
+        >>> round(seen.mixing().correlation, 6)
+        0.6
+    """
+
+    def __init__(self, clients: int) -> None:
+        self.state = {
+            "rounds": np.zeros(1, int),
+            "present": np.zeros(clients, int),
+            "twice": np.zeros(clients, int),  # in two rounds running
+            "first": np.zeros(clients, bool),
+            "last": np.zeros(clients, bool),
+        }
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return int(self.state["rounds"][0])
+
+    def add(self, present: np.ndarray) -> None:
+        """Take note of one more round: who was present, booleans (N,)."""
+        state = self.state
+        if not self.rounds:
+            state["first"][...] = present
+        state["twice"] += present & state["last"]
+        state["present"] += present
+        state["last"][...] = present
+        state["rounds"] += 1
+
+    def mixing(self) -> Mixing:
+        r"""The correlation of presence in successive rounds,
+
+        $$\hat r=\frac{\sum_{t,n}(\mathbb 1_t^n-\hat p_n)(\mathbb 1_{t+1}^n-\hat p_n)}
+          {(T-1)\sum_n\hat p_n(1-\hat p_n)},$$
+
+        of mean about $-1/T$ if rounds are independent.
+
+        Raises:
+            FedboundsError: fewer than two rounds.
+        """
+        T, state = self.rounds, self.state
+        if T < 2:
+            raise FedboundsError(f"the mixing estimate needs two rounds, and there were {T}")
+        p = state["present"] / T
+        ends = state["first"].astype(float) + state["last"]
+        sums = state["twice"] - p * (2 * state["present"] - ends) + (T - 1) * p**2
+        spread = float((T - 1) * np.sum(p * (1 - p)))
+        r = float(sums.sum()) / spread if spread > 0 else float("nan")
+        memory = 1 / (1 - r) if not r >= 1 else float("inf")
+        return Mixing(r, float(1 / np.sqrt(len(p) * (T - 1))), memory)

@@ -1,0 +1,316 @@
+"""The accountant keeps little, and says what the full record would say; it covers nothing that it should not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from fedbounds.bounds.constants import cohort_divergence, mean_window_divergence, median_bound, window_divergence
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.papers.fedau.weight_error import weight_error
+from fedbounds.bounds.rounds import rounds
+from fedbounds.bounds.window_variance import markov_correlation
+from fedbounds.empirical.accountant import ParticipationAccountant
+from fedbounds.empirical.confront import confront
+from fedbounds.empirical.moments import moments
+from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
+from fedbounds.empirical.papers.fedau.participation_weights import weight_paths
+from fedbounds.empirical.participation import (
+    Bernoulli,
+    Cyclic,
+    Full,
+    GroupMarkov,
+    Markovian,
+    Permutation,
+    WithoutReplacement,
+)
+from fedbounds.empirical.problems import toy_example
+
+THEOREM = "arbitrary-participation/theorem-3.1"
+FEDAU = "fedau/theorem-2"
+KNOWN = dict(L=1, F=1.5, I=1, gamma=1 / 36, eta=6, sigma=0.1, d=2)
+KNOWN_FEDAU = dict(L=1, F=1, I=2, gamma=0.001, eta=1, sigma=0.1, delta=1, G=1)
+
+
+def fed(accountant: ParticipationAccountant, q: np.ndarray) -> ParticipationAccountant:
+    for row in q:
+        accountant.add({int(n): float(row[n]) for n in np.flatnonzero(row)})
+    return accountant
+
+
+def record(seed: int, rounds: int = 37, clients: int = 5) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    q = rng.random((rounds, clients)) * (rng.random((rounds, clients)) < 0.6)
+    q[:, 0] += q.sum(axis=1) == 0
+    return q / q.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_divergences_are_those_of_the_full_record(seed: int) -> None:
+    q, v = record(seed), np.random.default_rng(seed + 100).standard_normal((5, 3))
+    exact = fed(ParticipationAccountant(5, intervals=[3, 4], offsets=v), q)
+    bounded = fed(ParticipationAccountant(5, intervals=[3, 4]), q)
+    for P in (1, 3, 4):
+        said, over_d2 = exact.quantities()["arbitrary-participation"], bounded.quantities()["arbitrary-participation"]
+        assert said[f"delta^2({P})"] == pytest.approx(window_divergence(q, v, P) ** 2, rel=1e-12)
+        assert said[f"mean delta^2({P})"] == pytest.approx(mean_window_divergence(q, v, P) ** 2, rel=1e-12)
+        assert over_d2[f"delta^2({P}) over d^2"] == pytest.approx(median_bound(q, P, 1.0) ** 2, rel=1e-12)
+        assert over_d2[f"mean delta^2({P}) over d^2"] == pytest.approx(median_bound(q, P, 1.0, average=True) ** 2)
+    evaluation = exact.bound(THEOREM, KNOWN, interval=3)
+    assert float(evaluation.constants["nu"].value) == pytest.approx(cohort_divergence(q, v), rel=1e-12)
+
+
+@pytest.mark.parametrize("cutoff", [1, 4, np.inf])
+def test_weights_and_their_error_are_those_of_the_full_record(cutoff: float) -> None:
+    p = np.array([0.2, 0.5, 0.9])
+    present = np.random.default_rng(3).random((60, 3)) < p
+    accountant = ParticipationAccountant(3, Bernoulli(3, p), cutoff=cutoff)
+    for row in present:
+        accountant.add(np.flatnonzero(row))
+    said, paths = accountant.quantities()["fedau"], weight_paths(present, cutoff)
+    assert said["weight error"] == pytest.approx(((p * paths - 1) ** 2).mean(), rel=1e-10)
+    assert said["expected weight error W"] == pytest.approx(float(weight_error(p, cutoff, 60)), rel=1e-12)
+
+
+def test_mixing_is_the_correlation_of_the_record_and_tends_to_that_of_the_chain() -> None:
+    process = GroupMarkov(6, 3, leave=0.2)
+    present = process.matrix(4000, np.random.default_rng(0)) > 0
+    accountant = ParticipationAccountant(6)
+    for row in present:
+        accountant.add(np.flatnonzero(row))
+    found, off = accountant.mixing(), present - present.mean(axis=0)
+    expected = (off[1:] * off[:-1]).sum() / (3999 * present.var(axis=0).sum())
+    assert found.correlation == pytest.approx(expected, rel=1e-10)
+    assert found.correlation == pytest.approx(markov_correlation(3, 0.2), abs=0.03)
+    assert found.memory == pytest.approx(1 / (1 - expected))
+
+
+def test_the_bound_is_that_of_confronting_the_run_with_its_record() -> None:
+    problem, q = toy_example(), np.tile(np.eye(3), (10, 1))
+    run = moments(GeneralizedFedAvg(1 / 36, 1, server_multiplier=6, interval=3), problem, q)
+    comparison = confront(run, THEOREM, "explicit")
+    known = {n: c for n, c in comparison.constants.items() if n in ("L", "F", "I", "gamma", "eta", "sigma")}
+    accountant = fed(ParticipationAccountant(3, intervals=[3], offsets=problem.offsets()), q)
+    assert float(accountant.bound(THEOREM, known, "explicit").value) == pytest.approx(float(comparison.bound[-1]))
+
+
+def test_a_guarantee_needs_every_assumption() -> None:
+    accountant = fed(ParticipationAccountant(3, intervals=[3]), np.tile(np.eye(3), (10, 1)))
+    assert accountant.bound(THEOREM, KNOWN, assume="all").guarantee
+    unsaid = accountant.bound(THEOREM, KNOWN)
+    assert not unsaid.guarantee and "exogenous-participation" in unsaid.why_not[-1]
+    assert unsaid.assumptions["weights"] == "checked"
+
+
+def test_weights_that_do_not_sum_to_one_are_not_covered_even_if_all_is_assumed() -> None:
+    accountant = ParticipationAccountant(3)
+    for _ in range(5):
+        accountant.add({0: 0.5, 1: 0.4})
+    found = accountant.bound(THEOREM, KNOWN | {"P": 1}, assume="all")
+    assert found.assumptions["weights"] == "violated" and not found.guarantee
+
+
+def test_a_round_without_participants_is_a_round() -> None:
+    accountant = ParticipationAccountant(2)
+    accountant.add([])
+    accountant.add([1])
+    assert accountant.rounds == 2 and accountant.participations.tolist() == [0, 1]
+    assert accountant.bound(THEOREM, KNOWN | {"P": 1}, assume="all").assumptions["weights"] == "violated"
+
+
+def test_a_refuted_declaration_covers_nothing() -> None:
+    p, rng = np.array([0.3, 0.6, 0.9]), np.random.default_rng(1)
+    accountant = ParticipationAccountant(3, Bernoulli(3, p), cutoff=5)
+    for _ in range(200):
+        accountant.add(np.flatnonzero(rng.random(3) < p))
+    assert accountant.bound(FEDAU, KNOWN_FEDAU, assume="all").guarantee
+    for t in range(200):
+        accountant.add([t % 3])
+    found = accountant.bound(FEDAU, KNOWN_FEDAU, assume="all")
+    assert accountant.conformity().status == "refuted"
+    assert not found.guarantee and found.why_not[0].startswith("not known to cover this run: not bernoulli")
+    left = accountant.rounds_left(FEDAU, 15.0, KNOWN_FEDAU, assume="all")
+    assert not left.guarantee and left.why_not[0].startswith("not known to cover this run: not bernoulli")
+
+
+def test_what_is_about_any_record_is_covered_whatever_was_declared() -> None:
+    accountant = fed(ParticipationAccountant(3, WithoutReplacement(3, 1), intervals=[3]), np.tile(np.eye(3), (40, 1)))
+    assert accountant.conformity().status == "refuted"
+    assert accountant.bound(THEOREM, KNOWN, assume="all").guarantee
+
+
+@pytest.mark.parametrize(
+    "process, result, name",
+    [
+        (Markovian(3, 0.5), FEDAU, "bernoulli-participation"),
+        (Cyclic(3, random_phase=True), "arbitrary-participation/corollary-4.8", "independent-rounds"),
+        (Cyclic(3), "arbitrary-participation/corollary-4.8", "unbiased-sampling"),
+    ],
+)
+def test_a_process_of_another_kind_violates_what_it_does_not_have(process, result: str, name: str) -> None:
+    accountant = ParticipationAccountant(3, process)
+    for t in range(12):
+        accountant.add([t % 3])
+    known = dict(KNOWN_FEDAU) if result == FEDAU else dict(L=1, F=1, I=1, d=1, sigma=0.1, P=1, c=0.1)
+    found = accountant.bound(result, known, assume="all")
+    assert found.assumptions[name] == "violated" and not found.guarantee
+
+
+def test_rates_that_are_only_estimated_guarantee_nothing() -> None:
+    accountant = ParticipationAccountant(2)
+    for present in ([0], [0, 1], [1], [0]):
+        accountant.add(present)
+    found = accountant.bound(FEDAU, KNOWN_FEDAU, assume="all")
+    assert found.constants["p"].source == "estimated" and "p is only estimated" in found.why_not
+
+
+def test_a_result_of_which_nobody_keeps_an_account_is_not_covered() -> None:
+    accountant = ParticipationAccountant(2)
+    accountant.add([0])
+    accountant.accounts.clear()
+    found = accountant.bound(THEOREM, KNOWN | dict(T=1, P=1, rho=1, nu=0, beta=2, delta=2), assume="all")
+    assert found.why_not[0].startswith("not known to cover this run: nobody keeps an account")
+
+
+def test_rounds_left_are_the_rounds_of_the_whole_run_less_those_seen() -> None:
+    accountant = fed(ParticipationAccountant(3, WithoutReplacement(3, 2)), np.array([[0.5, 0.5, 0], [0, 0.5, 0.5]]))
+    known = KNOWN | {"P": 1, "gamma": 1e-3, "eta": 1, "d": 0.1}
+    left = accountant.rounds_left(THEOREM, 1.0, known, "explicit", assume="all")
+    rho = np.sqrt(0.5)
+    delta = 0.1 * np.sqrt(3 * 3 * (3 - 2) / (2 * 9))  # (15): d^2 N times N times the variance (N - S)/(S N^2)
+    by_hand = dict(known, rho=rho, beta=delta, nu=0.1, delta=delta)
+    del by_hand["d"]
+    expected = rounds(THEOREM, 1.0, by_hand, form="explicit")
+    assert left.answer.rounds == expected.rounds and left.more == expected.rounds - 2 and left.guarantee
+
+
+def test_rounds_left_of_an_unknown_process_are_no_guarantee() -> None:
+    accountant = fed(ParticipationAccountant(3, intervals=[3]), np.tile(np.eye(3), (10, 1)))
+    left = accountant.rounds_left(THEOREM, 4.5, KNOWN, "explicit", assume="all")
+    assert left.more is not None and not left.guarantee
+    assert any("delta is only estimated" in reason for reason in left.why_not)
+
+
+def test_a_result_that_sets_step_sizes_by_the_rounds_has_none_left_to_promise() -> None:
+    accountant = ParticipationAccountant(4, Full(4))
+    accountant.add(range(4))
+    known = dict(L=1, F=1, I=1, P=1, sigma=0, d=1)
+    left = accountant.rounds_left("arbitrary-participation/corollary-3.2", 1.0, known, assume="all")
+    assert not left.guarantee and any("step sizes by the number of rounds" in reason for reason in left.why_not)
+
+
+@pytest.mark.parametrize(
+    "process",
+    [None, Bernoulli(4, 0.5), WithoutReplacement(4, 2), Permutation(4, 2), Markovian(4, 0.5), GroupMarkov(4, 2, 0.5)],
+    ids=lambda p: "none" if p is None else p.kind,
+)
+def test_a_saved_account_goes_on_bit_for_bit_the_same(process, tmp_path) -> None:
+    source = process or Bernoulli(4, 0.7)
+    q = source.matrix(80, np.random.default_rng(5))
+    v = np.random.default_rng(6).standard_normal((4, 2))
+    settings = dict(process=process, intervals=[3, 7], cutoff=6, offsets=v)
+    whole = fed(ParticipationAccountant(["a", "b", 3, "d"], **settings), np.zeros((0, 4)))
+    halved, names = ParticipationAccountant(["a", "b", 3, "d"], **settings), ["a", "b", 3, "d"]
+    for t, row in enumerate(q):
+        present = [names[n] for n in np.flatnonzero(row)]
+        whole.add(present)
+        halved.add(present)
+        if t % 10 == 4:
+            halved.save(tmp_path / "account.json")
+            halved = ParticipationAccountant.load(tmp_path / "account.json")
+    assert halved.to_json() == whole.to_json()
+    assert halved.quantities() == whole.quantities() and halved.conformity() == whole.conformity()
+
+
+def test_the_state_does_not_grow_with_the_rounds() -> None:
+    accountant, sizes = ParticipationAccountant(10, Bernoulli(10, 0.5), intervals=[5]), []
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        for _ in range(200):
+            accountant.add(np.flatnonzero(rng.random(10) < 0.5))
+        state = json.loads(accountant.to_json())["state"]
+        sizes.append(sum(np.size(part["values"]) for part in state.values()))
+    assert sizes[0] == sizes[1] < 40 * 10
+
+
+BAD = [
+    (lambda: ParticipationAccountant(0), "clients = 0 must be an integer"),
+    (lambda: ParticipationAccountant(["a", "a"]), "names of their own"),
+    (lambda: ParticipationAccountant([True]), "must be a name"),
+    (lambda: ParticipationAccountant(2, Full(3)), "the process is of 3 clients, and there are 2"),
+    (lambda: ParticipationAccountant(2, "full"), "must be a participation process"),
+    (lambda: ParticipationAccountant(2, intervals=[0]), r"intervals\[0\] = 0"),
+    (lambda: ParticipationAccountant(2, intervals=3), "intervals = 3 must be a list"),
+    (lambda: ParticipationAccountant(2, cutoff=0.5), "cutoff = 0.5"),
+    (lambda: ParticipationAccountant(2, error=0), "error = 0"),
+    (lambda: ParticipationAccountant(2, offsets=[[1.0]]), "offsets v are of 1 clients"),
+    (lambda: ParticipationAccountant(2).add([2]), "unknown client '2'; known: 0, 1"),
+    (lambda: ParticipationAccountant(2).add([True]), "unknown client 'True'"),
+    (lambda: ParticipationAccountant(2).add([0, 0]), "named twice"),
+    (lambda: ParticipationAccountant(["ab"]).add("ab"), "participants = 'ab' must be a list"),
+    (lambda: ParticipationAccountant(2).add([0], [1, 2]), "1 participants and 2 weights"),
+    (lambda: ParticipationAccountant(2).add([0], [float("nan")]), "must be a positive number"),
+    (lambda: ParticipationAccountant(2).add({0: -1.0}), "the weight -1 of client 0"),
+    (lambda: ParticipationAccountant(2).add({0: 1.0}, [1.0]), "given twice"),
+    (lambda: ParticipationAccountant(2).bound(THEOREM, {}), "no round was added"),
+    (lambda: ParticipationAccountant(2).mixing(), "needs two rounds"),
+    (lambda: ParticipationAccountant.from_json("{"), "no JSON"),
+    (lambda: ParticipationAccountant.from_json("{}"), "must be of the format"),
+]
+
+
+@pytest.mark.parametrize("act, message", BAD, ids=[message for _, message in BAD])
+def test_bad_input_is_one_line(act, message: str) -> None:
+    with pytest.raises(FedboundsError, match=message) as refused:
+        act()
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda d: d.pop("cutoff"),
+        lambda d: d["state"].pop("presences/rounds"),
+        lambda d: d["state"]["presences/present"].update(values=[1]),
+        lambda d: d["state"]["presences/present"].update(values="ab"),
+        lambda d: d.update(state=3),
+        lambda d: d.update(process={"kind": "nobody"}),
+    ],
+)
+def test_a_damaged_account_is_one_line(damage, tmp_path) -> None:
+    accountant = ParticipationAccountant(2)
+    accountant.add([0])
+    document = json.loads(accountant.to_json())
+    damage(document)
+    with pytest.raises(FedboundsError, match="damaged"):
+        ParticipationAccountant.from_json(json.dumps(document))
+
+
+def test_constants_that_contradict_the_rounds_are_refused() -> None:
+    accountant = fed(ParticipationAccountant(3, intervals=[3]), np.tile(np.eye(3), (10, 1)))
+    with pytest.raises(FedboundsError, match="T = 29 is given, and it is 30"):
+        accountant.bound(THEOREM, KNOWN | {"T": 29})
+    with pytest.raises(FedboundsError, match=r"rho = 0\.5 is given, and it is 1"):
+        accountant.bound(THEOREM, KNOWN | {"rho": 0.5})
+    with pytest.raises(FedboundsError, match="interval = 2 was not accounted"):
+        accountant.bound(THEOREM, KNOWN | {"P": 2})
+
+
+def test_a_bad_round_changes_nothing() -> None:
+    accountant = ParticipationAccountant(2, Bernoulli(2, 0.5))
+    accountant.add([0])
+    before = accountant.to_json()
+    for bad in ([0, 5], [1, 1], {0: 0.0}):
+        with pytest.raises(FedboundsError):
+            accountant.add(bad)
+    assert accountant.to_json() == before
+
+
+def test_an_accountant_needs_no_torch() -> None:
+    code = "import fedbounds, sys; fedbounds.ParticipationAccountant(2).add([0]); print('torch' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
