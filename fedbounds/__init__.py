@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.papers.tdcd.algorithms import TDCD as TDCD
     from fedbounds.empirical.papers.tdcd.algorithms import LabelPrivateTDCD as LabelPrivateTDCD
     from fedbounds.empirical.papers.tdcd.algorithms import PrintedTDCD as PrintedTDCD
+    from fedbounds.empirical.papers.tdcd.invariants import check_vertical as check_vertical
     from fedbounds.empirical.participation import Bernoulli as Bernoulli
     from fedbounds.empirical.participation import Cyclic as Cyclic
     from fedbounds.empirical.participation import CyclicClients as CyclicClients
@@ -114,6 +115,7 @@ DOOR = {
     "fedbounds.empirical.papers.arbitrary_participation.invariants": "check_invariants",
     "fedbounds.empirical.papers.fedau.invariants": "check_weights",
     "fedbounds.empirical.papers.fed_norm_sgda.invariants": "check_minimax",
+    "fedbounds.empirical.papers.tdcd.invariants": "check_vertical",
     "fedbounds.empirical.papers.fedmrn.masked_noise": "MaskedNoise",
     "fedbounds.empirical.messages": "check_compressor",
     "fedbounds.empirical.papers.fedau.participation_weights": "ParticipationWeights",

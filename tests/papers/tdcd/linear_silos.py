@@ -32,6 +32,7 @@ class LinearSilos(Vertical):
     r"""$h_j(\theta_j;x)=\tanh(x^\top\theta_j)$, with two numbers for each sample; rows are split as each silo likes."""
 
     embeds = True
+    embedding = staticmethod(tanh)
     embedding_size = 2
 
     def __init__(
@@ -57,7 +58,9 @@ class LinearSilos(Vertical):
     def exchange(self, x: Tensor, randomness: Tensor | None) -> tuple[Tensor, Tensor]:
         assert randomness is not None and len(x) == 1
         ids = randomness[0].long()
-        return ids, torch.stack([tanh(x[0, b], f[ids]) for b, f in zip(self.blocks, self.features, strict=True)])
+        return ids, torch.stack(
+            [self.embedding(x[0, b], f[ids]) for b, f in zip(self.blocks, self.features, strict=True)]
+        )
 
     def _mine(self, silo: int, k: int, ids: Tensor) -> Tensor:
         return torch.from_numpy(np.flatnonzero(np.isin(ids.numpy(), self.parts[silo][k])))
@@ -68,7 +71,7 @@ class LinearSilos(Vertical):
             rows = self._mine(silo, k, ids)
             if len(rows):
                 theta = own[0, k].detach().requires_grad_()
-                found = tanh(theta, self.features[silo][ids[rows]])
+                found = self.embedding(theta, self.features[silo][ids[rows]])
                 others = told[:, rows].sum(0) - told[silo, rows]
                 at = (told[:, rows].sum(0) if stale else others + found.detach()).requires_grad_()
                 slopes = torch.autograd.grad(self.loss(at, self.labels[ids[rows]]).sum(), at)[0]
@@ -89,7 +92,9 @@ class LinearSilos(Vertical):
 
     def objective(self, x: Tensor) -> Tensor:
         flat = x.reshape(-1, self.dimension)
-        totals = [sum(tanh(row[b], f) for b, f in zip(self.blocks, self.features, strict=True)) for row in flat]
+        totals = [
+            sum(self.embedding(row[b], f) for b, f in zip(self.blocks, self.features, strict=True)) for row in flat
+        ]
         return torch.stack([self.loss(each, self.labels).mean() for each in totals]).view(x.shape[:-1])
 
     def objective_gradient(self, x: Tensor) -> Tensor:
@@ -105,11 +110,11 @@ class LinearSilos(Vertical):
     def constants(self) -> dict:
         return {}
 
-    def silos_of(self, embedding=tanh) -> list[Silo]:
+    def silos_of(self) -> list[Silo]:
         """What each silo brings to a deployment: its own columns and block, its clients their own rows."""
         return [
             Silo(
-                embedding,
+                self.embedding,
                 self.x0[block].clone(),
                 tuple(Holding(part, columns[part].clone(), self.labels[part].clone()) for part in parts),
             )

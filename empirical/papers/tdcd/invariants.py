@@ -1,0 +1,392 @@
+r"""The invariants of TDCD, and the search for tables in silos that break them.
+
+What a run is given, and what it returns, is said in `fedbounds.empirical.papers.tdcd.tables`.
+
+Source: Das et al. 2022, *Cross-Silo Federated Learning for Multi-Tier Networks with Vertical and Horizontal Data
+Partitioning*, Algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedbounds.empirical.invariants.applies import InvariantSides, applies
+from fedbounds.empirical.invariants.cases import digits
+from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
+from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS
+from fedbounds.empirical.papers.tdcd.plain import tdcd
+from fedbounds.empirical.papers.tdcd.tables import (
+    EQUAL,
+    FEATURES,
+    MANY_STEPS,
+    PART,
+    SEVERAL_SILOS,
+    SQUARES,
+    WIDE,
+    SplitTable,
+    TableCase,
+    TableRun,
+)
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+Execute = Callable[[TableCase], np.ndarray]
+
+
+# --- embeddings -------------------------------------------------------------------------------------------
+
+
+@applies(SEVERAL_SILOS)
+def only_the_sum_counts(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""What one silo's embeddings have more and another's less changes nothing: $\Phi_j+\Phi_{-j}$ is the sum of all.
+
+    $$(o_1,o_2)\to(o_1+s,o_2-s)$$
+    """
+    offsets, shift = case.table.offsets.copy(), np.arange(1.0, case.table.samples + 1) / 2
+    offsets[0] += shift
+    offsets[-1] -= shift
+    other = case.of(replace(case.table, offsets=offsets))
+    return InvariantSides(execute(other), execute(case), case=other, against=case)
+
+
+def rows_by_id(execute: Execute, case: TableCase) -> InvariantSides:
+    """Samples with other IDs, and the IDs of batches and clients in another order, change nothing: rows go by ID."""
+    order = np.roll(np.arange(case.table.samples), 1)[::-1]
+    other = case.of(case.table.renamed(order), batches=np.roll(order[case.batches], 1, axis=1))
+    return InvariantSides(execute(other), execute(case), case=other, against=case)
+
+
+@applies(SEVERAL_SILOS, MANY_STEPS)
+def others_as_they_were(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""In a round a silo's block does not depend on where the others move, but on their embeddings at its beginning.
+
+    $$(X_l,\theta_l)\to(2X_l,\tfrac12\theta_l)\ \text{for all}\ l\ne j\implies\tilde\theta_j^{Q}\ \text{as before}$$
+
+    With the same embeddings the others' steps are then four times as large.
+    """
+    once, found = case.once, execute(case.once)[1:].copy()
+    for j, block in enumerate(case.table.blocks):
+        turns = [(1.0 if l == j else 0.5) * np.eye(len(start)) for l, start in enumerate(case.table.starts)]
+        other = once.of(once.table.in_coordinates(turns))
+        got = execute(other)[1:, block]
+        if not np.allclose(got, found[:, block], rtol=0, atol=1e-9 * max(1.0, float(np.abs(found).max()))):
+            return InvariantSides(got, found[:, block], case=other, against=once, via=f"in the block of silo {j}")
+    return InvariantSides(found, found, case=once)
+
+
+# --- rounds -----------------------------------------------------------------------------------------------
+
+
+def one_local_step(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""With Q = 1 nothing is stale: each round is a step along the mean of the clients' gradients at the model itself.
+
+    $$Q=1\implies\tilde\theta_j^{t+1}=\tilde\theta_j^t-\frac\eta{K_j}\sum_kg_{k,j}(\tilde\theta^t)$$
+    """
+    one = replace(case, local_steps=1)
+    got = execute(one)
+    expected = [got[0], *(model - one.step_size * _direction(one, one.draw(t), [model] * 3, model)
+                          for t, model in enumerate(got[:-1]))]  # fmt: skip
+    return InvariantSides(got, np.stack(expected), case=one)
+
+
+def virtual_recursion(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""At every t, also within a round, the mean of the copies moves along the mean of the clients' gradients.
+
+    $$\tilde\theta^{t+1}=\tilde\theta^t-\eta\,G^t,\qquad
+      G_{(j)}^t=\frac1{K_j}\sum_kg_{k,j}(\theta_{-j}^{t_0},\theta_{k,j}^t)$$
+
+    The mean after q steps is what a round of q steps gives; the copies are computed here.
+    """
+    start, batch = np.concatenate(case.table.starts), case.draw(0)
+    copies, means = [start.copy() for _ in range(_most(case.table))], [start]
+    got, expected = [start], [start]
+    for q in range(case.local_steps):
+        means.append(execute(replace(case.once, local_steps=q + 1))[1])
+        got.append(means[-1])
+        expected.append(means[-2] - case.step_size * _direction(case, batch, copies, start))
+        copies = _stepped(case, batch, copies, start)
+    return InvariantSides(np.stack(got), np.stack(expected), case=case.once)
+
+
+def restarted_rounds(execute: Execute, case: TableCase) -> InvariantSides:
+    """A run that begins again where a round ended goes on as before: a round remembers nothing but the model."""
+    got = execute(case)
+    later = [execute(case.from_round(r, got[r]))[1] for r in range(1, case.rounds)]
+    return InvariantSides(got, np.stack([*got[:2], *later]))
+
+
+# --- partitions -------------------------------------------------------------------------------------------
+
+
+@applies(EQUAL)
+def merged_clients(execute: Execute, case: TableCase) -> InvariantSides:
+    """With Q = 1, all samples in the batch and equal shards, the clients of a silo are as good as one.
+
+    Those of unequal shards are merged in both runs.
+    """
+    one = replace(case.evened.whole, local_steps=1)
+    return InvariantSides(execute(one), execute(one.merged), case=one, against=one.merged)
+
+
+@applies(WIDE)
+def split_silos(execute: Execute, case: TableCase) -> InvariantSides:
+    """With Q = 1 a silo is as good as two that share its columns and have the same clients."""
+    one, table = replace(case, local_steps=1), case.table
+    j = max(range(table.silos), key=lambda silo: len(table.starts[silo]))
+    if len(table.starts[j]) == 1:
+        return InvariantSides(execute(one), execute(one), case=one)
+
+    def cut(values: Sequence[Any], first: Any, second: Any) -> tuple[Any, ...]:
+        return (*values[:j], first, second, *values[j + 1 :])
+
+    X, start = table.features[j], table.starts[j]
+    offsets = np.insert(table.offsets, j + 1, 0.0, axis=0)
+    finer = replace(
+        table, features=cut(table.features, X[:, :1], X[:, 1:]), starts=cut(table.starts, start[:1], start[1:]),
+        offsets=offsets, clients=cut(table.clients, table.clients[j], table.clients[j]),
+    )  # fmt: skip
+    return InvariantSides(execute(one.of(finer)), execute(one), case=one.of(finer), against=one)
+
+
+def relabeled(execute: Execute, case: TableCase) -> InvariantSides:
+    """Silos, and clients within them, in the opposite order change nothing but the order of the blocks."""
+    table = case.table
+    other = case.of(SplitTable(
+        table.features[::-1], table.offsets[::-1], table.labels, tuple(silo[::-1] for silo in table.clients[::-1]),
+        table.starts[::-1], table.loss,
+    ))  # fmt: skip
+    got = execute(other)
+    back = np.hstack([got[:, block] for block in other.table.blocks[::-1]])
+    return InvariantSides(back, execute(case), case=other, against=case, via="with the blocks in the opposite order")
+
+
+@applies(PART)
+def unbiased(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""The mean of the first step over all batches of the same size is the mean of the clients' own gradients.
+
+    $$\binom MB^{-1}\sum_{|\zeta|=B}\frac{\tilde\theta_j^0-\tilde\theta_j^1(\zeta)}\eta
+      =\frac1{K_j}\sum_k\nabla_{(j)}f_{k,j},\qquad f_{k,j}\text{ over all samples that the client holds}$$
+
+    which is $\nabla_{(j)}\mathcal L$ where shards are equal. In every batch each client has a sample.
+    """
+    start, M = np.concatenate(case.table.starts), case.table.samples
+    one = replace(case.once, local_steps=1)
+    some = [replace(one, batches=np.array([ids])) for ids in combinations(range(M), case.batches.shape[1])]
+    mean = np.mean([(start - execute(each)[1]) / case.step_size for each in some], axis=0)
+    expected = _direction(one, np.arange(M), [start] * _most(case.table), start)
+    return InvariantSides(mean[None], expected[None], case=some[0], via="averaged over all batches")
+
+
+# --- coordinates and units --------------------------------------------------------------------------------
+
+
+def translation(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""Moving the origin of every block moves all models along.
+
+    $$(\theta_j^0,o_j)\to(\theta_j^0+s_j,\ o_j-X_js_j)$$
+    """
+    table = case.table
+    shift = np.arange(1.0, table.blocks[-1].stop + 1) / 2
+    parts = [shift[block] for block in table.blocks]
+    offsets = np.array([o - X @ s for o, X, s in zip(table.offsets, table.features, parts, strict=True)])
+    starts = tuple(start + s for start, s in zip(table.starts, parts, strict=True))
+    there = case.of(replace(table, offsets=offsets, starts=starts))
+    via = f"moved by {digits(shift)}"
+    return InvariantSides(execute(there), execute(case) + shift, case=there, against=case, via=via)
+
+
+def rotation(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""Orthogonal changes of coordinates, one in each silo, commute with the run.
+
+    $$(X_j,\theta_j^0)\to(X_jU_j^\top,U_j\theta_j^0)\implies\tilde\theta_j\to U_j\tilde\theta_j$$
+    """
+    turns = []
+    for start in case.table.starts:
+        v = np.arange(1.0, len(start) + 1)
+        turns.append(np.eye(len(v)) - 2 * np.outer(v, v) / (v @ v))
+    there, models = case.of(case.table.in_coordinates(turns)), execute(case)
+    expected = [models[:, block] @ turn.T for block, turn in zip(case.table.blocks, turns, strict=True)]
+    via = f"turned by {[digits(turn) for turn in turns]}"
+    return InvariantSides(execute(there), np.hstack(expected), case=there, against=case, via=via)
+
+
+def scaling(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""Only the step size times curvatures matters: parameters in another unit are the same run.
+
+    $$(X,\theta^0,\eta)\to(2X,\tfrac12\theta^0,\tfrac14\eta)\implies\tilde\theta\to\tfrac12\tilde\theta$$
+    """
+    table = case.table.in_coordinates([0.5 * np.eye(len(start)) for start in case.table.starts])
+    other = case.of(table, step_size=case.step_size / 4)
+    return InvariantSides(execute(other), execute(case) / 2, case=other, against=case, via="halved")
+
+
+# --- what is known in closed form -------------------------------------------------------------------------
+
+
+@applies(SQUARES)
+def closed_form(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""On least squares, with one client in each silo and all samples in the batch, a round is one linear map.
+
+    $$\theta^+=\theta-\mathbf S\nabla\mathcal L(\theta),\qquad
+      \mathbf S=\mathrm{diag}(S_j),\quad S_j=\eta\sum_{q<Q}(I-\eta A_{jj})^q$$
+    """
+    one = case.of(replace(case.table, loss="least squares")).whole.merged
+    table = one.table
+    X, M = np.hstack(table.features), table.samples
+    S = np.zeros((X.shape[1], X.shape[1]))
+    for block in table.blocks:
+        map_ = np.eye(block.stop - block.start) - one.step_size * X[:, block].T @ X[:, block] / M
+        S[block, block] = one.step_size * sum(np.linalg.matrix_power(map_, q) for q in range(one.local_steps))
+    models = [np.concatenate(table.starts)]
+    for _ in range(one.rounds):
+        total = X @ models[-1] + table.offsets.sum(0) - table.labels
+        models.append(models[-1] - S @ (X.T @ total / M))
+    return InvariantSides(execute(one), np.stack(models), case=one)
+
+
+@applies(SQUARES, MANY_STEPS)
+def stability(execute: Execute, case: TableCase) -> InvariantSides:
+    r"""A step size below $1/8L$ alone is not enough: where silos are coupled, 28 local steps diverge and 27 do not.
+
+    $A=0.1I+0.9\,\mathbf 1\mathbf 1^\top$, three silos of one parameter, $\eta=\frac1{8L}$: along $\mathbf 1$ a round
+    multiplies by $1-2.8s$ with $s=1-(1-\eta)^Q$, which is -0.9841 and -1.0205.
+    """
+    A = 0.1 * np.eye(3) + 0.9
+    X = np.linalg.cholesky(3 * A).T
+    clients = ((np.arange(3),),) * 3
+    table = SplitTable(tuple(X.T[:, :, None]), np.zeros((3, 3)), np.zeros(3), clients, (np.ones(1),) * 3)
+    got, expected = [], []
+    last = TableCase(table, np.arange(3)[None], 1, 28, 1 / 22.4)
+    for coupled in (replace(last, local_steps=27), last):
+        got.append(execute(coupled)[1])
+        expected.append(np.full(3, 1 - 2.8 * (1 - (1 - last.step_size) ** coupled.local_steps)))
+    return InvariantSides(np.stack(got), np.stack(expected), case=last)
+
+
+def repeated(execute: Execute, case: TableCase) -> InvariantSides:
+    """Batches are given: the same case again gives the same models."""
+    return InvariantSides(execute(replace(case)), execute(case), against=case)
+
+
+def reference_twin(execute: Execute, case: TableCase) -> InvariantSides:
+    """The models are those of Algorithm 1, corrected, in plain NumPy."""
+    return InvariantSides(execute(case), case.models(tdcd))
+
+
+def _most(table: SplitTable) -> int:
+    """The most clients that a silo has."""
+    return max(len(silo) for silo in table.clients)
+
+
+def _slope(case: TableCase, batch: np.ndarray, j: int, k: int, own: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """$g_{k,j}$ at a copy of block j, with all others as the round began."""
+    table, ids = case.table, batch[case.mine(batch, j, k)]
+    others = sum(
+        (table.embed(l, start[block], ids) for l, block in enumerate(table.blocks) if l != j),
+        np.zeros(len(ids)),
+    )
+    return table.gradient(j, own, ids, others)
+
+
+def _direction(case: TableCase, batch: np.ndarray, copies: Sequence[np.ndarray], start: np.ndarray) -> np.ndarray:
+    """G: block by block the mean of the clients' gradients; client k of every silo has its copy in copies[k]."""
+    return np.concatenate([
+        np.mean([_slope(case, batch, j, k, copies[k][block], start) for k in range(len(case.table.clients[j]))], axis=0)
+        for j, block in enumerate(case.table.blocks)
+    ])  # fmt: skip
+
+
+def _stepped(case: TableCase, batch: np.ndarray, copies: Sequence[np.ndarray], start: np.ndarray) -> list[np.ndarray]:
+    """The copies after another local step."""
+    after = [copy.copy() for copy in copies]
+    for j, block in enumerate(case.table.blocks):
+        for k in range(len(case.table.clients[j])):
+            after[k][block] -= case.step_size * _slope(case, batch, j, k, copies[k][block], start)
+    return after
+
+
+VERTICAL_INVARIANTS: Mapping[str, Callable[[Execute, TableCase], InvariantSides]] = {
+    held.__name__.replace("_", " "): held
+    for held in (
+        only_the_sum_counts,
+        rows_by_id,
+        others_as_they_were,
+        one_local_step,
+        virtual_recursion,
+        restarted_rounds,
+        merged_clients,
+        split_silos,
+        relabeled,
+        unbiased,
+        translation,
+        rotation,
+        scaling,
+        closed_form,
+        stability,
+        repeated,
+        reference_twin,
+    )
+}
+
+
+def check_vertical(
+    run: TableRun,
+    *,
+    invariants: Sequence[str] | None = None,
+    examples: int = 50,
+    seed: int = 0,
+    cases: SearchStrategy[Any] | None = None,
+    tolerance: float | None = None,
+) -> Report:
+    r"""Look for tables, split over silos and clients, on which an implementation of TDCD breaks an invariant.
+
+    Args:
+        run: a function `run(table, draw, *, rounds, local_steps, step_size)` that returns the models at the start and
+            after every round as an array (R + 1, d); see `fedbounds.empirical.papers.tdcd.tables` for what it is given.
+            If it names no `local_steps` (but takes `**_`) and they make no difference, the cases have one.
+        invariants: names of `VERTICAL_INVARIANTS`; all if not given.
+        examples: how many tables to try.
+        seed: of the search; the same seed tries the same tables.
+        cases: a strategy of `TableCase`; the room's `strategies.table_cases()` if not given.
+        tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
+            for a run that returns single precision.
+
+    Returns:
+        A verdict for each invariant: held, for so many examples; broken, with the smallest counterexample found; or
+        skipped, where it does not apply, with the reason. If something is broken, the likely cause.
+
+    Raises:
+        FedboundsError: an unknown invariant, a number outside its range, or a run that cannot be called as said or
+            returns something else than models.
+        MissingExtra: hypothesis is not installed.
+
+    Example:
+        >>> check_vertical(tdcd, examples=20).broken
+        ()
+        >>> def printed(table, draw, *, rounds, local_steps, step_size):
+        ...     if local_steps == 1:  # the one step is lost, and the model never moves
+        ...         return np.tile(np.concatenate(table.starts), (rounds + 1, 1))
+        ...     fewer = [draw(r * local_steps) for r in range(rounds)]
+        ...     again = lambda t: fewer[t // (local_steps - 1)]
+        ...     return tdcd(table, again, rounds=rounds, local_steps=local_steps - 1, step_size=step_size)
+        >>> check_vertical(printed, invariants=["virtual recursion", "translation"]).cause
+        'line 32 as printed: the last local step is lost'
+
+    Source: Das et al. 2022, Algorithm 1 with line 32 corrected.
+    """
+    strategy = strategy_of(cases, "fedbounds.empirical.papers.tdcd.strategies.table_cases")
+    chosen = chosen_from(VERTICAL_INVARIANTS, invariants)
+    X, clients = np.array([[1.0], [0.5]]), ((np.array([1]), np.array([0])), (np.array([0, 1]),))
+    table = SplitTable((X, 2 * X), np.zeros((2, 2)), np.ones(2), clients, (np.ones(1), np.ones(1)))
+    first = TableCase(table, np.array([[0, 1]]), 2, 2, 0.25)
+    subject = Subject(run, TableCase.models, tdcd, FEATURES, MISREADINGS)
+    called = "run(table, draw, rounds=, local_steps=, step_size=)"
+    own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
+    return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)

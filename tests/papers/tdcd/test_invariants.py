@@ -1,0 +1,247 @@
+"""The invariants of TDCD hold for our engine and for messages, and find and name the bugs planted in a plain loop."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+from functools import cache
+from itertools import count
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import Phase, find, given, settings
+from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample
+
+import fedbounds
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
+from fedbounds.empirical.papers.tdcd.deployment import Deployment
+from fedbounds.empirical.papers.tdcd.invariants import VERTICAL_INVARIANTS, check_vertical
+from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS, READINGS, Reading
+from fedbounds.empirical.papers.tdcd.nodes import Holding, Silo
+from fedbounds.empirical.papers.tdcd.plain import tdcd
+from fedbounds.empirical.papers.tdcd.strategies import table_cases
+from fedbounds.empirical.papers.tdcd.tables import SplitTable, TableCase
+from fedbounds.empirical.participation import Full
+from fedbounds.empirical.simulate import simulate
+from tests.papers.tdcd.linear_silos import LinearSilos, least_squares, logistic
+from tests.papers.tdcd.planted_tdcd import ALL, in_step_by_hand, planted, tdcd_by_hand
+
+LOSSES = {"least squares": least_squares, "logistic": logistic}
+
+
+def affine(theta, features):
+    """The offset is a feature, the last."""
+    return features[:, :-1] @ theta[:, None] + features[:, -1:]
+
+
+def tensors(table):
+    return [torch.from_numpy(np.column_stack([X, o])) for X, o in zip(table.features, table.offsets, strict=True)]
+
+
+def by_messages(made=TDCD):
+    """Hubs and clients that exchange bytes, as a run."""
+
+    def run(table, draw, *, rounds, local_steps, step_size):
+        y = torch.from_numpy(table.labels)
+        silos = [
+            Silo(affine, torch.from_numpy(start), tuple(Holding(ids, X[ids], y[ids]) for ids in clients))
+            for X, start, clients in zip(tensors(table), table.starts, table.clients, strict=True)
+        ]
+        deployed = Deployment(silos, LOSSES[table.loss], lambda r: draw(r * local_steps), made(step_size, local_steps))
+        models = [deployed.model]
+        for _ in range(rounds):
+            deployed.round()
+            models.append(deployed.model)
+        return models
+
+    return run
+
+
+class TableSilos(LinearSilos):
+    """A plain table for the engine; `draw` says what its batches are."""
+
+    embedding = staticmethod(affine)
+    embedding_size = 1
+
+    def __init__(self, table, draw):
+        self.blocks, self.samples = table.blocks, table.samples
+        self.silo_clients, self.loss = tuple(map(len, table.clients)), LOSSES[table.loss]
+        self.parts, self.clients = table.clients, sum(map(len, table.clients))
+        self.features, self.labels = tensors(table), torch.from_numpy(table.labels)
+        self.dimension, self.x0 = table.blocks[-1].stop, torch.from_numpy(np.concatenate(table.starts))
+        self.dtype, self.device, self.batch = torch.float64, torch.device("cpu"), len(draw(0))
+        self.drawn = map(draw, count())
+
+    def draw_round(self, rng):
+        return next(self.drawn)
+
+
+def by_engine(algorithm=TDCD):
+    """Our engine as a run."""
+
+    def run(table, draw, *, rounds, local_steps, step_size):
+        problem, made = TableSilos(table, lambda r: draw(r * local_steps)), algorithm(step_size, local_steps)
+        return simulate(made, problem, Full(problem.clients), rounds, record_models=True).model[0]
+
+    return run
+
+
+def by_autograd(table, draw, *, rounds, local_steps, step_size):
+    """A loop that takes raw columns, and derivatives from torch."""
+    y, X = torch.from_numpy(table.labels), tensors(table)
+    theta = [torch.from_numpy(start) for start in table.starts]
+    models = [torch.cat(theta)]
+    for r in range(rounds):
+        batch = torch.from_numpy(np.sort(draw(r * local_steps)))
+        total = sum(affine(block, x[batch]) for block, x in zip(theta, X, strict=True))
+        after = []
+        for block, x, clients in zip(theta, X, table.clients, strict=True):
+            copies = torch.zeros(len(clients), len(block), dtype=torch.float64)
+            for k, ids in enumerate(clients):
+                here = torch.isin(batch, torch.from_numpy(ids))
+                others, own = (total - affine(block, x[batch]))[here], block.clone()
+                for _ in range(local_steps):
+                    own = own.detach().requires_grad_()
+                    LOSSES[table.loss](others + affine(own, x[batch[here]]), y[batch[here]]).mean().backward()
+                    own = own.detach() - step_size * own.grad
+                copies[k] = own
+            after.append(copies.mean(0))
+        theta = after
+        models.append(torch.cat(theta))
+    return models
+
+
+CORRECT = {
+    "plain": tdcd, "by hand": tdcd_by_hand, "in step": in_step_by_hand, "reading": Reading(), "autograd": by_autograd,
+    "messages": by_messages(), "derivatives in every step": by_messages(LabelPrivateTDCD), "engine": by_engine(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CORRECT)
+def test_no_invariant_accuses_a_correct_implementation(name):
+    report = check_vertical(CORRECT[name], examples=20, cases=st.sampled_from(drawn_cases()))
+    report.raise_if_broken()
+    assert report.cause is None and not report.skipped, str(report)
+
+
+def test_every_invariant_says_in_a_line_what_it_is():
+    for name, invariant in VERTICAL_INVARIANTS.items():
+        said = (inspect.getdoc(invariant) or "").split("\n")[0]
+        assert said.endswith(".") and len(said) < 130, name
+
+
+@pytest.mark.parametrize("bug", ALL)
+def test_a_bug_is_found_by_the_invariant_that_speaks_of_it_and_named(bug):
+    of, changes, name, cause = ALL[bug]
+    run, names = planted(*changes, of=of), [name, "reference twin"]
+    report = check_vertical(run, invariants=names, examples=80, cases=st.sampled_from(drawn_cases()))
+    assert [verdict.name for verdict in report.broken] == names
+    if cause is None:
+        assert report.cause is not None and report.cause.startswith(("not known; begin with", "it is random"))
+    else:
+        assert report.cause is not None and report.cause.startswith(cause)
+
+
+def test_every_invariant_finds_some_bug_and_every_misreading_is_planted():
+    spoken = {name for _, _, name, _ in ALL.values()}
+    assert set(VERTICAL_INVARIANTS) - spoken == {"reference twin"}
+    for misreading in MISREADINGS:
+        assert sum(cause is not None and misreading.words.startswith(cause) for _, _, _, cause in ALL.values()) == 1
+    assert len(MISREADINGS) == len(READINGS) == 24
+
+
+def test_what_the_errata_and_the_remark_change_is_seen_in_our_own_algorithms():
+    printed = check_vertical(by_engine(PrintedTDCD), invariants=["one local step", "reference twin"], examples=20)
+    assert printed.cause == "line 32 as printed: the last local step is lost" and len(printed.broken) == 2
+    stale = check_vertical(
+        by_messages(lambda *numbers: LabelPrivateTDCD(*numbers, "once a round")),
+        invariants=["one local step", "closed form"], examples=20,
+    )  # fmt: skip
+    assert [verdict.status for verdict in stale.verdicts] == ["held", "broken"]
+    assert stale.cause is not None and stale.cause.startswith("stale own embedding")
+
+
+@cache
+def drawn_cases():
+    """Some cases, drawn once: what is searched in them need not be shrunk."""
+    drawn = []
+    quiet = settings(max_examples=80, phases=[Phase.generate], database=None, deadline=None)
+    with contextlib.suppress(NoSuchExample):
+        find(table_cases(), lambda case: bool(drawn.append(case)), settings=quiet, random=Random(2))
+    return drawn
+
+
+@given(table_cases())
+@settings(max_examples=40)
+def test_cases_are_legal(case):
+    table = case.table
+    for silo in table.clients:
+        assert sorted(np.concatenate(silo)) == list(range(table.samples))
+        for batch in case.batches:
+            assert len(set(batch)) == len(batch) and all(np.isin(batch, ids).any() for ids in silo)
+
+
+def test_the_smallest_counterexample_can_be_read_and_run_again():
+    of, changes, name, _ = ALL["sum of updates"]
+    run = planted(*changes, of=of)
+    verdict = check_vertical(run, invariants=[name])[name]
+    found = verdict.counterexample
+    assert found is not None and isinstance(found.case, TableCase) and re.search(r"silo 0: X = \[\[", str(verdict))
+    assert found.sides is not None and not np.allclose(found.sides.got, found.sides.expected)
+    np.testing.assert_array_equal(found.case.models(run), found.sides.got)
+
+
+@pytest.mark.parametrize(
+    ("run", "said"),
+    [
+        (lambda table, draw, **_: np.zeros(3), r"shape \(3,\); expected the models after every round, \(3, 2\)"),
+        (lambda table, draw, **_: "models", "the run returned 'models'"),
+        (lambda table, draw, **_: np.full((3, 2), np.nan), "not finite"),
+        (lambda table: 0, r"it is called as run\(table, draw, rounds="),
+        (lambda table, draw, **_: draw(0.5), r"draw\(0.5\): iterations are 0, 1, 2"),
+        (lambda table, draw, **_: table.gradient(0, [1.0], [0], [1.0, 2.0]), r"others have shape \(2,\)"),
+        (lambda table, draw, **_: table.gradient(0, [1.0], [], []), "the gradient of no samples"),
+    ],
+)
+def test_a_run_that_is_none_is_refused(run, said):
+    with pytest.raises(FedboundsError, match=said):
+        check_vertical(run)
+
+
+def test_unknown_invariants_and_cases_are_refused():
+    with pytest.raises(FedboundsError, match="translation"):
+        check_vertical(tdcd, invariants=["translate"])
+    with pytest.raises(FedboundsError, match="must be a strategy"):
+        check_vertical(tdcd, cases=[1])
+    assert fedbounds.check_vertical is check_vertical
+
+
+def test_a_run_without_local_steps_is_taken_as_it_is():
+    def sgd(table, draw, *, rounds, step_size, **_):
+        return tdcd(table, draw, rounds=rounds, local_steps=1, step_size=step_size)
+
+    report = check_vertical(sgd, examples=20)
+    assert not report.broken and report.without == ("one local step (Q = 1)",)
+    assert {verdict.name for verdict in report.skipped} == {"others as they were", "stability"}
+    equal = check_vertical(planted(*ALL["by shards"][1]), cases=table_cases(equal_shards=True), examples=20)
+    assert not equal.broken
+
+
+def test_the_page_tells_of_every_invariant_and_counts_the_planted_bugs():
+    page = (Path(__file__).resolve().parents[3] / "docs" / "invariants.md").read_text(encoding="utf-8")
+    section = page.split("## Silos, hubs and clients")[1]
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert [name for cell in cells for name in re.findall(r"`([a-z ]+)`", cell)] == list(VERTICAL_INVARIANTS)
+    assert len(ALL) == 32 and "Thirty-two planted bugs" in section and "twenty-four" in section
+
+
+def test_a_table_says_what_a_silo_makes_of_a_sample():
+    one = np.ones((2, 1))
+    table = SplitTable((one,), np.zeros((1, 2)), np.zeros(2), ((np.arange(2),),), (one[0],), "logistic")
+    np.testing.assert_allclose(table.gradient(0, [2.0], [0], [1.0]), 1 / (1 + np.exp(-3)))
