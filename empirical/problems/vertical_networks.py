@@ -2,7 +2,7 @@ r"""Data split over silos by features and over each silo's clients by samples, w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
@@ -46,6 +46,22 @@ class Part(NamedTuple):
     weights: Tensor
     others: Tensor
     slopes: Tensor
+
+
+class SiloData(NamedTuple):
+    r"""What one silo holds, all its clients together.
+
+    Attributes:
+        embed: $h_j$, of its block (d_j,) and features (m, ...): (m, size); autograd differentiates it.
+        features: of all samples, (M, ...).
+        labels: (M,).
+        shards: which samples each client holds, by ID.
+    """
+
+    embed: Callable[[Tensor, Tensor], Tensor]
+    features: Tensor
+    labels: Tensor
+    shards: tuple[np.ndarray, ...]
 
 
 class PartialNoise(NamedTuple):
@@ -143,6 +159,7 @@ class VerticalNetworks(Vertical):
         self.batch = self.samples if batch is None else check_count("batch", batch, high=self.samples)
         self.top_k, self.gradient_norm = check_count("top_k", top_k), check_flag("gradient_norm", gradient_norm)
         self.loss = loss_by_name(loss, dataset.classes)
+        self.embedding_size = self.loss.size
         self.dataset, self.partitions, self.data_checksum = dataset, tuple(partitions), checksum(dataset)
         self.dtype, self.device = dtype, torch.device(device)
 
@@ -191,6 +208,16 @@ class VerticalNetworks(Vertical):
             others, steep = _chosen(together - own, places), _chosen(slopes, places)
             parts.append(Part(held, seen, _chosen(labels, places), weights, others, steep))
         return tuple(parts)
+
+    def silo_data(self, silo: int) -> SiloData:
+        """What a silo holds, for those who deal it out themselves."""
+        network, partition = self.networks[silo], self.partitions[silo]
+
+        def embed(theta: Tensor, features: Tensor) -> Tensor:
+            return network.logits(theta[None], features[None])[0]
+
+        shards = tuple(np.flatnonzero(partition.assignment == k) for k in range(partition.clients))
+        return SiloData(embed, self._train[silo], self._labels, shards)
 
     def partial_gradients(self, silo: int, own: Tensor, known: tuple[Part, ...]) -> Tensor:
         return self._gradients(silo, own, known[silo], stale=False)

@@ -12,6 +12,8 @@ from fedbounds.empirical.papers.tdcd.algorithms import Tiered
 from fedbounds.empirical.papers.tdcd.messages import Delivery, Encoding, counted
 from fedbounds.empirical.papers.tdcd.nodes import Client, Holding, Hub, Loss, Silo
 from fedbounds.empirical.papers.tdcd.traffic import Link, Sent
+from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
+from fedbounds.empirical.streams import Streams
 
 
 class Deployment:
@@ -69,6 +71,38 @@ class Deployment:
         self.clients = [
             [Client(silo, k, loss, local, encoding, whole_sum) for k in range(len(silo.holdings))] for silo in known
         ]
+
+    @classmethod
+    def of(
+        cls, problem: VerticalNetworks, algorithm: Tiered, seed: int = 0, *, label_silo: int = 0,
+        whole_sum: bool = False, dtype: torch.dtype | None = None,
+    ) -> Deployment:  # fmt: skip
+        """The run of one seed, as `simulate` has it, by messages.
+
+        Args:
+            problem: whose data are dealt out to hubs and clients.
+            algorithm, label_silo, whole_sum: see above.
+            seed: of the initial point and the batches.
+            dtype: of numbers on the wire; the problem's, if not given.
+
+        Raises:
+            FedboundsError: a seed that is none.
+        """
+        streams, silos = Streams(seed), []
+        start = problem.initial_point(streams.generator("initialization"))
+        for j, block in enumerate(problem.blocks):
+            data = problem.silo_data(j)
+            holdings = [Holding(ids, data.features[ids], data.labels[ids]) for ids in data.shards]
+            silos.append(Silo(data.embed, start[block], tuple(holdings)))
+
+        def draw(r: int) -> np.ndarray:
+            drawn = problem.draw_round(streams.generator("noise", r))
+            return np.arange(problem.samples) if drawn is None else drawn
+
+        return cls(
+            silos, problem.loss.values, draw, algorithm, label_silo=label_silo, whole_sum=whole_sum,
+            embedding_size=problem.embedding_size, dtype=dtype or problem.dtype,
+        )  # fmt: skip
 
     @property
     def model(self) -> Tensor:

@@ -66,6 +66,8 @@ class Client:
 
     def embeddings(self, own: Tensor) -> Tensor:
         """Of the own samples of the batch, (b, E)."""
+        if not len(self.rows):
+            return own.new_zeros(0, self.encoding.size)
         return self.embedding(own, self.holding.features[self.rows]).reshape(len(self.rows), self.encoding.size)
 
     def hear(self, r: int, message: bytes) -> None:

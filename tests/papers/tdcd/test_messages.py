@@ -11,13 +11,16 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD, Tiered
 from fedbounds.empirical.papers.tdcd.deployment import Deployment
 from fedbounds.empirical.papers.tdcd.messages import Delivery
 from fedbounds.empirical.papers.tdcd.nodes import Holding, Silo
 from fedbounds.empirical.papers.tdcd.traffic import LINKS, Traffic, round_time, round_traffic
 from fedbounds.empirical.participation import Full
+from fedbounds.empirical.partition import even_partition
 from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
+from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 from fedbounds.empirical.simulate import simulate
 from tests.papers.tdcd.linear_silos import LinearSilos, logistic, tanh
 
@@ -116,6 +119,39 @@ def test_a_trace_counts_what_clients_send_their_hubs_and_hubs_each_other() -> No
     assert trace.uplink_bytes.tolist() == [[0, each, 2 * each, 2 * each + other]]
     quadratic = BlockQuadratic(np.eye(2), (1, 1), (1, 2))
     assert "uplink_bytes" not in simulate(TDCD(0.1, 1), quadratic, Full(3), 2).arrays
+
+
+WINE = load_dataset("wine")
+ROWS = [even_partition(WINE.train_labels, 3, np.random.default_rng(silo)) for silo in range(3)]
+REAL = {
+    "wine": dict(network=["linear", "linear", "mlp"], batch=30),
+    "full batch": dict(network="linear"),
+}
+
+
+@pytest.mark.parametrize(
+    "algorithm", [TDCD(0.1, 4), LabelPrivateTDCD(0.1, 3), LabelPrivateTDCD(0.1, 3, "once a round")]
+)
+@pytest.mark.parametrize("how", REAL)
+def test_problems_on_data_run_by_messages_as_on_the_engine(algorithm: Tiered, how: str) -> None:
+    made = VerticalNetworks(WINE, ROWS, dtype=torch.float64, **REAL[how])
+    trace = simulate(algorithm, made, Full(9), ROUNDS, seeds=(3,), record_models=True)
+    deployed = Deployment.of(made, algorithm, 3, label_silo=1)
+    np.testing.assert_allclose(run(deployed), trace.model[0], rtol=0, atol=1e-12)
+    sent = Traffic.of(made, algorithm, number_bytes=8)
+    assert deployed.sent(2) == {(each.link, each.what): each for each in sent.kinds}
+    assert trace.uplink_bytes[0, -1] == ROUNDS * Traffic.of(made, algorithm).uplink_bytes
+
+
+def test_images_run_by_messages_too_and_a_client_may_hold_no_sample_of_a_batch() -> None:
+    digits = load_dataset("digits")
+    rows = [even_partition(digits.train_labels, 4, np.random.default_rng(silo)) for silo in range(2)]
+    made = VerticalNetworks(digits, rows, ["cnn-small-smooth", "mlp"], 6, dtype=torch.float64)
+    algorithm = TDCD(0.1, 2, empty="drop")
+    trace = simulate(algorithm, made, Full(8), 3, seeds=(0,), record_models=True)
+    deployed = Deployment.of(made, algorithm)
+    np.testing.assert_allclose(run(deployed, 3), trace.model[0], rtol=0, atol=1e-12)
+    assert min(len(each.message) for each in deployed.deliveries if each.link == "client to hub") == 16
 
 
 # --- what stays in a silo ---------------------------------------------------------------------------------
