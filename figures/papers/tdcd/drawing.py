@@ -1,52 +1,36 @@
-"""One function per figure, of those that need no run."""
+"""One function per figure: of those that need runs, make what is missing, then draw."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from fedbounds.bounds.errors import FedboundsError
-from fedbounds.figures.paper_gallery import PaperGallery, draw_by_name
+from fedbounds.figures.paper_gallery import draw_by_name
+from fedbounds.figures.papers.tdcd import experiments as ex
+from fedbounds.figures.papers.tdcd import trained
 from fedbounds.figures.papers.tdcd.bounds import family, wall_clock
 from fedbounds.figures.picture import Picture
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Bounds alone: nothing is trained, so that there is one scale.
+class Gallery(trained.TrainedGallery):
+    """The figures of this paper at one scale, from runs kept in one directory of results.
 
     Args:
-        points: numbers of local steps.
+        results: where runs are kept.
+        dataset: made (default), or original, from local files.
+        data: the directory of the local files.
+        network: another than the tasks' own, in every silo.
+        workers: local processes.
+        scale: another scale than the data's own.
+        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        full: the paper's own numbers of clients, samples and iterations, where it says them.
     """
 
-    points: int = 60
-
-    @property
-    def words(self) -> str:
-        """Nothing is scaled down."""
-        return "bounds alone"
-
-
-def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
-    """The only scale.
-
-    Raises:
-        FedboundsError: a data set or a network was asked for.
-    """
-    if network is not None or dataset != Gallery.usual:
-        raise FedboundsError("the figures of tdcd are bounds: they have no data set and no network")
-    return Scale()
-
-
-class Gallery(PaperGallery[Scale]):
-    """The figures of this paper."""
-
-    scale_of = staticmethod(scale_of)
-    usual = "bounds"
+    scale_of = staticmethod(ex.scale_of)
+    usual = "made"
 
 
 FIGURES = {
     "wall-clock": lambda gallery: wall_clock(gallery.scale.points),
     "family": lambda gallery: family(),
+    **trained.FIGURES,
 }
 
 

@@ -1,6 +1,7 @@
 """The figures of the room: what they draw is what the bounds say."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,9 +9,14 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
+from fedbounds.empirical.trace import Trace
+from fedbounds.figures.papers.tdcd import experiments as ex
+from fedbounds.figures.papers.tdcd import trained
+from fedbounds.figures.papers.tdcd import trained_claims as said
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, family, least, wall_clock
-from fedbounds.figures.papers.tdcd.claims import all_claims
-from fedbounds.figures.papers.tdcd.drawing import FIGURES, Gallery, Scale, draw
+from fedbounds.figures.papers.tdcd.claims import bound_claims
+from fedbounds.figures.papers.tdcd.drawing import FIGURES, Gallery, draw
+from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
 
 
 def test_in_a_given_time_small_steps_want_company_and_the_best_ones_want_none():
@@ -40,17 +46,89 @@ def test_the_forms_are_drawn_in_their_order_and_dotted_where_they_promise_nothin
         assert b3.valid is not None and b3.valid.all()
 
 
-def test_the_bound_agrees_with_what_is_said_of_small_steps_and_not_of_the_best_ones(tmp_path):
-    found = {claim.text: claim for claim in all_claims(Gallery(tmp_path, scale=Scale(points=13)))}
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
+    return Gallery(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
+
+
+def test_the_bound_agrees_with_what_is_said_of_small_steps_and_not_of_the_best_ones(gallery: Gallery) -> None:
+    found = {claim.text: claim for claim in bound_claims(gallery)}
     agreed = {text: claim.agrees for text, claim in found.items()}
     assert list(agreed.values()) == [True, False, True, True, False]
     assert "1, 1 for latencies" in found["they do so at the step size that is best for each number of them"].measured
 
 
-def test_there_is_one_scale_and_a_wrong_name_is_refused(tmp_path):
+@pytest.mark.parametrize("name", trained.FIGURES)
+def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, name: str) -> None:
+    picture = draw(gallery, name)
+    by_time = name in ("figure-3", "figure-4", "figure-5")
+    compared = ex.SMOKE.numbers_of_silos if name == "figure-9" else ex.SMOKE.local_steps
+    assert len(picture.curves) == (2 if name == "figure-9" else 4) * len(compared)
+    assert ("against time" in picture.caption) == by_time
+    ends = {curve.label: curve.x[-1] for curve in picture.curves}
+    for label, end in ends.items():
+        Q = int(label.rpartition("Q = ")[2]) if "Q = " in label else ex.SMOKE.shown_steps
+        latency = float(label.partition("latency ")[2].partition(":")[0]) if by_time else 0
+        assert end == 12 // Q * (3 * latency + Q)
+    assert picture.provenance["learning rates"]
+
+
+def test_other_seeds_choose_learning_rates_than_are_judged() -> None:
+    judged, tuning = (ex.sweep(ex.SMOKE, ex.IMAGES, 3, 2, (0.1, 0.2), tuning=some) for some in (False, True))
+    seeds, others = ({seed for task in of.tasks for seed in task["seeds"]} for of in (judged, tuning))
+    assert len(judged.tasks) == 2 * ex.SMOKE.seeds and not seeds & others
+    for task in judged.tasks:
+        assert task["rounds"] * task["algorithm"]["local_steps"] == 12
+        assert task["problem"]["partition_seed"] == task["seeds"][0]
+    with pytest.raises(FedboundsError, match="Q = 5 does not divide the 12 iterations"):
+        ex.sweep(ex.SMOKE, ex.IMAGES, 3, 5, (0.1,))
+
+
+def test_every_scale_has_whole_rounds_and_its_winner_is_the_least_loss(gallery: Gallery) -> None:
+    for scale in (*ex.SCALES.values(), ex.SMOKE):
+        assert all(task.iterations % Q == 0 for task in scale.tasks.values() for Q in scale.local_steps)
+        assert ex.SEQUENCES in scale.tasks and scale.shown_steps in scale.local_steps
+    found = gallery.tuned(ex.IMAGES, 2, 2, 4)
+    assert found.winner["step size"] == min(found.tried, key=lambda one: one[1])[0]["step size"]
+
+
+def ramp(*rows: list[float]) -> list[Trace]:
+    """A run whose metric has these values at rounds 0, 2, 4, ..."""
+    arrays = {"round": 2 * np.arange(len(rows[0])), "seed": np.arange(len(rows)), "metric": np.array(rows)}
+    dims = {"round": ("round",), "seed": ("seed",), "metric": ("seed", "round")}
+    return [Trace(arrays, dims, {}, "by hand", ("done",) * len(rows))]
+
+
+def test_times_and_levels_are_read_between_records() -> None:
+    runs = ramp([0.0, 1.0, 0.5, 3.0], [0.0, 0.5, 0.5, 0.5])
+    assert said.time_to(runs, "metric", 0.5, 10.0).tolist() == [10.0, 20.0]
+    assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [5.0, 6.0]  # the best so far is 1; the second never
+    assert said.at_time(runs, "metric", 5.0).tolist() == [1.75, 0.5]
+    assert said.at_the_end(runs, "metric").tolist() == [3.0, 0.5]
+
+
+def test_the_claims_of_the_experiments_follow_their_curves() -> None:
+    slow, quick = ramp([0.0, 1.0, 2.0, 3.0], [0.0, 1.1, 2.0, 3.1]), ramp([0.0, 2.0, 2.9, 3.0], [0.0, 2.0, 3.0, 3.0])
+    assert said.earlier("", "", {1: slow, 2: quick}, "metric", 10.0).agrees
+    assert said.earlier("", "", {1: quick, 2: slow}, "metric", 0.0).agrees is False
+    one, two = ramp(*2 * [[*np.linspace(0, 1, 7)]]), ramp([0.0, 0.3, 0.6, 0.9], [0.0, 0.3, 0.6, 0.91])
+    claim = said.gap_grows("", "", {1: one, 2: two}, "metric")  # 12 rounds of one step against 6 of two
+    assert claim.agrees and claim.measured == "at 1812: Q = 2: -0.095, then +0.403"
+    assert said.gap_grows("", "", {1: two, 2: one}, "metric").agrees is False
+
+
+def test_every_claim_of_the_experiments_is_decided(gallery: Gallery) -> None:
+    found = all_trained_claims(gallery)
+    assert len(found) == 3 * (2 * 6 + 2) + 3
+    assert {claim.source for claim in found} == {*(f"Figure {k}" for k in range(3, 10)), "Introduction"}
+
+
+def test_a_wrong_name_is_refused(tmp_path: Path) -> None:
     gallery = Gallery(tmp_path)
-    assert gallery.scale.words == "bounds alone" and set(FIGURES) == {"wall-clock", "family"}
-    with pytest.raises(FedboundsError, match="no data set"):
-        Gallery(tmp_path, dataset="digits")
+    assert set(FIGURES) == {"wall-clock", "family", *trained.FIGURES}
+    with pytest.raises(FedboundsError, match="made"):
+        Gallery(tmp_path, dataset="mad")
+    with pytest.raises(FedboundsError, match="dataset original"):
+        Gallery(tmp_path, full=True)
     with pytest.raises(FedboundsError, match="wall-clock"):
         draw(gallery, "wall-clocks")

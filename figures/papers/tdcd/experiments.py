@@ -1,0 +1,206 @@
+"""The experiments behind Figures 3 to 9 as sweep documents: Q local steps a round, on features split over silos."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.empirical.sweep import Sweep, resolve
+from fedbounds.figures.tuning import tuning_seeds
+
+LATENCIES = (10.0, 100.0)  # of a link, over that of a local step
+IMAGES, SEQUENCES, VIEWS = "image halves", "sequences", "views"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learned, and how it is split.
+
+    Args:
+        problem: what specifications say of it, but for clients, silos and seeds.
+        silos: N.
+        clients: the two numbers of clients per silo that the paper's figures compare, or two that stand for them.
+        iterations: T, of every run, whatever Q.
+        metric: what the paper draws beside the training loss.
+        metric_in_words: the same for axes.
+        step_sizes: where the search for a learning rate begins.
+        paper: what it is in the paper.
+    """
+
+    problem: Mapping[str, Any]
+    silos: int
+    clients: tuple[int, int]
+    iterations: int
+    metric: str
+    metric_in_words: str
+    step_sizes: tuple[float, ...]
+    paper: str
+
+    @property
+    def words(self) -> str:
+        """What is learned and what stands for what, for captions."""
+        data = self.problem["dataset"]
+        size = "" if isinstance(data, str) else f"{data['train']:,} samples of "
+        return (
+            f"{size}{data if isinstance(data, str) else data['kind']}, network {self.problem['network']} in each of "
+            f"{self.silos} silos, batches of {self.problem['batch']}, {self.iterations:,} iterations; in the paper "
+            f"{self.paper}."
+        )
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How large experiments are.
+
+    Args:
+        tasks: by name.
+        local_steps: the values of Q that are compared, each dividing T.
+        numbers_of_silos: N of Figure 9, of the sequences.
+        seeds, tuning_seeds: how many runs are judged, and how many choose a learning rate, with other seeds.
+        records: how often a run is measured.
+        extensions: how many learning rates may be added on either side of a grid.
+        points: numbers of local steps in the picture of bounds.
+    """
+
+    tasks: Mapping[str, Task]
+    local_steps: tuple[int, ...] = (1, 5, 10, 25)
+    numbers_of_silos: tuple[int, ...] = (1, 2, 4, 8)
+    seeds: int = 5
+    tuning_seeds: int = 2
+    records: int = 30
+    extensions: int = 2
+    points: int = 60
+
+    @property
+    def shown_steps(self) -> int:
+        """Q of Figure 9, which is 10 in the paper."""
+        return 10 if 10 in self.local_steps else self.local_steps[-1]
+
+    @property
+    def words(self) -> str:
+        """The scaling-down, for captions."""
+        return (
+            f"{self.seeds} seeds, each with its own split of the samples; every learning rate is chosen for its Q, K "
+            f"and N by the least training loss at the end on {self.tuning_seeds} other seeds, as in the paper, from "
+            "one grid for all that is extended beyond its edges. The paper does not say which Q it compares but for 1, "
+            "and how many seeds"
+        )
+
+    def task(self, name: str) -> Task:
+        """A task by name.
+
+        Raises:
+            FedboundsError: it is none of this scale; names the others.
+        """
+        if name not in self.tasks:
+            raise unknown_name("task", name, self.tasks)
+        return self.tasks[name]
+
+
+def sweep(
+    scale: Scale,
+    name: str,
+    clients: int,
+    local_steps: int,
+    step_sizes: Sequence[float],
+    silos: int | None = None,
+    tuning: bool = False,
+    data: str | None = None,
+) -> Sweep:
+    """TDCD with Q local steps at some learning rates, each with every seed; a seed decides the split too.
+
+    Args:
+        scale: how large.
+        name: of the task.
+        clients: $K_j$, of every silo.
+        local_steps: Q.
+        step_sizes: learning rates; each is a label.
+        silos: N, if not the task's.
+        tuning: with the seeds that choose learning rates, rather than those that are judged.
+        data: the directory of local files.
+
+    Raises:
+        FedboundsError: Q does not divide T.
+    """
+    task = scale.task(name)
+    if task.iterations % local_steps:
+        raise FedboundsError(f"Q = {local_steps} does not divide the {task.iterations} iterations of {name}")
+    number, rounds, tasks = silos or task.silos, task.iterations // local_steps, []
+    label = f"tdcd-{name.replace(' ', '-')}"
+    for seed in tuning_seeds(scale.tuning_seeds) if tuning else range(scale.seeds):
+        problem = {"kind": "vertical", "silos": number, "silo_clients": clients, "remainder": "spread",
+                   "partition_seed": seed, **task.problem}  # fmt: skip
+        document = {
+            "name": label,
+            "rounds": rounds,
+            "seeds": [seed],
+            "record_every": max(1, rounds // scale.records),
+            "problem": problem if data is None else {**problem, "data": data},
+            "participation": {"kind": "full", "clients": number * clients},
+            "algorithms": {f"{eta:g}": {"kind": "tdcd", "local_step_size": eta, "local_steps": local_steps}
+                           for eta in step_sizes},
+        }  # fmt: skip
+        tasks += resolve(document, label).tasks
+    return Sweep(label, tuple(tasks), label)
+
+
+HALVES = Task(
+    {"dataset": {"kind": "glyphs", "train": 8000, "test": 2000}, "network": "mlp", "batch": 400},
+    2, (10, 20), 1000, "test_accuracy", "test accuracy", (0.01, 0.03, 0.1, 0.3),
+    "CIFAR-10 in halves, ResNet-18, K = 50 and 100, batches of 2,000, 5,000 iterations",
+)  # fmt: skip
+SERIES = Task(
+    {"dataset": {"kind": "sequences", "train": 1500, "test": 1000, "steps": 12, "features": 16}, "network":
+     "lstm-small", "batch": 150},
+    4, (4, 10), 300, "test_f1", "F1", (0.03, 0.1, 0.3, 1.0),
+    "MIMIC-III, LSTM, K = 20 and 50, batches of 2,000, 10,000 iterations",
+)  # fmt: skip
+OBJECTS = Task(
+    {"dataset": {"kind": "views", "train": 1600, "test": 800}, "network": "mlp", "batch": 160, "split": "channels"},
+    12, (5, 10), 1000, "test_top_5_accuracy", "top-5 accuracy", (0.003, 0.01, 0.03, 0.1),
+    "ModelNet40, ResNet-18 on each of 12 views, K = 10 and 20, batches of 320, 4,000 iterations",
+)  # fmt: skip
+# The paper's own data from local files, with networks that are no ResNets, and its numbers of clients and samples
+ORIGINAL = {
+    IMAGES: replace(HALVES, problem={"dataset": "cifar-10", "network": "vgg-11", "batch": 2000}, clients=(50, 100),
+                    iterations=5000, step_sizes=(1e-4, 1e-3, 1e-2)),
+    SEQUENCES: replace(SERIES, problem={"dataset": "mimic-iii", "network": "lstm", "batch": 2000}, clients=(20, 50),
+                       iterations=10_000),
+    VIEWS: replace(OBJECTS, problem={"dataset": "modelnet40", "network": "vgg-11", "batch": 320, "split": "channels"},
+                   iterations=4000),
+}  # fmt: skip
+SCALES = {
+    "made": Scale({IMAGES: HALVES, SEQUENCES: SERIES, VIEWS: OBJECTS}),
+    "original": Scale(ORIGINAL, numbers_of_silos=(2, 4, 8)),
+}
+SMOKE = Scale(
+    {
+        name: Task({"dataset": dataset, "network": "linear", "batch": 60, "split": split}, 2, (2, 3), 12, metric, words,
+                   (0.05, 0.1), "larger")
+        for name, dataset, split, metric, words in (
+            (IMAGES, "digits", "columns", "test_accuracy", "test accuracy"),
+            (SEQUENCES, "breast-cancer", "columns", "test_f1", "F1"),
+            (VIEWS, "digits", "columns", "test_top_5_accuracy", "top-5 accuracy"),
+        )
+    },
+    local_steps=(1, 2, 4), numbers_of_silos=(1, 2), seeds=2, tuning_seeds=1, records=6, extensions=0,
+)  # fmt: skip
+
+
+def scale_of(dataset: str, network: str | None = None, full: bool = False) -> Scale:
+    """The scale of made data or of the paper's own; with another network in every silo where one is asked for.
+
+    Raises:
+        FedboundsError: no such data; `full` of made data, which is none of the paper's.
+    """
+    if dataset not in SCALES:
+        raise unknown_name("data set", dataset, SCALES)
+    if full and dataset != "original":
+        raise FedboundsError("the paper's own numbers are those of its own data: --dataset original --data DIR")
+    scale = SCALES[dataset]
+    if network is None:
+        return scale
+    tasks = {k: replace(task, problem={**task.problem, "network": network}) for k, task in scale.tasks.items()}
+    return replace(scale, tasks=tasks)

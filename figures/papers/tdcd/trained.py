@@ -1,0 +1,140 @@
+"""What was trained, for Figures 3 to 9: every number of local steps at its own learning rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from fedbounds.empirical.trace import Trace
+from fedbounds.figures.curves import panels, seed_curve
+from fedbounds.figures.paper_gallery import PaperGallery, series
+from fedbounds.figures.papers.tdcd import experiments as ex
+from fedbounds.figures.picture import Curve, Picture
+from fedbounds.figures.tuning import Setting, Tuned, settled_level, tune
+
+Cell = tuple[str, int, int, int]  # task, clients per silo, silos, local steps
+
+
+def round_time(local_steps: int, latency: float) -> float:
+    """$3t_{comm}+Qt_{comp}$ with $t_{comp}=1$, the time that a round takes.
+
+    Source: Das et al. 2022, Section 5.
+    """
+    return 3 * latency + local_steps
+
+
+class TrainedGallery(PaperGallery[ex.Scale]):
+    """The runs of this paper's experiments at one scale."""
+
+    @cached_property
+    def _tuned(self) -> dict[Cell, Tuned]:
+        return {}
+
+    def tuned(self, name: str, clients: int, silos: int, local_steps: int) -> Tuned:
+        """How a setting got its learning rate: by the training loss over the last tenth of its runs."""
+        cell = (name, clients, silos, local_steps)
+        if cell not in self._tuned:
+            task = self.scale.task(name)
+            rounds = task.iterations // local_steps
+            last = max(1, rounds // 10, rounds // self.scale.records)
+
+            def scores(settings: Sequence[Setting]) -> list[float]:
+                steps = [one["step size"] for one in settings]
+                runs = self.run(ex.sweep(self.scale, name, clients, local_steps, steps, silos, True, self.data))
+                return [settled_level(runs[f"{eta:g}"], last, "train_loss") for eta in steps]
+
+            self._tuned[cell] = tune({"step size": task.step_sizes}, scores, self.scale.extensions)
+        return self._tuned[cell]
+
+    def runs_of(self, name: str, clients: int, silos: int, local_steps: int) -> list[Trace]:
+        """The runs that are judged."""
+        eta = self.tuned(name, clients, silos, local_steps).winner["step size"]
+        found = self.run(ex.sweep(self.scale, name, clients, local_steps, [eta], silos, False, self.data))
+        return found[f"{eta:g}"]
+
+    def over_steps(self, name: str, clients: int) -> dict[int, list[Trace]]:
+        """The runs of a task by Q."""
+        silos = self.scale.task(name).silos
+        return {Q: self.runs_of(name, clients, silos, Q) for Q in self.scale.local_steps}
+
+    def over_silos(self) -> dict[int, list[Trace]]:
+        """The runs of Figure 9 by N: the larger K, and Q = 10 as in the paper or what stands for it."""
+        clients, Q = self.scale.task(ex.SEQUENCES).clients[1], self.scale.shown_steps
+        return {N: self.runs_of(ex.SEQUENCES, clients, N, Q) for N in self.scale.numbers_of_silos}
+
+    def by_time(self, figure: int, name: str) -> Picture:
+        """The paper's test metric against simulated time, for two K and two latencies."""
+        task, groups = self.scale.task(name), {}
+        for clients in task.clients:
+            for latency in ex.LATENCIES:
+                groups[f"K = {clients}, link latency {latency:g}"] = [
+                    timed(f"Q = {Q}", runs, task.metric, round_time(Q, latency))
+                    for Q, runs in self.over_steps(name, clients).items()
+                ]
+        title = f"Figure {figure}: {task.metric_in_words} against time on {name}"
+        note = "Time is counted in local steps: a round takes 3 link latencies and Q of them."
+        return self._panels(groups, "simulated time", [task.metric_in_words] * 4, title, note, name, "log")
+
+    def by_iterations(self, figure: int, name: str) -> Picture:
+        """Training loss and test metric against iterations, for two K."""
+        task, groups, labels = self.scale.task(name), {}, []
+        for clients in task.clients:
+            runs = self.over_steps(name, clients)
+            for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_in_words)):
+                groups[f"K = {clients}: {words}"] = [timed(f"Q = {Q}", one, metric, Q) for Q, one in runs.items()]
+                labels.append(words)
+        title = f"Figure {figure}: training loss and {task.metric_in_words} against iterations on {name}"
+        return self._panels(groups, "iteration $t$", labels, title, "", name, "linear")
+
+    def figure_9(self) -> Picture:
+        """Training loss and F1 against iterations, for several N."""
+        task, runs, Q = self.scale.task(ex.SEQUENCES), self.over_silos(), self.scale.shown_steps
+        groups = {
+            words: [timed(f"N = {N}", one, metric, Q) for N, one in runs.items()]
+            for metric, words in (("train_loss", "training loss"), (task.metric, task.metric_in_words))
+        }
+        title = f"Figure 9: numbers of silos on {ex.SEQUENCES}, K = {task.clients[1]}, Q = {Q}"
+        note = "A silo's network has the features of the silo as its inputs, so that all of them together grow with N."
+        return self._panels(groups, "iteration $t$", [*groups], title, note, ex.SEQUENCES, "linear")
+
+    def _panels(
+        self,
+        groups: Mapping[str, Sequence[Curve]],
+        x: str,
+        y: Sequence[str],
+        title: str,
+        note: str,
+        name: str,
+        scale: str,
+    ) -> Picture:
+        chosen = {
+            f"N = {N}, K = {K}, Q = {Q}": found.summary() for (of, K, N, Q), found in self._tuned.items() if of == name
+        }
+        task = self.scale.task(name)
+        return panels(
+            groups,
+            x_label=x,
+            y_labels=y,
+            title=title,
+            caption=f"{title}. {note} {task.words} {self.scale.words}. Means with bands of a standard deviation.",
+            alternative=f"{len(groups)} panels: {', '.join(groups)}.",
+            provenance={"scale": self.scale.words, "task": task.words, "learning rates": chosen},
+            x_scale="log" if scale == "log" else "linear",
+        )
+
+
+def timed(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:
+    """A metric against how much rounds take, of anything, together."""
+    rounds, values = series(runs, metric)
+    return seed_curve(label, rounds[1:] * each, values[:, 1:])
+
+
+FIGURES = {
+    "figure-3": lambda gallery: gallery.by_time(3, ex.IMAGES),
+    "figure-4": lambda gallery: gallery.by_time(4, ex.SEQUENCES),
+    "figure-5": lambda gallery: gallery.by_time(5, ex.VIEWS),
+    "figure-6": lambda gallery: gallery.by_iterations(6, ex.IMAGES),
+    "figure-7": lambda gallery: gallery.by_iterations(7, ex.SEQUENCES),
+    "figure-8": lambda gallery: gallery.by_iterations(8, ex.VIEWS),
+    "figure-9": lambda gallery: gallery.figure_9(),
+}
