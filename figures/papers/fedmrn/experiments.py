@@ -185,7 +185,7 @@ def convolutional(scale: Scale) -> Scale:
 
 
 def sequential(scale: Scale) -> Scale:
-    """On text, of which a client has what one speaker says: more local steps, fewer rounds, settings by one seed."""
+    """On text, of which a client has what one speaker says: more local steps, fewer rounds."""
     return replace(
         scale,
         dataset="characters",
@@ -193,7 +193,6 @@ def sequential(scale: Scale) -> Scale:
         size=(100 * scale.clients, 20 * scale.clients),
         rounds=min(scale.rounds, 40),
         local_steps=2 * scale.local_steps,
-        tuning_seeds=1,
         augmentation=(),
         labels=ON_TEXT,
         start="the learning rate of the authors' code",
