@@ -23,7 +23,7 @@ TESTS      := $(PYTEST) -n $(WORKERS) --dist worksteal --durations=15
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs serve wheel browser clean
+.PHONY: help install test long gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs serve wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -92,6 +92,9 @@ serve: $(STAMP) ## the site, on a local port
 
 wheel: $(STAMP) ## build the wheel and try it in a clean environment
 	$(PYTEST) -m wheel tests/test_packaging.py --durations=0
+
+flower: $(STAMP) ## the strategies in a run of Flower, if it is installed: pip install 'flwr[simulation]'
+	$(PYTEST) -m flower tests/empirical/test_flower.py --durations=0
 
 browser: $(STAMP) ## the explorer in a Chromium without a window, if one is installed
 	$(PYTEST) -m browser tests/bounds/test_explorer_in_browser.py --durations=0

@@ -9,7 +9,23 @@ for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ[variable] = "1"
 os.environ["MPLBACKEND"] = "agg"
 
+from importlib.util import find_spec  # noqa: E402
+from pathlib import Path  # noqa: E402
+
 from hypothesis import HealthCheck, settings  # noqa: E402
+
+FLOWER = find_spec("flwr") is not None
+
+
+def pytest_report_header() -> str:
+    """Say which optional package is missing, so that nothing is left out silently."""
+    return "" if FLOWER else "flwr is not installed: not run are the tests marked flower and the examples in flower.py"
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Modules that Flower alone can import hold no example that runs without it."""
+    return True if collection_path.name == "flower.py" and not FLOWER else None
+
 
 settings.register_profile(
     "fixed",

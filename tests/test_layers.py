@@ -30,7 +30,9 @@ EVERYTHING = [
 # What a layer may import beside the standard library; each layer may also import what the one below it may.
 BOUNDS = {"fedbounds.bounds", "numpy", "scipy", "sympy", "mpmath", "click", "rich", "latex2mathml", "z3", "flint"}
 FONTS = {"matplotlib.font_manager", "matplotlib.textpath"}  # whose outlines glyphs are made of
-EMPIRICAL = BOUNDS | FONTS | {"fedbounds.empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis"}
+EMPIRICAL = (
+    BOUNDS | FONTS | {"fedbounds.empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis", "flwr"}
+)
 FIGURES = EMPIRICAL | {"fedbounds.figures", "matplotlib", "mpl_toolkits"}
 ALLOWED = {"bounds": BOUNDS, "empirical": EMPIRICAL, "figures": FIGURES}
 

@@ -1,0 +1,19 @@
+"""Server strategies for Flower's message API: FedAU, generalized FedAvg, and an account of who took part.
+
+Needs the extra `flower`; nothing else of fedbounds does, and importing `fedbounds` does not import Flower.
+"""
+
+from __future__ import annotations
+
+from fedbounds.bounds.errors import MissingExtra
+
+try:
+    from fedbounds.empirical.flower import Accounting
+    from fedbounds.empirical.papers.arbitrary_participation.flower import GeneralizedFedAvg
+    from fedbounds.empirical.papers.fedau.flower import FedAU
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] != "flwr":
+        raise
+    raise MissingExtra("flower", "flwr") from None
+
+__all__ = ["Accounting", "FedAU", "GeneralizedFedAvg"]
