@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import combinations
+from math import comb
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -19,7 +21,7 @@ from fedbounds.empirical.partition import Partition
 from fedbounds.empirical.problems.embedding_losses import loss_by_name
 from fedbounds.empirical.problems.networks import Network
 from fedbounds.empirical.problems.problem import Floor
-from fedbounds.empirical.problems.vertical import Vertical, blocks_of, counts
+from fedbounds.empirical.problems.vertical import MOST_OUTCOMES, Vertical, blocks_of, counts
 
 Split = Literal["columns", "channels"]
 _CHUNK = 4096  # samples that are evaluated at once
@@ -70,12 +72,10 @@ class PartialNoise(NamedTuple):
     Attributes:
         sampling: $\mathbb E\|g_{k,j}-\mathbb E g_{k,j}\|^2$, of which samples of the batch the client holds.
         divergence: $\|\mathbb Eg_{k,j}-\nabla_{(j)}f\|^2$, of which samples it holds at all.
-        total: $\frac1{K_j}\sum_k$ of both, summed over the silos: the $\sum_j\sigma_j^2$ of a round.
     """
 
     sampling: Tensor
     divergence: Tensor
-    total: float
 
 
 class VerticalNetworks(Vertical):
@@ -192,6 +192,11 @@ class VerticalNetworks(Vertical):
     def draw_round(self, rng: np.random.Generator) -> np.ndarray | None:
         """The IDs of the batch's samples, (B,); None if it has all of them."""
         return None if self.batch == self.samples else rng.choice(self.samples, self.batch, replace=False)
+
+    def outcomes(self) -> np.ndarray | None:
+        if self.batch == self.samples or comb(self.samples, self.batch) > MOST_OUTCOMES:
+            return None
+        return np.array(list(combinations(range(self.samples), self.batch)))
 
     @torch.no_grad()
     def exchange(self, x: Tensor, randomness: Tensor | None) -> tuple[Part, ...]:
@@ -378,9 +383,12 @@ class VerticalNetworks(Vertical):
         away = self.gradient(x.expand(1, self.clients, -1), everybody[None])[0].double()
         for silo, client in zip(self.silo_of.tolist(), away, strict=True):
             client[self.blocks[silo]] -= whole[self.blocks[silo]]
-        divergence = away.square().sum(1)
-        weights = torch.from_numpy(1 / np.repeat(self.silo_clients, self.silo_clients)).to(self.device)
-        return PartialNoise(sampling, divergence, float(weights @ (sampling + divergence)))
+        return PartialNoise(sampling, away.square().sum(1))
+
+    def silo_variances(self, x: Tensor) -> Tensor:
+        noises = [self.partial_noise(row) for row in x.reshape(-1, self.dimension)]
+        each = [torch.stack([own.mean() for own in (noise.sampling + noise.divergence).split(self.silo_clients)]) for noise in noises]
+        return torch.stack(each).view(*x.shape[:-1], self.silos)
 
     def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:
         parts, slopes = [], self.loss.slopes(self._sums(x, self._train), self._labels)
