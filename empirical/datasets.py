@@ -20,15 +20,17 @@ from fedbounds.bounds.checks import check_count, check_flag, check_memory, check
 from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
 from fedbounds.empirical.characters import ALPHABET, draw_characters
 from fedbounds.empirical.glyphs import FEWEST_CLASSES, MOST_CLASSES, draw_images
-from fedbounds.empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn
+from fedbounds.empirical.image_files import check_labels, read_cifar, read_idx, read_png_folder, read_svhn, read_views
 from fedbounds.empirical.mimic_files import read_mortality
 from fedbounds.empirical.sequences import draw_sequences
+from fedbounds.empirical.views import SMALLEST, VIEWS, draw_views
 
 _FASHION = "https://github.com/zalandoresearch/fashion-mnist"
 _CIFAR = "https://www.cs.toronto.edu/~kriz/cifar.html (the binary version)"
 _SVHN = "http://ufldl.stanford.edu/housenumbers (format 2, cropped digits)"
 _CINIC = "https://github.com/BayesWatch/cinic-10"
 _MIMIC = "https://github.com/YerevaNN/mimic3-benchmarks, whose scripts make it of MIMIC-III (for users with access)"
+_MODELNET = "https://github.com/jongchyisu/mvcnn_pytorch (the shaded images of 12 views)"
 _CINIC_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
@@ -107,6 +109,7 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
     | `digits` | none | bundled with scikit-learn | 1,442, 355 |
     | `glyphs` | none | made from matplotlib's fonts, see `glyphs` | 20,000, 4,000 |
     | `sequences` | none | made here, see `sequences` | 10,000, 2,000 |
+    | `views` | none | made here: objects from twelve sides, see `views` | 4,000, 1,000 |
     | `breast-cancer` | none | bundled with scikit-learn: 30 columns, 2 classes (1: benign) | 456, 113 |
     | `wine` | none | bundled with scikit-learn: 13 columns, 3 classes | 144, 34 |
     | `characters` | none | made here, see `characters` | 20,000, 4,000 |
@@ -116,9 +119,10 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
     | `svhn` | `svhn/` or `SVHN/` | `train_32x32.mat`, `test_32x32.mat` (not the extra ones) | 73,257, 26,032 |
     | `cinic-10` | `cinic-10/` or `CINIC-10/` | `train/CLASS/*.png`, `test/CLASS/*.png` (not `valid`) | 90,000, 90,000 |
     | `mimic-iii` | `in-hospital-mortality/` | `train/`, `test/`, see `read_stay` | 14,681 or 17,903, 3,236 |
+    | `modelnet40` | `modelnet40/` | twelve views of every object, see `modelnet40` | 9,843, 2,468 |
 
     Args:
-        name: which one; or a table, `kind` its name and, of those that are made here, the arguments of its function.
+        name: which one; or a table, `kind` its name and the arguments of its function, if it has any.
         data: the folder that holds these folders; if not given, the environment variable FEDBOUNDS_DATA, else `./data`.
 
     Raises:
@@ -136,15 +140,16 @@ def load_dataset(name: str | Mapping[str, Any] = "digits", data: str | os.PathLi
     kind = arguments.pop("kind", None)
     if not isinstance(kind, str) or kind not in DATASETS:
         raise unknown_name("data set", str(kind), DATASETS)
-    if kind in _MADE:
-        known = inspect.signature(_MADE[kind]).parameters
-        for key in arguments:
-            if key not in known:
-                raise unknown_name(f"key of data set {kind!r}:", str(key), known)
-        return _MADE[kind](**arguments)
-    if arguments:
-        raise FedboundsError(f"data set {kind!r} has no key {quote(next(iter(arguments)))}: it is given by its name")
-    return _LOADERS[kind](Path(data or os.environ.get("FEDBOUNDS_DATA") or "data"))
+    make = DATASETS[kind]
+    known = list(inspect.signature(make).parameters)
+    for key in arguments:
+        if known == ["data"]:
+            raise FedboundsError(f"data set {kind!r} has no key {quote(key)}: it is given by its name")
+        if key not in known or key == "data":
+            raise unknown_name(f"key of data set {kind!r}:", str(key), [name for name in known if name != "data"])
+    if "data" in known:
+        arguments["data"] = Path(data or os.environ.get("FEDBOUNDS_DATA") or "data")
+    return make(**arguments)
 
 
 def glyphs(train: int = 20_000, test: int = 4_000, classes: int = 10, color: bool = False, seed: int = 0) -> Dataset:
@@ -245,6 +250,63 @@ def characters(train: int = 20_000, test: int = 4_000, steps: int = 20, speakers
         parts += [np.eye(len(ALPHABET), dtype=np.float32)[text[:, None, :-1]], text[:, -1].copy()]
     owners = np.arange(sizes[0]) % speakers
     return Dataset("characters", parts[0], parts[1], parts[2], parts[3], len(ALPHABET), owners)
+
+
+def views(train: int = 4_000, test: int = 1_000, classes: int = 10, side: int = 16, seed: int = 0) -> Dataset:
+    """Objects made here, each seen from twelve sides around it, 30 degrees apart: a view is a channel.
+
+    A class is an arrangement of five balls in space. Each object has them moved, larger or smaller, and turned together
+    by up to 28 degrees, with two balls among them that say nothing; nearer balls are brighter. In every view a patch is
+    hidden, over everything is noise. The classes are balanced and come in turn. An object depends on the seed, the
+    number of classes and its place alone, so that a smaller set is the beginning of a larger one.
+
+    Args:
+        train: training objects.
+        test: test objects.
+        classes: number of classes.
+        side: height and width of a view in pixels.
+        seed: of all that is random.
+
+    Raises:
+        FedboundsError: a value outside its range, fewer objects than classes.
+    """
+    classes = check_count("classes", classes, 2, 1000)
+    few = "at least one object of each class"
+    sizes = check_count("train", train, classes, why=few), check_count("test", test, classes, why=few)
+    side, seed = check_count("side", side, SMALLEST, 256), check_count("seed", seed, low=0, high=2**32 - 1)
+    check_memory(f"train = {sizes[0]} and test = {sizes[1]} objects", 5 * VIEWS * side * side * sum(sizes))
+    drawn = [draw_views(seed, k, size, classes, side) for k, size in enumerate(sizes)]
+    (images, labels), (test_images, test_labels) = [tuple(part.copy() for part in pair) for pair in drawn]
+    return Dataset("views", images, labels, test_images, test_labels, classes)
+
+
+def modelnet40(data: Path, side: int = 32) -> Dataset:
+    """Pictures of twelve views of every object of ModelNet40, or of ModelNet10, in gray; a view is a channel.
+
+    The files: `modelnet40/CLASS/train/` and `modelnet40/CLASS/test/`, with a folder of twelve PNG files for each
+    object, or with all files side by side, those of an object called alike but for the view's number at the end, as
+    `airplane_0001_shaded_v001.png` or `airplane_0001.001.png`. Classes are numbered in the order of their names.
+
+    Args:
+        data: the folder in which `modelnet40/` lies.
+        side: height and width to which the pictures are made smaller, by means over pixels; they are 224 in the files.
+
+    Raises:
+        FedboundsError: a file or folder that is missing, damaged, too large; an object without its twelve views.
+    """
+    side = check_count("side", side, SMALLEST, 224)
+    home, parts = data / "modelnet40", []
+    if not os.path.isdir(home):
+        raise _missing("folder modelnet40", _MODELNET, data)
+    classes = sorted(path.name for path in home.iterdir() if path.is_dir())
+    if not classes:
+        raise _missing("folders of classes", _MODELNET, home)
+    for split in ("train", "test"):
+        for name in classes:
+            if not os.path.isdir(home / name / split):
+                raise _missing(f"folder {name}/{split}", _MODELNET, home)
+        parts += read_views([home / name / split for name in classes], VIEWS, side)
+    return Dataset("modelnet40", parts[0], parts[1], parts[2], parts[3], len(classes))
 
 
 def _digits(data: Path) -> Dataset:
@@ -348,7 +410,7 @@ def _mimic(data: Path) -> Dataset:
     return Dataset("mimic-iii", train, labels, test, test_labels, 2)
 
 
-_LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
+DATASETS: Mapping[str, Callable[..., Dataset]] = {
     "digits": _digits,
     "breast-cancer": lambda data: _table("breast-cancer"),
     "wine": lambda data: _table("wine"),
@@ -358,9 +420,12 @@ _LOADERS: Mapping[str, Callable[[Path], Dataset]] = {
     "svhn": _svhn,
     "cinic-10": _cinic10,
     "mimic-iii": _mimic,
+    "modelnet40": modelnet40,
+    "glyphs": glyphs,
+    "sequences": sequences,
+    "characters": characters,
+    "views": views,
 }
-_MADE: Mapping[str, Callable[..., Dataset]] = {"glyphs": glyphs, "sequences": sequences, "characters": characters}
-DATASETS = (*_LOADERS, *_MADE)
 
 
 def _find(folders: list[Path], name: str, source: str, packed: bool = True) -> Path:

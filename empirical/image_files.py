@@ -22,6 +22,7 @@ from fedbounds.bounds.reading import open_regular
 
 _LARGEST = 256 * 2**20  # bytes of one file once unpacked; the largest official one, SVHN's training images, has 225 MB
 _LARGEST_PNG = 2**20  # bytes of one picture
+_WIDEST = 4096  # pixels of one that is made smaller
 
 
 def read_idx(path: Path, dimensions: int) -> np.ndarray:
@@ -154,6 +155,56 @@ def read_png_folder(folders: Sequence[Path], side: int) -> tuple[np.ndarray, np.
                     raise FedboundsError(f"{path}: {width}x{height} pixels; must be {side}x{side}")
                 place[:] = np.asarray(image.convert("RGB")).transpose(2, 0, 1)
     return images, np.array([label for _, label in paths], dtype=np.int64)
+
+
+def read_views(folders: Sequence[Path], views: int, side: int) -> tuple[np.ndarray, np.ndarray]:
+    """Images `(objects, views, side, side)` in gray and labels, from one folder of each class, in order of their names.
+
+    A folder has a folder of PNG files for each object; or the files of all, named alike but for a number at the end.
+
+    Args:
+        folders: of each class; the label is the place in this list.
+        views: of an object.
+        side: height and width to which pictures are made smaller, by means over pixels.
+
+    Raises:
+        FedboundsError: a folder without PNG files, an object with more or fewer views, a file that is no PNG, damaged
+            or too large, a picture smaller than the side.
+    """
+    objects = [(paths, label) for label, folder in enumerate(folders) for paths in _objects(folder)]
+    if len(objects) * views * side * side > 4 * _LARGEST:
+        raise FedboundsError(f"{len(objects)} objects of {views} views: {4 * _LARGEST} bytes of pixels are allowed")
+    images = np.empty((len(objects), views, side, side), dtype=np.uint8)
+    for place, (paths, _) in zip(images, objects, strict=True):
+        if len(paths) != views:
+            raise FedboundsError(f"{paths[0]}: its object has {len(paths)} views, must have {views}")
+        for view, path in zip(place, paths, strict=True):
+            with _opened(path) as file:
+                if (size := path.stat().st_size) > _LARGEST_PNG:
+                    raise FedboundsError(f"{path}: {size} bytes; at most {_LARGEST_PNG}")
+                with _parsed(path, "PNG"), Image.open(file, formats=["PNG"]) as image:
+                    if not side <= min(image.size) <= max(image.size) <= _WIDEST:
+                        width, height = image.size
+                        raise FedboundsError(f"{path}: {width}x{height} pixels; must be from {side} to {_WIDEST}")
+                    view[:] = np.asarray(image.convert("L").resize((side, side), Image.Resampling.BOX))
+    return images, np.array([label for _, label in objects], dtype=np.int64)
+
+
+def _objects(folder: Path) -> list[list[Path]]:
+    """The PNG files of each object of a class, in the order of their views."""
+    inside = sorted(path for path in folder.iterdir() if path.is_dir())
+    if inside:
+        return [sorted(_png_files(own), key=_number) for own in inside]
+    found: dict[str, list[Path]] = {}
+    for path in _png_files(folder):
+        found.setdefault(path.stem.rstrip("0123456789"), []).append(path)
+    return [sorted(paths, key=_number) for paths in found.values()]
+
+
+def _number(path: Path) -> tuple[int, str]:
+    """The number at the end of a file's name, and the name."""
+    digits = path.stem[len(path.stem.rstrip("0123456789")) :]
+    return int(digits) if digits.isascii() and digits else 0, path.stem
 
 
 def _png_files(folder: Path) -> list[Path]:

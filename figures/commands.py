@@ -83,7 +83,7 @@ def _datasets() -> tuple[str, ...]:
         from fedbounds.empirical.datasets import DATASETS
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
-    return DATASETS
+    return tuple(DATASETS)
 
 
 def _samples(name: str, data: str | None) -> Picture:

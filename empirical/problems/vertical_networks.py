@@ -387,7 +387,10 @@ class VerticalNetworks(Vertical):
 
     def silo_variances(self, x: Tensor) -> Tensor:
         noises = [self.partial_noise(row) for row in x.reshape(-1, self.dimension)]
-        each = [torch.stack([own.mean() for own in (noise.sampling + noise.divergence).split(self.silo_clients)]) for noise in noises]
+        each = [
+            torch.stack([own.mean() for own in (noise.sampling + noise.divergence).split(self.silo_clients)])
+            for noise in noises
+        ]
         return torch.stack(each).view(*x.shape[:-1], self.silos)
 
     def gradient_variance(self, x: Tensor, blocks: Sequence[slice] = (slice(None),)) -> Tensor:

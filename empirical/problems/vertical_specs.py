@@ -119,7 +119,8 @@ def _without(dataset: Dataset, dropped: int, rng: np.random.Generator) -> Datase
     if dropped == len(dataset.train_labels):
         raise FedboundsError(f'remainder = "drop" would drop all {dropped} training samples: take fewer clients')
     kept = np.sort(rng.permutation(len(dataset.train_labels))[dropped:])
-    return replace(dataset, train_images=dataset.train_images[kept], train_labels=dataset.train_labels[kept])
+    images, owners = dataset.train_images[kept], None if dataset.owners is None else dataset.owners[kept]
+    return replace(dataset, train_images=images, train_labels=dataset.train_labels[kept], owners=owners)
 
 
 def _check_silos(name: str, values: Sequence[Any], silos: int) -> None:

@@ -373,7 +373,9 @@ def test_the_constants_of_linear_embeddings_hold(loss: str) -> None:
         assert own.floor is not None
         assert best == pytest.approx(own.floor.value, abs=1e-9)
     else:
-        assert max(float(own.silo_variances(point(own, seed)).sum()) for seed in range(5)) <= found["block_gradient_noise"]
+        assert (
+            max(float(own.silo_variances(point(own, seed)).sum()) for seed in range(5)) <= found["block_gradient_noise"]
+        )
 
 
 def problem_of(own: VerticalNetworks, batch: int | None) -> VerticalNetworks:
