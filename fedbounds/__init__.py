@@ -89,9 +89,12 @@ if TYPE_CHECKING:
     from fedbounds.empirical.problems import ImageClassification as ImageClassification
     from fedbounds.empirical.problems import Quadratic as Quadratic
     from fedbounds.empirical.problems import QuadraticMinimax as QuadraticMinimax
+    from fedbounds.empirical.problems import RippledBlocks as RippledBlocks
+    from fedbounds.empirical.problems import VerticalLeastSquares as VerticalLeastSquares
     from fedbounds.empirical.problems import random_block_quadratic as random_block_quadratic
     from fedbounds.empirical.problems import random_quadratic as random_quadratic
     from fedbounds.empirical.problems import random_quadratic_minimax as random_quadratic_minimax
+    from fedbounds.empirical.problems import random_vertical_least_squares as random_vertical_least_squares
     from fedbounds.empirical.problems import toy_example as toy_example
     from fedbounds.empirical.recorder import Recorder as Recorder
     from fedbounds.empirical.recorder import read_log as read_log
@@ -126,7 +129,8 @@ DOOR = {
     ),
     "fedbounds.empirical.problems": (
         "BlockQuadratic BoundedGradient CosineQuadratic Displaced ImageClassification Quadratic QuadraticMinimax "
-        "random_block_quadratic random_quadratic random_quadratic_minimax toy_example"
+        "RippledBlocks VerticalLeastSquares random_block_quadratic random_quadratic random_quadratic_minimax "
+        "random_vertical_least_squares toy_example"
     ),
     "fedbounds.empirical.papers.arbitrary_participation.algorithms": (
         "FedAvg FrozenGradient GeneralizedFedAvg WaitForAll WaitFull WaitMinibatch"

@@ -16,9 +16,14 @@ from fedbounds.empirical.problems.own import ModelOnData
 from fedbounds.empirical.problems.problem import Problem, Synthetic
 from fedbounds.empirical.problems.projections import project_onto_ball, project_onto_simplex
 from fedbounds.empirical.problems.quadratics import Quadratic, random_quadratic, toy_example
+from fedbounds.empirical.problems.rippled_blocks import RippledBlocks, random_rippled_blocks
 from fedbounds.empirical.problems.sloped import Sloped
 from fedbounds.empirical.problems.spec import problem_from_spec
 from fedbounds.empirical.problems.vertical import Vertical
+from fedbounds.empirical.problems.vertical_least_squares import (
+    VerticalLeastSquares,
+    random_vertical_least_squares,
+)
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 
 __all__ = [
@@ -40,11 +45,13 @@ __all__ = [
     "Quadratic",
     "QuadraticMinimax",
     "RobustImages",
+    "RippledBlocks",
     "ScaledMinimax",
     "Sloped",
     "Synthetic",
     "SyntheticMinimax",
     "Vertical",
+    "VerticalLeastSquares",
     "VerticalNetworks",
     "problem_from_spec",
     "project_onto_ball",
@@ -55,5 +62,7 @@ __all__ = [
     "random_displaced",
     "random_quadratic",
     "random_quadratic_minimax",
+    "random_rippled_blocks",
+    "random_vertical_least_squares",
     "toy_example",
 ]

@@ -93,7 +93,7 @@ class BlockQuadratic(Vertical):
         self.centers = (c if c.ndim == 2 else c[None]).to(self.device)
         self.hessians = self.hessians.to(self.device)
         self.x0 = (torch.zeros(d, dtype=self.dtype) if x0 is None else array("x0", x0, (d,))).to(self.device)
-        self.noise, self.shift = _deviations("noise", noise, d), _deviations("shift", shift, d)
+        self.noise, self.shift = deviations("noise", noise, d), deviations("shift", shift, d)
         self.shared_noise = check_flag("shared_noise", shared_noise)
         self.noise_law = check_choice("noise_law", noise_law, get_args(NoiseLaw))
         if holders is None:
@@ -409,7 +409,7 @@ def _largest(matrices: Tensor) -> float:
     return float(torch.linalg.matrix_norm(matrices, 2).max())
 
 
-def _deviations(name: str, value: Any, dimension: int) -> np.ndarray:
+def deviations(name: str, value: Any, dimension: int) -> np.ndarray:
     """Standard deviations of every coordinate, (d,)."""
     found = np.full(dimension, real(name, value)) if is_number(value) else array(name, value, (dimension,)).numpy()
     if (found < 0).any():

@@ -26,7 +26,9 @@ from fedbounds.empirical.problems.minimax_quadratic import (
 from fedbounds.empirical.problems.nonconvex import CosineQuadratic, random_cosine_quadratic
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.problems.quadratics import Quadratic, check_quadratic_memory, random_quadratic, toy_example
+from fedbounds.empirical.problems.rippled_blocks import RippledBlocks, random_rippled_blocks
 from fedbounds.empirical.problems.sloped import check_slopes_memory
+from fedbounds.empirical.problems.vertical_least_squares import VerticalLeastSquares, random_vertical_least_squares
 from fedbounds.empirical.problems.vertical_specs import vertical_networks
 
 
@@ -54,6 +56,12 @@ def problem_from_spec(spec: Mapping[str, Any], *, device: str = "cpu") -> Proble
       Dirichlet split with alpha = 0.1 if nothing is said, and `weight_decay` (0); the first with `radius` (1) and
       `attack_steps` (10), see `RobustImages`, the second with `regularization` (0.1) and `gradient_norm` (false), see
       `FairImages`.
+    - `vertical-least-squares`: `features labels blocks silo_clients batch holders x0`, or a random instance from `silos
+      clients samples dimension batch copies label_vectors label_noise permuted seed`; see `VerticalLeastSquares` and
+      `random_vertical_least_squares`.
+    - `rippled-blocks`: `hessian blocks silo_clients ripple ripple_frequency noise noise_frequency noise_law
+      shared_noise x0`, or a random instance from `silos clients dimension condition ripple ripple_frequency noise
+      noise_frequency noise_law shared_noise spread seed`; see `RippledBlocks` and `random_rippled_blocks`.
     - `vertical`: `dataset` (breast-cancer), `data`, `silos` (2), `split` (columns, or channels), `widths`,
       `silo_clients` (4), `same_rows` (true), `remainder` (refuse, or spread, or drop), `shards`, `partition_seed` (0),
       `network` (linear), `loss` (cross-entropy, or logistic, or least-squares), `batch` (all samples), `top_k` (5),
@@ -154,6 +162,8 @@ _MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
     "images": (image_classification,),
     "robust-images": (robust_images,),
     "fair-images": (fair_images,),
+    "vertical-least-squares": (VerticalLeastSquares, random_vertical_least_squares),
+    "rippled-blocks": (RippledBlocks, random_rippled_blocks),
     "vertical": (vertical_networks,),
     "minimax-quadratic": (QuadraticMinimax, random_quadratic_minimax),
     "minimax-scaled": (ScaledMinimax,),
@@ -173,6 +183,7 @@ _MEMORY: Mapping[Callable[..., Problem], Callable[[Mapping[str, Any]], None]] = 
     random_block_quadratic: lambda k: check_block_quadratic_memory(
         k["silos"], k["clients"], k["dimension"], k["shared"]
     ),
+    random_rippled_blocks: lambda k: check_block_quadratic_memory(k["silos"], 1, k["dimension"], True),
     random_quadratic_minimax: lambda k: check_minimax_memory(
         k["clients"], k["descent_dimension"], k["ascent_dimension"]
     ),

@@ -67,6 +67,24 @@ VALID = {
         },
         {"kind": "toy", "noise": 0.1},
         {
+            "kind": "vertical-least-squares", "features": [[1, 2], [0, 1], [1, 1]], "labels": [[1, 2, 3], [0, 0, 1]],
+            "blocks": [1, 1], "silo_clients": [2, 1], "batch": 2, "holders": [[1, 0, 1], [0, 0, 0]], "x0": [3, 1],
+        },
+        {
+            "kind": "vertical-least-squares", "silos": 2, "clients": 2, "samples": 3, "dimension": 1, "batch": 2,
+            "copies": True, "label_vectors": 2, "label_noise": 0.5, "permuted": True, "seed": 1,
+        },
+        {
+            "kind": "rippled-blocks", "hessian": [[2, 1], [1, 2]], "blocks": [1, 1], "silo_clients": [2, 3],
+            "ripple": 0.5, "ripple_frequency": [1, 2], "noise": [0.1, 0.2], "noise_frequency": 3.0,
+            "noise_law": "phases", "shared_noise": True, "x0": [3, 1],
+        },
+        {
+            "kind": "rippled-blocks", "silos": 2, "clients": 2, "dimension": 2, "condition": 4.0, "ripple": 0.5,
+            "ripple_frequency": 1.0, "noise": 0.1, "noise_frequency": 3.0, "noise_law": "signs", "shared_noise": True,
+            "spread": 2.0, "seed": 1,
+        },
+        {
             "kind": "vertical", "dataset": "breast-cancer", "data": "data", "silos": 2, "split": "columns",
             "widths": [10, 20],
             "silo_clients": [2, 3], "same_rows": False, "remainder": "drop", "partition_seed": 1,

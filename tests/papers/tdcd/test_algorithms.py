@@ -10,7 +10,13 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.participation import Bernoulli, Full
-from fedbounds.empirical.problems import random_block_quadratic, random_quadratic
+from fedbounds.empirical.problems import (
+    Problem,
+    random_block_quadratic,
+    random_quadratic,
+    random_rippled_blocks,
+    random_vertical_least_squares,
+)
 from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
@@ -24,7 +30,7 @@ def quadratic(clients: tuple[int, ...] = (2, 3), noise: float = 0.5, shared: boo
     return BlockQuadratic(HESSIAN, (2, 2), clients, noise=noise, shared_noise=shared, x0=[1, -1, 2, 0.5])
 
 
-def models(algorithm: Algorithm, problem: BlockQuadratic, seed: int = 1, engine: str = "tiers") -> np.ndarray:
+def models(algorithm: Algorithm, problem: Problem, seed: int = 1, engine: str = "tiers") -> np.ndarray:
     run = simulate(
         algorithm, problem, Full(problem.clients), ROUNDS, seeds=(seed, 7), record_models=True, engine=engine
     )
@@ -53,6 +59,36 @@ def test_both_engines_are_the_slow_twin(algorithm: Algorithm, engine: str, name:
     problem = PROBLEMS[name]
     slow = run_reference(algorithm, problem, np.full((ROUNDS, problem.clients), 0.2), Streams(1))
     np.testing.assert_allclose(models(algorithm, problem, engine=engine), slow.numpy(), rtol=0, atol=1e-13)
+
+
+SAMPLED = {
+    "mini-batches": random_vertical_least_squares(2, 3, 4, 2, batch=10, permuted=True),
+    "labels": random_vertical_least_squares(2, 3, 4, 2, copies=True, label_vectors=3),
+    "sparse": random_vertical_least_squares(2, 3, 4, 2, batch=3),
+    "waves": random_rippled_blocks(2, 2, 2, noise=0.3, noise_frequency=5.0),
+    "phases": random_rippled_blocks(2, 2, 2, noise=0.3, noise_law="phases", shared_noise=True),
+}
+
+
+@pytest.mark.parametrize("name", SAMPLED)
+@pytest.mark.parametrize(
+    "algorithm", [TDCD(0.05, 4, empty="zero"), TDCD(0.05, 3, "shards", "drop"), LabelPrivateTDCD(0.05, 3)],
+    ids=["zero", "drop", "labels"],
+)  # fmt: skip
+def test_the_engine_is_the_slow_twin_on_samples_and_waves(algorithm: Algorithm, name: str) -> None:
+    problem = SAMPLED[name]
+    if name == "sparse" and isinstance(algorithm, LabelPrivateTDCD):
+        with pytest.raises(FedboundsError, match="holds no sample of the batch"):
+            models(algorithm, problem, engine="auto")
+        return
+    slow = run_reference(algorithm, problem, np.full((ROUNDS, problem.clients), 0.2), Streams(1))
+    np.testing.assert_allclose(models(algorithm, problem, engine="auto"), slow.numpy(), rtol=0, atol=1e-13)
+
+
+def test_linear_embeddings_make_derivatives_once_a_round_a_single_long_step() -> None:
+    problem = SAMPLED["mini-batches"]
+    stale, single = (models(one, problem) for one in (LabelPrivateTDCD(0.05, 4, "once a round"), TDCD(0.2, 1)))
+    np.testing.assert_allclose(stale, single, rtol=0, atol=1e-13)
 
 
 def test_a_quadratic_is_solved_in_closed_form_if_nothing_is_said_and_its_steps_are_plain() -> None:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
+from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.moments import TierMoments, moments
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD
 from fedbounds.empirical.participation import Full
-from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
+from fedbounds.empirical.problems import (
+    BlockQuadratic,
+    RippledBlocks,
+    random_block_quadratic,
+    random_vertical_least_squares,
+)
 from fedbounds.empirical.simulate import simulate
 
 HESSIAN = np.array([[4, 1, 1, 0], [1, 3, 0, 1], [1, 0, 2, 0.5], [0, 1, 0.5, 1]])
@@ -248,3 +256,52 @@ def test_what_is_not_known_is_refused() -> None:
         moments(TDCD(0.1, 1), problem, Full(5), 3, noise="common")
     with pytest.raises(FedboundsError, match="plain steps on a BlockQuadratic"):
         moments(LabelPrivateTDCD(0.1, 2, "once a round"), problem, Full(5), 3)
+
+
+# --- all paths --------------------------------------------------------------------------------------------------------
+
+
+def test_waves_are_walked_along_all_paths_and_their_gradients_may_be_steeper_than_the_objective_is() -> None:
+    """Every path by hand, for one parameter: the recursion of Algorithm 1 with one sign a round."""
+    problem = RippledBlocks([[1.0]], (1,), (2,), 0.4, 1.5, noise=0.3, noise_frequency=20.0, shared_noise=True, x0=[1.0])
+    constants = {name: problem.constants()[name] for name in ("smoothness", "block_smoothness", "block_gradient_noise")}
+    L, Lmax, S = (float(one.value) for one in constants.values() if isinstance(one, Constant))
+    Q, R = 3, 8
+    eta = 1 / (8 * Q * max(L, Lmax))
+    run = moments(TDCD(eta, Q), problem, Full(2), R)
+    squares, ends = np.zeros(R + 1), []
+    for signs in product([-1, 1], repeat=R):
+        x = 1.0
+        for r in range(R + 1):
+            slope = x - 0.6 * np.sin(1.5 * x)
+            squares[r] += slope**2 / 2**R
+            for _ in range(Q if r < R else 0):
+                x -= eta * (x - 0.6 * np.sin(1.5 * x) + signs[r] * 0.3 * np.sin(20 * x))
+        ends.append(x**2 / 2 + 0.4 * np.cos(1.5 * x))
+    np.testing.assert_allclose(run.gradient_norm_squared, squares, rtol=1e-12)
+    assert run.objective[-1] == pytest.approx(np.mean(ends), rel=1e-12)
+    assert Lmax > 3 * L
+    known = {"L": L, "Lmax": Lmax, "S": S, "Q": Q, "R": R, "eta": eta, "Delta": run.objective[0] - run.objective[-1]}
+    for form in ("repaired", "sharp:B3"):
+        assert average(run) < float(evaluate(load("tdcd/theorem-1"), known, form=form).value)
+
+
+def test_mini_batches_are_walked_along_all_paths() -> None:
+    problem = random_vertical_least_squares(2, 2, 3, 1, batch=4, seed=3)  # 15 batches, and nobody without samples
+    run = moments(TDCD(0.05, 3), problem, Full(4), 4)
+    sampled = simulate(TDCD(0.05, 3), problem, Full(4), 4, seeds=range(4000))
+    for name in ("gradient_norm_squared", "objective"):
+        values = getattr(sampled, name)
+        error = values.std(0, ddof=1) / np.sqrt(len(values))
+        assert (abs(values.mean(0) - getattr(run, name))[1:] < 4 * error[1:]).all()
+        assert (error[1:] < 0.02 * getattr(run, name)[1:]).all()
+    with pytest.raises(FedboundsError, match="at most 4 rounds are walked"):
+        moments(TDCD(0.05, 3), problem, Full(4), 5)
+
+
+def test_least_squares_on_all_samples_take_one_path() -> None:
+    problem = random_vertical_least_squares(2, 3, 4, 2)
+    run = moments(TDCD(0.05, 3), problem, Full(6), 50)
+    model = simulate(TDCD(0.05, 3), problem, Full(6), 50, record_models=True).model[0]
+    np.testing.assert_allclose(run.mean, model, rtol=0, atol=1e-13)
+    assert not run.covariance.any()
