@@ -305,3 +305,42 @@ def test_least_squares_on_all_samples_take_one_path() -> None:
     model = simulate(TDCD(0.05, 3), problem, Full(6), 50, record_models=True).model[0]
     np.testing.assert_allclose(run.mean, model, rtol=0, atol=1e-13)
     assert not run.covariance.any()
+
+
+# --- the theorem on exact runs ----------------------------------------------------------------------------------------
+
+
+def test_what_clients_differ_by_must_count_as_variance() -> None:
+    """Two clients whose parabolas differ, no noise, at the point where the hub stays: the gradient never vanishes."""
+    u, Q = 1 / 24, 20
+    hessians, centers = [[[1.0]], [[3.0]]], [[1.0], [-1.0]]
+    sums = [(1 - (1 - u / Q * a) ** Q) / a for a in (1, 3)]
+    rest = (sums[0] * 1 * 1 + sums[1] * 3 * -1) / (sums[0] * 1 + sums[1] * 3)
+    problem = BlockQuadratic(hessians, (1,), (2,), centers, x0=[rest])
+    run = exact(TDCD(u / Q, Q), problem, 100)
+    assert rest == pytest.approx(-0.485169, abs=5e-7)
+    np.testing.assert_allclose(run.gradient_norm_squared, 8.80e-4, rtol=1e-3)
+    known = {"L": 2, "Lmax": 3, "Q": Q, "R": 100, "eta": u / Q, "Delta": run.objective[0] - run.objective[-1]}
+    bounds = [
+        float(evaluate(load("tdcd/theorem-1"), known | {"S": S}, form="repaired").value)
+        for S in (0.0, float(run.silo_variances[:-1].sum(-1).mean()))
+    ]
+    assert bounds[0] < 1e-12 < average(run) < bounds[1]
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_bounds_hold_with_the_exact_variance_along_the_run(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    silos, clients, Q, R = (int(n) for n in rng.integers(1, [4, 4, 8, 30]))
+    problem = random_block_quadratic(
+        silos, clients, int(rng.integers(1, 4)), 3 * rng.random(), shared=bool(seed % 2), permuted=True,
+        noise=rng.random(), shift=rng.random(), shared_noise=bool(seed % 3), seed=seed,
+    )  # fmt: skip
+    constants = {name: problem.constants()[name] for name in ("smoothness", "block_smoothness")}
+    L, Lmax = (float(one.value) for one in constants.values() if isinstance(one, Constant))
+    eta = rng.uniform(0.1, 1) / (8 * Q * max(L, Lmax))
+    run = exact(TDCD(eta, Q), problem, R)
+    known = {"L": L, "Lmax": Lmax, "Q": Q, "R": R, "eta": eta, "Delta": run.objective[0] - run.objective[-1]}
+    known["S"] = float(run.silo_variances[:-1].sum(-1).mean())
+    for form, share in (("repaired", 0.2822), ("sharp:B1", 0.5), ("sharp:B3", 0.5)):
+        assert average(run) < share * float(evaluate(load("tdcd/theorem-1"), known, form=form).value) + 1e-15
