@@ -136,6 +136,21 @@ def test_silos_are_the_same_elsewhere_in_all_ways(engine, shared):
     assert_nothing_crosses_within_a_round(problem, numbered("tdcd"), engine)
 
 
+SAMPLES = {"kind": "vertical-least-squares", "silos": 2, "clients": 3, "samples": 4, "dimension": 2}
+WAVES = {"kind": "rippled-blocks", "silos": 2, "clients": 3, "dimension": 2, "noise": 0.1}
+
+
+@pytest.mark.parametrize("problem", [
+    SAMPLES | {"batch": 10}, SAMPLES | {"copies": True, "label_vectors": 3}, WAVES, WAVES | {"noise_law": "phases"}
+])  # fmt: skip
+def test_silos_with_samples_and_waves_are_the_same_elsewhere(problem):
+    assert_the_same_elsewhere(problem, numbered("tdcd"))
+    with pretended_device() as device:
+        there = problem_from_spec(problem, device=device)
+        assert there.constants().keys() == problem_from_spec(problem).constants().keys()
+        assert isinstance(there.silo_variances(there.initial_point(np.random.default_rng(0))), Elsewhere)
+
+
 def traffic_by_round(problem, algorithm, engine):
     """What crossed, or waited, in each of eight rounds on the device, of which the last alone is recorded."""
     with pretended_device() as device:
