@@ -98,6 +98,7 @@ class VerticalLeastSquares(Vertical):
         zero = torch.zeros(self.dimension, dtype=self.dtype)
         self.x0 = (zero if x0 is None else array("x0", x0, (self.dimension,))).to(self.device)
         self.features, self.labels = X.to(self.device), torch.atleast_2d(y).to(self.device)
+        self.shared_noise = len(self.labels) > 1  # all clients see the same labels in a round
         if holders is None:
             self.holders = in_turn(self.samples, self.silo_clients)
         else:
@@ -285,7 +286,7 @@ class VerticalLeastSquares(Vertical):
             return found | dict.fromkeys(noises, NoConstant(_GROWS))
         variances = self.silo_variances(self.x0).cpu().numpy()
         each = "E|g_kj - grad_j f|^2, mean over the clients of a silo, the same at every x"
-        correlated = len(self.labels) > 1 and max(self.silo_clients) > 1
+        correlated = self.shared_noise and max(self.silo_clients) > 1
         averaged = float((variances / np.array(self.silo_clients)).sum())
         return found | {
             "noise_of_each_block": Constant(np.sqrt(variances), "exact", f"root of {each}"),
