@@ -220,16 +220,18 @@ function answer() {
     $("terms").append(el("p", {}, `the result prescribes ${name} = ${number(step)}`));
   }
   $("conditions").replaceChildren(el("table", {}, ...found.conditions.map(c => el("tr", {},
-    el("td", { class: c.holds ? "yes" : "no" }, c.holds ? "✓ holds" : "✗ fails"),
-    c.math ? el("td", { html: c.math }) : cell(c.text, ""),
-    cell(`${number(c.left)} ${c.op} ${number(c.right)}`), cell(c.why, ""), el("td", {}, ...useLimit(c))))),
+    el("td", { class: `number ${c.holds ? "yes" : "no"}` }, c.holds ? "✓ holds" : "✗ fails"),
+    cell(`${number(c.left)} ${c.op} ${number(c.right)}`), el("td", {}, ...limit(c)),
+    el("td", { title: c.text }, el("div", { html: c.math }), el("small", {}, c.why))))),
     ...largest(found));
   if (!found.conditions.length) $("conditions").replaceChildren("None.");
 }
 
-function useLimit(c) {
-  if (c.admissible === undefined || !c.limits || !state.given.has(c.limits)) return [];
-  return [el("button", { type: "button", onclick: () => use(c.limits, c.admissible) }, `${c.limits} at ${number(c.admissible)}`)];
+function limit(c) { // where both sides are equal: a button, if that constant is given
+  if (c.admissible === undefined || !c.limits) return [];
+  const text = `${c.limits} at ${number(c.admissible)}`;
+  if (!state.given.has(c.limits)) return [text];
+  return [el("button", { type: "button", onclick: () => use(c.limits, c.admissible) }, text)];
 }
 
 function use(name, limit) {
@@ -397,7 +399,8 @@ function restore() {
   if (words.get("assume") === "all") state.assumed = new Set(form.assumptions.map(a => a.name));
   state.over = form.reach.includes(words.get("over")) ? words.get("over") : "";
   state.beside = FORMS.has(words.get("beside")) ? words.get("beside") : "";
-  choose(form, names.length ? names : form.given);
+  try { resolve(form, Object.fromEntries(names.map(name => [name, valueOf(letterOf(name))]))); } catch { names.push(...form.given); }
+  choose(form, names);
   return true;
 }
 

@@ -26,7 +26,7 @@ VALUES: dict[str, Start] = {
     "effective_step": 5e-6,
     "effective_ascent_step": 1e-3,
     "scaled_step": 1e-3,
-    "cutoff_interval": 50,
+    "cutoff_interval": 5,
     "participation_rates": [0.25, 0.5, 0.75, 1],
     "aggregation_weights": [0.25, 0.25, 0.25, 0.25],
     "weight_error": 1e-3,

@@ -12,8 +12,8 @@ from fedbounds.bounds.explorer.pages import explore
 
 
 def on_files(files: Files, config: Any, **_: Any) -> Files:
-    """Called by mkdocs with the pages there are; adds the explorer's."""
+    """Called by mkdocs with the pages there are; adds those of the explorer, in sliders/."""
     with TemporaryDirectory() as folder:
         for path in explore(Path(folder)):
-            files.append(File.generated(config, f"explorer/{path.name}", content=path.read_text(encoding="utf-8")))
+            files.append(File.generated(config, f"sliders/{path.name}", content=path.read_text(encoding="utf-8")))
     return files

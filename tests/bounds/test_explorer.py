@@ -213,10 +213,13 @@ def test_every_page_is_one_small_file_with_the_licence_of_what_it_carries(tmp_pa
         assert file.name == "index.html" or file.stat().st_size < 1_000_000
 
 
-def test_the_constants_that_a_page_starts_with_suffice_for_every_form():
+def test_the_constants_that_a_page_starts_with_suffice_for_every_form_and_meet_most_conditions():
+    valid = []
     for result, form in FORMS.values():
         constants = {name: start(result.notation[name]) for name in given_at_first(result, form)}
-        evaluate(result, {n: np.array(v) if isinstance(v, list) else v for n, v in constants.items()}, form.name)
+        given = {n: np.array(v) if isinstance(v, list) else v for n, v in constants.items()}
+        valid.append(bool(evaluate(result, given, form.name).valid))
+    assert np.mean(valid) > 0.85
 
 
 def test_the_verb_says_what_it_wrote_and_refuses_what_it_cannot(tmp_path):

@@ -16,6 +16,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 KEYS = {"Tab": 9, "Enter": 13, " ": 32, "ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40}
 
 
+def _gone():
+    raise EOFError("the browser has ended")
+
+
 class Tab:
     """One tab of a browser that is spoken to through a pipe."""
 
@@ -24,7 +28,7 @@ class Tab:
         words = f"exec {program} --headless --no-sandbox --disable-gpu --no-first-run --disable-dev-shm-usage"
         words += f" --user-data-dir={profile} --remote-debugging-pipe 3<&{here[0]} 4>&{there[1]}"
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(["sh", "-c", words], pass_fds=(here[0], there[1]), **quiet)
+        self.process = subprocess.Popen(["bash", "-c", words], pass_fds=(here[0], there[1]), **quiet)
         os.close(here[0])
         os.close(there[1])
         self.write, self.read = os.fdopen(here[1], "wb", 0), os.fdopen(there[0], "rb", 0)
@@ -43,7 +47,7 @@ class Tab:
         self.write.write(json.dumps(message).encode() + b"\0")
         while True:
             while b"\0" not in self.rest:
-                self.rest += self.read.read(2**16)
+                self.rest += self.read.read(2**16) or _gone()
             line, _, self.rest = self.rest.partition(b"\0")
             told = json.loads(line)
             if told.get("id") == self.count:
@@ -109,7 +113,7 @@ def page(tab, pages):
 
 
 VALUE = "document.querySelector('#value').textContent"
-CURVE = "document.querySelector('#plot canvas').toDataURL()"
+CURVE = "[...document.querySelector('#plot canvas').toDataURL()].reduce((h, c) => (31 * h + c.charCodeAt(0)) | 0, 0)"
 FOCUS = (
     "document.activeElement.id || document.activeElement.getAttribute('aria-label') || document.activeElement.tagName"
 )
