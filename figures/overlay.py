@@ -131,7 +131,9 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
     )
 
 
-def overlays(rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title: str, caption: str = "") -> Picture:
+def overlays(
+    rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title: str, caption: str = "", shaded: str = ""
+) -> Picture:
     r"""Several runs, each under several forms of a result, in a grid of panels; a column shares its axes.
 
     In each panel the measured left-hand side, the bounds, and the largest ratio of the two for each form, of those T
@@ -141,7 +143,9 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title
         rows: row to (panel to the comparisons of one run with several forms); every row has the same panels.
         title: above the picture.
         caption: what a reader must know beside the bounds and the crossings.
+        shaded: the form whose terms are shaded, stacked in all panels as in `overlay` of the first; none if not given.
     """
+    order: list[str] = []
     columns = list(next(iter(rows.values())))
     flat = {(row, panel): forms for row, group in rows.items() for panel, forms in group.items()}
     everything = [c for forms in flat.values() for c in forms]
@@ -154,6 +158,10 @@ def overlays(rows: Mapping[str, Mapping[str, Sequence[Confrontation]]], *, title
             forms = flat[row, panel]
             axes.set_yscale("log")
             axes.set_xscale("log")
+            for c in forms:
+                if c.form.name == shaded:
+                    order = order or _by_size(c)
+                    _draw_terms(axes, c, floor, order)
             for c in forms:
                 k = names.index(c.form.name)
                 _draw_bound(axes, c, f"bound [{c.form.name}]", COLORS[(1 + k) % len(COLORS)] if k else BOUND, k)
@@ -221,7 +229,21 @@ def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
     axes.set_yscale("log")
     if T[-1] > 30 * T[0]:
         axes.set_xscale("log")
-    order = sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
+    thin = _draw_terms(axes, c, floor, _by_size(c))
+    _draw_bound(axes, c, "bound")
+    _draw_measured(axes, c, floor)
+    axes.set_ylim(bottom=floor)
+    return thin
+
+
+def _by_size(c: Confrontation) -> list[str]:
+    """The terms, the smallest at the largest T first."""
+    return sorted(c.terms, key=lambda name: float(c.terms[name][-1]))
+
+
+def _draw_terms(axes: Any, c: Confrontation, floor: float, order: Sequence[str]) -> list[str]:
+    """The terms, stacked in this order, the first lowest; the names of those that are too small to see."""
+    T = c.rounds.astype(float)
     order = [name for name in order if (c.terms[name] > 0).any()]
     below = np.full_like(T, floor)
     look, thin = looks(c.terms), [name for name in c.terms if name not in order]
@@ -235,9 +257,6 @@ def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
         axes.fill_between(T, below, above, color=COLORS[look[name]], alpha=0.28, linewidth=0,
                           hatch=HATCHES[look[name]], label=name if seen else "_")  # fmt: skip
         below = above
-    _draw_bound(axes, c, "bound")
-    _draw_measured(axes, c, floor)
-    axes.set_ylim(bottom=floor)
     return thin
 
 

@@ -13,12 +13,12 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from torch import Tensor
+import torch
 
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms.tiers import TierSteps
 from fedbounds.empirical.measured.points import largest_secant
-from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, Visit, constant, spaced, visits
+from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, spaced, visits
 from fedbounds.empirical.papers.tdcd.between import local_steps, own_streams
 from fedbounds.empirical.problems.vertical import Vertical
 from fedbounds.empirical.trace import Trace
@@ -47,27 +47,24 @@ def noise_along(run: Trace, problem: Vertical) -> tuple[np.ndarray, np.ndarray]:
 def secants(run: Trace, problem: Vertical, steps: TierSteps) -> dict[str, Constant | NoConstant]:
     """Smoothness of f, and of clients' gradients in their own block, both from below."""
     total, streams = int(run.spec["rounds"]), own_streams(run)
-    recorded = run.arrays["round"]
-    chosen = spaced(recorded[recorded < total], LOCAL_ROUNDS)
+    recorded = run.arrays["round"][run.arrays["round"] < total]
+    chosen = spaced(recorded, LOCAL_ROUNDS)
     whole = within = 0.0
-    before: tuple[Visit, Tensor] | None = None
-    for visit in visits(run, problem, recorded):
-        slope = problem.objective_gradient(visit.model)
-        if before is not None and before[0].seed == visit.seed and before[0].round == visit.round - 1:
-            whole = max(whole, largest_secant(visit.model, before[0].model, slope, before[1]))
-        before = visit, slope
-        if visit.round in chosen:
-            for own, slopes in local_steps(problem, steps, visit, streams[visit.seed]):
-                within = max(within, largest_secant(own[1:], own[:-1], slopes[1:], slopes[:-1]))
+    for visit in visits(run, problem, chosen):
+        silos = local_steps(problem, steps, visit, streams[visit.seed])
+        end = torch.cat([(own[-1] - steps.step_size * slopes[-1]).mean(0) for own, slopes in silos])
+        here, there = problem.objective_gradient(visit.model), problem.objective_gradient(end)
+        whole = max(whole, largest_secant(end, visit.model, there, here))
+        for own, slopes in silos:
+            within = max(within, largest_secant(own[1:], own[:-1], slopes[1:], slopes[:-1]))
+    where = f"in {len(chosen)} rounds a seed"
     return {
-        "smoothness": _largest(whole, "|grad f(u) - grad f(v)|/|u - v|", "from one sync point to the next"),
-        "block_smoothness": _largest(
-            within, "|g_kj(u) - g_kj(v)|/|u - v|", f"from one local step to the next in {len(chosen)} rounds a seed"
-        ),
+        "smoothness": _largest(whole, "|grad f(u) - grad f(v)|/|u - v|", f"from one sync point to the next {where}"),
+        "block_smoothness": _largest(within, "|g_kj(u) - g_kj(v)|/|u - v|", f"from one local step to the next {where}"),
     }
 
 
 def _largest(value: float, what: str, where: str) -> Constant | NoConstant:
     if not value:
-        return NoConstant(f"no two points {where} were seen to differ: simulate with record_every=1, or give it")
+        return NoConstant(f"no two points {where} differ: give it")
     return constant(value, False, f"largest {what}", where)

@@ -8,6 +8,7 @@ from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.empirical.rates import least_squares
 from fedbounds.figures.claims import Claim
+from fedbounds.figures.papers.tdcd import network, runs
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES, PROBLEM, best_in_time, in_time, steps_up_to
 from fedbounds.figures.papers.tdcd.drawing import Gallery
 from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
@@ -18,7 +19,7 @@ SMALL = 1e-4  # a step size at which one local step is far from enough
 
 def all_claims(gallery: Gallery) -> list[Claim]:
     """Every claim of the paper that is decided here."""
-    return [*bound_claims(gallery), *all_trained_claims(gallery)]
+    return [*bound_claims(gallery), *runs.claims(), *network.claims(gallery), *all_trained_claims(gallery)]
 
 
 def bound_claims(gallery: Gallery) -> list[Claim]:

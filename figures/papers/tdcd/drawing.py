@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedbounds.figures.paper_gallery import draw_by_name
 from fedbounds.figures.papers.tdcd import experiments as ex
-from fedbounds.figures.papers.tdcd import trained
+from fedbounds.figures.papers.tdcd import network, runs, trained
 from fedbounds.figures.papers.tdcd.bounds import family, wall_clock
 from fedbounds.figures.picture import Picture
 
@@ -30,6 +30,11 @@ class Gallery(trained.TrainedGallery):
 FIGURES = {
     "wall-clock": lambda gallery: wall_clock(gallery.scale.points),
     "family": lambda gallery: family(),
+    "theorem-1": lambda gallery: runs.theorem_1(),
+    "misread": lambda gallery: runs.misread(),
+    "rate": lambda gallery: runs.exact_rate(),
+    "ratio": lambda gallery: runs.exact_ratio(),
+    "network": network.network,
     **trained.FIGURES,
 }
 

@@ -11,12 +11,15 @@ from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.papers.tdcd import experiments as ex
-from fedbounds.figures.papers.tdcd import trained
+from fedbounds.figures.papers.tdcd import runs, trained
 from fedbounds.figures.papers.tdcd import trained_claims as said
 from fedbounds.figures.papers.tdcd.bounds import FAMILY, LATENCIES, PROBLEM, TIME, family, least, wall_clock
 from fedbounds.figures.papers.tdcd.claims import bound_claims
 from fedbounds.figures.papers.tdcd.drawing import FIGURES, Gallery, draw
 from fedbounds.figures.papers.tdcd.trained_claims import all_trained_claims
+from fedbounds.figures.ratio import exponents
+
+EXACT = ("theorem-1", "misread", "rate", "ratio")  # runs by exact moments
 
 
 def test_in_a_given_time_small_steps_want_company_and_the_best_ones_want_none():
@@ -125,10 +128,46 @@ def test_every_claim_of_the_experiments_is_decided(gallery: Gallery) -> None:
 
 def test_a_wrong_name_is_refused(tmp_path: Path) -> None:
     gallery = Gallery(tmp_path)
-    assert set(FIGURES) == {"wall-clock", "family", *trained.FIGURES}
+    assert set(FIGURES) == {"wall-clock", "family", *EXACT, "network", *trained.FIGURES}
     with pytest.raises(FedboundsError, match="made"):
         Gallery(tmp_path, dataset="mad")
     with pytest.raises(FedboundsError, match="dataset original"):
         Gallery(tmp_path, full=True)
     with pytest.raises(FedboundsError, match="wall-clock"):
         draw(gallery, "wall-clocks")
+
+
+def test_exact_runs_stay_under_every_form_and_the_terms_are_shaded():
+    picture = runs.theorem_1(rounds=40)
+    measured = [c for c in picture.curves if "measured" in c.label]
+    assert len(measured) == len(runs.STEPS) * len(runs.SILOS)
+    for curve in measured:
+        place = curve.label.split(":")[0]
+        for form in runs.FORMS:
+            bound = next(c for c in picture.curves if c.label == f"{place}: bound [{form}]")
+            assert np.all(curve.y < 0.5 * bound.y)
+    legend = {text.get_text() for text in picture.figure.legends[0].get_texts()}
+    assert legend >= {"initial gap", "gradient noise"}  # the drift is too small to see in so few rounds
+    assert all(said["guarantee"] for forms in picture.provenance.values() for said in forms.values())
+
+
+def test_what_is_printed_is_crossed_and_what_is_repaired_is_not():
+    curves = {c.label.rpartition(": ")[2]: c for c in runs.misread(rounds=60).curves}
+    crossed = {label for label, c in curves.items() if "iterates" in label and c.y[-1] > 1}
+    assert crossed == {"first R iterates, Q = 8", "first R iterates, Q = 32"}  # Q = 4 tends to 1.016
+    assert curves["sync points, Q = 8"].y.max() < 0.2826
+    measured, without, counted = (
+        curves[name] for name in ("measured, exact", "(15), what differs not counted", "(15), counted as noise")
+    )
+    assert np.all(without.y == runs.LOWEST) and np.all(without.y < measured.y) and np.all(measured.y < counted.y)
+
+
+def test_the_rate_is_that_of_remark_5_and_the_bound_sees_heterogeneity_that_cancels():
+    families = runs.exact_rates(rounds=(256, 1024, 4096), since=256)
+    for one in families.values():
+        assert one.measured.value == pytest.approx(-0.5, abs=0.02) and one.predicted == -0.5 and one.family.guarantee
+    panels = runs.exact_ratios(rounds=60)
+    measured, bound = exponents(panels["heterogeneity"])
+    assert abs(measured.value) < 1e-6 < 0.05 < bound
+    flat = [c.ratio[-1] for found in panels["local steps Q"].values() for c in found]
+    assert max(flat) < 0.5
