@@ -70,7 +70,7 @@ def _pilot(step: float) -> dict[str, Any]:
 
 FAMILIES = {
     "CNN, Corollary 3.2": _family(
-        "cnn-small-smooth", (_pilot(0.005), 2048), (*(2**k for k in range(7, 11)), 4096), 256
+        "cnn-small-smooth", (_pilot(0.005), 2048), (*(2**k for k in range(7, 11)), 4096, 16384), 256
     ),
     "MLP (ReLU), Corollary 3.2": _family("mlp", (_pilot(0.02), 1024), tuple(2**k for k in range(7, 15)), 4096),
 }

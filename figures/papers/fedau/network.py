@@ -67,7 +67,7 @@ def _pilot(step: float) -> dict[str, Any]:
 
 
 FAMILIES = {
-    "CNN, FedAU": _family("cnn-small-smooth", (_pilot(0.005), 2048), tuple(2**k for k in range(7, 12)), 512),
+    "CNN, FedAU": _family("cnn-small-smooth", (_pilot(0.005), 2048), (*(2**k for k in range(7, 12)), 4096, 16384), 512),
     "MLP (ReLU), FedAU": _family("mlp", (_pilot(0.02), 1024), tuple(2**k for k in range(7, 13)), 1024, 1024),
 }
 
