@@ -28,6 +28,7 @@ from fedbounds.empirical.papers.tdcd.tables import (
     PART,
     SEVERAL_SILOS,
     SQUARES,
+    THREE_SILOS,
     WIDE,
     SplitTable,
     TableCase,
@@ -135,7 +136,7 @@ def merged_clients(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(one), execute(one.merged), case=one, against=one.merged)
 
 
-@applies(WIDE)
+@applies(WIDE, THREE_SILOS)
 def split_silos(execute: Execute, case: TableCase) -> InvariantSides:
     """With Q = 1 a silo is as good as two that share its columns and have the same clients."""
     one, table = replace(case, local_steps=1), case.table
@@ -251,7 +252,7 @@ def closed_form(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(one), np.stack(models), case=one)
 
 
-@applies(SQUARES, MANY_STEPS)
+@applies(SQUARES, MANY_STEPS, THREE_SILOS)
 def stability(execute: Execute, case: TableCase) -> InvariantSides:
     r"""A step size below $1/8L$ alone is not enough: where silos are coupled, 28 local steps diverge and 27 do not.
 

@@ -241,6 +241,7 @@ class TableCase:
 
 FEATURES = (Feature("local_steps", "one local step (Q = 1)", lambda case: replace(case, local_steps=1)),)
 SEVERAL_SILOS = Need("more than one silo", lambda case: case.table.silos > 1)
+THREE_SILOS = Need("three silos", lambda case: case.table.silos > 2)
 MANY_STEPS = Need("more than one local step", lambda case: case.local_steps > 1)
 EQUAL = Need(
     "several clients in a silo, who hold equally many samples",
