@@ -7,13 +7,17 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.registry import results as all_results
 from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.tables import Shown, Table, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Named = Result | str | tuple[Result | str, str | None]
 Relation = Literal["=", "<=", ">=", ""]
@@ -93,7 +97,7 @@ def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
 
 
 @dataclass(frozen=True)
-class Matrix:
+class Matrix(Shown):
     """Every left-hand side against every other.
 
     Attributes:
@@ -153,6 +157,26 @@ class Matrix:
             if wanted in forms:
                 return place
         raise FedboundsError(f"{wanted} is not in this matrix")
+
+    @property
+    def headline(self) -> str:
+        """How to read it."""
+        letters = "; ".join(f"{letter} {part}" for part, letter in CODES.items())
+        return f"= the same; < (>) never larger (smaller) than that of the column; else what differs: {letters}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Each left-hand side against each, and who bounds them."""
+        places = range(len(self.measures))
+        rows = [(i + 1, str(self.measures[i]), *(self.code(i, j) for j in places)) for i in places]
+        return (Table("", ("", "left-hand side", *(str(j + 1) for j in places)), rows),)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for every two left-hand sides, as in `to_csv`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return frame(self.to_csv())
 
     def to_csv(self) -> str:
         """One line for every two left-hand sides: how they compare, and what differs."""

@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,8 +20,13 @@ from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluate
 from fedbounds.bounds.grammar import parse_assignments
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.optimize import Functions, Infeasible, Minimum, Ranges, Undecided, optimize
+from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.result import Form, Result, reachable, unused
 from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.tables import Shown, Table, frame
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_SETTINGS = 100_000
 
@@ -60,7 +65,7 @@ class BoundRow:
 
 
 @dataclass(frozen=True)
-class BoundComparison:
+class BoundComparison(Shown):
     """Bounds on comparable left-hand sides over one varying constant.
 
     Attributes:
@@ -93,6 +98,36 @@ class BoundComparison:
         table = np.where(np.isnan(table), np.inf, table)
         winners = table.argmin(axis=0)
         return tuple(rows[w].label if np.isfinite(table[w, i]) else "" for i, w in enumerate(winners.tolist()))
+
+    @property
+    def headline(self) -> str:
+        """What is compared, and what to keep in mind."""
+        return "\n".join([f"{self.measure}, over {self.name}: {self.meaning}", *self.notes])
+
+    def tables(self) -> tuple[Table, ...]:
+        """At most a dozen settings: every bound, and the least valid one that is sure."""
+        picked = np.unique(np.linspace(0, len(self.settings) - 1, min(12, len(self.settings))).round().astype(int))
+        best = self.best
+        rows = [
+            (
+                self.settings[i],
+                *(
+                    f"{number(float(row.values[i]))}{'' if row.valid[i] else ' (a condition fails)'}"
+                    for row in self.rows
+                ),
+                best[i],
+            )
+            for i in picked.tolist()
+        ]
+        return (Table("", (self.name, *(row.name for row in self.rows), "least that is sure"), rows),)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """The whole table, as in `to_csv`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return frame(self.to_csv())
 
     def to_csv(self) -> str:
         """The table: the setting, then for every bound its value, validity, dominant term and optimized constants."""

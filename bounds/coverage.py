@@ -12,7 +12,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,7 +24,11 @@ from fedbounds.bounds.registry import paper as load_paper
 from fedbounds.bounds.registry import papers
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.setting import ASKED, NO, NOWHERE, PERHAPS, Setting, box, where, within
+from fedbounds.bounds.tables import Shown, Table, frame
 from fedbounds.bounds.vocabulary import AXES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Answer = Literal["covered", "if", "not covered"]
 RANK: Mapping[Answer, int] = {"covered": 0, "if": 1, "not covered": 2}
@@ -95,7 +99,7 @@ class Coverage:
 
 
 @dataclass(frozen=True)
-class Covered:
+class Covered(Shown):
     """Every form's answer to one setting.
 
     Attributes:
@@ -130,6 +134,37 @@ class Covered:
             if row.key == key and form in (None, row.form):
                 return row
         raise FedboundsError(f"{key}{f' [{form}]' if form else ''} was not asked")
+
+    @property
+    def headline(self) -> str:
+        """The setting as it was understood."""
+        usual = ", ".join(f"{name} {kind}" for name, kind in self.setting.supposed.items())
+        unsaid = ", ".join(self.setting.unsaid)
+        return f"said: {self.setting.text}\ntaken as usual: {usual or 'nothing'}\nnot said: {unsaid or 'nothing'}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """The results about whole runs, those that cover the setting first."""
+        rows = [
+            (
+                row.key,
+                f"{row.form}{f', {row.mark}' if row.mark else ''}",
+                row.answer,
+                "; ".join(f"{name}: {' or '.join(kinds)}" for name, kinds in row.only_if.items()),
+                [a.name for a in row.you],
+                [a.name for a in row.excluded],
+            )
+            for row in sorted(self.results, key=lambda row: RANK[row.answer])
+            if row.of_a_run
+        ]
+        return (Table("", ("result", "form", "answer", "only if", "you answer for", "excluded by"), rows),)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for each form, as in `to_csv`.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        return frame(self.to_csv())
 
     def to_csv(self) -> str:
         """One line for each form."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.resolution import Value, resolve_constants
 from fedbounds.bounds.result import Condition, Form, Result, unused
 from fedbounds.bounds.symbols import AGREEMENT, SOFT, Constant, Notation
+from fedbounds.bounds.tables import Shown, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_VALUE = "no value: the numbers overflow"
 
@@ -77,7 +81,7 @@ class CheckedCondition:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Shown):
     """What a form promises at given constants.
 
     Attributes:
@@ -129,6 +133,42 @@ class Evaluation:
             f"guarantee: {self.promise}     verdict: {self.verdict}",
         ]
         return "\n".join([*lines, *(f"  - {reason}" for reason in self.why_not)])
+
+    @property
+    def headline(self) -> str:
+        """What is promised, of what, and whether it is a guarantee."""
+        several = f"one for each of {self.value.size} settings"
+        value = several if np.ndim(self.value) else "no value" if np.isnan(self.value) else number(self.value)
+        what = f"{self.result.key} [{self.form.name}]: {self.form.measure or self.result.measure}"
+        valid = "valid" if np.all(self.valid) else "not valid everywhere" if np.any(self.valid) else "not valid"
+        sign = "~" if self.form.order_only else "<="
+        return f"{what}\n{sign} {value}; {valid}; guarantee: {self.promise}; verdict: {self.verdict}"
+
+    def tables(self) -> tuple[Table, ...]:
+        """Terms, conditions, constants, and why it is no guarantee."""
+        shares = self.shares
+        terms = [(name, value, shares[name]) for name, value in self.terms.items()]
+        conditions = [(c.text, c.holds, c.left, c.right, c.limits, c.admissible) for c in self.conditions]
+        constants = [(name, c.value, c.source, c.note) for name, c in self.constants.items()]
+        steps = [(name, value, "prescribed", "") for name, value in self.prescribed.items()]
+        sides = ("condition", "holds", "left", "right", "limits", "admissible")
+        return (
+            Table("terms", ("term", "value", "share"), terms),
+            Table("conditions", sides, conditions),
+            Table("constants", ("constant", "value", "source", "note"), [*constants, *steps]),
+            Table("not a guarantee, because", ("reason",), [(reason,) for reason in self.why_not]),
+        )
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row for each setting: the bound, whether it is valid there, every term, and the largest.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        columns = {"value": self.value, "valid": self.valid, **self.terms, "dominant": self.dominant}
+        arrays = np.broadcast_arrays(*(np.asarray(column) for column in columns.values()))
+        rows = list(zip(*(array.ravel().tolist() for array in arrays), strict=True))
+        return Table("", tuple(columns), rows).to_dataframe()
 
     def revoked(self, *reasons: str) -> Evaluation:
         """The same without a guarantee, for reasons that a run has shown; they lead."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from fedbounds.bounds.evaluation import Evaluation
+from fedbounds.bounds.tables import Answer as Told
 
 
 @dataclass(frozen=True)
-class Minimum:
+class Minimum(Told):
     """The least value, where it is taken, and what stops it from being less.
 
     Attributes:
@@ -46,7 +47,7 @@ class Minimum:
 
 
 @dataclass(frozen=True)
-class NotAttained:
+class NotAttained(Told):
     """There is no best choice: the bound falls for ever in some direction, towards the infimum.
 
     Attributes:
@@ -77,7 +78,7 @@ class NotAttained:
 
 
 @dataclass(frozen=True)
-class Infeasible:
+class Infeasible(Told):
     """No choice meets the conditions, because."""
 
     why: str
@@ -89,7 +90,7 @@ class Infeasible:
 
 
 @dataclass(frozen=True)
-class Undecided:
+class Undecided(Told):
     """The search used up its evaluations, or tried all it could, and found no admissible choice; there may be one."""
 
     why: str

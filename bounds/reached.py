@@ -12,6 +12,7 @@ from fedbounds.bounds.balls import available
 from fedbounds.bounds.effort import Effort
 from fedbounds.bounds.evaluation import Evaluation, Value
 from fedbounds.bounds.result import Result
+from fedbounds.bounds.tables import Answer
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Reached:
+class Reached(Answer):
     """The smallest number of rounds, its cost, and the bound there.
 
     Attributes:
@@ -71,7 +72,7 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class Never:
+class Never(Answer):
     """No number of rounds will do, because.
 
     Attributes:
@@ -101,7 +102,7 @@ class Never:
 
 
 @dataclass(frozen=True)
-class Largest:
+class Largest(Answer):
     """The largest value of a constant at which the bound still reaches epsilon: inf for any, None for none.
 
     Attributes:
@@ -134,7 +135,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class Between:
+class Between(Answer):
     """The search used up its evaluations; the answer lies between these numbers.
 
     Attributes:

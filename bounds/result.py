@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,12 +13,16 @@ import sympy as sp
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.measures import Measure
-from fedbounds.bounds.printing import as_printed, plain
+from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.printing import as_printed, latex, plain, written
 from fedbounds.bounds.symbols import Derived, Notation
+from fedbounds.bounds.tables import Shown, Table
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
 ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
 Operator = Literal["<=", "<", ">=", ">", "=="]
+OPERATORS = {"<=": r"\le", ">=": r"\ge", "==": "="}
+BLACKBOARD = re.compile(r"\\mathbb\s*\{?\s*([A-Z])\}?")  # which amsmath does not have
 
 
 @dataclass(frozen=True)
@@ -87,12 +92,11 @@ class Condition:
     @property
     def latex(self) -> str:
         """The relation in LaTeX."""
-        op = {"<=": r"\le", ">=": r"\ge", "==": "="}.get(self.op, self.op)
-        return f"{sp.latex(self.left)} {op} {sp.latex(self.right)}"
+        return f"{sp.latex(self.left)} {OPERATORS.get(self.op, self.op)} {sp.latex(self.right)}"
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class Form(Shown):
     r"""One way of writing the right-hand side of a result, with its own conditions and assumptions.
 
     Args:
@@ -154,6 +158,38 @@ class Form:
         """The sum of the terms, unevaluated so that nothing merges behind one's back."""
         return sp.Add(*(term.expression for term in self.terms), evaluate=False)
 
+    def tables(self) -> tuple[Table, ...]:
+        """Terms, what the names in them mean, conditions and assumptions."""
+        short = written((t.expression for t in self.terms), Notation([]))
+        terms = [(t.name, sp.latex(e)) for t, e in zip(self.terms, short.expressions, strict=True)]
+        names = [(sp.latex(sp.Symbol(name)), sp.latex(meaning)) for name, meaning in short.definitions()]
+        conditions = [(c.latex, c.why) for c in self.hypotheses]
+        assumed = [(a.name, a.statement, a.label) for a in self.assumptions]
+        return (
+            Table("terms", ("term", "formula"), terms, ("formula",)),
+            Table("where", ("name", "meaning"), names, ("name", "meaning")),
+            Table("conditions", ("condition", "why"), conditions, ("condition",)),
+            Table("assumptions", ("assumption", "statement", "label"), assumed),
+        )
+
+    @property
+    def hypotheses(self) -> tuple[Condition, ...]:
+        """The conditions that are the theorem's own."""
+        return tuple(c for c in self.conditions if not c.legal)
+
+    @property
+    def said(self) -> tuple[sp.Expr, ...]:
+        """Its expressions but for those that only say what the letters mean."""
+        return replace(self, conditions=self.hypotheses).expressions
+
+    @property
+    def headline(self) -> str:
+        """Its name, and why it exists."""
+        return f"[{self.name}] {self.note}\n{self.generous}".strip()
+
+    def _repr_latex_(self) -> str:
+        return f"$\\displaystyle {sp.latex(self.bound)}$"
+
     @property
     def expressions(self) -> tuple[sp.Expr, ...]:
         """Every expression of it: terms, both sides of the conditions, prescribed step sizes."""
@@ -181,8 +217,47 @@ class Source:
         return f"{self.paper}, {self.number}{equations}"
 
 
+@dataclass(frozen=True)
+class InLatex:
+    """A form in LaTeX: left-hand side, terms, conditions, step sizes, and what the names in them mean."""
+
+    left: str
+    terms: tuple[str, ...]
+    conditions: tuple[str, ...]
+    steps: tuple[str, ...]
+    names: tuple[str, ...]
+    order_only: bool
+
+    @property
+    def claim(self) -> str:
+        """Left-hand side, relation and terms."""
+        opening, closing = (r"\le O\Big(", r"\Big)") if self.order_only else (r"\le ", "")
+        return f"{self.left} {opening}{' + '.join(self.terms)}{closing}"
+
+    @property
+    def lines(self) -> str:
+        """The claim, then the conditions, then what the names mean, line by line."""
+        return "\n".join([self.claim, *self.conditions, *self.names])
+
+    @property
+    def display(self) -> str:
+        """The same as one display, as notebooks typeset it."""
+        lines = plain_amsmath(self.lines).splitlines()
+        return "$$\\begin{gathered}\n" + " \\\\\n".join(lines) + "\n\\end{gathered}$$"
+
+
+def plain_amsmath(text: str) -> str:
+    r"""LaTeX without what amsmath does not have: \mathbb.
+
+    Example:
+        >>> print(plain_amsmath(r"\mathbb E X"))
+        \operatorname{E} X
+    """
+    return BLACKBOARD.sub(r"\\operatorname{\1}", text)
+
+
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Shown):
     """One numbered statement of a paper.
 
     Args:
@@ -232,6 +307,49 @@ class Result:
             if form.kind == wanted:
                 return form
         raise unknown_name(f"form of {self.key}", str(wanted), [form.name for form in self.forms])
+
+    def sympy(self, form: str | None = None) -> sp.Expr:
+        """The bound of a form in the letters of the notation, with the numbers that have names written out.
+
+        Example:
+            >>> from fedbounds.bounds.registry import load
+            >>> theorem = load("tdcd/theorem-1")
+            >>> theorem.sympy("repaired").diff(theorem.notation.Delta)
+            3/(Q*R*eta)
+        """
+        bound = sp.Add(*(term.expression for term in self.form(form).terms))
+        return bound.xreplace({number: number.exact for number in bound.atoms(NamedNumber)})
+
+    @property
+    def headline(self) -> str:
+        """Where it stands, what it says and what is on its left."""
+        return "\n".join(filter(None, [f"{self.key}: {self.title} ({self.source})", self.statement, str(self.measure)]))
+
+    def in_latex(self, form: Form) -> InLatex:
+        """A form in LaTeX, piece by piece, as the paper writes it; legal constants go without saying."""
+        short = written((as_printed(e, self.notation).expression for e in form.said), self.notation)
+        expressions = iter(latex(e, self.notation) for e in short.expressions)
+        return InLatex(
+            (form.measure or self.measure).latex,
+            tuple(next(expressions) for _ in form.terms),
+            tuple(f"{next(expressions)} {OPERATORS.get(c.op, c.op)} {next(expressions)}" for c in form.hypotheses),
+            tuple(f"{self.notation[name].latex} = {next(expressions)}" for name in form.prescribes),
+            tuple(
+                f"{sp.latex(sp.Symbol(name))} = {latex(meaning, self.notation)}"
+                + (rf" \approx {float(meaning):.6g}" if name in short.numbers else "")
+                for name, meaning in short.definitions()
+            ),
+            form.order_only,
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """Every form with its claim, the one that is taken by default first."""
+        ordered = sorted(self.forms, key=lambda form: form.name != self.default)
+        rows = [(f.name, f"refuted: {f.refuted_by}" if f.refuted_by else "", self.in_latex(f).claim) for f in ordered]
+        return (Table("forms, the default first", ("form", "erratum", "claim"), rows, ("claim",)),)
+
+    def _repr_latex_(self) -> str:
+        return self.in_latex(self.form()).display
 
 
 def reachable(form: Form, *, prescribed: bool = False) -> set[str]:

@@ -17,6 +17,7 @@ import numpy as np
 from fedbounds.bounds.atomic import write_atomically
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.reading import open_regular
+from fedbounds.bounds.tables import Shown, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,7 @@ LARGEST = 2**32  # bytes a trace may unpack to
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Shown):
     """The record of one simulation.
 
     Args:
@@ -144,6 +145,24 @@ class Trace:
             raise FedboundsError(f"the trace {path} is damaged: its checksum does not match")
         dims = {name: tuple(names) for name, names in about["dims"].items()}
         return Trace(arrays, dims, about["spec"], about["engine"], tuple(about["statuses"]))
+
+    @property
+    def headline(self) -> str:
+        """What was run, and how it ended."""
+        ended = ", ".join(f"{self.statuses.count(word)} {word}" for word in dict.fromkeys(self.statuses))
+        return (
+            f"{len(self.statuses)} seeds ({ended}); {len(self.arrays['round'])} recorded rounds; engine {self.engine}"
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """Every metric at the first and the last recorded round: mean and standard deviation over the seeds."""
+        ends = {"first": 0, "last": -1}
+        columns = [f"{which} {what}" for which in ends for what in ("mean", "deviation")]
+        rows = [
+            (name, *(of(self.arrays[name][:, at]) for at in ends.values() for of in (np.mean, np.std)))
+            for name in self.metrics
+        ]
+        return (Table("", ("metric", *columns), rows),)
 
     def to_xarray(self) -> xr.Dataset:
         """The arrays as an `xarray.Dataset`; spec (JSON), engine and statuses are attributes.

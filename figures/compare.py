@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 )
 @click.option("--optimize", "over", metavar="NAMES", default="", help="Constants chosen anew at every setting.")
 @within_option
-@click.option("--out", metavar="F", type=PathArgument(), help="A table (.csv) or a figure (.png, .pdf, .svg).")
+@click.option(
+    "--out", metavar="F", type=PathArgument(), help="A table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex)."
+)
 @json_option
 def compare(
     settings: tuple[str, ...],
@@ -157,7 +159,24 @@ def write(table: BoundComparison, path: Path) -> list[Path]:
     if path.suffix == ".csv":
         write_file(path, table.to_csv().encode())
         return [path]
+    if path.suffix in (".pgf", ".tex"):
+        from fedbounds.figures.pgf import save
+
+        return save(table, path, caption(table))
     return picture(table).save(path)
+
+
+def caption(table: BoundComparison) -> str:
+    """What is drawn, with the constants and where they come from, and what to keep in mind."""
+    constants = ", ".join(f"{name} = {number(c.value)} ({c.source})" for name, c in table.constants.items())
+    chosen = [f"{name} in [{number(low)}, {number(high)}]" for name, (low, high) in table.within.items()]
+    chosen += [name for name in table.optimize if name not in table.within]
+    said = [f"{table.measure}."]
+    said += [f"Constants: {constants}."] if constants else []
+    said += [f"Chosen anew at every {table.name}: {', '.join(chosen)}."] if chosen else []
+    said += [f"No value anywhere: {row.label}." for row in table.rows if not np.isfinite(row.values).any()]
+    said += ["Dotted: a condition fails."] if not all(row.valid.all() for row in table.rows) else []
+    return " ".join([*said, *(f"{note}." for note in table.notes)])
 
 
 def picture(table: BoundComparison) -> Picture:
@@ -166,18 +185,11 @@ def picture(table: BoundComparison) -> Picture:
     from fedbounds.figures.picture import Curve
 
     drawn = [Curve(row.name, table.settings, row.values, valid=row.valid) for row in table.rows]
-    constants = ", ".join(f"{name} = {number(c.value)} ({c.source})" for name, c in table.constants.items())
-    chosen = [f"{name} in [{number(low)}, {number(high)}]" for name, (low, high) in table.within.items()]
-    chosen += [name for name in table.optimize if name not in table.within]
-    said = [f"{table.measure}."]
-    said += [f"Constants: {constants}."] if constants else []
-    said += [f"Chosen anew at every {table.name}: {', '.join(chosen)}."] if chosen else []
-    said += [f"No value anywhere: {row.label}." for row in table.rows if not np.isfinite(row.values).any()]
     return compare_curves(
         drawn,
         x_label=f"{table.name}: {table.meaning}",
         y_label=table.measure.label,
         title="Bounds compared",
-        caption=" ".join([*said, *(f"{note}." for note in table.notes)]),
+        caption=caption(table),
         provenance={key: value for key, value in table.to_dict().items() if key not in ("settings", "bounds", "best")},
     )

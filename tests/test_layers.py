@@ -28,7 +28,19 @@ EVERYTHING = [
 ]
 
 # What a layer may import beside the standard library; each layer may also import what the one below it may.
-BOUNDS = {"fedbounds.bounds", "numpy", "scipy", "sympy", "mpmath", "click", "rich", "latex2mathml", "z3", "flint"}
+BOUNDS = {
+    "fedbounds.bounds",
+    "numpy",
+    "scipy",
+    "sympy",
+    "mpmath",
+    "click",
+    "rich",
+    "pandas",
+    "latex2mathml",
+    "z3",
+    "flint",
+}
 FONTS = {"matplotlib.font_manager", "matplotlib.textpath"}  # whose outlines glyphs are made of
 EMPIRICAL = (
     BOUNDS | FONTS | {"fedbounds.empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis", "flwr"}

@@ -12,6 +12,7 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.errors import unknown_name
 from fedbounds.bounds.registry import PAPERS, paper
+from fedbounds.bounds.tables import Shown, Table
 
 
 @dataclass(frozen=True)
@@ -55,10 +56,26 @@ class ClaimRow:
         return ClaimRow(**{**stored, **{name: tuple(stored[name]) for name in ("axioms", "flags", "may_hide")}})
 
 
+class ClaimRows(list[ClaimRow], Shown):
+    """The rows of an audit."""
+
+    @property
+    def headline(self) -> str:
+        """How many claims have which verdict."""
+        return ", ".join(
+            f"{count} {said}" for said, count in Counter(row.verdict or "of wording" for row in self).items()
+        )
+
+    def tables(self) -> tuple[Table, ...]:
+        """One line for each claim."""
+        columns = ("id", "kind", "text", "verdict", "court", "method", "evidence", "axioms", "flags", "may_hide")
+        return (Table("", columns, [[vars(row)[name] for name in columns] for row in self]),)
+
+
 Progress = Callable[[str, int, int], None]
 
 
-def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progress | None = None) -> list[ClaimRow]:
+def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progress | None = None) -> ClaimRows:
     """The rows of a paper's claims whose id starts with key, in the paper's order.
 
     Args:
@@ -94,7 +111,7 @@ def audit_rows(name: str, key: str = "", use_cache: bool = True, progress: Progr
         stored[claim_id] = asdict(ClaimRow.of(claim, None if claim.kind == "wording" else docket.verdict(claim_id)))
     if todo and keeps:
         write_cache(name, content, ids, stored)
-    return [ClaimRow.read(stored[i]) for i in wanted]
+    return ClaimRows(ClaimRow.read(stored[i]) for i in wanted)
 
 
 def ledger_entries(rows: Iterable[ClaimRow]) -> dict[str, dict[str, object]]:

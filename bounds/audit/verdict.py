@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import ceil
 from typing import Literal, get_args
 
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.tables import Shown, Table, facts
 
 Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -23,7 +24,7 @@ class Contradiction(FedboundsError):
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Shown):
     """What one court found.
 
     Args:
@@ -54,6 +55,15 @@ class Verdict:
     trusts: tuple[str, ...] = ()
     tightness: float = 0.0
     may_hide: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The outcome."""
+        return self.outcome
+
+    def tables(self) -> tuple[Table, ...]:
+        """What was found, and by whom."""
+        return (facts({f.name: found for f in fields(self) if (found := vars(self)[f.name])}),)
 
     @property
     def rests_on(self) -> tuple[str, ...]:

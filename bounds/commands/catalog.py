@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -20,11 +20,11 @@ from fedbounds.bounds.commands.places import (
 )
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.printing import Written, as_printed, plain, written
-from fedbounds.bounds.printing import latex as in_latex
 from fedbounds.bounds.registry import load, paper, papers, statements
-from fedbounds.bounds.result import Condition, Form, Result, reachable
+from fedbounds.bounds.result import Form, Result, reachable
 from fedbounds.bounds.statement import Statement
 from fedbounds.bounds.symbols import Derived, Notation
+from fedbounds.bounds.typeset import theorem
 
 
 @click.command("list")
@@ -61,7 +61,7 @@ def list_results(wanted: str | None, as_json: bool) -> None:
 @click.command("show")
 @key_argument
 @form_option
-@click.option("--latex", "style", flag_value="latex", help="LaTeX of the claim.")
+@click.option("--latex", "style", flag_value="latex", help="The theorem as a LaTeX environment.")
 @click.option("--bibtex", "style", flag_value="bibtex", help="The paper's BibTeX entry.")
 @click.option("--sympy", "style", flag_value="sympy", help="The bound as a sympy expression in plain text.")
 @json_option
@@ -89,7 +89,7 @@ def show(key: str, form: str | None, style: str | None, as_json: bool) -> None:
     if as_json:
         emit("show", as_document(result, chosen))
     elif style == "latex":
-        click.echo(latex(result, result.form(form)))
+        click.echo(theorem(result, result.form(form)))
     elif style == "sympy":
         click.echo(as_text(result.form(form), result.notation))
     else:
@@ -127,35 +127,12 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
 
 def in_print(result: Result, form: Form) -> Written:
     """Terms, conditions and step sizes as the paper writes them; legal constants go without saying."""
-    return written((as_printed(e, result.notation).expression for e in said(form)), result.notation)
-
-
-def said(form: Form) -> tuple[sp.Expr, ...]:
-    """The expressions of a form but for those that only say what the letters mean."""
-    return replace(form, conditions=hypotheses(form)).expressions
-
-
-def hypotheses(form: Form) -> tuple[Condition, ...]:
-    """The conditions that are the theorem's own."""
-    return tuple(c for c in form.conditions if not c.legal)
+    return written((as_printed(e, result.notation).expression for e in form.said), result.notation)
 
 
 def latex(result: Result, form: Form) -> str:
     """The claim as a display: left-hand side, relation, terms, then the conditions, then what the names mean."""
-    short = in_print(result, form)
-    expressions = iter(in_latex(e, result.notation) for e in short.expressions)
-    opening, closing = (r"\le O\Big(", r"\Big)") if form.order_only else (r"\le ", "")
-    terms = " + ".join(next(expressions) for _ in form.terms)
-    lines = [f"{(form.measure or result.measure).latex} {opening}{terms}{closing}"]
-    for c in hypotheses(form):
-        op = {"<=": r"\le", ">=": r"\ge", "==": "="}.get(c.op, c.op)
-        lines.append(f"{next(expressions)} {op} {next(expressions)}")
-    lines += [
-        f"{sp.latex(sp.Symbol(name))} = {in_latex(meaning, result.notation)}"
-        + (rf" \approx {float(meaning):.6g}" if name in short.numbers else "")
-        for name, meaning in short.definitions()
-    ]
-    return "\n".join(lines)
+    return result.in_latex(form).lines
 
 
 def as_text(form: Form, notation: Notation) -> str:
@@ -197,6 +174,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "conditional_on": untried(result, f),
                 "note": f.note,
                 "latex": latex(result, f),
+                "theorem": theorem(result, f),
             }
             for f in forms
         ],
@@ -252,11 +230,11 @@ def describe(result: Result, forms: list[Form]) -> str:
         short = in_print(result, form)
         texts = iter(plain(e) for e in short.expressions)
         lines += [f"  + {t.name:<{width}}  {next(texts)}" for t in form.terms]
-        lines += [f"  if {next(texts)} {c.op} {next(texts)}   ({c.why})" for c in hypotheses(form)]
+        lines += [f"  if {next(texts)} {c.op} {next(texts)}   ({c.why})" for c in form.hypotheses]
         lines += [f"  with {name} = {next(texts)}" for name in form.prescribes]
         lines += [f"  where {name} = {plain(exact)}, about {float(exact):.6g}" for name, exact in short.numbers.items()]
         lines += [f"  where {name} = {plain(meaning)}" for name, meaning in short.parts.items()]
-        alone = set().union(*(as_printed(e, result.notation).alone for e in said(form)))
+        alone = set().union(*(as_printed(e, result.notation).alone for e in form.said))
         lines += [f"  where 0/0 in {text} is {value}" for text, value in sorted((plain(q), v) for q, v in alone)]
         legal = "; ".join(c.why for c in form.conditions if c.legal)
         lines += [f"  legal constants: {legal}"] if legal else []

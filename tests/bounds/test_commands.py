@@ -319,7 +319,7 @@ def test_show_tells_everything_and_the_styles_tell_one_thing():
     assert (status, err) == (0, "")
     assert all(f"[{form['name']}]" in out for form in found["forms"])
     explicit = next(form for form in found["forms"] if form["name"] == "explicit")
-    assert run("show", THEOREM, "--form", "explicit", "--latex")[1].strip() == explicit["latex"]
+    assert run("show", THEOREM, "--form", "explicit", "--latex")[1].strip() == explicit["theorem"]
     assert "8*F" in run("show", THEOREM, "--form", "explicit", "--sympy")[1]
     assert run("show", THEOREM, "--bibtex")[1].startswith("@inproceedings{wang2022unified,")
 

@@ -1,0 +1,60 @@
+r"""Results in LaTeX: a whole theorem environment for a paper, which needs no package but amsmath."""
+
+from __future__ import annotations
+
+from fedbounds.bounds.audit.ledger import committed_verdict, shadow
+from fedbounds.bounds.result import Form, Result, plain_amsmath, reachable
+from fedbounds.bounds.tables import tex
+
+
+def theorem(result: Result, form: Form) -> str:
+    r"""The whole theorem as an environment: assumptions, conditions, bound, step sizes, names and letters.
+
+    It compiles with amsmath alone, after \newtheorem{theorem}{Theorem}; what is not proved says so.
+
+    Example:
+        >>> from fedbounds.bounds.registry import load
+        >>> weights = load("fedau/theorem-3")
+        >>> print("\n".join(theorem(weights, weights.form("explicit")).splitlines()[:5]))
+        % fedau/theorem-3 [explicit]: Wang & Ji 2024, Theorem 3, eq. (7), (B.6.9)
+        % \usepackage{amsmath}
+        % \newtheorem{theorem}{Theorem}
+        \begin{theorem}[The weight error of FedAU]
+        Assume
+    """
+    parts = result.in_latex(form)
+    kind = result.kind
+    lines = [
+        f"% {result.key} [{form.name}]: {result.source}",
+        r"% \usepackage{amsmath}",
+        rf"% \newtheorem{{{kind}}}{{{kind.capitalize()}}}",
+        rf"\begin{{{kind}}}[{tex(result.title)}]",
+    ]
+    if form.assumptions:
+        assumed = [rf"\item[{tex(a.name)}] {tex(a.statement)} ({tex(a.label)})" for a in form.assumptions]
+        lines += ["Assume", r"\begin{description}", *assumed, r"\end{description}"]
+    lines += ["If", *_gathered(parts.conditions), "then"] if parts.conditions else ["Then"]
+    terms = zip(parts.terms, form.terms, strict=True)
+    named = [rf"\underbrace{{{text}}}_{{\text{{{tex(term.name)}}}}}" for text, term in terms]
+    opening, closing = (r"O\Big(", r"\Big)") if form.order_only else ("", "")
+    first, *rest = [rf"{parts.left} &\le {opening}{named[0]}", *(rf"&\quad + {text}" for text in named[1:])]
+    lines += [r"\begin{align*}", " \\\\\n".join([first, *rest]) + closing, r"\end{align*}"]
+    lines += ["with the step sizes", *_gathered(parts.steps)] if parts.steps else []
+    lines += ["where", *_gathered(parts.names)] if parts.names else []
+    lines += _letters(result, form)
+    remarks = [f"It hides {form.hides}." if form.order_only else ""]
+    remarks += [f"It holds only as {form.asymptotic}." if form.asymptotic else "", form.note]
+    said_of_it = shadow(result, form) or f"verdict of the audit: {committed_verdict(result, form)}"
+    lines += [tex(" ".join(filter(None, [*remarks, f"[{form.name}; {said_of_it}]"]))), rf"\end{{{kind}}}"]
+    return plain_amsmath("\n".join(lines))
+
+
+def _gathered(formulas: tuple[str, ...]) -> list[str]:
+    return [r"\begin{gather*}", " \\\\\n".join(formulas), r"\end{gather*}"]
+
+
+def _letters(result: Result, form: Form) -> list[str]:
+    """What the letters mean, in the paper's order."""
+    used = reachable(form, prescribed=True) & {str(s) for e in form.said for s in e.free_symbols}
+    meanings = [f"${q.latex}$: {tex(q.meaning)}" for q in result.notation.values() if q.name in used]
+    return [f"The letters are {'; '.join(meanings)}."] if meanings else []
