@@ -21,7 +21,7 @@ from fedbounds.bounds.commands.places import (
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.printing import Written, as_printed, plain, written
 from fedbounds.bounds.registry import load, paper, papers, statements
-from fedbounds.bounds.result import Form, Result, reachable
+from fedbounds.bounds.result import Condition, Form, Result, reachable
 from fedbounds.bounds.statement import Statement
 from fedbounds.bounds.symbols import Derived, Notation
 from fedbounds.bounds.typeset import theorem
@@ -128,6 +128,11 @@ def show_equation(name: str, number: str, form: str | None, style: str | None, a
 def in_print(result: Result, form: Form) -> Written:
     """Terms, conditions and step sizes as the paper writes them; legal constants go without saying."""
     return written((as_printed(e, result.notation).expression for e in form.said), result.notation)
+
+
+def hypotheses(form: Form) -> tuple[Condition, ...]:
+    """The conditions that are the theorem's own."""
+    return form.hypotheses
 
 
 def latex(result: Result, form: Form) -> str:
