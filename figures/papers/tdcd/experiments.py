@@ -177,7 +177,7 @@ SCALES = {
 }
 SMOKE = Scale(
     {
-        name: Task({"dataset": dataset, "network": "linear", "batch": 60, "split": split}, 2, (2, 3), 12, metric, words,
+        name: Task({"dataset": dataset, "network": "linear", "batch": 60, "split": split}, 2, (2, 3), 16, metric, words,
                    (0.05, 0.1), "larger")
         for name, dataset, split, metric, words in (
             (IMAGES, "digits", "columns", "test_accuracy", "test accuracy"),

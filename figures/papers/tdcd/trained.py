@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.paper_gallery import PaperGallery, series
@@ -13,14 +14,6 @@ from fedbounds.figures.picture import Curve, Picture
 from fedbounds.figures.tuning import Setting, Tuned, settled_level, tune
 
 Cell = tuple[str, int, int, int]  # task, clients per silo, silos, local steps
-
-
-def round_time(local_steps: int, latency: float) -> float:
-    """$3t_{comm}+Qt_{comp}$ with $t_{comp}=1$, the time that a round takes.
-
-    Source: Das et al. 2022, Section 5.
-    """
-    return 3 * latency + local_steps
 
 
 class TrainedGallery(PaperGallery[ex.Scale]):
@@ -68,7 +61,7 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         for clients in task.clients:
             for latency in ex.LATENCIES:
                 groups[f"K = {clients}, link latency {latency:g}"] = [
-                    timed(f"Q = {Q}", runs, task.metric, round_time(Q, latency))
+                    timed(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
                     for Q, runs in self.over_steps(name, clients).items()
                 ]
         title = f"Figure {figure}: {task.metric_in_words} against time on {name}"

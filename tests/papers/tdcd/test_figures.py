@@ -72,7 +72,7 @@ def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, n
     for label, end in ends.items():
         Q = int(label.rpartition("Q = ")[2]) if "Q = " in label else ex.SMOKE.shown_steps
         latency = float(label.partition("latency ")[2].partition(":")[0]) if by_time else 0
-        assert end == 12 // Q * (3 * latency + Q)
+        assert end == 16 // Q * (3 * latency + Q)
     assert picture.provenance["learning rates"]
 
 
@@ -81,9 +81,9 @@ def test_other_seeds_choose_learning_rates_than_are_judged() -> None:
     seeds, others = ({seed for task in of.tasks for seed in task["seeds"]} for of in (judged, tuning))
     assert len(judged.tasks) == 2 * ex.SMOKE.seeds and not seeds & others
     for task in judged.tasks:
-        assert task["rounds"] * task["algorithm"]["local_steps"] == 12
+        assert task["rounds"] * task["algorithm"]["local_steps"] == 16
         assert task["problem"]["partition_seed"] == task["seeds"][0]
-    with pytest.raises(FedboundsError, match="Q = 5 does not divide the 12 iterations"):
+    with pytest.raises(FedboundsError, match="Q = 5 does not divide the 16 iterations"):
         ex.sweep(ex.SMOKE, ex.IMAGES, 3, 5, (0.1,))
 
 
