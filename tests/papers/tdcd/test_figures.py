@@ -103,10 +103,10 @@ def ramp(*rows: list[float]) -> list[Trace]:
 
 
 def test_times_and_levels_are_read_between_records() -> None:
-    runs = ramp([0.0, 1.0, 0.5, 3.0], [0.0, 0.5, 0.5, 0.5])
-    assert said.time_to(runs, "metric", 0.5, 10.0).tolist() == [10.0, 20.0]
-    assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [5.0, 6.0]  # the best so far is 1; the second never
-    assert said.at_time(runs, "metric", 5.0).tolist() == [1.75, 0.5]
+    runs = ramp([9.0, 0.0, 1.0, 0.5, 3.0], [0.0, 0.5, 0.5, 0.5, 0.5])  # what is there before training does not count
+    assert said.time_to(runs, "metric", 0.5, 10.0).tolist() == [30.0, 20.0]
+    assert said.time_to(runs, "metric", 2.0, 1.0).tolist() == [7.0, 8.0]  # the best so far is 1; the second never
+    assert said.at_time(runs, "metric", 7.0).tolist() == [1.75, 0.5]
     assert said.at_the_end(runs, "metric").tolist() == [3.0, 0.5]
 
 
