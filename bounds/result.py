@@ -315,7 +315,7 @@ class Result(Shown):
             >>> from fedbounds.bounds.registry import load
             >>> theorem = load("tdcd/theorem-1")
             >>> theorem.sympy("repaired").diff(theorem.notation.Delta)
-            3/(Q*R*eta)
+            4/(Q*R*eta)
         """
         bound = sp.Add(*(term.expression for term in self.form(form).terms))
         return bound.xreplace({number: number.exact for number in bound.atoms(NamedNumber)})
