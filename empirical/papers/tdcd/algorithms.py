@@ -21,6 +21,9 @@ Derivatives = Literal["every step", "once a round"]
 class Tiered(TieredAlgorithm):
     """Algorithms whose clients work on copies of one block each, and whose hubs average them."""
 
+    def __post_init__(self) -> None:
+        _ = self.local  # which checks the numbers
+
     @property
     def derivative_exchanges(self) -> int:
         """How often in a round the one silo with the labels returns derivatives; 0, the default, if all have them."""
@@ -70,9 +73,6 @@ class TDCD(Tiered):
     average: Average = "clients"
     empty: Empty = "refuse"
 
-    def __post_init__(self) -> None:
-        assert self.local  # checks the numbers
-
     @property
     def local(self) -> TierSteps:
         return TierSteps(self.local_step_size, self.local_steps, self.average, self.empty)
@@ -101,9 +101,6 @@ class PrintedTDCD(Tiered):
     kind = "tdcd-printed"
     local_step_size: float
     local_steps: int
-
-    def __post_init__(self) -> None:
-        assert self.local  # checks the numbers
 
     @property
     def local(self) -> TierSteps:
@@ -142,7 +139,7 @@ class LabelPrivateTDCD(Tiered):
 
     def __post_init__(self) -> None:
         check_choice("derivatives", self.derivatives, get_args(Derivatives))
-        assert self.local  # checks the numbers
+        super().__post_init__()
 
     @property
     def local(self) -> TierSteps:

@@ -10,7 +10,6 @@ from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.sweep import Sweep, resolve
 from fedbounds.figures.tuning import tuning_seeds
 
-LATENCIES = (10.0, 100.0)  # of a link, over that of a local step
 IMAGES, SEQUENCES, VIEWS = "image halves", "sequences", "views"
 
 

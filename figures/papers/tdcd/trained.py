@@ -7,9 +7,10 @@ from functools import cached_property
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.trace import Trace
-from fedbounds.figures.curves import panels, seed_curve
+from fedbounds.figures.curves import Scale, panels, seed_curve
 from fedbounds.figures.paper_gallery import PaperGallery, series
 from fedbounds.figures.papers.tdcd import experiments as ex
+from fedbounds.figures.papers.tdcd.bounds import LATENCIES
 from fedbounds.figures.picture import Curve, Picture
 from fedbounds.figures.tuning import Setting, Tuned, settled_level, tune
 
@@ -59,7 +60,7 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         """The paper's test metric against simulated time, for two K and two latencies."""
         task, groups = self.scale.task(name), {}
         for clients in task.clients:
-            for latency in ex.LATENCIES:
+            for latency in LATENCIES:
                 groups[f"K = {clients}, link latency {latency:g}"] = [
                     timed(f"Q = {Q}", runs, task.metric, round_time(Q, latency, 1))
                     for Q, runs in self.over_steps(name, clients).items()
@@ -98,7 +99,7 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         title: str,
         note: str,
         name: str,
-        scale: str,
+        scale: Scale,
     ) -> Picture:
         chosen = {
             f"N = {N}, K = {K}, Q = {Q}": found.summary() for (of, K, N, Q), found in self._tuned.items() if of == name
@@ -112,7 +113,7 @@ class TrainedGallery(PaperGallery[ex.Scale]):
             caption=f"{title}. {note} {task.words} {self.scale.words}. Means with bands of a standard deviation.",
             alternative=f"{len(groups)} panels: {', '.join(groups)}.",
             provenance={"scale": self.scale.words, "task": task.words, "learning rates": chosen},
-            x_scale="log" if scale == "log" else "linear",
+            x_scale=scale,
         )
 
 

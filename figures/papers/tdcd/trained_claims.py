@@ -12,6 +12,7 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures.claims import Claim, Finding, Level, above, every
 from fedbounds.figures.paper_gallery import series
 from fedbounds.figures.papers.tdcd import experiments as ex
+from fedbounds.figures.papers.tdcd.bounds import LATENCIES
 from fedbounds.figures.papers.tdcd.trained import TrainedGallery
 
 REACHED = 0.95  # of the smallest of the final metrics
@@ -41,7 +42,7 @@ def task_claims(
     claims = []
     for clients, runs in by_clients.items():
         where = f"{name}, K = {clients}"
-        for latency in ex.LATENCIES:
+        for latency in LATENCIES:
             claims.append(earlier(timed, where, runs, task.metric, latency))
         claims.append(gap_grows(timed, where, runs, task.metric))
         for metric, words, sign in (
@@ -126,10 +127,10 @@ def earlier(source: str, where: str, runs: Mapping[int, Sequence[Trace]], metric
 def gap_grows(source: str, where: str, runs: Mapping[int, Sequence[Trace]], metric: str) -> Claim:
     """Whether, when the first run ends on slow links, others lead Q = 1 by more there than on quick links, where runs
     that have ended count as at their end."""
-    ends = {Q: series(one, metric)[0][-1] * round_time(Q, max(ex.LATENCIES), 1) for Q, one in runs.items()}
+    ends = {Q: series(one, metric)[0][-1] * round_time(Q, max(LATENCIES), 1) for Q, one in runs.items()}
     when = min(ends.values())
     leads = []
-    for latency in sorted(ex.LATENCIES):
+    for latency in sorted(LATENCIES):
         found = {Q: at_time(one, metric, when / round_time(Q, latency, 1)) for Q, one in runs.items()}
         first = found.pop(min(found))
         leads.append({Q: value - first for Q, value in found.items()})
