@@ -21,9 +21,12 @@ PYTEST     := $(ONE_THREAD) $(PY) -m pytest
 # each process a run of neighbors, which share dockets and compiled forms; who has finished takes from the other
 TESTS      := $(PYTEST) -n $(WORKERS) --dist worksteal --durations=15
 
+# writes finished pages, which any generator can take
+PREBUILD   := PYTHONPATH=docs $(PY) -m prebuild
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs serve wheel browser flower clean
+.PHONY: help install test long gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs docs-release serve wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -85,10 +88,20 @@ notebooks: $(STAMP) ## execute the notebooks and compare what they print
 	$(PYTEST) -m notebook tests/test_notebooks.py --durations=0
 
 docs: $(STAMP) ## the site, into site/
-	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict --site-dir $(abspath $(SITE))
+	$(PREBUILD) $(abspath $(SITE)).pages $(VERSIONED)
+	$(BIN)/zensical build --strict --config-file $(abspath $(SITE)).pages/zensical.toml
+	rm -rf $(SITE) && mv $(SITE).pages/site $(SITE) && rm -rf $(SITE).pages
+	PYTHONPATH=docs $(PY) -m prebuild.links $(SITE)
+
+docs-release: $(STAMP) ## the site of this version, into site/VERSION beside those of others
+	mkdir -p $(SITE)
+	version=$$($(PY) -c 'from fedbounds.bounds.version import __version__; print(__version__)'); \
+	$(MAKE) docs SITE=$(SITE)/$$version VERSIONED=versioned
+	PYTHONPATH=docs $(PY) -m prebuild.versions $(SITE)
 
 serve: $(STAMP) ## the site, on a local port
-	$(PY) -m mkdocs serve
+	$(PREBUILD) $(abspath $(SITE)).pages $(VERSIONED)
+	$(BIN)/zensical serve --config-file $(abspath $(SITE)).pages/zensical.toml
 
 wheel: $(STAMP) ## build the wheel and try it in a clean environment
 	$(PYTEST) -m wheel tests/test_packaging.py --durations=0
@@ -100,5 +113,5 @@ browser: $(STAMP) ## the explorer in a Chromium without a window, if one is inst
 	$(PYTEST) -m browser tests/bounds/test_explorer_in_browser.py --durations=0
 
 clean: ## remove what is made (not the environment, nor results of sweeps)
-	rm -rf build dist site *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf build dist site site.pages *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find fedbounds bounds empirical figures tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,68 +1,111 @@
-"""The site: formulas are MathML in the pages, and nothing is fetched when they are read."""
+"""The site: finished pages for any generator, formulas in MathML, every link whole, nothing fetched when it is read."""
 
 from __future__ import annotations
 
-import importlib.util
+import html
+import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from prebuild.__main__ import listed, settings
+from prebuild.formulas import typeset
+from prebuild.lines import written_out
+from prebuild.links import broken
+from prebuild.reference import signature, table
+from prebuild.versions import list_versions
 
 from fedbounds.bounds.comparability import comparability_matrix
 from fedbounds.bounds.vocabulary import AXES
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
 
 
-@pytest.fixture(scope="module")
-def hook():
-    spec = importlib.util.spec_from_file_location("mathml", ROOT / "docs" / "hooks" / "mathml.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def test_a_formula_in_a_page_becomes_mathml_and_the_rest_stays():
+    page = "at $\\gamma_1 < 1$, for `$HOME` and \\$5\n\n$$\n\\frac{F}{T}\n$$\n\n```sh\necho $A $B\n```\n"
+    made = typeset(page)
+    assert re.match(
+        r'at <span class="formula"><math .*</math></span>, for `\$HOME` and &#36;5\n\n<div class="form', made
+    )
+    assert made.count('display="inline"') == made.count('display="block"') == 1
+    assert "<mfrac><mrow><mi>F</mi></mrow><mrow><mi>T</mi></mrow></mfrac>" in made and "\\" not in made
+    assert made.endswith("```sh\necho $A $B\n```\n")
 
 
-def test_a_formula_in_a_page_becomes_mathml_and_the_rest_stays(hook):
-    page = r'<p>at <span class="arithmatex">\(\gamma \lt 1\)</span></p><div class="arithmatex">\[\frac{F}{T}\]</div>'
-    typeset = hook.on_page_content(page, page=None, config=None, files=None)
-    assert re.fullmatch(r'<p>at <span class="arithmatex"><math .*</math></span></p><div class.*</math></div>', typeset)
-    assert typeset.count('display="inline"') == typeset.count('display="block"') == 1
-    assert "<mfrac><mrow><mi>F</mi></mrow><mrow><mi>T</mi></mrow></mfrac>" in typeset and "\\" not in typeset
+def test_nothing_in_an_inline_formula_is_left_for_markdown_to_take():
+    made = typeset(r"| $a_1^*\|b\|[c]$ |")
+    assert not re.search(r"[*_\[\]\\`|]", made[2:-2]) and "&#42;" in made
 
 
-def test_a_command_that_has_no_mathml_stops_the_build(hook):
+def test_a_command_that_has_no_mathml_stops_the_build():
     with pytest.raises(ValueError, match=r"no MathML for \\gama in"):
-        hook.on_page_content(r'<span class="arithmatex">\(\gama_1\)</span>')
+        typeset(r"$\gama_1$")
+
+
+def test_a_line_that_stands_for_nothing_stops_the_build():
+    with pytest.raises(KeyError, match="galery"):
+        written_out("::: galery fedau")
 
 
 def test_no_page_fetches_a_script_a_style_or_a_font():
-    config = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    assert "://" not in config and re.search(r"^  font: false", config, re.MULTILINE)
+    assert "://" not in settings() and re.search(r"^font = false", settings(), re.MULTILINE)
 
 
-@pytest.mark.parametrize("paper", [path.name for path in (ROOT / "docs" / "gallery").iterdir() if path.is_dir()])
-def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper):
-    spec = importlib.util.spec_from_file_location("modules", ROOT / "docs" / "hooks" / "modules.py")
-    assert spec is not None and spec.loader is not None
-    modules = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(modules)
-    page = modules.on_page_markdown(f"# Gallery\n\n::: claims {paper}\n\n::: gallery {paper}\n")
-    folder = ROOT / "docs" / "gallery" / paper
+def test_every_page_is_in_the_navigation():
+    entries = tomllib.loads(settings())["project"]["nav"]
+    places = [place for entry in entries for place in entry.values()]
+    named = {page for place in places for page in ([place] if isinstance(place, str) else place)}
+    assert named == {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
+    assert "errata/fedau.md" in listed("errata/")
+
+
+def test_a_link_that_leads_nowhere_is_found(tmp_path: Path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "index.html").write_text('<h1 id="top">x</h1><a href="a/#here">x</a><a href="https://b.c/#d">x</a>')
+    (tmp_path / "a" / "index.html").write_text('<p id="here"><a href="../#top"><img src="no.png"><a href="#gone">')
+    assert list(broken(tmp_path)) == ["a/index.html: #gone", "a/index.html: no.png"]
+
+
+def test_the_versions_of_a_site_are_listed_newest_first_and_its_door_opens_on_the_newest(tmp_path: Path):
+    for name in ("0.9.0", "0.10.0", "0.2.1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text("a site")
+    list_versions(tmp_path)
+    entries = json.loads((tmp_path / "versions.json").read_text())
+    assert [entry["version"] for entry in entries] == ["0.10.0", "0.9.0", "0.2.1"]
+    assert entries[0]["aliases"] == ["latest"] and "url=0.10.0/" in (tmp_path / "index.html").read_text()
+
+
+def test_a_reference_shows_a_function_and_a_class_as_they_are_written():
+    assert (
+        signature("def f(\n    a: int,\n) -> int:\n    '''Doc.'''\n    return a\n") == "def f(\n    a: int,\n) -> int:"
+    )
+    source = "@frozen\nclass A(B):\n    '''Doc.'''\n\n    a: int = 1\n    _b: int\n\n    def c(self):\n        pass\n"
+    assert signature(source) == "@frozen\nclass A(B):\n    a: int = 1"
+
+
+def test_the_table_of_modules_links_to_the_page_of_each_but_those_left_out():
+    rows = table("fedbounds.figures", ["fedbounds.figures.commands"])
+    assert "| [`fedbounds.figures.curves`](reference/fedbounds.figures.curves.md) | " in rows
+    assert "commands" not in rows
+
+
+@pytest.mark.parametrize("paper", [path.name for path in (DOCS / "gallery").iterdir() if path.is_dir()])
+def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper: str):
+    page = written_out(f"# Gallery\n\n::: claims {paper}\n\n::: gallery {paper}\n")
+    folder = DOCS / "gallery" / paper
     assert page.count("](gallery/") == len(list(folder.glob("*.png"))) > 0
     ends = re.compile(r"\| (agrees|disagrees|inconclusive(: .* would tell)?) \|$")
     verdicts = [line for line in page.splitlines() if ends.search(line)]
     assert len(verdicts) == len((folder / "claims.csv").read_text(encoding="utf-8").splitlines()) - 1
-    assert f"::: claims {paper}" in (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    assert f"::: claims {paper}" in (DOCS / "gallery.md").read_text(encoding="utf-8")
 
 
 def test_the_page_on_settings_lists_every_kind_and_every_left_hand_side_of_a_run() -> None:
-    spec = importlib.util.spec_from_file_location("modules", ROOT / "docs" / "hooks" / "modules.py")
-    assert spec is not None and spec.loader is not None
-    modules = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(modules)
-    page = modules.on_page_markdown((ROOT / "docs" / "covers.md").read_text(encoding="utf-8"))
+    page = html.unescape(written_out((DOCS / "covers.md").read_text(encoding="utf-8")))
     assert "::: " not in page
     assert all(f"| `{kind}` |" in page for axis in AXES.values() for kind in axis.kinds)
     measures = comparability_matrix().of_runs().measures
-    assert all(f"| {i} | {measure}" in page.replace("\\", "") for i, measure in enumerate(measures, start=1))
+    assert all(f"| {i} | {measure}" in page for i, measure in enumerate(measures, start=1))

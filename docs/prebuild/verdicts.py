@@ -1,21 +1,11 @@
-"""A hook of mkdocs: the verdicts as pages.
-
-Each result of a paper that has been on trial gets a page with its claims, their verdicts from the committed ledger and,
-where one is false, the counterexample and what holds instead. `::: errata arbitrary-participation` becomes a note to
-the authors, written from the errata themselves, and `::: verdicts arbitrary-participation` how many claims of each kind
-have which verdict in the ledger.
-"""
+"""The verdicts of the committed ledgers: a page for each result, a table and a note to the authors for each paper."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, get_args
-
-from mkdocs.structure.files import File, Files
-from modules import displayed  # beside this file: mkdocs puts the folder of its hooks on the path
+from typing import get_args
 
 from fedbounds.bounds.audit.counterexample import Degree, Erratum, Replay, Wording, shown
 from fedbounds.bounds.audit.errata import refuted_claims, room_errata, room_supplements, room_wording
@@ -24,6 +14,7 @@ from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.verdict import OUTCOMES
 from fedbounds.bounds.registry import PAPERS, paper
 from fedbounds.bounds.result import Form, Result
+from prebuild.statements import displayed, plain
 
 COURTS = {
     "steps": "its proof, step by step",
@@ -50,33 +41,19 @@ DEGREES = (
 )
 
 
-def on_config(config: Any) -> Any:
-    """Called by mkdocs with what mkdocs.yml says; puts the notes to the authors into the navigation."""
-    pages = sorted(Path(config["docs_dir"], "errata").glob("*.md"))
-    for entry in config["nav"]:
-        if "Errata" in entry:
-            entry["Errata"] = [f"errata/{page.name}" for page in pages]
-    return config
+def result_pages() -> dict[str, str]:
+    """The page of each result of the papers that have been on trial, by its place."""
+    tried = (result for name in PAPERS if room_errata(name) for result in paper(name).results)
+    return {f"results/{result.key}.md": "\n\n".join(result_page(result)) for result in tried}
 
 
-def on_files(files: Files, config: Any, **_: Any) -> Files:
-    """Called by mkdocs with the pages there are; adds one for each result."""
-    for name in PAPERS:
-        if room_errata(name):
-            for result in paper(name).results:
-                source = f"results/{result.key}.md"
-                files.append(File.generated(config, source, content="\n\n".join(result_page(result))))
-    return files
-
-
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Called by mkdocs with each page's source; returns the source it renders."""
-    markdown = re.sub(r"^::: errata ([\w-]+)$", lambda m: "\n\n".join(note(m[1])), markdown, flags=re.MULTILINE)
-    return re.sub(r"^::: verdicts ([\w-]+)$", lambda m: "\n".join(counted(m[1])), markdown, flags=re.MULTILINE)
-
-
-def counted(name: str) -> Iterator[str]:
+def counted(name: str) -> str:
     """How many claims of each kind have which verdict, as a table, errata by how false; and how many findings."""
+    return "\n".join(counts(name))
+
+
+def counts(name: str) -> Iterator[str]:
+    """The lines of that table."""
     degrees = {f"{name}/erratum/{erratum.id}": erratum.degree for erratum in room_errata(name)}
     found = {kind: Counter[str]() for kind in row_names()}
     for claim, entry in read_ledger(name).items():
@@ -101,11 +78,6 @@ def row_names() -> Iterator[str]:
     for kind in KINDS:
         yield from (row_name(kind, degree) for degree in get_args(Degree)) if kind == "errata" else ()
         yield kind
-
-
-def plain(text: str) -> str:
-    """Plain text that Markdown leaves alone."""
-    return re.sub(r"([\\`*_{}\[\]#])", r"\\\1", text).replace("<", "&lt;").replace(">", "&gt;")
 
 
 def verdict(name: str, claim: str) -> str:
@@ -164,8 +136,13 @@ def counterexample(replay: Replay) -> str:
     return f"{plain(replay.instance)}\n\n{lines}\n\n{sides}"
 
 
-def note(name: str) -> Iterator[str]:
+def note(name: str) -> str:
     """The note to a paper's authors: every erratum and how false it is, then what is open, then the wording."""
+    return "\n\n".join(noted(name))
+
+
+def noted(name: str) -> Iterator[str]:
+    """The paragraphs of that note."""
     yield paper(name).reference + "."
     yield DEGREES
     yield f"Distinct findings, a remark made at several places counted once: {findings_in_words(name)}."
@@ -197,7 +174,7 @@ def repeated(erratum: Erratum) -> str:
 
 def entry(name: str, number: int, erratum: Erratum) -> Iterator[str]:
     """One erratum."""
-    yield f"## {number}. {plain(erratum.where)} {{ #{erratum.id.replace('.', '-')} }}"
+    yield f'<a id="{erratum.id.replace(".", "-")}"></a>\n\n## {number}. {plain(erratum.where)}'
     yield f"*{erratum.degree.capitalize()}{repeated(erratum)}.*"
     if erratum.quotes:
         yield "\n".join(f"> “{plain(quote.text)}” ({plain(quote.where)})" for quote in erratum.quotes)

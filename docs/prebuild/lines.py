@@ -1,0 +1,111 @@
+"""The lines of a page that stand for many, so that no list can forget one.
+
+`::: reference fedbounds.bounds but fedbounds.bounds.commands` becomes a table of the public modules of `bounds`, each
+with a page of its own, `::: vocabulary` what can be said of a setting, `::: comparability` which bounds compare,
+`::: results arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
+table of that paper's claims as it was last measured, `::: gallery fedau` its figures with their captions,
+`::: errata fedau` the note to its authors, `::: verdicts fedau` how many claims of each kind have which verdict, and
+`::: file CHANGELOG.md` that file.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+from fedbounds.bounds.comparability import CODES, comparability_matrix
+from fedbounds.bounds.vocabulary import AXES, GROUPS
+from prebuild.reference import table
+from prebuild.statements import plain, statements
+from prebuild.verdicts import counted, note
+
+ROOT = Path(__file__).resolve().parents[2]
+GALLERY = ROOT / "docs" / "gallery"
+
+
+def written_out(page: str) -> str:
+    """A page with its lines that stand for many written out."""
+    return re.sub(r"^::: (\w+) ?(.*)$", lambda line: LINES[line[1]](*line[2].split()), page, flags=re.MULTILINE)
+
+
+def file(name: str) -> str:
+    """A file of the repository."""
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def reference(package: str, _but: str = "but", *without: str) -> str:
+    """A package's modules in a table."""
+    return table(package, [*without])
+
+
+def claims(paper: str) -> str:
+    """The table of a paper's claims that `fedbounds figure PAPER` wrote into the gallery."""
+    with (GALLERY / paper / "claims.csv").open(encoding="utf-8") as file:
+        _, *rows = csv.reader(file)
+    rows = [[*row, f"{verdict}: {power}" if power else verdict] for *row, verdict, power in rows]
+    lines = [" | ".join(plain(cell) for cell in row) for row in rows]
+    head = ["| where | claim, in our words | measured | verdict |", "|---|---|---|---|"]
+    return "\n".join([*head, *(f"| {line} |" for line in lines)])
+
+
+def gallery(paper: str) -> str:
+    """Every figure of a paper with its alternative text and its caption, from the manifests beside them."""
+    parts = []
+    for path in sorted((GALLERY / paper).glob("*.png")):
+        manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        parts.append(
+            f"![{plain(manifest['alternative'])}](gallery/{paper}/{path.name})\n\n{plain(manifest['caption'])}"
+        )
+    return "\n\n".join(parts)
+
+
+def vocabulary() -> str:
+    """What can be said of a setting, axis by axis."""
+    parts = []
+    for axis in AXES.values():
+        usual = f" Taken as usual: `{axis.usual}`." if axis.usual else ""
+        lines = [f"**{axis.name}**: {axis.question}.{usual}", "", "| kind | what is known | said as |", "|---|---|---|"]
+        lines += [f"| `{k.name}` | {plain(k.meaning)} | {plain(', '.join(k.phrases))} |" for k in axis.kinds.values()]
+        several = {phrase: kinds for phrase, (name, kinds) in GROUPS.items() if name == axis.name}
+        lines += [
+            f"| {', '.join(f'`{k}`' for k in kinds.split())} | one of them | {phrase} |"
+            for phrase, kinds in several.items()
+        ]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def comparability() -> str:
+    """The left-hand sides about whole runs, each against each."""
+    matrix = comparability_matrix().of_runs()
+    places = range(len(matrix.measures))
+    lines = ["| | left-hand side | results |", "|---|---|---|"]
+    for i in places:
+        keys = dict.fromkeys(form.partition(" ")[0] for form in matrix.forms[i])
+        lines.append(f"| {i + 1} | {plain(str(matrix.measures[i]))} | {', '.join(f'`{key}`' for key in keys)} |")
+    lines += ["", f"| | {' | '.join(str(j + 1) for j in places)} |", "|---|" + "---|" * len(matrix.measures)]
+    signs = {"=": "=", "<": "≤", ">": "≥"}
+    lines += [
+        f"| {i + 1} | {' | '.join(signs.get(matrix.code(i, j), matrix.code(i, j)) for j in places)} |" for i in places
+    ]
+    letters = "; ".join(f"{letter} {part}" for part, letter in CODES.items())
+    lines += [
+        "",
+        f"≤ (≥): never larger (smaller) than that of the column, on any run. Letters: what differs ({letters}).",
+    ]
+    return "\n".join(lines)
+
+
+LINES = {
+    "claims": claims,
+    "comparability": comparability,
+    "errata": note,
+    "file": file,
+    "gallery": gallery,
+    "reference": reference,
+    "results": statements,
+    "verdicts": counted,
+    "vocabulary": vocabulary,
+}

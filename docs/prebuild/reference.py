@@ -1,0 +1,131 @@
+"""The reference: a page for each public module, read from its source, and tables of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import griffe
+
+ROOT = Path(__file__).resolve().parents[2]
+OPTIONS: Any = {"returns_multiple_items": False, "returns_named_value": False}
+TITLES = {
+    "parameters": "Arguments",
+    "attributes": "Attributes",
+    "returns": "Returns",
+    "yields": "Yields",
+    "raises": "Raises",
+}
+
+
+@cache
+def package() -> griffe.Module:
+    """All of fedbounds, read and not imported."""
+    loaded = griffe.load("fedbounds", search_paths=[ROOT], allow_inspection=False)
+    assert isinstance(loaded, griffe.Module)
+    return loaded
+
+
+def reference_pages() -> dict[str, str]:
+    """The page of every public module, by its place."""
+    front = package()
+    floors = (module for name in ("bounds", "empirical", "figures") for module in modules(front.modules[name]))
+    return {f"reference/{module.path}.md": "\n\n".join(page(module)) for module in floors}
+
+
+def modules(module: griffe.Module) -> Iterator[griffe.Module]:
+    """A module and all that is public in it, modules before packages."""
+    yield module
+    inside = (each for name, each in sorted(module.modules.items()) if not (each.is_alias or name.startswith("_")))
+    for each in sorted(inside, key=lambda each: bool(each.modules)):
+        yield from modules(each)
+
+
+def table(name: str, without: list[str]) -> str:
+    """The modules of a package, each with its first sentence and a link to its page."""
+    found = package()[name.removeprefix("fedbounds.")]
+    left_out = tuple(f"{module}." for module in without)
+    rows = (
+        [each for each in modules(found) if not f"{each.path}.".startswith(left_out)] if left_out else [*modules(found)]
+    )
+    lines = [f"| [`{each.path}`](reference/{each.path}.md) | {summary(each)} |" for each in rows]
+    return "\n".join(["| module | holds |", "|---|---|", *lines])
+
+
+def summary(module: griffe.Module) -> str:
+    """The first line of a module's docstring."""
+    return module.docstring.value.partition("\n")[0].replace("|", "&#124;") if module.docstring else ""
+
+
+def page(module: griffe.Module) -> Iterator[str]:
+    """A module: what it says of itself, then its public functions and classes as they stand in the source."""
+    yield f"# {module.path}"
+    yield from told(module)
+    for member in documented(module):
+        yield f"## {member.name}"
+        yield from described(member)
+        for method in documented(member) if isinstance(member, griffe.Class) else ():
+            yield f"### {member.name}.{method.name}"
+            yield from described(method)
+
+
+def documented(whole: griffe.Module | griffe.Class) -> Iterator[griffe.Class | griffe.Function | griffe.Attribute]:
+    """What is defined here, public and explained, in the order of the source."""
+    for name, member in whole.members.items():
+        defined = isinstance(member, griffe.Class | griffe.Function | griffe.Attribute)
+        if defined and member.docstring and not name.startswith("_"):
+            yield member
+
+
+def described(member: griffe.Class | griffe.Function | griffe.Attribute) -> Iterator[str]:
+    """One function, class or constant: how it is written and what it says."""
+    yield f"```python\n{signature(member.source)}\n```"
+    yield from told(member)
+
+
+def signature(source: str) -> str:
+    """The head of a definition; of a class its fields too, and how it is made."""
+    source = dedent(source)
+    (node,) = ast.parse(source).body
+    if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return source
+    lines = source.splitlines()
+    parts = ["\n".join(lines[: node.body[0].lineno - 1] or lines[:1])]
+    for part in node.body if isinstance(node, ast.ClassDef) else ():
+        if isinstance(part, ast.AnnAssign) and not ast.unparse(part.target).startswith("_"):
+            parts.append("\n".join(lines[part.lineno - 1 : part.end_lineno]))
+        elif isinstance(part, ast.FunctionDef) and part.name == "__init__":
+            parts.append("\n".join(lines[part.lineno - 1 : max(part.body[0].lineno - 1, part.lineno)]))
+    return "\n".join(parts)
+
+
+def told(member: griffe.Object) -> Iterator[str]:
+    """A docstring, section by section."""
+    if member.docstring is None:
+        return
+    text = re.sub(r"^( *)Example:$", r"\1Examples:", member.docstring.value, flags=re.MULTILINE)
+    docstring = griffe.Docstring(text, parent=member)
+    for section in griffe.parse_google(docstring, warnings=False, **OPTIONS):
+        kind, value = section.kind.value, section.value
+        if kind == "text":
+            yield value
+        elif kind == "examples":
+            yield from (f"```pycon\n{text}\n```" if kind.value == "examples" else text for kind, text in value)
+        elif kind == "admonition":
+            yield f"**{section.title}**\n\n{value.description}"
+        elif kind in ("returns", "yields"):
+            yield f"**{TITLES[kind]}**: " + " ".join(each.description for each in value)
+        else:
+            yield f"**{TITLES[kind]}**"
+            yield "\n".join(f"- {item(each)}" for each in value)
+
+
+def item(each: Any) -> str:
+    """One argument, attribute or exception."""
+    name = each.annotation if isinstance(each, griffe.DocstringRaise) else each.name
+    return f"`{name}`: " + each.description.replace("\n", "\n  ")
