@@ -5,22 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from fedbounds.bounds.checks import check_count, check_memory, quote
-from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, Cohort
 from fedbounds.empirical.device import device_name, full_precision
-from fedbounds.empirical.engines import Engine, choose_engine
+from fedbounds.empirical.engines import Engine, choose_engine, may_join
 from fedbounds.empirical.engines.ahead import NUMBERS, placed_ahead
-from fedbounds.empirical.participation import Process, Recorded, Round
+from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
+from fedbounds.empirical.under_way import Drawn, Record, Runs
 from fedbounds.empirical.work import check_work, may_be_closed
 
 
@@ -83,103 +83,210 @@ def simulate(
 
     Source: Wang & Ji 2022, Algorithm 1 and the schedule of its experiments; Sharma et al. 2023, Algorithm 1.
     """
+    setting = Setting(algorithm, seeds, rounds, phases)
+    (trace,) = _walked(
+        [setting], problem, participation, engine, record_every, streams, progress, record_models, record_participation
+    )
+    return trace
+
+
+class Setting(NamedTuple):
+    """One of several runs on one problem: the arguments of `simulate` that may differ between them."""
+
+    algorithm: Algorithm | None
+    seeds: Sequence[int] = (0,)
+    rounds: int | None = None
+    phases: Sequence[tuple[Algorithm, int]] | None = None
+
+
+def simulate_together(
+    settings: Sequence[Setting],
+    problem: Problem,
+    participation: Process | np.ndarray,
+    *,
+    engine: str = "auto",
+    record_every: int = 1,
+    streams: Mapping[str, int] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    record_models: bool = False,
+    record_participation: bool = False,
+) -> Iterator[list[Trace]]:
+    """What `simulate` makes of each of several settings, in order, with their local steps in one batch if they can be.
+
+    They can if they have as many rounds, and their clients take as many plain steps of SGD, of whatever lengths, and
+    the engine is "batched"; all traces then come at once. Other settings run one after another, each a list of its
+    own. On a processor every number is what it would be alone; elsewhere up to rounding.
+
+    Args:
+        settings: at least one.
+        problem, participation, engine, record_every, streams, progress, record_models, record_participation: as for
+            `simulate`, the same for all.
+
+    Raises:
+        FedboundsError: as `simulate`.
+
+    Example:
+        >>> from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> settings, cyclic = [Setting(FedAvg(step, 2), (0, 1), 5) for step in (0.1, 0.2)], np.tile(np.eye(3), (2, 1))
+        >>> (traces,) = simulate_together(settings, toy_example(), cyclic, engine="batched")
+        >>> [trace.objective_gap.shape for trace in traces]
+        [(2, 6), (2, 6)]
+    """
+    given = (problem, participation, engine, record_every, streams, progress, record_models, record_participation)
+    for some in (
+        [settings] if _stand_together(settings, problem, participation, engine) else [[one] for one in settings]
+    ):
+        yield _walked(some, *given)
+
+
+def _stand_together(
+    settings: Sequence[Setting], problem: Problem, participation: Process | np.ndarray, engine: str
+) -> bool:
+    """Whether these settings may compute in one batch."""
+    schedules = [_schedule(one.algorithm, one.rounds, one.phases) for one in settings]
+    if len({tuple(length for _, length in schedule) for schedule in schedules}) > 1:
+        return False
+    process = _process(participation, problem, sum(length for _, length in schedules[0]))
+    for each in zip(*schedules, strict=True):
+        knowing = [phase.informed(process).on(problem) for phase, _ in each]
+        if not may_join(choose_engine(engine, problem, knowing[0]), knowing):
+            return False
+    return True
+
+
+def _walked(
+    settings: Sequence[Setting],
+    problem: Problem,
+    participation: Process | np.ndarray,
+    engine: str,
+    record_every: int,
+    streams: Mapping[str, int] | None,
+    progress: Callable[[int, int], None] | None,
+    record_models: bool,
+    record_participation: bool,
+) -> list[Trace]:
+    """The traces of settings that compute together, round by round."""
     if not isinstance(problem, Problem):
         raise FedboundsError(f"problem = {quote(problem)} must be a problem, such as problem_from_spec makes")
-    schedule = _schedule(algorithm, rounds, phases)
-    for phase, length in schedule:
-        phase.check(problem, length)
-    total = sum(length for _, length in schedule)
+    schedules = [_schedule(one.algorithm, one.rounds, one.phases) for one in settings]
+    for schedule in schedules:
+        for phase, length in schedule:
+            phase.check(problem, length)
+    lengths = [length for _, length in schedules[0]]
+    total = sum(lengths)
     process = _process(participation, problem, total)
     if problem.statistics and not process.sums_to_one:
         raise FedboundsError("running statistics are averaged: the weights of every round must sum to one")
-    every, seeded = check_count("record_every", record_every), _streams(seeds, streams)
-    check_run_memory(problem.clients, problem.dimension, total, len(seeded), every, record_models)
+    every, seeded = check_count("record_every", record_every), _streams([one.seeds for one in settings], streams)
+    rows = sum(map(len, seeded))
+    check_run_memory(problem.clients, problem.dimension, total, rows, every, record_models)
     closed = may_be_closed(engine, problem.affine)
-    for phase, length in schedule:
-        check_work(phase, problem, length, len(seeded), problem.dimension, closed and phase.plain_steps)
-    runs = _Runs(process, seeded, total, record_participation)
-    lengths = [phase.message_bytes(problem) for phase, _ in schedule]
-    together = [phase.round_bytes(problem) for phase, _ in schedule]
-    counted = all(sent != (None, None) for sent in zip(lengths, together, strict=True))
-    record = _Record(problem, runs, total, every, record_models, counted)
-    knowing = [(phase.informed(process).on(problem), length) for phase, length in schedule]
-    walks = [choose_engine(engine, problem, phase) for phase, _ in knowing]
+    for schedule in schedules:
+        for phase, length in schedule:
+            check_work(phase, problem, length, rows, problem.dimension, closed and phase.plain_steps)
+    drawn = Drawn(process)
+    lanes = [
+        _Lane(problem, drawn, schedule, own, engine, every, record_models, record_participation)
+        for schedule, own in zip(schedules, seeded, strict=True)
+    ]
 
     with full_precision(problem.device):
-        models = torch.stack([problem.initial_point(own.generator("initialization")) for own in runs.streams])
-        (models,) = record.add(0, models, (models,), {})
+        for lane in lanes:
+            lane.begin()
         done = 0
-        for (phase, length), walk, *runs.bytes in zip(knowing, walks, lengths, together, strict=True):
-            state, planned = phase.init(models, problem.clients), deque[Cohort]()
+        for index, length in enumerate(lengths):
+            for lane in lanes:
+                lane.enter(index)
+            walk, planned = lanes[0].walks[index], deque[Attendance]()
             for t in range(length):
-                if len(runs.active):
+                live = [lane for lane in lanes if len(lane.runs.active)]
+                if live:
                     if problem.device.type != "cpu" and not planned:
-                        until = min(done + length - t, record.next(done))
-                        planned.extend(_planned(phase, walk, state, t, done, until, runs))
-                    state = phase.begin_round(state, t, done, runs.under_way)
-                    cohort = planned.popleft() if planned else runs.cohort(phase, state, t, done)
-                    state = phase.attended(state, t, cohort)
-                    correction = phase.correction(state, cohort) if phase.corrects else None
-                    report = walk.round(phase.sent(state), cohort, done, runs.under_way, correction)
-                    state = phase.server_update(state, t, report)
+                        until = min(done + length - t, lanes[0].record.next(done))
+                        planned.extend(_planned(live, walk, t, done, until))
+                    _round(live, walk, t, done, planned.popleft() if planned else None)
                 done += 1
-                if len(runs.active) and record.due(done):
-                    kept = record.add(done, phase.model(state), state, phase.diagnostics(state))
-                    state = state if kept is state else type(state)(*kept)
+                for lane in live:
+                    lane.end_round(done)
                 if progress:
                     progress(done, total)
-            record.count(phase.diagnostics(state), runs.active)
-            models = phase.model(state)
-
-    spec = {
-        "problem": type(problem).__name__,
-        "clients": problem.clients,
-        "dimension": problem.dimension,
-        "dtype": str(problem.dtype).removeprefix("torch."),
-        "device": device_name(problem.device),
-        "participation": described(process),
-        "rounds": total,
-        "record_every": record.every,
-        "streams": dict(streams or {}),
-    }
-    if algorithm is not None:
-        spec |= {"algorithm": algorithm.spec(), "message_bytes": lengths[0]}
-    else:
-        spec["phases"] = [
-            {"algorithm": phase.spec(), "rounds": length, "message_bytes": sent}
-            for (phase, length), sent in zip(schedule, lengths, strict=True)
-        ]
-    return record.trace(spec, "; ".join(dict.fromkeys(walk.label for walk in walks)))
+            for lane in lanes:
+                lane.leave()
+    return [lane.trace(one, streams) for lane, one in zip(lanes, settings, strict=True)]
 
 
-def _planned(
-    phase: Algorithm, walk: Engine, state: Any, t: int, done: int, until: int, runs: _Runs
-) -> Iterable[Cohort]:
-    """The cohorts of the coming rounds, with all that they need on the device of the models.
+class Attendance(NamedTuple):
+    """Who computes in a round: in all settings together, and in each."""
+
+    together: Cohort
+    each: Sequence[Cohort]
+
+
+def _round(live: Sequence[_Lane], walk: Engine, t: int, done: int, planned: Attendance | None) -> None:
+    """Round t of a phase, which is round `done` of the run, of the settings that are under way."""
+    for lane in live:
+        lane.state = lane.phase.begin_round(lane.state, t, done, lane.runs.under_way)
+    if planned is None:
+        planned = _joined(live, [lane.runs.cohort(lane.phase, lane.state, t, done) for lane in live])
+    for lane, cohort in zip(live, planned.each, strict=True):
+        lane.state = lane.phase.attended(lane.state, t, cohort)
+    sent = [lane.phase.sent(lane.state) for lane in live]
+    streams = [own for lane in live for own in lane.runs.under_way]
+    first, correction = live[0], None
+    if first.phase.corrects:
+        correction = first.phase.correction(first.state, planned.together)
+    x = torch.cat(sent) if len(sent) > 1 else sent[0]
+    report = walk.round(x, planned.together, done, streams, correction)
+    for lane, own in zip(live, report.split(planned.each), strict=True):
+        lane.state = lane.phase.server_update(lane.state, t, own)
+
+
+def _joined(live: Sequence[_Lane], cohorts: Sequence[Cohort]) -> Attendance:
+    if len(live) == 1:
+        return Attendance(cohorts[0], cohorts)
+    return Attendance(Cohort.joined(cohorts, [lane.phase.local.step_size for lane in live]), cohorts)
+
+
+def _planned(live: Sequence[_Lane], walk: Engine, t: int, done: int, until: int) -> Iterable[Attendance]:
+    """Who computes in the coming rounds, with all that they need on the device of the models.
 
     Args:
-        phase, walk: the algorithm and its engine.
-        state: before round t of the phase, which is round `done` of the run; of its models nothing is used.
-        t, done: see there.
+        live: the settings under way; of their states, before round t of the phase, no model is used.
+        walk: their engine.
+        t, done: the round, of the phase and of the run.
         until: the round of the run at which the plan must end.
-        runs: the seeds.
     """
+    device, numbers = walk.problem.device, 0
+    states = [lane.state for lane in live]
+    streams = [own for lane in live for own in lane.runs.under_way]
     cohorts: list[Cohort] = []
     tables: list[dict[str, np.ndarray]] = []
-    numbers = 0
     for ahead in range(until - done):
-        state = phase.begin_round(state, t + ahead, done + ahead, runs.under_way)
-        cohort = runs.cohort(phase, state, t + ahead, done + ahead)
-        state = phase.attended(state, t + ahead, cohort)
-        found = walk.tables(cohort, done + ahead, runs.under_way) if len(cohort.clients) else {}
+        each = []
+        for k, lane in enumerate(live):
+            states[k] = lane.phase.begin_round(states[k], t + ahead, done + ahead, lane.runs.under_way)
+            each.append(lane.runs.cohort(lane.phase, states[k], t + ahead, done + ahead))
+            states[k] = lane.phase.attended(states[k], t + ahead, each[k])
+        attending = _joined(live, each)
+        found = walk.tables(attending.together, done + ahead, streams) if len(attending.together.clients) else {}
         if found is None:
-            return [*placed_ahead(cohorts, tables, walk.problem.device), cohort]
-        cohorts.append(cohort)
-        tables.append(found)
+            return [*_placed(live, cohorts, tables, device), attending]
+        cohorts += [attending.together, *(each if len(live) > 1 else ())]
+        tables += [found, *({} for _ in (each if len(live) > 1 else ()))]
         numbers += sum(table.size for table in found.values())
         if numbers >= NUMBERS:
             break
-    return placed_ahead(cohorts, tables, walk.problem.device)
+    return _placed(live, cohorts, tables, device)
+
+
+def _placed(
+    live: Sequence[_Lane], cohorts: Sequence[Cohort], tables: Sequence[dict[str, np.ndarray]], device: torch.device
+) -> Iterator[Attendance]:
+    """Cohorts of all settings together and of each, round by round, as `Attendance` on a device."""
+    placed = iter(placed_ahead(cohorts, tables, device))
+    for together in placed:
+        yield Attendance(together, [next(placed) for _ in live] if len(live) > 1 else [together])
 
 
 def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, every: int, models: bool) -> None:
@@ -211,145 +318,84 @@ def check_run_memory(clients: int, dimension: int, rounds: int, seeds: int, ever
     check_memory(what, seeds * each + 64 * records + 32 * clients)
 
 
-class _Runs:
-    """The seeds: which are under way, who takes part in them, and what has been counted."""
+class _Lane:
+    """One setting on its way: its seeds, its record, and the state of its phase.
 
-    def __init__(self, process: Process, streams: list[Streams], rounds: int, sparse: bool) -> None:
-        self.process, self.streams, self.rounds, self.sparse = process, streams, rounds, sparse
-        one = isinstance(process, Recorded) or "participation" in streams[0].fixed
-        sources = streams[:1] if one else streams
-        self.iterators: list[Iterator[Round]] = [process.draw(own.generator("participation")) for own in sources]
-        self.active, self.under_way = np.arange(len(streams)), streams
-        self.computed, self.empty, self.unnormalized, self.sent = np.zeros((4, len(streams)), dtype=np.int64)
-        self.bytes: list[int | None] = [None, None]
-        self.diverged_at = np.full(len(streams), -1)
-        self.taken_part: list[tuple[np.ndarray, ...]] = []
+    Attributes:
+        phase: the algorithm of the phase, as it runs on the problem.
+        state: its state, of the active seeds.
+    """
 
-    def cohort(self, algorithm: Algorithm, state: Any, of_phase: int, t: int) -> Cohort:
-        """Who computes in round t, which is round `of_phase` of an algorithm's phase, in this state."""
-        try:
-            if len(self.iterators) == 1:
-                drawn = [next(self.iterators[0])] * len(self.active)
-            else:
-                drawn = [next(self.iterators[seed]) for seed in self.active.tolist()]
-        except StopIteration:
-            raise FedboundsError(f"participation ends after {t} rounds, {self.rounds} were asked for") from None
-        present = Cohort.of(drawn)
-        if not present.counts.all():
-            self.empty[self.active] += present.counts == 0
-        nominal = algorithm.nominal(state, of_phase, present)
-        if nominal is not present or not self.process.sums_to_one:
-            self.unnormalized[self.active] += (present.counts > 0) & (abs(nominal.sums - 1) > SUM_TOLERANCE)
-        if self.sparse:
-            when = np.full(len(present.clients), t)
-            self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
-        cohort = algorithm.cohort(state, of_phase, present, self.process.clients)
-        self.computed[self.active] += cohort.counts
-        each, together = self.bytes
-        self.sent[self.active] += cohort.counts * (each or 0) if together is None else together
-        return cohort
+    phase: Algorithm
+    state: Any
 
-    def keep(self, finite: np.ndarray, t: int) -> None:
-        """Goes on with those active seeds that are finite in round t."""
-        self.diverged_at[self.active[~finite]] = t
-        self.active = self.active[finite]
-        self.under_way = [self.streams[seed] for seed in self.active]
-
-
-class _Record:
-    """The arrays of the trace, filled round by round."""
-
-    def __init__(self, problem: Problem, runs: _Runs, rounds: int, every: int, models: bool, counted: bool) -> None:
-        self.problem, self.runs, self.every, self.models, self.counted = problem, runs, every, models, counted
-        self.rounds = np.unique(np.append(np.arange(0, rounds, every), rounds))
-        self.arrays: dict[str, np.ndarray] = {}
-        self.dims: dict[str, tuple[str, ...]] = {}
-        self._array("participants", ("seed", "round"), np.int64)
-
-    def due(self, t: int) -> bool:
-        """Whether round t is recorded."""
-        return t % self.every == 0 or t == self.rounds[-1]
-
-    def next(self, t: int) -> int:
-        """The first recorded round after t."""
-        return min((t // self.every + 1) * self.every, int(self.rounds[-1]))
-
-    def add(
+    def __init__(
         self,
-        t: int,
-        models: torch.Tensor,
-        state: tuple[torch.Tensor, ...],
-        counts: Mapping[str, torch.Tensor],
-    ) -> tuple[torch.Tensor, ...]:
-        """Records round t of the active seeds; returns the state of those that are finite."""
-        runs, column = self.runs, int(np.searchsorted(self.rounds, t))
-        finite = torch.isfinite(models).all(1).cpu().numpy()
-        sound = np.flatnonzero(finite)  # metrics that solve equations may raise at models that are not finite
-        measured = models if finite.all() else models[torch.from_numpy(sound).to(models.device)]
-        of = self.problem.beside_models if self.models else self.problem.metrics
-        for name, value in (of(measured) if len(sound) else {}).items():
-            values = value.detach().cpu().numpy()
-            dims = ("seed", "round", "client", "other_client")[: values.ndim + 1]
-            self._array(name, dims, np.float64)[runs.active[sound], column] = values
-            finite[sound] &= np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
-        if self.models:
-            record = self._array("model", ("seed", "round", "coordinate"), models.cpu().numpy().dtype)
-            record[runs.active, column] = models.cpu().numpy()
-        self.arrays["participants"][:, column] = runs.computed
-        runs.computed[:] = 0
-        if self.counted:
-            self._array("uplink_bytes", ("seed", "round"), np.int64)[:, column] = runs.sent
-        if finite.all():
-            return state
-        self.count({name: value[~torch.from_numpy(finite)] for name, value in counts.items()}, runs.active[~finite])
-        runs.keep(finite, t)
-        rows = torch.from_numpy(np.flatnonzero(finite))
-        return tuple(values[rows.to(values.device)] for values in state)
+        problem: Problem,
+        drawn: Drawn,
+        schedule: Sequence[tuple[Algorithm, int]],
+        streams: list[Streams],
+        engine: str,
+        every: int,
+        models: bool,
+        sparse: bool,
+    ) -> None:
+        total = sum(length for _, length in schedule)
+        self.problem, self.schedule = problem, schedule
+        self.runs = Runs(drawn, streams, total, sparse)
+        self.lengths = [phase.message_bytes(problem) for phase, _ in schedule]
+        self.together = [phase.round_bytes(problem) for phase, _ in schedule]
+        counted = all(sent != (None, None) for sent in zip(self.lengths, self.together, strict=True))
+        self.record = Record(problem, self.runs, total, every, models, counted)
+        self.knowing = [phase.informed(drawn.process).on(problem) for phase, _ in schedule]
+        self.walks = [choose_engine(engine, problem, phase) for phase in self.knowing]
 
-    def count(self, counts: Mapping[str, torch.Tensor], seeds: np.ndarray) -> None:
-        """Adds what an algorithm counted in a phase, for these seeds; of floats it keeps the largest."""
-        for name, value in counts.items():
-            found = value.cpu().numpy()
-            kept = self._array(name, ("seed",), found.dtype)
-            kept[seeds] = np.fmax(kept[seeds], found) if value.is_floating_point() else kept[seeds] + found
+    def begin(self) -> None:
+        """Starts all seeds."""
+        own = [self.problem.initial_point(streams.generator("initialization")) for streams in self.runs.streams]
+        models = torch.stack(own)
+        (self.models,) = self.record.add(0, models, (models,), {})
 
-    def trace(self, spec: dict[str, Any], engine: str) -> Trace:
+    def enter(self, index: int) -> None:
+        """Starts a phase at the models that the one before it left."""
+        self.phase = self.knowing[index]
+        self.runs.bytes = [self.lengths[index], self.together[index]]
+        self.state = self.phase.init(self.models, self.problem.clients)
+
+    def end_round(self, done: int) -> None:
+        """Records, if it is time."""
+        if self.record.due(done):
+            state, phase = self.state, self.phase
+            kept = self.record.add(done, phase.model(state), state, phase.diagnostics(state))
+            self.state = state if kept is state else type(state)(*kept)
+
+    def leave(self) -> None:
+        """Ends a phase."""
+        self.record.count(self.phase.diagnostics(self.state), self.runs.active)
+        self.models = self.phase.model(self.state)
+
+    def trace(self, setting: Setting, streams: Mapping[str, int] | None) -> Trace:
         """The finished trace."""
-        runs, names = self.runs, np.array([own.seed for own in self.runs.streams])
-        for name, value, dims in (
-            ("seed", names, "seed"),
-            ("round", self.rounds, "round"),
-            ("empty_rounds", runs.empty, "seed"),
-            ("unnormalized_rounds", runs.unnormalized, "seed"),
-            ("diverged_at", runs.diverged_at, "seed"),
-        ):
-            self.arrays[name], self.dims[name] = value, (dims,)
-        if runs.sparse:
-            seeds, when, clients, weights = (np.concatenate(column) for column in zip(*runs.taken_part, strict=True))
-            for name, value in (
-                ("seed", names[seeds]),
-                ("round", when),
-                ("client", clients),
-                ("weight", weights),
-            ):
-                self.arrays[f"participation_{name}"] = value
-                self.dims[f"participation_{name}"] = ("participation",)
-        statuses = tuple("done" if at < 0 else "diverged" for at in runs.diverged_at)
-        return Trace(self.arrays, self.dims, spec, engine, statuses)
-
-    def _array(self, name: str, dims: tuple[str, ...], dtype: Any) -> np.ndarray:
-        if name not in self.arrays:
-            sizes = {
-                "seed": len(self.runs.streams),
-                "round": len(self.rounds),
-                "coordinate": self.problem.dimension,
-                "client": self.problem.clients,
-                "other_client": self.problem.clients,
-            }
-            empty = 0 if np.dtype(dtype).kind == "i" else np.nan
-            self.arrays[name] = np.full([sizes[dim] for dim in dims], empty, dtype)
-            self.dims[name] = dims
-        return self.arrays[name]
+        problem, process = self.problem, self.runs.process
+        spec = {
+            "problem": type(problem).__name__,
+            "clients": problem.clients,
+            "dimension": problem.dimension,
+            "dtype": str(problem.dtype).removeprefix("torch."),
+            "device": device_name(problem.device),
+            "participation": described(process),
+            "rounds": self.runs.rounds,
+            "record_every": self.record.every,
+            "streams": dict(streams or {}),
+        }
+        if setting.algorithm is not None:
+            spec |= {"algorithm": setting.algorithm.spec(), "message_bytes": self.lengths[0]}
+        else:
+            spec["phases"] = [
+                {"algorithm": phase.spec(), "rounds": length, "message_bytes": sent}
+                for (phase, length), sent in zip(self.schedule, self.lengths, strict=True)
+            ]
+        return self.record.trace(spec, "; ".join(dict.fromkeys(walk.label for walk in self.walks)))
 
 
 def _schedule(
@@ -377,13 +423,17 @@ def _algorithm(name: str, value: object) -> Algorithm:
     return value
 
 
-def _streams(seeds: Sequence[int], fixed: Mapping[str, int] | None) -> list[Streams]:
-    if isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise FedboundsError(f"seeds = {quote(seeds)} must be a list of integers >= 0")
-    made = [Streams(seed, fixed or {}) for seed in seeds]
-    if not made or len({own.seed for own in made}) < len(made):
-        raise FedboundsError(f"seeds = {quote(list(seeds))} must be different, and at least one")
-    return made
+def _streams(settings: Sequence[Sequence[int]], fixed: Mapping[str, int] | None) -> list[list[Streams]]:
+    """The streams of the seeds of each setting; of a seed of several, the same object."""
+    found, known = [], dict[int, Streams]()
+    for seeds in settings:
+        if isinstance(seeds, str) or not isinstance(seeds, Iterable):
+            raise FedboundsError(f"seeds = {quote(seeds)} must be a list of integers >= 0")
+        made = [Streams(seed, fixed or {}) for seed in seeds]
+        if not made or len({own.seed for own in made}) < len(made):
+            raise FedboundsError(f"seeds = {quote(list(seeds))} must be different, and at least one")
+        found.append([known.setdefault(own.seed, own) for own in made])
+    return found
 
 
 def _process(participation: Process | np.ndarray, problem: Problem, rounds: int) -> Process:

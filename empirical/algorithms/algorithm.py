@@ -52,6 +52,20 @@ class RoundReport:
     cohort: Cohort
     pairs: Pairs | None = None
 
+    def split(self, cohorts: Sequence[Cohort]) -> Sequence[RoundReport]:
+        """The parts of the report that are of these cohorts, of which its own is joined."""
+        if len(cohorts) == 1:
+            return [self]
+        sums = self.weighted_sum.split([len(cohort.counts) for cohort in cohorts])
+        if self.pairs is None:
+            return [RoundReport(total, cohort) for total, cohort in zip(sums, cohorts, strict=True)]
+        updates, found = self.pairs.updates.split([len(cohort.clients) for cohort in cohorts]), []
+        for total, cohort, own in zip(sums, cohorts, updates, strict=True):
+            who = cohort.on(own.device)
+            pairs = Pairs(who.seeds, who.clients, who.weights.to(own.dtype), own)
+            found.append(RoundReport(total, cohort, pairs))
+        return found
+
 
 class Fits(Protocol):
     """What an algorithm must know of a problem to tell whether it can run on it: every `Problem` has it."""

@@ -51,6 +51,7 @@ class Cohort:
         clients: (pairs,).
         weights: (pairs,).
         steps: how many local steps each pair takes, (pairs,), where they differ.
+        step_sizes: of each pair's local steps, (pairs,), where they differ.
         ahead: what was moved to the device of the models before the round; None where nothing was.
 
     Example:
@@ -63,6 +64,7 @@ class Cohort:
     clients: np.ndarray
     weights: np.ndarray
     steps: np.ndarray | None = None
+    step_sizes: np.ndarray | None = None
     ahead: Ahead | None = None
 
     @staticmethod
@@ -79,6 +81,21 @@ class Cohort:
         some = weights != 0
         counts = np.bincount(np.arange(len(counts)).repeat(counts)[some], minlength=len(counts))
         return Cohort(counts, clients[some], weights[some])
+
+    @staticmethod
+    def joined(cohorts: Sequence[Cohort], step_sizes: Sequence[float]) -> Cohort:
+        """The cohort in which the seeds of several compute, those of each with a step size of its own.
+
+        Example:
+            >>> one = Cohort.of([Round(np.array([3]), np.array([1.0]))])
+            >>> Cohort.joined([one, one], [0.1, 0.2]).step_sizes
+            array([0.1, 0.2])
+        """
+        counts, clients, weights = (
+            np.concatenate(parts)
+            for parts in zip(*((one.counts, one.clients, one.weights) for one in cohorts), strict=True)
+        )
+        return Cohort(counts, clients, weights, None, np.repeat(step_sizes, [len(one.clients) for one in cohorts]))
 
     @cached_property
     def seeds(self) -> np.ndarray:

@@ -102,3 +102,12 @@ class LocalSGD:
         for _ in range(self.steps):
             y = torch.sub(y, gradient(x if self.frozen else y), alpha=self.step_size)
         return y - x
+
+    def sized_update(
+        self, x: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], step_sizes: torch.Tensor
+    ) -> torch.Tensor:
+        """The same with a step size of each client's own, (..., 1): every number is what it is with one for all."""
+        y = x
+        for _ in range(self.steps):
+            y = torch.addcmul(y, gradient(x if self.frozen else y), step_sizes, value=-1)
+        return y - x

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import Algorithm, Cohort
@@ -42,6 +43,21 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
         walk = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "in turn"
         plain = "closed form" if problem.affine and algorithm.plain_steps else walk
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
+
+
+def may_join(walk: Engine, algorithms: Sequence[Algorithm]) -> bool:
+    """Whether an engine may walk through the rounds of several algorithms at once, as they run on one problem.
+
+    Their clients must take plain steps of SGD that differ in nothing but their size, and send nothing else.
+    """
+    first = algorithms[0]
+    return walk.joins and all(
+        not each.tiered
+        and each.plain_steps
+        and each.needs_updates == first.needs_updates
+        and replace(each.local, step_size=first.local.step_size) == first.local
+        for each in algorithms
+    )
 
 
 def check_engine(name: str, algorithm: Algorithm) -> str:
@@ -86,4 +102,5 @@ __all__ = [
     "Tiers",
     "check_engine",
     "choose_engine",
+    "may_join",
 ]

@@ -26,6 +26,7 @@ class Batched(Engine):
     """Advances every pair together, step by step, in batches of bounded size; holds O(seeds x cohort x d)."""
 
     label = "batched"
+    joins = True
 
     def tables(self, cohort: Cohort, t: int, streams: Sequence[Streams]) -> dict[str, np.ndarray] | None:
         """What the pairs draw, `drawn` (steps, pairs, ...), and their `words` (pairs,)."""
@@ -34,6 +35,8 @@ class Batched(Engine):
         own = [streams[seed] for seed in cohort.seeds.tolist()]
         words = drawn_words(self.local, cohort.clients, own, t, self.pool)
         found = {} if words is None else {"words": words}
+        if cohort.step_sizes is not None:
+            found["step_sizes"] = cohort.step_sizes
         if one is None or self.local.oracle == "full":
             return found
         if one.size * self.local.steps * len(cohort.clients) > NUMBERS:
@@ -63,9 +66,19 @@ class Batched(Engine):
             shift = None if correction is None else correction[some].view_as(received)
             words = self._words(cohort, some, clients, t, streams)
             drawn = self._drawn(cohort, some, clients.shape, t, streams)
-            computed = local_updates(self.problem, self.local, received, clients, drawn, shift, words=words)
+            sizes = self._step_sizes(cohort, some, clients)
+            computed = local_updates(
+                self.problem, self.local, received, clients, drawn, shift, words=words, step_sizes=sizes
+            )
             updates[some] = computed.view(-1, dimension)
         return cohort.combine(updates), updates
+
+    def _step_sizes(self, cohort: Cohort, some: slice, clients: torch.Tensor) -> torch.Tensor | None:
+        """The step sizes of some pairs, (*shape of their names, 1), where they differ."""
+        if cohort.step_sizes is None:
+            return None
+        sizes = cohort.ahead.tables["step_sizes"] if cohort.ahead else torch.tensor(cohort.step_sizes)
+        return sizes[some].to(clients.device, self.problem.dtype).view(*clients.shape, 1)
 
     def _words(
         self, cohort: Cohort, some: slice, clients: torch.Tensor, t: int, streams: Sequence[Streams]

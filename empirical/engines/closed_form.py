@@ -81,7 +81,7 @@ class ClosedForm(Engine):
         if problem.diagonal:
             eigenvalues = problem.hessians
         else:
-            eigenvalues, self.frames = torch.linalg.eigh(problem.hessians)
+            eigenvalues, self.frames = problem.eigen
             self.frame_of = list(self.frames.cpu().numpy())
         self.move, self.root = local_map(local, eigenvalues, problem.noise)
         self.noisy = bool(self.root.any())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,9 +24,11 @@ class Engine(ABC):
 
     Attributes:
         label: its name, and in what sense it agrees with the slow twin where that is not number by number.
+        joins: whether it takes local steps of different sizes, as those of a cohort, in one batch.
     """
 
     label: str
+    joins: ClassVar[bool] = False
 
     def __init__(self, problem: Problem, local: Any, needs_updates: bool = False) -> None:
         self.problem, self.local, self.needs_updates = problem, local, needs_updates

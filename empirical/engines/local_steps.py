@@ -30,6 +30,7 @@ def local_updates(
     correction: torch.Tensor | None = None,
     watch: Callable[[torch.Tensor], None] | None = None,
     words: torch.Tensor | None = None,
+    step_sizes: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The updates of a rectangle of pairs.
 
@@ -40,6 +41,7 @@ def local_updates(
         correction: what each pair adds to its gradients, shape (seeds, cohort, d).
         watch: is shown every point at which gradients are taken, shape (seeds, cohort, d).
         words: of each pair, (seeds, cohort), if the local steps are `worded`.
+        step_sizes: of each pair, (seeds, cohort, 1), where they differ; the local steps are then plain.
 
     Returns:
         The updates, shape (seeds, cohort, d).
@@ -51,9 +53,11 @@ def local_updates(
         full = local.oracle == "full"
         found = problem.gradient(y, clients) if full else problem.stochastic_gradient(y, clients, next(drawn))
         if problem.statistics:  # move by steps of length one
-            found[..., -problem.statistics :] /= local.step_size
+            found[..., -problem.statistics :] /= local.step_size if step_sizes is None else step_sizes
         return found if correction is None else found + correction
 
+    if step_sizes is not None:
+        return local.sized_update(x, gradient, step_sizes)
     return local.sparing(problem.uncompressed, problem.statistics).update(x, gradient, words)
 
 
@@ -84,12 +88,19 @@ def drawn_in_blocks(
         t: the round.
         most: local steps of a block.
     """
-    names = clients.tolist()
-    generators = [pool.aim(k, streams[k], "noise", t, name) for k, name in enumerate(names)]
+    names, places, which = clients.tolist(), dict[tuple[int, int], int](), list[int]()
+    firsts: list[int] = []  # settings under the same seeds draw the same
+    for k, pair in enumerate(zip(map(id, streams), names, strict=True)):
+        which.append(places.setdefault(pair, len(firsts)))
+        if which[-1] == len(firsts):
+            firsts.append(k)
+    generators = [pool.aim(place, streams[k], "noise", t, names[k]) for place, k in enumerate(firsts)]
     for done in range(0, local.steps, most):
         block = min(most, local.steps - done)
-        drawn = [problem.draws(generator, name, block) for generator, name in zip(generators, names, strict=True)]
-        yield block, None if drawn[0] is None else np.stack(drawn, axis=1)  # type: ignore[arg-type]
+        found = [problem.draws(generator, names[k], block) for generator, k in zip(generators, firsts, strict=True)]
+        drawn = [own for own in found if own is not None]
+        table = np.stack(drawn, axis=1) if drawn else None
+        yield block, table if table is None or len(firsts) == len(names) else table[:, which]
 
 
 def drawn_on_the_way(

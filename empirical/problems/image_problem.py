@@ -101,6 +101,7 @@ class ImageProblem(Problem):
         self.steps_per_epoch = -(-partition.sizes // self.batch)
         small = dataset.image[1] * dataset.image[2] <= _SMALL_IMAGE
         self.prefers_batched = not self.network.convolutional or small or self.device.type != "cpu"
+        self.prefers_company = self.network.dense
         self.data_checksum = checksum(dataset)
 
         train, test = dataset.standardised()

@@ -151,6 +151,11 @@ class Network:
         """Whether there are convolutions."""
         return bool(self._layers.filters)
 
+    @property
+    def dense(self) -> bool:
+        """Whether there are dense layers alone."""
+        return not (self.convolutional or self._layers.recurrent)
+
     @cached_property
     def _pooled(self) -> list[bool]:
         """Whether pooling follows each convolution: never where an image is one pixel high or wide."""
@@ -314,7 +319,7 @@ class Network:
             pixels: whether the gradient in the images is.
         """
         views = {name: view.detach() for name, view in self.unflatten(x).items()}
-        if not (self.convolutional or self._layers.recurrent):
+        if self.dense:
             activations = self._dense(views, images.flatten(2), [])
             each = _cross_entropy(activations[-1], labels) if losses else None
             error = activations[-1].softmax(2)

@@ -40,6 +40,8 @@ class Problem(ABC):
         dimension: number of parameters, $d$.
         dtype: of every tensor that comes out; float64 for synthetic problems, float32 for networks.
         device: where the tensors live.
+        prefers_company: whether runs of several settings are faster together on a processor: their operations are
+            small, or the problem is dear to make.
         prefers_batched: whether one call for a whole cohort is faster than one call per client, on this device.
         data_checksum: identifies the data in cache keys; None where the specification says everything.
         ascends: whether a second player maximizes (`Minimax`), so that only minimax algorithms can run on it.
@@ -62,6 +64,7 @@ class Problem(ABC):
     dimension: int
     dtype: torch.dtype
     device: torch.device
+    prefers_company: bool = False
     prefers_batched: bool = True
     data_checksum: str | None = None
     steps_per_epoch: np.ndarray | None = None

@@ -54,6 +54,7 @@ class Quadratic(Synthetic):
     """
 
     affine = True
+    prefers_company = True
 
     def __init__(
         self, hessians: Any, centers: Any, noise: float = 0.0, x0: Any = None, *, device: torch.device | str = "cpu"
@@ -74,6 +75,12 @@ class Quadratic(Synthetic):
     def local_loss(self, x: Tensor, client: int) -> Tensor:
         away = x - self.centers[client]
         return away @ self.hessian(client) @ away / 2
+
+    @cached_property
+    def eigen(self) -> tuple[Tensor, Tensor]:
+        """Eigenvalues and eigenvectors of dense Hessians."""
+        eigenvalues, frames = torch.linalg.eigh(self.hessians)
+        return eigenvalues, frames
 
     @cached_property
     def mean_hessian(self) -> Tensor:

@@ -3,8 +3,9 @@
 Each run is made alone, with one thread for its arithmetic, and written by the process that made it; so
 results do not depend on the number of workers, on their order, or on failures in between. A run that raises
 is recorded and the others go on; a worker that dies (killed for its memory, say) costs its run and is
-replaced. A run in progress is all that a killed sweep loses. The pool of the standard library does less: there a worker
-that dies breaks the whole pool.
+replaced. Runs that `batches` puts together are made together, and alone if that fails. A run or batch in
+progress is all that a killed sweep loses. The pool of the standard library does less: there a worker that dies
+breaks the whole pool.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from multiprocessing.context import SpawnProcess
 from typing import TYPE_CHECKING, Any
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep.batches import Batch, batches
 from fedbounds.empirical.sweep.provenance import provenance
 from fedbounds.empirical.sweep.runs import Run
 from fedbounds.empirical.sweep.spec import Task
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.trace import Trace
 
 RunTask = Callable[[Task], "Trace"]
+RunTogether = Callable[[Sequence[Task]], Iterable[Sequence["Trace"]]]
 MAX_WORKERS = 1024
 MAX_STATUS = 300
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -80,8 +83,8 @@ def execute(
         workers: 0 or 1 runs in this process; more are spawned local processes (a script that starts them
             needs `if __name__ == "__main__":`).
         retry_failed: make runs again whose record says that they raised.
-        run_task: task to trace (default: `fedbounds.empirical.sweep.task.run_task`); for several workers it must be a
-            function at the top of a module.
+        run_task: task to trace, one by one (default: `fedbounds.empirical.sweep.task.run_together`, in `batches`); for
+            several workers it must be a function at the top of a module.
         progress: called in this process with (outcome, outcomes so far, runs in all); found runs come first.
 
     Raises:
@@ -90,8 +93,6 @@ def execute(
     """
     if not 0 <= workers <= MAX_WORKERS:
         raise FedboundsError(f"workers = {workers} must be an integer in [0, {MAX_WORKERS}]")
-    if run_task is None:
-        from fedbounds.empirical.sweep.task import run_task
     runs = list(runs)
     distinct = {run.key: run for run in runs}
     standings = {key: store.standing(key) for key in distinct}
@@ -108,11 +109,13 @@ def execute(
         if key not in making:
             report(key, standings[key].status, made=False)
     facts = provenance() if wanted else {}
-    workers = min(workers, len(wanted))
+    planned = list(batches(wanted, workers) if run_task is None else ((run,) for run in wanted))
+    maker = Maker(store, facts, run_task)
+    workers = min(workers, len(planned))
     if workers <= 1:
-        made = ((run.key, _make(run, store, run_task, facts)) for run in wanted)
+        made = (one for batch in planned for one in maker.make(batch))
     else:
-        made = _make_spawned(wanted, store, run_task, facts, workers)
+        made = _make_spawned(planned, maker, workers)
     with closing(made):
         for key, status in made:
             report(key, status, made=True)
@@ -123,28 +126,75 @@ def _wanted(standing: Standing, retry_failed: bool) -> bool:
     return not standing.finished and (retry_failed or not standing.failed)
 
 
-def _make(run: Run, store: Store, run_task: RunTask, facts: Mapping[str, Any]) -> str:
-    """Run a task and keep its trace, or the error it raised; return the status."""
-    store.sweep_up(run.key)
-    started, clock = datetime.now(UTC), time.perf_counter()
+@dataclass(frozen=True)
+class Maker:
+    """Makes runs and keeps what they give.
 
-    def about() -> dict[str, Any]:
-        when = {"started": started.isoformat(timespec="seconds")}
-        return {
-            "task": run.task,
-            "seconds": round(time.perf_counter() - clock, 3),
-            "provenance": {**facts, **when},
-        }
+    Args:
+        store: where.
+        facts: of this process and the sources, for the records.
+        run_task: a task to its trace; None for all tasks of a batch to theirs, together.
+    """
 
-    try:
-        return store.save(run.key, run_task(run.task), about())
-    except CannotWrite:
-        raise
-    except Exception as error:
-        text = traceback.format_exc()
-        return store.save_error(run.key, _one_line(error), {**about(), "traceback": text})
-    finally:
-        store.sweep_up(run.key)
+    store: Store
+    facts: Mapping[str, Any]
+    run_task: RunTask | None
+
+    def make(self, batch: Batch) -> Iterator[tuple[str, str]]:
+        """Runs a batch; (key, status) of each run, once its trace or the error it raised is kept.
+
+        A batch that fails is made again run by run, so that the error is found in the run that raises it.
+        """
+        left = list(batch)
+        if len(batch) > 1:
+            with suppress(_Failed):
+                for key, status in self._kept(batch):
+                    del left[0]
+                    yield key, status
+        for run in left:
+            try:
+                yield from self._kept((run,))
+            except _Failed as failed:
+                yield run.key, failed.args[0]
+
+    def _kept(self, batch: Batch) -> Iterator[tuple[str, str]]:
+        started, clock, waiting = datetime.now(UTC), time.perf_counter(), iter(batch)
+
+        def about(run: Run, among: int) -> dict[str, Any]:
+            when = {"started": started.isoformat(timespec="seconds")}
+            seconds = round((time.perf_counter() - clock) / among, 3)
+            return {"task": run.task, "seconds": seconds, "provenance": {**self.facts, **when}}
+
+        for run in batch:
+            self.store.sweep_up(run.key)
+        try:
+            for traces in self._traces(batch):
+                some = [next(waiting) for _ in traces]
+                facts = [about(run, len(traces)) for run in some]
+                for run, trace, fact in zip(some, traces, facts, strict=True):
+                    yield run.key, self.store.save(run.key, trace, fact)
+                clock = time.perf_counter()
+        except CannotWrite:
+            raise
+        except Exception as error:
+            if len(batch) > 1:
+                raise _Failed from error
+            text = {**about(batch[0], 1), "traceback": traceback.format_exc()}
+            raise _Failed(self.store.save_error(batch[0].key, _one_line(error), text)) from error
+        finally:
+            for run in batch:
+                self.store.sweep_up(run.key)
+
+    def _traces(self, batch: Batch) -> Iterable[Sequence[Trace]]:
+        if self.run_task is not None:
+            return ([self.run_task(run.task)] for run in batch)
+        from fedbounds.empirical.sweep.task import run_together
+
+        return run_together([run.task for run in batch])
+
+
+class _Failed(Exception):
+    """A batch could not be made; with one run the status that is kept of it."""
 
 
 def _one_line(error: Exception) -> str:
@@ -154,16 +204,14 @@ def _one_line(error: Exception) -> str:
     return f"error: {reason}" if len(reason) <= MAX_STATUS else f"error: {reason[:MAX_STATUS]}..."
 
 
-def _make_spawned(
-    runs: Sequence[Run], store: Store, run_task: RunTask, facts: Mapping[str, Any], workers: int
-) -> Generator[tuple[str, str], None, None]:
-    """Hand the runs out one at a time; yield (key, status) as they end."""
-    waiting = list(reversed(runs))
-    at_work: dict[Connection, tuple[SpawnProcess, Run | None]] = {}
+def _make_spawned(planned: Sequence[Batch], maker: Maker, workers: int) -> Generator[tuple[str, str], None, None]:
+    """Hand the batches out one at a time; yield (key, status) as they end."""
+    waiting = list(reversed(planned))
+    at_work: dict[Connection, tuple[SpawnProcess, Batch]] = {}
 
     def hire() -> None:
-        process, connection = _spawn(store, run_task, facts)
-        at_work[connection] = (process, None)
+        process, connection = _spawn(maker)
+        at_work[connection] = (process, ())
 
     try:
         for _ in range(workers):
@@ -171,54 +219,61 @@ def _make_spawned(
         while at_work:
             ready = wait(list(at_work))
             for connection in [connection for connection in at_work if connection in ready]:
-                process, run = at_work[connection]
+                process, batch = at_work[connection]
                 try:
                     message = connection.recv()
                 except (EOFError, OSError):
                     del at_work[connection]
                     process.join()
-                    status = _record_death(process, run, store, facts)
+                    found, alone = _after_death(process.exitcode, batch, maker)
+                    waiting += alone
                     if waiting:
                         hire()
-                    yield status
+                    yield from found
                     continue
                 if isinstance(message, Exception):
                     raise message
-                following = waiting.pop() if waiting else None
+                following = waiting.pop() if waiting else ()
                 at_work[connection] = (process, following)
                 with suppress(OSError):  # it has died: the next receive says so
                     connection.send(following)
-                if following is None:
+                if not following:
                     del at_work[connection]
                     process.join()
-                if run is not None:
-                    yield run.key, message
+                yield from message
     finally:
         for process, _ in at_work.values():
             process.terminate()
-        for connection, (process, run) in at_work.items():
+        for connection, (process, batch) in at_work.items():
             process.join()
             connection.close()
-            if run is not None:
-                store.sweep_up(run.key)
+            for run in batch:
+                maker.store.sweep_up(run.key)
 
 
-def _record_death(process: SpawnProcess, run: Run | None, store: Store, facts: Mapping[str, Any]) -> tuple[str, str]:
-    code = process.exitcode
-    if run is None:
+def _after_death(code: int | None, batch: Batch, maker: Maker) -> tuple[list[tuple[str, str]], list[Batch]]:
+    """What a dead worker leaves of its batch: (key, status) of runs that have ended, and runs to be made alone."""
+    if not batch:
         raise FedboundsError(
             f"a worker process ended before it began (exit code {code}); "
             "a script that starts workers must do so under: if __name__ == '__main__':"
         )
+    for run in batch:
+        maker.store.sweep_up(run.key)
+    if len(batch) > 1:
+        standings = {run.key: maker.store.standing(run.key) for run in batch}
+        found = [(run.key, standings[run.key].status) for run in batch if standings[run.key].finished]
+        return found, [(run,) for run in reversed(batch) if not standings[run.key].finished]
     why = "killed, perhaps for its memory" if code == -9 else "see the messages above"
     status = f"error: its worker process died with exit code {code} ({why})"
-    return run.key, store.save_error(run.key, status, {"task": run.task, "seconds": None, "provenance": facts})
+    facts = {"task": batch[0].task, "seconds": None, "provenance": maker.facts}
+    return [(batch[0].key, maker.store.save_error(batch[0].key, status, facts))], []
 
 
-def _spawn(store: Store, run_task: RunTask, facts: Mapping[str, Any]) -> tuple[SpawnProcess, Connection]:
+def _spawn(maker: Maker) -> tuple[SpawnProcess, Connection]:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, store, run_task, facts), daemon=True)
+    process = context.Process(target=_work, args=(theirs, maker), daemon=True)
     with _interrupts_ignored(), _one_thread_each():
         process.start()
     theirs.close()
@@ -253,13 +308,13 @@ def _interrupts_ignored() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _work(connection: Connection, store: Store, run_task: RunTask, facts: Mapping[str, Any]) -> None:
+def _work(connection: Connection, maker: Maker) -> None:
     """A worker: announce itself, then make what it is handed until it is handed nothing or the parent is gone."""
     try:
-        connection.send("ready")
-        while (run := connection.recv()) is not None:
+        connection.send(())
+        while batch := connection.recv():
             try:
-                message: str | Exception = _make(run, store, run_task, facts)
+                message: list[tuple[str, str]] | Exception = list(maker.make(batch))
             except CannotWrite as error:
                 message = error
             connection.send(message)

@@ -26,13 +26,14 @@ MOST_SEEDS = 32  # that a title names one by one
 
 @dataclass(frozen=True)
 class Run:
-    """One unit of work: a task with its block of seeds, its key, the seconds that it takes at least, and the bytes of a
-    client's longest message (None where nobody knows)."""
+    """One unit of work: a task with its block of seeds, its key, the seconds that it takes at least, the bytes of a
+    client's longest message (None where nobody knows), and how many like it are made together at most."""
 
     key: str
     task: Task
     seconds: float = 0.0
     message_bytes: int | None = None
+    together: int = 1
 
     @property
     def title(self) -> str:
@@ -52,12 +53,14 @@ class Run:
 
 class Prepared(NamedTuple):
     """A task whose components are known to exist, and the checksums of what it reads, by the dotted place of the file
-    in the task, the seconds that it takes at least and the bytes of a client's message."""
+    in the task, the seconds that it takes at least, the bytes of a client's message, and how many like it are made
+    together at most."""
 
     task: Task
     data: Mapping[str, str]
     seconds: float = 0.0
     message_bytes: int | None = None
+    together: int = 1
 
 
 class Component(NamedTuple):
@@ -73,6 +76,7 @@ class Component(NamedTuple):
     steps_per_epoch: np.ndarray | None = None
     silos: int = 0
     affine: bool = False
+    prefers_company: bool = False
     algorithm: Algorithm | None = None
 
 
@@ -95,7 +99,13 @@ def plan(
     prepared = [prepare(sweep, {**task, **here}) for task in sweep.tasks]
     digest = cache(source_digest)
     return tuple(
-        Run(run_key(one.task, digest(algorithm_modules(one.task)), one.data), one.task, one.seconds, one.message_bytes)
+        Run(
+            run_key(one.task, digest(algorithm_modules(one.task)), one.data),
+            one.task,
+            one.seconds,
+            one.message_bytes,
+            one.together,
+        )
         for one in prepared
     )
 
@@ -151,7 +161,7 @@ class Preparation:
             task["phases"] = phases
         known = [length for length in lengths if length is not None]
         longest = max(known) if len(known) == len(lengths) else None
-        return Prepared(task, {**problem.data, **process.data}, seconds, longest)
+        return Prepared(task, {**problem.data, **process.data}, seconds, longest, most_together(problem, task))
 
     def _algorithm(
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
@@ -208,7 +218,22 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         problem.steps_per_epoch,
         problem.silos,
         problem.affine,
+        problem.prefers_company,
     )
+
+
+def most_together(problem: Component, task: Task) -> int:
+    """How many runs of a task's kind are made together at most: one where that does not pay.
+
+    On a processor 16 seeds in all, with more of which dense networks leave the cache (measured); and as many models and
+    recorded numbers as half a GiB holds.
+    """
+    here, seeds = task["device"] == "cpu", len(task["seeds"])
+    if problem.ascends or problem.silos or (here and not problem.prefers_company):
+        return 1
+    records = task["rounds"] // task["record_every"] + 2
+    numbers = seeds * problem.dimension * (4 + (records if task["record_models"] else 0))
+    return max(1, min((16 if here else 512) // seeds, 2**26 // numbers))
 
 
 def _place(task: Task, name: str) -> str:

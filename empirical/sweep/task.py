@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ from fedbounds.empirical.device import resolve_device
 from fedbounds.empirical.participation import process_from_spec
 from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.problems.spec import with_defaults
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulate import Setting, simulate_together
 from fedbounds.empirical.trace import Trace
 
 
@@ -31,32 +31,49 @@ def run_task(task: Mapping[str, Any]) -> Trace:
     Raises:
         FedboundsError: what the tables describe does not exist or does not fit together.
     """
-    phases = [(algorithm_from_spec(phase["algorithm"]), phase["rounds"]) for phase in task.get("phases", ())]
+    ((trace,),) = run_together([task])
+    return trace
+
+
+def run_together(tasks: Sequence[Mapping[str, Any]]) -> Iterator[list[Trace]]:
+    """Simulate tasks that differ in nothing but the sizes of steps and seeds: traces in order, as they are there.
+
+    Args:
+        tasks: as for `run_task`.
+
+    Raises:
+        FedboundsError: as `run_task`.
+    """
+    task = tasks[0]
     device = resolve_device(task["device"], "network" in with_defaults(task["problem"]))
-    with _one_thread(), _memory_of(task, device):
-        return simulate(
-            None if phases else algorithm_from_spec(task["algorithm"]),
+    with _one_thread(), _memory_of(tasks, device):
+        yield from simulate_together(
+            [_setting(each) for each in tasks],
             problem_from_spec(task["problem"], device=device),
             process_from_spec(task["participation"]),
-            task["rounds"],
-            seeds=task["seeds"],
             engine=task["engine"],
             record_every=task["record_every"],
             streams=task["streams"],
-            phases=phases or None,
             record_models=task["record_models"],
             record_participation=task["record_participation"],
         )
 
 
+def _setting(task: Mapping[str, Any]) -> Setting:
+    phases = [(algorithm_from_spec(phase["algorithm"]), phase["rounds"]) for phase in task.get("phases", ())]
+    return Setting(
+        None if phases else algorithm_from_spec(task["algorithm"]), task["seeds"], task["rounds"], phases or None
+    )
+
+
 @contextmanager
-def _memory_of(task: Mapping[str, Any], device: str) -> Iterator[None]:
+def _memory_of(tasks: Sequence[Mapping[str, Any]], device: str) -> Iterator[None]:
     """What does not fit on a device is one line: what was asked, what there is, which key to lower."""
     try:
         yield
     except torch.OutOfMemoryError:
         free, whole = torch.cuda.mem_get_info(device)
-        seeds, clients = len(task["seeds"]), task["participation"].get("clients", "all")
+        seeds, clients = sum(len(task["seeds"]) for task in tasks), tasks[0]["participation"].get("clients", "all")
         raise FedboundsError(
             f"device {device} ran out of memory: {seeds} seeds of {clients} clients together, "
             f"{free / 2**30:.1f} of {whole / 2**30:.1f} GiB are free; lower seeds_per_run, or problem.batch"

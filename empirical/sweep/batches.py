@@ -1,0 +1,57 @@
+"""Which runs of a sweep are made together: those that differ in nothing but step sizes and seeds, where it pays.
+
+Their local steps then stand in one batch, or at least their problem is built once. On a processor it pays for dense
+networks, whose operations are too small to keep it busy, and for quadratics, whose Hessians are diagonalized once; a
+CNN is no faster so. On a CUDA device it pays for all. Keys, records and files are those of single runs; on a processor
+so is every number, and elsewhere up to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from fedbounds.empirical.sweep.keys import canonical_json
+from fedbounds.empirical.sweep.runs import Run
+
+Batch = Sequence[Run]
+
+
+def batches(runs: Sequence[Run], workers: int) -> Iterator[Batch]:
+    """The runs in batches, each of no more than a worker's share of those that are alike, by their first runs.
+
+    Args:
+        runs: what is to be made.
+        workers: among how many it is shared.
+    """
+    alike: dict[str, list[Run]] = {}
+    for run in runs:
+        alike.setdefault(run.key if run.together == 1 else setting(run.task), []).append(run)
+    for group in alike.values():
+        size = min(group[0].together, -(-len(group) // max(workers, 1)))
+        for start in range(0, len(group), size):
+            yield tuple(group[start : start + size])
+
+
+def setting(task: Mapping[str, Any]) -> str:
+    """What runs that are made together have in common: all but labels, seeds, and the sizes of steps.
+
+    Example:
+        >>> one, other = ({"algorithm": {"kind": "fedavg", "local_step_size": size}} for size in (0.1, 0.2))
+        >>> setting(one | {"seeds": [0]}) == setting(other | {"seeds": [1]})
+        True
+    """
+    kept = {name: value for name, value in task.items() if name not in ("labels", "seeds")}
+    for name in ("algorithm", "phases"):
+        if name in kept:
+            kept[name] = _sizes_left_out(kept[name])
+    return canonical_json(kept)
+
+
+def _sizes_left_out(value: Any) -> Any:
+    """A table whose numbers that are no counts are all the same."""
+    if isinstance(value, Mapping):
+        return {key: _sizes_left_out(inner) for key, inner in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_sizes_left_out(inner) for inner in value]
+    return 0.5 if isinstance(value, float) else value
