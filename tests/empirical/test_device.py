@@ -276,7 +276,7 @@ def test_out_of_memory_is_one_line_that_says_what_to_lower(monkeypatch):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
 
     task = plan(resolve(SWEEP | {"seeds": 3}), device="cpu")[0].task
-    monkeypatch.setattr("fedbounds.empirical.sweep.task.simulate", full)
+    monkeypatch.setattr("fedbounds.empirical.sweep.task.simulate_together", full)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (2**30, 8 * 2**30))
     with pytest.raises(FedboundsError, match=r"3 seeds of 10 clients.* 1.0 of 8.0 GiB are free; lower seeds_per_run"):
         run_task(task)

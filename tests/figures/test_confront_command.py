@@ -91,7 +91,7 @@ def test_the_runs_of_each_paper_are_held_against_its_theorem(name, place, capsys
     assert [len(runs["keys"]) for runs in manifest["runs"].values()] == [2]
 
     # the second time nothing is run, and the document says the same as the library
-    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_task", lambda task: pytest.fail("ran again"))
+    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_together", lambda tasks: pytest.fail("ran again"))
     assert confronted(name, "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "fedbounds.confront/1" and document["version"] == fedbounds.__version__
@@ -180,7 +180,7 @@ def test_what_cannot_be_answered_is_one_line_and_an_exit_of_2(text, words, messa
 
 @pytest.mark.parametrize("out", ["arbitrary.toml/x.png", "figure.gif", "folder.png", "locked/x.png"])
 def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_run(out, place, capsys, monkeypatch):
-    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_task", lambda task: pytest.fail("ran"))
+    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_together", lambda tasks: pytest.fail("ran"))
     (place / "folder.png").mkdir(exist_ok=True)
     (place / "locked").mkdir(exist_ok=True)
     real = os.access

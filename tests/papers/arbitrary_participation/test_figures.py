@@ -64,7 +64,7 @@ def test_a_figure_of_images_has_one_curve_per_method_and_panel(gallery):
 
 def test_a_second_drawing_finds_its_runs(gallery, monkeypatch):
     draw(gallery, "figure-1")
-    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_task", lambda task: pytest.fail("ran again"))
+    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_together", lambda tasks: pytest.fail("ran again"))
     draw(gallery, "figure-1")
 
 

@@ -178,7 +178,7 @@ def test_runs_settle_where_that_is_predicted(gallery):
 def test_figures_share_their_runs(gallery, monkeypatch):
     draw(gallery, "figure-4")
     curves = {c.label: c.y for c in draw(gallery, "figure-6").curves}
-    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_task", lambda task: pytest.fail("ran again"))
+    monkeypatch.setattr("fedbounds.empirical.sweep.task.run_together", lambda tasks: pytest.fail("ran again"))
     again = Gallery(gallery.results, scale=ex.SMOKE)
     all_of_them = {c.label: c.y for c in draw(again, "figure-4").curves}
     for alpha in ex.SMOKE.alphas:
