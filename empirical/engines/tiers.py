@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -64,25 +64,18 @@ class Tiers(Engine):
             moved[:, block] = mean - x[:, block]
         return moved
 
-    def copies(
-        self, silo: int, start: Tensor, known: object, watch: Callable[[Tensor, Tensor], None] | None = None
-    ) -> Tensor:
+    def copies(self, silo: int, start: Tensor, known: object) -> Tensor:
         """The clients' copies of a silo's block that its hub averages, (seeds, d_j) -> (seeds, K_j, d_j).
 
         Args:
             silo: j.
             start: its block of the models.
             known: what clients know beside their own block.
-            watch: called in every local step with the copies and the gradients there.
         """
-        local, problem = self.steps, self.vertical
-        gradients = problem.stale_gradients if local.stale else problem.partial_gradients
-        own = start[:, None].expand(-1, problem.silo_clients[silo], -1)
+        local, clients = self.steps, self.vertical.silo_clients[silo]
+        own = start[:, None].expand(-1, clients, -1).clone(memory_format=torch.contiguous_format)
         for _ in range(local.steps - int(local.discards_last)):
-            found = gradients(silo, own, known)
-            if watch is not None:
-                watch(own, found)
-            own = torch.sub(own, found, alpha=local.step_size)
+            self.vertical.descend(silo, own, known, local.step_size, local.stale)
         return own
 
     def weights(self, silo: int, known: object) -> Tensor | None:

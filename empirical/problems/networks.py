@@ -363,10 +363,23 @@ class Network:
             gradient, _ = self._dense_gradient(views, activations, slopes(activations[-1]), True, False)
             assert gradient is not None
             return gradient
-        leaf = x.detach().requires_grad_()
+        return self.flatten(self._layers_pulled_back(x, images, slopes))
+
+    @torch.no_grad()
+    def descend(self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor], size: float) -> None:
+        """A step of this size against what `pulled_back` finds, in place and layer by layer: where a network is large,
+        putting its gradient together takes as long as a convolution."""
+        parts = self.unflatten(x)
+        for name, slope in self._layers_pulled_back(x, images, slopes).items():
+            parts[name].sub_(slope, alpha=size)
+
+    def _layers_pulled_back(self, x: Tensor, images: Tensor, slopes: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
+        """The same by the names of the layers."""
+        leaves = {name: view.detach().requires_grad_() for name, view in self.unflatten(x).items()}
         with torch.enable_grad():
-            logits = self.logits(leaf, images)
-        return torch.autograd.grad(logits, leaf, slopes(logits.detach()))[0]
+            logits = self._dense(leaves, self._features(leaves, images), [])[-1]
+        found = torch.autograd.grad(logits, list(leaves.values()), slopes(logits.detach()), materialize_grads=True)
+        return dict(zip(leaves, found, strict=True))
 
     def masks(self, words: Tensor, dtype: torch.dtype) -> list[Tensor]:
         r"""What dropout multiplies the inputs of each dense layer with: 0, or $1/(1-\text{dropout})$.

@@ -93,6 +93,17 @@ class Vertical(Problem):
         """
         raise FedboundsError(f"{type(self).__name__} has no embeddings, whose derivatives could be sent")
 
+    def descend(self, silo: int, own: Tensor, known: Any, size: float, stale: bool = False) -> None:
+        """Moves all clients' copies of a silo's block, (seeds, K_j, d_j), a step of this size, in place.
+
+        Args:
+            silo, own, known: as for `partial_gradients`.
+            size: of the step.
+            stale: along `stale_gradients`.
+        """
+        gradients = self.stale_gradients if stale else self.partial_gradients
+        own.sub_(gradients(silo, own, known), alpha=size)
+
     def held(self, silo: int, known: Any) -> Tensor | None:
         """How many samples of the round's batch every client of a silo holds, (seeds, K_j); None without samples."""
         return None

@@ -2,8 +2,8 @@ r"""Data split over silos by features and over each silo's clients by samples, w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from itertools import combinations
 from math import comb
 from typing import Literal, NamedTuple, get_args
@@ -230,6 +230,10 @@ class VerticalNetworks(Vertical):
     def stale_gradients(self, silo: int, own: Tensor, known: tuple[Part, ...]) -> Tensor:
         return self._gradients(silo, own, known[silo], stale=True)
 
+    def descend(self, silo: int, own: Tensor, known: tuple[Part, ...], size: float, stale: bool = False) -> None:
+        for some, seen, slopes in self._calls(known[silo], stale):
+            self.networks[silo].descend(own.view(-1, own.shape[-1])[some], seen, slopes, size)
+
     def held(self, silo: int, known: tuple[Part, ...]) -> Tensor:
         return known[silo].held
 
@@ -260,25 +264,24 @@ class VerticalNetworks(Vertical):
         return torch.cat(found)
 
     def _gradients(self, silo: int, own: Tensor, part: Part, stale: bool) -> Tensor:
-        """Of all clients at once; in turn, without the places of none, where that is quicker."""
-        network, flat = self.networks[silo], [tensor.flatten(0, 1) for tensor in part]
-        copies, held = own.flatten(0, 1), flat[0]
-
-        def gradient(some: slice, width: int | None) -> Tensor:
-            seen, labels, weights, others, steep = (tensor[some, :width] for tensor in flat[1:])
-
-            def slopes(outputs: Tensor) -> Tensor:
-                return weights[..., None] * (steep if stale else self.loss.slopes(others + outputs, labels))
-
-            return network.pulled_back(copies[some], seen, slopes)
-
-        if self.prefers_batched:
-            return gradient(slice(None), None).view(own.shape)
+        copies = own.flatten(0, 1)
         out = torch.zeros_like(copies)
-        for i, count in enumerate(held.tolist()):
-            if count:
-                out[i] = gradient(slice(i, i + 1), count)[0]
+        for some, seen, slopes in self._calls(part, stale):
+            out[some] = self.networks[silo].pulled_back(copies[some], seen, slopes)
         return out.view(own.shape)
+
+    def _calls(self, part: Part, stale: bool) -> Iterator[tuple[slice, Tensor, Callable[[Tensor], Tensor]]]:
+        """Whose gradients to ask for together, at which images, and the derivatives of their losses in the outputs:
+        all clients at once, or each in turn without the places of none where that is quicker."""
+        flat = [tensor.flatten(0, 1) for tensor in part]
+        alone = [(slice(i, i + 1), count) for i, count in enumerate(flat[0].tolist()) if count]
+        for some, width in [(slice(None), None)] if self.prefers_batched else alone:
+            own = Part(flat[0], *(tensor[some, :width] for tensor in flat[1:]))
+            yield some, own.seen, partial(self._slopes_of, own, stale)
+
+    def _slopes_of(self, part: Part, stale: bool, outputs: Tensor) -> Tensor:
+        steep = part.slopes if stale else self.loss.slopes(part.others + outputs, part.labels)
+        return part.weights[..., None] * steep
 
     # --- the whole data -----------------------------------------------------------------------------------------------
 

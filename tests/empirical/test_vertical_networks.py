@@ -130,6 +130,10 @@ def test_gradients_are_those_of_the_centralized_model(network, loss, image, clas
     for j, block in enumerate(own.blocks):
         copies = starts[:, None, block] + 0.1 * torch.randn(2, own.silo_clients[j], block.stop - block.start).double()
         found, stale = own.partial_gradients(j, copies, told), own.stale_gradients(j, copies, told)
+        for slopes, of in ((found, False), (stale, True)):
+            moved = copies.clone()
+            own.descend(j, moved, told, 0.3, of)
+            torch.testing.assert_close(moved, copies - 0.3 * slopes, rtol=1e-13, atol=1e-13)
         for seed in range(2):
             views = [starts[seed, other] for other in own.blocks]
             for k in range(own.silo_clients[j]):

@@ -12,7 +12,6 @@ from torch import Tensor
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.tiers import TierSteps
 from fedbounds.empirical.engines.closed_tiers import ClosedTiers
-from fedbounds.empirical.engines.tiers import Tiers
 from fedbounds.empirical.measured.visits import Visit, visits
 from fedbounds.empirical.moments import TierMoments
 from fedbounds.empirical.moments.tiers import noise_covariance
@@ -28,11 +27,14 @@ def local_steps(problem: Vertical, steps: TierSteps, visit: Visit, streams: Stre
     randomness = None if drawn is None else torch.from_numpy(drawn)[None].to(problem.device)
     if randomness is not None and randomness.is_floating_point():
         randomness = randomness.to(problem.dtype)
-    known, engine, found = problem.exchange(visit.model[None], randomness), Tiers(problem, steps), []
+    known, found = problem.exchange(visit.model[None], randomness), []
+    gradients = problem.stale_gradients if steps.stale else problem.partial_gradients
     for silo, block in enumerate(problem.blocks):
-        seen: list[tuple[Tensor, Tensor]] = []
-        engine.copies(silo, visit.model[None, block], known, lambda own, slope, seen=seen: seen.append((own, slope)))
-        found.append((torch.cat([own for own, _ in seen]), torch.cat([slope for _, slope in seen])))
+        copies, slopes = [visit.model[None, None, block].expand(1, problem.silo_clients[silo], -1)], []
+        for _ in range(steps.steps - int(steps.discards_last)):
+            slopes.append(gradients(silo, copies[-1], known))
+            copies.append(torch.sub(copies[-1], slopes[-1], alpha=steps.step_size))
+        found.append((torch.cat(copies[:-1]), torch.cat(slopes)))
     return found
 
 

@@ -21,13 +21,13 @@ from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.twins import run_reference
+from tests.papers.tdcd.golden import HESSIAN, START
 
-HESSIAN = [[4, 1, 1, 0], [1, 3, 0, 1], [1, 0, 2, 0.5], [0, 1, 0.5, 1]]
 ROUNDS = 12
 
 
 def quadratic(clients: tuple[int, ...] = (2, 3), noise: float = 0.5, shared: bool = False) -> BlockQuadratic:
-    return BlockQuadratic(HESSIAN, (2, 2), clients, noise=noise, shared_noise=shared, x0=[1, -1, 2, 0.5])
+    return BlockQuadratic(HESSIAN, (2, 2), clients, noise=noise, shared_noise=shared, x0=START)
 
 
 def models(algorithm: Algorithm, problem: Problem, seed: int = 1, engine: str = "tiers") -> np.ndarray:
@@ -104,17 +104,16 @@ def test_a_quadratic_is_solved_in_closed_form_if_nothing_is_said_and_its_steps_a
 
 def test_steps_beyond_counting_reach_the_fixed_point_of_each_block() -> None:
     """As Q grows a round is one of block Jacobi: every block solves for itself, the others as they were."""
-    problem, x = quadratic(noise=0.0), np.array([1, -1, 2, 0.5])
-    a = np.array(HESSIAN)
+    problem, x, (first, second) = quadratic(noise=0.0), np.array(START), np.split(HESSIAN, 2)
     for found in models(TDCD(0.1, 10**9), problem, engine="closed form"):
         np.testing.assert_allclose(found, x, rtol=0, atol=1e-12)
         x = np.concatenate([
-            -np.linalg.solve(a[:2, :2], a[:2, 2:] @ x[2:]), -np.linalg.solve(a[2:, 2:], a[2:, :2] @ x[:2])
+            -np.linalg.solve(first[:, :2], first[:, 2:] @ x[2:]), -np.linalg.solve(second[:, 2:], second[:, :2] @ x[:2])
         ])  # fmt: skip
 
 
 def test_one_local_step_is_sgd_on_the_whole_vector() -> None:
-    problem, x = quadratic(), torch.tensor([1, -1, 2, 0.5], dtype=torch.float64)
+    problem, x = quadratic(), torch.tensor(START, dtype=torch.float64)
     for t, found in enumerate(models(TDCD(0.05, 1), problem)):
         np.testing.assert_allclose(found, x.numpy(), rtol=0, atol=1e-14)
         drawn = problem.draw_round(Streams(1).generator("noise", t))
@@ -125,7 +124,7 @@ def test_one_local_step_is_sgd_on_the_whole_vector() -> None:
 
 def test_printed_averages_before_the_last_step() -> None:
     problem = quadratic()
-    start = np.tile([1, -1, 2, 0.5], (ROUNDS + 1, 1))
+    start = np.tile(START, (ROUNDS + 1, 1))
     np.testing.assert_array_equal(models(PrintedTDCD(0.02, 1), problem), start)
     np.testing.assert_allclose(models(PrintedTDCD(0.02, 5), problem), models(TDCD(0.02, 4), problem), atol=1e-14)
 

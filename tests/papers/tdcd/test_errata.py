@@ -121,18 +121,3 @@ def test_the_bounds_in_time_of_the_replay_are_those_of_the_forms():
         assert best.value == pytest.approx(float(best_in_time(Q)), rel=1e-9)
         given = evaluate(load("tdcd/wall-clock"), network | dict(S=1, Q=Q, eta=1e-4), form="repaired")
         assert float(given.value) == pytest.approx(float(given_step(Q)), rel=1e-12)
-
-
-def test_equal_hessians_make_the_hubs_models_independent_of_the_number_of_clients():
-    """What is said of more clients: with one batch and equal parts of it, the same models for 1 to 12 of them."""
-    rng = np.random.default_rng(6)
-    labels, found = rng.normal(size=12), []
-    for K in (1, 2, 3, 4, 6, 12):
-        x = 0.0
-        for _ in range(5):
-            own = np.full(K, x)
-            for _ in range(7):
-                own = own - 0.1 * (own - labels.reshape(K, -1).mean(axis=1))
-            x = float(own.mean())
-        found.append(x)
-    assert np.ptp(found) < 1e-15

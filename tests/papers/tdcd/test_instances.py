@@ -13,34 +13,23 @@ from fedbounds.bounds.registry import load
 from fedbounds.empirical.instances.judging import judged_on_instances
 from fedbounds.empirical.instances.sides import Sides, examined
 from fedbounds.empirical.papers.tdcd.instances.runs import TieredRuns, draw_runs, pool, sides, trial
+from tests.papers.tdcd.golden import GOLDEN, HESSIAN, START, VARIANCES, Golden, L
 
-HESSIAN = np.array([[4, 1, 1, 0], [1, 3, 0, 1], [1, 0, 2, 0.5], [0, 1, 0.5, 1]])
-L = 4.97619024630623
-VARIANCES = np.array([0.1, 0.2, 0.3, 0.4])
 EACH = VARIANCES / [2, 2, 3, 3]  # of the mean over independent clients, of which the silos have 2 and 3
 
 
 def one_run(Q: int, R: int, variances: np.ndarray, clients: int = 1) -> TieredRuns:
-    one, start = np.ones(1), np.array([[1, -1, 2, 0.5]])
+    one, start = np.ones(1), np.array([START])
     hessians, pulls = np.tile(HESSIAN, (1, clients, 1, 1)), np.zeros((1, clients, 4))
     noise = np.diag(np.sqrt(variances))[None]
     return TieredRuns(hessians, pulls, noise, one > 0, start, one / (8 * Q * L), one, one / 2, 2, Q, R)
 
 
-@pytest.mark.parametrize(
-    ("Q", "R", "variances", "norm", "end"),
-    [  # golden runs, by an exact recursion of others and by 20,000 runs of the algorithm itself
-        (1, 20, EACH, 16.748234681341582, 0.5624868783359009),
-        (5, 20, EACH, 17.091407837683686, 0.590959343117195),
-        (5, 20, VARIANCES, 17.1007323850124, 0.5935918240469663),
-        (5, 20, 0 * VARIANCES, 17.084475544532065, 0.5892227930811066),
-        (10, 100, EACH, 3.682841737774078, 0.005023182744034117),
-    ],
-)
-def test_golden_runs(Q: int, R: int, variances: np.ndarray, norm: float, end: float) -> None:
-    z = one_run(Q, R, variances)
-    assert z.left(SYNCHRONIZED.of)[0, 0] == pytest.approx(norm, rel=1e-13)
-    assert z.moments[2][0] == pytest.approx([8.625, end], rel=1e-13)
+@pytest.mark.parametrize("one", GOLDEN, ids=[f"Q={one.Q}-{one.noise}" for one in GOLDEN])
+def test_golden_runs(one: Golden) -> None:
+    z = one_run(one.Q, one.R, {"independent": EACH, "shared": VARIANCES, "none": 0 * VARIANCES}[one.noise])
+    assert z.left(SYNCHRONIZED.of)[0, 0] == pytest.approx(one.norm, rel=1e-13)
+    assert z.moments[2][0] == pytest.approx([8.625, one.last], rel=1e-13)
 
 
 def test_clients_who_are_alike_and_share_their_noise_count_as_one() -> None:

@@ -18,15 +18,9 @@ from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import BlockQuadratic, random_block_quadratic
 from fedbounds.empirical.run_setting import of_moments, of_trace
 from fedbounds.empirical.simulate import simulate
+from tests.papers.tdcd.golden import BLOCK, GOLDEN, HESSIAN, ROW, START, Golden, L, golden
 
-HESSIAN = [[4, 1, 1, 0], [1, 3, 0, 1], [1, 0, 2, 0.5], [0, 1, 0.5, 1]]
-L, ROW, BLOCK = 4.97619024630623, 4.725064858946305, 4.618033988749895
 THEOREM = "tdcd/theorem-1"
-
-
-def golden(shared: bool = False, noise: bool = True, **more: Any) -> BlockQuadratic:
-    deviations = np.sqrt([0.1, 0.2, 0.3, 0.4]) if noise else 0.0
-    return BlockQuadratic(HESSIAN, (2, 2), (2, 3), None, deviations, shared, [1, -1, 2, 0.5], **more)
 
 
 def different(noise: float = 0.0, heterogeneity: float = 1.0) -> BlockQuadratic:
@@ -40,29 +34,16 @@ def exact(problem: BlockQuadratic, Q: int, R: int, form: str = "repaired", **mor
     return confront(run, THEOREM, form, **more)
 
 
-@pytest.mark.parametrize(
-    ("Q", "R", "problem", "norm", "bounds"),
-    [  # an exact recursion of others; B0, its a-priori form and B1 with the row norm for Lmax, B3 with that of a block
-        (1, 20, golden(), 16.748234681341582,
-         (64.97471364245705, 69.45318039069761, 53.3346848936516, 43.128639100523614)),
-        (5, 20, golden(), 17.091407837683686,
-         (64.7480186000043, 69.45318039069761, 48.56340362213037, 43.22883262495693)),
-        (5, 20, golden(True), 17.1007323850124,
-         (64.7270590385222, 69.45318039069761, 48.54765576635294, 43.21477973055339)),
-        (5, 20, golden(noise=False), 17.084475544532065,
-         (63.98008985369556, 68.67142539902598, 48.0711024657507, 42.89714970473723)),
-        (10, 100, golden(), 3.682841737774078,
-         (14.508041251324427, 14.516040071476835, 10.692104018945203, 9.556649903834339)),
-    ],
-)  # fmt: skip
-def test_golden_runs(Q: int, R: int, problem: BlockQuadratic, norm: float, bounds: tuple[float, ...]) -> None:
-    forms = ("repaired", "repaired:B0inf", "sharp:B1", "sharp:B3")
-    for form, bound in zip(forms, bounds, strict=True):
+@pytest.mark.parametrize("one", GOLDEN, ids=[f"Q={one.Q}-{one.noise}" for one in GOLDEN])
+def test_golden_runs(one: Golden) -> None:
+    problem = golden(one.noise)
+    forms = {"repaired": one.B0, "repaired:B0inf": one.B0inf, "sharp:B1": one.B1, "sharp:B3": one.B3}
+    for form, bound in forms.items():
         given = {} if form == "sharp:B3" else {"Lmax": ROW}
-        found = exact(problem, Q, R, form, given=given)
-        assert found.measured[-1] == pytest.approx(norm, rel=1e-12) and found.guarantee, found.why_not
+        found = exact(problem, one.Q, one.R, form, given=given)
+        assert found.measured[-1] == pytest.approx(one.norm, rel=1e-12) and found.guarantee, found.why_not
         assert found.bound[-1] == pytest.approx(bound, rel=1e-12)
-        assert found.measure.over == "sync points" and found.rounds[-1] == R
+        assert found.measure.over == "sync points" and found.rounds[-1] == one.R
 
 
 def test_constants_of_one_quadratic() -> None:
@@ -108,7 +89,7 @@ def test_a_fall_of_f_that_was_sampled_guarantees_nothing_and_the_note_says_what_
     assert found.why_not == ("Delta is only estimated",) and any("repaired:B0inf" in note for note in found.notes)
     a_priori = confront(run, THEOREM, "repaired:B0inf", problem=problem, participation=Full(5))
     assert a_priori.guarantee and not a_priori.crossings.size
-    quiet = golden(noise=False)
+    quiet = golden("none")
     run = simulate(TDCD(1 / (40 * L), 5), quiet, Full(5), 20)
     silent = confront(run, THEOREM, "repaired", problem=quiet, participation=Full(5))
     assert silent.guarantee and silent.constants["Delta"].source == "exact"
@@ -131,8 +112,8 @@ def test_f_that_rises_has_fallen_by_nothing() -> None:
         (golden(), "block-smooth", "repaired", "checked"),
         (golden(), "uncorrelated-clients", "sharp:Bind", "checked"),
         (different(0.3), "uncorrelated-clients", "sharp:Bind", "checked"),
-        (golden(True), "uncorrelated-clients", "sharp:Bind", "violated"),
-        (golden(True, noise=False), "uncorrelated-clients", "sharp:Bind", "checked"),
+        (golden("shared"), "uncorrelated-clients", "sharp:Bind", "violated"),
+        (golden("none"), "uncorrelated-clients", "sharp:Bind", "checked"),
         (golden(), "bounded-below", "repaired:B0inf", "checked"),
     ],
 )
@@ -208,7 +189,7 @@ def test_measured_smoothness_is_at_most_the_exact_one() -> None:
             known = super().constants()
             return known | dict.fromkeys(("smoothness", "block_smoothness"), NoConstant("it is not stated"))
 
-    unknown = Unknown(HESSIAN, (2, 2), (2, 3), None, problem.noise, False, [1, -1, 2, 0.5])
+    unknown = Unknown(HESSIAN, (2, 2), (2, 3), None, problem.noise, False, START)
     run = simulate(TDCD(1 / (40 * L), 5), unknown, Full(5), 20, seeds=range(2), record_models=True)
     found = confront(run, THEOREM, "repaired", problem=unknown, participation=Full(5)).constants
     for name, value in (("L", L), ("Lmax", BLOCK)):
