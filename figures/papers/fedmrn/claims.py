@@ -103,9 +103,7 @@ def trained_claims(gallery: Gallery) -> list[Claim]:
     convolved = {label: here.accuracy(runs) for label, runs in here.runs_of(here.scale.labels, ex.LABELS).items()}
     found_on = found | {f"{ex.LABELS}, convolutions": convolved}
     claims = [claim for split, column in found_on.items() for claim in table_1(split, column)]
-    claims += [
-        harder(label, [column[label] for column in found.values()]) for label in ex.run_on(gallery.scale, ex.IID)
-    ]
+    claims += [harder(label, [column[label] for column in found.values()]) for label in gallery.scale.labels]
     claims += on_text(gallery.on_text)
     claims += [at_equal_bits(gallery), *figure_4({k: gallery.accuracy(v) for k, v in gallery.ablation.items()})]
     here = gallery.on_digits

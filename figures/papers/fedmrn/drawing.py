@@ -72,7 +72,7 @@ class Gallery(PaperGallery[ex.Scale]):
     @cached_property
     def by_partition(self) -> dict[str, dict[str, list[Trace]]]:
         """Table 1's runs."""
-        return {split: self.runs_of(ex.run_on(self.scale, split), split) for split in ex.PARTITIONS}
+        return {split: self.runs_of(self.scale.labels, split) for split in ex.PARTITIONS}
 
     @cached_property
     def convolutional(self) -> Gallery:
@@ -145,10 +145,7 @@ class Gallery(PaperGallery[ex.Scale]):
             for split, runs in self.by_partition.items()
         }
         title = "Table 1: test accuracy on three partitions"
-        note = (
-            "Bars are a standard deviation over seeds; a seed's split is the same for all methods. FedPM is run on "
-            "Non-IID-2 alone."
-        )
+        note = "Bars are a standard deviation over seeds; a seed's split is the same for all methods."
         return dot_chart(title, values, "%", f"{title}. {note} {self._note()}", self._provenance(ex.PARTITIONS))
 
     def table_2(self) -> Picture:
@@ -180,7 +177,7 @@ class Gallery(PaperGallery[ex.Scale]):
     def lacks(self) -> dict[str, np.ndarray]:
         """Accuracy minus that of FedAvg, summed over the partitions, (seeds,), by method."""
         by_split = [{k: self.accuracy(v) for k, v in runs.items()} for runs in self.by_partition.values()]
-        rest = [label for label in ex.run_on(self.scale, ex.IID) if label != ex.FEDAVG]
+        rest = [label for label in self.scale.labels if label != ex.FEDAVG]
         return {label: sum((one[label] - one[ex.FEDAVG] for one in by_split), np.zeros(1)) for label in rest}
 
     def figure_3(self) -> Picture:
@@ -290,7 +287,7 @@ class Gallery(PaperGallery[ex.Scale]):
 
     def _provenance(self, splits: Sequence[str], labels: Sequence[str] = ()) -> dict[str, object]:
         found = {
-            split: {label: self.tuned(label, split).summary() for label in labels or ex.run_on(self.scale, split)}
+            split: {label: self.tuned(label, split).summary() for label in labels or self.scale.labels}
             for split in splits
         }
         return {"scale": self.scale.words, "tuned": found}
