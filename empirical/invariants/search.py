@@ -58,6 +58,38 @@ class Subject:
         return self.outcome(case, self.run)
 
 
+def check(
+    subject: Subject,
+    first: Any,
+    called: str,
+    known: Mapping[str, Callable[..., InvariantSides]],
+    default: str,
+    invariants: Sequence[str] | None = None,
+    examples: int = 50,
+    seed: int = 0,
+    cases: SearchStrategy[Any] | None = None,
+    tolerance: float | None = None,
+) -> Report:
+    """What a paper's check does: the cases and invariants that are asked for, the first runs, and the search.
+
+    Args:
+        subject: what is tested.
+        first: a case that most can run.
+        called: how a run is called, in words.
+        known: the paper's invariants by name.
+        default: the function, by its dotted name, that makes a strategy of the paper's cases.
+        invariants, examples, seed, cases, tolerance: what the user asks for.
+
+    Raises:
+        FedboundsError: an unknown invariant, a number outside its range, or a run that cannot be called as said.
+        MissingExtra: hypothesis is not installed.
+    """
+    strategy = strategy_of(cases, default)
+    chosen = chosen_from(known, invariants)
+    own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
+    return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)
+
+
 def search(
     subject: Subject,
     chosen: Mapping[str, Callable[..., InvariantSides]],

@@ -13,7 +13,7 @@ from fedbounds.empirical.algorithms import algorithms
 from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, Run
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
+from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS, agreement_with
 from fedbounds.empirical.problems import Quadratic
@@ -161,12 +161,10 @@ def check_invariants(
     kinds = [kind for kind, known in algorithms().items() if not known.ascends]
     if algorithm not in (*kinds, "other"):
         raise unknown_name("algorithm", str(algorithm), [*kinds, "other"])
-    strategy = strategy_of(cases, "fedbounds.empirical.strategies.cases")
     known = dict(INVARIANTS) if twin is None else {**INVARIANTS, "reference twin": agreement_with(twin)}
-    chosen = chosen_from(known, invariants)
     problem = PlainProblem.of(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
     first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2)
     called = "run(problem, weights, rounds=, step_size=, local_steps=, multiplier=, interval=, seed=)"
     subject = Subject(run, Case.models, twin or generalized_fedavg, FEATURES, MISREADINGS, algorithm)
-    own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
-    return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)
+    cases_of = "fedbounds.empirical.strategies.cases"
+    return check(subject, first, called, known, cases_of, invariants, examples, seed, cases, tolerance)

@@ -18,7 +18,7 @@ from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
+from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.fed_norm_sgda.games import (
     ABSENT,
     FEATURES,
@@ -341,12 +341,10 @@ def check_minimax(
 
     Source: Sharma et al. 2023, Algorithm 1.
     """
-    strategy = strategy_of(cases, "fedbounds.empirical.papers.fed_norm_sgda.strategies.game_cases")
-    chosen = chosen_from(MINIMAX_INVARIANTS, invariants)
     hessian = np.array([[1.0, 0.5], [0.5, -1.0]])
     game = Game(np.stack([hessian] * 2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([1.0, -1.0]), 1)
     first = GameCase(game, np.array([[0], [1]]), np.full(2, 0.5), np.array([1, 2]), (0.25, 0.25), (0.25, 0.5))
     called = "run(game, cohorts, weights=, local_steps=, momentum=, local_step_sizes=, step_sizes=, period=, seed=)"
     subject = Subject(run, GameCase.states, fed_norm_sgda, FEATURES, MISREADINGS)
-    own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
-    return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)
+    cases_of = "fedbounds.empirical.papers.fed_norm_sgda.strategies.game_cases"
+    return check(subject, first, called, MINIMAX_INVARIANTS, cases_of, invariants, examples, seed, cases, tolerance)

@@ -24,7 +24,7 @@ from fedbounds.empirical.invariants.applies import InvariantSides, Need, applies
 from fedbounds.empirical.invariants.cases import as_numbers
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
+from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.fedau.plain import fedau_weights
 
 if TYPE_CHECKING:
@@ -281,14 +281,7 @@ def check_weights(
 
     Source: Wang & Ji 2024, Algorithm 2.
     """
-    strategy = strategy_of(cases, "fedbounds.empirical.papers.fedau.strategies.weight_cases")
-    chosen = chosen_from(WEIGHT_INVARIANTS, invariants)
     first = WeightCase(np.array([[True, False], [False, False], [True, True]]), 2)
     subject = Subject(run, WeightCase.weights, fedau_weights, misreadings=MISREADINGS)
-    own = try_out(
-        subject,
-        first,
-        strategy,
-        "the estimator raised {}; it is called as run(participated, cutoff)",
-    )
-    return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)
+    called, cases_of = "run(participated, cutoff)", "fedbounds.empirical.papers.fedau.strategies.weight_cases"
+    return check(subject, first, called, WEIGHT_INVARIANTS, cases_of, invariants, examples, seed, cases, tolerance)

@@ -27,7 +27,7 @@ from fedbounds.empirical.invariants.applies import InvariantSides
 from fedbounds.empirical.invariants.cases import as_numbers
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
+from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.fedmrn.masked_noise import Masks
 
 if TYPE_CHECKING:
@@ -251,11 +251,9 @@ def check_masking(
 
     Source: Li et al. 2024, Algorithm 1.
     """
-    strategy = strategy_of(cases, "fedbounds.empirical.papers.fedmrn.strategies.mask_cases")
     one = np.ones(2)
     first = MaskCase("signed", one, 0 * one, one, one / 2, np.full((3, 2), 0.4), np.full((2, 2), 0.7), 0.1)
     subject = Subject(run, MaskCase.rows, masked_round, misreadings=MISREADINGS)
-    told = "the masker raised {}; it is called as run(gradient, model, noise, chances, coins, step_size, masks)"
-    own = try_out(subject, first, strategy, told)
-    return search(subject, chosen_from(MASK_INVARIANTS, invariants), strategy, examples, seed,
-                  own if tolerance is None else tolerance)  # fmt: skip
+    called = "run(gradient, model, noise, chances, coins, step_size, masks)"
+    cases_of = "fedbounds.empirical.papers.fedmrn.strategies.mask_cases"
+    return check(subject, first, called, MASK_INVARIANTS, cases_of, invariants, examples, seed, cases, tolerance)

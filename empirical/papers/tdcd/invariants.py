@@ -18,7 +18,7 @@ import numpy as np
 from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.search import Subject, chosen_from, search, strategy_of, try_out
+from fedbounds.empirical.invariants.search import Subject, check
 from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS
 from fedbounds.empirical.papers.tdcd.plain import tdcd
 from fedbounds.empirical.papers.tdcd.tables import (
@@ -382,12 +382,10 @@ def check_vertical(
 
     Source: Das et al. 2022, Algorithm 1 with line 32 corrected.
     """
-    strategy = strategy_of(cases, "fedbounds.empirical.papers.tdcd.strategies.table_cases")
-    chosen = chosen_from(VERTICAL_INVARIANTS, invariants)
     X, clients = np.array([[1.0], [0.5]]), ((np.array([1]), np.array([0])), (np.array([0, 1]),))
     table = SplitTable((X, 2 * X), np.zeros((2, 2)), np.ones(2), clients, (np.ones(1), np.ones(1)))
     first = TableCase(table, np.array([[0, 1]]), 2, 2, 0.25)
     subject = Subject(run, TableCase.models, tdcd, FEATURES, MISREADINGS)
     called = "run(table, draw, rounds=, local_steps=, step_size=)"
-    own = try_out(subject, first, strategy, f"the run raised {{}}; it is called as {called}")
-    return search(subject, chosen, strategy, examples, seed, own if tolerance is None else tolerance)
+    cases_of = "fedbounds.empirical.papers.tdcd.strategies.table_cases"
+    return check(subject, first, called, VERTICAL_INVARIANTS, cases_of, invariants, examples, seed, cases, tolerance)

@@ -1,22 +1,7 @@
 """What the first paper says besides its results: every displayed equation is found, and on trial where it is proved."""
 
-import pytest
-
 from fedbounds.bounds.audit.docket import room_claims
-from fedbounds.bounds.commands.places import equation_places
-from fedbounds.bounds.papers.arbitrary_participation.statements import STATEMENTS
 from fedbounds.bounds.registry import load
-
-
-@pytest.mark.parametrize("number", [*map(str, range(8, 19)), *(f"C.{k}" for k in range(1, 17))])
-def test_every_displayed_equation_from_8_on_is_found_by_its_number(number):
-    assert equation_places("arbitrary-participation", number)
-
-
-def test_what_states_or_proves_a_statement_is_on_trial():
-    claims = {claim.id for claim in room_claims("arbitrary-participation")}
-    for one in STATEMENTS:
-        assert {f"arbitrary-participation/{name}" for name in one.claims} <= claims
 
 
 def test_the_equations_stand_where_the_paper_has_them():

@@ -242,7 +242,7 @@ def test_a_broken_invariant_names_the_smallest_record():
         (lambda participated, cutoff: None, "the estimator returned None; expected weights"),
         (lambda participated, cutoff: participated[1:] * 1.0, r"returned shape \(2, 2\); expected that of the record"),
         (lambda participated, cutoff: participated / 0.0, "not finite"),
-        (lambda participated: participated, r"the estimator raised TypeError.*called as run\(participated, cutoff\)"),
+        (lambda participated: participated, r"the run raised TypeError.*called as run\(participated, cutoff\)"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -5,26 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fedbounds.bounds.audit.errata import room_errata, room_supplements
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.papers.fedmrn.errata_masks import binary_error, bound_11, prescribed_amplitude, signed_error
 from fedbounds.bounds.papers.fedmrn.errata_moments import average_gradient, one_step_down
 from fedbounds.bounds.registry import load
-
-ERRATA = {erratum.id: erratum for erratum in room_errata("fedmrn")}
-
-
-@pytest.mark.parametrize("name", ERRATA)
-def test_every_counterexample_meets_its_hypotheses_exceeds_the_claim_and_is_minimal(name):
-    replay = ERRATA[name].replayed
-    assert not replay.failing and replay.exceeds and replay.is_minimal
-    assert ERRATA[name].degree.startswith("false")
-
-
-def test_every_number_of_an_argument_is_right():
-    arguments = [e.argument() for e in ERRATA.values() if e.argument]
-    arguments += [s.argument() for s in room_supplements("fedmrn") if s.argument]
-    assert len(arguments) == 5 and all(check.holds for argument in arguments for check in argument.checks)
 
 
 def moved(w, t, a, rng):

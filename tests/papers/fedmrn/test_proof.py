@@ -1,52 +1,16 @@
-"""The proofs of Li et al. (2024): what they show, what they need, and that errors planted in them are noticed."""
+"""What the proofs of Li et al. (2024) are tried on: a round with every path followed, against a walk in fractions."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from itertools import product
 
 import numpy as np
 import pytest
-import sympy as sp
 
-from fedbounds.bounds.audit import refutations, steps
-from fedbounds.bounds.audit.claim import Relation
-from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.audit.induction import ByRecursion
-from fedbounds.bounds.audit.ledger import committed_verdict, read_ledger, untried
-from fedbounds.bounds.audit.mutations import CAUGHT, Bench
-from fedbounds.bounds.audit.rule import given
-from fedbounds.bounds.audit.steps import Setting, StepOf
+from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.registry import paper
-from fedbounds.empirical.instances.judging import judged_on_instances, of_paper
 from fedbounds.empirical.papers.fedmrn.instances.iterations import Iterations
-
-COURTS = (steps.COURT, refutations.COURT)
-LEFT_OUT = {  # an assumption or condition of a form without which its proof fails
-    "theorem-2[repaired]": ("martingale-noise", "uniform-sampling", "bounded-below", "relative-error", "smooth"),
-    "theorem-2[sharp:masks]": ("surely-bounded-gradients", "independent-masks", "signed-masks"),
-    "theorem-1[repaired:R1]": ("strongly-convex", "signed-masks-per-round", "quadratic-upper-bound"),
-    "theorem-1[sharp]": ("bounded-gradients", "independent-clients", "unbiased-noise"),
-}
-
-
-@cache
-def docket():
-    return Docket.of("fedmrn", only=COURTS)
-
-
-@cache
-def bench():
-    return Bench.of("fedmrn", COURTS)
-
-
-def test_every_form_is_proved_with_nothing_trusted_or_refuted_as_printed():
-    for result in paper("fedmrn").results:
-        for form in result.forms:
-            assert committed_verdict(result, form) == ("refuted" if form.refuted_by else "proved"), form.name
-            assert untried(result, form) == ""
 
 
 def test_the_printed_forms_that_are_true_are_lemma_4_and_the_rate_of_theorem_2():
@@ -56,84 +20,6 @@ def test_the_printed_forms_that_are_true_are_lemma_4_and_the_rate_of_theorem_2()
 
 def test_nothing_that_the_proofs_say_may_hide_an_error():
     assert not [k for k, entry in read_ledger("fedmrn").items() if "may hide" in str(entry) or "vacuous" in str(entry)]
-
-
-@pytest.mark.parametrize(("form", "needs"), LEFT_OUT.items())
-def test_a_theorem_without_one_of_its_assumptions_is_not_proved(form, needs):
-    for name in needs:
-        assert bench().judged(f"{form}: without {name}").outcome == CAUGHT, name
-
-
-@pytest.mark.parametrize(
-    "planted",
-    [
-        "theorem-1[repaired:R1]: masking less by 10 percent",
-        "theorem-1[sharp:masks]: masking of the upload less by 10 percent",
-        "theorem-1[sharp]: eta less by 10 percent",
-        "theorem-2[sharp]: client sampling less by 10 percent",
-        "theorem-2[explicit:any-amplitude]: masking in local steps less by 10 percent",
-        "theorem-2[explicit:any-amplitude]: G*S*eta <= a dropped",
-        "theorem-2[explicit:any-step]: eta <= 1/L dropped",
-        "theorem-2/29': without S12m",
-        "theorem-1/S24: without P3",
-        "theorem-1/S23': without P4",
-        "lemma-4/19': without S17",
-        "proposition-1[repaired]: masking less by 10 percent",
-    ],
-)
-def test_a_planted_error_is_noticed(planted):
-    assert bench().judged(planted).outcome == CAUGHT
-
-
-# --- The induction ----------------------------------------------------------------------------------------------------
-
-x, v, now = sp.Symbol("x", positive=True), sp.Symbol("v", positive=True), sp.Symbol("[now]", nonnegative=True)
-after = sp.Symbol("[after]", nonnegative=True)
-RULE = ByRecursion(now, after, x, (sp.Integer(4), v / 4))
-
-
-def found(factor, rest, bound, *facts):
-    recursion = Relation(after, factor * now + rest)
-    return RULE.check(Relation(now, bound), [recursion, *facts], [], Setting("", {})).holds
-
-
-def test_a_recursion_carries_a_bound_on_only_if_it_does():
-    start = Relation(sp.Integer(4), x)
-    assert found(1 - 2 / x, v / x**2, v / x, start)
-    assert not found(1 - 2 / x, v / x**2, v / x)  # from nowhere on
-    assert not found(1 - 2 / x, 2 * v / x**2, v / x, start)
-    assert not found(1 - sp.Rational(1, 2) / x, v / x**2, v / x, start)
-    assert not found(1 - 2 / x, v / x**2, v / (2 * x), start)
-    assert not found(-sp.S.One, sp.S.Zero, v / x, start)
-    assert not found(1 - 2 / x, sp.Symbol("<w,w>", nonnegative=True) / x**2, v / x, start)
-
-
-# --- What the proofs take from elsewhere ------------------------------------------------------------------------------
-
-
-def trusted(proof):
-    return [
-        c
-        for c in docket().claims.values()
-        if isinstance(c.subject, StepOf) and c.subject.proof.id == f"fedmrn/{proof}" and given(c.subject.step.rule)
-    ]
-
-
-@pytest.mark.parametrize(
-    "proof", ["lemma-2", "lemma-3", "lemma-5", "theorem-1-masks", "theorem-2-masks", "proposition-1"]
-)
-def test_a_step_with_nine_tenths_of_its_right_side_is_refuted_on_instances(proof):
-    tried = 0
-    for claim in trusted(proof):
-        drawn, step = of_paper("fedmrn").drawn_for(claim.subject), claim.subject.step
-        if drawn is None or step.conclusion.right == 0 or step.conclusion.left.could_extract_minus_sign():
-            continue
-        less = replace(step.conclusion, right=sp.Rational(9, 10) * step.conclusion.right)
-        changed = replace(claim, subject=StepOf(claim.subject.proof, replace(step, conclusion=less)))
-        assert not judged_on_instances(claim).refuted, claim.id
-        assert judged_on_instances(changed).refuted, claim.id
-        tried += 1
-    assert tried >= 2
 
 
 def one_client(relative, amplitude):

@@ -1,34 +1,11 @@
 """What Das et al. (2022) say besides their results: the equations are found, and what states them is on trial."""
 
-import pytest
-
 from fedbounds.bounds.audit.docket import room_claims
-from fedbounds.bounds.commands.places import equation_places
 from fedbounds.bounds.papers.tdcd.statements import STATEMENTS
 
-SKIPPED = {"39", "44"}  # what they define is said in the lines around them
 OURS = {"B1", "B2", "B3", "17p", "17t", "L", "14a", "14b", "14c", "17-apart", "20a-apart", "20-apart", "22", "16a",
         *("23a", "23a'", "23b", "23b'", "23c", "23c'", "24", "24a", "25", "25a", "26", "26a", "26b", "26c", "27"),
         *("28", "29", "30")}  # fmt: skip
-
-
-@pytest.mark.parametrize("number", [n for n in map(str, range(1, 86)) if n not in SKIPPED])
-def test_equations_are_found_by_their_numbers(number):
-    assert equation_places("tdcd", number)
-
-
-def test_what_states_or_proves_a_statement_is_on_trial():
-    claims = {claim.id for claim in room_claims("tdcd")}
-    for one in STATEMENTS:
-        assert {f"tdcd/{name}" for name in one.claims} <= claims, one.key
-
-
-def test_a_line_that_an_erratum_is_about_names_it():
-    named = {one.name: one.claims for one in STATEMENTS}
-    assert "erratum/next-exchange-off-by-one" in named["equation-58"]
-    assert "erratum/largest-over-clients-alone" in named["largest-constant"]
-    assert "erratum/shards-are-noise-too" in named["assumption-3"]
-    assert "erratum/order-of-local-steps" in named["remark-3"]
 
 
 def test_every_step_of_the_papers_own_proof_stands_at_a_line_of_it():
