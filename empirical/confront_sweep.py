@@ -152,8 +152,28 @@ def confront_sweep(
     _check_words(result, form, given, assume)
     store = Store(Path(results) / sweep.name)
     for setting in settings:
-        with _named(sweep, setting, settings):
-            _check_fits(setting, result, form, interval, unseen=any(not _there(store, run) for run in setting.runs))
+        with named(sweep, setting, settings):
+            check_fits(setting, result, form, interval, unseen=any(not _there(store, run) for run in setting.runs))
+    make_runs(sweep, settings, store, workers, progress)
+    found = {}
+    for setting in settings:
+        with named(sweep, setting, settings):
+            trace = trace_of(setting, store)
+            found[setting] = confront(
+                trace, result, form, problem=setting.problem(), participation=setting.process(), interval=interval,
+                given=given, assume=assume, trust=trust,
+            )  # fmt: skip
+    return found
+
+
+def make_runs(
+    sweep: Sweep, settings: Sequence[Setting], store: Store, workers: int = 1, progress: Progress | None = None
+) -> None:
+    """Make those runs of some settings that are missing.
+
+    Raises:
+        FedboundsError: a run failed.
+    """
     runs = [run for setting in settings for run in setting.runs]
     # what failed before would keep us from answering, so it is tried again
     outcomes = execute(runs, store, workers=workers, retry_failed=True, progress=progress)
@@ -161,16 +181,17 @@ def confront_sweep(
     if failed:
         first = f"{failed[0].run.title}: {failed[0].status.removeprefix('error: ')}"
         raise FedboundsError(f"{sweep.source}: {len(failed)} of {len(runs)} runs failed, first {first}")
-    found = {}
-    for setting in settings:
-        with _named(sweep, setting, settings):
-            trace = joined([store.load(run.key) for run in setting.runs])
-            _check_finite(trace)
-            found[setting] = confront(
-                trace, result, form, problem=setting.problem(), participation=setting.process(), interval=interval,
-                given=given, assume=assume, trust=trust,
-            )  # fmt: skip
-    return found
+
+
+def trace_of(setting: Setting, store: Store) -> Trace:
+    """The runs of a setting as one trace.
+
+    Raises:
+        FedboundsError: a run is missing or damaged, or a seed diverged.
+    """
+    trace = joined([store.load(run.key) for run in setting.runs])
+    _check_finite(trace)
+    return trace
 
 
 def joined(traces: Sequence[Trace]) -> Trace:
@@ -210,7 +231,7 @@ def _check_words(
             raise unknown_name(f"constant of {result.key}", name, [*result.notation])
 
 
-def _check_fits(setting: Setting, result: Result, form: str | None, interval: int | None, unseen: bool) -> None:
+def check_fits(setting: Setting, result: Result, form: str | None, interval: int | None, unseen: bool) -> None:
     """What the paper's results are about, and whether runs of this setting measure it.
 
     Raises:
@@ -246,10 +267,10 @@ def _check_finite(trace: Trace) -> None:
 
 
 @contextmanager
-def _named(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -> Iterator[None]:
+def named(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -> Iterator[None]:
     """Put the file, and the setting where there are several, in front of the one line of an error."""
     try:
-        with _room_for_constants(setting):
+        with room_for_constants(setting):
             yield
     except FedboundsError as error:
         which = f", {setting.label}" if len(settings) > 1 else ""
@@ -257,7 +278,7 @@ def _named(sweep: Sweep, setting: Setting, settings: Sequence[Setting]) -> Itera
 
 
 @contextmanager
-def _room_for_constants(setting: Setting) -> Iterator[None]:
+def room_for_constants(setting: Setting) -> Iterator[None]:
     """What does not fit on a device when the runs are there, and their constants are measured, is one line."""
     try:
         yield

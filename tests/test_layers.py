@@ -45,7 +45,7 @@ FONTS = {"matplotlib.font_manager", "matplotlib.textpath"}  # whose outlines gly
 EMPIRICAL = (
     BOUNDS | FONTS | {"fedbounds.empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis", "flwr"}
 )
-FIGURES = EMPIRICAL | {"fedbounds.figures", "matplotlib", "mpl_toolkits"}
+FIGURES = EMPIRICAL | {"fedbounds.figures", "matplotlib", "mpl_toolkits", "jinja2", "markupsafe"}
 ALLOWED = {"bounds": BOUNDS, "empirical": EMPIRICAL, "figures": FIGURES}
 
 PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}

@@ -9,6 +9,7 @@ from typing import Any
 from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.counterexample import Erratum, Supplement, Wording
 from fedbounds.bounds.registry import paper_names, room, submodule
+from fedbounds.bounds.result import Result
 
 
 def room_errata(paper: str) -> Sequence[Erratum]:
@@ -49,6 +50,23 @@ def remarks(module: ModuleType, paper: str) -> Iterator[Claim]:
 def refuted_claims(erratum: Erratum, paper: str) -> tuple[str, ...]:
     """The ids of the forms and steps that an erratum's counterexample refutes as they stand."""
     return tuple(f"{paper}/{name}" for name in erratum.refutes)
+
+
+def errata_about(result: Result) -> list[Erratum]:
+    """The errata about a result: a form or a step of it, or what a form rests on.
+
+    Example:
+        >>> from fedbounds.bounds.registry import load
+        >>> [erratum.id for erratum in errata_about(load("fedmrn/theorem-1"))]
+        ['first-moments-in-theorem-1']
+    """
+    return [erratum for erratum in room_errata(result.paper) if _concerns(erratum, result)]
+
+
+def _concerns(erratum: Erratum, result: Result) -> bool:
+    return any(form.refuted_by == erratum.id for form in result.forms) or any(
+        claim.startswith((f"{result.key}[", f"{result.key}/")) for claim in refuted_claims(erratum, result.paper)
+    )
 
 
 def accused_by(paper: str, named: str, errata: Iterable[Erratum] | None = None) -> str:

@@ -12,6 +12,11 @@ from fedbounds.bounds.audit.counterexample import Degree
 from fedbounds.bounds.audit.errata import room_errata, room_wording
 
 WORDING = "wording"
+DEGREES = (
+    "Each place below says how false it is: as stated; as an inference, where the conclusion does not follow and may "
+    "still be true; only if read to the letter; unstated without harm; or in its units alone. The paper's words stand "
+    "between quotation marks; all else is ours, and in each place we try to say what holds instead."
+)
 
 
 def findings(paper: str) -> Mapping[str, tuple[str, ...]]:

@@ -13,6 +13,13 @@ from fedbounds.bounds.tables import Shown, Table, facts
 
 Outcome = Literal["proved", "survived", "argued", "refuted", "unknown"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+COURTS = {
+    "steps": "its proof, step by step",
+    "units": "dimensions and gauges",
+    "limits": "special cases",
+    "refutations": "an exact recomputation",
+    "instances": "random and adversarial instances",
+}  # what each court does, in words
 UNTRIED = "trusts"
 TIGHT = 0.5  # trials that come so near would have caught a right-hand side of half the size
 NEAR = 0.9  # trials that come so near leave nothing to say

@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from fedbounds.bounds.audit.counterexample import Erratum
-from fedbounds.bounds.audit.errata import refuted_claims, room_errata
+from fedbounds.bounds.audit.errata import errata_about
 from fedbounds.bounds.audit.ledger import committed_verdict, untried
 from fedbounds.bounds.commands.catalog import hypotheses, in_print, latex
 from fedbounds.bounds.evaluation import standing_reasons
@@ -66,7 +66,7 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
     notations = list({id(result.notation): result.notation for result in paper.results}.values())
     results = []
     for result in paper.results:
-        about = [_erratum(e) for e in room_errata(paper.key) if _concerns(e, result)]
+        about = [_erratum(e) for e in errata_about(result)]
         forms = []
         for form in result.forms:
             functions.append(form_function(form, result.notation))
@@ -183,14 +183,6 @@ def _form(result: Result, form: Form) -> dict[str, Any]:
         "given": given_at_first(result, form),
         "latex": lines,
     }
-
-
-def _concerns(erratum: Erratum, result: Result) -> bool:
-    """Whether an erratum is about a result: a form or a step of it, or what a form rests on."""
-    about = refuted_claims(erratum, result.paper)
-    return any(form.refuted_by == erratum.id for form in result.forms) or any(
-        claim.startswith((f"{result.key}[", f"{result.key}/")) for claim in about
-    )
 
 
 def _erratum(erratum: Erratum) -> dict[str, str]:

@@ -1,87 +1,12 @@
 """The explorer in a real browser: Chromium without a window, the page from the disk, the network off."""
 
-import base64
-import json
-import os
-import shutil
-import subprocess
-import time
-
 import pytest
 
 from fedbounds.bounds.explorer.pages import explore
+from tests.browser import opened_tab, troubles
 
 pytestmark = pytest.mark.browser
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-KEYS = {"Tab": 9, "Enter": 13, " ": 32, "ArrowRight": 39, "ArrowLeft": 37, "ArrowDown": 40}
-
-
-def _gone():
-    raise EOFError("the browser has ended")
-
-
-class Tab:
-    """One tab of a browser that is spoken to through a pipe."""
-
-    def __init__(self, program: str, profile: str) -> None:
-        here, there = os.pipe(), os.pipe()
-        words = f"exec {program} --headless --no-sandbox --disable-gpu --no-first-run --disable-dev-shm-usage"
-        words += f" --user-data-dir={profile} --remote-debugging-pipe 3<&{here[0]} 4>&{there[1]}"
-        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(["bash", "-c", words], pass_fds=(here[0], there[1]), **quiet)
-        os.close(here[0])
-        os.close(there[1])
-        self.write, self.read = os.fdopen(here[1], "wb", 0), os.fdopen(there[0], "rb", 0)
-        self.rest, self.count, self.events, self.session = b"", 0, [], ""
-        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
-        self.session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.ask(f"{domain}.enable")
-        self.ask("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
-
-    def ask(self, method, **parameters):
-        """What the browser answers; what it tells meanwhile is kept."""
-        self.count += 1
-        message = {"id": self.count, "method": method, "params": parameters}
-        message |= {"sessionId": self.session} if self.session else {}
-        self.write.write(json.dumps(message).encode() + b"\0")
-        while True:
-            while b"\0" not in self.rest:
-                self.rest += self.read.read(2**16) or _gone()
-            line, _, self.rest = self.rest.partition(b"\0")
-            told = json.loads(line)
-            if told.get("id") == self.count:
-                assert "error" not in told, told
-                return told["result"]
-            self.events.append(told)
-
-    def js(self, expression):
-        """The value of an expression in the page, after it has drawn."""
-        code = f"new Promise(done => requestAnimationFrame(() => setTimeout(() => done({expression}), 20)))"
-        found = self.ask("Runtime.evaluate", expression=code, awaitPromise=True, returnByValue=True)
-        assert "exceptionDetails" not in found, found["exceptionDetails"]
-        return found["result"].get("value")
-
-    def press(self, *keys, shift=False):
-        """Keys as a person presses them."""
-        for key in keys:
-            code = {"key": key, "code": "Space" if key == " " else key, "windowsVirtualKeyCode": KEYS[key]}
-            code |= {"modifiers": 8 if shift else 0}
-            text = {"Enter": {"text": "\r"}, " ": {"text": " "}}.get(key, {})
-            self.ask("Input.dispatchKeyEvent", type="keyDown", **code, **text)
-            self.ask("Input.dispatchKeyEvent", type="keyUp", **code)
-
-    def open(self, address):
-        """Load a page anew."""
-        self.ask("Page.navigate", url="about:blank")
-        self.ask("Page.navigate", url=address)
-        while not self.js("document.readyState === 'complete' && Boolean(document.querySelector('#bound *'))"):
-            time.sleep(0.05)
-
-    def picture(self, file, **view):
-        """A screenshot of the whole page."""
-        shot = self.ask("Page.captureScreenshot", captureBeyondViewport=True, **view)
-        file.write_bytes(base64.b64decode(shot["data"]))
+READY = "Boolean(document.querySelector('#bound *'))"
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +18,8 @@ def pages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tab(tmp_path_factory):
-    program = next(filter(None, map(shutil.which, NAMES)), None)
-    assert program, "no Chromium is installed: apt install chromium"
-    opened = Tab(program, str(tmp_path_factory.mktemp("profile")))
-    yield opened
-    opened.write.close()
-    opened.read.close()
-    opened.process.terminate()
-    opened.process.wait(20)
+    with opened_tab(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -108,7 +27,7 @@ def page(tab, pages):
     """The page of FedAU, at the size of a desk, with nothing on the console so far."""
     tab.ask("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
     tab.events.clear()
-    tab.open((pages / "fedau.html").as_uri() + "#result=fedau/theorem-2&form=sharp")
+    tab.open((pages / "fedau.html").as_uri() + "#result=fedau/theorem-2&form=sharp", READY)
     return tab
 
 
@@ -119,19 +38,10 @@ FOCUS = (
 )
 
 
-def troubles(tab):
-    """What the console and the log say of errors, and every address but those of files."""
-    said = [e for e in tab.events if e["method"] == "Runtime.exceptionThrown"]
-    said += [e for e in tab.events if e["method"] == "Log.entryAdded" and e["params"]["entry"]["level"] == "error"]
-    said += [e for e in tab.events if e["method"] == "Runtime.consoleAPICalled"]
-    asked = [e["params"]["request"]["url"] for e in tab.events if e["method"] == "Network.requestWillBeSent"]
-    return said + [url for url in asked if not url.startswith(("file:", "about:", "data:"))]
-
-
 def test_every_page_loads_without_a_word_on_the_console_and_soon(tab, pages):
     for file in sorted(pages.glob("*.html")):
         tab.events.clear()
-        tab.open(file.as_uri())
+        tab.open(file.as_uri(), READY)
         assert tab.js(VALUE)[0] in "≤~" and tab.js("Boolean(document.querySelector('#plot canvas'))")
         ready = tab.js("performance.getEntriesByType('navigation')[0].domInteractive")
         print(f"{file.name}: {ready:.0f} ms")
@@ -140,7 +50,7 @@ def test_every_page_loads_without_a_word_on_the_console_and_soon(tab, pages):
 
 def test_every_form_of_every_paper_can_be_shown(tab, pages):
     tab.events.clear()
-    tab.open((pages / "index.html").as_uri())
+    tab.open((pages / "index.html").as_uri(), READY)
     forms = tab.js("[...FORMS.keys()]")
     for form in forms:
         shown = tab.js(f"(choose(FORMS.get({form!r})), $('bound').textContent)")
@@ -166,8 +76,8 @@ def test_the_link_restores_the_state(page, pages):
     state = [page.js(VALUE), page.js(CURVE), page.js("$('text').value"), page.js("$('bound').textContent")]
     address = page.js("$('text').value")
     assert address == page.js("location.href") and address.startswith("file:")
-    page.open((pages / "tdcd.html").as_uri())
-    page.open(address)
+    page.open((pages / "tdcd.html").as_uri(), READY)
+    page.open(address, READY)
     page.js("($('language').value = 'link', copies())")
     assert [page.js(VALUE), page.js(CURVE), page.js("$('text').value"), page.js("$('bound').textContent")] == state
 
@@ -214,5 +124,7 @@ def test_it_fits_a_narrow_screen_and_has_a_dark_side(page, tmp_path):
 
 
 def test_what_cannot_be_compared_is_not_drawn_and_the_page_says_why(tab, pages):
-    tab.open((pages / "index.html").as_uri() + "#result=fedau/theorem-2&form=sharp&beside=tdcd/theorem-1%5Bprinted%5D")
+    tab.open(
+        (pages / "index.html").as_uri() + "#result=fedau/theorem-2&form=sharp&beside=tdcd/theorem-1%5Bprinted%5D", READY
+    )
     assert "is not drawn: they bound different things" in tab.js("$('caption').textContent")

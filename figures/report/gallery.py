@@ -1,0 +1,90 @@
+"""The gallery of a paper as `fedbounds figure PAPER` wrote it: figures with their manifests, and claims."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.reading import read_text
+from fedbounds.figures.report.page import figure_of, fragment
+
+MANIFEST = "fedbounds.figure/1"
+CLAIMS = "claims.csv"
+LARGEST = 2**24  # bytes of a manifest or a table
+
+
+def committed(paper: str) -> Path | None:
+    """The folder of a paper's committed figures, where this is a checkout; None in an installation."""
+    folder = Path(__file__).resolve().parents[2] / "docs" / "gallery" / paper
+    return folder if folder.is_dir() else None
+
+
+def figures_in(folder: Path) -> list[dict[str, Any]]:
+    """The figures of a folder, by name, as templates show them.
+
+    Raises:
+        FedboundsError: a manifest lacks its image.
+    """
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            document = json.loads(read_text(path, str(path), LARGEST))
+            if document["schema"] != MANIFEST:
+                continue
+            caption, alternative = str(document["caption"]), str(document["alternative"])
+        except (ValueError, KeyError, TypeError, RecursionError):
+            continue  # the JSON of something else
+        images = [path.with_suffix(ending) for ending in (".png", ".svg") if path.with_suffix(ending).is_file()]
+        if not images:
+            raise FedboundsError(f"{path} is about a figure that is not there: no .png or .svg beside it")
+        found.append({"name": path.stem, **figure_of(images[0], caption, alternative)})
+    return found
+
+
+def claims_in(folder: Path) -> list[dict[str, str]]:
+    """The claims of a paper as they were last measured; none where there is no table.
+
+    Raises:
+        FedboundsError: the table is not one of claims.
+    """
+    path = folder / CLAIMS
+    if not path.is_file():
+        return []
+    rows = list(csv.DictReader(read_text(path, str(path), LARGEST).splitlines(keepends=True)))
+    names = ("source", "claim", "measured", "verdict", "power")
+    if rows and any(rows[0].get(name) is None for name in names):
+        raise FedboundsError(f"{path} is not a table of claims: it needs the columns {', '.join(names)}")
+    return [{name: row[name] for name in names} for row in rows]
+
+
+def counted(claims: list[dict[str, str]]) -> str:
+    """How many claims have which verdict, in words.
+
+    Example:
+        >>> counted([{"verdict": "agrees"}, {"verdict": "disagrees"}, {"verdict": "agrees"}])
+        '2 agree, 1 disagrees'
+    """
+    found, said = Counter(claim["verdict"] for claim in claims), []
+    for one, several in (("agrees", "agree"), ("disagrees", "disagree"), ("is inconclusive", "are inconclusive")):
+        if count := found[one.removeprefix("is ")]:
+            said.append(f"{count} {one if count == 1 else several}")
+    return ", ".join(said) or "none"
+
+
+def gallery_html(folder: Path, base: str = "") -> str:
+    """All figures of a folder with their captions, as a part of a page.
+
+    Args:
+        folder: where they are.
+        base: what leads from the page to the folder, with a slash at its end.
+    """
+    return "\n".join(fragment("figure", shown, base) for shown in figures_in(folder))
+
+
+def claims_html(folder: Path) -> str:
+    """The table of a folder's claims, as a part of a page."""
+    return fragment("claims_table", claims_in(folder))

@@ -1,0 +1,127 @@
+"""Documents as HTML that needs nothing else: no script, no network, formulas as MathML.
+
+The templates beside this module are filled with documents of plain values, the same that are written as JSON. Whatever
+is shown as a number carries the whole number in `<data value=...>`, so that it can be read back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from fedbounds.bounds.explorer.document import shipped
+from fedbounds.bounds.explorer.mathml import mathml
+from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.tables import words
+
+FORMULA = re.compile(r"\$([^$\n]+)\$")
+UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+LONG = 900  # letters of a caption from which on it is folded away
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        loader=PackageLoader("fedbounds.figures.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {"value": value, "formula": formula, "inline": inline, "prose": prose, "slug": slug}
+    return found
+
+
+def page(template: str, document: Mapping[str, Any]) -> str:
+    """A whole page.
+
+    Args:
+        template: the name of a file beside this module.
+        document: what it shows.
+    """
+    style = Markup(shipped("fedbounds.figures.report", "report.css"))
+    return _templates().get_template(template).render(document, style=style)
+
+
+def fragment(macro: str, *arguments: Any) -> str:
+    """A part of a page, by a macro of `parts.html`, in which no line is empty, as Markdown wants HTML.
+
+    Args:
+        macro: its name.
+        arguments: what it shows.
+    """
+    made = getattr(_templates().get_template("parts.html").module, macro)(*arguments)
+    return "\n".join(line for line in str(made).splitlines() if line.strip())
+
+
+def value(shown: Any) -> Markup:
+    """A value as people read it, and beside it the whole of it where it is a number or several.
+
+    Example:
+        >>> print(value(1 / 3), value([1, 2.5]), value("<b>"), value(True))
+        <data value="0.3333333333333333">0.333333</data> <data value="[1, 2.5]">1, 2.5</data> &lt;b&gt; yes
+    """
+    several = isinstance(shown, list) and shown and all(_is_number(one) for one in shown)
+    if several or _is_number(shown):
+        return Markup('<data value="{}">{}</data>').format(shown, number(shown))
+    return escape(words(shown))
+
+
+def _is_number(shown: Any) -> bool:
+    return isinstance(shown, int | float) and not isinstance(shown, bool)
+
+
+def formula(tex: str) -> Markup:
+    """A displayed formula."""
+    return Markup(mathml(tex, "block"))
+
+
+def inline(tex: str) -> Markup:
+    """A formula in a line."""
+    return Markup(mathml(tex))
+
+
+def prose(text: str) -> Markup:
+    r"""Plain text, what stands between dollars as formulas; what is no formula stays as it is.
+
+    Example:
+        >>> print(prose("a < b, $\\gamma$, 5$ and 6$"))
+        a &lt; b, <math display="inline"><mrow><mi>γ</mi></mrow></math>, 5$ and 6$
+    """
+    parts = FORMULA.split(text)
+    return Markup("").join(_typeset(part) if k % 2 else escape(part) for k, part in enumerate(parts))
+
+
+def _typeset(tex: str) -> Markup:
+    try:
+        return inline(tex) if tex == tex.strip() else escape(f"${tex}$")
+    except (ValueError, IndexError, KeyError):
+        return escape(f"${tex}$")
+
+
+def slug(text: str) -> str:
+    """A text as the name of a file or a place in a page.
+
+    Example:
+        >>> slug("fedau/theorem-2[sharp:mean-Q]")
+        'fedau-theorem-2-sharp-mean-Q'
+    """
+    return UNSAFE.sub("-", text).strip("-.") or "unnamed"
+
+
+def figure_of(image: Path, caption: str, alternative: str) -> dict[str, Any]:
+    """What the macro `figure` shows: an image beside the page, and its data."""
+    return {
+        "image": image.name,
+        "data": image.with_suffix(".csv").name,
+        "manifest": image.with_suffix(".json").name,
+        "caption": caption[:1].upper() + caption[1:],
+        "alternative": FORMULA.sub(r"\1", alternative),
+        "long": len(caption) > LONG,
+    }

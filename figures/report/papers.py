@@ -1,0 +1,86 @@
+"""A report on a paper: its results with their verdicts, its errata, its figures and claims as redone here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.audit.errata import room_errata, room_wording
+from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
+from fedbounds.bounds.audit.ledger import ledger_path
+from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.reading import read_bytes
+from fedbounds.bounds.registry import paper
+from fedbounds.bounds.version import __version__
+from fedbounds.figures.report.cited import software
+from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed, counted, figures_in
+from fedbounds.figures.report.theory import erratum_document, result_document, verdict_document
+
+
+def paper_document(name: str, out: Path, figures: Path | None = None) -> tuple[dict[str, Any], list[Path]]:
+    """The document of a report on a paper, as plain values; its figures are copied into the folder.
+
+    Args:
+        name: the paper's key.
+        out: the folder of the page.
+        figures: what `fedbounds figure PAPER --out DIR` wrote; by default the committed ones, where this is a checkout.
+
+    Returns:
+        The document, and the files of its figures.
+
+    Raises:
+        FedboundsError: no such paper, or the folder is not one of figures.
+    """
+    loaded = paper(name)
+    folder = figures or committed(name)
+    shown = figures_in(folder) if folder else []
+    claims = claims_in(folder) if folder else []
+    copied: dict[str, bytes] = {}
+    if folder:
+        names = [one[what] for one in shown for what in ("image", "data", "manifest")]
+        for file in (folder / name for name in [*names, *([CLAIMS] if claims else [])]):
+            if file.is_file():
+                copied[file.name] = read_bytes(file, str(file), LARGEST)
+    written = [out / name for name in copied]
+    for path, content in zip(written, copied.values(), strict=True):
+        write_file(path, content)
+    results = []
+    for result in loaded.results:
+        forms = [verdict_document(result, form) for form in result.forms]
+        results.append({**result_document(result, result.form()), "default": result.default, "verdicts": forms})
+    ledger = ledger_path(name)
+    return plain(
+        {
+            "about": "paper",
+            "title": name,
+            "reference": loaded.reference,
+            "results": results,
+            "counts": dict(Counter(form["verdict"] for result in results for form in result["verdicts"])),
+            "findings": findings_in_words(name),
+            "degrees": DEGREES,
+            "errata": [erratum_document(erratum) for erratum in room_errata(name)],
+            "wording": [
+                {
+                    "where": slip.where,
+                    "says": slip.says,
+                    "should": slip.should,
+                    "quotes": [{"text": quote.text, "where": quote.where} for quote in slip.quotes],
+                }
+                for slip in room_wording(name)
+            ],
+            "figures": shown,
+            "claims": claims,
+            "claims_counted": counted(claims),
+            "provenance": {
+                "version": __version__,
+                "ledger_sha256": hashlib.sha256(read_bytes(ledger, str(ledger), LARGEST)).hexdigest()
+                if ledger.is_file()
+                else None,
+                "files": {path: hashlib.sha256(content).hexdigest() for path, content in copied.items()},
+            },
+            "bibtex": [*([loaded.bibtex.strip()] if loaded.bibtex else []), software()],
+        }
+    ), written

@@ -1,0 +1,219 @@
+"""A report on the runs of a sweep: what was run, promised and measured, and what that is worth."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.reading import LARGEST_TOML, read_bytes, read_text
+from fedbounds.bounds.registry import paper, paper_names
+from fedbounds.bounds.version import __version__
+from fedbounds.empirical.confront import Confrontation
+from fedbounds.empirical.confront_results import Confrontations, Promise
+from fedbounds.empirical.confront_sweep import Setting
+from fedbounds.empirical.sweep import Store, Sweep
+from fedbounds.empirical.sweep.provenance import provenance
+from fedbounds.figures.overlay import MOST_PANELS, overlay, overlay_settings
+from fedbounds.figures.picture import Picture
+from fedbounds.figures.report.cited import software
+from fedbounds.figures.report.page import figure_of, slug
+from fedbounds.figures.report.theory import result_document
+
+PARTS = ("problem", "participation", "algorithm")
+OTHER = ("rounds", "record_every", "engine", "device", "streams", "phases")
+LARGEST = 2**27  # bytes of a figure
+Drawn = Callable[[int, int], None]
+
+
+def runs_document(
+    sweep: Sweep, found: Confrontations, store: Store, out: Path, drawn: Drawn | None = None
+) -> tuple[dict[str, Any], list[Path]]:
+    """The document of a report on runs, as plain values; its figures are drawn into the folder.
+
+    Args:
+        sweep: what was run.
+        found: its runs against results.
+        store: where they are kept.
+        out: the folder of the page.
+        drawn: called after every figure, with how many are drawn and how many there are in all.
+
+    Returns:
+        The document, and the files of its figures.
+    """
+    tables = [_told(one.setting.task) for one in found.held]
+    every = list(dict.fromkeys(name for table in tables for name in table))
+    shared = {name: value for name, value in tables[0].items() if all(t.get(name) == value for t in tables)}
+    common: dict[str, dict[str, Any]] = {part: {} for part in (*PARTS, "run")}
+    for name, value in shared.items():
+        part, dot, own = name.partition(".")
+        common[part if dot else "run"][own or part] = value
+    made = [_runs(one.setting, store) for one in found.held]
+    builds = list({json.dumps(run["made_with"]): run["made_with"] for runs in made for run in runs}.values())
+    for run in (run for runs in made for run in runs):
+        run["made_with"] = builds.index(run["made_with"]) + 1
+    groups = [(p, some) for p in found.promises for some in _pictures(found.of(p))]
+    results, written = [], []
+    for promise in found.promises:
+        figures = []
+        own = [some for one, some in groups if one is promise]
+        for number, some in enumerate(own, 1):
+            name = slug(promise.claim) + (f"-{number}" if len(own) > 1 else "")
+            picture = _drawn(promise, some, sweep.name)
+            written += picture.save(out / f"{name}.png")
+            figures.append(figure_of(out / f"{name}.png", picture.caption, picture.alternative))
+            if drawn is not None:
+                drawn(sum(path.suffix == ".png" for path in written), len(groups))
+        results.append(
+            {
+                **result_document(promise.result, promise.form),
+                "figures": figures,
+                "comparisons": [_comparison(setting, c) for setting, c in found.of(promise).items()],
+            }
+        )
+    without: dict[tuple[str, str], list[str]] = {}
+    for one in found.held:
+        for claim, why in one.without.items():
+            without.setdefault((claim, why), []).append(one.setting.label)
+    papers = dict.fromkeys(p.result.paper for p in found.promises if p.result.paper in paper_names())
+    text = read_text(sweep.source, sweep.source, LARGEST_TOML)
+    return plain(
+        {
+            "about": "runs",
+            "title": sweep.name,
+            "common": common,
+            "varying": [name for name in every if name not in shared],
+            "settings": [
+                {
+                    "label": one.setting.label,
+                    "seeds": one.setting.seeds,
+                    "differs": {name: table.get(name) for name in every if name not in shared},
+                    "runs": runs,
+                }
+                for one, table, runs in zip(found.held, tables, made, strict=True)
+            ],
+            "results": results,
+            "without": [{"claim": claim, "why": why, "settings": some} for (claim, why), some in without.items()],
+            "provenance": {
+                "spec": Path(sweep.source).name,
+                "spec_text": text,
+                "spec_sha256": hashlib.sha256(text.encode()).hexdigest(),
+                "version": __version__,
+                "report_made_with": _build(provenance()),
+                "runs_made_with": builds,
+                "files": _checksums(written),
+            },
+            "bibtex": [*(paper(name).bibtex.strip() for name in papers), software()],
+        }
+    ), written
+
+
+def _pictures(found: Mapping[Setting, Confrontation]) -> list[dict[Setting, Confrontation]]:
+    """As many settings together as a picture holds."""
+    pairs = list(found.items())
+    return [dict(pairs[start : start + MOST_PANELS]) for start in range(0, len(pairs), MOST_PANELS)]
+
+
+def _drawn(promise: Promise, found: Mapping[Setting, Confrontation], name: str) -> Picture:
+    """One setting with its terms, several in panels, as `fedbounds confront` draws them."""
+    where = promise.result.source
+    title = f"{_unmarked(name)} under {where.paper}, {where.number} [{promise.form.name}]"
+    if len(found) == 1:
+        (c,) = found.values()
+        drawn = overlay(c, title)
+    else:
+        drawn = overlay_settings({_unmarked(setting.label): c for setting, c in found.items()}, title=title)
+    runs = {setting.label: {"keys": [r.key for r in setting.runs], "seeds": setting.seeds} for setting in found}
+    return replace(drawn, provenance={**drawn.provenance, "runs": runs})
+
+
+def _unmarked(text: str) -> str:
+    """A user's own word in a picture, whose dollars are no formula."""
+    return text.replace("$", r"\$")
+
+
+def _told(task: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task says, place by place: problem.clients, rounds."""
+    said = {
+        f"{part}.{name}": value for part in PARTS for name, value in task.get(part, {}).items() if value is not None
+    }
+    return said | {name: task[name] for name in OTHER if task.get(name)}
+
+
+def _runs(setting: Setting, store: Store) -> list[dict[str, Any]]:
+    """The runs of a setting, as their records vouch for them."""
+    found = []
+    for run in setting.runs:
+        standing = store.standing(run.key)
+        record = standing.record
+        found.append(
+            {
+                "key": run.key,
+                "seeds": list(run.task["seeds"]),
+                "status": standing.status,
+                "seconds": record.get("seconds"),
+                "sha256": record.get("checksum"),
+                "made_with": _build(record.get("provenance") or {}),
+            }
+        )
+    return found
+
+
+def _build(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Versions and git state, without the name of the machine: pages are passed on."""
+    return {name: facts[name] for name in ("python", "platform", "packages", "git") if name in facts}
+
+
+def _checksums(files: Sequence[Path]) -> dict[str, str]:
+    return {file.name: hashlib.sha256(read_bytes(file, str(file), LARGEST)).hexdigest() for file in files}
+
+
+def _comparison(setting: Setting, c: Confrontation) -> dict[str, Any]:
+    """One setting under one result, at its largest number of rounds, and the crossings at all of them."""
+    notation = c.result.notation
+    return {
+        "label": setting.label,
+        "sampled": c.label,
+        "rounds": int(c.rounds[-1]),
+        "measured": c.measured[-1],
+        "standard_error": None if c.standard_error is None else c.standard_error[-1],
+        "bound": c.bound[-1],
+        "ratio": c.ratio[-1],
+        "terms": {name: term[-1] for name, term in c.terms.items()},
+        "valid": bool(c.valid[-1]),
+        "guarantee": c.guarantee,
+        "promise": c.evaluation.promise,
+        "revoked": c.revoked,
+        "why_not": list(c.why_not),
+        "crossings": len(c.crossings),
+        "covered_crossings": len(c.covered_crossings),
+        "compared": len(c.rounds),
+        "constants": [
+            {
+                "name": name,
+                "tex": notation[name].latex,
+                "meaning": notation[name].meaning,
+                "value": constant.value,
+                "source": constant.source,
+                "note": constant.note,
+            }
+            for name, constant in c.constants.items()
+            if name not in c.evaluation.unused
+        ],
+        "conditions": [
+            {"text": check.text, "left": check.left, "right": check.right, "holds": bool(np.all(check.holds)),
+             "why": check.why}
+            for check in c.evaluation.conditions
+        ],
+        "assumptions": [
+            {"name": a.name, "statement": a.statement, "label": a.label, "status": c.evaluation.assumptions[a.name]}
+            for a in c.form.assumptions
+        ],
+        "notes": list(c.notes),
+    }  # fmt: skip

@@ -1,0 +1,82 @@
+"""A result as a report shows it: its formula, its verdict with what replays it, its errata."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedbounds.bounds.audit.counterexample import Erratum
+from fedbounds.bounds.audit.errata import errata_about
+from fedbounds.bounds.audit.ledger import committed_verdict, mark, read_ledger, untried
+from fedbounds.bounds.audit.verdict import COURTS
+from fedbounds.bounds.evaluation import standing_reasons
+from fedbounds.bounds.result import Form, Result
+
+
+def result_document(result: Result, form: Form) -> dict[str, Any]:
+    """One form of a result: where it stands, what it says, in LaTeX, and what may be said of it."""
+    parts = result.in_latex(form)
+    named = [rf"\underbrace{{{tex}}}_{{\text{{{t.name}}}}}" for t, tex in zip(form.terms, parts.terms, strict=True)]
+    named[1:] = [f"+ {tex}" for tex in named[1:]]
+    conditions = zip(parts.conditions, form.hypotheses, strict=True)
+    return {
+        "key": result.key,
+        "form": form.name,
+        "claim": f"{result.key}[{form.name}]",
+        "kind": result.kind,
+        "title": result.title,
+        "source": str(result.source),
+        "statement": result.statement,
+        "measure": str(form.measure or result.measure),
+        "pieces": [
+            rf"{parts.left} \le{' O(' if form.order_only else ''}",
+            *named[:-1],
+            named[-1] + (")" if form.order_only else ""),
+        ],
+        "conditions": [{"tex": tex, "text": c.text, "why": c.why} for tex, c in conditions],
+        "steps": list(parts.steps),
+        "names": list(parts.names),
+        "note": form.note,
+        "generous": form.generous,
+        "assumptions": [{"name": a.name, "statement": a.statement, "label": a.label} for a in form.assumptions],
+        "caveats": list(standing_reasons(result, form)),
+        "conditional_on": untried(result, form),
+        "verdicts": [verdict_document(result, form)],
+        "errata": [erratum_document(erratum) for erratum in errata_about(result)],
+    }
+
+
+def verdict_document(result: Result, form: Form) -> dict[str, Any]:
+    """What the committed ledger says of a form, and the command that tries it again."""
+    claim = f"{result.key}[{form.name}]"
+    ledger = read_ledger(result.paper) if committed_verdict(result, form) != "unknown" else {}
+    entry, units = ledger.get(claim, {}), ledger.get(f"{claim}/units", {})
+    axioms = entry.get("axioms", [])
+    return {
+        "claim": claim,
+        "verdict": committed_verdict(result, form),
+        "by": COURTS.get(str(entry.get("court", "")), str(entry.get("court", ""))),
+        "trusts": [str(axiom) for axiom in axioms] if isinstance(axioms, list) else [],
+        "units": str(units.get("verdict", "unknown")),
+        "mark": mark(result, form),
+        "refuted_by": form.refuted_by,
+        "note": form.note,
+        "replay": f'fedbounds audit "{claim}"',
+    }
+
+
+def erratum_document(erratum: Erratum) -> dict[str, Any]:
+    """One erratum, with the smallest counterexample and what replays it."""
+    replay = erratum.replayed
+    return {
+        "id": erratum.id,
+        "degree": erratum.degree,
+        "where": erratum.where,
+        "quotes": [{"text": quote.text, "where": quote.where} for quote in erratum.quotes],
+        "claim": erratum.claim,
+        "fails": erratum.fails,
+        "instance": replay.instance,
+        "comparison": replay.comparison,
+        "instead": erratum.instead,
+        "repeats": erratum.repeats,
+        "replay": f"fedbounds refute {erratum.id}",
+    }
