@@ -27,7 +27,7 @@ COMMANDS = {
     "results": ("fedbounds.empirical.commands:results", "The table of a TOML file's runs."),
     "confront": ("fedbounds.figures.confront:confront", "Hold the runs of a TOML file against a result."),
     "figure": ("fedbounds.figures.commands:figure", "Draw a figure by name or from a TOML file."),
-    "report": ("fedbounds.figures.report.commands:report", "Write a page on a TOML file's runs, or on a paper."),
+    "report": ("fedbounds.figures.report.writing:report", "Write a page on a TOML file's runs, or on a paper."),
     "demo": ("fedbounds.figures.commands:demo", "The main job on real images, offline, in two minutes."),
 }
 LONG_WORD = re.compile(r"\S{300,}")
