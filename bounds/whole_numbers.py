@@ -104,7 +104,8 @@ def scan(problem: StepSizeProblem, whole: Sequence[Quantity], partial: Partial, 
 def _together(
     problem: StepSizeProblem, whole: Sequence[Quantity], able: Sequence[Sequence[int]]
 ) -> Sequence[Sequence[int]] | None:
-    """Where the inner problem is not convex: the whole numbers next to those that one search over everything finds."""
+    """Where the inner problem is not convex: the whole numbers next to those that one search over everything finds, and
+    the least ones, which such a search passes by where only a product with a positive real matters, or almost."""
     if not problem.reals or problem.rules or not all(isinstance(numbers, range) for numbers in able):
         return None
     if problem.geometric({q.name: float(numbers[0]) for q, numbers in zip(whole, able, strict=True)}):
@@ -118,7 +119,7 @@ def _together(
     if any(q.name not in at for q in whole):
         return None
     return [
-        numbers[max(0, place - 1) : place + 2]
+        [*numbers[: min(1, max(0, place - 1))], *numbers[max(0, place - 1) : place + 2]]
         for q, numbers in zip(whole, able, strict=True)
         for place in [numbers.index(int(at[q.name]))]
     ]

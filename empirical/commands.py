@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from fedbounds.bounds.errors import FedboundsError, MissingExtra
 from fedbounds.bounds.plain_text import number
 
 if TYPE_CHECKING:
+    from fedbounds.empirical.algorithms.algorithm import LinkLoad
     from fedbounds.empirical.sweep import Outcome, Run, RunRow, Store
     from fedbounds.empirical.sweep.executor import Progress
 
@@ -64,6 +65,8 @@ def run(
         click.echo(f"{name}: {_sentence(outcomes)}; results in {store.directory}")
         if told := _messages(runs):
             click.echo(f"a client's message in a round: {told}")
+        for line in _loads(runs):
+            click.echo(line)
     if failed:
         named = "; ".join(f"{o.run.title}: {o.status.removeprefix('error: ')}" for o in failed[:5])
         more = f"; and {len(failed) - 5} more" if len(failed) > 5 else ""
@@ -144,6 +147,7 @@ def _describe(run: Run) -> dict[str, Any]:
         "labels": run.task["labels"],
         "seeds": run.task["seeds"],
         "message_bytes": run.message_bytes,
+        "links": {link: load._asdict() for link, load in run.link_loads.items()},
     }
 
 
@@ -163,10 +167,31 @@ def _messages(runs: Sequence[Run]) -> str:
     sizes: dict[str, set[int]] = {}
     for run in runs:
         if run.message_bytes is not None:
-            name = run.task["labels"].get("algorithm") or run.task.get("algorithm", {}).get("kind", "all phases")
-            sizes.setdefault(name, set()).add(run.message_bytes)
-    return ", ".join(f"{name} {' to '.join(f'{s:,}' for s in sorted({min(some), max(some)}))} bytes"
-                     for name, some in sizes.items())  # fmt: skip
+            sizes.setdefault(_algorithm(run), set()).add(run.message_bytes)
+    return ", ".join(f"{name} {_range(some)} bytes" for name, some in sizes.items())
+
+
+def _loads(runs: Sequence[Run]) -> list[str]:
+    """What a round sends over each class of links, algorithm by algorithm."""
+    loads: dict[str, dict[str, list[LinkLoad]]] = {}
+    for run in runs:
+        for link, load in run.link_loads.items():
+            loads.setdefault(_algorithm(run), {}).setdefault(link, []).append(load)
+    return [
+        f"a round of {name} sends, {link}: {_range(load.floats for load in some)} floats, "
+        f"{_range(load.bytes for load in some)} bytes"
+        for name, links in loads.items()
+        for link, some in links.items()
+    ]
+
+
+def _algorithm(run: Run) -> str:
+    return run.task["labels"].get("algorithm") or run.task.get("algorithm", {}).get("kind", "all phases")
+
+
+def _range(sizes: Iterable[int]) -> str:
+    known = set(sizes)
+    return " to ".join(f"{size:,}" for size in sorted({min(known), max(known)}))
 
 
 def _sentence(outcomes: Sequence[Outcome]) -> str:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 VISIBLE = 0.004  # of the height: a band of about one pixel
 MOST_PANELS = 24  # of one picture
+LINE = 0.05  # of the height: a line of words
 TABULATED = 80  # horizons per curve in the data beside a grid of panels, evenly spaced in log T
 
 
@@ -52,6 +53,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
         axes = figure.subplots()
         thin = _draw_all(axes, c, floor)
         axes.text(0.98, 0.97, _verdict(c), transform=axes.transAxes, fontsize=8, va="top", ha="right")
+        _make_room(axes, c, _verdict(c))
         axes.set_xlabel(horizon_label(c.measure))
         axes.set_ylabel(axis_label(c.measure))
         axes.set_title(title or f"{c.result.source} [{c.form.name}]")
@@ -234,6 +236,17 @@ def _draw_all(axes: Any, c: Confrontation, floor: float) -> list[str]:
     _draw_measured(axes, c, floor)
     axes.set_ylim(bottom=floor)
     return thin
+
+
+def _make_room(axes: Any, c: Confrontation, words: str) -> None:
+    """Raises the top of the axis where the bound would run through words in the upper right corner."""
+    finite = np.isfinite(c.bound)
+    places = (axes.transData - axes.transAxes).transform(np.column_stack([c.rounds, c.bound])[finite])
+    highest = float(places[places[:, 0] > 0.5, 1].max(initial=0.0))
+    free = 0.95 - LINE * len(words.splitlines())
+    if highest > free:
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(bottom, bottom * (top / bottom) ** (highest / free))
 
 
 def _by_size(c: Confrontation) -> list[str]:

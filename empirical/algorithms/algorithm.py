@@ -17,7 +17,7 @@ from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
 from fedbounds.empirical.messages.envelope import OVERHEAD
 from fedbounds.empirical.participation import Process
-from fedbounds.empirical.problems.problem import Problem
+from fedbounds.empirical.problems.problem import Problem, SiloSizes
 from fedbounds.empirical.streams import Streams
 
 
@@ -90,6 +90,16 @@ class Fits(Protocol):
 
     @property
     def steps_per_epoch(self) -> np.ndarray | None: ...
+
+    @property
+    def silo_sizes(self) -> SiloSizes | None: ...
+
+
+class LinkLoad(NamedTuple):
+    """What a round sends over links of one class: floats, and with all else bytes."""
+
+    floats: int
+    bytes: int
 
 
 class ServerSchedule(NamedTuple):
@@ -213,7 +223,12 @@ class Algorithm(ABC):
         """
         return OVERHEAD + 4 * problem.dimension
 
-    def round_bytes(self, problem: Problem) -> int | None:
+    def link_loads(self, problem: Fits) -> Mapping[str, LinkLoad]:
+        """What a round sends over each class of links; nothing, the default, where clients send a server messages of
+        `message_bytes`."""
+        return {}
+
+    def round_bytes(self, problem: Fits) -> int | None:
         """What is sent up in a round, over all links together, where that does not depend on who computes.
 
         None, the default, where every client that computes sends a message of `message_bytes`, and nobody else does.

@@ -28,6 +28,22 @@ class Floor(NamedTuple):
     why: str
 
 
+class SiloSizes(NamedTuple):
+    """How large what silos and their clients send each other is.
+
+    Attributes:
+        parameters: $d_j$, of every silo.
+        silo_clients: $K_j$.
+        batch: samples of a round.
+        embedding: numbers of a sample's embedding.
+    """
+
+    parameters: tuple[int, ...]
+    silo_clients: tuple[int, ...]
+    batch: int
+    embedding: int
+
+
 class Problem(ABC):
     r"""A federated problem, $\min_x f(x) = \frac1N \sum_{n=1}^N F_n(x)$ (Wang & Ji 2022, eq. (1)).
 
@@ -54,6 +70,7 @@ class Problem(ABC):
             have a closed form.
         silos: how many silos hold a block of the parameters each (`Vertical`), so that only algorithms of tiers can
             run on it; 0 where every client has a copy of the whole model.
+        silo_sizes: of silos that exchange embeddings, how large their messages are; None of others.
         floor: what the objective never falls below, of problems that know no least value; None of others.
     """
 
@@ -71,6 +88,10 @@ class Problem(ABC):
     floor: Floor | None = None
     uncompressed: int = 0
     statistics: int = 0
+
+    @property
+    def silo_sizes(self) -> SiloSizes | None:
+        return None
 
     @abstractmethod
     def initial_point(self, rng: np.random.Generator) -> Tensor:

@@ -15,7 +15,7 @@ from torch import Tensor
 from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.problems.border import array
-from fedbounds.empirical.problems.problem import Problem
+from fedbounds.empirical.problems.problem import Problem, SiloSizes
 
 
 class Vertical(Problem):
@@ -53,6 +53,12 @@ class Vertical(Problem):
     def silos(self) -> int:
         """N."""
         return len(self.blocks)
+
+    @property
+    def silo_sizes(self) -> SiloSizes | None:
+        parameters = tuple(block.stop - block.start for block in self.blocks)
+        sizes = SiloSizes(parameters, self.silo_clients, self.batch, self.embedding_size)
+        return sizes if self.embedding_size else None
 
     @property
     def silo_of(self) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +19,8 @@ from fedbounds.empirical.sweep.spec import COMPONENTS, Sweep, Task
 
 if TYPE_CHECKING:
     from fedbounds.empirical.algorithms import Algorithm
+    from fedbounds.empirical.algorithms.algorithm import LinkLoad
+    from fedbounds.empirical.problems.problem import SiloSizes
 
 
 MOST_SEEDS = 32  # that a title names one by one
@@ -27,13 +29,15 @@ MOST_SEEDS = 32  # that a title names one by one
 @dataclass(frozen=True)
 class Run:
     """One unit of work: a task with its block of seeds, its key, the seconds that it takes at least, the bytes of a
-    client's longest message (None where nobody knows), and how many like it are made together at most."""
+    client's longest message (None where nobody knows), how many like it are made together at most, and what a round
+    sends over each class of links, if there are several."""
 
     key: str
     task: Task
     seconds: float = 0.0
     message_bytes: int | None = None
     together: int = 1
+    link_loads: Mapping[str, LinkLoad] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -53,14 +57,15 @@ class Run:
 
 class Prepared(NamedTuple):
     """A task whose components are known to exist, and the checksums of what it reads, by the dotted place of the file
-    in the task, the seconds that it takes at least, the bytes of a client's message, and how many like it are made
-    together at most."""
+    in the task, the seconds that it takes at least, the bytes of a client's message, how many like it are made
+    together at most, and the loads of links."""
 
     task: Task
     data: Mapping[str, str]
     seconds: float = 0.0
     message_bytes: int | None = None
     together: int = 1
+    link_loads: Mapping[str, LinkLoad] = MappingProxyType({})
 
 
 class Component(NamedTuple):
@@ -78,6 +83,7 @@ class Component(NamedTuple):
     affine: bool = False
     prefers_company: bool = False
     algorithm: Algorithm | None = None
+    silo_sizes: SiloSizes | None = None
 
 
 def plan(
@@ -105,6 +111,7 @@ def plan(
             one.seconds,
             one.message_bytes,
             one.together,
+            one.link_loads,
         )
         for one in prepared
     )
@@ -148,26 +155,29 @@ class Preparation:
         task["problem"], task["participation"] = problem.table, process.table
         seconds = building_seconds(problem.table, problem.dimension)
         if "algorithm" in task:
-            task["algorithm"], least, sent = self._algorithm(sweep, task, task["algorithm"], task["rounds"], problem)
+            table = task["algorithm"]
+            task["algorithm"], least, sent, loads = self._algorithm(sweep, task, table, task["rounds"], problem)
             seconds, lengths = seconds + least, [sent]
         else:
-            phases, lengths = [], []
+            phases, lengths, loads = [], [], {}
             for index, phase in enumerate(task["phases"]):
                 where = f", phase {index}"
-                table, least, sent = self._algorithm(sweep, task, phase["algorithm"], phase["rounds"], problem, where)
+                table, least, sent, _ = self._algorithm(
+                    sweep, task, phase["algorithm"], phase["rounds"], problem, where
+                )
                 seconds += least
                 lengths.append(sent)
                 phases.append({**phase, "algorithm": table})
             task["phases"] = phases
         known = [length for length in lengths if length is not None]
         longest = max(known) if len(known) == len(lengths) else None
-        return Prepared(task, {**problem.data, **process.data}, seconds, longest, most_together(problem, task))
+        return Prepared(task, {**problem.data, **process.data}, seconds, longest, most_together(problem, task), loads)
 
     def _algorithm(
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
-    ) -> tuple[Mapping[str, Any], float, int | None]:
-        """The completed table of an algorithm that can run on a problem for so many rounds, its least seconds, and the
-        bytes of a client's message."""
+    ) -> tuple[Mapping[str, Any], float, int | None, Mapping[str, LinkLoad]]:
+        """The completed table of an algorithm that can run on a problem for so many rounds, its least seconds, the
+        bytes of a client's message, and what a round sends over each class of links."""
         from fedbounds.empirical.engines import check_engine
         from fedbounds.empirical.work import check_work, may_be_closed
 
@@ -180,7 +190,7 @@ class Preparation:
             closed = built.algorithm.plain_steps and may_be_closed(task["engine"], problem.affine)
             seeds = len(task["seeds"])
             seconds = check_work(built.algorithm, problem, rounds, seeds, problem.dimension, closed)
-        return built.table, seconds, built.algorithm.message_bytes(problem)
+        return built.table, seconds, built.algorithm.message_bytes(problem), built.algorithm.link_loads(problem)
 
     def _component(self, sweep: Sweep, task: Task, name: str, table: Mapping[str, Any], suffix: str = "") -> Component:
         identity = f"{name} {canonical_json(table)}"
@@ -219,6 +229,7 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
         problem.silos,
         problem.affine,
         problem.prefers_company,
+        silo_sizes=problem.silo_sizes if problem.dimension == dimension else None,
     )
 
 

@@ -40,6 +40,29 @@ server_multiplier = 2
 interval = 3
 """
 # A closed form exists for quadratics only, so the run of the cosine problem raises.
+SILOS = """
+name = "silos"
+rounds = 2
+seeds = 1
+
+[problem]
+kind = "vertical-least-squares"
+silos = 2
+clients = 3
+samples = 4
+dimension = 4
+batch = 6
+
+[participation]
+kind = "full"
+clients = 6
+
+[algorithm]
+kind = "tdcd"
+local_step_size = 0.1
+local_steps = 2
+empty = "drop"
+"""
 ONE_FAILS = """
 name = "one-fails"
 rounds = 3
@@ -100,6 +123,25 @@ def test_a_sweep_runs_once_and_its_results_are_a_table(spec: Path, capsys: pytes
         assert float(row["objective_gap final"]) == gap[:, -1].mean()
         assert float(row["objective_gap best"]) == gap.mean(0).min()
         assert float(row["objective_gap deviation"]) == pytest.approx(abs(gap[0, -1] - gap[1, -1]) / math.sqrt(2))
+
+
+def test_a_run_with_silos_says_what_goes_over_which_links(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By hand: 4 parameters for each of 3 clients in either silo, 6 samples of one number each, for two silos."""
+    spec = tmp_path / "silos.toml"
+    spec.write_text(SILOS)
+    assert typed("run", str(spec), "--out", str(tmp_path / "out")) == 0
+    sent = [line for line in capsys.readouterr().out.splitlines() if line.startswith("a round of tdcd sends, ")]
+    models, embeddings, head = 2 * 3 * 4, 2 * 6, 16
+    assert sent == [
+        f"a round of tdcd sends, {link}: {models * both + embeddings} floats, {size} bytes" for link, both, size in (
+            ("hub to client", 1, 12 * head + 4 * (models + embeddings) + 4 * 6 * 6),
+            ("client to hub", 1, 12 * head + 4 * (models + embeddings) + 4 * 2 * 6),
+            ("hub to hub", 0, 2 * head + 4 * embeddings),
+        )
+    ]  # fmt: skip
+    assert typed("run", str(spec), "--out", str(tmp_path / "out"), "--json") == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    assert run["message_bytes"] is None and run["links"]["hub to hub"] == {"floats": embeddings, "bytes": 80}
 
 
 def test_documents_are_json_with_schema_and_version(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:

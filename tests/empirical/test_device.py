@@ -137,11 +137,13 @@ def test_silos_are_the_same_elsewhere_in_all_ways(engine, shared):
 
 
 SAMPLES = {"kind": "vertical-least-squares", "silos": 2, "clients": 3, "samples": 4, "dimension": 2}
+VERTICAL = {"kind": "vertical", "dataset": "digits", "silos": 2, "silo_clients": 2, "remainder": "spread", "batch": 60}
 WAVES = {"kind": "rippled-blocks", "silos": 2, "clients": 3, "dimension": 2, "noise": 0.1}
 
 
 @pytest.mark.parametrize("problem", [
-    SAMPLES | {"batch": 10}, SAMPLES | {"copies": True, "label_vectors": 3}, WAVES, WAVES | {"noise_law": "phases"}
+    SAMPLES | {"batch": 10}, SAMPLES | {"copies": True, "label_vectors": 3}, WAVES, WAVES | {"noise_law": "phases"},
+    VERTICAL | {"network": "linear"}, VERTICAL | {"network": "cnn-small", "gradient_norm": True},
 ])  # fmt: skip
 def test_silos_with_samples_and_waves_are_the_same_elsewhere(problem):
     assert_the_same_elsewhere(problem, numbered("tdcd"))

@@ -6,14 +6,14 @@ is local SGD that keeps its batch for a round, $K_j=1$ is vertical federated lea
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from fedbounds.bounds.checks import check_choice
+from fedbounds.empirical.algorithms.algorithm import Fits, LinkLoad
 from fedbounds.empirical.algorithms.tiers import Average, Empty, TieredAlgorithm, TierSteps
-from fedbounds.empirical.papers.tdcd.traffic import Traffic
-from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.problems.vertical import Vertical
+from fedbounds.empirical.papers.tdcd.traffic import LINKS, Traffic
 
 Derivatives = Literal["every step", "once a round"]
 
@@ -29,11 +29,16 @@ class Tiered(TieredAlgorithm):
         """How often in a round the one silo with the labels returns derivatives; 0, the default, if all have them."""
         return 0
 
-    def round_bytes(self, problem: Problem) -> int | None:
-        """What clients send their hubs and hubs each other, as `Traffic` counts it; None without embeddings."""
-        if not isinstance(problem, Vertical) or not problem.embedding_size:
-            return None
-        return Traffic.of(problem, self).uplink_bytes
+    def link_loads(self, problem: Fits) -> Mapping[str, LinkLoad]:
+        """As `Traffic` counts it; nothing without embeddings."""
+        if problem.silo_sizes is None:
+            return {}
+        traffic = Traffic.of(problem, self)
+        return {link: LinkLoad(traffic.floats(link), traffic.bytes(link)) for link in LINKS}
+
+    def round_bytes(self, problem: Fits) -> int | None:
+        """What clients send their hubs and hubs each other; None without embeddings."""
+        return None if problem.silo_sizes is None else Traffic.of(problem, self).uplink_bytes
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 
 from fedbounds.bounds.checks import check_choice, check_count, check_flag, check_number
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.algorithms.algorithm import Fits
 from fedbounds.empirical.messages.envelope import OVERHEAD
-from fedbounds.empirical.problems.vertical import Vertical, counts
+from fedbounds.empirical.problems.vertical import counts
 
 Link = Literal["hub to client", "client to hub", "hub to hub"]
 LINKS: tuple[Link, ...] = ("hub to client", "client to hub", "hub to hub")
@@ -77,7 +78,7 @@ class Traffic:
     number_bytes: int = 4
 
     @classmethod
-    def of(cls, problem: Vertical, algorithm: Exchanges, *, whole_sum: bool = False, number_bytes: int = 4) -> Traffic:
+    def of(cls, problem: Fits, algorithm: Exchanges, *, whole_sum: bool = False, number_bytes: int = 4) -> Traffic:
         """Of one round of an algorithm on a problem whose silos exchange embeddings.
 
         Args:
@@ -88,14 +89,13 @@ class Traffic:
         Raises:
             FedboundsError: the problem has no embeddings: nothing is said of what its silos send each other.
         """
-        if not problem.embedding_size:
+        if problem.silo_sizes is None:
             raise FedboundsError(
                 f"{type(problem).__name__} has no embeddings: it says what clients know of others, not what is sent"
             )
-        parameters = [block.stop - block.start for block in problem.blocks]
         return round_traffic(
-            parameters, problem.silo_clients, problem.batch, problem.embedding_size,
-            derivative_exchanges=algorithm.derivative_exchanges, whole_sum=whole_sum, number_bytes=number_bytes,
+            *problem.silo_sizes, derivative_exchanges=algorithm.derivative_exchanges, whole_sum=whole_sum,
+            number_bytes=number_bytes,
         )  # fmt: skip
 
     def of_kind(self, sent: Sent) -> int:

@@ -169,6 +169,7 @@ def test_remark_5_has_its_golden_bounds_from_the_rounds_that_it_needs_on():
 
 # --- In a given time ------------------------------------------------------------------------------------------------
 
+SLOW = dict(L=1, Lmax=0.1, Deltainf=1, S=1, tcomm=1, tcomp=1e-4, W=1e3)
 NETWORK = dict(L=1, Lmax=1, Deltainf=1, S=1, tcomm=100, tcomp=1, W=10**6)
 
 
@@ -193,6 +194,20 @@ def test_the_command_answers_with_many_steps_at_a_given_step_size_and_with_one_a
     assert given.at["Q"] == 164  # near sqrt(3 Delta tcomm/(eta^2 L S W)) = 173
     best = optimize("tdcd/wall-clock", NETWORK, ["Q", "eta"], form=form)
     assert best.at["Q"] == 1 and best.value < given.value
+
+
+@pytest.mark.parametrize(
+    ("result", "constants"),
+    [
+        ("theorem-1", dict(L=2, Lmax=1, Deltainf=1, S=0.5, R=1000)),
+        ("wall-clock", SLOW),
+        ("wall-clock", SLOW | dict(L=5)),
+    ],
+)
+def test_where_the_bound_hardly_sees_more_than_the_product_one_local_step_is_found_to_be_best(result, constants):
+    best = optimize(f"tdcd/{result}", constants, ["Q", "eta"])
+    assert best.at["Q"] == 1
+    assert best.value == pytest.approx(optimize(f"tdcd/{result}", constants | dict(Q=1), ["eta"]).value, rel=1e-9)
 
 
 def test_a_time_in_which_no_round_fits_promises_nothing():
