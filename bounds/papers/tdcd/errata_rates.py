@@ -193,3 +193,24 @@ def unbounded_noise() -> Argument:
             Check("least squares", "variance at x = 10, over that at 1", variance(10) / variance(1), "==", 100),
         ),
     )
+
+
+def root_t_rounds() -> Argument:
+    """(15) with L = Lmax = Delta = 1 after sqrt(T) rounds of sqrt(T) local steps each, at the largest step size."""
+
+    def bound(root: int, S: Fraction) -> Fraction:
+        u = Fraction(1, 8)
+        return 4 / (u * root) + 4 * (u + 4 * u**2 + 8 * u**3) * S
+
+    small, large = 10**2, 10**6
+    each = {root: bound(root, Fraction(1, root)) * root for root in (small, large)}
+    return Argument(
+        "At the largest step size (15) is 32 L Delta/R + 13 S/16 for L = Lmax, whatever Q is: sqrt(T) rounds of "
+        "sqrt(T) steps leave a multiple of 1/sqrt(T) if S does not exceed one. At a given S that does not vanish, "
+        "and Remark 5 has T^(-1/4). K_j and N occur in S alone.",
+        (
+            *(Check("large batches", f"sqrt(T) times (15), sqrt(T) = {root}", value, "==", 32 + Fraction(13, 16))
+              for root, value in each.items()),
+            Check("a given S", "(15) at S = 1 for the larger T", bound(large, Fraction(1)), ">=", Fraction(13, 16)),
+        ),
+    )  # fmt: skip

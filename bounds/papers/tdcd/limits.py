@@ -133,6 +133,13 @@ EQUALITIES = (
         source="Remark 5",
     ),
     Limit(
+        "remark-4-in-root-t-rounds",
+        "after sqrt(T) rounds, of as many local steps, the leading terms of Remark 5 are of the order T^(-1/4)",
+        at(terms_of(REMARK_5, "explicit")[:2], {R: sqrt(T), Q: sqrt(T)}),
+        one((4 * Deltainf / c + 4 * c * L * S) / sqrt(sqrt(T))),
+        source="Remark 4",
+    ),
+    Limit(
         "nineteen-thirty-seconds",
         "what (82) rounds away is the difference of 1/2 and 19/32",
         times(16, PRINTED),

@@ -145,7 +145,12 @@ REMARKS = (
         "One client in each silo",
         "Remark 4",
         "for K_j = 1 TDCD is vertical federated learning, with a rate like that of Liu et al. (2020) in Q, N and L",
-        claims=("limit/one-client-in-each-silo", "repair/remark-4-rate"),
+        claims=(
+            "limit/one-client-in-each-silo",
+            "limit/remark-4-in-root-t-rounds",
+            "repair/remark-4-rounds",
+            "repair/remark-4-rate",
+        ),
     ),
 )
 LINES = (
