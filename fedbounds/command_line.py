@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -57,6 +58,13 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         from fedbounds.bounds.errors import unknown_name
 
+        if ctx.resilient_parsing:  # a line is completed, which may be anything so far
+            from fedbounds.bounds.commands.completion import FIRST_WORDS, FirstWord
+
+            name, *rest = args
+            if name in FIRST_WORDS and not rest:
+                return name, FirstWord(name, lambda: self.get_command(ctx, name), FIRST_WORDS[name]), []
+            return name, self.get_command(ctx, name), rest
         if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
             raise unknown_name("command", args[0], self.list_commands(ctx))
         for place, word in enumerate(args):
@@ -82,6 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from fedbounds.bounds.errors import FedboundsError
 
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if "_FEDBOUNDS_COMPLETE" in os.environ:
+        import_module("fedbounds.bounds.commands.completion")  # has its own ways with bash and zsh
     try:
         with warnings.catch_warnings():
             # numpy's on overflow: an answer that is not finite says so itself, and standard error is for bad input

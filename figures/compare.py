@@ -10,8 +10,10 @@ import click
 import numpy as np
 
 from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import (
     PathArgument,
+    anew_option,
     constants_options,
     emit,
     json_option,
@@ -33,11 +35,16 @@ if TYPE_CHECKING:
 
 @click.command("compare")
 @constants_options
-@click.option("--vary", metavar="NAME=LOW:HIGH:log:COUNT", help="What varies; also NAME=V1,V2,...")
+@click.option(
+    "--vary",
+    metavar="NAME=LOW:HIGH:log:COUNT",
+    shell_complete=completion.ranged,
+    help="What varies; also NAME=V1,V2,...",
+)
 @click.option(
     "--matrix", is_flag=True, help="Which left-hand sides are comparable, and why not; of all results or KEYs."
 )
-@click.option("--optimize", "over", metavar="NAMES", default="", help="Constants chosen anew at every setting.")
+@anew_option
 @within_option
 @click.option(
     "--out", metavar="F", type=PathArgument(), help="A table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex)."

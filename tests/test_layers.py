@@ -308,6 +308,7 @@ OPENERS = {
     "bounds/atomic.py",
     "bounds/audit/ledger.py",
     "bounds/audit/cache.py",
+    "bounds/commands/completion.py",
     "bounds/explorer/document.py",
     "empirical/glyphs.py",
     "empirical/sweep/keys.py",

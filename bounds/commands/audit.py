@@ -16,7 +16,8 @@ from fedbounds.bounds.audit.ledger import differences, read_ledger, write_ledger
 from fedbounds.bounds.audit.refutations import judged_replay
 from fedbounds.bounds.audit.rows import ClaimRow, Progress, audit_rows, counts, ledger_entries
 from fedbounds.bounds.audit.verdict import OUTCOMES, Contradiction, Verdict
-from fedbounds.bounds.commands.options import emit, json_option, progress_bar
+from fedbounds.bounds.commands import completion
+from fedbounds.bounds.commands.options import emit, json_option, paper_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.registry import paper, papers
 
@@ -24,8 +25,8 @@ COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": 
 
 
 @click.command("audit")
-@click.argument("key", required=False)
-@click.option("--paper", "wanted", metavar="P", help="Only this paper.")
+@click.argument("key", required=False, shell_complete=completion.keys)
+@paper_option
 @click.option("--verdict", "only", type=click.Choice(OUTCOMES), help="Show only claims with this verdict.")
 @click.option("--write", is_flag=True, help="Write the ledger of --paper P, or of every paper that has one, anew.")
 @click.option("--no-cache", is_flag=True, help="Try every claim, even if no source has changed since the last time.")
@@ -152,7 +153,7 @@ def progress_line(name: str) -> Iterator[Progress | None]:
 
 
 @click.command("refute")
-@click.argument("claim", required=False)
+@click.argument("claim", required=False, shell_complete=completion.errata)
 @json_option
 def refute(claim: str | None, as_json: bool) -> int:
     """Replay the counterexample to CLAIM: the id of a claim, of an erratum, or of a form that an erratum refutes.

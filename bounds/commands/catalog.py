@@ -9,7 +9,7 @@ import click
 import sympy as sp
 
 from fedbounds.bounds.audit.ledger import committed_verdict, shadow, untried
-from fedbounds.bounds.commands.options import emit, form_option, json_option, key_argument
+from fedbounds.bounds.commands.options import emit, form_option, json_option, key_argument, paper_option
 from fedbounds.bounds.commands.places import (
     equation_number,
     equation_places,
@@ -28,7 +28,7 @@ from fedbounds.bounds.typeset import theorem
 
 
 @click.command("list")
-@click.option("--paper", "wanted", metavar="P", help="Only this paper.")
+@paper_option
 @json_option
 def list_results(wanted: str | None, as_json: bool) -> None:
     """List every result and every other statement: its key, its kind and its title."""

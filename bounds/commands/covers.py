@@ -10,7 +10,7 @@ from textwrap import wrap
 import click
 
 from fedbounds.bounds.atomic import write_file
-from fedbounds.bounds.commands.options import PathArgument, emit, json_option
+from fedbounds.bounds.commands.options import PathArgument, emit, json_option, paper_option
 from fedbounds.bounds.coverage import Coverage, Covered, covers
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.vocabulary import AXES, GROUPS
@@ -21,11 +21,13 @@ HEADINGS = {"covered": "Covered, as far as you answer for what you are asked", "
 
 @click.command("covers")
 @click.argument("words", nargs=-1, metavar="[PROPERTY, ...]")
-@click.option("--paper", metavar="P", help="Only this paper.")
+@paper_option
 @click.option("--all", "everything", is_flag=True, help="Lemmas too, and what is not about a whole run.")
 @click.option("--out", metavar="F.csv", type=PathArgument(), help="Every form, as a table.")
 @json_option
-def covers_command(words: tuple[str, ...], paper: str | None, everything: bool, out: str | None, as_json: bool) -> None:
+def covers_command(
+    words: tuple[str, ...], wanted: str | None, everything: bool, out: str | None, as_json: bool
+) -> None:
     """Which theorems cover a setting, and which do not, and why.
 
     Without words it lists what can be said; AXIS=KIND says it exactly.
@@ -45,7 +47,7 @@ def covers_command(words: tuple[str, ...], paper: str | None, everything: bool, 
     target = None if out is None else Path(out)
     if target is not None and target.suffix != ".csv":
         raise FedboundsError(f"{target}: the table of what covers a setting ends in .csv")
-    found = covers(" ".join(words), paper=paper)
+    found = covers(" ".join(words), paper=wanted)
     if target is not None:
         write_file(target, found.to_csv().encode())
     if as_json:

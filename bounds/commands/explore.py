@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import click
 
+from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import PathArgument, emit, json_option
 from fedbounds.bounds.explorer.pages import explore as write_pages
 
 
 @click.command("explore")
 @click.option("--out", required=True, metavar="DIR", type=PathArgument(), help="The folder to write to.")
-@click.option("--paper", "papers", multiple=True, metavar="P", help="Only this paper. May be repeated.")
+@click.option(
+    "--paper",
+    "papers",
+    multiple=True,
+    metavar="P",
+    shell_complete=completion.papers,
+    help="Only this paper. May be repeated.",
+)
 @json_option
 def explore(out: str, papers: tuple[str, ...], as_json: bool) -> None:
     """Write the explorer: one HTML file for each paper, and index.html for all of them.

@@ -14,6 +14,7 @@ from fedbounds.bounds.commands.options import (
     json_option,
     key_argument,
     over_names,
+    over_option,
     ranges,
     read_functions,
     refuse_lists,
@@ -27,7 +28,7 @@ from fedbounds.bounds.registry import load
 
 @click.command("optimize")
 @key_argument
-@click.option("--over", required=True, metavar="NAMES", help="Constants to choose, e.g. --over gamma,eta.")
+@over_option
 @within_option
 @form_option
 @constants_options

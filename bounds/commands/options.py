@@ -13,6 +13,7 @@ import click
 
 from fedbounds.bounds.audit.ledger import shadow, untried
 from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.commands import completion
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.grammar import names_in, parse_assignments, parse_function
 from fedbounds.bounds.reading import read_toml
@@ -49,35 +50,68 @@ class PathArgument(click.Path):
         return super().convert(value, param, ctx)
 
 
-key_argument = click.argument("key")
-form_option = click.option("--form", metavar="F", help="A form by name or kind (printed, explicit, repaired, sharp).")
+key_argument = click.argument("key", shell_complete=completion.keys)
+form_option = click.option(
+    "--form",
+    metavar="F",
+    shell_complete=completion.forms,
+    help="A form by name or kind (printed, explicit, repaired, sharp).",
+)
+over_option = click.option(
+    "--over",
+    required=True,
+    metavar="NAMES",
+    shell_complete=completion.names,
+    help="Constants to choose, e.g. --over gamma,eta.",
+)
+anew_option = click.option(
+    "--optimize",
+    "--over",
+    "over",
+    metavar="NAMES",
+    default="",
+    shell_complete=completion.names,
+    help="Constants chosen anew at every setting.",
+)
+paper_option = click.option("--paper", "wanted", metavar="P", shell_complete=completion.papers, help="Only this paper.")
 set_option = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
+    shell_complete=completion.constants,
     help="Constants, e.g. --set L=1 gamma='1/(12*L)' p=0.1,0.35 p=@rates.csv "
     "(with p=0.1 N=50 every client has 0.1). May be repeated; NAME=VALUE may also "
     "stand alone after the key.",
 )
 from_option = click.option(
-    "--from", "source", metavar="FILE.toml", help="A TOML file of constants; --set overrides it."
+    "--from",
+    "source",
+    metavar="FILE.toml",
+    shell_complete=completion.files,
+    help="A TOML file of constants; --set overrides it.",
 )
 assume_option = click.option(
     "--assume",
     multiple=True,
     metavar="NAME",
+    shell_complete=completion.assumptions,
     help="An assumption taken for granted, or 'all'. May be repeated.",
 )
 trust_option = click.option(
     "--trust",
     multiple=True,
     metavar="CLAIM",
+    shell_complete=completion.keys,
     help="A result, or one form of it, that you answer for although the audit has not proved it; what rests on it is "
     "conditional on it. May be repeated.",
 )
 within_option = click.option(
-    "--within", multiple=True, metavar="NAME=LOW:HIGH", help="A range for a constant that is chosen, e.g. eta=1:100."
+    "--within",
+    multiple=True,
+    metavar="NAME=LOW:HIGH",
+    shell_complete=completion.ranged,
+    help="A range for a constant that is chosen, e.g. eta=1:100.",
 )
 effort_option = click.option(
     "--effort",
@@ -95,7 +129,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 
 def constants_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--set, --from and bare NAME=VALUE arguments."""
-    bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...")
+    bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...", shell_complete=completion.constants)
     return set_option(from_option(bare(command)))
 
 

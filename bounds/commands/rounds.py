@@ -8,8 +8,10 @@ from collections.abc import Mapping
 import click
 
 from fedbounds.bounds.alternatives import reaching
+from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import (
     Count,
+    anew_option,
     assume_option,
     caveats,
     constants_options,
@@ -37,8 +39,13 @@ from fedbounds.bounds.rounds import rounds as count_rounds
 @click.command("rounds")
 @key_argument
 @click.option("--epsilon", required=True, metavar="E", help="The target for the measure (a squared norm).")
-@click.option("--solve", metavar="NAME", help="Give the rounds; find the largest NAME that still reaches epsilon.")
-@click.option("--optimize", "--over", "over", metavar="NAMES", default="", help="Constants chosen anew for every T.")
+@click.option(
+    "--solve",
+    metavar="NAME",
+    shell_complete=completion.names,
+    help="Give the rounds; find the largest NAME that still reaches epsilon.",
+)
+@anew_option
 @click.option("--dimension", type=Count(), metavar="D", help="Of the model, to count the bits sent.")
 @within_option
 @form_option
