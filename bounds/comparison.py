@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from fedbounds.bounds.audit.ledger import Mark, mark, shadow, untried
 from fedbounds.bounds.border import check_constants, check_ranges, names_of
 from fedbounds.bounds.checks import quote
 from fedbounds.bounds.comparability import Named, with_forms
+from fedbounds.bounds.effort import Watch
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluate
 from fedbounds.bounds.grammar import parse_assignments
@@ -180,6 +182,7 @@ def compare(
     optimize: str | Sequence[str] = (),
     within: Ranges | None = None,
     functions: Functions | None = None,
+    watch: Watch | None = None,
 ) -> BoundComparison:
     r"""Evaluate (or optimize) several bounds over one varying constant.
 
@@ -189,6 +192,7 @@ def compare(
         constants: letter or concept to value; each result takes those it knows.
         optimize: constants to choose anew at every setting, where a form leaves them free.
         within, functions: as for `fedbounds.bounds.optimize.optimize`.
+        watch: told (settings done so far, all settings) as step sizes are chosen.
 
     Raises:
         FedboundsError: left-hand sides that cannot be compared (saying why), a letter that means different things in
@@ -239,7 +243,9 @@ def compare(
             chosen = [result.notation.resolve(n) for n in free]
             ranges = {n: ends for n, ends in within.items() if result.notation.resolve(n) in chosen}
             rules = {n: f for n, f in (functions or {}).items() if _is_free(result, form, n)}
-            rows.append(_optimized(result, form, label, known, vary[0], settings, free, ranges, rules))
+            before, total = len(rows) * len(settings), len(pairs) * len(settings)
+            done = None if watch is None else partial(_counted, watch, before, total)
+            rows.append(_optimized(result, form, label, known, vary[0], settings, free, ranges, rules, done))
         else:
             evaluation = evaluate(result, known, form=form.name, strict=False)
             notes += [f"{label}: {said}" for said in evaluation.why_not if said.startswith(NO_VALUE)]
@@ -328,6 +334,10 @@ def _row(label: str, evaluation: Evaluation, count: int) -> BoundRow:
     )
 
 
+def _counted(watch: Watch, before: int, total: int, done: int) -> None:
+    watch(before + done, total)
+
+
 def _optimized(
     result: Result,
     form: Form,
@@ -338,6 +348,7 @@ def _optimized(
     free: Sequence[str],
     within: Ranges,
     functions: Functions,
+    done: Callable[[int], None] | None,
 ) -> BoundRow:
     letters = [q.name for n in free if (q := result.notation.resolve(n)) is not None]
     values = np.full(len(settings), np.nan)
@@ -347,6 +358,8 @@ def _optimized(
         here = {**known, **({name: setting} if name in known else {})}
         answer = optimize(result, here, free, within=within, form=form.name, functions=functions)
         dominant.append("")
+        if done is not None:
+            done(i + 1)
         if isinstance(answer, Infeasible | Undecided):
             continue
         if isinstance(answer, Minimum):

@@ -27,6 +27,31 @@ class MissingExtra(FedboundsError):
         super().__init__(f"{needs} is not installed; run: pip install 'fedbounds[{extra}]'")
 
 
+# what an extra of the package brings, by the name it is imported under
+EXTRA_OF = {
+    "torch": "empirical",
+    "sklearn": "empirical",
+    "xarray": "empirical",
+    "pandas": "empirical",
+    "PIL": "empirical",
+    "z3": "audit",
+    "flint": "audit",
+    "hypothesis": "testing",
+    "flwr": "flower",
+}
+
+
+def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
+    """The extra that brings a module that is not there; None where none does.
+
+    Example:
+        >>> str(missing_extra(ModuleNotFoundError(name="torch.nn")))
+        "torch is not installed; run: pip install 'fedbounds[empirical]'"
+    """
+    module = (error.name or "").partition(".")[0]
+    return MissingExtra(EXTRA_OF[module], module) if module in EXTRA_OF else None
+
+
 MOST_SHOWN = 240  # characters of the legal names, where none is near
 LONGEST_NAME = 60  # characters of one name
 

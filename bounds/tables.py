@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import io
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -126,12 +127,12 @@ def frame(text: str) -> pd.DataFrame:
     return _pandas().read_csv(io.StringIO(text), keep_default_na=False)
 
 
-class Shown:
+class Shown(ABC):
     """What a notebook shows as tables; the first is the one that `to_dataframe` gives."""
 
+    @abstractmethod
     def tables(self) -> Sequence[Table]:
         """Its tables, the main one first."""
-        raise NotImplementedError
 
     @property
     def headline(self) -> str:
@@ -181,9 +182,9 @@ def facts(document: Mapping[str, Any], caption: str = "") -> Table:
 class Answer(Shown):
     """An answer whose document is its table."""
 
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Its document."""
-        raise NotImplementedError
 
     def tables(self) -> Sequence[Table]:
         """Its document as one table."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option, progress_bar
-from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.registry import load
 
 if TYPE_CHECKING:
     from fedbounds.empirical.algorithms.algorithm import LinkLoad
@@ -115,16 +118,27 @@ def results(spec: str, device: str | None, csv_path: str | None, out: str | None
     return 0
 
 
+@click.command("schema")
+@click.argument("key", required=False, shell_complete=completion.keys)
+def schema(key: str | None) -> None:
+    """The JSON Schema of sweep files, or of a file of constants of the result KEY (--from), for editors.
+
+    \b
+    fedbounds schema > sweep.schema.json                 then, in a sweep: #:schema ./sweep.schema.json
+    fedbounds schema fedau/theorem-2 > constants.schema.json
+    """
+    from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
+
+    click.echo(json.dumps(constants_schema(load(key)) if key else sweep_schema(), indent=1))
+
+
 def _open(spec: str, out: str | None, device: str | None) -> tuple[str, tuple[Run, ...], Store]:
     from fedbounds.empirical.sweep import Store, plan, read_sweep
 
     sweep = read_sweep(spec)
     directory = Path("results") / sweep.name if out is None else Path(out)
     _check_directory(directory)
-    try:
-        runs = plan(sweep, device=device)
-    except ModuleNotFoundError as error:
-        raise MissingExtra("empirical", error.name or "torch") from None
+    runs = plan(sweep, device=device)
     return sweep.name, runs, Store(directory)
 
 
@@ -228,7 +242,7 @@ def _show_plan(head: dict[str, str], runs: Sequence[Run], store: Store, as_json:
 @contextmanager
 def runs_bar(name: str) -> Iterator[Progress | None]:
     """How many runs of a sweep are done, on standard error, if that is a terminal."""
-    with progress_bar(name, remaining=True) as advance:
+    with progress_bar(name) as advance:
         yield None if advance is None else (lambda outcome, done, total: advance(done, total))
 
 

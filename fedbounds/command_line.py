@@ -26,6 +26,7 @@ COMMANDS = {
     "refute": ("fedbounds.bounds.commands.audit:refute", "Replay the counterexample to a claim."),
     "run": ("fedbounds.empirical.commands:run", "Run the simulations of a TOML file."),
     "results": ("fedbounds.empirical.commands:results", "The table of a TOML file's runs."),
+    "schema": ("fedbounds.empirical.commands:schema", "The JSON Schema of a TOML file, for editors."),
     "confront": ("fedbounds.figures.confront:confront", "Hold the runs of a TOML file against a result."),
     "figure": ("fedbounds.figures.commands:figure", "Draw a figure by name or from a TOML file."),
     "report": ("fedbounds.figures.report.writing:report", "Write a page on a TOML file's runs, or on a paper."),
@@ -74,8 +75,21 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _show_version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """The version, in a checkout with its commit."""
+    if wanted and not context.resilient_parsing:
+        from fedbounds.bounds.checkout import git_state
+
+        state = git_state()
+        modified = ", modified" if state and state["modified"] else ""
+        click.echo(f"fedbounds {__version__}" + (f" ({state['commit'][:12]}{modified})" if state else ""))
+        context.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, message="fedbounds %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version, help="The version, and exit."
+)
 def cli() -> None:
     """Convergence theory you can run: every numbered result of five federated-learning papers, evaluated for your
     constants, drawn against the real algorithms, and put on trial."""
@@ -87,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 done, 1 a check failed, 2 bad input, 130 interrupted.
     """
-    from fedbounds.bounds.errors import FedboundsError
+    from fedbounds.bounds.errors import FedboundsError, missing_extra
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "_FEDBOUNDS_COMPLETE" in os.environ:
@@ -108,6 +122,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.ClickException as error:
         said = " ".join(error.format_message().split())  # quotes whole what the user typed
         click.echo(f"fedbounds: {said if len(said) <= 600 else f'{said[:600]}...'}", err=True)
+        return 2
+    except ModuleNotFoundError as error:
+        if (extra := missing_extra(error)) is None:
+            raise
+        click.echo(f"fedbounds: {extra}", err=True)
         return 2
     except MemoryError:
         click.echo(f"fedbounds: {words[0]} needs more memory than this machine has free", err=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option
-from fedbounds.bounds.errors import FedboundsError, MissingExtra, unknown_name
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.registry import paper_names, papers, part
 
 if TYPE_CHECKING:
@@ -79,10 +79,8 @@ def figure(
 
 
 def _datasets() -> tuple[str, ...]:
-    try:
-        from fedbounds.empirical.datasets import DATASETS
-    except ModuleNotFoundError as error:
-        raise MissingExtra("empirical", error.name or "torch") from None
+    from fedbounds.empirical.datasets import DATASETS
+
     return tuple(DATASETS)
 
 
@@ -95,10 +93,7 @@ def _samples(name: str, data: str | None) -> Picture:
 
 def _of_paper(paper: str, what: str) -> Any:
     """What a paper's room holds for its figures: `drawing` with Gallery, FIGURES and draw, `claims` with all_claims."""
-    try:
-        return part(paper, "figures", what)
-    except ModuleNotFoundError as error:
-        raise MissingExtra("empirical", error.name or "torch") from None
+    return part(paper, "figures", what)
 
 
 def _names(paper: str) -> list[str]:
@@ -162,11 +157,8 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, de
     Raises:
         FedboundsError: the file is wrong, a run failed, or no run has this metric (names those there are).
     """
-    try:
-        from fedbounds.empirical.commands import runs_bar
-        from fedbounds.empirical.sweep import Store, execute, plan, read_sweep
-    except ModuleNotFoundError as error:
-        raise MissingExtra("empirical", error.name or "torch") from None
+    from fedbounds.empirical.commands import runs_bar
+    from fedbounds.empirical.sweep import Store, execute, plan, read_sweep
     from fedbounds.figures.curves import panels, seed_curve
 
     sweep = read_sweep(spec)

@@ -18,6 +18,7 @@ from fedbounds.bounds.commands.options import (
     emit,
     json_option,
     over_names,
+    progress_bar,
     ranges,
     read_constants,
     within_option,
@@ -84,13 +85,15 @@ def compare(
         raise FedboundsError("nothing to compare: name at least one result, e.g. arbitrary-participation/theorem-3.1")
     pairs = [(load(key), form or None) for key, _, form in (word.partition(":") for word in keys)]
     name, values = parse_vary(vary)
-    table = compare_bounds(
-        pairs,
-        (name, whole_settings([result for result, _ in pairs], name, values)),
-        constants,
-        optimize=over_names(over) if over else (),
-        within=ranges(within) or None,
-    )
+    with progress_bar("settings") as watch:
+        table = compare_bounds(
+            pairs,
+            (name, whole_settings([result for result, _ in pairs], name, values)),
+            constants,
+            optimize=over_names(over) if over else (),
+            within=ranges(within) or None,
+            watch=watch,
+        )
     written = [] if out is None else write(table, Path(out))
     if as_json:
         emit("compare", {**table.to_dict(), "written": [str(path) for path in written]})

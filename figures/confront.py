@@ -23,7 +23,7 @@ from fedbounds.bounds.commands.options import (
     read_constants,
     trust_option,
 )
-from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.registry import load
 
@@ -76,12 +76,10 @@ def confront(
     result = load(key)
     given = read_constants(settings, source, bare)
     target = _writable(out)
-    try:
-        from fedbounds.empirical.commands import runs_bar
-        from fedbounds.empirical.confront_sweep import confront_sweep
-        from fedbounds.empirical.sweep import read_sweep
-    except ModuleNotFoundError as error:
-        raise MissingExtra("empirical", error.name or "torch") from None
+    from fedbounds.empirical.commands import runs_bar
+    from fedbounds.empirical.confront_sweep import confront_sweep
+    from fedbounds.empirical.sweep import read_sweep
+
     sweep = read_sweep(spec)
     with runs_bar(sweep.name) as progress:
         found = confront_sweep(

@@ -585,7 +585,7 @@ def main(key: str, each: str = str(sys.maxsize), kind: str = "") -> int:
     paper, _, place = key.partition("/")
     bench, rulings = Bench.of(paper), []
     chosen = [mutation for mutation in bench.sample(int(each), place) if kind in ("", mutation.kind)]
-    with progress_bar(paper, remaining=True) as advance:
+    with progress_bar(paper) as advance:
         for done, mutation in enumerate(chosen):
             if advance:
                 advance(done, len(chosen))

@@ -179,4 +179,6 @@ def typed_keys() -> list[str]:
     return [key for key in (word.partition(":")[0] for word in typed()) if key in found]
 
 
-FIRST_WORDS = {name: keys for name in ("show", "eval", "optimize", "rounds", "compare", "audit")} | {"refute": errata}
+FIRST_WORDS = {name: keys for name in ("show", "eval", "optimize", "rounds", "compare", "audit", "schema")} | {
+    "refute": errata
+}

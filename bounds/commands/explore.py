@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import PathArgument, emit, json_option
+from fedbounds.bounds.commands.options import PathArgument, emit, json_option, progress_bar
 from fedbounds.bounds.explorer.pages import explore as write_pages
 
 
@@ -26,7 +26,8 @@ def explore(out: str, papers: tuple[str, ...], as_json: bool) -> None:
     \b
     fedbounds explore --out explorer        then open explorer/index.html in a browser
     """
-    written = write_pages(out, papers)
+    with progress_bar("papers") as watch:
+        written = write_pages(out, papers, watch)
     if as_json:
         emit("explore", {"files": [{"path": str(path), "bytes": path.stat().st_size} for path in written]})
     else:

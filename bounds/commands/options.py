@@ -262,21 +262,15 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress_bar(name: str, *, remaining: bool = False) -> Iterator[Advance | None]:
-    """A bar on standard error, if that is a terminal.
-
-    Args:
-        name: what is counted.
-        remaining: whether it says how long the rest will take.
-    """
+def progress_bar(name: str) -> Iterator[Advance | None]:
+    """A bar on standard error, if that is a terminal: what is counted, and how long the rest will take."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn()]
-    columns += [TimeRemainingColumn()] if remaining else []
+    columns = [TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
         task = bars.add_task(name, total=None)
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.effort import Watch
 from fedbounds.bounds.explorer.document import json_text, measures_document, measures_of, script, shipped
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.registry import paper, paper_names
@@ -16,12 +17,13 @@ from fedbounds.bounds.version import __version__
 ALL = "index"  # the file of all papers
 
 
-def explore(out: str | Path, papers: Sequence[str] = ()) -> list[Path]:
+def explore(out: str | Path, papers: Sequence[str] = (), watch: Watch | None = None) -> list[Path]:
     """Write the explorer: one HTML file for each paper, and `index.html` for all of them.
 
     Args:
         out: the folder.
         papers: their keys; every paper there is by default.
+        watch: told (papers so far, all papers).
 
     Returns:
         The files.
@@ -31,7 +33,11 @@ def explore(out: str | Path, papers: Sequence[str] = ()) -> list[Path]:
     """
     chosen = [paper(name) for name in papers or paper_names()]
     measures = measures_of(chosen)
-    scripts = {one.key: script(one, measures) for one in chosen}
+    scripts: dict[str, str] = {}
+    for one in chosen:
+        scripts[one.key] = script(one, measures)
+        if watch is not None:
+            watch(len(scripts), len(chosen))
     pages = {name: page(name, theory([text], measures)) for name, text in scripts.items()}
     pages[ALL] = page("all papers", theory([*scripts.values()], measures))
     written = {Path(out, f"{name}.html"): text for name, text in pages.items()}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
 from pathlib import Path
 
 from fedbounds.bounds.explorer.pages import explore
+from fedbounds.bounds.registry import results
+from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 from prebuild.formulas import typeset
 from prebuild.lines import ROOT, written_out
 from prebuild.reference import reference_pages
@@ -30,6 +33,11 @@ def prebuild(folder: Path, *, versioned: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(typeset(written_out(source)), encoding="utf-8")
     explore(pages / "sliders")
+    schemas = {"sweep": sweep_schema()} | {result.key: constants_schema(result) for result in results()}
+    for name, schema in schemas.items():
+        path = pages / "schema" / f"{name}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(schema, indent=1), encoding="utf-8")
     (folder / "zensical.toml").write_text(settings() + SELECTOR * versioned, encoding="utf-8")
 
 

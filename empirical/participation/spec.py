@@ -65,10 +65,10 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
     if not isinstance(kind, str) or kind not in PROCESSES:
         raise unknown_name("kind of participation", str(kind), PROCESSES)
     process = PROCESSES[kind]
-    required = {f.name: f.default is MISSING for f in fields(process) if f.init}  # type: ignore[arg-type]
     from_file = process is Recorded and "file" in arguments and "weights" not in arguments
+    required = keys_of_process(process)
     if process is Recorded:
-        required |= {"file": False, "weights": not from_file}
+        required["weights"] = not from_file
     for key in arguments:
         if key not in required:
             raise unknown_name(f"key of {kind} participation", str(key), required)
@@ -82,3 +82,9 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
     if isinstance(drawn := arguments.get("probability"), Mapping):
         arguments["probability"] = rates_from_spec(drawn, check_count("clients", arguments["clients"]))
     return process(**arguments)
+
+
+def keys_of_process(process: type[Process]) -> dict[str, bool]:
+    """The keys of a process, and whether it cannot do without; a record's weights may also stand in a file."""
+    required = {f.name: f.default is MISSING for f in fields(process) if f.init}  # type: ignore[arg-type]
+    return required | {"file": False, "weights": False} if process is Recorded else required

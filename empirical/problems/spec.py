@@ -144,7 +144,7 @@ def _checked(spec: Mapping[str, Any]) -> _Maker:
     return make, keys
 
 
-def _keys(make: Callable[..., Problem]) -> dict[str, bool]:
+def keys_of_maker(make: Callable[..., Problem]) -> dict[str, bool]:
     """The keys of a maker, and whether it cannot do without."""
     parameters = inspect.signature(make).parameters
     return {name: p.default is p.empty for name, p in parameters.items() if name != "device"}
@@ -152,7 +152,7 @@ def _keys(make: Callable[..., Problem]) -> dict[str, bool]:
 
 _Maker = tuple[Callable[..., Problem], dict[str, bool]]
 # kind -> its maker, and the maker of a random instance, taken unless a key belongs to the first alone
-_MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
+MAKERS: Mapping[str, tuple[Callable[..., Problem], ...]] = {
     "quadratic": (Quadratic, random_quadratic),
     "cosine-quadratic": (CosineQuadratic, random_cosine_quadratic),
     "bounded-gradient": (BoundedGradient, random_bounded_gradient),
@@ -192,10 +192,10 @@ _MEMORY: Mapping[Callable[..., Problem], Callable[[Mapping[str, Any]], None]] = 
 
 def _maker(spec: Mapping[str, Any]) -> _Maker:
     if not isinstance(spec, Mapping) or "kind" not in spec:
-        raise FedboundsError(f"a problem needs a kind: one of {', '.join(sorted(_MAKERS))}")
-    if not isinstance(spec["kind"], str) or spec["kind"] not in _MAKERS:
-        raise unknown_name("problem kind", str(spec["kind"]), _MAKERS)
-    explicit, *random = _MAKERS[spec["kind"]]
-    own = {key for key in _keys(explicit) if not any(key in _keys(make) for make in random)}
+        raise FedboundsError(f"a problem needs a kind: one of {', '.join(sorted(MAKERS))}")
+    if not isinstance(spec["kind"], str) or spec["kind"] not in MAKERS:
+        raise unknown_name("problem kind", str(spec["kind"]), MAKERS)
+    explicit, *random = MAKERS[spec["kind"]]
+    own = {key for key in keys_of_maker(explicit) if not any(key in keys_of_maker(make) for make in random)}
     make = random[0] if random and not own & set(spec) else explicit
-    return make, _keys(make)
+    return make, keys_of_maker(make)

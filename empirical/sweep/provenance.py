@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
-import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
+from fedbounds.bounds.checkout import git_state
 from fedbounds.bounds.version import __version__
 
 
@@ -27,19 +26,5 @@ def provenance() -> dict[str, Any]:
         "processors": os.cpu_count(),
         "python": sys.version.split()[0],
         "packages": versions,
-        "git": _git_state(Path(__file__).resolve().parent),
+        "git": git_state(),
     }
-
-
-def _git_state(directory: Path) -> dict[str, Any] | None:
-    """Commit and whether tracked files differ from it; None where git does not track this package."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(directory), *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-
-    try:
-        git("ls-files", "--error-unmatch", Path(__file__).name)
-        return {"commit": git("rev-parse", "HEAD"), "modified": bool(git("status", "--porcelain", "-uno"))}
-    except (OSError, subprocess.SubprocessError):
-        return None

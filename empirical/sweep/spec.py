@@ -80,7 +80,7 @@ DEFAULTS = {
 SCALARS = ("rounds", *DEFAULTS)
 KEYS = ("name", "seeds", "seeds_per_run", "streams", "vary", *SCALARS, *COMPONENTS, *COMPONENTS.values())
 PHASE_KEYS = ("rounds", "algorithm")
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def resolve(document: Mapping[str, Any], source: str = "sweep", default_name: st
         _known("key", document, KEYS, "at the top of the file")
         _json_like(document, "")
         name = document.get("name", default_name)
-        if not isinstance(name, str) or not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not NAME.fullmatch(name):
             raise FedboundsError(f"name = {quote(name)} must be letters, digits, '.', '_' or '-', at most 100 of them")
         if "rounds" not in document:
             raise FedboundsError("rounds is missing: how many communication rounds each run has")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import fedbounds
 from fedbounds import command_line
+from fedbounds.bounds.checkout import git_state
 from fedbounds.bounds.commands.options import plain
 from tests.command_line import run
 
@@ -367,7 +368,12 @@ def test_every_command_explains_itself(name):
 
 def test_no_command_at_all_is_a_question_for_help():
     assert run()[0] == 0 and all(name in run()[1] for name in command_line.COMMANDS)
-    assert run("--version")[1].split() == ["fedbounds", fedbounds.__version__]
+
+
+def test_the_version_says_its_commit_in_a_checkout_and_nothing_more_elsewhere(tmp_path, monkeypatch):
+    assert re.fullmatch(r"fedbounds [\d.]+( \([0-9a-f]{12}(, modified)?\))?\n", run("--version")[1])
+    assert run("--version")[1].split()[:2] == ["fedbounds", fedbounds.__version__]
+    assert git_state(str(tmp_path / "checkout.py")) is None
 
 
 # --- whatever is typed --------------------------------------------------------------------------------------------

@@ -1,0 +1,60 @@
+"""A core without extras works; a command that needs one says which, in one line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+from fedbounds.bounds.errors import EXTRA_OF
+from tests.command_line import run
+
+ROOT = Path(__file__).resolve().parent.parent
+SWEEP = "examples/sweep.toml"
+CONSTANTS = "L=1 F=5 I=2 P=2 T=8 gamma=1/48 eta=6 rho=0.75 nu=2 beta=0.5 delta=0 sigma=0.5"
+THEOREM = "arbitrary-participation/theorem-3.1"
+# what is not there, the command, its status, what it says
+WITHOUT = [
+    ("torch", f"run {SWEEP} --out nowhere", 2, "torch is not installed; run: pip install 'fedbounds[empirical]'"),
+    ("torch", f"results {SWEEP} --out nowhere", 2, "fedbounds[empirical]"),
+    ("torch", f"confront {SWEEP} {THEOREM} --out nowhere.png", 2, "fedbounds[empirical]"),
+    ("torch", "figure fedau/figure-1 --out nowhere", 2, "fedbounds[empirical]"),
+    ("torch", "demo --out nowhere", 2, "fedbounds[empirical]"),
+    ("torch", "schema", 2, "fedbounds[empirical]"),
+    ("sklearn", "figure digits --out nowhere", 2, "fedbounds[empirical]"),
+    ("z3", "audit fedau/theorem-1/", 2, "fedbounds[audit]"),
+    ("flint", "audit fedau/theorem-1/", 2, "fedbounds[audit]"),
+    ("torch sklearn xarray pandas PIL z3 flint hypothesis flwr", f"eval {THEOREM} {CONSTANTS}", 0, "guarantee"),
+    ("torch sklearn xarray pandas PIL z3 flint hypothesis flwr", "list --paper fedau", 0, "fedau/theorem-2"),
+    ("torch sklearn xarray pandas PIL z3 flint hypothesis flwr", "refute rate-above-one", 0, "refuted"),
+]
+
+
+@pytest.mark.parametrize(("absent", "words", "status", "said"), WITHOUT, ids=[f"{a} {w}"[:60] for a, w, *_ in WITHOUT])
+def test_a_command_without_an_extra(absent: str, words: str, status: int, said: str):
+    script = (
+        f"import sys; sys.modules |= dict.fromkeys({absent.split()})\n"
+        f"from fedbounds.command_line import main; sys.exit(main({words.split()}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == status and said in done.stdout + done.stderr, done.stdout + done.stderr
+    assert status == 0 or len(done.stderr.splitlines()) == 1
+
+
+def test_every_package_of_an_extra_that_a_command_may_lack_is_known_by_the_name_it_is_imported_under():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    brings = {re.match(r"[\w-]+", each)[0].lower(): extra for extra in set(EXTRA_OF.values()) for each in extras[extra]}
+    known = {"flwr": ["flwr"]} | packages_distributions()  # flwr is not among what is installed for the tests
+    found = {distribution.lower(): EXTRA_OF[module] for module in EXTRA_OF for distribution in known[module]}
+    assert found == brings
+
+
+def test_a_module_that_no_extra_brings_is_an_error_of_ours(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fedbounds.bounds.commands.catalog", None)
+    with pytest.raises(ModuleNotFoundError):
+        run("list")
