@@ -16,7 +16,6 @@ from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.registry import load
 
 if TYPE_CHECKING:
     from fedbounds.empirical.algorithms.algorithm import LinkLoad
@@ -127,6 +126,7 @@ def schema(key: str | None) -> None:
     fedbounds schema > sweep.schema.json                 then, in a sweep: #:schema ./sweep.schema.json
     fedbounds schema fedau/theorem-2 > constants.schema.json
     """
+    from fedbounds.bounds.registry import load
     from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 
     click.echo(json.dumps(constants_schema(load(key)) if key else sweep_schema(), indent=1))
