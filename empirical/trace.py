@@ -75,7 +75,7 @@ class Trace(Shown):
         return dict(self.__dict__, arrays=dict(self.arrays), dims=dict(self.dims))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        vars(self).update(state)
         self.__post_init__()
 
     @property

@@ -127,7 +127,7 @@ def report_runs(
         found = confront_results(
             sweep, keys, results=results, workers=workers, device=device, progress=progress, given=given, assume=assume
         )
-    with progress_bar("drawing", remaining=True) as drawn:
+    with progress_bar("drawing") as drawn:
         document, images = runs_document(sweep, found, Store(Path(results) / sweep.name), folder, drawn)
     return [*_write(folder, "runs.html", document), *images], found.crossed
 
