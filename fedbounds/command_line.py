@@ -24,6 +24,7 @@ COMMANDS = {
     "explore": ("fedbounds.bounds.commands.explore:explore", "Write web pages with sliders for every result."),
     "audit": ("fedbounds.bounds.commands.audit:audit", "Put the claims on trial and compare with the ledger."),
     "refute": ("fedbounds.bounds.commands.audit:refute", "Replay the counterexample to a claim."),
+    "certify": ("fedbounds.bounds.commands.certify:certify", "A proof as a file that is checked without fedbounds."),
     "run": ("fedbounds.empirical.commands:run", "Run the simulations of a TOML file."),
     "results": ("fedbounds.empirical.commands:results", "The table of a TOML file's runs."),
     "schema": ("fedbounds.empirical.commands:schema", "The JSON Schema of a TOML file, for editors."),

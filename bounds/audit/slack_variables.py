@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import sympy as sp
@@ -22,13 +23,36 @@ def solved_by_slack(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> d
     above as limit/(1 + slack), from below as limit*(1 + slack) or limit + slack. Only facts in nonnegative letters,
     whose denominators have a known sign, are solved; the boundary, where a letter is zero, follows by continuity.
     """
-    return dict(_solved(tuple(facts), tuple(symbols)))
+    slacks = slacks_of(facts, symbols)
+    return dict(slacks[-1].values) if slacks else {}
+
+
+@dataclass(frozen=True)
+class Slack:
+    """A nonnegative variable for how far a fact is from equality.
+
+    Attributes:
+        symbol: it.
+        fact: what is not negative.
+        is_: the slack in the letters.
+        values: the letters by slacks, this one too.
+    """
+
+    symbol: sp.Symbol
+    fact: sp.Expr
+    is_: sp.Expr
+    values: Mapping[sp.Symbol, sp.Expr]
+
+
+def slacks_of(facts: Sequence[sp.Expr], symbols: Sequence[sp.Symbol]) -> tuple[Slack, ...]:
+    """The slacks by which `solved_by_slack` solves, in its order."""
+    return _solved(tuple(facts), tuple(symbols))
 
 
 @lru_cache(maxsize=4096)
-def _solved(facts: tuple[sp.Expr, ...], symbols: tuple[sp.Symbol, ...]) -> dict[sp.Symbol, sp.Expr]:
+def _solved(facts: tuple[sp.Expr, ...], symbols: tuple[sp.Symbol, ...]) -> tuple[Slack, ...]:
+    slacks: list[Slack] = []
     values: dict[sp.Symbol, sp.Expr] = {}
-    count = 0
     pending = [*facts, *domain_facts(symbols)]
     for fact in sorted(pending, key=lambda e: (len(e.free_symbols), str(e))):
         sides = _sides(fact)
@@ -45,18 +69,21 @@ def _solved(facts: tuple[sp.Expr, ...], symbols: tuple[sp.Symbol, ...]) -> dict[
             divisor = negative / symbol**down if down else positive / symbol**up
             if not divisor.is_positive:  # a letter that may be zero is not canceled
                 continue
-            slack = sp.Symbol(f"slack{count}", nonnegative=True)
-            count += 1
+            slack = sp.Symbol(f"slack{len(slacks)}", nonnegative=True)
             if down:  # positive >= c symbol^k: a bound from above
-                value = _root(positive / divisor, down) / (1 + slack)
+                limit = _root(positive / divisor, down)
+                value, is_ = limit / (1 + slack), limit / symbol - 1
             else:
                 limit = _root(negative / divisor, up)
-                value = limit + slack if limit.is_number else limit * (1 + slack)
+                value, is_ = (
+                    (limit + slack, symbol - limit) if limit.is_number else (limit * (1 + slack), symbol / limit - 1)
+                )
             if any(not p.exp.is_integer for p in value.atoms(sp.Pow)):
                 continue
             values = {s: v.xreplace({symbol: value}) for s, v in values.items()} | {symbol: value}
+            slacks.append(Slack(slack, fact, is_.xreplace({s.symbol: s.is_ for s in slacks}), values))
             break
-    return values
+    return tuple(slacks)
 
 
 def _root(value: sp.Expr, degree: int) -> sp.Expr:

@@ -1,0 +1,53 @@
+"""fedbounds certify: the proof of a form as a file that anyone can check without this package."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.audit import checker
+from fedbounds.bounds.audit.certificates import certificate
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.commands.options import PathArgument, emit, form_option, json_option, key_argument
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.registry import load
+
+
+@click.command("certify")
+@key_argument
+@form_option
+@click.option("--out", metavar="F", type=PathArgument(), help="The certificate is written to this .json file.")
+@json_option
+def certify(key: str, form: str | None, out: str | None, as_json: bool) -> None:
+    """Write the proof of the result KEY as a certificate, and check it with exact fractions.
+
+    The checker, one file that needs nothing but Python, is named at the end: take both anywhere.
+
+    \b
+    fedbounds certify arbitrary-participation/theorem-3.1 --form explicit --out proof.json
+    """
+    result = load(key)
+    claim = f"{result.key}[{result.form(form).name}]"
+    found = certificate(Docket.of(result.paper), claim)
+    try:
+        trusted = checker.Certificate(found).check()
+    except checker.Refused as error:
+        raise FedboundsError(f"the checker refuses the certificate of {claim}: {error}") from error
+    if out:
+        write_file(Path(out), json.dumps(found, indent=1, ensure_ascii=False).encode())
+    statement = found["statement"]
+    if as_json:
+        document = {"claim": claim, "steps": len(found["steps"]), "trusted": trusted, "statement": statement}
+        emit("certify", {**document, "file": str(out) if out else None, "checker": checker.__file__})
+        return
+    click.echo(f"{claim}: {len(found['steps'])} steps, each multiplied out again in fractions")
+    click.echo(f"{statement['measure']}\n  <= {statement['right']}")
+    for name in statement["conditions"]:
+        click.echo(f"  where {name}")
+    click.echo(f"assumed: {', '.join(statement['assumptions'])}")
+    click.echo(f"trusted: {len(trusted)} readings of these and of the algorithm, which the checker lists")
+    if out:
+        click.echo(f"wrote {out}; check it anywhere with python {checker.__file__} {out}")

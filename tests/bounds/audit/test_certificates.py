@@ -1,0 +1,247 @@
+"""Certificates: what the checker accepts, and that it refuses whatever is changed in one."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sympy as sp
+
+from fedbounds.bounds.audit import checker
+from fedbounds.bounds.audit.certificates import certificate
+from fedbounds.bounds.audit.docket import Docket
+from fedbounds.bounds.audit.signs import NoReason, reason
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.registry import load
+from tests.command_line import run
+
+THEOREM = "arbitrary-participation/theorem-3.1"
+FORMS = [form.name for form in load(THEOREM).forms]
+TOY = dict(L=1, F=5, I=2, P=2, T=8, gamma=1 / 48, eta=6, rho=0.5**0.5, sigma=0.5**0.5, nu=4.25**0.5, beta=0.5, delta=0)
+
+
+@lru_cache(maxsize=1)
+def docket() -> Docket:
+    return Docket.of("arbitrary-participation")
+
+
+@lru_cache(maxsize=8)
+def written(form: str) -> str:
+    return json.dumps(certificate(docket(), f"{THEOREM}[{form}]"))
+
+
+def of(form: str) -> dict[str, Any]:
+    return json.loads(written(form))
+
+
+def refused(changed: dict[str, Any]) -> bool:
+    try:
+        checker.Certificate(changed).check()
+    except (checker.Refused, KeyError, ValueError):
+        return True
+    return False
+
+
+def test_the_checker_is_one_short_file_of_the_standard_library():
+    source = Path(checker.__file__).read_text()
+    imports = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {alias.name for node in imports if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in imports if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in names} <= set(sys.stdlib_module_names)
+    assert len(source.splitlines()) < 500
+
+
+def test_a_bare_python_checks_the_theorem(tmp_path: Path):
+    proof, alone = tmp_path / "proof.json", tmp_path / "checker.py"
+    proof.write_text(written("explicit"))
+    alone.write_text(Path(checker.__file__).read_text())
+    done = subprocess.run([sys.executable, "-I", "-S", alone, proof], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith(f"{THEOREM}[explicit]: all 62 steps follow")
+    assert "where gamma <= 1/(12*I*L*P)" in done.stdout
+    proof.write_text(written("explicit").replace("144", "143"))
+    done = subprocess.run([sys.executable, "-I", "-S", alone, proof], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 1 and done.stdout.startswith("refused: ")
+
+
+@pytest.mark.parametrize("form", ["explicit", "explicit:sumsq", "explicit:I=1", "explicit:any-P", "sharp"])
+def test_every_step_is_shown_again(form: str):
+    whole = of(form)
+    trusted = checker.Certificate(whole).check()
+    assert all(word in " ".join(trusted) for word in ("descent lemma", "uncorrelated", "the number of steps"))
+    assert set(whole["statement"]["conditions"]) == {c.text for c in load(THEOREM).form(form).conditions}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_the_theorem_has_a_certificate(form: str):
+    assert checker.Certificate(of(form)).check()
+
+
+def test_the_statement_is_the_bound_that_is_evaluated():
+    whole = of("explicit")
+    bound = checker.Reader({*whole["letters"]})(whole["statement"]["right"])
+    total = sum(float(c) * value(m) for m, c in bound.above.items())
+    evaluation = evaluate(load(THEOREM), TOY, form="explicit")
+    assert not bound.below and total == pytest.approx(float(evaluation.value), rel=1e-13)
+    assert total == pytest.approx(21.321615, abs=5e-7)
+
+
+def value(monomial: checker.Monomial) -> float:
+    result = 1.0
+    for name, power in monomial:
+        result *= TOY[name] ** power
+    return result
+
+
+# --- what is changed is noticed ---------------------------------------------------------------------------------------
+
+
+def changes(form: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """One change each: a side, a premise, a multiplier, a hypothesis, a reason or a letter."""
+    steps = of(form)["steps"]
+    (shown := checker.Certificate(of(form))).check()
+    for k, step in enumerate(steps):
+        for side, worse in (("right", "({})*9/10"), ("left", "({})*10/9")):
+            if step[side] not in ("0",):
+                yield f"{step['id']} {side}", changed(form, ("steps", k, side), worse.format(step[side]))
+        for name in step.get("premises", []):
+            yield f"{step['id']} without {name}", without(form, ("steps", k, "premises"), name)
+        for j, said in enumerate(step.get("multipliers", [])):
+            if said["value"] == "0" or not shown.shown[step["premises"][j]].slack.above:  # an identity adds nothing
+                continue
+            place = ("steps", k, "multipliers", j, "value")
+            yield f"{step['id']} multiplier {j}", changed(form, place, f"({said['value']})*11/10")
+        for name in step.get("needs", []):
+            yield f"{step['id']} without {name}", without(form, ("steps", k, "assumptions"), name)
+        for j, term in enumerate((step.get("rest") or {}).get("above", [])):
+            place = ("steps", k, "rest", "above", j, 0)
+            yield f"{step['id']} term {j}", changed(form, place, f"({term[0]})*11/10")
+    statement = of(form)["statement"]
+    yield "the statement's bound", changed(form, ("statement", "right"), f"({statement['right']})*99/100")
+    for number in sorted(set(re.findall(r"\b\d{2,}\b", statement["right"]))):
+        lower = re.sub(rf"\b{number}\b", str(int(number) - 1), statement["right"])
+        yield f"the statement's {number}", changed(form, ("statement", "right"), lower)
+    for name in statement["assumptions"]:
+        yield f"the statement without {name}", without(form, ("statement", "assumptions"), name)
+    for name in statement["conditions"]:
+        yield f"the statement without {name}", without(form, ("statement", "conditions"), name)
+    for name in ("L", "gamma", "eta", "I", "P"):
+        yield f"{name} of any sign", changed(form, ("letters", name, "sign"), "real")
+
+
+def changed(form: str, place: tuple[str | int, ...], to: str) -> dict[str, Any]:
+    whole = of(form)
+    part: Any = whole
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = to
+    return whole
+
+
+def without(form: str, place: tuple[str | int, ...], name: str) -> dict[str, Any]:
+    whole = of(form)
+    part: Any = whole
+    for key in place:
+        part = part[key]
+    part.remove(name)
+    return whole
+
+
+def test_any_single_change_is_refused():
+    tried = dict(changes("explicit:I=P=1"))
+    passed = [name for name, whole in tried.items() if not refused(whole)]
+    unused = "arbitrary-participation/lemma-c.2/L2.S"  # trusted, and used with the factor 0 where there is no spread
+    assert len(tried) > 150 and passed == [f"{unused} right", f"{unused} left"]
+
+
+def test_constants_of_the_general_theorem_cannot_be_lowered():
+    statement = of("explicit")["statement"]
+    for number in ("21", "126", "144", "18", "6"):
+        lower = re.sub(rf"\b{number}\b", f"({int(number)} - 1/1000)", statement["right"], count=1)
+        assert refused(changed("explicit", ("statement", "right"), lower)), number
+    assert refused(changed("explicit", ("statement", "right"), statement["right"].replace("8*F", "7*F")))
+
+
+@pytest.mark.parametrize("condition", range(3))
+def test_no_condition_of_the_general_theorem_can_be_dropped(condition: int):
+    name = of("explicit")["statement"]["conditions"][condition]
+    assert refused(without("explicit", ("statement", "conditions"), name))
+
+
+def test_an_enclosure_must_hold_the_number():
+    whole = of("sharp")
+    (name,) = {"K1"} & {*whole["numbers"]}
+    low = Fraction(whole["numbers"][name]["low"])
+    whole["numbers"][name]["high"] = str(low)
+    assert refused(whole)
+    whole = of("sharp")
+    whole["numbers"][name]["is"] = whole["numbers"][name]["is"].replace("7/12", "8/12")
+    assert refused(whole)
+
+
+def test_a_step_cannot_be_used_before_it_is_shown():
+    whole = of("explicit:I=P=1")
+    whole["steps"] = whole["steps"][::-1]
+    assert refused(whole)
+
+
+def test_division_by_what_may_be_zero_is_refused():
+    whole = of("explicit:I=P=1")
+    step = copy.deepcopy(whole["steps"][-1])
+    step |= {"id": "zero", "left": "(I - P)/(I - P)", "op": "==", "right": "1", "premises": [], "multipliers": []}
+    step.pop("rest", None)
+    whole["steps"].insert(0, step)
+    with pytest.raises(checker.Refused, match="zero: it divides by"):
+        checker.Certificate(whole).check()
+
+
+def test_false_lemmas_about_geometric_sums_are_refused():
+    whole = of("explicit")
+    (step,) = [s for s in whole["steps"] if s["rule"] == "geometric-sum" and s["constant"] == "3"][:1]
+    assert not refused(whole)
+    step["right"], step["constant"] = step["right"].replace("3", "1"), "1"
+    assert refused(whole)
+
+
+# --- reasons ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_reason_is_found_where_there_is_one():
+    x, y = sp.symbols("x y", positive=True)
+    assert reason(x - y, {"given": x - 2 * y}, str) == {"above": [["1", "given"], ["y"]], "below": [["1"]]}
+    with pytest.raises(NoReason):
+        reason(x - y, {"given": 2 * x - y}, str)
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        (f"{THEOREM}[nothing]", "is no form of arbitrary-participation"),
+        ("arbitrary-participation/proposition-4.6[printed]", "has no proof here"),
+        ("arbitrary-participation/corollary-3.2[explicit]", "no certificate has a word for yet"),
+    ],
+)
+def test_what_cannot_be_certified_says_why(claim: str, says: str):
+    with pytest.raises(FedboundsError, match=re.escape(says)):
+        certificate(docket(), claim)
+
+
+def test_the_command_writes_a_file_and_says_how_to_check_it(tmp_path: Path):
+    place = tmp_path / "proof.json"
+    status, out, _ = run("certify", THEOREM, "--form", "explicit:I=P=1", "--out", str(place), "--json")
+    document = json.loads(out)
+    assert status == 0
+    assert document["steps"] == 31 and document["file"] == str(place)
+    assert checker.main([str(place)]) == 0 and checker.main([str(tmp_path / "none.json")]) == 2
