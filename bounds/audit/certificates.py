@@ -121,7 +121,7 @@ class Writer(Words):
         for name in names:
             wanted = condition_fact(self.conditions[name])
             sides = (wanted.slack, -wanted.slack) if wanted.op == "==" else (wanted.slack,)
-            follows[name] = [self.reason(side, facts) for side in sides]
+            follows[name] = [self.reason(side, facts, wanted.strict) for side in sides]
         for assumption in form.assumptions:
             self.assumptions[assumption.name] = assumption.statement
         return {

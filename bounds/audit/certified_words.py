@@ -34,6 +34,7 @@ class Words:
         self.numbers: dict[NamedNumber, sp.Symbol] = {}
         self.floors: dict[sp.Expr, sp.Symbol] = {}
         self.least: dict[sp.Expr, int] = {}
+        self.strict: set[str] = set()
         self.divided: list[sp.Expr] = []
 
     def text(self, e: sp.Expr) -> str:
@@ -55,8 +56,7 @@ class Words:
             return self._product(e)
         if isinstance(e, sp.Pow):
             if e.exp.is_number and e.exp < 0:
-                self.divided.append(e.base)
-                return f"1/{self._factor(e.base**-e.exp)}"
+                return self._product(e)
             return f"{self._factor(e.base)}**{self._factor(e.exp)}"
         if isinstance(e, sp.floor):
             return f"floor({self.text(e.args[0])})"
@@ -65,9 +65,14 @@ class Words:
     def _product(self, e: sp.Expr) -> str:
         """A product as one fraction."""
         above, below = sp.fraction(e)
-        if below != 1:
-            self.divided += [f.base for f in e.args if isinstance(f, sp.Pow) and f.exp.is_number and f.exp < 0]
-            return f"{self._factor(above)}/{self._factor(below, True)}"
+        divided = ""
+        for part in sp.Mul.make_args(below) if below != 1 else ():
+            base, power = part.as_base_exp()
+            whole = int(power) if power.is_Integer and not base.is_Symbol else 1
+            self.divided += [base]
+            divided += f"/{self._factor(base if whole > 1 else part, True)}" * whole  # each is shown not to be 0
+        if divided:
+            return f"{self._factor(above)}{divided}"
         if e.args[0] == -1:
             return f"-{self._factor(-e)}"
         return "*".join(map(self._factor, parts(e)))
@@ -145,6 +150,7 @@ class Words:
         found: dict[str, sp.Expr] = {}
         for relation, name in zip(relations, names, strict=True):
             found[name] = self.plain(relation.slack)
+            self.strict |= {name} if relation.strict else set()
             if relation.op == "==":
                 found[f"{name} reversed"] = -found[name]
         return found
@@ -168,7 +174,7 @@ class Words:
     def reason(self, e: sp.Expr, facts: Mapping[str, sp.Expr], strictly: bool = False) -> Reason:
         """Why an expression is not negative, where these facts and the domains hold."""
         e = self.plain(e)
-        return reason(e, self._around(e, facts), self.text, strictly)
+        return reason(e, self._around(e, facts), self.text, strictly, self.strict)
 
     def nonnegative(self, e: sp.Expr, facts: Mapping[str, sp.Expr]) -> Reason:
         """The same, or why it is a sum of squares."""
@@ -222,7 +228,8 @@ class Words:
 
     def relation(self, relation: Relation) -> Json:
         """Both sides and the operator."""
-        return {"left": self.text(relation.left), "op": relation.op, "right": self.text(relation.right)}
+        op = "<" if relation.strict else relation.op
+        return {"left": self.text(relation.left), "op": op, "right": self.text(relation.right)}
 
     def reach(self, relations: Sequence[Relation], usable: Sequence[tuple[str, Relation]]) -> list[Json]:
         """The floors that occur, with the least whole number that their arguments reach."""

@@ -193,10 +193,10 @@ def enclosed(e: Expression) -> tuple[Fraction, Fraction]:
 
 
 class Relation:
-    """left <= right, or left == right."""
+    """left <= right, left == right, or, of conditions, left < right."""
 
     def __init__(self, said: Json, read: Reader) -> None:
-        need(said["op"] in ("<=", "=="), f"{said['op']} is no relation")
+        need(said["op"] in ("<=", "==", "<"), f"{said['op']} is no relation")
         self.left, self.right, self.op = read(said["left"]), read(said["right"]), said["op"]
         self.slack = self.right - self.left
 
@@ -206,7 +206,7 @@ class Step:
 
     def __init__(self, whole: Certificate, said: Json) -> None:
         self.whole, self.said, self.read = whole, said, Reader(whole.known)
-        self.sign, self.facts = dict(whole.sign), dict(whole.facts)
+        self.sign, self.facts, self.strict = dict(whole.sign), dict(whole.facts), set[str]()
         self.premises = [whole.shown[name] for name in said.get("premises", [])]
         for name in said.get("premises", []):
             self._fact(f"premise {name}", whole.shown[name])
@@ -218,6 +218,7 @@ class Step:
 
     def _fact(self, name: str, relation: Relation) -> None:
         self.facts |= {name: relation.slack}
+        self.strict |= {name} if relation.op == "<" else set()
         self.facts |= {f"{name} reversed": constant(-1) * relation.slack} if relation.op == "==" else {}
 
     def _floor(self, of: str, least: int, because: Json) -> None:
@@ -265,7 +266,7 @@ class Step:
         for text, *names in terms:
             factor = self.read(text)
             need(self.plainly(factor), f"{text[:80]} may be negative")
-            positive |= not names and self.plainly(factor, True)
+            positive |= {*names} <= self.strict and self.plainly(factor, True)
             for name in names:
                 need(name in self.facts, f"{name} is no fact here")
                 factor = factor * self.facts[name]
@@ -276,6 +277,7 @@ class Step:
     def check(self) -> None:
         """Refuse the step unless it follows, and divides by nothing that may be zero."""
         need(self.said["rule"] in RULES, f"{self.said['rule']} is no rule")
+        need(self.conclusion.op != "<", "no rule shows a strict inequality")
         missing = set(self.said.get("needs", [])) - set(self.said.get("assumptions", []))
         need(not missing, f"the rule needs {', '.join(missing)}")
         RULES[self.said["rule"]](self)
@@ -408,14 +410,8 @@ def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expr
     return total
 
 
-RULES = {
-    "combination": Step.combination,
-    "clients": Step.clients,
-    "unroll": Step.unroll,
-    "geometric-sum": Step.geometric_sum,
-    "average": Step.average,
-    "axiom": Step.axiom,
-}
+METHODS = (Step.combination, Step.clients, Step.unroll, Step.geometric_sum, Step.average, Step.axiom)
+RULES = {method.__name__.replace("_", "-"): method for method in METHODS}
 
 
 class Certificate:
@@ -470,7 +466,7 @@ class Certificate:
             relation, why = self.condition(name), end["follows"].get(name, [])
             need(len(why) == (2 if relation.op == "==" else 1), f"the condition {name} is not the statement's")
             for slack, because in zip((relation.slack, constant(-1) * relation.slack), why, strict=False):
-                said.nonnegative(slack, because, f"the condition {name}")
+                said.nonnegative(slack, because, f"the condition {name}", relation.op == "<")
         said.divides()
 
 

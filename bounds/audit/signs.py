@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -31,7 +31,9 @@ class NoReason(FedboundsError):
     """No reason was found that can be multiplied out."""
 
 
-def reason(expression: sp.Expr, facts: Facts, text: Text, strictly: bool = False) -> Reason:
+def reason(
+    expression: sp.Expr, facts: Facts, text: Text, strictly: bool = False, strict: Collection[str] = ()
+) -> Reason:
     """Why an expression is not negative (strictly: positive) where the facts are not negative.
 
     Args:
@@ -39,6 +41,7 @@ def reason(expression: sp.Expr, facts: Facts, text: Text, strictly: bool = False
         facts: what is not negative, by name.
         text: how expressions are written.
         strictly: whether it must be positive.
+        strict: the names of facts that are positive.
 
     Raises:
         NoReason: neither way finds one.
@@ -48,9 +51,10 @@ def reason(expression: sp.Expr, facts: Facts, text: Text, strictly: bool = False
             return {"above": []}
     except sp.PolynomialError as error:
         raise NoReason(f"a certificate speaks of fractions of polynomials only; {error}") from error
-    for way in (_by_signs, _by_products):
+    known = strict if strictly else None
+    for way in (_by_signs, _by_products, _by_parts):
         try:
-            found = way(expression, facts, text, strictly)
+            found = way(expression, facts, text, known)
         except (NoReason, sp.PolynomialError):  # a slack that divides by a letter which may be 0; a root in a fact
             continue
         if found is not None:
@@ -59,7 +63,7 @@ def reason(expression: sp.Expr, facts: Facts, text: Text, strictly: bool = False
     raise NoReason(f"no certificate was found that {shown} is {'positive' if strictly else 'not negative'}")
 
 
-def _by_signs(expression: sp.Expr, facts: Facts, text: Text, strictly: bool) -> Reason | None:
+def _by_signs(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[str] | None) -> Reason | None:
     """Letters by slacks, after which no coefficient is negative; every slack is a fact over what is positive."""
     letters = sorted({s for e in (expression, *facts.values()) for s in e.free_symbols}, key=str)
     slacks = slacks_of(list(facts.values()), letters)
@@ -69,7 +73,7 @@ def _by_signs(expression: sp.Expr, facts: Facts, text: Text, strictly: bool) -> 
         above, below = found.written(found.above), found.written(found.below)
         if below.could_extract_minus_sign():
             above, below = -above, -below
-        if plainly(above, strictly) and plainly(below, True):
+        if plainly(above, strict is not None) and plainly(below, True):
             return {
                 "above": [*_terms(above, slacks, facts, text)],
                 "below": [*_terms(below, slacks, facts, text)],
@@ -110,12 +114,36 @@ def _even(term: sp.Expr) -> bool:
     return all(b.is_nonnegative or (k.is_Integer and k > 0 and k % 2 == 0) for b, k in powers)
 
 
+def _by_parts(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[str] | None) -> Reason | None:
+    """Numerator and denominator, each for a reason of its own."""
+    found = canceled(expression)
+    above, below = found.written(found.above), found.written(found.below)
+    if below.is_number or (above.is_number and plainly(below, True)):
+        return None
+    try:
+        lower = reason(below, facts, text, True, strict or ())
+    except NoReason:
+        above, below = -above, -below
+        lower = reason(below, facts, text, True, strict or ())
+    upper = reason(above, facts, text, strict is not None, strict or ())
+    one = [["1"]]
+    return {
+        "above": _both(upper["above"], lower.get("below", one)),
+        "below": _both(upper.get("below", one), lower["above"]),
+    }
+
+
+def _both(first: Sequence[Sequence[str]], second: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Every product of a term of the one with a term of the other."""
+    return [[f"({a})*({b})" if a != "1" else b, *names, *others] for a, *names in first for b, *others in second]
+
+
 Terms = dict[tuple[int, ...], int]
 Letters = tuple[sp.Symbol | NamedNumber, ...]
 Product = tuple[sp.Expr, tuple[str, ...], Terms]
 
 
-def _by_products(expression: sp.Expr, facts: Facts, text: Text, strictly: bool) -> Reason | None:
+def _by_products(expression: sp.Expr, facts: Facts, text: Text, strict: Collection[str] | None) -> Reason | None:
     """A sum of facts times monomials with positive coefficients, found by linear programming and solved exactly."""
     found = canceled(expression)
     few: Letters = found.letters
@@ -126,7 +154,7 @@ def _by_products(expression: sp.Expr, facts: Facts, text: Text, strictly: bool) 
         if sides is None:
             return None
         target, below = sides
-        summed = _summed(target, [*_products(target, letters, facts, most)], strictly)
+        summed = _summed(target, [*_products(target, letters, facts, most)], strict)
         if summed is not None:
             return {"above": [[text(e), *names] for e, names in summed], "below": [[text(below)]]}
     return None
@@ -150,7 +178,9 @@ def _sides(expression: sp.Expr, letters: Letters) -> tuple[Terms, sp.Expr] | Non
     return terms, below
 
 
-def _summed(target: Terms, products: Sequence[Product], strictly: bool) -> list[tuple[sp.Expr, tuple[str, ...]]] | None:
+def _summed(
+    target: Terms, products: Sequence[Product], strict: Collection[str] | None
+) -> list[tuple[sp.Expr, tuple[str, ...]]] | None:
     """The products with positive coefficients that sum to the target; None where there are none."""
     if not products:
         return None
@@ -161,8 +191,13 @@ def _summed(target: Terms, products: Sequence[Product], strictly: bool) -> list[
     at, of, values = zip(*entries, strict=True)
     matrix = csr_array((values, (at, of)), shape=(len(rows), len(columns)))
     goal = [target.get(m, 0) for m in rows]
-    least = [(1e-6 if strictly and not names else 0.0, None) for _, names, _ in products]
-    solved = linprog([1.0] * len(columns), A_eq=matrix, b_eq=goal, bounds=least, method="highs-ds")
+    positive = (
+        None
+        if strict is None
+        else [[-float({*names} <= {*strict} and e.is_positive is True) for e, names, _ in products]]
+    )
+    least = None if strict is None else [-1e-6]  # something positive is among them
+    solved = linprog([1.0] * len(columns), positive, least, A_eq=matrix, b_eq=goal, method="highs-ds")
     if solved.status != 0:
         return None
     support = [k for k, c in enumerate(solved.x) if c > 1e-9]
