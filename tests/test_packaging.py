@@ -186,6 +186,15 @@ def test_the_demo_without_torch_is_one_line_that_says_what_to_install(clean: Pat
 
 
 @pytest.mark.wheel
+def test_the_wheel_reports_on_a_paper_and_says_what_a_report_on_runs_needs(clean: Path) -> None:
+    done = fedbounds(clean, "report", "--paper", "fedmrn", "--out", "page", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["written"] == ["page/index.html", "page/report.json"]  # a wheel has no figures
+    (clean / "sweep.toml").write_text("rounds = 1\n")
+    assert one_line_naming_an_extra(fedbounds(clean, "report", "sweep.toml", "--out", "runs"))
+
+
+@pytest.mark.wheel
 def test_the_demo_of_the_wheel_writes_its_figures_and_tables(furnished: Path) -> None:
     names = ["fedbounds", *(f"fedbounds.{top}" for top in TOPS)]
     where = f"import sys, {', '.join(names)}; print(*(sys.modules[n].__file__ for n in {names}))"

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
+import io
 import json
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
 from prebuild.__main__ import listed, settings
+from prebuild.examples import draw_example, image, terms_over_rounds
 from prebuild.formulas import typeset
 from prebuild.lines import written_out
 from prebuild.links import broken
 from prebuild.reference import signature, table
+from prebuild.verdicts import result_page
 from prebuild.versions import list_versions
 
+import fedbounds
 from fedbounds.bounds.comparability import comparability_matrix
+from fedbounds.bounds.registry import load
 from fedbounds.bounds.vocabulary import AXES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,8 +103,10 @@ def test_the_table_of_modules_links_to_the_page_of_each_but_those_left_out():
 def test_the_gallery_page_shows_every_figure_and_every_claim_of_a_paper(paper: str):
     page = written_out(f"# Gallery\n\n::: claims {paper}\n\n::: gallery {paper}\n")
     folder = DOCS / "gallery" / paper
-    assert page.count("](gallery/") == len(list(folder.glob("*.png"))) > 0
-    ends = re.compile(r"\| (agrees|disagrees|inconclusive(: .* would tell)?) \|$")
+    images = re.findall(rf'<img src="gallery/{paper}/([^"]+)" alt="[^"]+"', page)
+    assert images == sorted(path.name for path in folder.glob("*.png")) and images
+    assert page.count("<figure>") == page.count("</figcaption>") == len(images)
+    ends = re.compile(r"<td>(agrees|disagrees|inconclusive(: .* would tell)?)</td></tr>$")
     verdicts = [line for line in page.splitlines() if ends.search(line)]
     assert len(verdicts) == len((folder / "claims.csv").read_text(encoding="utf-8").splitlines()) - 1
     assert f"::: claims {paper}" in (DOCS / "gallery.md").read_text(encoding="utf-8")
@@ -109,3 +118,31 @@ def test_the_page_on_settings_lists_every_kind_and_every_left_hand_side_of_a_run
     assert all(f"| `{kind}` |" in page for axis in AXES.values() for kind in axis.kinds)
     measures = comparability_matrix().of_runs().measures
     assert all(f"| {i} | {measure}" in page for i, measure in enumerate(measures, start=1))
+
+
+@pytest.mark.parametrize("key", ["fedau/theorem-3", "tdcd/theorem-1", "arbitrary-participation/proposition-4.4"])
+def test_the_page_of_a_result_has_its_formula_verdict_picture_and_code_that_prints_what_it_shows(key: str):
+    result = load(key)
+    page = "\n\n".join(result_page(result))
+    assert page.count("$$\n") == 2 * len(result.forms) and f"Verdict on `{key}[{result.default}]`: **proved**" in page
+    picture = terms_over_rounds(result)
+    assert (
+        (f"]({image(result)})" in page) == (picture is not None) == (key != "arbitrary-participation/proposition-4.4")
+    )
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (shown,) = re.findall(r"^```text\n(.*?)\n```", page, re.DOTALL | re.MULTILINE)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    assert printed.getvalue() == f"{shown}\n"
+    (shell,) = re.findall(r"^```sh\n(.*?)\n```", page, re.DOTALL | re.MULTILINE)
+    with contextlib.redirect_stdout(printed := io.StringIO()):
+        assert fedbounds.main(shlex.split(shell.splitlines()[0])[1:]) == 0
+    assert next(line for line in shown.splitlines() if " <= " in line) in printed.getvalue()
+
+
+def test_a_picture_of_the_terms_is_drawn_beside_the_page_that_shows_it(tmp_path: Path):
+    draw_example("fedau/theorem-3", tmp_path)
+    draw_example("arbitrary-participation/proposition-4.4", tmp_path)
+    (picture,) = tmp_path.rglob("*.png")
+    assert picture.relative_to(tmp_path).as_posix() == "fedau/theorem-3.png"

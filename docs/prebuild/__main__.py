@@ -11,10 +11,11 @@ from pathlib import Path
 from fedbounds.bounds.explorer.pages import explore
 from fedbounds.bounds.registry import results
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
+from prebuild.examples import draw_examples
 from prebuild.formulas import typeset
 from prebuild.lines import ROOT, written_out
 from prebuild.reference import reference_pages
-from prebuild.verdicts import result_pages
+from prebuild.verdicts import result_pages, tried
 
 DOCS = ROOT / "docs"
 
@@ -38,6 +39,7 @@ def prebuild(folder: Path, *, versioned: bool) -> None:
         path = pages / "schema" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(schema, indent=1), encoding="utf-8")
+    draw_examples(tried(), pages / "results")
     (folder / "zensical.toml").write_text(settings() + SELECTOR * versioned, encoding="utf-8")
 
 

@@ -10,13 +10,12 @@ table of that paper's claims as it was last measured, `::: gallery fedau` its fi
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from pathlib import Path
 
 from fedbounds.bounds.comparability import CODES, comparability_matrix
 from fedbounds.bounds.vocabulary import AXES, GROUPS
+from fedbounds.figures.report.gallery import claims_html, gallery_html
 from prebuild.reference import table
 from prebuild.statements import plain, statements
 from prebuild.verdicts import counted, note
@@ -42,23 +41,12 @@ def reference(package: str, _but: str = "but", *without: str) -> str:
 
 def claims(paper: str) -> str:
     """The table of a paper's claims that `fedbounds figure PAPER` wrote into the gallery."""
-    with (GALLERY / paper / "claims.csv").open(encoding="utf-8") as file:
-        _, *rows = csv.reader(file)
-    rows = [[*row, f"{verdict}: {power}" if power else verdict] for *row, verdict, power in rows]
-    lines = [" | ".join(plain(cell) for cell in row) for row in rows]
-    head = ["| where | claim, in our words | measured | verdict |", "|---|---|---|---|"]
-    return "\n".join([*head, *(f"| {line} |" for line in lines)])
+    return claims_html(GALLERY / paper)
 
 
 def gallery(paper: str) -> str:
-    """Every figure of a paper with its alternative text and its caption, from the manifests beside them."""
-    parts = []
-    for path in sorted((GALLERY / paper).glob("*.png")):
-        manifest = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
-        parts.append(
-            f"![{plain(manifest['alternative'])}](gallery/{paper}/{path.name})\n\n{plain(manifest['caption'])}"
-        )
-    return "\n\n".join(parts)
+    """Every figure of a paper with its alternative text and its caption, as a report shows them."""
+    return gallery_html(GALLERY / paper, f"gallery/{paper}/")
 
 
 def vocabulary() -> str:

@@ -28,7 +28,7 @@ def statement(result: Result) -> str:
     """One result under its key, its forms one below the other."""
     heading = f"### {result.title}\n\n`{result.key}` ({result.source})"
     if room_errata(result.paper):  # then it has been on trial and there is a page of it
-        heading += f", [claims and verdicts](results/{result.key}.md)"
+        heading += f", [formula, verdicts, plot and code](results/{result.key}.md)"
     return "\n\n".join([heading, *(displayed(result, form) for form in result.forms)])
 
 

@@ -9,20 +9,13 @@ from typing import get_args
 
 from fedbounds.bounds.audit.counterexample import Degree, Erratum, Replay, Wording, shown
 from fedbounds.bounds.audit.errata import refuted_claims, room_errata, room_supplements, room_wording
-from fedbounds.bounds.audit.findings import findings_in_words
+from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.audit.verdict import OUTCOMES
+from fedbounds.bounds.audit.verdict import COURTS, OUTCOMES
 from fedbounds.bounds.registry import PAPERS, paper
 from fedbounds.bounds.result import Form, Result
+from prebuild.examples import example
 from prebuild.statements import displayed, plain
-
-COURTS = {
-    "steps": "its proof, step by step",
-    "units": "dimensions and gauges",
-    "limits": "special cases",
-    "refutations": "an exact recomputation",
-    "instances": "random and adversarial instances",
-}
 
 KINDS = {  # what a claim's id says of its kind; the first that fits
     "units of forms": r"\]/units$",
@@ -34,17 +27,15 @@ KINDS = {  # what a claim's id says of its kind; the first that fits
     "steps of proofs": "",
 }
 
-DEGREES = (
-    "Each place below says how false it is: as stated; as an inference, where the conclusion does not follow and may "
-    "still be true; only if read to the letter; unstated without harm; or in its units alone. The paper's words stand "
-    "between quotation marks; all else is ours, and in each place we try to say what holds instead."
-)
-
 
 def result_pages() -> dict[str, str]:
     """The page of each result of the papers that have been on trial, by its place."""
-    tried = (result for name in PAPERS if room_errata(name) for result in paper(name).results)
-    return {f"results/{result.key}.md": "\n\n".join(result_page(result)) for result in tried}
+    return {f"results/{result.key}.md": "\n\n".join(result_page(result)) for result in tried()}
+
+
+def tried() -> Iterator[Result]:
+    """The results of the papers that have been on trial."""
+    return (result for name in PAPERS if room_errata(name) for result in paper(name).results)
 
 
 def counted(name: str) -> str:
@@ -91,11 +82,12 @@ def verdict(name: str, claim: str) -> str:
 
 
 def result_page(result: Result) -> Iterator[str]:
-    """One result: its statement, and every form as a claim with its verdict, and why it fails where it does."""
+    """One result: its statement, and every form as a claim with its verdict, and why it fails where it does; after the
+    default form an example."""
     yield f"# {result.title}\n\n`{result.key}` ({result.source})"
     yield plain(result.statement)
     errata = {erratum.id: erratum for erratum in room_errata(result.paper)}
-    for form in result.forms:
+    for form in sorted(result.forms, key=lambda form: form.name != result.default):
         claim = f"{result.key}[{form.name}]"
         yield f"## {form.name}"
         yield displayed(result, form)
@@ -105,6 +97,8 @@ def result_page(result: Result) -> Iterator[str]:
         yield from failures(result, form, errata)
         if form.assumptions:
             yield "Assumes:\n\n" + "\n".join(f"- {plain(a.statement)} ({plain(a.label)})" for a in form.assumptions)
+        if form.name == result.default:
+            yield from example(result)
     steps = [claim for claim in read_ledger(result.paper) if claim.startswith(f"{result.key}/")]
     if steps:
         yield "## Steps of the proof"

@@ -1,9 +1,9 @@
 """A printed form that takes for granted what its paper does not print says so wherever it is shown."""
 
-from importlib import import_module
 from pathlib import Path
 
 import pytest
+from prebuild.verdicts import result_page
 
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.rows import ClaimRow
@@ -51,10 +51,8 @@ def test_the_audit_flags_what_a_printed_form_takes_for_granted():
         assert row.flags == (("vacuous", form.generous) if form.generous else ("vacuous",))
 
 
-def test_the_page_of_a_result_says_what_its_printed_form_takes_for_granted(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
-    hook = import_module("verdicts")
+def test_the_page_of_a_result_says_what_its_printed_form_takes_for_granted():
     (theorem,) = [result for result, form in GENEROUS if result.key.endswith("theorem-3.1")]
-    said = [part for part in hook.result_page(theorem) if "read generously" in part]
+    said = [part for part in result_page(theorem) if "read generously" in part]
     assert said == ["It is read generously: assumes martingale-noise, which the paper does not print."]
     assert "*read generously:" in (ROOT / "docs" / "audit.md").read_text()
