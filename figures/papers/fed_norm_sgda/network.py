@@ -76,7 +76,7 @@ def _pilot(step: float) -> dict[str, Any]:
 
 
 FAMILIES = {
-    "CNN, Theorem 1": _family("cnn-small-smooth", 4.0, (_pilot(1e-3), 512), tuple(2**k for k in range(6, 10)), 64),
+    "CNN, Theorem 1": _family("cnn-small-smooth", 4.0, (_pilot(1e-3), 512), (64, 128, 256, 512, 2048, 16384), 64),
     "MLP (ReLU), Theorem 1": _family("mlp", 12.0, (_pilot(1e-3), 512), tuple(4**k for k in range(4, 7)), 256, 256),
 }
 
