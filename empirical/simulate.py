@@ -52,8 +52,8 @@ def simulate(
         participation: a process, or the weights themselves as a matrix (at least T, N).
         rounds: T; with phases, their sum, and may be left out.
         seeds: the run-seeds, computed together.
-        engine: "auto", "in turn", "batched" or "closed form"; for minimax algorithms "auto", "in turn", "masked batch";
-            for algorithms of silos "auto", "tiers" or "closed form".
+        engine: "auto", "in turn", "batched", "compiled" or "closed form"; for minimax algorithms "auto", "in turn",
+            "masked batch"; for algorithms of silos "auto", "tiers" or "closed form".
         record_every: rounds between records.
         streams: streams held fixed for all seeds, as `{"participation": 7}`.
         progress: called after each round with (rounds done, T).
@@ -148,9 +148,10 @@ def _stand_together(
     if len({tuple(length for _, length in schedule) for schedule in schedules}) > 1:
         return False
     process = _process(participation, problem, sum(length for _, length in schedules[0]))
+    most = max(len(one.seeds) for one in settings)
     for each in zip(*schedules, strict=True):
         knowing = [phase.informed(process).on(problem) for phase, _ in each]
-        if not may_join(choose_engine(engine, problem, knowing[0]), knowing):
+        if not may_join(choose_engine(engine, problem, knowing[0], each[0][1], most), knowing):
             return False
     return True
 
@@ -348,7 +349,10 @@ class _Lane:
         counted = all(sent != (None, None) for sent in zip(self.lengths, self.together, strict=True))
         self.record = Record(problem, self.runs, total, every, models, counted)
         self.knowing = [phase.informed(drawn.process).on(problem) for phase, _ in schedule]
-        self.walks = [choose_engine(engine, problem, phase) for phase in self.knowing]
+        self.walks = [
+            choose_engine(engine, problem, phase, length, len(streams))
+            for phase, (_, length) in zip(self.knowing, schedule, strict=True)
+        ]
 
     def begin(self) -> None:
         """Starts all seeds."""

@@ -10,29 +10,39 @@ from fedbounds.empirical.algorithms import Algorithm, Cohort
 from fedbounds.empirical.engines.batched import Batched
 from fedbounds.empirical.engines.closed_form import ClosedForm
 from fedbounds.empirical.engines.closed_tiers import ClosedTiers
+from fedbounds.empirical.engines.compiled import Compiled, may_repay
 from fedbounds.empirical.engines.engine import Engine
 from fedbounds.empirical.engines.in_turn import InTurn
 from fedbounds.empirical.engines.masked_batch import MaskedBatch, MaskedInTurn
 from fedbounds.empirical.engines.tiers import Tiers
 from fedbounds.empirical.problems import Problem
 
-MINIMIZING: Mapping[str, Callable[..., Engine]] = {"in turn": InTurn, "batched": Batched, "closed form": ClosedForm}
+MINIMIZING: Mapping[str, Callable[..., Engine]] = {
+    "in turn": InTurn,
+    "batched": Batched,
+    "compiled": Compiled,
+    "closed form": ClosedForm,
+}
 MINIMAX: Mapping[str, Callable[..., Engine]] = {"in turn": MaskedInTurn, "masked batch": MaskedBatch}
 TIERED: Mapping[str, Callable[..., Engine]] = {"tiers": Tiers, "closed form": ClosedTiers}
+PLAIN = ("compiled", "closed form")  # for plain steps of SGD alone
 ENGINES = tuple(dict.fromkeys([*MINIMIZING, *MINIMAX, *TIERED]))
 
 
-def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
+def choose_engine(name: str, problem: Problem, algorithm: Algorithm, rounds: int = 0, seeds: int = 1) -> Engine:
     """The engine of that name; for "auto", the fastest for the problem and the device it lives on.
 
     Quadratics are solved in closed form, split over silos or not. Other problems say whether they prefer a batch
     (small models, and all models on a GPU) or one client in turn (networks on a CPU). For minimax algorithms the batch
-    is masked, as clients may take different numbers of local steps; silos go tier by tier.
+    is masked, as clients may take different numbers of local steps; silos go tier by tier. Dense networks on a CPU are
+    compiled in runs so long that it repays.
 
     Args:
-        name: "auto", "in turn", "batched", "closed form", "masked batch" or "tiers" (a hyphen will do for the space).
+        name: "auto", "in turn", "batched", "compiled", "closed form", "masked batch" or "tiers" (a hyphen will do for
+            the space).
         problem: whose gradients are used.
         algorithm: as it runs on the problem.
+        rounds, seeds: how long it runs, and how many seeds together, where that is known.
 
     Raises:
         FedboundsError: an unknown name, or an engine that cannot run the problem or the algorithm.
@@ -42,6 +52,10 @@ def choose_engine(name: str, problem: Problem, algorithm: Algorithm) -> Engine:
         batch = "masked batch" if algorithm.ascends else "batched"
         walk = "tiers" if algorithm.tiered else batch if problem.prefers_batched else "in turn"
         plain = "closed form" if problem.affine and algorithm.plain_steps else walk
+        small = plain == "batched" and problem.prefers_company and problem.device.type == "cpu"
+        long = small and algorithm.plain_steps and may_repay(rounds * seeds, problem.clients, algorithm.local.steps)
+        if long:
+            return Compiled(problem, algorithm.local, algorithm.needs_updates, rounds)
     return _fit(algorithm)[plain](problem, algorithm.local, algorithm.needs_updates)
 
 
@@ -86,7 +100,7 @@ def _fit(algorithm: Algorithm) -> Mapping[str, Callable[..., Engine]]:
     if algorithm.ascends:
         return MINIMAX
     every = TIERED if algorithm.tiered else MINIMIZING
-    return {name: engine for name, engine in every.items() if algorithm.plain_steps or name != "closed form"}
+    return {name: engine for name, engine in every.items() if algorithm.plain_steps or name not in PLAIN}
 
 
 __all__ = [
@@ -95,6 +109,7 @@ __all__ = [
     "ClosedForm",
     "ClosedTiers",
     "Cohort",
+    "Compiled",
     "Engine",
     "InTurn",
     "MaskedBatch",
@@ -103,4 +118,5 @@ __all__ = [
     "check_engine",
     "choose_engine",
     "may_join",
+    "may_repay",
 ]

@@ -67,11 +67,22 @@ class Batched(Engine):
             words = self._words(cohort, some, clients, t, streams)
             drawn = self._drawn(cohort, some, clients.shape, t, streams)
             sizes = self._step_sizes(cohort, some, clients)
-            computed = local_updates(
-                self.problem, self.local, received, clients, drawn, shift, words=words, step_sizes=sizes
-            )
-            updates[some] = computed.view(-1, dimension)
+            updates[some] = self.updates(received, clients, drawn, shift, words, sizes).view(-1, dimension)
         return cohort.combine(updates), updates
+
+    def updates(
+        self,
+        x: torch.Tensor,
+        clients: torch.Tensor,
+        drawn: Iterator[torch.Tensor | None],
+        correction: torch.Tensor | None,
+        words: torch.Tensor | None,
+        step_sizes: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """The updates of a rectangle of pairs, as `local_updates`."""
+        return local_updates(
+            self.problem, self.local, x, clients, drawn, correction, words=words, step_sizes=step_sizes
+        )
 
     def _step_sizes(self, cohort: Cohort, some: slice, clients: torch.Tensor) -> torch.Tensor | None:
         """The step sizes of some pairs, (*shape of their names, 1), where they differ."""

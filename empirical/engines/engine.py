@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ class Engine(ABC):
     """
 
     label: str
-    joins: ClassVar[bool] = False
+    joins: bool = False
 
     def __init__(self, problem: Problem, local: Any, needs_updates: bool = False) -> None:
         self.problem, self.local, self.needs_updates = problem, local, needs_updates

@@ -86,6 +86,17 @@ class Component(NamedTuple):
     silo_sizes: SiloSizes | None = None
 
 
+class Fitting(NamedTuple):
+    """An algorithm as it runs on a problem: its completed table, its least seconds, the bytes of a client's message, what
+    a round sends over each class of links, and the most local steps of a client."""
+
+    table: Mapping[str, Any]
+    seconds: float
+    message_bytes: int | None
+    link_loads: Mapping[str, LinkLoad]
+    local_steps: int
+
+
 def plan(
     sweep: Sweep, prepare: Callable[[Sweep, Task], Prepared] | None = None, device: str | None = None
 ) -> tuple[Run, ...]:
@@ -155,29 +166,27 @@ class Preparation:
         task["problem"], task["participation"] = problem.table, process.table
         seconds = building_seconds(problem.table, problem.dimension)
         if "algorithm" in task:
-            table = task["algorithm"]
-            task["algorithm"], least, sent, loads = self._algorithm(sweep, task, table, task["rounds"], problem)
-            seconds, lengths = seconds + least, [sent]
+            found = self._algorithm(sweep, task, task["algorithm"], task["rounds"], problem)
+            task["algorithm"], loads = found.table, found.link_loads
+            seconds, lengths, steps = seconds + found.seconds, [found.message_bytes], found.local_steps
         else:
-            phases, lengths, loads = [], [], {}
+            phases, lengths, loads, steps = [], [], {}, 0
             for index, phase in enumerate(task["phases"]):
                 where = f", phase {index}"
-                table, least, sent, _ = self._algorithm(
-                    sweep, task, phase["algorithm"], phase["rounds"], problem, where
-                )
-                seconds += least
-                lengths.append(sent)
-                phases.append({**phase, "algorithm": table})
+                found = self._algorithm(sweep, task, phase["algorithm"], phase["rounds"], problem, where)
+                seconds, steps = seconds + found.seconds, max(steps, found.local_steps)
+                lengths.append(found.message_bytes)
+                phases.append({**phase, "algorithm": found.table})
             task["phases"] = phases
         known = [length for length in lengths if length is not None]
         longest = max(known) if len(known) == len(lengths) else None
-        return Prepared(task, {**problem.data, **process.data}, seconds, longest, most_together(problem, task), loads)
+        together = most_together(problem, task, steps)
+        return Prepared(task, {**problem.data, **process.data}, seconds, longest, together, loads)
 
     def _algorithm(
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
-    ) -> tuple[Mapping[str, Any], float, int | None, Mapping[str, LinkLoad]]:
-        """The completed table of an algorithm that can run on a problem for so many rounds, its least seconds, the
-        bytes of a client's message, and what a round sends over each class of links."""
+    ) -> Fitting:
+        """An algorithm that can run on a problem for so many rounds."""
         from fedbounds.empirical.engines import check_engine
         from fedbounds.empirical.work import check_work, may_be_closed
 
@@ -190,7 +199,9 @@ class Preparation:
             closed = built.algorithm.plain_steps and may_be_closed(task["engine"], problem.affine)
             seeds = len(task["seeds"])
             seconds = check_work(built.algorithm, problem, rounds, seeds, problem.dimension, closed)
-        return built.table, seconds, built.algorithm.message_bytes(problem), built.algorithm.link_loads(problem)
+        algorithm = built.algorithm
+        sent, loads = algorithm.message_bytes(problem), algorithm.link_loads(problem)
+        return Fitting(built.table, seconds, sent, loads, algorithm.most_local_steps(problem))
 
     def _component(self, sweep: Sweep, task: Task, name: str, table: Mapping[str, Any], suffix: str = "") -> Component:
         identity = f"{name} {canonical_json(table)}"
@@ -233,14 +244,23 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
     )
 
 
-def most_together(problem: Component, task: Task) -> int:
+def most_together(problem: Component, task: Task, steps: int) -> int:
     """How many runs of a task's kind are made together at most: one where that does not pay.
 
     On a processor 16 seeds in all, with more of which dense networks leave the cache (measured); and as many models and
     recorded numbers as half a GiB holds.
+
+    Args:
+        problem, task: what is run.
+        steps: the most local steps of a client in a round.
     """
+    from fedbounds.empirical.engines import may_repay
+
     here, seeds = task["device"] == "cpu", len(task["seeds"])
     if problem.ascends or problem.silos or (here and not problem.prefers_company):
+        return 1
+    long = task["engine"] == "auto" and not problem.affine and may_repay(task["rounds"] * seeds, problem.clients, steps)
+    if here and (long or task["engine"] == "compiled"):  # its numbers may depend on who else is in the batch
         return 1
     records = task["rounds"] // task["record_every"] + 2
     numbers = seeds * problem.dimension * (4 + (records if task["record_models"] else 0))
