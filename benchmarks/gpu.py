@@ -1,11 +1,13 @@
 """What only a GPU can show, in one command under ten minutes: `python benchmarks/gpu.py --device cuda --out gpu`.
 
-Six parts, each with a share of the time: *equality* of runs on the device and on the processor for the algorithms of
-three papers; the *race*, FedAvg of a CNN on 28 x 28 pixels, for one seed and for many, beside the measured peak of
-float32 products; a *profile* of one round; an *overlay*, a CNN's gradient norm under Theorem 3.1 of Wang & Ji (2022);
-the *networks* of the galleries of FedAU and Fed-Norm-SGDA under their theorems, of more seeds; and an *estimate* of
-how long their Figure 1 takes at its own size. Numbers go to `gpu.json`, pictures beside it. A part that fails or runs
-out of time is written down as such, and the others go on; the exit code is 1 if runs are not equal.
+Eight parts, each with a share of the time: *equality* of runs on the device and on the processor for the algorithms of
+three papers; settings *together* in one batch, and local steps *compiled* (on CUDA: recorded as a graph), each equal to
+what they are without and how much faster; the *race*, FedAvg of a CNN on 28 x 28 pixels, for one seed and for many,
+beside the measured peak of float32 products; a *profile* of one round; an *overlay*, a CNN's gradient norm under
+Theorem 3.1 of Wang & Ji (2022); the *networks* of the galleries of FedAU and Fed-Norm-SGDA under their theorems, of
+more seeds; and an *estimate* of how long their Figure 1 takes at its own size. Numbers go to `gpu.json`, pictures
+beside it. A part that fails or runs out of time is written down as such, and the others go on; the exit code is 1 if
+runs are not equal.
 
 Needs torch, numpy, scipy, sympy, matplotlib, scikit-learn, pandas and xarray; fedbounds need not be installed.
 """
@@ -34,11 +36,12 @@ from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.datasets import Dataset, glyphs
 from fedbounds.empirical.device import device_name, full_precision, resolve_device
+from fedbounds.empirical.engines import Compiled
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg, GeneralizedFedAvg
 from fedbounds.empirical.participation import Bernoulli, PeriodicGroups, WithoutReplacement, process_from_spec
 from fedbounds.empirical.partition import Partition, majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, problem_from_spec
-from fedbounds.empirical.simulate import simulate
+from fedbounds.empirical.simulate import Setting, simulate, simulate_together
 from fedbounds.figures.networks import network_picture
 from fedbounds.figures.overlay import overlay
 from fedbounds.figures.papers.fed_norm_sgda import network as fed_norm_sgda
@@ -46,7 +49,9 @@ from fedbounds.figures.papers.fedau import network as fedau
 from fedbounds.figures.picture import styled
 
 LIMITS = {"float32": 1e-5, "float64": 1e-10}  # relative difference of the models, for each round
-SHARES = {"equality": 0.25, "race": 0.3, "profile": 0.05, "overlay": 0.15, "networks": 0.15, "estimate": 0.1}
+SHARES = {"equality": 0.2, "together": 0.1, "compiled": 0.1, "race": 0.2}
+SHARES |= {"profile": 0.05, "overlay": 0.125, "networks": 0.125, "estimate": 0.1}
+CHECKS = ("equality", "together", "compiled")
 STEPS = {"local_step_size": 0.05, "local_steps": 3}
 PLAYS = {"local_step_size": 0.02, "local_ascent_step_size": 0.02, "server_step_size": 0.05}
 PLAYS |= {"server_ascent_step_size": 0.05, "local_steps": {"low": 1, "high": 3}}
@@ -92,14 +97,14 @@ class Clock:
         return end
 
 
-def made_images(clients: int, each: int, side: int, device: str) -> ImageClassification:
-    """A CNN on random images: what they show does not matter to the clock."""
+def made_images(clients: int, each: int, side: int, device: str, network: str = "cnn") -> ImageClassification:
+    """A network, a CNN by default, on random images: what they show does not matter to the clock."""
     rng, samples = np.random.default_rng(0), clients * each
     images = rng.integers(0, 256, (samples, 1, side, side), dtype=np.uint8)
     labels = rng.integers(0, 10, samples)
     data = Dataset("random", images, labels, images[:10], labels[:10], 10)
     partition = Partition(np.arange(samples) % clients, np.zeros(clients, dtype=np.int64))
-    return ImageClassification(data, partition, "cnn", device=device)
+    return ImageClassification(data, partition, network, device=device)
 
 
 def equality(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]:
@@ -136,6 +141,50 @@ def equality(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
     return {"limits": LIMITS, "equal": all(row["equal"] for row in rows), "cases": rows}
 
 
+def apart(found: list[np.ndarray], expected: list[np.ndarray], rounds: int) -> dict[str, Any]:
+    """The largest relative difference of models in float32, by round, and whether it is small enough."""
+    away = [
+        np.linalg.norm(a[0, -1] - b[0, -1]) / np.linalg.norm(b[0, -1]) for a, b in zip(found, expected, strict=True)
+    ]
+    each = float(max(away)) / rounds
+    return {"difference": each, "equal": each <= LIMITS["float32"]}
+
+
+def together(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]:
+    """Settings with step sizes of their own in one batch, against each alone: equal, and how many times as fast."""
+    clock, rounds, steps = Clock(device, until), 6, 2 if tiny else 10
+    problem, process = made_images(100, 20, 8 if tiny else 28, device), WithoutReplacement(100, 10)
+    settings = [Setting(FedAvg(0.01 * (k + 1), steps), (0,), rounds) for k in range(2 if tiny else 16)]
+    marks, seconds, models = (2, rounds - 1), [], []
+    for batch in (settings, *([one] for one in settings)):
+        (traces,) = simulate_together(batch, problem, process, engine="batched", record_every=rounds,
+                                      record_models=True, progress=clock.progress(marks))  # fmt: skip
+        models += [trace.arrays["model"] for trace in traces]
+        seconds.append(clock.done[marks[1]] - clock.done[marks[0]])
+    found = apart(models[: len(settings)], models[len(settings) :], rounds)
+    return found | {"settings": len(settings), "times_as_fast": sum(seconds[1:]) / seconds[0]}
+
+
+def compiled(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]:
+    """Rounds whose local steps are compiled, or recorded as a graph, against those step by step."""
+    clock, rounds, steps = Clock(device, until), 4, 2 if tiny else 10
+    rows, process, backend = [], WithoutReplacement(100, 10), Compiled.backend
+    Compiled.backend = "aot_eager" if tiny else backend  # it traces and splits the graph, and makes no machine code
+    try:
+        for network, seeds in [("mlp", 1)] if clock.device.type == "cpu" else [("mlp", 1), ("cnn", 1), ("cnn", 16)]:
+            problem = made_images(100, 20, 8 if tiny or network == "mlp" else 28, device, network)
+            runs = [simulate(FedAvg(0.05, steps), problem, process, rounds, seeds=range(seeds), engine=engine,
+                             record_every=rounds, record_models=True, progress=clock.progress(()))
+                    for engine in ("compiled", "batched")]  # fmt: skip
+            row = apart(*([run.arrays["model"]] for run in runs), rounds) | {"engine": runs[0].engine}
+            speeds = [rounds_per_second(clock, problem, process, steps, seeds, rounds, engine)
+                      for engine in ("compiled", "batched")]  # fmt: skip
+            rows.append({"network": network, "seeds": seeds, **row, "rounds_per_second": speeds})
+    finally:
+        Compiled.backend = backend
+    return {"equal": all(row["equal"] for row in rows), "cases": rows}
+
+
 def peak(clock: Clock, size: int) -> float:
     """Operations a second of a float32 product, the fastest of ten."""
     factor, best = torch.ones(size, size, device=clock.device), 0.0
@@ -156,11 +205,13 @@ def operations(problem: ImageClassification, pairs: int, steps: int) -> float:
     return float(counter.get_total_flops()) * pairs * steps
 
 
-def rounds_per_second(clock: Clock, problem: ImageClassification, process, local_steps: int, seeds: int, rounds: int):
+def rounds_per_second(
+    clock: Clock, problem: ImageClassification, process, local_steps: int, seeds: int, rounds: int, engine: str = "auto"
+):
     """Rounds a second of all seeds together, after some to warm up, and without the last, which is recorded."""
     warm = 2
     marks = (warm, warm + rounds)
-    simulate(FedAvg(0.05, local_steps), problem, process, warm + rounds + 1, seeds=range(seeds),
+    simulate(FedAvg(0.05, local_steps), problem, process, warm + rounds + 1, seeds=range(seeds), engine=engine,
              record_every=warm + rounds + 1, progress=clock.progress(marks))  # fmt: skip
     return rounds / (clock.done[marks[1]] - clock.done[marks[0]])
 
@@ -275,13 +326,20 @@ def estimate(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
     clients, seeds = (20, 1) if tiny else (PAPER["clients"], PAPER["seeds"])
     problem = made_images(clients, 20, 8 if tiny else 28, device)  # few images, as none is evaluated
     process = WithoutReplacement(clients, PAPER["participants"])
-    speed = rounds_per_second(Clock(device, until), problem, process, PAPER["local_steps"], seeds, 2 if tiny else 4)
+    clock, rounds = Clock(device, until), 2 if tiny else 4
+    engines = ("batched", "compiled") if clock.device.type == "cuda" else ("auto",)
+    speeds = {
+        name: rounds_per_second(clock, problem, process, PAPER["local_steps"], seeds, rounds, name) for name in engines
+    }
+    speed = max(speeds.values())
     hours = PAPER["rounds"] * PAPER["methods"] / speed / 3600
-    return {**PAPER, "rounds_per_second_of_all_seeds": speed, "hours": None if tiny else hours}
+    return {**PAPER, "rounds_per_second_of_all_seeds": speeds, "hours": None if tiny else hours}
 
 
 PARTS = {
     "equality": equality,
+    "together": together,
+    "compiled": compiled,
     "race": race,
     "profile": profiled,
     "overlay": overlaid,
@@ -334,7 +392,7 @@ def main(arguments: list[str] | None = None) -> int:
         outcome = found[name].get("error") or found[name].get("stopped") or "done"
         print(f"{name:10s} {found[name]['seconds_taken']:7.1f} s  {outcome}", file=sys.stderr, flush=True)
         (out / "gpu.json").write_text(json.dumps(found, indent=1) + "\n")
-    return 0 if found["equality"].get("equal") else 1
+    return 0 if all(found[name].get("equal") for name in CHECKS if name in PARTS) else 1
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ def test_it_runs_on_the_processor_without_click_or_rich(tmp_path):
     found = json.loads((tmp_path / "gpu.json").read_text())
     for part in gpu.PARTS:
         assert found[part].keys().isdisjoint({"error", "stopped"}), found[part]
+    assert found["together"]["equal"] and found["compiled"]["equal"]
+    assert [row["engine"] for row in found["compiled"]["cases"]] == ["compiled"]
     assert found["equality"]["equal"] and {row["dtype"] for row in found["equality"]["cases"]} == set(gpu.LIMITS)
     assert found["race"]["by_seeds"][1]["share_of_peak"] > 0 and found["profile"]["operators"] > 0
     assert 0 < float(found["overlay"]["measured"]) < float(found["overlay"]["bound"])

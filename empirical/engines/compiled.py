@@ -83,7 +83,8 @@ def compiled_steps(steps: Steps, backend: str) -> Steps:
     times.
     """
     torch.compiler.reset()
-    return torch.compile(steps, fullgraph=True, dynamic=False, backend=backend)
+    options = {"cpp_wrapper": True} if backend == "inductor" else None  # a fifth faster, for ten seconds more
+    return torch.compile(steps, fullgraph=True, dynamic=False, backend=backend, options=options)
 
 
 class Recorded:
@@ -95,16 +96,16 @@ class Recorded:
     """
 
     def __init__(self, steps: Callable[..., Tensor], *given: Tensor) -> None:
-        self.given = [one.clone() for one in given]
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(2):  # libraries make their plans and workspaces outside of the graph
-                steps(*self.given)
-        torch.cuda.current_stream().wait_stream(side)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            self.found = steps(*self.given)
+        self.given, self.graph = [one.clone() for one in given], torch.cuda.CUDAGraph()
+        with torch.cuda.device(given[0].device):
+            side = torch.cuda.Stream()
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                for _ in range(2):  # libraries make their plans and workspaces outside of the graph
+                    steps(*self.given)
+            torch.cuda.current_stream().wait_stream(side)
+            with torch.cuda.graph(self.graph):
+                self.found = steps(*self.given)
 
     def __call__(self, *given: Tensor) -> Tensor:
         for place, one in zip(self.given, given, strict=True):

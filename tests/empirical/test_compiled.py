@@ -128,7 +128,7 @@ class Nothing:
 
 
 def test_what_is_recorded_as_a_graph_is_played_back_with_new_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("Stream", "stream", "current_stream", "graph"):
+    for name in ("device", "Stream", "stream", "current_stream", "graph"):
         monkeypatch.setattr(torch.cuda, name, Nothing)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
     problem = problem_from_spec(SMOOTH | {"clients": 4})
