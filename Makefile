@@ -26,7 +26,7 @@ PREBUILD   := PYTHONPATH=docs $(PY) -m prebuild
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs docs-release serve wheel browser flower clean
+.PHONY: help install test long race gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs docs-release serve wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -64,7 +64,10 @@ demo: $(STAMP) ## generalized FedAvg against its baselines and against its theor
 	$(BIN)/fedbounds demo --out $(OUT)
 
 bench: $(STAMP) ## the benchmarks, as ratios on this machine
-	set -e; for race in $(filter-out benchmarks/gpu.py,$(wildcard benchmarks/*.py)); do $(PY) $$race; done
+	set -e; for race in $(filter-out benchmarks/gpu.py benchmarks/race.py,$(wildcard benchmarks/*.py)); do $(PY) $$race; done
+
+race: $(STAMP) ## one job against loops by hand (JAX=/path/to/python with jax: against XLA too)
+	$(ONE_THREAD) $(PY) benchmarks/race.py $(if $(JAX),--jax $(JAX))
 
 gpu: $(STAMP) ## what only a GPU can show, in ten minutes (DEVICE=cuda OUT=gpu)
 	$(PY) benchmarks/gpu.py --device $(or $(DEVICE),auto) --out $(if $(filter demo,$(OUT)),gpu,$(OUT)) $(if $(TINY),--tiny)

@@ -176,7 +176,8 @@ def compiled(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
             runs = [simulate(FedAvg(0.05, steps), problem, process, rounds, seeds=range(seeds), engine=engine,
                              record_every=rounds, record_models=True, progress=clock.progress(()))
                     for engine in ("compiled", "batched")]  # fmt: skip
-            row = apart(*([run.arrays["model"]] for run in runs), rounds) | {"engine": runs[0].engine}
+            models = [[run.arrays["model"]] for run in runs]
+            row = apart(models[0], models[1], rounds) | {"engine": runs[0].engine}
             speeds = [rounds_per_second(clock, problem, process, steps, seeds, rounds, engine)
                       for engine in ("compiled", "batched")]  # fmt: skip
             rows.append({"network": network, "seeds": seeds, **row, "rounds_per_second": speeds})
