@@ -166,6 +166,11 @@ class Network:
         return pooled
 
     @property
+    def _pooled_throughout(self) -> bool:
+        """Whether pooling follows every convolution."""
+        return not self._layers.unpooled
+
+    @property
     def dropout(self) -> float:
         """The share of its inputs that every dense layer loses while training."""
         return self._layers.dropout
@@ -409,6 +414,9 @@ class Network:
             weight, bias = views[f"convolution{i + 1}.weight"], views.get(f"convolution{i + 1}.bias")
             flat = None if bias is None else bias.flatten()
             hidden = F.conv2d(hidden, weight.flatten(0, 1), flat, padding="same", groups=b)
+            if i == 0 and b == 1 and self._pooled_throughout and hidden.device.type == "cpu":
+                # one network is then 1.1 to 1.5 times as fast there, mostly for the maxima (measured; VGG-11 is slower)
+                hidden = hidden.contiguous(memory_format=torch.channels_last)
             if self._layers.normalized:
                 hidden = _normalized(hidden, views, f"normalization{i + 1}", seen)
             if self._layers.smooth:
@@ -417,7 +425,7 @@ class Network:
             else:
                 pooled = F.max_pool2d(hidden, 2) if self._pooled[i] else hidden
                 hidden = F.relu(pooled)  # ReLU and max commute; this order is the cheaper one
-        return hidden.view(batch, b, -1).transpose(0, 1)
+        return hidden.reshape(batch, b, -1).transpose(0, 1)
 
     def _dense(self, views: Mapping[str, Tensor], features: Tensor, masks: list[Tensor]) -> list[Tensor]:
         """The inputs of every dense layer and, last, the logits: each `(b, B, width)`."""
