@@ -87,8 +87,8 @@ class Component(NamedTuple):
 
 
 class Fitting(NamedTuple):
-    """An algorithm as it runs on a problem: its completed table, its least seconds, the bytes of a client's message, what
-    a round sends over each class of links, and the most local steps of a client."""
+    """An algorithm as it runs on a problem: its completed table, its least seconds, the bytes of a client's message,
+    what a round sends over each class of links, and the most local steps of a client."""
 
     table: Mapping[str, Any]
     seconds: float
