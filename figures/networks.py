@@ -7,7 +7,7 @@ a pilot run of other seeds has measured.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -179,7 +179,7 @@ class Networks:
         result: of the setting, by its key.
         setting: a sweep of one setting, as in a file of `fedbounds confront`.
         title, words: of its picture, and what was run at which scale.
-        families: panel to its runs.
+        families: panel to its runs; none, if not given.
         rates_title, rates_words: of their picture.
     """
 
@@ -187,9 +187,9 @@ class Networks:
     setting: Mapping[str, Any]
     title: str
     words: str
-    families: Mapping[str, NetworkFamily]
-    rates_title: str
-    rates_words: str
+    families: Mapping[str, NetworkFamily] = field(default_factory=dict)
+    rates_title: str = ""
+    rates_words: str = ""
 
     def along(self, gallery: PaperGallery[Any]) -> Confrontation:
         """The runs of the setting, and the bound."""

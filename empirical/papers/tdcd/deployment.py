@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.empirical.papers.tdcd.algorithms import Tiered
-from fedbounds.empirical.papers.tdcd.messages import Delivery, Encoding, counted
+from fedbounds.empirical.papers.tdcd.messages import DERIVATIVES, EMBEDDINGS, Delivery, Encoding, counted
 from fedbounds.empirical.papers.tdcd.nodes import Client, Holding, Hub, Loss, Silo
 from fedbounds.empirical.papers.tdcd.traffic import Link, Sent
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
@@ -88,12 +88,8 @@ class Deployment:
         Raises:
             FedboundsError: a seed that is none.
         """
-        streams, silos = Streams(seed), []
-        start = problem.initial_point(streams.generator("initialization"))
-        for j, block in enumerate(problem.blocks):
-            data = problem.silo_data(j)
-            holdings = [Holding(ids, data.features[ids], data.labels[ids]) for ids in data.shards]
-            silos.append(Silo(data.embed, start[block], tuple(holdings)))
+        streams = Streams(seed)
+        silos = silos_of(problem, problem.initial_point(streams.generator("initialization")))
 
         def draw(r: int) -> np.ndarray:
             drawn = problem.draw_round(streams.generator("noise", r))
@@ -159,14 +155,16 @@ class Deployment:
         others = [j for j in range(len(self.hubs)) if j != home]
         shared = b""
         if others and not q:
-            shared = hub.derivatives(when, self.up(home, "derivatives", [each.derivatives(r) for each in labeled]))
+            shared = hub.together(
+                DERIVATIVES, when, self.up(home, "derivatives", [each.derivatives(r) for each in labeled])
+            )
         for j in others:
             if q:
                 asked = self.up(j, "embeddings" + later, [client.ask(when) for client in self.clients[j]])
-                moved = self.across(j, home, "embeddings" + later, self.hubs[j].moved(when, asked))
+                moved = self.across(j, home, "embeddings" + later, self.hubs[j].together(EMBEDDINGS, when, asked))
                 points = self.down(home, "points" + later, hub.points(when, j, moved))
                 slopes = [each.derivatives_at(when, at) for each, at in zip(labeled, points, strict=True)]
-                shared = hub.derivatives(when, self.up(home, "derivatives" + later, slopes))
+                shared = hub.together(DERIVATIVES, when, self.up(home, "derivatives" + later, slopes))
             heard = self.across(home, j, "derivatives" + later, shared)
             told = self.down(j, "derivatives" + later, self.hubs[j].passed_on(when, heard))
             for client, message in zip(self.clients[j], told, strict=True):
@@ -180,6 +178,16 @@ class Deployment:
                 found.setdefault((each.link, each.what), []).append(each)
         width = self.hubs[0].encoding.number.itemsize
         return {key: counted(*key, [each.message for each in some], width) for key, some in found.items()}
+
+
+def silos_of(problem: VerticalNetworks, x0: Tensor) -> list[Silo]:
+    """What each silo of a problem brings: its block of x0 and its columns, its clients their rows."""
+    found = []
+    for j, block in enumerate(problem.blocks):
+        data = problem.silo_data(j)
+        holdings = [Holding(ids, data.features[ids], data.labels[ids]) for ids in data.shards]
+        found.append(Silo(data.embed, x0[block], tuple(holdings)))
+    return found
 
 
 def _unlabeled(silo: Silo) -> Silo:

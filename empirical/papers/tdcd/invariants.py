@@ -19,7 +19,7 @@ from fedbounds.empirical.invariants.applies import InvariantSides, applies
 from fedbounds.empirical.invariants.cases import digits
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
-from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS
+from fedbounds.empirical.papers.tdcd.misreadings import MISREADINGS, Copies, Reading
 from fedbounds.empirical.papers.tdcd.plain import tdcd
 from fedbounds.empirical.papers.tdcd.tables import (
     EQUAL,
@@ -92,8 +92,8 @@ def one_local_step(execute: Execute, case: TableCase) -> InvariantSides:
     """
     one = replace(case, local_steps=1)
     got = execute(one)
-    expected = [got[0], *(model - one.step_size * _direction(one, one.draw(t), [model] * 3, model)
-                          for t, model in enumerate(got[:-1]))]  # fmt: skip
+    expected = [got[0]]
+    expected += [model - one.step_size * _direction(one, one.draw(t), model) for t, model in enumerate(got[:-1])]
     return InvariantSides(got, np.stack(expected), case=one)
 
 
@@ -106,13 +106,14 @@ def virtual_recursion(execute: Execute, case: TableCase) -> InvariantSides:
     The mean after q steps is what a round of q steps gives; the copies are computed here.
     """
     start, batch = np.concatenate(case.table.starts), case.draw(0)
-    copies, means = [start.copy() for _ in range(_most(case.table))], [start]
-    got, expected = [start], [start]
+    algorithm = Reading.at(case, start)
+    copies, means, got, expected = algorithm.copies(), [start], [start], [start]
     for q in range(case.local_steps):
         means.append(execute(replace(case.once, local_steps=q + 1))[1])
         got.append(means[-1])
-        expected.append(means[-2] - case.step_size * _direction(case, batch, copies, start))
-        copies = _stepped(case, batch, copies, start)
+        slopes = algorithm.slopes(copies, batch)
+        expected.append(means[-2] - case.step_size * _mean(slopes))
+        copies = algorithm.stepped(copies, slopes)
     return InvariantSides(np.stack(got), np.stack(expected), case=case.once)
 
 
@@ -181,7 +182,7 @@ def unbiased(execute: Execute, case: TableCase) -> InvariantSides:
     one = replace(case.once, local_steps=1)
     some = [replace(one, batches=np.array([ids])) for ids in combinations(range(M), case.batches.shape[1])]
     mean = np.mean([(start - execute(each)[1]) / case.step_size for each in some], axis=0)
-    expected = _direction(one, np.arange(M), [start] * _most(case.table), start)
+    expected = _direction(one, np.arange(M), start)
     return InvariantSides(mean[None], expected[None], case=some[0], via="averaged over all batches")
 
 
@@ -281,36 +282,15 @@ def reference_twin(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(case), case.models(tdcd))
 
 
-def _most(table: SplitTable) -> int:
-    """The most clients that a silo has."""
-    return max(len(silo) for silo in table.clients)
+def _mean(slopes: Copies) -> np.ndarray:
+    """G: block by block the mean of the clients' gradients."""
+    return np.concatenate([np.mean(silo, axis=0) for silo in slopes])
 
 
-def _slope(case: TableCase, batch: np.ndarray, j: int, k: int, own: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """$g_{k,j}$ at a copy of block j, with all others as the round began."""
-    table, ids = case.table, batch[case.mine(batch, j, k)]
-    others = sum(
-        (table.embed(l, start[block], ids) for l, block in enumerate(table.blocks) if l != j),
-        np.zeros(len(ids)),
-    )
-    return table.gradient(j, own, ids, others)
-
-
-def _direction(case: TableCase, batch: np.ndarray, copies: Sequence[np.ndarray], start: np.ndarray) -> np.ndarray:
-    """G: block by block the mean of the clients' gradients; client k of every silo has its copy in copies[k]."""
-    return np.concatenate([
-        np.mean([_slope(case, batch, j, k, copies[k][block], start) for k in range(len(case.table.clients[j]))], axis=0)
-        for j, block in enumerate(case.table.blocks)
-    ])  # fmt: skip
-
-
-def _stepped(case: TableCase, batch: np.ndarray, copies: Sequence[np.ndarray], start: np.ndarray) -> list[np.ndarray]:
-    """The copies after another local step."""
-    after = [copy.copy() for copy in copies]
-    for j, block in enumerate(case.table.blocks):
-        for k in range(len(case.table.clients[j])):
-            after[k][block] -= case.step_size * _slope(case, batch, j, k, copies[k][block], start)
-    return after
+def _direction(case: TableCase, batch: np.ndarray, model: np.ndarray) -> np.ndarray:
+    """G where a round begins."""
+    start = Reading.at(case, model)
+    return _mean(start.slopes(start.copies(), batch))
 
 
 VERTICAL_INVARIANTS: Mapping[str, Callable[[Execute, TableCase], InvariantSides]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
@@ -44,16 +44,30 @@ class Reading:
             models.append(np.concatenate(after))
         return np.stack(models)
 
+    @classmethod
+    def at(cls, case: TableCase, model: np.ndarray) -> Self:
+        """Where a round of a case begins with a model."""
+        made = cls()
+        made.table, made.step_size = case.table, case.step_size
+        made.blocks = made.before = [model[block] for block in case.table.blocks]
+        return made
+
     def round(self, r: int) -> list[np.ndarray]:
         """The blocks after a round."""
-        silos, batch = range(self.table.silos), np.empty(0, int)
-        copies: Copies = [[block] * len(self.rows(j)) for j, block in enumerate(self.blocks)]
+        batch, copies = np.empty(0, int), self.copies()
         for q in range(self.steps()):
             batch = self.draw(self.when(r, q))
-            told = self.told(batch, copies)
-            steps = [[self.slope(j, k, copies[j][k], batch, told) for k in range(len(copies[j]))] for j in silos]
-            copies = self.stepped(copies, steps)
-        return [self.mean(j, copies[j], batch) for j in silos]
+            copies = self.stepped(copies, self.slopes(copies, batch))
+        return [self.mean(j, silo, batch) for j, silo in enumerate(copies)]
+
+    def copies(self) -> Copies:
+        """What the clients begin with."""
+        return [[block] * len(self.rows(j)) for j, block in enumerate(self.blocks)]
+
+    def slopes(self, copies: Copies, batch: np.ndarray) -> Copies:
+        """Eq. (4), of all clients."""
+        told = self.told(batch, copies)
+        return [[self.slope(j, k, own, batch, told) for k, own in enumerate(silo)] for j, silo in enumerate(copies)]
 
     def steps(self) -> int:
         """How many local steps count."""
@@ -326,30 +340,9 @@ def _named(reading: type[Reading]) -> Misreading:
     return Misreading(words[0].lower() + words[1:], _as_if(reading), reading.remedy)
 
 
-READINGS: tuple[type[Reading], ...] = (
-    LosesLastStep,
-    OneStep,
-    RedrawsEveryStep,
-    CountsRounds,
-    RefreshesOthers,
-    AveragesEveryStep,
-    ExchangesEveryStep,
-    StaleOthers,
-    StaleOwn,
-    LeavesOutOthers,
-    CountsOwnTwice,
-    AveragesEmbeddings,
-    SumsCopies,
-    SumsUpdates,
-    FirstClientOnly,
-    WeighsByShards,
-    WeighsByBatches,
-    SumsSamples,
-    DividesByBatch,
-    ByPosition,
-    OwnRowsOthersByPosition,
-    SamePartition,
-    SilosInTurn,
-    MovesOtherBlocks,
+READINGS: tuple[type[Reading], ...] = tuple(
+    found
+    for found in [*vars().values()]
+    if isinstance(found, type) and issubclass(found, Reading) and found is not Reading
 )
 MISREADINGS = tuple(map(_named, READINGS))

@@ -181,13 +181,13 @@ class Hub:
         known = self.batch if self.whole else self.ids[k]
         return self.encoding.sealed(OTHERS, (r, 0), total if self.whole else total[self.rows(k)], batch=known)
 
-    def derivatives(self, when: tuple[int, int], messages: Sequence[bytes]) -> bytes:
-        """Remark 2: those of the clients, together, for another hub."""
+    def together(self, code: int, when: tuple[int, int], messages: Sequence[bytes]) -> bytes:
+        """Remark 2: the clients' derivatives, or what their embeddings have become, in one message to another hub."""
         opened = [
-            self.encoding.table(self.encoding.opened(message, DERIVATIVES, when, ids)[0], len(ids))
+            self.encoding.table(self.encoding.opened(message, code, when, ids)[0], len(ids))
             for message, ids in zip(messages, self.ids, strict=True)
         ]
-        return self.encoding.sealed(DERIVATIVES, when, self.gathered(opened), batch=self.batch)
+        return self.encoding.sealed(code, when, self.gathered(opened), batch=self.batch)
 
     def passed_on(self, when: tuple[int, int], message: bytes) -> list[bytes]:
         """The derivatives from the silo with the labels, for each client those of its samples."""
@@ -196,14 +196,6 @@ class Hub:
         return [
             self.encoding.sealed(DERIVATIVES, when, table[self.rows(k)], batch=ids) for k, ids in enumerate(self.ids)
         ]
-
-    def moved(self, when: tuple[int, int], messages: Sequence[bytes]) -> bytes:
-        """What the clients' embeddings have become, for the hub of the silo with the labels."""
-        opened = [
-            self.encoding.table(self.encoding.opened(message, EMBEDDINGS, when, ids)[0], len(ids))
-            for message, ids in zip(messages, self.ids, strict=True)
-        ]
-        return self.encoding.sealed(EMBEDDINGS, when, self.gathered(opened), batch=self.batch)
 
     def points(self, when: tuple[int, int], silo: int, message: bytes) -> list[bytes]:
         """Where another silo has moved to while all others stand where the round began, for each client its samples."""

@@ -222,10 +222,6 @@ class TableCase:
         clients = tuple((np.concatenate(silo),) for silo in self.table.clients)
         return self.of(replace(self.table, clients=clients))
 
-    def mine(self, batch: np.ndarray, j: int, k: int) -> np.ndarray:
-        """Where the samples of client k of silo j stand in a batch."""
-        return np.flatnonzero(np.isin(batch, self.table.clients[j][k]))
-
     @property
     def evened(self) -> TableCase:
         """The same where the clients of a silo, if they do not hold equally many samples, are merged into one."""

@@ -19,7 +19,7 @@ SMALL = 1e-4  # a step size at which one local step is far from enough
 
 def all_claims(gallery: Gallery) -> list[Claim]:
     """Every claim of the paper that is decided here."""
-    return [*bound_claims(gallery), *runs.claims(), *network.claims(gallery), *all_trained_claims(gallery)]
+    return [*bound_claims(gallery), *runs.claims(), *network.NETWORKS.claims(gallery), *all_trained_claims(gallery)]
 
 
 def bound_claims(gallery: Gallery) -> list[Claim]:

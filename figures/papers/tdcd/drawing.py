@@ -34,7 +34,7 @@ FIGURES = {
     "misread": lambda gallery: runs.misread(),
     "rate": lambda gallery: runs.exact_rate(),
     "ratio": lambda gallery: runs.exact_ratio(),
-    "network": network.network,
+    "network": network.NETWORKS.picture,
     **trained.FIGURES,
 }
 

@@ -28,11 +28,14 @@ from fedbounds.empirical.papers.tdcd.plain import tdcd
 from fedbounds.empirical.papers.tdcd.strategies import table_cases
 from fedbounds.empirical.papers.tdcd.tables import SplitTable, TableCase
 from fedbounds.empirical.participation import Full
+from fedbounds.empirical.problems import Vertical
 from fedbounds.empirical.simulate import simulate
-from tests.papers.tdcd.linear_silos import LinearSilos, least_squares, logistic
-from tests.papers.tdcd.planted_tdcd import ALL, in_step_by_hand, planted, tdcd_by_hand
+from tests.papers.tdcd.planted_tdcd import ALL, planted
 
-LOSSES = {"least squares": least_squares, "logistic": logistic}
+LOSSES = {
+    "least squares": lambda total, labels: (total[:, 0] - labels) ** 2 / 2,
+    "logistic": lambda total, labels: torch.nn.functional.softplus(total[:, 0]) - labels * total[:, 0],
+}
 
 
 def affine(theta, features):
@@ -63,23 +66,43 @@ def by_messages(made=TDCD):
     return run
 
 
-class TableSilos(LinearSilos):
+class TableSilos(Vertical):
     """A plain table for the engine; `draw` says what its batches are."""
 
-    embedding = staticmethod(affine)
-    embedding_size = 1
+    embeds, embedding_size = True, 1
+    dtype, device = torch.float64, torch.device("cpu")
 
     def __init__(self, table, draw):
-        self.blocks, self.samples = table.blocks, table.samples
-        self.silo_clients, self.loss = tuple(map(len, table.clients)), LOSSES[table.loss]
-        self.parts, self.clients = table.clients, sum(map(len, table.clients))
-        self.features, self.labels = tensors(table), torch.from_numpy(table.labels)
-        self.dimension, self.x0 = table.blocks[-1].stop, torch.from_numpy(np.concatenate(table.starts))
-        self.dtype, self.device, self.batch = torch.float64, torch.device("cpu"), len(draw(0))
-        self.drawn = map(draw, count())
+        self.table, self.drawn, self.batch = table, map(draw, count()), len(draw(0))
+        self.blocks, self.silo_clients = table.blocks, tuple(map(len, table.clients))
+        self.dimension, self.clients = table.blocks[-1].stop, sum(self.silo_clients)
+
+    def initial_point(self, rng):
+        return torch.from_numpy(np.concatenate(self.table.starts))
 
     def draw_round(self, rng):
         return next(self.drawn)
+
+    def exchange(self, x, randomness):
+        ids = randomness[0].numpy()
+        return ids, np.array([self.table.embed(j, x[0, block], ids) for j, block in enumerate(self.blocks)])
+
+    def partial_gradients(self, silo, own, known):
+        (ids, told), clients = known, self.table.clients[silo]
+        others, rows = told.sum(0) - told[silo], [np.isin(ids, mine) for mine in clients]
+        found = [self.table.gradient(silo, own[0, k], ids[at], others[at]) for k, at in enumerate(rows)]
+        return torch.from_numpy(np.array(found))[None]
+
+    def held(self, silo, known):
+        return torch.tensor([[np.isin(known[0], mine).sum() for mine in self.table.clients[silo]]])
+
+    def metrics(self, x):
+        return {"size": x.square().sum(-1)}
+
+    def unasked(self, *_):
+        raise NotImplementedError
+
+    gradient = objective = objective_gradient = constants = unasked
 
 
 def by_engine(algorithm=TDCD):
@@ -136,7 +159,7 @@ def by_mirrored_clients(table, draw, *, rounds, local_steps, step_size):
 
 
 CORRECT = {
-    "plain": tdcd, "by hand": tdcd_by_hand, "in step": in_step_by_hand, "reading": Reading(), "autograd": by_autograd,
+    "plain": tdcd, "reading": Reading(), "autograd": by_autograd,
     "messages": by_messages(), "derivatives in every step": by_messages(LabelPrivateTDCD), "engine": by_engine(),
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import torch
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD, Tiered
-from fedbounds.empirical.papers.tdcd.deployment import Deployment
+from fedbounds.empirical.papers.tdcd.deployment import Deployment, silos_of
 from fedbounds.empirical.papers.tdcd.messages import Delivery
 from fedbounds.empirical.papers.tdcd.nodes import Holding, Silo
 from fedbounds.empirical.papers.tdcd.traffic import LINKS, Traffic, round_time, round_traffic
@@ -22,14 +23,16 @@ from fedbounds.empirical.partition import even_partition
 from fedbounds.empirical.problems.block_quadratics import BlockQuadratic
 from fedbounds.empirical.problems.vertical_networks import VerticalNetworks
 from fedbounds.empirical.simulate import simulate
-from tests.papers.tdcd.linear_silos import LinearSilos, logistic, tanh
+from fedbounds.empirical.streams import Streams
+from tests.empirical.test_vertical_networks import made as noise
+from tests.empirical.test_vertical_networks import problem
 
 ROUNDS = 4
 SHAPES = {
     "two silos": ((3, 2), ((10, 10), (8, 7, 5)), 12),
     "three silos": ((1, 4, 2), ((20,), (10, 10), (6, 7, 7)), 14),
     "one silo": ((3,), ((10, 10),), 10),
-    "one client": ((2, 2), ((20,), (20,)), 20),
+    "one client": ((2, 2), ((20,), (20,)), 19),
 }
 ALGORITHMS: Sequence[Tiered] = (
     TDCD(0.3, 4, empty="zero"),
@@ -41,8 +44,29 @@ ALGORITHMS: Sequence[Tiered] = (
 )
 
 
-def problem(shape: str = "two silos") -> LinearSilos:
-    return LinearSilos(*SHAPES[shape], loss=logistic)
+def silos(widths: Sequence[int], shards: Sequence[Sequence[int]], batch: int) -> VerticalNetworks:
+    """Linear models on columns of noise."""
+    data = noise((1, 1, sum(widths)), 2, sum(shards[0]))
+    return problem(data, shards, network="linear", widths=widths, batch=batch, gradient_norm=False)
+
+
+def small(shape: str = "two silos") -> VerticalNetworks:
+    return silos(*SHAPES[shape])
+
+
+def worlds(of: VerticalNetworks) -> list[Silo]:
+    return silos_of(of, of.initial_point(Streams(0).generator("initialization")))
+
+
+def deployed_from(some: Sequence[Silo], of: VerticalNetworks, algorithm: Tiered, **how: Any) -> Deployment:
+    """By what silos bring that need not be the problem's."""
+
+    def draw(r: int) -> np.ndarray:
+        drawn = of.draw_round(Streams(0).generator("noise", r))
+        assert drawn is not None
+        return drawn
+
+    return Deployment(some, of.loss.values, draw, algorithm, embedding_size=2, **how)
 
 
 def run(deployed: Deployment, rounds: int = ROUNDS) -> np.ndarray:
@@ -56,34 +80,34 @@ def run(deployed: Deployment, rounds: int = ROUNDS) -> np.ndarray:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
 def test_messages_alone_make_the_algorithm(algorithm: Tiered, shape: str) -> None:
-    made = problem(shape)
-    trace = simulate(algorithm, made, Full(made.clients), ROUNDS, seeds=(1,), record_models=True)
-    np.testing.assert_allclose(run(made.deployed(algorithm)), trace.model[0], rtol=0, atol=1e-12)
+    of = small(shape)
+    trace = simulate(algorithm, of, Full(of.clients), ROUNDS, seeds=(0,), record_models=True)
+    np.testing.assert_allclose(run(Deployment.of(of, algorithm)), trace.model[0], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("label_silo", [0, 2])
 def test_with_derivatives_in_every_step_one_silo_with_the_labels_is_as_good_as_all(label_silo: int) -> None:
-    made = problem("three silos")
+    of = small("three silos")
     private = LabelPrivateTDCD(0.3, 5, empty="zero")
-    models = run(made.deployed(private, label_silo=label_silo))
-    np.testing.assert_allclose(models, run(made.deployed(TDCD(0.3, 5, empty="zero"))), rtol=0, atol=1e-12)
+    models = run(Deployment.of(of, private, label_silo=label_silo))
+    np.testing.assert_allclose(models, run(Deployment.of(of, TDCD(0.3, 5, empty="zero"))), rtol=0, atol=1e-12)
     rare = LabelPrivateTDCD(0.3, 5, "once a round", empty="zero")
-    assert np.abs(run(made.deployed(rare, label_silo=label_silo)) - models).max() > 1e-3
+    assert np.abs(run(Deployment.of(of, rare, label_silo=label_silo)) - models).max() > 1e-3
 
 
 def test_clients_may_look_up_their_rows_of_the_whole_sum() -> None:
-    made, algorithm = problem("three silos"), TDCD(0.3, 3, empty="zero")
-    np.testing.assert_array_equal(run(made.deployed(algorithm, whole_sum=True)), run(made.deployed(algorithm)))
+    of, algorithm = small("three silos"), TDCD(0.3, 3, empty="zero")
+    np.testing.assert_array_equal(run(Deployment.of(of, algorithm, whole_sum=True)), run(Deployment.of(of, algorithm)))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=str)
 @pytest.mark.parametrize(("whole", "dtype"), [(False, torch.float32), (True, torch.float64)])
 def test_the_formulas_are_what_is_on_the_wire(algorithm: Tiered, shape: str, whole: bool, dtype: torch.dtype) -> None:
-    made = problem(shape)
-    deployed = made.deployed(algorithm, whole_sum=whole, dtype=dtype)
+    of = small(shape)
+    deployed = Deployment.of(of, algorithm, whole_sum=whole, dtype=dtype)
     run(deployed, 2)
-    traffic = Traffic.of(made, algorithm, whole_sum=whole, number_bytes=dtype.itemsize)
+    traffic = Traffic.of(of, algorithm, whole_sum=whole, number_bytes=dtype.itemsize)
     for r in range(2):
         assert deployed.sent(r) == {(sent.link, sent.what): sent for sent in traffic.kinds}
         for link in LINKS:
@@ -94,13 +118,13 @@ def test_the_formulas_are_what_is_on_the_wire(algorithm: Tiered, shape: str, who
 
 
 def test_local_steps_are_free_unless_one_silo_has_the_labels() -> None:
-    made = problem("three silos")
+    of = small("three silos")
 
     def floats(algorithm: Tiered) -> int:
-        return Traffic.of(made, algorithm).floats()
+        return Traffic.of(of, algorithm).floats()
 
     few, many = (floats(TDCD(0.3, Q)) for Q in (1, 7))
-    B, E, N, models = 14, 2, 3, 2 * (1 * 1 + 4 * 2 + 2 * 3)
+    B, E, N, models = 14, 2, 3, 2 * (2 * 1 + 5 * 2 + 3 * 3)
     assert few == many == 2 * models + 2 * N * B * E + N * (N - 1) * B * E
     one, every = (LabelPrivateTDCD(0.3, 7, how) for how in ("once a round", "every step"))
     assert floats(every) - floats(one) == 6 * 6 * (N - 1) * B * E
@@ -108,14 +132,14 @@ def test_local_steps_are_free_unless_one_silo_has_the_labels() -> None:
 
 
 def test_a_trace_counts_what_clients_send_their_hubs_and_hubs_each_other() -> None:
-    made, algorithm = problem("three silos"), TDCD(0.3, 3, empty="zero")
-    trace = simulate(algorithm, made, Full(made.clients), 5, record_every=2)
-    sent = Traffic.of(made, algorithm)
+    of, algorithm = small("three silos"), TDCD(0.3, 3, empty="zero")
+    trace = simulate(algorithm, of, Full(of.clients), 5, record_every=2)
+    sent = Traffic.of(of, algorithm)
     each = sent.bytes("client to hub") + sent.bytes("hub to hub")
     assert trace.uplink_bytes.tolist() == [[0, 2 * each, 4 * each, 5 * each]]
     phases = [(algorithm, 2), (LabelPrivateTDCD(0.3, 2, empty="zero"), 1)]
-    other = Traffic.of(made, phases[1][0]).uplink_bytes
-    trace = simulate(None, made, Full(made.clients), phases=phases)
+    other = Traffic.of(of, phases[1][0]).uplink_bytes
+    trace = simulate(None, of, Full(of.clients), phases=phases)
     assert trace.uplink_bytes.tolist() == [[0, each, 2 * each, 2 * each + other]]
     quadratic = BlockQuadratic(np.eye(2), (1, 1), (1, 2))
     assert "uplink_bytes" not in simulate(TDCD(0.1, 1), quadratic, Full(3), 2).arrays
@@ -134,22 +158,22 @@ REAL = {
 )
 @pytest.mark.parametrize("how", REAL)
 def test_problems_on_data_run_by_messages_as_on_the_engine(algorithm: Tiered, how: str) -> None:
-    made = VerticalNetworks(WINE, ROWS, dtype=torch.float64, **REAL[how])
-    trace = simulate(algorithm, made, Full(9), ROUNDS, seeds=(3,), record_models=True)
-    deployed = Deployment.of(made, algorithm, 3, label_silo=1)
+    of = VerticalNetworks(WINE, ROWS, dtype=torch.float64, **REAL[how])
+    trace = simulate(algorithm, of, Full(9), ROUNDS, seeds=(3,), record_models=True)
+    deployed = Deployment.of(of, algorithm, 3, label_silo=1)
     np.testing.assert_allclose(run(deployed), trace.model[0], rtol=0, atol=1e-12)
-    sent = Traffic.of(made, algorithm, number_bytes=8)
+    sent = Traffic.of(of, algorithm, number_bytes=8)
     assert deployed.sent(2) == {(each.link, each.what): each for each in sent.kinds}
-    assert trace.uplink_bytes[0, -1] == ROUNDS * Traffic.of(made, algorithm).uplink_bytes
+    assert trace.uplink_bytes[0, -1] == ROUNDS * Traffic.of(of, algorithm).uplink_bytes
 
 
 def test_images_run_by_messages_too_and_a_client_may_hold_no_sample_of_a_batch() -> None:
     digits = load_dataset("digits")
     rows = [even_partition(digits.train_labels, 4, np.random.default_rng(silo)) for silo in range(2)]
-    made = VerticalNetworks(digits, rows, ["cnn-small-smooth", "mlp"], 6, dtype=torch.float64)
+    of = VerticalNetworks(digits, rows, ["cnn-small-smooth", "mlp"], 6, dtype=torch.float64)
     algorithm = TDCD(0.1, 2, empty="drop")
-    trace = simulate(algorithm, made, Full(8), 3, seeds=(0,), record_models=True)
-    deployed = Deployment.of(made, algorithm)
+    trace = simulate(algorithm, of, Full(8), 3, seeds=(0,), record_models=True)
+    deployed = Deployment.of(of, algorithm)
     np.testing.assert_allclose(run(deployed, 3), trace.model[0], rtol=0, atol=1e-12)
     assert min(len(each.message) for each in deployed.deliveries if each.link == "client to hub") == 16
 
@@ -169,15 +193,16 @@ def table(theta: torch.Tensor, features: torch.Tensor) -> torch.Tensor:
 
 def hollow(silo: Silo) -> Silo:
     """Another world: a silo with the same embeddings of other features, with another block of another length."""
-    holdings = tuple(Holding(h.ids, tanh(silo.start, h.features), 7 + 0 * h.labels) for h in silo.holdings)
+    holdings = tuple(Holding(h.ids, silo.embedding(silo.start, h.features), 1 - h.labels) for h in silo.holdings)
     return Silo(table, torch.tensor([4.0, 2.0, 1.0], dtype=torch.float64), holdings)
 
 
 def turned(silo: Silo) -> Silo:
     r"""The world of $X_lR^{-1}$ and $R\theta_l$, with an R that rounds nothing."""
-    R = torch.tensor([2.0, -4.0, 0.5, -1.0], dtype=torch.float64)[: silo.holdings[0].features.shape[1]]
+    R = torch.tensor([2.0, -4.0, 0.5, -1.0], dtype=torch.float64)[: silo.holdings[0].features.shape[-1]]
     holdings = tuple(replace(h, features=h.features / R) for h in silo.holdings)
-    return Silo(silo.embedding, (R[:, None] * silo.start.reshape(len(R), 2)).ravel(), holdings)
+    weights, biases = silo.start[:-2].view(2, len(R)) * R, silo.start[-2:]
+    return Silo(silo.embedding, torch.cat([weights.ravel(), biases]), holdings)
 
 
 def leaks(make: Callable[[Sequence[Silo]], Deployment], silos: Sequence[Silo], world: Callable[[Silo], Silo]) -> bool:
@@ -197,16 +222,16 @@ def leaks(make: Callable[[Sequence[Silo]], Deployment], silos: Sequence[Silo], w
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("world", [hollow, turned])
 def test_nothing_that_a_silo_hears_depends_on_more_of_another_than_its_embeddings(shape, whole, world) -> None:
-    made = problem(shape)
+    of = small(shape)
     assert not leaks(
-        lambda silos: made.deployed(TDCD(0.3, 4, empty="zero"), silos=silos, whole_sum=whole), made.silos_of(), world
+        lambda some: deployed_from(some, of, TDCD(0.3, 4, empty="zero"), whole_sum=whole), worlds(of), world
     )
 
 
 def test_derivatives_once_a_round_say_no_more_than_embeddings_and_labels() -> None:
-    made, algorithm = problem(), LabelPrivateTDCD(0.3, 4, "once a round", empty="zero")
+    of, algorithm = small(), LabelPrivateTDCD(0.3, 4, "once a round", empty="zero")
     for world in (turned, unlabeled_twin):
-        assert not leaks(lambda silos: made.deployed(algorithm, silos=silos), made.silos_of(), world)
+        assert not leaks(lambda some: deployed_from(some, of, algorithm), worlds(of), world)
 
 
 def unlabeled_twin(silo: Silo) -> Silo:
@@ -224,7 +249,8 @@ def with_feature(deployed: Deployment) -> None:
 
     def leaking(own: torch.Tensor) -> torch.Tensor:
         found = honest(own)
-        return torch.cat([client.holding.features[client.rows][:1, :1], found.reshape(1, -1)[:, 1:]], 1).view_as(found)
+        secret = client.holding.features[client.rows].ravel()[:1]
+        return torch.cat([secret, found.ravel()[1:]]).view_as(found)
 
     client.embeddings = leaking
 
@@ -251,23 +277,23 @@ def in_the_last_bits(deployed: Deployment) -> None:
 
 @pytest.mark.parametrize("leak", [with_feature, with_block, in_the_last_bits])
 def test_a_leak_is_seen(leak: Callable[[Deployment], None]) -> None:
-    made, algorithm = problem(), TDCD(0.3, 4, empty="zero")
+    of, algorithm = small(), TDCD(0.3, 4, empty="zero")
 
     def leaking(silos: Sequence[Silo]) -> Deployment:
-        deployed = made.deployed(algorithm, silos=silos)
+        deployed = deployed_from(silos, of, algorithm)
         leak(deployed)
         return deployed
 
-    assert leaks(leaking, made.silos_of(), turned)
-    deployed = leaking(made.silos_of())
+    assert leaks(leaking, worlds(of), turned)
+    deployed = leaking(worlds(of))
     deployed.round()
-    honest = {(sent.link, sent.what): sent for sent in Traffic.of(made, algorithm).kinds}
+    honest = {(sent.link, sent.what): sent for sent in Traffic.of(of, algorithm).kinds}
     assert (deployed.sent(0) != honest) == (leak is with_block)
 
 
 def test_hubs_hold_no_data_and_clients_no_block_but_their_own() -> None:
-    made = problem("three silos")
-    deployed = made.deployed(LabelPrivateTDCD(0.3, 4, empty="zero"), label_silo=1)
+    of = small("three silos")
+    deployed = Deployment.of(of, LabelPrivateTDCD(0.3, 4, empty="zero"), label_silo=1)
     run(deployed, 1)
 
     def numbers(thing: object) -> list[torch.Tensor]:
@@ -281,7 +307,7 @@ def test_hubs_hold_no_data_and_clients_no_block_but_their_own() -> None:
         return any(each.shape == secret.shape and bool((each == secret).all()) for each in numbers(thing))
 
     for (j, hub), (silo, part) in itertools.product(enumerate(deployed.hubs), itertools.product(range(3), range(3))):
-        if part < made.silo_clients[silo]:
+        if part < of.silo_clients[silo]:
             holding = deployed.clients[silo][part].holding
             assert not holds(hub, holding.features) and holds(deployed.clients[silo][part], holding.features)
             assert (holding.labels is None) == (silo != 1)
@@ -313,8 +339,8 @@ class Tampering(Deployment):
     ],
 )
 def test_a_message_that_was_damaged_is_refused(what: str, change: Callable[[bytes], bytes], says: str) -> None:
-    made = problem()
-    deployed = made.deployed(TDCD(0.3, 2))
+    of = small()
+    deployed = Deployment.of(of, TDCD(0.3, 2))
     deployed.__class__ = Tampering
     deployed.change = (what, change)  # type: ignore[attr-defined]
     with pytest.raises(FedboundsError, match=says):
@@ -322,14 +348,14 @@ def test_a_message_that_was_damaged_is_refused(what: str, change: Callable[[byte
 
 
 def test_hubs_that_drew_other_batches_do_not_understand_each_other() -> None:
-    deployed = problem().deployed(TDCD(0.3, 2))
+    deployed = Deployment.of(small(), TDCD(0.3, 2))
     deployed.hubs[1].draw = lambda r: np.arange(12)
     with pytest.raises(FedboundsError, match="checksums differ"):
         deployed.round()
 
 
 def test_a_message_of_another_round_is_refused() -> None:
-    deployed = problem().deployed(TDCD(0.3, 2))
+    deployed = Deployment.of(small(), TDCD(0.3, 2))
     old = deployed.hubs[0].open(0)
     deployed.clients[0][0].begin(0, old)
     with pytest.raises(FedboundsError, match="checksums differ"):
@@ -337,17 +363,17 @@ def test_a_message_of_another_round_is_refused() -> None:
 
 
 def test_a_batch_that_clients_do_not_hold_once_is_refused() -> None:
-    made = problem()
-    silos = made.silos_of()
-    doubled = Silo(silos[0].embedding, silos[0].start, (silos[0].holdings[0], *silos[0].holdings))
+    of = small()
+    some = worlds(of)
+    doubled = Silo(some[0].embedding, some[0].start, (some[0].holdings[0], *some[0].holdings))
     with pytest.raises(FedboundsError, match="not those of the batch, each once"):
-        made.deployed(TDCD(0.3, 2), silos=[doubled, silos[1]]).round()
+        deployed_from([doubled, some[1]], of, TDCD(0.3, 2)).round()
 
 
 def test_a_client_without_samples_is_met_as_was_said() -> None:
-    made = LinearSilos((2, 2), ((19, 1), (20,)), 5)
+    of = silos((2, 2), ((19, 1), (20,)), 5)
     with pytest.raises(FedboundsError, match="holds no sample of the batch"):
-        run(made.deployed(TDCD(0.3, 2)))
+        run(Deployment.of(of, TDCD(0.3, 2)))
 
 
 # --- formulas ---------------------------------------------------------------------------------------------
