@@ -66,13 +66,20 @@ class Confrontation(Shown):
     ground: Ground = NO_WORD
 
     @property
+    def letter(self) -> str:
+        """Of the number of rounds: T, or the paper's own."""
+        rounds = self.result.notation.resolve("rounds")
+        return "T" if rounds is None else rounds.name
+
+    @property
     def revoked(self) -> str:
         """What the crossings inside the conditions say ("" if there are none)."""
         crossed, form, said = self.rounds[self._accusing], self.form, self.evaluation.assumptions
         if not crossed.size:
             return ""
         where = (
-            f"crossed at {len(crossed)} of {len(self.rounds)} T inside its conditions, first at T = {int(crossed[0])}"
+            f"crossed at {len(crossed)} of {len(self.rounds)} {self.letter} inside its conditions, first at "
+            f"{self.letter} = {int(crossed[0])}"
         )
         violated = [name for name, status in said.items() if status == "violated"]
         guessed = [name for name, c in self.constants.items() if c.source == "estimated"]
@@ -156,7 +163,7 @@ class Confrontation(Shown):
         if not change:
             return ""
         size = f"{abs(change):.2g} % {'larger' if change > 0 else 'smaller'}"
-        return f"from every other record alone the average at T = {int(self.rounds[k])} would be {size}"
+        return f"from every other record alone the average at {self.letter} = {int(self.rounds[k])} would be {size}"
 
     @property
     def headline(self) -> str:
@@ -169,7 +176,7 @@ class Confrontation(Shown):
         error = np.full(len(self.rounds), np.nan) if self.standard_error is None else self.standard_error
         columns = (self.rounds, self.measured, error, self.bound, self.ratio, self.valid)
         rows = list(zip(*(np.asarray(column).tolist() for column in columns), strict=True))
-        names = ("T", "measured", "standard error", "bound", "measured / bound", "conditions hold")
+        names = (self.letter, "measured", "standard error", "bound", "measured / bound", "conditions hold")
         constants = [(name, c.value, c.source, c.note) for name, c in self.constants.items()]
         return Table("", names, rows), Table("constants", ("constant", "value", "source", "note"), constants)
 

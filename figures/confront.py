@@ -133,7 +133,7 @@ def picture(found: Mapping[Setting, Confrontation], name: str, spec: str) -> Pic
 def describe(found: Mapping[Setting, Confrontation]) -> str:
     """A line for each setting at its largest T; then of each why it is no guarantee, and its constants."""
     first = next(iter(found.values()))
-    head = ["", "T", "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]
+    head = ["", first.letter, "measured", "bound", "measured/bound", "valid", "guarantee", "crossings"]
     lines = [head]
     for setting, c in found.items():
         error = "" if c.standard_error is None else f" +- {number(float(c.standard_error[-1]))}"

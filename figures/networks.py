@@ -76,10 +76,9 @@ def stays_below(comparison: Confrontation) -> Claim:
     errors; without conditions that hold, or within that, it cannot be told.
     """
     c = comparison
-    ratio = (
-        f"measured {c.measured[-1]:.3g}, bound {c.bound[-1]:.3g}, ratio {c.ratio[-1]:.2g} at T = {int(c.rounds[-1])}"
-    )
-    where = f"conditions hold at {np.count_nonzero(c.valid)} of {len(c.rounds)} T"
+    last = f"{c.letter} = {int(c.rounds[-1])}"
+    ratio = f"measured {c.measured[-1]:.3g}, bound {c.bound[-1]:.3g}, ratio {c.ratio[-1]:.2g} at {last}"
+    where = f"conditions hold at {np.count_nonzero(c.valid)} of {len(c.rounds)} {c.letter}"
     crossed = f"crossed at {len(c.covered_crossings)} of them" if c.covered_crossings.size else "never crossed there"
     error = 0.0 if c.standard_error is None else CLEAR * c.standard_error
     clear = bool(((c.measured - error > c.bound) & c.valid).any())

@@ -54,7 +54,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
         thin = _draw_all(axes, c, floor)
         axes.text(0.98, 0.97, _verdict(c), transform=axes.transAxes, fontsize=8, va="top", ha="right")
         _make_room(axes, c, _verdict(c))
-        axes.set_xlabel(horizon_label(c.measure))
+        axes.set_xlabel(horizon_label(c.measure, c.letter))
         axes.set_ylabel(axis_label(c.measure))
         axes.set_title(title or f"{c.result.source} [{c.form.name}]")
         figure.legend(loc="outside lower center", ncols=3)
@@ -65,7 +65,7 @@ def overlay(comparison: Confrontation, title: str = "") -> Picture:
         f"{conditions_in_words(c.evaluation)} {crossing} "
         f"{hidden}"
         f"{_constants(c)} {_notes(c)}".strip(),
-        f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at T = {int(T[-1])}. {crossing}",
+        f"Measured {c.measured[-1]:.3g} under the bound {c.bound[-1]:.3g} at {c.letter} = {int(T[-1])}. {crossing}",
         [
             _measured(c, f"measured ({c.label})", slice(None)),
             Curve("bound", T, c.bound, valid=c.valid),
@@ -101,7 +101,7 @@ def overlay_settings(comparisons: Mapping[str, Confrontation], *, title: str, ca
             axes.text(0.97, 0.97, _verdict(c), transform=axes.transAxes, fontsize=6.5, va="top", ha="right")
             axes.set_title(fill(label, 44), fontsize=8.5)
             axes.tick_params(labelbottom=True)
-            axes.set_xlabel(horizon_label(c.measure))
+            axes.set_xlabel(horizon_label(c.measure, c.letter))
         highest = max(float(np.max(c.bound[np.isfinite(c.bound)], initial=floor)) for c in everything)
         grid[0, 0].set_ylim(floor, 10 * highest)
         for axes in grid[:, 0]:
@@ -175,7 +175,7 @@ def overlays(
             highest = max(float(c.bound.max()) for group in rows.values() for c in group[panel])
             axes.set_ylim(floor, 30 * highest)  # room for the words
         for axes in grid[-1]:
-            axes.set_xlabel(horizon_label(c.measure))
+            axes.set_xlabel(horizon_label(c.measure, c.letter))
         for axes in grid[:, 0]:
             axes.set_ylabel(axis_label(everything[0].measure), fontsize=8)
         handles: dict[str, Any] = {}
@@ -284,7 +284,9 @@ def _measured(c: Confrontation, label: str, some: Any) -> Curve:
 
 def _verdict(c: Confrontation) -> str:
     """The ratio at the largest T and whether the bound is a guarantee, in short; the caption has all reasons."""
-    lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at T = {int(c.rounds[-1])}"]
+    if not np.isfinite(c.bound[-1]):
+        return f"no bound at {c.letter} = {int(c.rounds[-1])}:\na condition fails"
+    lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at {c.letter} = {int(c.rounds[-1])}"]
     measured = [name for name, constant in c.constants.items() if constant.source in SOFT]
     if c.guarantee:
         lines.append("a guarantee")
@@ -309,7 +311,8 @@ def _provenance(c: Confrontation) -> dict[str, Any]:
 def _constants(c: Confrontation) -> str:
     """The constants that the form uses, with their kinds."""
     used = {name: k for name, k in c.constants.items() if name not in c.evaluation.unused}
-    return f"Constants at the largest T: {', '.join(f'{n} = {_short(k.value)} ({k.source})' for n, k in used.items())}."
+    said = ", ".join(f"{n} = {_short(k.value)} ({k.source})" for n, k in used.items())
+    return f"Constants at the largest {c.letter}: {said}."
 
 
 def _notes(c: Confrontation) -> str:
@@ -338,7 +341,7 @@ def _draw_bound(axes: Any, c: Confrontation, label: str, color: str = BOUND, das
     dot = "o" if len(T) == 1 else ""
     if c.valid.any():
         axes.plot(T, np.where(c.valid, c.bound, np.nan), color=color, label=label, marker=dot, linestyle=DASHES[dash])
-    if not c.valid.all():
+    if (np.isfinite(c.bound) & ~c.valid).any():
         words = "a condition fails" if c.valid.any() else f"{label}, a condition fails"
         axes.plot(T, np.where(c.valid, np.nan, c.bound), color=color, linestyle=DOTTED, label=words, marker=dot)
 
@@ -351,7 +354,7 @@ def _leads(c: Confrontation) -> str:
 def _crossing(c: Confrontation) -> str:
     """Where the bound is crossed, or how close it comes."""
     if c.crossings.size:
-        return f"Crossed at {len(c.crossings)} of {len(c.rounds)} T, first T = {int(c.crossings[0])}."
+        return f"Crossed at {len(c.crossings)} of {len(c.rounds)} {c.letter}, first {c.letter} = {int(c.crossings[0])}."
     return f"Never crossed; measured over bound at most {float(np.max(c.ratio)):.3g}."
 
 

@@ -50,7 +50,7 @@ def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: boo
         for k, (name, one) in enumerate(rates.items()):
             data += _panel(grid_of_axes[0][k], grid_of_axes[1][k], name, one, terms)
             grid_of_axes[0][k].set_title(name, fontsize=9)
-            grid_of_axes[1][k].set_xlabel(horizon_label(one.family.measure))
+            grid_of_axes[1][k].set_xlabel(horizon_label(one.family.measure, one.family.letter))
         grid_of_axes[0][0].set_ylabel(axis_label(next(iter(rates.values())).family.measure), fontsize=8)
         grid_of_axes[1][0].set_ylabel("local slope", fontsize=8)
         handles: dict[str, Any] = {}
@@ -59,11 +59,12 @@ def rate(rates: Mapping[str, Rate], *, title: str, caption: str = "", terms: boo
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=min(5, 1 + len(rates)))
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     said = " ".join(f"{name}: {in_words(one)}" for name, one in rates.items())
+    letter = next(iter(rates.values())).family.letter
     return Picture(
         figure,
-        f"{title}. One run per T, each with the step sizes that the result sets for it. {caption} {said} "
+        f"{title}. One run per {letter}, each with the step sizes that the result sets for it. {caption} {said} "
         f"{method(rates)} Upright lines: where another term of the bound becomes the largest.",
-        f"{len(rates)} panels of what was measured under its bound against T; slopes "
+        f"{len(rates)} panels of what was measured under its bound against {letter}; slopes "
         + ", ".join(f"{one.measured} where {fraction(one.predicted)} is predicted" for one in rates.values())
         + ".",
         data,
@@ -83,28 +84,28 @@ def method(rates: Mapping[str, Rate]) -> str:
 def in_words(one: Rate) -> str:
     """A family in words: its slopes, whether its regime is reached, and where the bound changes."""
     c, since = one.family, int(one.family.rounds[one.fitted][0])
-    ends = f"T = {number(since)} to {number(int(c.rounds[-1]))}"
+    ends = f"{c.letter} = {number(since)} to {number(int(c.rounds[-1]))}"
     words = (
         f"{c.result.source} [{c.form.name}], {c.label}: over {ends} measured {one.measured}, bound {one.promised:.3f}, "
         f"predicted {fraction(one.predicted)} ({one.leading}). "
     )
     words += "".join(f"{_capital(str(change))}. " for change in one.changes)
     if one.regime is None:
-        words += f"By no T up to {number(FAR)} does the bound fall like that. "
+        words += f"By no {c.letter} up to {number(FAR)} does the bound fall like that. "
     elif one.reached:
-        words += f"The bound falls like that from T = {number(one.regime)} on. "
+        words += f"The bound falls like that from {c.letter} = {number(one.regime)} on. "
     else:
-        words += (
-            f"The runs do not reach the predicted regime: the bound falls like that from T = {number(one.regime)} on. "
-        )
+        begins = f"{c.letter} = {number(one.regime)}"
+        words += f"The runs do not reach the predicted regime: the bound falls like that from {begins} on. "
     if one.start is not None:
-        below = "by no T up to " + number(FAR) if one.telling is None else f"from T = {number(one.telling)} on"
+        none = f"by no {c.letter} up to {number(FAR)}"
+        below = none if one.telling is None else f"from {c.letter} = {number(one.telling)} on"
         words += f"Before the first round {one.start:.2g} is measured; the bound is below that {below}. "
     if one.covered is None:
-        words += f"The conditions hold at no T up to {number(FAR)}. "
+        words += f"The conditions hold at no {c.letter} up to {number(FAR)}. "
     elif one.covered > c.rounds[0]:
-        words += f"The conditions hold from T = {number(one.covered)} on. "
-    words += f"Measured over bound {c.ratio[-1]:.2g} at the largest T. "
+        words += f"The conditions hold from {c.letter} = {number(one.covered)} on. "
+    words += f"Measured over bound {c.ratio[-1]:.2g} at the largest {c.letter}. "
     words += f"{_capital(c.spacing)}. " if c.spacing else ""
     if not c.ground.doubts:
         return words + conditions_in_words(c.evaluation)
@@ -121,11 +122,11 @@ def rate_claims(rates: Mapping[str, Rate]) -> list[Claim]:
     for name, one in rates.items():
         c, since = one.family, int(one.family.rounds[one.fitted][0])
         source = f"{c.result.source.number}, rate"
-        over = f"T = {number(since)} to {number(int(c.rounds[-1]))}, {c.label}"
-        under = "no T at which its conditions hold" if not c.valid.any() else None
+        over = f"{c.letter} = {number(since)} to {number(int(c.rounds[-1]))}, {c.label}"
+        under = f"no {c.letter} at which its conditions hold" if not c.valid.any() else None
         highest = under or f"measured over bound at most {float(np.max(c.ratio[c.valid])):.2g}"
         claims += [
-            Claim(source, f"{_fall(one.predicted)} ({name})",
+            Claim(source, f"{_fall(one.predicted, c.letter)} ({name})",
                   f"slope {one.measured} over {over}; bound {one.promised:.3f}", one.as_fast),
             Claim(source, f"stays under the bound where its conditions hold ({name})", highest,
                   None if under else not c.covered_crossings.size),
@@ -133,8 +134,8 @@ def rate_claims(rates: Mapping[str, Rate]) -> list[Claim]:
     return claims
 
 
-def _fall(power: float) -> str:
-    return f"falls at least as fast as T^({fraction(power)})" if power else "does not grow with T"
+def _fall(power: float, letter: str) -> str:
+    return f"falls at least as fast as {letter}^({fraction(power)})" if power else f"does not grow with {letter}"
 
 
 def fraction(value: float) -> str:

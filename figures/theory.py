@@ -29,9 +29,9 @@ def axis_label(measure: Measure) -> str:
     return f"{measure.of}\n({measure.dimension.words})"
 
 
-def horizon_label(measure: Measure) -> str:
-    """What T is the number of."""
-    return f"number of {'iterations' if measure.over == 'iterations' else 'rounds'} $T$"
+def horizon_label(measure: Measure, letter: str = "T") -> str:
+    """What the letter is the number of."""
+    return f"number of {'iterations' if measure.over == 'iterations' and letter == 'T' else 'rounds'} ${letter}$"
 
 
 def breakdown(evaluation: Evaluation) -> Picture:

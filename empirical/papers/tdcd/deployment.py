@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.papers.tdcd.algorithms import Tiered
 from fedbounds.empirical.papers.tdcd.messages import DERIVATIVES, EMBEDDINGS, Delivery, Encoding, counted
 from fedbounds.empirical.papers.tdcd.nodes import Client, Holding, Hub, Loss, Silo
@@ -28,6 +29,10 @@ class Deployment:
         whole_sum: whether clients get the others' sum for the whole batch and find their own rows in it.
         embedding_size: E.
         dtype: of numbers on the wire.
+
+    Raises:
+        FedboundsError: there is no silo. Rounds raise it where embeddings, losses or batches are not as said here, or
+            numbers are not finite.
 
     Attributes:
         deliveries: everything that was sent.
@@ -60,6 +65,8 @@ class Deployment:
         embedding_size: int = 1,
         dtype: torch.dtype = torch.float64,
     ) -> None:
+        if not silos:
+            raise FedboundsError("a deployment needs at least one silo")
         local, encoding = algorithm.local, Encoding(dtype, embedding_size, silos[0].start.dtype)
         self.exchanges, self.label_silo, self.done = algorithm.derivative_exchanges, label_silo, 0
         self.steps = local.steps

@@ -77,6 +77,8 @@ class Encoding:
         if cut < 0 or cut % ID_BYTES:
             raise FedboundsError(f"the message carries {len(payload)} bytes for {size} numbers")
         values = torch.from_numpy(np.frombuffer(payload, self.number, offset=cut).astype(np.float64))
+        if not values.isfinite().all():
+            raise FedboundsError(f"the message of round {when[0]}, step {when[1]} holds numbers that are not finite")
         return values.to(self.inside), np.frombuffer(payload[:cut], _IDS).astype(np.int64)
 
     def table(self, values: Tensor, samples: int) -> Tensor:

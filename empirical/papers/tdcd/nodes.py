@@ -31,6 +31,11 @@ class Holding:
     features: Tensor
     labels: Tensor | None
 
+    def __post_init__(self) -> None:
+        rows = [len(part) for part in (self.features, self.labels) if part is not None]
+        if len(np.unique(self.ids)) < len(self.ids) or any(count != len(self.ids) for count in rows):
+            raise FedboundsError(f"a client holds {len(self.ids)} IDs, each once, and as many rows; these have {rows}")
+
 
 @dataclass(frozen=True, eq=False)
 class Silo:
@@ -68,7 +73,13 @@ class Client:
         """Of the own samples of the batch, (b, E)."""
         if not len(self.rows):
             return own.new_zeros(0, self.encoding.size)
-        return self.embedding(own, self.holding.features[self.rows]).reshape(len(self.rows), self.encoding.size)
+        found = self.embedding(own, self.holding.features[self.rows])
+        if found.numel() != len(self.rows) * self.encoding.size:
+            raise FedboundsError(
+                f"embeddings of {len(self.rows)} samples have shape {tuple(found.shape)}, embedding_size = "
+                f"{self.encoding.size}"
+            )
+        return found.reshape(len(self.rows), self.encoding.size)
 
     def hear(self, r: int, message: bytes) -> None:
         """Line 22: the sum of the others' embeddings, of the own samples, or to be looked up by ID."""
@@ -84,7 +95,10 @@ class Client:
             raise FedboundsError("this client does not know the labels")
         with torch.enable_grad():
             at = points.detach().requires_grad_()
-            return torch.autograd.grad(self.loss(at, labels[self.rows]).sum(), at)[0]
+            losses = self.loss(at, labels[self.rows])
+            if losses.shape != (len(at),):
+                raise FedboundsError(f"the loss has shape {tuple(losses.shape)}; one number for each sample is wanted")
+            return torch.autograd.grad(losses.sum(), at)[0]
 
     def derivatives(self, r: int) -> bytes:
         """Remark 2: the derivatives at the embeddings that all have sent."""
@@ -139,6 +153,8 @@ class Hub:
     def open(self, r: int) -> bytes:
         """Lines 9 and 10: the batch, of which every hub draws the same, and the block."""
         self.batch, self.others = np.sort(self.draw(r)), {}
+        if len(np.unique(self.batch)) < len(self.batch):
+            raise FedboundsError(f"the batch of round {r} has a sample twice: {self.batch.tolist()}")
         return self.encoding.sealed(MODEL, (r, 0), self.block, self.batch)
 
     def collect(self, r: int, messages: Sequence[bytes]) -> None:

@@ -370,6 +370,33 @@ def test_a_batch_that_clients_do_not_hold_once_is_refused() -> None:
         deployed_from([doubled, some[1]], of, TDCD(0.3, 2)).round()
 
 
+def one_silo(loss=lambda total, labels: (total[:, 0] - labels) ** 2 / 2, batch=(0, 1), start=0.0, size=1) -> Deployment:
+    """Three samples of one client, by hand."""
+    y = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    holding = Holding(np.arange(3), torch.ones_like(y)[:, None].expand(3, size), y)
+    silo = Silo(lambda theta, features: features * theta, torch.full((1,), start, dtype=torch.float64), (holding,))
+    return Deployment([silo], loss, lambda r: np.array(batch), TDCD(0.5, 1))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (dict(loss=lambda total, labels: ((total[:, 0] - labels) ** 2).mean()), r"shape \(\); one number for each"),
+        (dict(batch=(0, 0, 1)), r"a sample twice: \[0, 0, 1\]"),
+        (dict(start=float("nan")), "round 0, step 0 holds numbers that are not finite"),
+        (dict(size=2), r"shape \(2, 2\), embedding_size = 1"),
+    ],
+)
+def test_what_is_brought_must_be_as_said(wrong, says) -> None:
+    one_silo().round()
+    with pytest.raises(FedboundsError, match=says):
+        one_silo(**wrong).round()
+    with pytest.raises(FedboundsError, match=r"3 IDs, each once, and as many rows; these have \[2, 3\]"):
+        Holding(np.arange(3), torch.ones(2, 1), torch.ones(3))
+    with pytest.raises(FedboundsError, match="at least one silo"):
+        Deployment([], torch.add, lambda r: np.arange(1), TDCD(0.5, 1))
+
+
 def test_a_client_without_samples_is_met_as_was_said() -> None:
     of = silos((2, 2), ((19, 1), (20,)), 5)
     with pytest.raises(FedboundsError, match="holds no sample of the batch"):
