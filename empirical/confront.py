@@ -19,11 +19,11 @@ from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.confrontation import Confrontation
 from fedbounds.empirical.given import ground, without_rounds
-from fedbounds.empirical.moments import MinimaxMoments, Moments, TierMoments, moments
+from fedbounds.empirical.moments import MinimaxMoments, moments
 from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, PaperRuns, paper_of, sets_a_horizon
 from fedbounds.empirical.participation import Process
 from fedbounds.empirical.problems import Problem
-from fedbounds.empirical.run_setting import RunSetting, as_process, of_moments, of_trace
+from fedbounds.empirical.run_setting import ExactRun, RunSetting, as_process, of_moments, of_trace
 from fedbounds.empirical.trace import Trace
 
 STEP_AGREEMENT = 1e-9  # relative difference at which step sizes are not those that a result prescribes
@@ -31,7 +31,7 @@ OVERALL = "gradient noise and participation"
 
 
 def confront(
-    run: Moments | MinimaxMoments | TierMoments | Trace,
+    run: ExactRun | MinimaxMoments | Trace,
     result: Result | str,
     form: str | None = None,
     *,
@@ -112,7 +112,7 @@ def _not_known_to_cover(form: Form, result: Result, paper: PaperRuns | None, set
 
 @np.errstate(all="ignore")  # a run that diverges overflows, and its infinities say so
 def _compared(
-    run: Moments | MinimaxMoments | TierMoments | Trace,
+    run: ExactRun | MinimaxMoments | Trace,
     result: Result,
     form: str | None,
     *,
@@ -124,8 +124,8 @@ def _compared(
     trust: str | Iterable[str],
 ) -> Confrontation:
     """Measured and promised, before the crossings are judged."""
-    exact = isinstance(run, Moments | MinimaxMoments | TierMoments)
-    setting = of_moments(run, problem, participation) if exact else of_trace(run, problem, participation)
+    apart = (problem, participation)
+    setting = of_trace(run, *apart) if isinstance(run, Trace) else of_moments(run, *apart)
     chosen, own_paper = result.form(form), paper_of(result)
     paper = own_paper or Nobody()
     measure = _measure(chosen.measure or result.measure, setting, paper.over)
@@ -212,7 +212,7 @@ def confront_family(
     given: Mapping[str, Value] | None = None,
     assume: str | Iterable[str] = (),
     trust: str | Iterable[str] = (),
-    run: Callable[[Algorithm, int], Moments | MinimaxMoments | TierMoments | Trace] | None = None,
+    run: Callable[[Algorithm, int], ExactRun | MinimaxMoments | Trace] | None = None,
 ) -> Confrontation:
     r"""Compare a result that sets step sizes depending on T with one run per T, each with its own step sizes.
 

@@ -153,7 +153,8 @@ def confront_sweep(
     store = Store(Path(results) / sweep.name)
     for setting in settings:
         with named(sweep, setting, settings):
-            check_fits(setting, result, form, interval, unseen=any(not _there(store, run) for run in setting.runs))
+            unseen = any(not _there(store, run) for run in setting.runs)
+            check_fits(setting, result, form, interval, unseen, given)
     make_runs(sweep, settings, store, workers, progress)
     found = {}
     for setting in settings:
@@ -231,7 +232,14 @@ def _check_words(
             raise unknown_name(f"constant of {result.key}", name, [*result.notation])
 
 
-def check_fits(setting: Setting, result: Result, form: str | None, interval: int | None, unseen: bool) -> None:
+def check_fits(
+    setting: Setting,
+    result: Result,
+    form: str | None,
+    interval: int | None,
+    unseen: bool,
+    given: Mapping[str, Value] | None = None,
+) -> None:
     """What the paper's results are about, and whether runs of this setting measure it.
 
     Raises:
@@ -243,7 +251,10 @@ def check_fits(setting: Setting, result: Result, form: str | None, interval: int
     algorithm, problem, process = algorithm_from_spec(task["algorithm"]), setting.problem(), setting.process()
     paper = paper_of(result)
     if paper is not None:
-        paper.steps(RunSetting.ahead(algorithm, problem, process, None, task["rounds"]), interval)
+        ahead = RunSetting.ahead(algorithm, problem, process, None, task["rounds"])
+        letters = (result.notation.resolve(name) for name in given or {})
+        own = frozenset(letter.name for letter in letters if letter)
+        paper.check_ahead(ahead, result.form(form), result, interval, own)
     if unseen:
         start, needed = problem.initial_point(np.random.default_rng(0)), stationarity(algorithm)
         if needed not in (metrics := problem.metrics(start[None])):

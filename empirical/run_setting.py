@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, MinimaxAlgorithm, algorithm_from_spec
-from fedbounds.empirical.moments import MinimaxMoments, Moments, TierMoments
+from fedbounds.empirical.moments import MinimaxMoments, Moments
 from fedbounds.empirical.participation import Full, Process, Recorded
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.problems.logged import LOG, Logged
@@ -20,6 +21,23 @@ from fedbounds.empirical.trace import Trace
 
 BETWEEN = "a minimum over rounds is over those, an average over straight lines between them"
 SEEN = ("weights", "full-participation", "regularized")  # assumptions that the weights of a log decide
+
+
+class ExactRun(Protocol):
+    """Exact moments of a run: what must be known of them to hold them against a result."""
+
+    @property
+    def algorithm(self) -> Algorithm: ...
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def participation(self) -> Process: ...
+    @property
+    def rounds(self) -> int: ...
+    @property
+    def label(self) -> str: ...
+    @property
+    def gradient_norm_squared(self) -> np.ndarray: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +55,7 @@ class RunSetting:
     samples: np.ndarray | None  # (seeds, R), whose means the values are; None where they are exact
     common_noise: bool
     notes: tuple[str, ...]
-    run: Moments | MinimaxMoments | TierMoments | Trace | None  # None for a run that is not made yet
+    run: ExactRun | MinimaxMoments | Trace | None  # None for a run that is not made yet
     logged: bool = False  # made elsewhere: what it was is its author's word
 
     @staticmethod
@@ -124,7 +142,7 @@ def stationarity(algorithm: Algorithm) -> str:
 
 
 def of_moments(
-    run: Moments | MinimaxMoments | TierMoments,
+    run: ExactRun | MinimaxMoments,
     problem: Problem | None = None,
     participation: Process | np.ndarray | None = None,
 ) -> RunSetting:
@@ -137,8 +155,7 @@ def of_moments(
         raise FedboundsError("problem= is another than the one of these moments, which know theirs: leave it out")
     if participation is not None and described(as_process(participation)) != described(run.participation):
         raise FedboundsError("participation= is another than that of these moments, which know theirs: leave it out")
-    minimax = isinstance(run, MinimaxMoments)
-    norms = run.envelope_gradient_norm_squared() if minimax else run.gradient_norm_squared
+    norms = run.envelope_gradient_norm_squared() if isinstance(run, MinimaxMoments) else run.gradient_norm_squared
     record = isinstance(run.participation, Recorded)
     q = run.participation.matrix(run.rounds, np.random.default_rng()) if record else None  # a record draws nothing
     return RunSetting(

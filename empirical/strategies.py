@@ -20,6 +20,7 @@ import numpy as np
 
 from fedbounds.bounds.errors import MissingExtra, unknown_name
 from fedbounds.bounds.symbols import Constant
+from fedbounds.empirical.invariants.averaging import AveragingCase
 from fedbounds.empirical.invariants.cases import Case, PlainProblem
 from fedbounds.empirical.participation import (
     Bernoulli,
@@ -332,3 +333,21 @@ def cases(
         multiplier=draw(st.sampled_from(multipliers)),
         interval=P,
     )
+
+
+@st.composite
+def averaging_cases(draw: st.DrawFn) -> AveragingCase:
+    """Steps of a server for `check_averaging`: up to 4 clients in up to 2 dimensions.
+
+    Example:
+        >>> from hypothesis import find
+        >>> find(averaging_cases(), lambda case: len(case.shares) == 3).shares.tolist()
+        [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
+    """
+    N, d = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    grid = st.integers(-8, 8).map(lambda k: k / 4)
+    numbers = draw(st.lists(grid, min_size=(N + 1) * d, max_size=(N + 1) * d))
+    sizes = np.array(draw(st.lists(st.integers(1, 4), min_size=N, max_size=N)), dtype=float)
+    cohort = draw(st.sets(st.integers(0, N - 1), min_size=1))
+    rows = np.array(numbers).reshape(N + 1, d)
+    return AveragingCase(rows[0], rows[1:], sizes / sizes.sum(), np.array(sorted(cohort)))

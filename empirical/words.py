@@ -47,6 +47,13 @@ def uniforms(words: Tensor, purpose: int, count: int) -> Tensor:
     return _shifted(raw_bits(words, purpose, count), 64 - _BITS).double() * 2.0**-_BITS
 
 
+def chances(words: Tensor, purpose: int, size: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Two numbers for each coordinate, uniform on the multiples of 2^-24 in [0, 1): each `(*words.shape, size)`."""
+    bits = raw_bits(words, purpose, size)
+    low, high = bits & (2**24 - 1), (bits >> 24) & (2**24 - 1)
+    return low.to(dtype) * 2.0**-24, high.to(dtype) * 2.0**-24
+
+
 def raw_bits(words: Tensor, purpose: int, count: int, start: int = 0) -> Tensor:
     """The 64 bits behind the numbers k = start + 1, ..., start + count, int64 of shape `(*words.shape, count)`."""
     first = _mixed(words + torch.full((), purpose, device=words.device) * _GOLDEN)

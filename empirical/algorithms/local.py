@@ -12,6 +12,7 @@ from fedbounds.bounds.checks import check_count, check_number, is_number, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 Oracle = Literal["stochastic", "full"]
+Gradient = Callable[[torch.Tensor], torch.Tensor]  # at models (..., d), one for each client
 
 
 def check_positive(name: str, value: object) -> float:
@@ -85,12 +86,7 @@ class LocalSGD:
         """
         return self
 
-    def update(
-        self,
-        x: torch.Tensor,
-        gradient: Callable[[torch.Tensor], torch.Tensor],
-        words: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
         """The updates $\\Delta_n$ of any number of clients at once, in the shape of x (..., d).
 
         Args:
@@ -103,9 +99,7 @@ class LocalSGD:
             y = torch.sub(y, gradient(x if self.frozen else y), alpha=self.step_size)
         return y - x
 
-    def sized_update(
-        self, x: torch.Tensor, gradient: Callable[[torch.Tensor], torch.Tensor], step_sizes: torch.Tensor
-    ) -> torch.Tensor:
+    def sized_update(self, x: torch.Tensor, gradient: Gradient, step_sizes: torch.Tensor) -> torch.Tensor:
         """The same with a step size of each client's own, (..., 1): every number is what it is with one for all."""
         y = x
         for _ in range(self.steps):

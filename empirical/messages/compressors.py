@@ -14,14 +14,15 @@ r"""The compressors that masked noise was compared with, and the operators with 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from fedbounds.bounds.checks import check_choice, check_count, quote
-from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms.local import check_positive
 from fedbounds.empirical.messages import packing
 from fedbounds.empirical.messages.compressor import Compressor, checked_update
@@ -510,6 +511,61 @@ def _up(value: float) -> np.float32:
     return found if float(found) >= value else np.nextafter(found, np.float32(np.inf))
 
 
+@dataclass(frozen=True)
+class Bits(Compressor):
+    """Zeros and ones as they are, one bit each.
+
+    Example:
+        >>> codec = Bits()
+        >>> codec.decode(codec.encode(np.array([1, 0, 1]), np.random.default_rng(0))).tolist()
+        [1.0, 0.0, 1.0]
+    """
+
+    kind, code, unbiased = "bits", 17, False
+
+    def pack(self, x: np.ndarray, rng: np.random.Generator) -> bytes:
+        if not np.isin(x, (0, 1)).all():
+            raise FedboundsError("bits are zeros and ones: nothing else can be sent as such")
+        return packing.bits(x == 1)
+
+    def unpack(self, payload: bytes, size: int) -> np.ndarray:
+        return packing.unbits(payload, size).astype(np.float32)
+
+    def payload_bytes(self, size: int) -> int:
+        return packing.bit_bytes(size)
+
+    def squared_error(self, x: np.ndarray) -> float:
+        return 0.0
+
+    def relative_error(self, size: int) -> None:
+        return None
+
+
 COMPRESSORS: dict[str, type[Compressor]] = {
     each.kind: each for each in (FullPrecision, StochasticSign, TernGrad, TopK, Sparsified, Drive, Eden)
 }
+
+
+def compressor_from_spec(spec: object, kinds: Mapping[str, type[Compressor]] = COMPRESSORS) -> Compressor:
+    """The compressor that a table describes: its `kind`, one of `kinds`, and what both sides agree on.
+
+    Raises:
+        FedboundsError: no table, no kind, an unknown kind or key, or a number outside its domain.
+
+    Example:
+        >>> compressor_from_spec({"kind": "top-k", "share": 0.1})
+        TopK(share=0.1)
+    """
+    if isinstance(spec, Compressor):
+        return spec
+    if not isinstance(spec, Mapping) or "kind" not in spec:
+        raise FedboundsError(f'compressor = {quote(spec)} must be a table like {{kind = "top-k", share = 0.03}}')
+    agreed = {str(key): value for key, value in spec.items() if key != "kind"}
+    kind = str(spec["kind"])
+    if kind not in kinds:
+        raise unknown_name("compressor", kind, kinds)
+    known = [each.name for each in fields(kinds[kind]) if each.init]  # type: ignore[arg-type]
+    for key in agreed:
+        if key not in known:
+            raise unknown_name(f"key of compressor {kind}", key, known)
+    return kinds[kind](**agreed)

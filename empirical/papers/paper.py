@@ -84,6 +84,22 @@ class PaperRuns(ABC):
             FedboundsError: the paper's results are not about this algorithm, or not with this interval.
         """
 
+    def check_ahead(
+        self, setting: RunSetting, form: Form, result: Result, interval: int | None, given: frozenset[str]
+    ) -> None:
+        """Refuse a form before a run is made, where the run cannot be one of those that the form is about.
+
+        Args:
+            setting: the run that is not made yet.
+            form, result: what is promised.
+            interval: P of the analysis, if given.
+            given: the letters that need not be found out.
+
+        Raises:
+            FedboundsError: it cannot be.
+        """
+        self.steps(setting, interval)
+
     @abstractmethod
     def known(
         self,

@@ -7,25 +7,24 @@ replacement the model moves by the mean of it; other weights are applied as give
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, get_args
 
-import numpy as np
 import torch
 
-from fedbounds.bounds.checks import check_choice, check_flag, quote
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.checks import check_choice, check_flag
 from fedbounds.empirical.algorithms.algorithm import LocalSteps
-from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
-from fedbounds.empirical.messages.compressor import LARGEST, Compressor
-from fedbounds.empirical.messages.compressors import COMPRESSORS, FullPrecision, TopK
+from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_positive
+from fedbounds.empirical.algorithms.sending import LocalCompressed, Sending
+from fedbounds.empirical.messages.compressor import Compressor
+from fedbounds.empirical.messages.compressors import COMPRESSORS, TopK, compressor_from_spec
 from fedbounds.empirical.messages.noise import Law
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
 from fedbounds.empirical.papers.fedmrn.fedpm import FedPM
-from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, MaskedNoise, Masks, chances, chosen, clipped
-from fedbounds.empirical.papers.fedmrn.sending import Sending, partly
+from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, MaskedNoise, Masks, chosen, clipped
+from fedbounds.empirical.words import chances
 
 KINDS: Mapping[str, type[Compressor]] = COMPRESSORS | {MaskedNoise.kind: MaskedNoise}
 
@@ -67,12 +66,7 @@ class LocalMasking(LocalSGD):
     def sparing(self, uncompressed: int, statistics: int = 0) -> LocalMasking:
         return replace(self, whole=uncompressed) if uncompressed else self
 
-    def update(
-        self,
-        x: torch.Tensor,
-        gradient: Callable[[torch.Tensor], torch.Tensor],
-        words: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
         assert words is not None
         n = self.masks.source.of(words, x.shape[-1]).to(x.dtype)
         u = torch.zeros_like(x)
@@ -159,71 +153,6 @@ class FedMRN(Sending):
                             progressive=self.progressive)  # fmt: skip
 
 
-def compressor_from_spec(spec: object) -> Compressor:
-    """The compressor that a table describes: its `kind` and what both sides agree on.
-
-    Raises:
-        FedboundsError: no table, no kind, an unknown kind or key, or a number outside its domain.
-
-    Example:
-        >>> compressor_from_spec({"kind": "top-k", "share": 0.1})
-        TopK(share=0.1)
-    """
-    if isinstance(spec, Compressor):
-        return spec
-    if not isinstance(spec, Mapping) or "kind" not in spec:
-        raise FedboundsError(f'compressor = {quote(spec)} must be a table like {{kind = "top-k", share = 0.03}}')
-    agreed = {str(key): value for key, value in spec.items() if key != "kind"}
-    kind = str(spec["kind"])
-    if kind not in KINDS:
-        raise unknown_name("compressor", kind, KINDS)
-    known = [each.name for each in fields(KINDS[kind]) if each.init]  # type: ignore[arg-type]
-    for key in agreed:
-        if key not in known:
-            raise unknown_name(f"key of compressor {kind}", key, known)
-    return KINDS[kind](**agreed)
-
-
-@dataclass(frozen=True)
-class LocalCompressed(LocalSGD):
-    """Plain local steps, and then a message: the update is what the server makes of its bytes.
-
-    Args:
-        step_size, steps: of the local steps.
-        compressor: what makes the message.
-
-    Source: Li et al. 2024, Section 5 (compression after training; "FedAvg w. SM" with masked noise).
-    """
-
-    plain: ClassVar[bool] = False
-    worded: ClassVar[bool] = True
-    compressor: Compressor = field(default_factory=FullPrecision)
-
-    def sparing(self, uncompressed: int, statistics: int = 0) -> LocalCompressed:
-        return replace(self, compressor=partly(self.compressor, uncompressed))
-
-    def update(
-        self,
-        x: torch.Tensor,
-        gradient: Callable[[torch.Tensor], torch.Tensor],
-        words: torch.Tensor | None = None,
-    ) -> torch.Tensor:
-        assert words is not None
-        updates = super().update(x, gradient)
-        rows = updates.reshape(-1, x.shape[-1]).cpu().numpy()
-        heard = np.stack([self.heard(row, word) for row, word in zip(rows, words.flatten().tolist(), strict=True)])
-        return torch.from_numpy(heard).to(x.device, x.dtype).view_as(x)
-
-    def heard(self, update: np.ndarray, word: int) -> np.ndarray:
-        """What the server makes of one client's message; nothing finite, where there was nothing to send."""
-        with np.errstate(over="ignore"):
-            sent = update.astype(np.float32)
-        if not (np.abs(sent) <= LARGEST).all():
-            return np.full_like(sent, np.nan)
-        message = self.compressor.encode(sent, np.random.Generator(np.random.Philox(key=word)))
-        return self.compressor.decode(message)
-
-
 @dataclass(frozen=True)
 class Compressed(Sending):
     r"""FedAvg whose clients compress their updates after the local steps: $w_{r+1}=w_r+\sum_kq_k\mathcal S(u_k)$.
@@ -244,14 +173,14 @@ class Compressed(Sending):
     """
 
     kind = "compressed"
-    checks: ClassVar = {**LocalSteps.checks, "compressor": lambda name, value: compressor_from_spec(value)}
+    checks: ClassVar = {**LocalSteps.checks, "compressor": lambda name, value: compressor_from_spec(value, KINDS)}
     local_step_size: float
     local_steps: int
     compressor: Compressor | Mapping[str, Any]
 
     @property
     def codec(self) -> Compressor:
-        return compressor_from_spec(self.compressor)
+        return compressor_from_spec(self.compressor, KINDS)
 
     @property
     def local(self) -> LocalCompressed:
@@ -295,12 +224,7 @@ class LocalPruning(LocalSGD):
     def sparing(self, uncompressed: int, statistics: int = 0) -> LocalPruning:
         return replace(self, whole=uncompressed)
 
-    def update(
-        self,
-        x: torch.Tensor,
-        gradient: Callable[[torch.Tensor], torch.Tensor],
-        words: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
         y, size = x, x.shape[-1] - self.whole
         for step in range(1, self.steps + 1):
             y = torch.sub(y, gradient(y), alpha=self.step_size)

@@ -18,15 +18,22 @@ from fedbounds.bounds.checks import check_choice, check_flag, check_memory, chec
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.algorithm import Checked, Fits, RoundReport
 from fedbounds.empirical.algorithms.cohort import Cohort
-from fedbounds.empirical.algorithms.local import LocalSGD, check_positive
+from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_positive
 from fedbounds.empirical.engines import choose_engine
 from fedbounds.empirical.messages.noise import Noise
-from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, chances, chosen, clipped
-from fedbounds.empirical.papers.fedmrn.moments import Masking, norm_scaled_sign, signed_masks, sparsifier
-from fedbounds.empirical.participation import Process
-from fedbounds.empirical.problems import Problem
+from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, chosen, clipped
+from fedbounds.empirical.papers.fedmrn.moments import (
+    MaskedMoments,
+    Masking,
+    masked_moments,
+    norm_scaled_sign,
+    signed_masks,
+    sparsifier,
+)
+from fedbounds.empirical.participation import Full, Process, WithoutReplacement
+from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.words import words_of
+from fedbounds.empirical.words import chances, words_of
 
 Operator = Literal["signed-masks", "sparsifier", "norm-scaled-sign"]
 SIGNS = Noise("bernoulli", 1.0)
@@ -38,12 +45,7 @@ class LocalGradient(LocalSGD):
 
     plain: ClassVar[bool] = False
 
-    def update(
-        self,
-        x: torch.Tensor,
-        gradient: Callable[[torch.Tensor], torch.Tensor],
-        words: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
         return -gradient(x)
 
 
@@ -245,6 +247,70 @@ class AnalyzedFedMRN(Checked):
 
     def diagnostics(self, state: Masked) -> dict[str, Any]:
         return {"largest_gradient": state.largest_gradient, "clipped_updates": state.clipped_updates}
+
+
+@dataclass(frozen=True, eq=False)
+class AnalyzedMoments:
+    """Exact moments of a run of this algorithm, with what `confront` must know of it."""
+
+    algorithm: AnalyzedFedMRN
+    problem: Quadratic
+    participation: Process
+    moments: MaskedMoments
+
+    @property
+    def rounds(self) -> int:
+        """Iterations."""
+        return len(self.moments.masked_drift)
+
+    @property
+    def label(self) -> str:
+        """What the curve is."""
+        return f"{self.moments.label} moments"
+
+    @property
+    def gradient_norm_squared(self) -> np.ndarray:
+        """At the averages, (T + 1,)."""
+        return self.moments.gradient_norm_squared
+
+
+def analyzed_moments(
+    algorithm: AnalyzedFedMRN, problem: Quadratic, participation: Process, iterations: int
+) -> AnalyzedMoments:
+    """`masked_moments` of the algorithm, which may be held against results.
+
+    Example:
+        >>> from fedbounds.empirical.confront import confront
+        >>> from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, analyzed_moments
+        >>> from fedbounds.empirical.participation import WithoutReplacement
+        >>> problem = Quadratic(np.ones((4, 2)), [[0.1, 0], [-0.1, 0], [0, 0.1], [0, -0.1]], x0=[0.3, -0.2])
+        >>> masks = AnalyzedFedMRN(2 / 24, 2, amplitude=8 / 24, amplitude_falls=True, step_shift=23)
+        >>> run = analyzed_moments(masks, problem, WithoutReplacement(4, 2), 4)
+        >>> found = confront(run, "fedmrn/theorem-1", "repaired:R1", given={"L": 3})
+        >>> found.guarantee, found.crossings.size
+        (True, 0)
+    """
+    found = masked_moments(
+        problem, algorithm.masking, algorithm.step, iterations=iterations, local_steps=algorithm.local_steps,
+        cohort=drawn(participation), progressive=algorithm.progressive,
+    )  # fmt: skip
+    return AnalyzedMoments(algorithm, problem, participation, found)
+
+
+def drawn(process: Process) -> int:
+    """K of N clients, drawn uniformly without replacement.
+
+    Raises:
+        FedboundsError: they are not.
+    """
+    if isinstance(process, Full):
+        return process.clients
+    if not isinstance(process, WithoutReplacement):
+        raise FedboundsError(
+            f"Li et al. 2024 promise nothing for {process.kind} participation: their K clients are drawn uniformly "
+            "without replacement"
+        )
+    return process.participants
 
 
 def masking_errors(

@@ -6,7 +6,7 @@ Learning*; Li et al. 2024, Section 2, for the server's formula.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import ClassVar, NamedTuple
 
@@ -14,48 +14,16 @@ import numpy as np
 import torch
 
 from fedbounds.bounds.checks import check_count, check_flag
-from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.algorithm import LocalSteps, RoundReport
-from fedbounds.empirical.algorithms.local import LocalSGD
-from fedbounds.empirical.messages import packing
-from fedbounds.empirical.messages.compressor import Compressor
-from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, chances
-from fedbounds.empirical.papers.fedmrn.sending import Sending
+from fedbounds.empirical.algorithms.local import Gradient, LocalSGD
+from fedbounds.empirical.algorithms.sending import Sending
+from fedbounds.empirical.messages.compressors import Bits
+from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD
 from fedbounds.empirical.problems.problem import Problem
 from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.words import words_of
+from fedbounds.empirical.words import chances, words_of
 
 DOUBT = 0.01  # a bit 1 counts as 0.99 and a bit 0 as 0.01 to the server, so that no score is infinite
-
-
-@dataclass(frozen=True)
-class Bits(Compressor):
-    """Zeros and ones as they are, one bit each.
-
-    Example:
-        >>> codec = Bits()
-        >>> codec.decode(codec.encode(np.array([1, 0, 1]), np.random.default_rng(0))).tolist()
-        [1.0, 0.0, 1.0]
-    """
-
-    kind, code, unbiased = "bits", 17, False
-
-    def pack(self, x: np.ndarray, rng: np.random.Generator) -> bytes:
-        if not np.isin(x, (0, 1)).all():
-            raise FedboundsError("bits are zeros and ones: nothing else can be sent as such")
-        return packing.bits(x == 1)
-
-    def unpack(self, payload: bytes, size: int) -> np.ndarray:
-        return packing.unbits(payload, size).astype(np.float32)
-
-    def payload_bytes(self, size: int) -> int:
-        return packing.bit_bytes(size)
-
-    def squared_error(self, x: np.ndarray) -> float:
-        return 0.0
-
-    def relative_error(self, size: int) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -83,12 +51,7 @@ class LocalScores(LocalSGD):
     def sparing(self, uncompressed: int, statistics: int = 0) -> LocalScores:
         return replace(self, whole=uncompressed, statistics=statistics)
 
-    def update(
-        self,
-        x: torch.Tensor,
-        gradient: Callable[[torch.Tensor], torch.Tensor],
-        words: torch.Tensor | None = None,
-    ) -> torch.Tensor:
+    def update(self, x: torch.Tensor, gradient: Gradient, words: torch.Tensor | None = None) -> torch.Tensor:
         """Masks and updates (..., d).
 
         Args:

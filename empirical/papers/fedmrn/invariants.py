@@ -105,9 +105,9 @@ Execute = Callable[[MaskCase], np.ndarray]
 def masked_round(
     gradient: Callable[[np.ndarray], np.ndarray], model: np.ndarray, noise: np.ndarray, chances: np.ndarray,
     coins: np.ndarray, step_size: float, masks: Masks, *, bounded: bool = False, whole: bool = False,
-    random: bool = True, clips: bool = True,
+    random: bool = True, clips: bool = True, straight: bool = True, first: int = 1,
 ) -> np.ndarray:  # fmt: skip
-    """Algorithm 1, the client; what `bounded`, `whole`, `random` and `clips` change, the paper does not do.
+    """Algorithm 1, the client; what the last six arguments change, the paper does not do.
 
     Example:
         >>> round_ = partial(masked_round, lambda x: x, np.array([1.0]), np.array([0.5]), coins=np.zeros((1, 1)))
@@ -123,8 +123,11 @@ def masked_round(
         return np.where(one, noise, -noise if masks == "signed" else 0)
 
     for tau in range(1, S + 1):
-        some = np.where(coins[tau - 1] < tau / S, masked(chances[tau - 1]), np.clip(u, low, high) if clips else u)
-        u = u - step_size * gradient(model + (masked(chances[tau - 1]) if whole else some))
+        some = np.where(
+            coins[tau - 1] < (tau - 1 + first) / S, masked(chances[tau - 1]), np.clip(u, low, high) if clips else u
+        )
+        g = gradient(model + (masked(chances[tau - 1]) if whole else some))
+        u = u - step_size * np.where(straight | ((low <= u) & (u <= high)), g, 0)
         u = np.clip(u, low, high) if bounded else u
     return masked(chances[S])
 
@@ -161,6 +164,15 @@ def unmasked_steps_are_plain(execute: Execute, case: MaskCase) -> InvariantSides
         u = u - case.step_size * case.curvatures * (case.model + u - case.center)
     got = execute(plain)[:-1]
     return InvariantSides(got, np.array([*expected, got[-1]]), case=plain)
+
+
+def straight_through(execute: Execute, case: MaskCase) -> InvariantSides:
+    r"""Where the update left the noise, gradients still move it: $u=0,\frac32n,0$ in the first three of four steps."""
+    shape = (4, len(case.noise))
+    there = replace(case, curvatures=np.ones(shape[1]), center=case.model + case.noise / 2, step_size=3.0,
+                    chances=np.resize(case.chances, (5, shape[1])), coins=np.full(shape, 1 - 2**-20))  # fmt: skip
+    got = execute(there)[:-2]
+    return InvariantSides(got, np.array([0 * case.noise, case.noise, 0 * case.noise]), case=there)
 
 
 def mean_of_the_upload(execute: Execute, case: MaskCase) -> InvariantSides:
@@ -200,8 +212,8 @@ def reference_twin(execute: Execute, case: MaskCase) -> InvariantSides:
 MASK_INVARIANTS: Mapping[str, Callable[[Execute, MaskCase], InvariantSides]] = {
     held.__name__.replace("_", " "): held
     for held in (
-        upload_is_masked_noise, last_step_masks_everything, first_step, unmasked_steps_are_plain, mean_of_the_upload,
-        scaled, repeated, reference_twin,
+        upload_is_masked_noise, last_step_masks_everything, first_step, unmasked_steps_are_plain, straight_through,
+        mean_of_the_upload, scaled, repeated, reference_twin,
     )
 }  # fmt: skip
 MISREADINGS = (
@@ -214,6 +226,10 @@ MISREADINGS = (
                'if that is meant ("w.o. SM"): leave out "mean of the upload" and "reference twin"'),
     Misreading("what is not masked is not cut off at the noise",
                lambda twin, case: case.rows(partial(masked_round, clips=False))),
+    Misreading("gradients stop where the update is outside the noise",
+               lambda twin, case: case.rows(partial(masked_round, straight=False))),
+    Misreading("its masks come in a step late, with chance (tau - 1)/S",
+               lambda twin, case: case.rows(partial(masked_round, first=0))),
 )  # fmt: skip
 
 

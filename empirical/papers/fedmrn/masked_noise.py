@@ -23,18 +23,10 @@ from fedbounds.empirical.messages import packing
 from fedbounds.empirical.messages.compressor import Compressor
 from fedbounds.empirical.messages.envelope import seal
 from fedbounds.empirical.messages.noise import LARGEST_SEED, Law, Noise
-from fedbounds.empirical.words import raw_bits
 
 Masks = Literal["binary", "signed"]
 Numbers = TypeVar("Numbers", np.ndarray, torch.Tensor)
 UPLOAD = 200  # purpose of the numbers behind the mask that is sent; local step k has the purpose UPLOAD + k
-
-
-def chances(words: torch.Tensor, purpose: int, size: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two numbers for each coordinate, uniform on the multiples of 2^-24 in [0, 1): each `(*words.shape, size)`."""
-    bits = raw_bits(words, purpose, size)
-    low, high = bits & (2**24 - 1), (bits >> 24) & (2**24 - 1)
-    return low.to(dtype) * 2.0**-24, high.to(dtype) * 2.0**-24
 
 
 def chosen(u: Numbers, n: Numbers, chance: Numbers, masks: Masks) -> Numbers:

@@ -7,6 +7,7 @@ needs $|u_i|\le a$; whether it is sure is bounded along the run, and the label s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -66,6 +67,7 @@ class MaskedMoments:
         masked_drift: $\frac1N\sum_k\mathbb E\|\bar w_t-x_k^t\|^2$, (T,).
         synchronization_error: $\mathbb E\|\bar w_{t+1}-\bar v_{t+1}\|^2$, (T,).
         gradient_bound: the least G with $\mathbb E\|\nabla F_k(x_k^t,\xi)\|^2\le G^2$ in all iterations.
+        sure_gradient_bound: what no gradient exceeds, whatever is drawn; infinite where nothing bounds noise or masks.
         largest_share: of its bound that an update has in the root mean square; 0 where there is none.
     """
 
@@ -77,6 +79,7 @@ class MaskedMoments:
     masked_drift: np.ndarray
     synchronization_error: np.ndarray
     gradient_bound: float
+    sure_gradient_bound: float
     largest_share: float
 
 
@@ -134,6 +137,7 @@ def masked_moments(
         masked_drift=drift,
         synchronization_error=synchronization,
         gradient_bound=float(np.sqrt(run.gradient)),
+        sure_gradient_bound=run.steepest if masking.amplitude and run.sure else math.inf,
         largest_share=run.share,
     )
 
@@ -157,7 +161,7 @@ class _Run:
         self.C = np.outer(self.m, self.m)
         self.reach = np.abs(self.m)  # of w, surely, coordinate by coordinate
         self.largest = 0.0 if self.noise == 0 else np.inf if noise is None else noise
-        self.sure, self.share, self.gradient = True, 0.0, 0.0
+        self.sure, self.share, self.gradient, self.steepest = True, 0.0, 0.0, 0.0
 
     def measured(self, m: np.ndarray, C: np.ndarray) -> Measured:
         """Gap, squared distance, squared norm and squared gradient of a model with these moments around w*."""
@@ -195,7 +199,9 @@ class _Run:
             B = np.einsum("kij,kjl->kil", M, B) + step * A
             if self.masking.amplitude:
                 away = self.reach + np.abs(self.c) + amplitude
-                hull = hull + step * (np.einsum("kij,kj->ki", size, away) + self.largest)
+                slopes = np.einsum("kij,kj->ki", size, away) + self.largest
+                self.steepest = max(self.steepest, float(np.linalg.norm(slopes, axis=1).max()))
+                hull = hull + step * slopes
                 self.sure = self.sure and bool(hull.max() <= amplitude)
                 self.share = max(self.share, float(np.sqrt(np.einsum("kii->ki", uu).max()) / amplitude))
             model, synchronization = self.averaged(u, uu, B), 0.0

@@ -10,12 +10,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from fedbounds.empirical.algorithms.sending import partly
 from fedbounds.empirical.messages.compressor import Compressor
-from fedbounds.empirical.messages.compressors import Partly, TopK
+from fedbounds.empirical.messages.compressors import Bits, Partly, TopK
 from fedbounds.empirical.oracles import Vector, local_update, step_sizes, stochastic_oracle
-from fedbounds.empirical.papers.fedmrn.fedpm import Bits
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
-from fedbounds.empirical.papers.fedmrn.sending import partly
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.words import raw_bits, words_of

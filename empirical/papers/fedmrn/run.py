@@ -36,8 +36,7 @@ from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.measured import client_curvatures
 from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, largest_noise, spaced, visits
-from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
-from fedbounds.empirical.papers.fedmrn.moments import masked_moments
+from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, AnalyzedMoments, analyzed_moments, drawn
 from fedbounds.empirical.papers.paper import (
     MEASURED,
     Ahead,
@@ -52,13 +51,13 @@ from fedbounds.empirical.papers.paper import (
     run_constants,
     with_measured,
 )
-from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import Displaced, Problem, Quadratic, Sloped
 from fedbounds.empirical.run_setting import RunSetting
 from fedbounds.empirical.trace import Trace
 
 GAP = "function gap F - F*"
 AGREE = 1e-9  # relative difference up to which steps and amplitudes are as prescribed
+SIGNED = (FIXED_MASKS.name, ROUND_MASKS.name, ANY_MASKS.name)
 MOMENTS = 10**8  # at most so many numbers are computed by exact moments: iterations x clients x d^3
 NO_MASKS = (
     "signed masks have S(0) != 0, so that no q satisfies Assumption 4: take a form for masks, as repaired:R1 of "
@@ -81,6 +80,18 @@ class FedMRNPaper(PaperRuns):
         drawn(setting.process)
         return Steps(1, {"eta": analyzed(setting.algorithm).local_step_size})
 
+    def check_ahead(
+        self, setting: RunSetting, form: Form, result: Result, interval: int | None, given: frozenset[str]
+    ) -> None:
+        super().check_ahead(setting, form, result, interval, given)
+        algorithm = analyzed(setting.algorithm)
+        _check_steps(algorithm, form, result, run_constants(setting), given)
+        constants, lacking = of_algorithm(algorithm, setting.problem), needed(form) - given
+        for name in sorted(lacking & {"a", "q"}):
+            none = constants[result.notation[name].concept]
+            if isinstance(none, NoConstant):
+                raise FedboundsError(f"{result.key} [{form.name}] needs {name}, which is not known: {none.why}")
+
     def known(
         self,
         setting: RunSetting,
@@ -91,9 +102,9 @@ class FedMRNPaper(PaperRuns):
         given: frozenset[str],
     ) -> Known:
         algorithm, problem = analyzed(setting.algorithm), setting.problem
-        falling = (form.measure or result.measure).aggregate == "last"
+        falling = _falling(form, result)
         stated = run_constants(setting)
-        _check_steps(algorithm, result, falling, stated, given)
+        _check_steps(algorithm, form, result, stated, given)
         wanted = {result.notation[name].concept for name in needed(form) - given}
         measured = with_measured(stated, wanted, setting, lambda: visited(setting))
         constants: Constants = stated | measured | of_algorithm(algorithm, problem)
@@ -117,15 +128,20 @@ class FedMRNPaper(PaperRuns):
         notes += ("the rounds of the run are iterations; synchronized after every S of them",)
         if falling:
             notes += ("after n iterations the model is w_(n+1), as Theorem 1 begins with w_1",)
+        if isinstance(setting.run, AnalyzedMoments) and setting.run.moments.label == "approximate":
+            notes += (
+                "updates may leave their bounds, and masks be biased then; these moments are of masks that are not",
+            )
+            found = {name: holds for name, holds in found.items() if name not in SIGNED}
         clipped = _clipped(setting)
         if clipped:
             notes += (f"{clipped} updates left their bounds: their masks were biased",)
-            found |= dict.fromkeys((FIXED_MASKS.name, ROUND_MASKS.name, ANY_MASKS.name), False)
+            found |= dict.fromkeys(SIGNED, False)
         return Known(by_letter(result, form, constants, given), found, notes, constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> AnalyzedFedMRN:
         names = {assumption.name for assumption in form.assumptions}
-        falling = (form.measure or result.measure).aggregate == "last"
+        falling = _falling(form, result)
         unused = Constant(0.0, "given", "plays no part in step sizes")
         constants = problem_constants(ahead.problem) | {
             "iterations": Constant(float(ahead.rounds + falling), "given", "of the run"),
@@ -159,6 +175,8 @@ class FedMRNPaper(PaperRuns):
     def measured(self, setting: RunSetting, of: str) -> tuple[np.ndarray, np.ndarray | None]:
         if of != GAP:
             return super().measured(setting, of)
+        if isinstance(setting.run, AnalyzedMoments):
+            return setting.run.moments.objective_gap, None
         gaps = setting.recorded("objective_gap", "the gap: the problem must know the least value of F")
         gaps = np.where(np.isnan(gaps), np.inf, gaps)
         return gaps.mean(axis=0), gaps
@@ -176,22 +194,6 @@ def analyzed(algorithm: Algorithm) -> AnalyzedFedMRN:
     if not isinstance(algorithm, AnalyzedFedMRN):
         raise FedboundsError("Li et al. 2024 promise nothing for this run: " + REFUSED.format(kind=algorithm.kind))
     return algorithm
-
-
-def drawn(process: Process) -> int:
-    """K of N clients, drawn uniformly without replacement.
-
-    Raises:
-        FedboundsError: they are not.
-    """
-    if isinstance(process, Full):
-        return process.clients
-    if not isinstance(process, WithoutReplacement):
-        raise FedboundsError(
-            f"Li et al. 2024 promise nothing for {process.kind} participation: their K clients are drawn uniformly "
-            "without replacement"
-        )
-    return process.participants
 
 
 def of_algorithm(algorithm: AnalyzedFedMRN, problem: Problem) -> Constants:
@@ -238,6 +240,10 @@ def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: 
     found: dict[str, bool] = {}
     if isinstance(known, Constant):
         least, found[SURE_GRADIENT_BOUND.name] = known, True
+    elif isinstance(setting.run, AnalyzedMoments):
+        sure = setting.run.moments.sure_gradient_bound
+        found[SURE_GRADIENT_BOUND.name] = math.isfinite(sure)
+        least = Constant(sure, "exact", "whatever is drawn") if math.isfinite(sure) else _by_moments(setting.run)
     else:
         least = _largest(setting)
         if isinstance(known, NoConstant) or (isinstance(setting.problem, Quadratic) and setting.problem.noise):
@@ -268,16 +274,18 @@ def _in_the_mean(setting: RunSetting, stated: Constants) -> GradientBound:
         return GradientBound(
             Constant(G, "exact", "root of the squares of noise and steepest slope"), {GRADIENT_BOUND.name: True}
         )
-    algorithm, d = analyzed(setting.algorithm), problem.dimension
-    numbers = setting.total * problem.clients * d**3
+    if isinstance(setting.run, AnalyzedMoments):
+        return GradientBound(_by_moments(setting.run), {GRADIENT_BOUND.name: True})
+    algorithm, numbers = analyzed(setting.algorithm), setting.total * problem.clients * problem.dimension**3
     if isinstance(problem, Quadratic) and algorithm.amplitude is None and numbers <= MOMENTS:
-        run = masked_moments(
-            problem, algorithm.masking, algorithm.step, iterations=setting.total, local_steps=algorithm.local_steps,
-            cohort=drawn(setting.process), progressive=algorithm.progressive,
-        )  # fmt: skip
-        note = "largest root mean square over clients and iterations, by exact moments"
-        return GradientBound(Constant(run.gradient_bound, "trajectory", note), {GRADIENT_BOUND.name: True})
+        run = analyzed_moments(algorithm, problem, setting.process, setting.total)
+        return GradientBound(_by_moments(run), {GRADIENT_BOUND.name: True})
     return GradientBound(_largest(setting), {})
+
+
+def _by_moments(run: AnalyzedMoments) -> Constant:
+    note = "largest root mean square over clients and iterations, by exact moments"
+    return Constant(run.moments.gradient_bound, "trajectory", note)
 
 
 def _largest(setting: RunSetting) -> Constant | NoConstant:
@@ -309,12 +317,17 @@ def _of_masks(algorithm: AnalyzedFedMRN, form: Form) -> dict[str, bool]:
     return found
 
 
+def _falling(form: Form, result: Result) -> bool:
+    """Whether it is about step sizes that fall."""
+    return (form.measure or result.measure).aggregate == "last"
+
+
 def _check_steps(
-    algorithm: AnalyzedFedMRN, result: Result, falling: bool, stated: Constants, given: frozenset[str]
+    algorithm: AnalyzedFedMRN, form: Form, result: Result, stated: Constants, given: frozenset[str]
 ) -> None:
     """Refuse step sizes that do not fall as a theorem says, or that fall where they must not."""
     shift, mu = algorithm.step_shift, stated.get("strong_convexity")
-    if not falling:
+    if not _falling(form, result):
         if shift is not None:
             raise FedboundsError(f"{result.key} has the same step size in all iterations: leave step_shift out")
         return

@@ -15,11 +15,12 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
 from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.messages import Drive, Eden, FullPrecision, Sparsified, StochasticSign, TernGrad, TopK
+from fedbounds.empirical.messages.compressors import Bits
 from fedbounds.empirical.messages.envelope import seal
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import FedAvg
-from fedbounds.empirical.papers.fedmrn.algorithms import Compressed, FedMRN, FedSparsify, LocalMasking, chances
-from fedbounds.empirical.papers.fedmrn.fedpm import Bits, FedPM, LocalScores
+from fedbounds.empirical.papers.fedmrn.algorithms import Compressed, FedMRN, FedSparsify, LocalMasking
+from fedbounds.empirical.papers.fedmrn.fedpm import FedPM, LocalScores
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.partition import Partition, majority_class_partition
@@ -27,6 +28,7 @@ from fedbounds.empirical.problems import ImageClassification, random_cosine_quad
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.twins import run_reference
+from fedbounds.empirical.words import chances
 
 CLIENTS, DIMENSION, ROUNDS, SEEDS = 6, 5, 8, (0, 5)
 SOME = WithoutReplacement(CLIENTS, 3)

@@ -34,7 +34,7 @@ def test_our_own_local_steps_keep_every_invariant(monkeypatch):
         return local.update(torch.from_numpy(model)[None], as_tensor, torch.zeros(1, dtype=torch.int64))[0].numpy()
 
     report = check_masking(ours, examples=40)
-    assert len(report.verdicts) == len(MASK_INVARIANTS) == 8 and not report.broken, str(report)
+    assert len(report.verdicts) == len(MASK_INVARIANTS) == 9 and not report.broken, str(report)
 
 
 WRONG = {
@@ -42,13 +42,16 @@ WRONG = {
     "it masks every coordinate in every local step": {"whole": True},
     "its masks are those of the signs": {"random": False},
     "what is not masked is not cut off at the noise": {"clips": False},
+    "gradients stop where the update is outside the noise": {"straight": False},
+    "its masks come in a step late, with chance (tau - 1)/S": {"first": 0},
 }
 
 
 @pytest.mark.parametrize("words", WRONG)
 def test_a_misreading_is_found_and_named(words):
     assert set(WRONG) == {misreading.words for misreading in MISREADINGS}
-    report = check_masking(partial(masked_round, **WRONG[words]), invariants=["reference twin", "scaled"], examples=40)
+    wanted = ["reference twin", "scaled", "straight through", "last step masks everything"]
+    report = check_masking(partial(masked_round, **WRONG[words]), invariants=wanted, examples=40)
     assert report.broken and words in str(report)
 
 
@@ -68,7 +71,12 @@ def planted(change):
 ])  # fmt: skip
 def test_planted_errors_break_what_they_should(run, broken):
     found = {each.name for each in check_masking(run, examples=20).broken}
-    assert broken <= found and not found & {"first step", "unmasked steps are plain", "last step masks everything"}
+    assert broken <= found and not found & {
+        "first step",
+        "unmasked steps are plain",
+        "straight through",
+        "last step masks everything",
+    }
 
 
 def test_left_over_state_is_found():

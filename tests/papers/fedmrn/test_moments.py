@@ -13,6 +13,7 @@ from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Term
 from fedbounds.empirical.instances.judging import judged_on_instances
+from fedbounds.empirical.papers.fedmrn.instances.runs import letters_of, problem_of
 from fedbounds.empirical.papers.fedmrn.moments import (
     Masking,
     masked_moments,
@@ -20,7 +21,7 @@ from fedbounds.empirical.papers.fedmrn.moments import (
     signed_masks,
     sparsifier,
 )
-from fedbounds.empirical.problems import Quadratic
+from fedbounds.empirical.problems import Quadratic, random_quadratic
 
 CONVEX, NONCONVEX = load("fedmrn/theorem-1"), load("fedmrn/theorem-2")
 IDENTITY = Masking("identity", lambda squares, _: 0 * squares)
@@ -83,16 +84,6 @@ def test_theorem_1_as_printed_fails_for_the_masks_that_it_prescribes_and_r1_hold
 # --- Against simulated rounds -----------------------------------------------------------------------------------------
 
 
-def random_problem(rng, N, d, *, noise=0.0):
-    roots = rng.normal(size=(N, d, d))
-    return Quadratic(
-        hessians=roots @ np.swapaxes(roots, 1, 2) / d + 0.3 * np.eye(d),
-        centers=rng.normal(size=(N, d)),
-        noise=noise,
-        x0=rng.normal(size=d),
-    )
-
-
 def simulated(problem, mask, steps, S, K, rounds, runs, rng):
     """E |w_bar_t|^2 after every iteration, the masked drift, and E F(w) at the end, one run after another."""
     A = np.stack([problem.hessian(k).numpy() for k in range(problem.clients)])
@@ -117,7 +108,7 @@ def simulated(problem, mask, steps, S, K, rounds, runs, rng):
 @pytest.mark.parametrize("kind", ["signed", "sparsifier", "sign"])
 def test_the_moments_are_those_of_simulated_rounds(kind):
     rng = np.random.default_rng(5)
-    problem, S, K = random_problem(rng, 3, 2, noise=0.3), 3, 2
+    problem, S, K = random_quadratic(3, 2, noise=0.3, seed=5), 3, 2
     steps = [0.03, 0.025, 0.02, 0.02, 0.018, 0.015]
 
     def signed(u, step):
@@ -145,7 +136,7 @@ def test_the_moments_are_those_of_simulated_rounds(kind):
 
 
 def test_one_client_without_masks_is_gradient_descent():
-    problem = random_problem(np.random.default_rng(6), 1, 3)
+    problem = random_quadratic(1, 3, seed=6)
     A, c, w = problem.hessian(0).numpy(), problem.centers.numpy()[0], problem.x0.numpy()
     run = masked_moments(problem, IDENTITY, lambda t: 0.2, iterations=7, local_steps=3, cohort=1)
     for t in range(8):
@@ -157,47 +148,13 @@ def test_one_client_without_masks_is_gradient_descent():
 # --- The theorems -----------------------------------------------------------------------------------------------------
 
 
-def constants(problem, S, K, T):
-    A, c = np.stack([problem.hessian(k).numpy() for k in range(problem.clients)]), problem.centers.numpy()
-    ws = np.linalg.solve(A.mean(axis=0), np.einsum("kij,kj->i", A, c) / len(c))
-    away, start = ws - c, problem.x0.numpy() - ws
-    curvatures = np.linalg.eigvalsh(A)
-    return dict(
-        L=curvatures.max(), mu=curvatures.min(), sigma=problem.noise * math.sqrt(problem.dimension),
-        Gamma=np.einsum("ki,kij,kj->", away, A, away) / (2 * len(c)), Delta1=start @ start,
-        F=start @ A.mean(axis=0) @ start / 2, N=len(c), K=K, S=S, T=T, d=problem.dimension,
-    )  # fmt: skip
-
-
 def cases(count, seed):
+    """Problems with their letters and numbers of local steps, participants and iterations."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
-        N, d = int(rng.integers(1, 5)), int(rng.integers(1, 4))
-        S, K = int(rng.integers(1, 5)), int(rng.integers(1, N + 1))
-        yield random_problem(rng, N, d, noise=rng.choice([0.0, 0.5])), S, K, S * int(rng.integers(2, 30)), rng
-
-
-OPERATORS = [(IDENTITY, lambda d: 0.0), (sparsifier(0.5), lambda d: 1.0), (norm_scaled_sign(), lambda d: d - 1.0)]
-
-
-def test_both_theorems_hold_for_operators_with_a_relative_error_and_are_not_far():
-    worst = {"theorem-1": 0.0, "theorem-2": 0.0}
-    for problem, S, K, T, rng in cases(60, 7):
-        masking, square = OPERATORS[rng.integers(3)]
-        c = constants(problem, S, K, T) | dict(q=math.sqrt(square(problem.dimension)))
-        gamma = max(8 * c["L"] / c["mu"], S) - 1
-
-        def steps(t, mu=c["mu"], gamma=gamma):
-            return 2 / (mu * (gamma + t))
-
-        run = masked_moments(problem, masking, steps, iterations=T, local_steps=S, cohort=K, first=1)
-        bound = evaluate(CONVEX, c | dict(T=T + 1, G=run.gradient_bound)).value
-        worst["theorem-1"] = max(worst["theorem-1"], run.objective_gap[-1] / float(bound))
-        eta = 1 / (c["L"] * math.sqrt(T))
-        run = masked_moments(problem, masking, lambda t, eta=eta: eta, iterations=T, local_steps=S, cohort=K)
-        bound = evaluate(NONCONVEX, c | dict(G=run.gradient_bound)).value
-        worst["theorem-2"] = max(worst["theorem-2"], run.gradient_norm_squared[:-1].mean() / float(bound))
-    assert 0.2 < worst["theorem-1"] < 1 and 0.2 < worst["theorem-2"] < 1
+        problem, S = problem_of(rng), int(rng.integers(1, 5))
+        K, T = int(rng.integers(1, problem.clients + 1)), S * int(rng.integers(2, 30))
+        yield problem, letters_of(problem) | dict(S=S, K=K, T=T), S, K, T
 
 
 def prescribed(problem, steps, S, K, T, first, factor, *, progressive=False):
@@ -218,8 +175,7 @@ def prescribed(problem, steps, S, K, T, first, factor, *, progressive=False):
 
 def test_the_forms_for_masks_hold_where_a_gradient_bound_exists_and_so_do_drift_and_synchronization():
     found = 0
-    for problem, S, K, T, _ in cases(15, 8):
-        c = constants(problem, S, K, T)
+    for problem, c, S, K, T in cases(15, 8):
         norms = [np.linalg.norm(problem.hessian(k).numpy()) for k in range(problem.clients)]
         for theorem, factor, first in ((CONVEX, 1, 1), (NONCONVEX, 2, 0)):
             L = max(c["L"], S * max(norms) * factor)  # declared larger, so that the masks leave room
@@ -245,8 +201,7 @@ def test_the_forms_for_masks_hold_where_a_gradient_bound_exists_and_so_do_drift_
 
 
 def test_progressive_masks_hold_their_form_and_cost_less_in_local_steps():
-    for problem, S, K, T, _ in cases(8, 9):
-        c = constants(problem, S, K, T)
+    for problem, c, S, K, T in cases(8, 9):
         L = max(c["L"], 2 * S * max(np.linalg.norm(problem.hessian(k).numpy()) for k in range(problem.clients)))
         eta = 1 / (L * math.sqrt(T))
         run, G = prescribed(problem, lambda t, eta=eta: eta, S, K, T, 0, 2, progressive=True)
@@ -278,12 +233,12 @@ def test_counts_outside_their_domain_are_refused(wrong, text):
         sparsifier(0)
 
 
-def test_the_court_of_instances_holds_both_theorems_against_exact_runs_and_refutes_a_tenth_of_them():
+def test_the_court_of_instances_holds_both_theorems_against_exact_runs_and_refutes_a_fifth_of_them():
     docket = Docket.of("fedmrn", only=[])
     for name in ("theorem-1[sharp]", "theorem-2[sharp]"):
         claim = docket.claims[f"fedmrn/{name}"]
         subject = claim.subject
         assert isinstance(subject, ResultForm) and judged_on_instances(claim).covered == 40
         assert not judged_on_instances(claim).refuted
-        form = replace(subject.form, terms=tuple(Term(t.name, t.expression / 10) for t in subject.form.terms))
+        form = replace(subject.form, terms=tuple(Term(t.name, t.expression / 5) for t in subject.form.terms))
         assert judged_on_instances(replace(claim, subject=ResultForm(subject.result, form))).refuted

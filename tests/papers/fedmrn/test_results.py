@@ -109,14 +109,6 @@ def test_theorem_1_has_its_golden_values_on_four_quadratic_clients(q_squared, T,
         assert float(got.value) == pytest.approx(bound, rel=1e-13)
 
 
-def test_masks_of_fixed_amplitude_exceed_theorem_1_and_masks_of_the_round_s_amplitude_obey_r1():
-    """E F - F* after T iterations on the golden clients, by the exact second-moment recursion of signed masks."""
-    fixed = evaluate(CONVEX, dict(**GOLDEN, q=math.sqrt(2), T=203), form="repaired")
-    assert float(fixed.value) < 1.3822752198136379
-    for T, gap in [(23, 0.031491942144143546), (203, 0.005994559249275841), (20003, 6.648244750350195e-05)]:
-        assert gap < float(evaluate(CONVEX, dict(**GOLDEN, T=T, d=2), form="repaired:R1").value)
-
-
 def scalar_sgd_gap(T, variance):
     """E F(w_T) - F* for F = w^2/2 from w_1 = 0 with the theorem's steps 2/(7 + t), one client, one local step."""
     second = 0.0

@@ -16,7 +16,7 @@ from fedbounds.empirical.confront import confront, confront_family
 from fedbounds.empirical.confront_sweep import confront_sweep
 from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.papers.fedmrn.algorithms import FedMRN
-from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
+from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN, analyzed_moments
 from fedbounds.empirical.papers.fedmrn.moments import masked_moments
 from fedbounds.empirical.participation import Bernoulli, Full, WithoutReplacement
 from fedbounds.empirical.partition import majority_class_partition
@@ -150,6 +150,20 @@ def test_r1_covers_masks_whose_amplitude_falls():
     assert found.constants["G"].value == pytest.approx(1) and not found.crossings.size
 
 
+def test_r1_is_held_against_exact_moments_and_a_guarantee_where_a_sum_of_masks_bounds_gradients():
+    """In so few iterations no path leaves (0.3 + 0.1 + ...): G = 2 is the sum of what masks can add."""
+    still = Quadratic(np.ones((4, 2)), FOUR.centers.tolist(), x0=[0.3, -0.2])
+    algorithm = AnalyzedFedMRN(2 / 24, 2, amplitude=2 * 2 / 24 * 2, amplitude_falls=True, step_shift=23)
+    found = confront(analyzed_moments(algorithm, still, PAIR, 4), "fedmrn/theorem-1", "repaired:R1", given={"L": 3})
+    reach = np.array([0.4, 0.3]) + algorithm.amplitude_in(0) + algorithm.amplitude_in(2)
+    assert found.guarantee and found.constants["G"].value == pytest.approx(2) and np.linalg.norm(reach) < 2
+    noisy = confront(analyzed_moments(algorithm, FOUR, PAIR, 4), "fedmrn/theorem-1", "repaired:R1", given={"L": 3})
+    assert noisy.evaluation.assumptions["surely-bounded-gradients"] == "violated"
+    assert not noisy.guarantee and any("updates may leave their bounds" in note for note in noisy.notes)
+    long = confront(analyzed_moments(algorithm, still, PAIR, 40), "fedmrn/theorem-1", "repaired:R1", given={"L": 3})
+    assert not long.guarantee and not long.valid[-1]
+
+
 def test_masks_as_theorem_1_prescribes_them_cross_what_it_promises():
     algorithm = AnalyzedFedMRN(2 / 24, 2, amplitude=8 / 23, step_shift=23)
     found = against(
@@ -228,3 +242,12 @@ def test_the_example_is_no_guarantee_on_a_network_and_one_on_logistic_regression
         (one,) = found.values()
         assert one.guarantee == (table is linear) and one.valid.all() and not one.crossings.size
         assert {c.source for c in one.constants.values()} == sources
+
+
+def test_a_form_that_cannot_speak_of_masks_is_refused_before_any_run(tmp_path):
+    spec = tomllib.loads((Path(__file__).parents[3] / "examples" / "fedmrn.toml").read_text(encoding="utf-8"))
+    with pytest.raises(FedboundsError, match=r"needs q, which is not known: signed masks .* take a form for masks"):
+        confront_sweep(resolve(spec), "fedmrn/theorem-2", results=tmp_path)
+    with pytest.raises(FedboundsError, match=r"has steps that fall, .*: give step_shift = gamma"):
+        confront_sweep(resolve(spec), "fedmrn/theorem-1", "repaired:R1", results=tmp_path)
+    assert not any(tmp_path.iterdir())

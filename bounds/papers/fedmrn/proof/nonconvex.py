@@ -15,6 +15,7 @@ from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
+from fedbounds.bounds.audit.operator_rules import EveryRound
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.steps import Proof, measure_symbol
 from fedbounds.bounds.papers.fedmrn.assumptions import ANY_MASKS, BELOW, FIXED_MASKS, PROGRESSIVE, SURE_GRADIENT_BOUND
@@ -36,7 +37,6 @@ from fedbounds.bounds.papers.fedmrn.proof.letters import (
     SYNC,
     Masking,
 )
-from fedbounds.bounds.papers.fedmrn.proof.rules import EveryRound
 from fedbounds.bounds.papers.fedmrn.results import AVERAGE, FIRST_CONDITION, SAMPLED, STEP, THEOREM_2
 from fedbounds.bounds.result import Condition
 

@@ -9,10 +9,10 @@ from itertools import product
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.operator_rules import EveryRound
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.papers.fedmrn.proof import convex, descent, distance, letters, nonconvex, remarks
-from fedbounds.bounds.papers.fedmrn.proof.rules import EveryRound
 from fedbounds.empirical.instances.premises import PremiseCases
 from fedbounds.empirical.papers.fedmrn.instances.iterations import Iterations
 

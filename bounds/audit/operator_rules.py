@@ -1,4 +1,4 @@
-"""Rules for a round of local steps, masks and a cohort; the vectors' meanings come from the atoms."""
+"""Rules for unbiased operators, a round of local steps, and means over them; vectors' meanings come from the atoms."""
 
 from __future__ import annotations
 
