@@ -10,9 +10,12 @@ import numpy as np
 
 from fedbounds.bounds.balls import available
 from fedbounds.bounds.effort import Effort
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, Value
 from fedbounds.bounds.result import Result
 from fedbounds.bounds.tables import Answer
+
+COMPRESSED = "relative_compression_error"  # a letter of papers whose clients send something else than numbers
 
 
 @dataclass(frozen=True)
@@ -215,6 +218,9 @@ def cost(
         dimension: of the model.
         counted: the concept of what is counted; of iterations, the last round may be cut short.
 
+    Raises:
+        FedboundsError: a dimension is given, and updates are compressed.
+
     Example:
         >>> from fedbounds.bounds.registry import load
         >>> cost(load("arbitrary-participation/theorem-3.1"), {"I": 5, "S": 10, "N": 250}, 100, dimension=1000)
@@ -228,6 +234,11 @@ def cost(
             number = np.asarray(getattr(value, "value", value), dtype=float)
             if number.ndim == 0 and number == np.floor(number):
                 known[quantity.concept] = int(number)
+    if dimension is not None and COMPRESSED in {quantity.concept for quantity in result.notation.values()}:
+        raise FedboundsError(
+            f"{result.key} is about compressed updates, and how many bits they have its constants do not say: leave "
+            "dimension out, and take the length of a message from its codec (message_bytes)"
+        )
     steps, cohort, clients = (known.get(c) for c in ("local_steps", "participating_clients", "clients"))
     iterations = count if counted == "iterations" else None if steps is None else steps * count
     if counted == "iterations" and steps is not None:

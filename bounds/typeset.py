@@ -42,7 +42,7 @@ def theorem(result: Result, form: Form) -> str:
     lines += ["with the step sizes", *_gathered(parts.steps)] if parts.steps else []
     lines += ["where", *_gathered(parts.names)] if parts.names else []
     lines += _letters(result, form)
-    remarks = [f"It hides {form.hides}." if form.order_only else ""]
+    remarks = [result.statement, f"It hides {form.hides}." if form.order_only else ""]
     remarks += [f"It holds only as {form.asymptotic}." if form.asymptotic else "", form.note]
     said_of_it = shadow(result, form) or f"verdict of the audit: {committed_verdict(result, form)}"
     lines += [tex(" ".join(filter(None, [*remarks, f"[{form.name}; {said_of_it}]"]))), rf"\end{{{kind}}}"]

@@ -103,10 +103,11 @@ THEOREM_1 = Result(
     measure=LAST_GAP,
     notation=NOTATION,
     default="sharp",
-    statement="Steps eta_t = 2/(mu (gamma + t)) for t = 1, 2, ..., gamma = max(8 kappa, S) - 1, and the last virtual "
-    "average of all N clients. FedMRN's masks as the theorem prescribes them (amplitude fixed at the first step) "
-    "violate the relative error and do not converge; repaired:R1 covers them with the amplitude of the current step, "
-    "for as long as a number G bounds the gradients surely: on strongly convex functions that is not for ever.",
+    statement="Steps eta_t = 2/(mu (gamma + t)) for t = 1, 2, ..., gamma = max(8 kappa, S) - 1, of which eta is the "
+    "first, and the last virtual average of all N clients. FedMRN's masks as the theorem prescribes them (amplitude "
+    "fixed at the first step) violate the relative error and do not converge; repaired:R1 covers them with the "
+    "amplitude of the current step, for as long as a number G bounds the gradients surely: on strongly convex "
+    "functions that is not for ever.",
     forms=(
         Form(
             "printed",

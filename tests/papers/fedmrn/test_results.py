@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.rounds import Never, Reached, rounds
+from fedbounds.bounds.typeset import theorem
 
 CONVEX, NONCONVEX = load("fedmrn/theorem-1"), load("fedmrn/theorem-2")
 GOLDEN = dict(L=3, mu=1, sigma=0.1, G=1, Gamma=0.005, Delta1=0.13, N=4, K=2, S=2)
@@ -153,18 +155,18 @@ def test_fedmrn_s_own_masks_cost_more_than_no_masks():
     rng = np.random.default_rng(4)
     for _ in range(20):
         c = random_setting(rng) | dict(q=0.0)
-        for theorem, masked, plain in [
+        for of, masked, plain in [
             (CONVEX, "repaired:R1", "repaired"),
             (NONCONVEX, "repaired:R2", "repaired"),
             (NONCONVEX, "sharp:R2", "sharp"),
         ]:
-            ours = evaluate(theorem, c, form=masked).value
-            assert float(ours) > float(evaluate(theorem, c, form=plain).value)
-        for theorem, forms in [
+            ours = evaluate(of, c, form=masked).value
+            assert float(ours) > float(evaluate(of, c, form=plain).value)
+        for of, forms in [
             (CONVEX, ("sharp:masks", "repaired:R1")),
             (NONCONVEX, ("sharp:masks", "sharp:R2", "repaired:R2")),
         ]:
-            values = [float(evaluate(theorem, c, form=form).value) for form in forms]
+            values = [float(evaluate(of, c, form=form).value) for form in forms]
             assert values == sorted(values) and values[0] < values[-1]
 
 
@@ -230,3 +232,16 @@ def test_masks_of_the_step_s_amplitude_are_promised_no_accuracy_that_takes_longe
     never = rounds(CONVEX, 5.0, c, form="sharp:masks")
     assert isinstance(never, Never) and "fails for every large T" in never.why
     assert isinstance(rounds(CONVEX, 0.05, c | dict(q=1), form="sharp"), Reached)
+
+
+def test_nobody_counts_the_bits_of_compressed_updates_as_32():
+    c = dict(L=2, sigma=0.3, G=1.5, F=4, N=10, K=4, S=5, d=2)
+    with pytest.raises(FedboundsError, match="compressed updates, and how many bits they have"):
+        rounds(NONCONVEX, 0.1, c, form="sharp:masks", dimension=2)
+    answer = rounds(NONCONVEX, 0.1, c, form="sharp:masks")
+    assert isinstance(answer, Reached) and answer.cost.floats is None
+
+
+def test_in_a_theorem_for_a_paper_the_steps_fall():
+    said = theorem(CONVEX, CONVEX.form("repaired"))
+    assert r"Steps eta\_t = 2/(mu (gamma + t)) for t = 1, 2, ..." in said and "of which eta is the first" in said
