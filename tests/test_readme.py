@@ -2,8 +2,9 @@
 
 In a page, a ```python block runs (all blocks of a page share one namespace) and must print exactly what the
 ```text block right after it shows, or nothing; with `>>>` it is a doctest. In a ```console block each line
-after `$ ` runs in bash and must print the lines below it. `...` stands for anything. What cannot run in a
-test (cloning, installing) is a ```sh block; the targets of make that it names must exist.
+after `$ ` runs in bash and must print the lines below it, beside the files that the page shows as ```toml
+blocks which begin with `# NAME.toml`. `...` stands for anything. What cannot run in a test (cloning,
+installing) is a ```sh block; the targets of make that it names must exist.
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ def run_console(markdown: str, directory: Path) -> list[str]:
     }
     wrong: list[str] = []
     for block in fenced_blocks(markdown):
+        if block.language == "toml" and (named := re.match(r"# (\w+\.toml)\n", block.text)):
+            (directory / named[1]).write_text(block.text, encoding="utf-8")
         if block.language != "console":
             continue
         for example in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
