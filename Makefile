@@ -8,6 +8,10 @@ VENV    ?= .venv
 WORKERS ?= 2
 OUT     ?= demo
 SITE    ?= site
+DIST    ?= dist
+# the time that all files of a release bear: that of its commit
+EPOCH   ?= $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct))
+SHIPPED := pyproject.toml README.md LICENSE CHANGELOG.md CITATION.cff constraints.txt fedbounds bounds empirical figures
 
 BIN   := $(VENV)/bin
 PY    := $(BIN)/python
@@ -26,7 +30,7 @@ PREBUILD   := PYTHONPATH=docs $(PY) -m prebuild
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long race gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs docs-release serve wheel browser flower clean
+.PHONY: help install test long race gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -105,6 +109,15 @@ docs-release: $(STAMP) ## the site of this version, into site/VERSION beside tho
 serve: $(STAMP) ## the site, on a local port
 	$(PREBUILD) $(abspath $(SITE)).pages $(VERSIONED)
 	$(BIN)/zensical serve --config-file $(abspath $(SITE)).pages/zensical.toml
+
+dist: $(STAMP) ## wheel and source archive into dist/, byte for byte alike for all who build this commit (GNU tar)
+	rm -rf $(DIST) && mkdir -p $(DIST)/source $(DIST)/packed
+	tar -c --exclude=__pycache__ $(SHIPPED) | tar -x -C $(DIST)/source
+	chmod -R u=rwX,go=rX $(DIST)/source
+	umask 022; SOURCE_DATE_EPOCH=$(EPOCH) $(PY) -m build --no-isolation --outdir $(DIST) $(DIST)/source
+	set -e; for archive in $(DIST)/*.tar.gz; do tar -xf $$archive -C $(DIST)/packed; \
+	tar -c --sort=name --mtime=@$(EPOCH) --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=gnu -C $(DIST)/packed . | gzip -9n >$$archive; done
+	rm -rf $(DIST)/source $(DIST)/packed
 
 wheel: $(STAMP) ## build the wheel and try it in a clean environment
 	$(PYTEST) -m wheel tests/test_packaging.py --durations=0

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -67,19 +68,30 @@ def test_every_requirement_that_make_installs_is_pinned_within_its_range() -> No
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from a copy, so that no leftover of an earlier build slips in."""
-    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    shutil.copytree(ROOT / "fedbounds", source / "fedbounds", symlinks=True)
-    for top in TOPS:
-        shutil.copytree(ROOT / top, source / top, ignore=shutil.ignore_patterns("__pycache__"))
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(source)]
-    done = subprocess.run(build, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = out.glob("*.whl")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Wheel and source archive, built from a copy, so that no leftover of an earlier build slips in."""
+    return made(tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("source"))
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> Path:
+    """The wheel."""
+    (built,) = dist.glob("*.whl")
     return built
+
+
+def made(out: Path, source: Path) -> Path:
+    """What `make dist` makes of a copy of the sources."""
+    shipped = re.search(r"^SHIPPED := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1].split()
+    for name in ("Makefile", *shipped):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(ROOT / name, source)
+    words = ["make", "dist", "STAMP=", f"VENV={sys.prefix}", f"DIST={out}", "EPOCH=1700000000"]
+    done = subprocess.run(words, cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return out
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +156,43 @@ def fedbounds(clean: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 def one_line_naming_an_extra(done: subprocess.CompletedProcess[str]) -> bool:
     return done.returncode == 2 and done.stderr.count("\n") == 1 and "pip install 'fedbounds[" in done.stderr
+
+
+@pytest.mark.wheel
+def test_two_builds_are_alike_byte_for_byte(dist: Path, tmp_path: Path) -> None:
+    """From files of other times, and made by somebody with another umask."""
+    (tmp_path / "source").mkdir()
+    before = os.umask(0o027)
+    try:
+        again = made(tmp_path / "again", tmp_path / "source")
+    finally:
+        os.umask(before)
+    built = {path.name: path.read_bytes() for path in dist.iterdir()}
+    assert {path.suffix for path in dist.iterdir()} == {".whl", ".gz"}
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == built
+
+
+@pytest.mark.wheel
+def test_the_source_archive_makes_the_wheel(dist: Path, tmp_path: Path) -> None:
+    (archive,) = dist.glob("*.tar.gz")
+    with tarfile.open(archive) as packed:
+        packed.extractall(tmp_path, filter="data")
+    (source,) = tmp_path.iterdir()
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(source)]
+    done = subprocess.run(build, capture_output=True, text=True, env=os.environ | {"SOURCE_DATE_EPOCH": "1700000000"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    (again,), (built,) = tmp_path.glob("*.whl"), dist.glob("*.whl")
+    assert zipfile.ZipFile(again).testzip() is None
+    assert {i.filename: i.CRC for i in zipfile.ZipFile(again).infolist()} == {
+        i.filename: i.CRC for i in zipfile.ZipFile(built).infolist()
+    }
+
+
+@pytest.mark.wheel
+def test_the_core_needs_no_torch_and_brings_none(clean: Path) -> None:
+    found = subprocess.run([clean / "venv/bin/python", "-c", "import torch"], cwd=clean, capture_output=True, text=True)
+    assert "ModuleNotFoundError" in found.stderr
+    assert not any(Requirement(line).name == "torch" for line in PROJECT["project"]["dependencies"])
 
 
 @pytest.mark.wheel
