@@ -142,6 +142,16 @@ def furnished(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return elsewhere
 
 
+def other_pythons() -> list[str]:
+    """Those of the newer versions that the package names and that are on this machine."""
+    named = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text("utf-8"))
+    found = [path for version in named if (path := shutil.which(f"python{version}"))]
+    here = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    return [
+        p for p in found if Path(p).name != here and not subprocess.run([p, "-c", ""], capture_output=True).returncode
+    ]
+
+
 def fedbounds(clean: Path, *words: str) -> subprocess.CompletedProcess[str]:
     unwanted = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
     environment = {name: value for name, value in os.environ.items() if name not in unwanted}
@@ -212,6 +222,21 @@ def test_the_wheel_evaluates_a_theorem_in_a_clean_environment(clean: Path) -> No
     document = json.loads(done.stdout)
     assert document["value"] > 0
     assert sum(document["terms"].values()) == pytest.approx(document["value"])
+
+
+@pytest.mark.wheel
+def test_the_wheel_evaluates_the_same_under_every_other_python_here(wheel: Path, clean: Path, tmp_path: Path) -> None:
+    install = ["-m", "pip", "install", "--quiet", "--no-compile", "-c", str(ROOT / "constraints.txt"), str(wheel)]
+    words = "optimize arbitrary-participation/theorem-3.1 --over gamma,eta --within eta=1:100 T=800 L=1 F=5 I=2 P=2 "
+    words += "rho=0.7 sigma=1 nu=2 beta=0.5 delta=0"
+    here = fedbounds(clean, *words.split())
+    assert here.returncode == 0, here.stderr
+    for python in other_pythons():
+        other = tmp_path / Path(python).name
+        subprocess.run([python, "-m", "venv", other / "venv"], check=True)
+        done = subprocess.run([other / "venv/bin/python", *install], capture_output=True, text=True, cwd=other)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert fedbounds(other, *words.split()).stdout == here.stdout
 
 
 @pytest.mark.wheel
