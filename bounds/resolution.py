@@ -56,6 +56,23 @@ def resolve_constants(
     return {n: known[n] for n in order}
 
 
+def unknown_constants(result: Result, form: Form, names: Iterable[str]) -> list[str]:
+    """What a form needs beside these letters and what follows from them, by letter.
+
+    Example:
+        >>> from fedbounds.bounds.registry import load
+        >>> theorem = load("fedau/theorem-2")
+        >>> unknown_constants(theorem, theorem.form(), ["L", "F", "I", "T", "gamma", "eta", "sigma", "G", "p", "K"])
+        ['delta']
+    """
+    known = {*names, *(q.name for q in result.notation.values() if q.default is not None)}
+    while more := {r.name for r in form.derived if r.name not in known and known.issuperset(r.inputs)}:
+        known |= more
+    expressions = [*form.symbols, *(s for e in form.prescribes.values() for s in e.free_symbols)]
+    missing = sorted({s.name for s in expressions} - known)
+    return _roots(result, form, missing, {name: Constant(0.0, "given") for name in known})
+
+
 def _roots(result: Result, form: Form, missing: Sequence[str], known: Mapping[str, Constant]) -> list[str]:
     """The missing constants without those that would follow from the others."""
     left, given = set(missing), {*known, *(q.name for q in result.notation.values() if q.default is not None)}

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.rounds import rounds as rounds
     from fedbounds.command_line import main as main
     from fedbounds.empirical.accountant import ParticipationAccountant as ParticipationAccountant
+    from fedbounds.empirical.advise import advise as advise
     from fedbounds.empirical.confront import confront as confront
     from fedbounds.empirical.messages import check_compressor as check_compressor
     from fedbounds.empirical.moments import moments as moments
@@ -111,6 +112,7 @@ DOOR = {
     "fedbounds.bounds.rounds": "rounds",
     "fedbounds.bounds.comparison": "compare",
     "fedbounds.empirical.simulate": "simulate",
+    "fedbounds.empirical.advise": "advise",
     "fedbounds.empirical.accountant": "ParticipationAccountant",
     "fedbounds.empirical.moments": "moments",
     "fedbounds.empirical.confront": "confront",

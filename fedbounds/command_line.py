@@ -17,6 +17,7 @@ COMMANDS = {
     "list": ("fedbounds.bounds.commands.catalog:list_results", "List every result of every paper."),
     "show": ("fedbounds.bounds.commands.catalog:show", "Show one result as the paper prints it."),
     "covers": ("fedbounds.bounds.commands.covers:covers_command", "Which theorems cover a setting, and why not."),
+    "advise": ("fedbounds.figures.advise:advise_command", "What to do in a setting: the best choice for a target."),
     "eval": ("fedbounds.bounds.commands.evaluate:evaluate", "Evaluate a result for chosen constants."),
     "optimize": ("fedbounds.bounds.commands.optimize:optimize", "Find the best step sizes of a bound."),
     "rounds": ("fedbounds.bounds.commands.rounds:rounds", "How many rounds until a bound is below epsilon."),

@@ -1,0 +1,391 @@
+"""The adviser: every number of an advice derived a second way, and nothing called a guarantee that is none."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+
+from fedbounds.bounds.advice import Advice, Advised, advise
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.optimize import Minimum, optimize
+from fedbounds.bounds.question import Presence, Question, concept_of
+from fedbounds.bounds.registry import load, papers
+from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.workload import workload_of
+
+GRADIENT = "squared gradient norm of f"
+THEOREM = "arbitrary-participation/theorem-3.1"
+PARTIAL = {
+    "setting": "non-convex, arbitrary participation, bounded heterogeneity, bounded variance, local steps",
+    "target": 0.1,
+    "measure": GRADIENT,
+    "assume": "all",
+    "constants": {
+        "smoothness": 1.0, "initial_gap": 5.0, "gradient_noise": 1.0, "cohort_divergence": 2.0,
+        "participation_divergence": 0.5, "window_divergence": 0.02, "participating_clients": 10, "interval": 5,
+    },
+    "choose": {"local_steps": [1, 5]},
+    "cost": {"message": 0.5, "gradient": 0.01, "dimension": 1000},
+}  # fmt: skip
+TIERED = {
+    "setting": "tiered, full participation, bounded variance, bounded heterogeneity, non-convex, local steps",
+    "target": 0.1,
+    "measure": GRADIENT,
+    "assume": "all",
+    "constants": {
+        "smoothness": 1.0, "block_smoothness": 2.0, "initial_gap": 5.0, "noise_of_each_block": [0.6, 0.8],
+        "clients_of_each_silo": [4, 5],
+    },
+    "choose": {"local_steps": [1, 3]},
+    "cost": {"message": 2.0, "gradient": 0.01, "dimension": 20000, "batch": 64, "embedding": 32},
+}  # fmt: skip
+MASKED = {
+    "setting": "strongly convex, uniform sampling, compression=unbiased, bounded variance, bounded gradients, "
+    "bounded heterogeneity, local steps",
+    "target": 0.5,
+    "measure": "function gap F - F*",
+    "assume": "all",
+    "constants": {
+        "smoothness": 1.0, "strong_convexity": 0.5, "gradient_noise": 1.0, "stochastic_gradient_bound": 2.0,
+        "relative_compression_error": 0.5, "function_heterogeneity": 0.1, "initial_squared_distance": 4.0,
+        "clients": 20, "participating_clients": 5,
+    },
+    "choose": {"local_steps": [1, 2]},
+    "cost": {"message": 0.5, "gradient": 0.01, "message_bits": 1064, "dimension": 1000},
+}  # fmt: skip
+GAME = {
+    "setting": "non-convex, strongly concave, uniform sampling, bounded heterogeneity, bounded variance, "
+    "different local steps",
+    "target": 1.0,
+    "measure": "squared gradient norm of the envelope of the weighted objective",
+    "assume": "all",
+    "constants": {
+        "smoothness": 1.0, "strong_concavity": 0.5, "gradient_noise": 1.0, "gradient_noise_growth": 0.0,
+        "weighted_heterogeneity": 1.0, "heterogeneity_growth": 1.0, "clients": 10, "participating_clients": 5,
+        "fed-norm-sgda": {"w": 0.1, "p": 0.1}, "initial_gap": 2.0, "initial_dual_gap": 1.0,
+    },
+    "choose": {"local_steps_by_client": [1, 2]},
+    "cost": {"round": 1.0, "gradient": 0.1},
+}  # fmt: skip
+EVERY = {"partial": PARTIAL, "tiered": TIERED, "masked": MASKED, "game": GAME}
+
+
+def asked(document, **changes) -> Advice:
+    return advise(Question.of({**document, **changes}))
+
+
+@pytest.fixture(scope="module")
+def advices() -> dict[str, Advice]:
+    return {name: asked(document) for name, document in EVERY.items()}
+
+
+def reached(advices) -> list[tuple[Advice, Advised]]:
+    return [(a, one) for a in advices.values() for one in a.results if one.status == "reached"]
+
+
+def numbers(one: Advised) -> dict[str, float | np.ndarray]:
+    assert one.evaluation is not None
+    return {name: c.value for name, c in one.evaluation.constants.items() if c.source != "derived"}
+
+
+def counter(one: Advised) -> str:
+    return next(q.name for q in load(one.key).notation.values() if q.concept in ("rounds", "iterations"))
+
+
+def test_all_four_kinds_of_settings_get_advice(advices):
+    keys = {name: {one.key for one in a.results if one.status == "reached"} for name, a in advices.items()}
+    assert THEOREM in keys["partial"] and "tdcd/theorem-1" in keys["tiered"]
+    assert "fedmrn/theorem-1" in keys["masked"] and "fed-norm-sgda/theorem-1" in keys["game"]
+
+
+def test_at_what_is_advised_the_bound_is_the_target_and_every_condition_holds(advices):
+    for advice, one in reached(advices):
+        there = evaluate(one.key, numbers(one), one.coverage.form)
+        assert there.valid and there.value <= advice.question.target * (1 + 1e-9), one.key
+        binding = [c for c in there.conditions if counter(one) in c.text.split()]
+        if not binding and one.costs.rounds > 100:  # else a condition on the rounds decides, or their being whole
+            assert there.value >= 0.98 * advice.question.target, (one.key, there.value)
+
+
+def test_with_fewer_rounds_no_step_sizes_reach_the_target(advices):
+    for advice, one in reached(advices):
+        if one.costs.rounds < 100:
+            continue
+        T, form = counter(one), load(one.key).form(one.coverage.form)
+        free = [name for name in one.at if name not in one.choice.whole and name not in form.prescribes]
+        given = {name: value for name, value in numbers(one).items() if name not in (*free, T)}
+        fewer = {**given, T: math.floor(0.97 * float(numbers(one)[T]))}
+        if not free:
+            there = evaluate(one.key, fewer, form.name, strict=False)
+            assert not there.valid or there.value > advice.question.target, one.key
+            continue
+        usual = workload_of(load(one.key), form).usual
+        within = {name: usual[name](numbers(one)) for name in free if name in usual}
+        best = optimize(one.key, fewer, free, within=within, form=form.name)
+        assert isinstance(best, Minimum) and best.value > advice.question.target, (one.key, best)
+
+
+def test_costs_are_the_rounds_times_what_a_round_is_said_to_cost(advices):
+    one = advices["partial"].of(THEOREM)
+    T, I = one.costs.rounds, one.at["I"]
+    assert one.costs.gradients == pytest.approx(T * 10 * I)
+    assert one.costs.bits == pytest.approx(T * 10 * 2 * 1000 * 32)
+    assert one.costs.seconds == pytest.approx(T * (2 * 0.5 + I * 0.01))
+    masked = advices["masked"].of("fedmrn/theorem-1")
+    R = math.ceil(float(numbers(masked)["T"]) / masked.at["S"])
+    assert (masked.costs.rounds, masked.costs.bits) == (R, R * 5 * (1000 * 32 + 1064))
+    game = advices["game"].of("fed-norm-sgda/theorem-1")
+    assert game.costs.seconds == pytest.approx(game.costs.rounds * (1.0 + game.at["tau"] * 0.1))
+    assert game.costs.gradients == pytest.approx(game.costs.rounds * 5 * game.at["tau"])
+
+
+def test_the_papers_own_wall_clock_bound_gives_the_target_after_the_advised_time(advices):
+    one = advices["tiered"].of("tdcd/theorem-1")
+    known = {n: v for n, v in numbers(one).items() if n not in ("R", "K")}
+    spent = {"tcomm": 2.0, "tcomp": 0.01, "W": one.costs.seconds * (1 + 1e-12)}
+    there = evaluate("tdcd/wall-clock", {**known, **spent}, one.coverage.form)
+    assert float(there.value) == pytest.approx(float(one.evaluation.value), rel=1e-12)
+
+
+def test_bits_of_a_round_in_tiers_are_those_that_are_counted_link_by_link(advices):
+    from fedbounds.empirical.papers.tdcd.traffic import round_traffic
+
+    one = advices["tiered"].of("tdcd/theorem-1")
+    floats = round_traffic([10000, 10000], [4, 5], 64, 32).floats()
+    assert one.costs.bits == pytest.approx(one.costs.rounds * 32 * floats)
+
+
+def test_elasticities_are_those_of_the_symbolic_derivative(advices):
+    tried = 0
+    for key in (THEOREM, "tdcd/theorem-1", "tdcd/remark-5", "arbitrary-participation/corollary-3.2"):
+        advice = advices["partial" if "participation" in key else "tiered"]
+        one, result = advice.of(key), load(key)
+        bound = result.sympy(one.coverage.form)
+        values = {result.notation[n].symbol: float(c.value) for n, c in one.evaluation.constants.items()
+                  if not np.ndim(c.value)}  # fmt: skip
+        for name, found in one.sensitivity.items():
+            letter = result.notation[name].symbol
+            if (
+                name in ("Deltainf", "S")
+                or letter not in bound.free_symbols
+                or name in ("noise_of_each_block", "sigma")
+            ):
+                continue
+            if any(str(letter) in map(str, rule.inputs) for rule in result.form(one.coverage.form).derived):
+                continue
+            slope = float((bound.diff(letter) * letter / bound).subs(values).evalf())
+            assert found == pytest.approx(slope, rel=1e-5, abs=1e-7), (key, name)
+            tried += 1
+    assert tried >= 8
+
+
+def test_noise_of_a_vector_counts_twice_its_share(advices):
+    one = advices["tiered"].of("tdcd/theorem-1")
+    shares = one.evaluation.shares
+    noise = float(shares["gradient noise"] + shares["local drift"])
+    assert one.sensitivity["sigma"] == pytest.approx(2 * noise, rel=1e-6)
+
+
+@dataclass
+class Falling:
+    """Participation whose window divergence falls like 1/sqrt(P)."""
+
+    text: str = "a stub"
+    present: float = 10.0
+    checked: dict[str, bool] = field(default_factory=dict)
+    implied: frozenset[str] = frozenset()
+
+    def intervals(self, low, high):
+        return (1, 2, 3, 4, 6, 9)
+
+    def known(self, paper, interval, given):
+        if paper != "arbitrary-participation":
+            return Presence()
+        values = {"window_divergence": 0.2 / math.sqrt(interval), "participation_divergence": 0.2,
+                  "cohort_divergence": 0.2, "participating_clients": 10.0}  # fmt: skip
+        exact = {name: Constant(value, "exact", "stub") for name, value in values.items()}
+        return Presence(exact, self.checked, self.implied)
+
+
+FREE = {
+    **PARTIAL,
+    "constants": {"smoothness": 1.0, "initial_gap": 1.0, "gradient_noise": 1.0},
+    "choose": {"local_steps": [1, 4], "server_multiplier": [1, 50]},
+}
+
+
+def test_no_point_of_a_grid_over_steps_local_steps_and_intervals_beats_the_advice():
+    question = replace(Question.of(FREE), participation=Falling())
+    one = advise(question, paper="arbitrary-participation").of(THEOREM)
+    assert one.status == "reached" and {"I", "P", "gamma", "eta"} == set(one.at)
+    gamma, eta = np.meshgrid(np.geomspace(1e-5, 1, 120), np.geomspace(1, 50, 40))
+    beaten = 0
+    for I in range(1, 5):
+        for P in (1, 2, 3, 4, 6, 9):
+            known = {"L": 1, "F": 1, "sigma": 1, "S": 10, "I": I, "P": P, "nu": 0.2, "beta": 0.2,
+                     "delta": 0.2 / math.sqrt(P), "gamma": gamma.ravel(), "eta": eta.ravel()}  # fmt: skip
+            within = [math.floor(share * one.costs.seconds / (1.0 + 0.01 * I)) for share in (0.99, 1.15)]
+            less, more = (evaluate(THEOREM, {**known, "T": T}, one.coverage.form, strict=False) for T in within)
+            assert not (less.valid & (less.value <= 0.1)).any(), (I, P)
+            beaten += bool((more.valid & (more.value <= 0.1)).any())
+    assert beaten  # the grid is fine enough to come near
+
+
+def test_units_of_the_objective_and_of_the_parameters_leave_the_advice_alone():
+    for name, key in (("partial", THEOREM), ("tiered", "tdcd/theorem-1"), ("game", "fed-norm-sgda/theorem-1")):
+        document, result, scale = EVERY[name], load(key), {"f": 64.0, "x": 0.125}
+        only = {next(iter(document["choose"])): [2, 2]}
+
+        def scaled(value, dimension, scale=scale):
+            factor = math.prod(scale[unit] ** float(power) for unit, power in dimension.exponents)
+            return (np.asarray(value) * factor).tolist()
+
+        constants = {
+            concept: value if isinstance(value, dict) else scaled(value, result.notation.resolve(concept).dimension)
+            for concept, value in document["constants"].items()
+        }
+        before = asked(document, choose=only).of(key)
+        target = scaled(document["target"], before.measure.dimension)
+        after = asked(document, constants=constants, target=target, choose=only).of(key)
+        assert after.costs.rounds == pytest.approx(before.costs.rounds, rel=2e-3)
+        for letter, value in before.at.items():
+            if "gamma" in letter and name != "game":
+                assert after.at[letter] == pytest.approx(scaled(value, result.notation[letter].dimension), rel=1e-2)
+        for letter, value in before.sensitivity.items():
+            assert after.sensitivity[letter] == pytest.approx(value, abs=2e-3)
+
+
+@pytest.mark.parametrize("name", ["partial", "tiered"])
+def test_nothing_that_rests_on_an_estimated_constant_is_a_guarantee(advices, name):
+    document, sure = EVERY[name], {one.key for one in advices[name].results if one.guarantee}
+    assert sure  # with all constants given there are guarantees to lose
+    letters = {"clients_of_each_silo", "interval", "participating_clients"}
+    for concept in document["constants"].keys() - letters:
+        known = {c: v for c, v in document["constants"].items() if c != concept}
+        found = asked(document, constants=known, estimated={concept: document["constants"][concept]},
+                      choose={"local_steps": [2, 2]})  # fmt: skip
+        for one in found.results:
+            used = one.evaluation is not None and any(
+                c.source == "estimated" for c in one.evaluation.constants.values()
+            )
+            derived = concept == "participating_clients"
+            assert one.key not in sure or used or derived, (concept, one.key)
+            assert not one.guarantee, (concept, one.key)
+
+
+def test_without_a_word_for_its_assumptions_nothing_is_a_guarantee():
+    found = asked(PARTIAL, assume=[], choose={"local_steps": [2, 2]})
+    assert not any(one.guarantee for one in found.results)
+    assert any("neither checked nor assumed" in why for why in found.of(THEOREM).why_not)
+
+
+def test_a_setting_that_leaves_something_open_gives_no_guarantee():
+    open_ = PARTIAL["setting"].replace(", bounded heterogeneity", "")
+    one = asked(PARTIAL, setting=open_, choose={"local_steps": [2, 2]}).of(THEOREM)
+    assert one.status == "reached" and not one.guarantee
+    assert any("only if heterogeneity" in why for why in one.why_not)
+
+
+@pytest.mark.parametrize("word", ["unbounded heterogeneity", "heavy tailed noise", "biased compression", "non-smooth"])
+def test_a_premise_that_is_turned_around_excludes_the_result_with_its_reason(word):
+    kind = {"unbounded heterogeneity": "bounded heterogeneity", "heavy tailed noise": "bounded variance"}.get(word)
+    setting = PARTIAL["setting"].replace(kind, word) if kind else f"{PARTIAL['setting']}, {word}"
+    found = asked(PARTIAL, setting=setting, choose={"local_steps": [2, 2]})
+    assert THEOREM in {row.key for row in found.excluded}
+    with pytest.raises(FedboundsError, match=r"does not cover the setting: excluded by .+"):
+        found.of(THEOREM)
+
+
+def test_participation_that_breaks_a_premise_gives_no_number():
+    broken = replace(Question.of(FREE), participation=Falling(checked={"weights": False}))
+    one = advise(broken, paper="arbitrary-participation").of(THEOREM)
+    assert (one.status, one.why, one.guarantee) == ("never", "who takes part breaks weights", False)
+
+
+def test_a_target_for_the_norm_is_the_square_of_it_and_other_measures_are_named():
+    norm = asked(TIERED, measure="gradient norm of f", target=math.sqrt(0.1), choose={"local_steps": [1, 1]})
+    assert norm.question.target == pytest.approx(0.1)
+    found = asked(MASKED, choose={"local_steps": [1, 1]})
+    other = {one.key: one.why for one in found.results if one.status == "another measure"}
+    assert other.get("fedmrn/theorem-2") == "it bounds the squared gradient norm of f"
+    with pytest.raises(FedboundsError, match=r"measure is missing.*function gap F - F\*"):
+        asked(MASKED, measure="")
+
+
+def test_what_is_missing_is_named_with_its_meaning_and_what_holds_without_it():
+    known = {c: v for c, v in PARTIAL["constants"].items() if c != "gradient_noise"}
+    found = asked(PARTIAL, constants=known, choose={"local_steps": [2, 2]}).of(THEOREM)
+    full = asked(PARTIAL, choose={"local_steps": [2, 2]}).of(THEOREM)
+    assert found.missing == {"sigma": "gradient noise (root of its variance) (gradient_noise)"}
+    assert not found.guarantee and found.best_case.costs.rounds < full.costs.rounds
+    without_noise = asked(PARTIAL, constants={**known, "gradient_noise": 0}, choose={"local_steps": [2, 2]}).of(THEOREM)
+    assert found.best_case.costs.rounds == without_noise.costs.rounds
+
+
+def test_no_refuted_form_is_advised_and_orders_are_marked_and_never_first(advices):
+    for advice, one in reached(advices):
+        assert not load(one.key).form(one.coverage.form).refuted_by
+        assert not (one.guarantee and load(one.key).form(one.coverage.form).order_only)
+        for _, rows in advice.groups:
+            marks = [row.coverage.mark != "" for row in rows]
+            assert marks == sorted(marks)
+
+
+def test_results_are_ranked_only_beside_those_that_bound_the_same(advices):
+    for advice in advices.values():
+        for measure, rows in advice.groups:
+            assert {str(row.measure) for row in rows} == {str(measure)}
+        assert len(advice.relations) == len(advice.groups) * (len(advice.groups) - 1) // 2
+
+
+def test_what_a_target_never_reaches_is_said_with_the_floor():
+    one = asked(PARTIAL, target=1e-4, choose={"local_steps": [2, 2]}).of(THEOREM)
+    assert one.status == "never" and "window divergence" in one.why
+
+
+def test_every_form_about_a_run_has_a_workload_in_its_own_letters():
+    for paper in papers():
+        for result in paper.results:
+            for form in result.forms:
+                work = workload_of(result, form)
+                assert work is not None
+                for name in (work.local_steps, *work.steps, *work.whole, *work.usual):
+                    assert name in result.notation
+                assert {*work.usual} <= {*work.steps} and result.notation[work.local_steps].domain.integer
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"target": 0}, "target = 0 must be positive"),
+        ({"target": None}, "target = None is not a number"),
+        ({"traget": 1}, "unknown entry of a setting 'traget'; did you mean target"),
+        ({"setting": "non-konvex"}, "is not a property of a setting"),
+        ({"measure": "loss"}, "unknown measure of a result that covers the setting 'loss'"),
+        ({"constants": {"P": 3}}, "P is interval in arbitrary-participation, participating_clients in"),
+        ({"constants": {"smothness": 3}}, "unknown constant 'smothness'; did you mean smoothness"),
+        ({"constants": {"fedau": {"zeta": 3}}}, "unknown constant of fedau"),
+        ({"cost": {"round": 1, "message": 1}}, "round stands in place of"),
+        ({"cost": {"gradient": -1}}, "gradient = -1 must be positive"),
+        ({"cost": {"dimension": 1.5}}, "dimension = 1.5 must be an integer"),
+        ({"choose": {"local_steps": [5, 1]}}, "is empty; it reads"),
+        ({"choose": {"local_steps": 5}}, "must be two numbers"),
+        ({"minimize": "time"}, "unknown goal to minimize 'time'"),
+    ],
+)
+def test_a_bad_entry_is_one_line_that_says_what_would_be_right(change, said):
+    with pytest.raises(FedboundsError) as error:
+        asked(PARTIAL, **change)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_letter_stands_for_what_all_papers_mean_by_it():
+    assert concept_of("L") == concept_of("Lf") == "smoothness"
+    by_letter = asked(TIERED, choose={"local_steps": [1, 1]}, constants={
+        "L": 1.0, "tdcd": {"Lmax": 2.0, "Deltainf": 5.0, "sigma": [0.6, 0.8], "K": [4, 5]}})  # fmt: skip
+    by_concept = asked(TIERED, choose={"local_steps": [1, 1]})
+    assert by_letter.of("tdcd/theorem-1").costs == by_concept.of("tdcd/theorem-1").costs
