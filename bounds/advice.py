@@ -266,7 +266,7 @@ def advise(question: Question, *, paper: str | None = None, watch: Watch | None 
         ...          "constants": dict(smoothness=1, block_smoothness=1, initial_gap=5, block_gradient_noise=1)}
         >>> found = advise(Question.of(asked)).of("tdcd/theorem-1")
         >>> found.choice.costs.rounds, found.dominant, found.guarantee
-        (8800, 'gradient noise', False)
+        (8800, 'initial gap', False)
     """
     covered = covers(question.setting, paper=paper)
     question, measure = _measured(question, covered)

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds.advice import Advice, Advised, advise
+from fedbounds.bounds.advised import Costs
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation import Evaluation, evaluate
 from fedbounds.bounds.optimize import Minimum, optimize
 from fedbounds.bounds.question import Presence, Question, concept_of
 from fedbounds.bounds.registry import load, papers
@@ -89,7 +90,17 @@ def reached(advices) -> list[tuple[Advice, Advised]]:
 
 def numbers(one: Advised) -> dict[str, float | np.ndarray]:
     assert one.evaluation is not None
-    return {name: c.value for name, c in one.evaluation.constants.items() if c.source != "derived"}
+    return {name: c.value for name, c in there(one).constants.items() if c.source != "derived"}
+
+
+def spent(one: Advised) -> Costs:
+    assert one.costs is not None
+    return one.costs
+
+
+def there(one: Advised) -> Evaluation:
+    assert one.evaluation is not None
+    return one.evaluation
 
 
 def counter(one: Advised) -> str:
@@ -104,26 +115,29 @@ def test_all_four_kinds_of_settings_get_advice(advices):
 
 def test_at_what_is_advised_the_bound_is_the_target_and_every_condition_holds(advices):
     for advice, one in reached(advices):
-        there = evaluate(one.key, numbers(one), one.coverage.form)
-        assert there.valid and there.value <= advice.question.target * (1 + 1e-9), one.key
-        binding = [c for c in there.conditions if counter(one) in c.text.split()]
-        if not binding and one.costs.rounds > 100:  # else a condition on the rounds decides, or their being whole
-            assert there.value >= 0.98 * advice.question.target, (one.key, there.value)
+        bound = evaluate(one.key, numbers(one), one.coverage.form)
+        assert bound.valid and bound.value <= advice.question.target * (1 + 1e-9), one.key
+        binding = [c for c in bound.conditions if counter(one) in c.text.split()]
+        if not binding and spent(one).rounds > 100:  # else a condition on the rounds decides, or their being whole
+            assert bound.value >= 0.98 * advice.question.target, (one.key, bound.value)
 
 
 def test_with_fewer_rounds_no_step_sizes_reach_the_target(advices):
     for advice, one in reached(advices):
-        if one.costs.rounds < 100:
+        if spent(one).rounds < 100:
             continue
         T, form = counter(one), load(one.key).form(one.coverage.form)
-        free = [name for name in one.at if name not in one.choice.whole and name not in form.prescribes]
+        free = [
+            name for name in one.at if not load(one.key).notation[name].domain.integer and name not in form.prescribes
+        ]
         given = {name: value for name, value in numbers(one).items() if name not in (*free, T)}
         fewer = {**given, T: math.floor(0.97 * float(numbers(one)[T]))}
         if not free:
-            there = evaluate(one.key, fewer, form.name, strict=False)
-            assert not there.valid or there.value > advice.question.target, one.key
+            bound = evaluate(one.key, fewer, form.name, strict=False)
+            assert not bound.valid or bound.value > advice.question.target, one.key
             continue
-        usual = workload_of(load(one.key), form).usual
+        work = workload_of(load(one.key), form)
+        usual = work.usual if work else {}
         within = {name: usual[name](numbers(one)) for name in free if name in usual}
         best = optimize(one.key, fewer, free, within=within, form=form.name)
         assert isinstance(best, Minimum) and best.value > advice.question.target, (one.key, best)
@@ -131,24 +145,24 @@ def test_with_fewer_rounds_no_step_sizes_reach_the_target(advices):
 
 def test_costs_are_the_rounds_times_what_a_round_is_said_to_cost(advices):
     one = advices["partial"].of(THEOREM)
-    T, I = one.costs.rounds, one.at["I"]
-    assert one.costs.gradients == pytest.approx(T * 10 * I)
-    assert one.costs.bits == pytest.approx(T * 10 * 2 * 1000 * 32)
-    assert one.costs.seconds == pytest.approx(T * (2 * 0.5 + I * 0.01))
+    T, I = spent(one).rounds, one.at["I"]
+    assert spent(one).gradients == pytest.approx(T * 10 * I)
+    assert spent(one).bits == pytest.approx(T * 10 * 2 * 1000 * 32)
+    assert spent(one).seconds == pytest.approx(T * (2 * 0.5 + I * 0.01))
     masked = advices["masked"].of("fedmrn/theorem-1")
     R = math.ceil(float(numbers(masked)["T"]) / masked.at["S"])
-    assert (masked.costs.rounds, masked.costs.bits) == (R, R * 5 * (1000 * 32 + 1064))
+    assert (spent(masked).rounds, spent(masked).bits) == (R, R * 5 * (1000 * 32 + 1064))
     game = advices["game"].of("fed-norm-sgda/theorem-1")
-    assert game.costs.seconds == pytest.approx(game.costs.rounds * (1.0 + game.at["tau"] * 0.1))
-    assert game.costs.gradients == pytest.approx(game.costs.rounds * 5 * game.at["tau"])
+    assert spent(game).seconds == pytest.approx(spent(game).rounds * (1.0 + game.at["tau"] * 0.1))
+    assert spent(game).gradients == pytest.approx(spent(game).rounds * 5 * game.at["tau"])
 
 
 def test_the_papers_own_wall_clock_bound_gives_the_target_after_the_advised_time(advices):
     one = advices["tiered"].of("tdcd/theorem-1")
     known = {n: v for n, v in numbers(one).items() if n not in ("R", "K")}
-    spent = {"tcomm": 2.0, "tcomp": 0.01, "W": one.costs.seconds * (1 + 1e-12)}
-    there = evaluate("tdcd/wall-clock", {**known, **spent}, one.coverage.form)
-    assert float(there.value) == pytest.approx(float(one.evaluation.value), rel=1e-12)
+    latency = {"tcomm": 2.0, "tcomp": 0.01, "W": float(spent(one).seconds or 0) * (1 + 1e-12)}
+    bound = evaluate("tdcd/wall-clock", {**known, **latency}, one.coverage.form)
+    assert float(bound.value) == pytest.approx(float(there(one).value), rel=1e-12)
 
 
 def test_bits_of_a_round_in_tiers_are_those_that_are_counted_link_by_link(advices):
@@ -156,7 +170,7 @@ def test_bits_of_a_round_in_tiers_are_those_that_are_counted_link_by_link(advice
 
     one = advices["tiered"].of("tdcd/theorem-1")
     floats = round_traffic([10000, 10000], [4, 5], 64, 32).floats()
-    assert one.costs.bits == pytest.approx(one.costs.rounds * 32 * floats)
+    assert spent(one).bits == pytest.approx(spent(one).rounds * 32 * floats)
 
 
 def test_elasticities_are_those_of_the_symbolic_derivative(advices):
@@ -165,7 +179,7 @@ def test_elasticities_are_those_of_the_symbolic_derivative(advices):
         advice = advices["partial" if "participation" in key else "tiered"]
         one, result = advice.of(key), load(key)
         bound = result.sympy(one.coverage.form)
-        values = {result.notation[n].symbol: float(c.value) for n, c in one.evaluation.constants.items()
+        values = {result.notation[n].symbol: float(c.value) for n, c in there(one).constants.items()
                   if not np.ndim(c.value)}  # fmt: skip
         for name, found in one.sensitivity.items():
             letter = result.notation[name].symbol
@@ -185,7 +199,7 @@ def test_elasticities_are_those_of_the_symbolic_derivative(advices):
 
 def test_noise_of_a_vector_counts_twice_its_share(advices):
     one = advices["tiered"].of("tdcd/theorem-1")
-    shares = one.evaluation.shares
+    shares = there(one).shares
     noise = float(shares["gradient noise"] + shares["local drift"])
     assert one.sensitivity["sigma"] == pytest.approx(2 * noise, rel=1e-6)
 
@@ -228,7 +242,7 @@ def test_no_point_of_a_grid_over_steps_local_steps_and_intervals_beats_the_advic
         for P in (1, 2, 3, 4, 6, 9):
             known = {"L": 1, "F": 1, "sigma": 1, "S": 10, "I": I, "P": P, "nu": 0.2, "beta": 0.2,
                      "delta": 0.2 / math.sqrt(P), "gamma": gamma.ravel(), "eta": eta.ravel()}  # fmt: skip
-            within = [math.floor(share * one.costs.seconds / (1.0 + 0.01 * I)) for share in (0.99, 1.15)]
+            within = [math.floor(share * float(spent(one).seconds or 0) / (1.0 + 0.01 * I)) for share in (0.99, 1.15)]
             less, more = (evaluate(THEOREM, {**known, "T": T}, one.coverage.form, strict=False) for T in within)
             assert not (less.valid & (less.value <= 0.1)).any(), (I, P)
             beaten += bool((more.valid & (more.value <= 0.1)).any())
@@ -245,13 +259,14 @@ def test_units_of_the_objective_and_of_the_parameters_leave_the_advice_alone():
             return (np.asarray(value) * factor).tolist()
 
         constants = {
-            concept: value if isinstance(value, dict) else scaled(value, result.notation.resolve(concept).dimension)
+            concept: value if quantity is None else scaled(value, quantity.dimension)
             for concept, value in document["constants"].items()
+            for quantity in [result.notation.resolve(concept)]
         }
         before = asked(document, choose=only).of(key)
         target = scaled(document["target"], before.measure.dimension)
         after = asked(document, constants=constants, target=target, choose=only).of(key)
-        assert after.costs.rounds == pytest.approx(before.costs.rounds, rel=2e-3)
+        assert spent(after).rounds == pytest.approx(spent(before).rounds, rel=2e-3)
         for letter, value in before.at.items():
             if "gamma" in letter and name != "game":
                 assert after.at[letter] == pytest.approx(scaled(value, result.notation[letter].dimension), rel=1e-2)
@@ -269,9 +284,7 @@ def test_nothing_that_rests_on_an_estimated_constant_is_a_guarantee(advices, nam
         found = asked(document, constants=known, estimated={concept: document["constants"][concept]},
                       choose={"local_steps": [2, 2]})  # fmt: skip
         for one in found.results:
-            used = one.evaluation is not None and any(
-                c.source == "estimated" for c in one.evaluation.constants.values()
-            )
+            used = one.evaluation is not None and any(c.source == "estimated" for c in there(one).constants.values())
             derived = concept == "participating_clients"
             assert one.key not in sure or used or derived, (concept, one.key)
             assert not one.guarantee, (concept, one.key)
@@ -320,10 +333,12 @@ def test_what_is_missing_is_named_with_its_meaning_and_what_holds_without_it():
     known = {c: v for c, v in PARTIAL["constants"].items() if c != "gradient_noise"}
     found = asked(PARTIAL, constants=known, choose={"local_steps": [2, 2]}).of(THEOREM)
     full = asked(PARTIAL, choose={"local_steps": [2, 2]}).of(THEOREM)
+    assert found.best_case is not None and found.best_case.costs is not None
+    best_case = found.best_case.costs
     assert found.missing == {"sigma": "gradient noise (root of its variance) (gradient_noise)"}
-    assert not found.guarantee and found.best_case.costs.rounds < full.costs.rounds
+    assert not found.guarantee and best_case.rounds < spent(full).rounds
     without_noise = asked(PARTIAL, constants={**known, "gradient_noise": 0}, choose={"local_steps": [2, 2]}).of(THEOREM)
-    assert found.best_case.costs.rounds == without_noise.costs.rounds
+    assert best_case.rounds == spent(without_noise).rounds
 
 
 def test_no_refuted_form_is_advised_and_orders_are_marked_and_never_first(advices):

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import fedbounds
+from fedbounds.bounds.advice import Advised
+from fedbounds.bounds.advised import Costs
 from fedbounds.bounds.constants import window_divergence
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import Evaluation
 from fedbounds.bounds.reading import read_toml
 from fedbounds.command_line import main
 from fedbounds.empirical.advise import AVERAGED
@@ -29,7 +32,17 @@ ASKED = {
 }
 
 
-def log(tmp_path, record) -> dict:
+def spent(one: Advised) -> Costs:
+    assert one.costs is not None
+    return one.costs
+
+
+def there(one: Advised) -> Evaluation:
+    assert one.evaluation is not None
+    return one.evaluation
+
+
+def log(tmp_path, record) -> dict[str, str]:
     (tmp_path / "log.csv").write_text("\n".join(",".join(map(str, row)) for row in record) + "\n", encoding="utf-8")
     return {"log": str(tmp_path / "log.csv")}
 
@@ -40,7 +53,7 @@ def advice_of(key, **changes):
 
 def test_a_log_of_clients_in_turn_makes_their_period_the_interval_and_is_no_guarantee(tmp_path):
     one = advice_of(THEOREM, participation=log(tmp_path, [np.eye(7, dtype=int)[t % 7] for t in range(140)]))
-    assert one.status == "reached" and one.at["P"] == 7 and one.evaluation.constants["delta"].value == 0
+    assert one.status == "reached" and one.at["P"] == 7 and there(one).constants["delta"].value == 0
     assert not one.guarantee and "delta is only estimated" in one.why_not
 
 
@@ -53,13 +66,13 @@ def test_the_window_divergence_of_a_log_bounds_that_of_every_offsets_within_d(tm
     v -= v.mean(axis=0)
     v *= 0.5 / np.linalg.norm(v, axis=1).max()
     q = record / record.sum(axis=1, keepdims=True)
-    assert window_divergence(q, v, int(one.at["P"])) <= float(one.evaluation.constants["delta"].value) + 1e-12
+    assert window_divergence(q, v, int(one.at["P"])) <= float(there(one).constants["delta"].value) + 1e-12
 
 
 def test_everybody_in_every_round_is_declared_and_gives_a_guarantee():
     one = advice_of(THEOREM, participation={"kind": "full", "clients": 10})
-    assert one.guarantee and one.at["P"] == 1 and one.evaluation.constants["rho"].value == pytest.approx(10**-0.5)
-    assert one.costs.gradients == pytest.approx(one.costs.rounds * 10 * one.at["I"])
+    assert one.guarantee and one.at["P"] == 1 and there(one).constants["rho"].value == pytest.approx(10**-0.5)
+    assert spent(one).gradients == pytest.approx(spent(one).rounds * 10 * one.at["I"])
 
 
 def test_expected_divergences_of_a_random_process_are_no_guarantee_given_who_takes_part():
@@ -89,7 +102,7 @@ def test_an_example_says_what_to_do_and_draws_it():
     drawn = picture(found)
     one = found.of("tdcd/theorem-1")
     curve = next(c for c in drawn.curves if c.label.startswith("tdcd/theorem-1"))
-    assert curve.y.min() == one.costs.seconds and curve.x[curve.y.argmin()] == one.at["Q"]
+    assert curve.y.min() == spent(one).seconds and curve.x[curve.y.argmin()] == one.at["Q"]
     assert "what is promised, not what a run takes" in drawn.caption
     assert len(found.to_dataframe()) == sum(len(rows) for _, rows in found.groups)
 
