@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fedbounds.bounds.commands.options import PathArgument, emit, json_option, progress_bar
+from fedbounds.bounds.commands.options import PathArgument, emit, json_option, paper_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ UNITS = {"seconds": "time to the target (s)", "rounds": "rounds to the target",
 
 @click.command("advise")
 @click.argument("setting", metavar="SETTING.toml", type=PathArgument())
-@click.option("--paper", metavar="P", help="Only this paper.")
+@paper_option
 @click.option(
     "--out", metavar="F", type=PathArgument(), help="Time over local steps: .png, .pdf or .svg; its data beside it."
 )
 @json_option
-def advise_command(setting: str, paper: str | None, out: str | None, as_json: bool) -> None:
+def advise_command(setting: str, wanted: str | None, out: str | None, as_json: bool) -> None:
     """What to do in the setting that SETTING.toml describes.
 
     For every result that covers it: the best step sizes and whole numbers inside its conditions, rounds, gradients,
@@ -47,8 +47,8 @@ def advise_command(setting: str, paper: str | None, out: str | None, as_json: bo
         from fedbounds.figures.picture import figure_path
 
         target = figure_path(out)
-    with progress_bar("results", remaining=True) as watch:
-        found = advise(setting, paper=paper, watch=watch)
+    with progress_bar("results") as watch:
+        found = advise(setting, paper=wanted, watch=watch)
     written = [] if target is None else [str(path) for path in picture(found).save(target)]
     if as_json:
         emit("advise", {"setting": setting, **found.to_dict(), "written": written})
