@@ -74,6 +74,11 @@ class TieredAlgorithm(Averaging):
     def local(self) -> TierSteps:
         """What the clients and the hub of a silo do between two exchanges."""
 
+    @property
+    def derivative_exchanges(self) -> int:
+        """How often in a round the one silo with the labels returns derivatives; 0, the default, if all have them."""
+        return 0
+
     def informed(self, process: Process) -> TieredAlgorithm:
         """Itself, if all clients take part in all rounds.
 

@@ -24,11 +24,6 @@ class Tiered(TieredAlgorithm):
     def __post_init__(self) -> None:
         _ = self.local  # which checks the numbers
 
-    @property
-    def derivative_exchanges(self) -> int:
-        """How often in a round the one silo with the labels returns derivatives; 0, the default, if all have them."""
-        return 0
-
     def link_loads(self, problem: Fits) -> Mapping[str, LinkLoad]:
         """As `Traffic` counts it; nothing without embeddings."""
         if problem.silo_sizes is None:

@@ -325,19 +325,10 @@ class MovesOtherBlocks(Reading):
         return after
 
 
-def _as_if(reading: type[Reading]) -> Callable[..., np.ndarray]:
-    """What the misread twin makes of a case."""
-
-    def models(twin: object, case: TableCase) -> np.ndarray:
-        return case.models(reading())
-
-    return models
-
-
 def _named(reading: type[Reading]) -> Misreading:
-    """By the first line of what it says of itself."""
+    """By the first line of what it says of itself, with what it makes of a case."""
     words = (inspect.getdoc(reading) or "").split("\n")[0].removesuffix(".")
-    return Misreading(words[0].lower() + words[1:], _as_if(reading), reading.remedy)
+    return Misreading(words[0].lower() + words[1:], lambda _, case: case.models(reading()), reading.remedy)
 
 
 READINGS: tuple[type[Reading], ...] = tuple(

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from fedbounds.bounds.checks import check_choice, check_count, check_flag, check_number
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms.algorithm import Fits
+from fedbounds.empirical.algorithms.tiers import TieredAlgorithm
 from fedbounds.empirical.messages.envelope import OVERHEAD
 from fedbounds.empirical.problems.vertical import counts
 
 Link = Literal["hub to client", "client to hub", "hub to hub"]
 LINKS: tuple[Link, ...] = ("hub to client", "client to hub", "hub to hub")
 ID_BYTES = 4
-
-
-class Exchanges(Protocol):
-    """What must be known of an algorithm."""
-
-    @property
-    def derivative_exchanges(self) -> int:
-        """How often in a round the one silo with the labels returns derivatives; 0 if all have them."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -78,7 +70,9 @@ class Traffic:
     number_bytes: int = 4
 
     @classmethod
-    def of(cls, problem: Fits, algorithm: Exchanges, *, whole_sum: bool = False, number_bytes: int = 4) -> Traffic:
+    def of(
+        cls, problem: Fits, algorithm: TieredAlgorithm, *, whole_sum: bool = False, number_bytes: int = 4
+    ) -> Traffic:
         """Of one round of an algorithm on a problem whose silos exchange embeddings.
 
         Args:

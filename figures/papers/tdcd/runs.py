@@ -163,16 +163,14 @@ def misread(rounds: int = 400) -> Picture:
     two = BlockQuadratic([[[1.0]], [[3.0]]], (1,), (2,), [[1.0], [-1.0]], x0=[-0.485169])
     stuck = confront(moments(TDCD(1 / 24 / 20, 20), two, Full(2), 20 * rounds), THEOREM, "repaired")
     R = stuck.rounds.astype(float)
-    some = np.unique(np.geomspace(1, len(R), 80).round().astype(int)) - 1
-    without = stuck.terms["initial gap"]
     title = "What (15) does not bound"
     return panels(
         {
             "the average over the first iterates": [_thinned(curve) for curve in curves],
             "clients that differ, no noise": [
-                Curve("measured, exact", R[some], stuck.measured[some]),
-                Curve("(15), what differs not counted (0)", R[some], without[some]),
-                Curve("(15), counted as noise", R[some], stuck.bound[some]),
+                _thinned(Curve("measured, exact", R, stuck.measured)),
+                _thinned(Curve("(15), what differs not counted (0)", R, stuck.terms["initial gap"])),
+                _thinned(Curve("(15), counted as noise", R, stuck.bound)),
             ],
         },
         x_label="rounds $R$",

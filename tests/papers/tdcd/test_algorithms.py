@@ -129,11 +129,6 @@ def test_printed_averages_before_the_last_step() -> None:
     np.testing.assert_allclose(models(PrintedTDCD(0.02, 5), problem), models(TDCD(0.02, 4), problem), atol=1e-14)
 
 
-def test_a_client_who_is_cloned_changes_nothing() -> None:
-    one, many = (models(TDCD(0.02, 5), quadratic(clients, shared=True)) for clients in ((1, 1), (3, 2)))
-    np.testing.assert_allclose(one, many, rtol=0, atol=1e-14)
-
-
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(FedboundsError, match="participation must be full"):
         simulate(TDCD(0.1, 1), quadratic(), Bernoulli(5, 0.5), 3)

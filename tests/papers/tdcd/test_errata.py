@@ -81,22 +81,6 @@ def test_the_golden_ratios_of_noise_floors_at_one_eighth(Q, ratio):
     assert float(resting(eta, Q) / resting(eta, 1)) == pytest.approx(ratio, rel=2e-4)
 
 
-def test_the_noise_of_one_batch_a_round_tends_to_q_times_that_of_fresh_ones():
-    eta = Fraction(1, 10**5)
-    ratios = {Q: float(resting(eta, Q) / resting(eta, 1)) for Q in (2, 5, 10, 50)}
-    assert all(ratio == pytest.approx(Q, rel=1e-3) for Q, ratio in ratios.items())
-
-
-def test_the_mean_square_that_stays_is_that_of_drawn_rounds():
-    rng, eta, Q = np.random.default_rng(5), 0.05, 3
-    x = np.zeros(40000)
-    for _ in range(60):
-        noise = rng.choice([-1.0, 1.0], size=x.shape)
-        for _ in range(Q):
-            x = x - eta * (x + noise)
-    assert np.mean(x**2) == pytest.approx(float(resting(Fraction(1, 20), Q)), rel=0.02)
-
-
 def test_the_bounds_in_time_of_the_replay_are_those_of_the_forms():
     network = dict(L=1, Lmax=1, Deltainf=1, tcomm=100, tcomp=1, W=10**6)
     for Q in (1, 2, 10, 100):

@@ -115,31 +115,6 @@ def by_engine(algorithm=TDCD):
     return run
 
 
-def by_autograd(table, draw, *, rounds, local_steps, step_size):
-    """A loop that takes raw columns, and derivatives from torch."""
-    y, X = torch.from_numpy(table.labels), tensors(table)
-    theta = [torch.from_numpy(start) for start in table.starts]
-    models = [torch.cat(theta)]
-    for r in range(rounds):
-        batch = torch.from_numpy(np.sort(draw(r * local_steps)))
-        total = sum(affine(block, x[batch]) for block, x in zip(theta, X, strict=True))
-        after = []
-        for block, x, clients in zip(theta, X, table.clients, strict=True):
-            copies = torch.zeros(len(clients), len(block), dtype=torch.float64)
-            for k, ids in enumerate(clients):
-                here = torch.isin(batch, torch.from_numpy(ids))
-                others, own = (total - affine(block, x[batch]))[here], block.clone()
-                for _ in range(local_steps):
-                    own = own.detach().requires_grad_()
-                    LOSSES[table.loss](others + affine(own, x[batch[here]]), y[batch[here]]).mean().backward()
-                    own = own.detach() - step_size * own.grad
-                copies[k] = own
-            after.append(copies.mean(0))
-        theta = after
-        models.append(torch.cat(theta))
-    return models
-
-
 def by_mirrored_clients(table, draw, *, rounds, local_steps, step_size):
     """Two silos whose client k has the same samples in both, and hears of its other half alone."""
     count, models = len(table.clients[0]), [np.concatenate(table.starts)]
@@ -159,7 +134,7 @@ def by_mirrored_clients(table, draw, *, rounds, local_steps, step_size):
 
 
 CORRECT = {
-    "plain": tdcd, "reading": Reading(), "autograd": by_autograd,
+    "plain": tdcd, "reading": Reading(),
     "messages": by_messages(), "derivatives in every step": by_messages(LabelPrivateTDCD), "engine": by_engine(),
 }  # fmt: skip
 

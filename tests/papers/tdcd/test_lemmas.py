@@ -1,13 +1,11 @@
 """Lemmas 1 and 2 of Das et al. (2022): their numbers, and rounds on every path."""
 
-import math
-
 import numpy as np
 import pytest
 
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.papers.tdcd.instances.premises import along_the_way, constants, rounds
+from fedbounds.empirical.papers.tdcd.instances.premises import constants, rounds
 
 LEMMA_1, LEMMA_2 = load("tdcd/lemma-1"), load("tdcd/lemma-2")
 
@@ -48,26 +46,3 @@ def test_lemma_2_holds_on_every_path_of_random_rounds_for_the_curvature_of_the_o
             if z.local_steps > 1 and form == "sharp:growth":
                 worst = max(worst, float((drift / bound.value).max()))
     assert worst > 0.6  # half of it would not be enough
-
-
-def test_one_round_of_theorem_1_holds_at_its_start_and_along_its_virtual_average_with_noise():
-    """R = 1, every path; beyond the cap nothing is promised."""
-    theorem, worst = load("tdcd/theorem-1"), 0.0
-    for z in rounds(alike=False):
-        c, spread = constants(z), z.summed(z.errors, z.errors)
-        along = along_the_way(z)
-        for form, left in (("repaired:all-iterations", along["<fs,fs>"]), ("sharp:B3", along["<f,f>"])):
-            numbers = {name: c[name] for name in ("L", "Lmax", "eta")} | dict(Q=z.local_steps, R=1)
-            numbers |= dict(Delta=np.maximum(z.decrease, 0), S=spread)
-            bound = evaluate(theorem, numbers, form=form, strict=False)
-            ratio = np.where(bound.valid, left / np.where(bound.valid, bound.value, 1), 0)
-            assert ratio.max() <= 1 + 1e-12
-            worst = max(worst, float(ratio.max()))
-    assert worst > 0.2
-
-
-def test_the_drift_of_a_scalar_is_the_sum_that_is_written_out():
-    x, Q = 0.3, 4
-    c = dict(Lmax=1.0, Q=Q, eta=x, G0=2.0)
-    exact = 2 * math.fsum(((1 + x) ** s - 1) ** 2 for s in range(Q))
-    assert float(evaluate(LEMMA_2, c, form="sharp:growth").value) == pytest.approx(exact, rel=1e-14)

@@ -12,6 +12,8 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
+from fedbounds.bounds.papers.tdcd.remarks import LATENCY
 from fedbounds.empirical.datasets import load_dataset
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD, LabelPrivateTDCD, PrintedTDCD, Tiered
 from fedbounds.empirical.papers.tdcd.deployment import Deployment, silos_of
@@ -145,37 +147,26 @@ def test_a_trace_counts_what_clients_send_their_hubs_and_hubs_each_other() -> No
     assert "uplink_bytes" not in simulate(TDCD(0.1, 1), quadratic, Full(3), 2).arrays
 
 
-WINE = load_dataset("wine")
-ROWS = [even_partition(WINE.train_labels, 3, np.random.default_rng(silo)) for silo in range(3)]
-REAL = {
-    "wine": dict(network=["linear", "linear", "mlp"], batch=30),
-    "full batch": dict(network="linear"),
-}
-
-
 @pytest.mark.parametrize(
-    "algorithm", [TDCD(0.1, 4), LabelPrivateTDCD(0.1, 3), LabelPrivateTDCD(0.1, 3, "once a round")]
+    ("algorithm", "batch"),
+    [
+        (TDCD(0.1, 2, empty="drop"), 6),
+        (LabelPrivateTDCD(0.1, 3, empty="drop"), 6),
+        (LabelPrivateTDCD(0.1, 3, "once a round", empty="drop"), 6),
+        (TDCD(0.1, 2), None),
+    ],
 )
-@pytest.mark.parametrize("how", REAL)
-def test_problems_on_data_run_by_messages_as_on_the_engine(algorithm: Tiered, how: str) -> None:
-    of = VerticalNetworks(WINE, ROWS, dtype=torch.float64, **REAL[how])
-    trace = simulate(algorithm, of, Full(9), ROUNDS, seeds=(3,), record_models=True)
-    deployed = Deployment.of(of, algorithm, 3, label_silo=1)
-    np.testing.assert_allclose(run(deployed), trace.model[0], rtol=0, atol=1e-12)
-    sent = Traffic.of(of, algorithm, number_bytes=8)
-    assert deployed.sent(2) == {(each.link, each.what): each for each in sent.kinds}
-    assert trace.uplink_bytes[0, -1] == ROUNDS * Traffic.of(of, algorithm).uplink_bytes
-
-
-def test_images_run_by_messages_too_and_a_client_may_hold_no_sample_of_a_batch() -> None:
+def test_images_run_by_messages_too_and_a_client_may_hold_no_sample_of_a_batch(algorithm: Tiered, batch) -> None:
     digits = load_dataset("digits")
-    rows = [even_partition(digits.train_labels, 4, np.random.default_rng(silo)) for silo in range(2)]
-    of = VerticalNetworks(digits, rows, ["cnn-small-smooth", "mlp"], 6, dtype=torch.float64)
-    algorithm = TDCD(0.1, 2, empty="drop")
-    trace = simulate(algorithm, of, Full(8), 3, seeds=(0,), record_models=True)
-    deployed = Deployment.of(of, algorithm)
+    rows = [even_partition(digits.train_labels, 4, np.random.default_rng(silo)) for silo in range(3)]
+    of = VerticalNetworks(
+        digits, rows, ["cnn-small-smooth", "mlp", "linear"], batch, widths=[4, 2, 2], dtype=torch.float64
+    )
+    trace = simulate(algorithm, of, Full(12), 3, seeds=(3,), record_models=True)
+    deployed = Deployment.of(of, algorithm, 3, label_silo=1)
     np.testing.assert_allclose(run(deployed, 3), trace.model[0], rtol=0, atol=1e-12)
-    assert min(len(each.message) for each in deployed.deliveries if each.link == "client to hub") == 16
+    shortest = min(len(each.message) for each in deployed.deliveries if each.link == "client to hub")
+    assert (shortest == 16) == (batch is not None)
 
 
 # --- what stays in a silo ---------------------------------------------------------------------------------
@@ -437,5 +428,6 @@ def test_time_of_rounds_at_the_two_ratios_of_the_figures() -> None:
         10: [1.938, 4.429, 7.75, 14.091, 19.375], 100: [1.993, 4.934, 9.71, 23.154, 43.0],
     }  # (3 rho + 1) / (3 rho / Q + 1), by hand  # fmt: skip
     for rho, expected in speedups.items():
-        found = [Q * round_time(1, rho, 1) / round_time(Q, rho, 1) for Q in (2, 5, 10, 25, 50)]
-        np.testing.assert_allclose(found, expected, atol=5e-4)
+        times = {Q: round_time(Q, rho, 1) for Q in (1, 2, 5, 10, 25, 50)}
+        np.testing.assert_allclose([Q * times[1] / times[Q] for Q in (2, 5, 10, 25, 50)], expected, atol=5e-4)
+        assert times == {Q: float(LATENCY.subs({n.Q: Q, n.tcomm: rho, n.tcomp: 1})) for Q in times}

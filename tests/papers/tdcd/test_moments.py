@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.papers.tdcd.errata_rates import resting
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.moments import TierMoments, moments
@@ -161,6 +163,7 @@ def test_noise_kept_for_a_round_has_a_floor_q_times_as_high_as_fresh_noise(Q: in
     kept, fresh = s**2 * sigma**2 / K / (1 - rho ** (2 * Q)), eta**2 * sigma**2 / K / (1 - rho**2)
     assert run.gradient_norm_squared[-1] == pytest.approx(lam**2 * kept, rel=1e-12)
     assert kept / fresh == pytest.approx(ratio, rel=2e-3)
+    assert kept * K / sigma**2 == pytest.approx(float(resting(Fraction(1, 8 * Q), Q)), rel=1e-12)  # of the erratum
 
 
 @pytest.mark.parametrize(("Q", "radius"), [(1, 0.9955), (27, 0.9841), (28, 1.0205), (40, 1.3494)])

@@ -11,8 +11,6 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.optimize import optimize
 from fedbounds.bounds.papers.tdcd.drift import drift_growth
-from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
-from fedbounds.bounds.papers.tdcd.remarks import LATENCY
 from fedbounds.bounds.registry import load
 
 THEOREM = load("tdcd/theorem-1")
@@ -213,10 +211,3 @@ def test_where_the_bound_hardly_sees_more_than_the_product_one_local_step_is_fou
 def test_a_time_in_which_no_round_fits_promises_nothing():
     got = evaluate(load("tdcd/wall-clock"), NETWORK | dict(W=300, Q=1, eta=1e-4), strict=False)
     assert not got.valid and float(got.value) == math.inf
-
-
-def test_speed_up_over_one_local_step_at_equal_iterations_is_that_of_the_latency():
-    for rho, golden in ((10, {2: 1.938, 5: 4.429, 10: 7.75, 50: 19.375}), (100, {2: 1.993, 5: 4.934, 50: 43.0})):
-        for Q, speed in golden.items():
-            latency = {q: float(LATENCY.subs({n.Q: q, n.tcomm: rho, n.tcomp: 1})) for q in (1, Q)}
-            assert Q * latency[1] / latency[Q] == pytest.approx(speed, abs=5e-4)
