@@ -11,7 +11,7 @@ from pathlib import Path
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import Value, check_assumed
-from fedbounds.bounds.registry import load, papers
+from fedbounds.bounds.registry import load, paper_names, papers, part
 from fedbounds.bounds.result import Form, Result
 from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.confront_sweep import Setting, check_fits, make_runs, room_for_constants, settings_of, trace_of
@@ -143,19 +143,24 @@ def confront_results(
     _check_known(asked, given, assume)
     settings, store = settings_of(sweep, device), Store(Path(results) / sweep.name)
     refused = {setting: _refused(setting, asked) for setting in settings}
-    if all(len(refused[setting]) == len(asked) for setting in settings):
-        first = next(iter(refused[settings[0]].values())) if keys else "no paper's results are about its algorithms"
+    # of papers that are about other algorithms nobody asked
+    reasons = {
+        setting: {p.claim: why for p, why in found.items() if keys or _is_home(p.result.paper, setting)}
+        for setting, found in refused.items()
+    }
+    if all(len(found) == len(asked) for found in refused.values()):
+        first = next((why for found in reasons.values() for why in found.values()), "no result is about its algorithms")
         raise FedboundsError(f"{sweep.source}: {first}")
     make_runs(sweep, settings, store, workers, progress)
     held = []
     for setting in settings:
-        fitting = [promise for promise in asked if promise.claim not in refused[setting]]
+        fitting = [promise for promise in asked if promise not in refused[setting]]
         found, without = _held(setting, store, fitting, given, assume, choosy=not keys)
-        held.append(Held(setting, found, without | (refused[setting] if keys else {})))
+        held.append(Held(setting, found, without | reasons[setting]))
     promises = tuple(p for p in asked if any(p.claim in one.found for one in held))
     if not promises:
-        reasons = [reason for one in held for reason in one.without.values()]
-        raise FedboundsError(f"{sweep.source}: none of the results can be held against these runs: {reasons[0]}")
+        first = next(why for one in held for why in one.without.values())
+        raise FedboundsError(f"{sweep.source}: none of the results can be held against these runs: {first}")
     return Confrontations(promises, tuple(held))
 
 
@@ -170,15 +175,22 @@ def _check_known(asked: Sequence[Promise], given: Mapping[str, Value], assume: S
             raise unknown_name("assumption", name, sorted(known))
 
 
-def _refused(setting: Setting, asked: Iterable[Promise]) -> dict[str, str]:
+def _refused(setting: Setting, asked: Iterable[Promise]) -> dict[Promise, str]:
     """The results that are not about such runs, with the reason."""
     found = {}
     for promise in asked:
         try:
             check_fits(setting, promise.result, promise.form.name, None, unseen=True)
         except FedboundsError as error:
-            found[promise.claim] = str(error)
+            found[promise] = str(error)
     return found
+
+
+def _is_home(paper: str, setting: Setting) -> bool:
+    """Whether the algorithm of a setting is one of this paper's."""
+    module = part(paper, "empirical", "algorithms") if paper in paper_names() else None
+    kinds = {one.kind for one in module.ALGORITHMS} if module else set()
+    return setting.task.get("algorithm", {}).get("kind") in kinds
 
 
 def _held(

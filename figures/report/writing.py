@@ -173,8 +173,10 @@ def _folder(out: str) -> Path:
     folder = Path(out)
     there = next(place for place in (folder, *folder.parents) if place.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        what = "is not a folder" if not there.is_dir() else "nothing can be written there"
-        raise FedboundsError(f"cannot write into {out!r}: {there} {what}" if there != folder else f"{out!r}: {what}")
+        what = (
+            f"{str(there)!r} is not a folder" if not there.is_dir() else f"nothing can be written into {str(there)!r}"
+        )
+        raise FedboundsError(f"cannot write into {out!r}: {what}")
     return folder
 
 

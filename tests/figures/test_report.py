@@ -250,6 +250,12 @@ def test_results_are_chosen_by_key_and_form_and_constants_are_given(place):
         assert not found["guarantee"] and "G is known only along one run" in found["why_not"]
 
 
+def test_where_no_result_fits_the_reason_is_that_of_the_algorithm_s_own_paper(capsys):
+    example = Path(__file__).parents[2] / "examples" / "minimax.toml"
+    assert reported(str(example), "--out", "nothing") == 2
+    assert "Sharma et al. 2023 promise nothing for this run: fed-norm-sgda with local steps" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
