@@ -311,7 +311,7 @@ def _advised(question: Question, result: Result, covered: Covered, measure: str)
     for row in fit:
         if row.mark and any(not one.coverage.mark and one.status in ("never", "undecided") for one in found):
             break
-        one = _by_form(question, result, row)
+        one = by_form(question, result, row)
         found.append(one)
         if one.status == "reached":
             return one
@@ -326,7 +326,8 @@ def _search(question: Question, result: Result, row: Coverage, zero: tuple[str, 
     return None if workload is None else Search(question, result, form, workload, zero)
 
 
-def _by_form(question: Question, result: Result, row: Coverage) -> Advised:
+def by_form(question: Question, result: Result, row: Coverage) -> Advised:
+    """What one form says that covers the setting, as its row tells."""
     search = _search(question, result, row)
     if search is None:
         return Advised(row, "no rounds", "its paper does not say what a round is made of", row.measure)
@@ -399,7 +400,7 @@ def _reached(search: Search, row: Coverage, best: Choice) -> Advised:
         evaluation,
         at,
         _active(search, best, evaluation),
-        elasticities(result, form, {**known, **chosen}, [n for n in known if n not in at]),
+        elasticities(result, form, {n: there[n] for n in (*known, *chosen)}, [n for n in known if n not in at]),
         lacking=dict(search.lacking),
         curve=search.curve,
         note=_note(search, best),

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from fedbounds.bounds.advice import Advice, Advised, advise
+from fedbounds.bounds.advice import Advice, Advised, advise, by_form
 from fedbounds.bounds.advised import Costs
+from fedbounds.bounds.coverage import covers
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, evaluate
 from fedbounds.bounds.optimize import Minimum, optimize
@@ -404,3 +405,19 @@ def test_a_letter_stands_for_what_all_papers_mean_by_it():
         "L": 1.0, "tdcd": {"Lmax": 2.0, "Deltainf": 5.0, "sigma": [0.6, 0.8], "K": [4, 5]}})  # fmt: skip
     by_concept = asked(TIERED, choose={"local_steps": [1, 1]})
     assert by_letter.of("tdcd/theorem-1").costs == by_concept.of("tdcd/theorem-1").costs
+
+
+def test_one_number_for_all_clients_has_an_elasticity_as_the_list_of_them_has():
+    rates = {
+        "setting": "non-convex, unknown rates, bounded heterogeneity, bounded variance, bounded gradients, local steps",
+        "target": 1.0,
+        "measure": GRADIENT,
+        "constants": {"L": 1, "initial_gap": 5, "gradient_noise": 1, "gradient_divergence_sup": 1, "gradient_bound": 2,
+                      "clients": 2, "participation_rates": 0.3},
+        "choose": {"local_steps": [1, 1]},
+    }  # fmt: skip
+    listed = {**rates["constants"], "participation_rates": [0.3, 0.3]}
+    questions = [Question.of({**rates, "constants": c}) for c in (rates["constants"], listed)]
+    row = covers(questions[0].setting, paper="fedau").of("fedau/corollary-4", "sharp")
+    one, other = (by_form(question, load(row.key), row) for question in questions)
+    assert one.sensitivity["p"] == pytest.approx(other.sensitivity["p"], rel=1e-9)
