@@ -38,6 +38,8 @@ EXTRA_OF = {
     "flint": "audit",
     "hypothesis": "testing",
     "flwr": "flower",
+    "PEPit": "worst-case",
+    "cvxpy": "worst-case",
 }
 
 

@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from fedbounds.empirical.recorder import Recorder as Recorder
     from fedbounds.empirical.recorder import read_log as read_log
     from fedbounds.empirical.simulate import simulate as simulate
+    from fedbounds.empirical.worst_case import worst_case as worst_case
     from fedbounds.figures.overlay import overlay as overlay
 
 # What is imported when it is first used: module by module, the names that it gives.
@@ -117,6 +118,7 @@ DOOR = {
     "fedbounds.empirical.moments": "moments",
     "fedbounds.empirical.confront": "confront",
     "fedbounds.empirical.recorder": "Recorder read_log",
+    "fedbounds.empirical.worst_case": "worst_case",
     "fedbounds.empirical.papers.arbitrary_participation.invariants": "check_invariants",
     "fedbounds.empirical.papers.fedau.invariants": "check_weights",
     "fedbounds.empirical.papers.fed_norm_sgda.invariants": "check_minimax",

@@ -1,0 +1,3 @@
+from PEPit import Function
+
+class SmoothFunction(Function): ...
