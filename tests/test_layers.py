@@ -43,7 +43,9 @@ BOUNDS = {
 }
 FONTS = {"matplotlib.font_manager", "matplotlib.textpath"}  # whose outlines glyphs are made of
 EMPIRICAL = (
-    BOUNDS | FONTS | {"fedbounds.empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis", "flwr"}
+    BOUNDS
+    | FONTS
+    | {"fedbounds.empirical", "torch", "sklearn", "PIL", "xarray", "pandas", "hypothesis", "flwr", "PEPit", "cvxpy"}
 )
 FIGURES = EMPIRICAL | {"fedbounds.figures", "matplotlib", "mpl_toolkits", "jinja2", "markupsafe"}
 ALLOWED = {"bounds": BOUNDS, "empirical": EMPIRICAL, "figures": FIGURES}
