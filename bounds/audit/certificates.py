@@ -158,7 +158,7 @@ class Writer(Words):
                 said = self._step(proof, step, dict(zip(premises, relations, strict=True)), own | below)
             except NoReason as error:
                 raise NoReason(f"{name}: {error}") from error
-        trusts = "; ".join(t for t in (step.rule.axiom, given(step.rule)) if t)
+        trusts = "; ".join(t for t in (step.rule.axiom, given(step.rule)) if t) or "what differs from round to round"
         rest: Json = {"assumptions": list(assumed), "needs": list(step.rule.needs)}
         first = said.pop("first", None)
         if first:  # what is trusted is a step of its own
@@ -167,7 +167,7 @@ class Writer(Words):
             )
             said["premises"].append(f"{name} trusted")
         else:
-            rest |= {"trusts": trusts} if trusts else {}
+            rest |= {} if said["rule"] in ("combination", "geometric-sum") else {"trusts": trusts}
         self.steps[name] = {"id": name, "says": step.says} | said | rest
         return name
 

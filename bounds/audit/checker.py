@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Check a certificate of a proof in exact fractions, with Python's standard library: checker.py CERTIFICATE.json
 
 A certificate says what is bounded, under which conditions and assumptions, and how every step follows from earlier
@@ -90,10 +89,7 @@ class Expression:
         return monomial * Expression(above, {} if factor == {ONE: 1} else {tuple(sorted(factor.items())): 1})
 
     def __pow__(self, k: int) -> Expression:
-        result = constant(1)
-        for _ in range(k):
-            result = result * self
-        return result
+        return self * self ** (k - 1) if k else constant(1)
 
     def equals(self, other: Expression) -> bool:
         """Whether both are the same when multiplied out."""
@@ -277,7 +273,10 @@ class Step:
     def check(self) -> None:
         """Refuse the step unless it follows, and divides by nothing that may be zero."""
         need(self.said["rule"] in RULES, f"{self.said['rule']} is no rule")
-        need(self.conclusion.op != "<", "no rule shows a strict inequality")
+        shows = self.said["rule"] in ("combination", "geometric-sum")
+        need(
+            self.conclusion.op != "<" and (shows or bool(self.said["trusts"])), "it is strict, or trusts without a word"
+        )
         missing = set(self.said.get("needs", [])) - set(self.said.get("assumptions", []))
         need(not missing, f"the rule needs {', '.join(missing)}")
         RULES[self.said["rule"]](self)
@@ -350,8 +349,8 @@ class Step:
     def geometric_sum(self) -> None:
         """1 + m + ... + m^(n-1) <= c n for m = 1 + a/(n - 1/2), whole n >= 1 and c >= (e^a - 1)/a.
 
-        With x = 1/(2n), b = 1 - 2a the logarithms of both sides of ((1 - bx)/(1 - x))^(1/(2x)) <= (e^a - x)/(1 - x) are
-        power series in x with the same constant term; coefficient k is (1 - b^(k+1))/(2(k+1)) and (1 - e^(-ak))/k.
+        With x = 1/(2n), b = 1 - 2a: log((1 - bx)/(1 - x))/(2x) and log((e^a - x)/(1 - x)) are power series in x that
+        begin with a; their coefficients of x^k are (1 - b^(k+1))/(2(k+1)) and (1 - e^(-ak))/k.
         """
         a, n, c = Fraction(self.said["a"]), self.read(self.said["steps"]), self.read(self.said["constant"])
         whole = all(s in self.whole.whole and k > 0 for m in n.above for s, k in m)
@@ -395,7 +394,6 @@ class Step:
 
     def axiom(self) -> None:
         """Trusted as it stands."""
-        need(bool(self.said.get("trusts")), "an axiom says what is trusted")
 
 
 def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expression:
@@ -410,6 +408,7 @@ def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expr
     return total
 
 
+BELIEVED = ("sums", "now", "after", "steps", "means", "random", "varying", "still")  # what a rule does not show
 METHODS = (Step.combination, Step.clients, Step.unroll, Step.geometric_sum, Step.average, Step.axiom)
 RULES = {method.__name__.replace("_", "-"): method for method in METHODS}
 
@@ -447,9 +446,9 @@ class Certificate:
             except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
                 raise Refused(f"{said.get('id')}: {error if isinstance(error, Refused) else repr(error)}") from error
             self.shown[said["id"]] = step.conclusion
-            if said.get("trusts"):
-                whole = f" ({said['left']} {said['op']} {said['right']})" if said["rule"] == "axiom" else ""
-                trusted.append(f"{said['id']}: {said['trusts']}{whole}")
+            if said["rule"] not in ("combination", "geometric-sum"):
+                believed = "".join(f"; {key}: {said[key]}" for key in BELIEVED if said.get(key))
+                trusted.append(f"{said['id']}: {said['trusts']}: {said['left']} {said['op']} {said['right']}{believed}")
         self._statement()
         return trusted
 
@@ -457,6 +456,7 @@ class Certificate:
         """The last step is the statement, whose conditions and assumptions cover those of all steps."""
         end, steps = self.said["statement"], self.said["steps"]
         said, shown = Step(self, end), self.shown[steps[-1]["id"]]
+        need(all(part["is"] in self.sign for part in end["rename"]), "a letter is renamed to what is no letter")
         right = averaged(shown.right, said.means(end["rename"]))
         ends = said.conclusion.left.equals(shown.left) and said.conclusion.right.equals(right)
         need(ends and said.conclusion.op == "<=" == shown.op, "the last step ends elsewhere")
@@ -483,11 +483,13 @@ def main(arguments: list[str]) -> int:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         print(f"usage: python checker.py CERTIFICATE.json ({error!r})", file=sys.stderr)
         return 2
-    end = said["statement"]
-    lines = [f"{said['claim']}: all {len(said['steps'])} steps follow", f"shown: {end['measure']} <= {end['right']}"]
-    lines += [f"where {name}" for name in end["conditions"]]
+    end, conditions = said["statement"], [said["conditions"][name] for name in said["statement"]["conditions"]]
+    lines = [f"{said['claim']}: all {len(said['steps'])} steps follow", f"shown: {end['left']} <= {end['right']}"]
+    lines += [f"where {c['left']} {c['op']} {c['right']}" for c in conditions]
+    lines += [f"written: {part['is']} for {part['of']}" for part in end["rename"]]
+    lines += [f"letter: {name}: {', '.join(f'{k} {v}' for k, v in w.items())}" for name, w in said["letters"].items()]
     lines += [f"assumed: {name}: {said['assumptions'].get(name)}" for name in end["assumptions"]]
-    print(*lines, *(f"trusted: {line}" for line in trusted), sep="\n")
+    print(*lines, *(f"trusted: {line}" for line in trusted), "Words are the author's; check their sense.", sep="\n")
     return 0
 
 

@@ -69,7 +69,7 @@ def test_a_bare_python_checks_the_theorem(tmp_path: Path):
     done = subprocess.run([sys.executable, "-I", "-S", alone, proof], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith(f"{THEOREM}[explicit]: all 62 steps follow")
-    assert "where gamma <= 1/(12*I*L*P)" in done.stdout
+    assert "where gamma <= 1/12/L/I/P" in done.stdout
     proof.write_text(written("explicit").replace("144", "143"))
     done = subprocess.run([sys.executable, "-I", "-S", alone, proof], capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 1 and done.stdout.startswith("refused: ")
@@ -213,6 +213,42 @@ def test_false_lemmas_about_geometric_sums_are_refused():
     assert not refused(whole)
     step["right"], step["constant"] = step["right"].replace("3", "1"), "1"
     assert refused(whole)
+
+
+def printed(whole: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+    place = tmp_path / "proof.json"
+    place.write_text(json.dumps(whole))
+    assert checker.main([str(place)]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_letter_cannot_be_written_for_a_number():
+    whole = of("explicit")
+    whole["statement"]["rename"].append({"of": "F", "is": "0"})
+    whole["statement"]["right"] = whole["statement"]["right"].replace("(8*F)", "(8*0)").replace("8*F", "8*0")
+    assert refused(whole)
+
+
+def test_what_is_believed_is_printed_whole(tmp_path, capsys):
+    """Whoever writes a certificate may believe anything, but not in silence."""
+    whole = of("explicit")
+    plain = printed(whole, tmp_path, capsys)
+    assert "where gamma <= 1/12/L/I/P" in plain and "written: sumsq for S_min" in plain
+    assert "letter: gamma: sign positive" in plain and "letter: I: sign positive, whole True" in plain
+    (left,) = {whole["statement"]["left"]}
+    lie = {"id": "lie", "says": "", "left": left, "op": "<=", "right": "0", "rule": "clients", "premises": []}
+    lie |= {"conditions": [], "variables": ["own0"], "facts": [], "pointwise": "own0", "sums": [[[1], f"-{left}"]]}
+    lie |= {"because": {"above": [["own0"]], "below": [["1"]]}}
+    whole["steps"].append(lie)
+    whole["statement"]["right"] = "0"
+    assert refused(copy.deepcopy(whole))
+    whole["steps"][-1]["trusts"] = "a sum"
+    assert f"trusted: lie: a sum: {left} <= 0; sums: [[[1], '-{left}']]" in printed(whole, tmp_path, capsys)
+    whole = of("explicit")
+    name = whole["statement"]["conditions"][0]
+    renamed = json.loads(json.dumps(whole).replace(json.dumps(name), '"gamma <= 1000"'))
+    renamed = json.loads(json.dumps(renamed).replace(f"condition {name}", "condition gamma <= 1000"))
+    assert "gamma <= 1000" not in printed(renamed, tmp_path, capsys)
 
 
 # --- reasons ----------------------------------------------------------------------------------------------------------
