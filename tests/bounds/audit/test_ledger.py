@@ -3,15 +3,16 @@
 import re
 from collections import Counter
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import pytest
+from prebuild.lines import written_out
+from prebuild.verdicts import counts
 
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.docket import Docket
 from fedbounds.bounds.audit.errata import room_errata
-from fedbounds.bounds.audit.findings import findings_in_words
+from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
 from fedbounds.bounds.audit.ledger import committed_verdict, read_ledger, shadow
 from fedbounds.bounds.audit.refutations import COURT as REFUTATIONS
 from fedbounds.bounds.audit.verdict import OUTCOMES
@@ -59,9 +60,8 @@ def test_the_readme_says_what_the_ledger_says(name):
 
 
 @pytest.mark.parametrize("name", AUDITED)
-def test_the_table_in_the_documentation_adds_up_to_the_ledger(name, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
-    page = import_module("verdicts").on_page_markdown(f"before\n\n::: verdicts {name}\n\nafter")
+def test_the_table_in_the_documentation_adds_up_to_the_ledger(name):
+    page = written_out(f"before\n\n::: verdicts {name}\n\nafter")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in page.splitlines() if line.startswith("|")]
     assert rows[0] == ["", *OUTCOMES]
     sums = [sum(int(row[k] or 0) for row in rows[2:]) for k in range(1, len(OUTCOMES) + 1)]
@@ -76,11 +76,9 @@ def test_the_default_form_of_a_result_is_not_refuted(result):
     assert verdict != "refuted" or all(committed_verdict(result, form) == "refuted" for form in result.forms)
 
 
-def test_errata_stand_in_the_table_by_how_false_they_are(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
-    hook = import_module("verdicts")
+def test_errata_stand_in_the_table_by_how_false_they_are():
     for name in AUDITED:
-        rows = {line.split("|")[1].strip(): line for line in hook.counted(name) if line.startswith("| ")}
+        rows = {line.split("|")[1].strip(): line for line in counts(name) if line.startswith("| ")}
         degrees = Counter(erratum.degree for erratum in room_errata(name))
         assert {row.partition(": ")[2] for row in rows if row.startswith("errata")} == set(degrees)
         for degree, number in degrees.items():
@@ -89,14 +87,12 @@ def test_errata_stand_in_the_table_by_how_false_they_are(monkeypatch):
         assert not any("false statement" in row for row in rows)
 
 
-def test_every_note_to_authors_opens_with_how_false_each_place_is_and_none_says_that_all_fail_as_printed(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "hooks"))
-    hook = import_module("verdicts")
+def test_every_note_to_authors_opens_with_how_false_each_place_is_and_none_says_that_all_fail_as_printed():
     for name in AUDITED:
         page = (ROOT / "docs" / "errata" / f"{name}.md").read_text()
         assert "fails as printed" not in page and f"::: errata {name}" in page
-        assert hook.DEGREES in hook.on_page_markdown(page)
-    assert all(degree.rpartition(" ")[2] in hook.DEGREES for degree in ("as stated", "an inference", "its units"))
+        assert DEGREES in written_out(page)
+    assert all(degree.rpartition(" ")[2] in DEGREES for degree in ("as stated", "an inference", "its units"))
 
 
 def test_the_documentation_counts_what_is_unknown_of_the_second_paper():
