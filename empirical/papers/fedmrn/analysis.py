@@ -21,8 +21,7 @@ from fedbounds.empirical.algorithms.cohort import Cohort
 from fedbounds.empirical.algorithms.local import Gradient, LocalSGD, check_positive
 from fedbounds.empirical.engines import choose_engine
 from fedbounds.empirical.messages.noise import Noise
-from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, chosen, clipped
-from fedbounds.empirical.papers.fedmrn.moments import (
+from fedbounds.empirical.moments.operators import (
     MaskedMoments,
     Masking,
     masked_moments,
@@ -30,6 +29,7 @@ from fedbounds.empirical.papers.fedmrn.moments import (
     signed_masks,
     sparsifier,
 )
+from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, chosen, clipped
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.streams import Streams

@@ -16,8 +16,7 @@ from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.empirical.messages import Sparsified, StochasticSign
 from fedbounds.empirical.messages.compressor import Compressor
-from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
-from fedbounds.empirical.papers.fedmrn.moments import (
+from fedbounds.empirical.moments.operators import (
     MaskedMoments,
     Masking,
     masked_moments,
@@ -25,6 +24,7 @@ from fedbounds.empirical.papers.fedmrn.moments import (
     signed_masks,
     sparsifier,
 )
+from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.papers.paper import needed
 from fedbounds.empirical.problems import Quadratic
 from fedbounds.figures.curves import panels

@@ -7,8 +7,8 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import algorithm_from_spec
+from fedbounds.empirical.moments.operators import masked_moments
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
-from fedbounds.empirical.papers.fedmrn.moments import masked_moments
 from fedbounds.empirical.participation import Full, WithoutReplacement
 from fedbounds.empirical.problems import Quadratic, random_cosine_quadratic, random_quadratic
 from fedbounds.empirical.simulate import simulate

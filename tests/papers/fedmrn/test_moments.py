@@ -1,4 +1,4 @@
-"""Exact moments of masked rounds on quadratics: golden numbers, simulated rounds, and the theorems against them."""
+"""Exact moments of masked rounds on quadratics: golden numbers, and the theorems against them."""
 
 import math
 from dataclasses import replace
@@ -8,23 +8,18 @@ import pytest
 
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Term
 from fedbounds.empirical.instances.judging import judged_on_instances
-from fedbounds.empirical.papers.fedmrn.instances.runs import letters_of, problem_of
-from fedbounds.empirical.papers.fedmrn.moments import (
-    Masking,
+from fedbounds.empirical.moments.operators import (
     masked_moments,
-    norm_scaled_sign,
     signed_masks,
-    sparsifier,
 )
-from fedbounds.empirical.problems import Quadratic, random_quadratic
+from fedbounds.empirical.papers.fedmrn.instances.runs import letters_of, problem_of
+from fedbounds.empirical.problems import Quadratic
 
 CONVEX, NONCONVEX = load("fedmrn/theorem-1"), load("fedmrn/theorem-2")
-IDENTITY = Masking("identity", lambda squares, _: 0 * squares)
 FOUR = Quadratic(
     hessians=np.ones((4, 2)), centers=[[0.1, 0], [-0.1, 0], [0, 0.1], [0, -0.1]], noise=math.sqrt(0.005), x0=[0.3, -0.2]
 )
@@ -79,70 +74,6 @@ def test_theorem_1_as_printed_fails_for_the_masks_that_it_prescribes_and_r1_hold
     falls = golden_run(signed_masks(lambda step: 2 * step), T).objective_gap[-1]
     for form in ("repaired:R1", "sharp:masks"):
         assert falls < float(evaluate(CONVEX, dict(**GOLDEN, T=T, d=2), form=form).value)
-
-
-# --- Against simulated rounds -----------------------------------------------------------------------------------------
-
-
-def simulated(problem, mask, steps, S, K, rounds, runs, rng):
-    """E |w_bar_t|^2 after every iteration, the masked drift, and E F(w) at the end, one run after another."""
-    A = np.stack([problem.hessian(k).numpy() for k in range(problem.clients)])
-    c, (N, d) = problem.centers.numpy(), problem.centers.shape
-    w = np.tile(problem.x0.numpy(), (runs, 1))
-    squares, drifts = [(w**2).sum(axis=1).mean()], []
-    for r in range(rounds):
-        u = np.zeros((runs, N, d))
-        for tau in range(S):
-            hat = mask(u, steps[r * S])
-            drifts.append(((u.mean(axis=1, keepdims=True) - hat) ** 2).sum(axis=2).mean())
-            gradient = np.einsum("kij,rkj->rki", A, w[:, None] + hat - c)
-            u = u - steps[r * S + tau] * (gradient + problem.noise * rng.choice([-1.0, 1.0], size=u.shape))
-            if tau < S - 1:
-                squares.append(((w + u.mean(axis=1)) ** 2).sum(axis=1).mean())
-        chosen = np.argsort(rng.random((runs, N)), axis=1)[:, :K]
-        w = w + np.take_along_axis(mask(u, steps[r * S]), chosen[:, :, None], axis=1).mean(axis=1)
-        squares.append((w**2).sum(axis=1).mean())
-    return np.array(squares), np.array(drifts)
-
-
-@pytest.mark.parametrize("kind", ["signed", "sparsifier", "sign"])
-def test_the_moments_are_those_of_simulated_rounds(kind):
-    rng = np.random.default_rng(5)
-    problem, S, K = random_quadratic(3, 2, noise=0.3, seed=5), 3, 2
-    steps = [0.03, 0.025, 0.02, 0.02, 0.018, 0.015]
-
-    def signed(u, step):
-        return np.where(rng.random(u.shape) < (1 + u / (100 * step)) / 2, 100 * step, -100 * step)
-
-    def sparse(u, step):
-        return np.where(rng.random(u.shape) < 0.5, 2 * u, 0)
-
-    def scaled(u, step):
-        a = np.linalg.norm(u, axis=-1, keepdims=True) + 1e-300
-        return np.where(rng.random(u.shape) < (1 + u / a) / 2, a, -a)
-
-    mask, masking = {
-        "signed": (signed, signed_masks(lambda step: 100 * step)),
-        "sparsifier": (sparse, sparsifier(0.5)),
-        "sign": (scaled, norm_scaled_sign()),
-    }[kind]
-    exact = masked_moments(
-        problem, masking, lambda t: steps[t], iterations=6, local_steps=S, cohort=K, largest_noise=0.3
-    )
-    squares, drifts = simulated(problem, mask, steps, S, K, 2, 100_000, rng)
-    assert exact.label == "exact"
-    assert squares == pytest.approx(exact.squared_norm, rel=0.015)
-    assert drifts == pytest.approx(exact.masked_drift, rel=0.015, abs=1e-12)
-
-
-def test_one_client_without_masks_is_gradient_descent():
-    problem = random_quadratic(1, 3, seed=6)
-    A, c, w = problem.hessian(0).numpy(), problem.centers.numpy()[0], problem.x0.numpy()
-    run = masked_moments(problem, IDENTITY, lambda t: 0.2, iterations=7, local_steps=3, cohort=1)
-    for t in range(8):
-        assert run.squared_distance[t] == pytest.approx(float((w - c) @ (w - c)), rel=1e-11)
-        assert run.gradient_norm_squared[t] == pytest.approx(float((A @ (w - c)) @ (A @ (w - c))), rel=1e-11)
-        w = w - 0.2 * A @ (w - c)
 
 
 # --- The theorems -----------------------------------------------------------------------------------------------------
@@ -210,27 +141,6 @@ def test_progressive_masks_hold_their_form_and_cost_less_in_local_steps():
         square = c["d"] * (2 * eta * S * G) ** 2
         chance = np.arange(T) % S / S + 1 / S
         assert (run.masked_drift <= ((1 - chance) * ((S - 1) * eta * G) ** 2 + chance * square) * (1 + 1e-12)).all()
-
-
-def test_masks_that_may_be_clipped_are_said_to_be_approximate():
-    problem = Quadratic(hessians=np.ones((1, 1)), centers=[[0.0]], x0=[1.0])
-    for amplitude, label in ((0.9, "approximate"), (4.0, "exact")):
-        masks = signed_masks(lambda step, a=amplitude: a)
-        run = masked_moments(problem, masks, lambda t: 0.5, iterations=1, local_steps=1, cohort=1)
-        assert run.label == label
-
-
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [(dict(cohort=3), "3 of 2 clients"), (dict(local_steps=0), "local_steps"), (dict(iterations=-1), "iterations")],
-)
-def test_counts_outside_their_domain_are_refused(wrong, text):
-    problem = Quadratic(hessians=np.ones((2, 1)), centers=[[0.0], [1.0]])
-    given = dict(iterations=2, local_steps=1, cohort=1) | wrong
-    with pytest.raises(FedboundsError, match=text):
-        masked_moments(problem, IDENTITY, lambda t: 0.1, **given)
-    with pytest.raises(FedboundsError, match="probability"):
-        sparsifier(0)
 
 
 def test_the_court_of_instances_holds_both_theorems_against_exact_runs_and_refutes_a_fifth_of_them():

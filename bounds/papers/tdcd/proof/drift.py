@@ -7,6 +7,7 @@ from sympy import Integer
 from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.axioms import ByMeaning, MeanOf, Smooth, Starts, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
+from fedbounds.bounds.audit.recursion_rules import Compound, SummedRecursion
 from fedbounds.bounds.audit.rules import Combine, Gram
 from fedbounds.bounds.audit.steps import Proof, Setting
 from fedbounds.bounds.audit.vectors import Atom, inner, square
@@ -29,7 +30,7 @@ from fedbounds.bounds.papers.tdcd.proof.letters import (
     yn,
     yp,
 )
-from fedbounds.bounds.papers.tdcd.proof.rules import Compound, SummedGrowth, SummedRecursion
+from fedbounds.bounds.papers.tdcd.proof.rules import SummedGrowth
 from fedbounds.bounds.papers.tdcd.results import KAPPA, LEMMA_CAP
 
 Lmax, Q, eta = n.Lmax, n.Q, n.eta

@@ -10,6 +10,7 @@ from fedbounds.bounds.audit.axioms import ByMeaning, Descent, Jensen, MeanOf, Sm
 from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Specialize
+from fedbounds.bounds.audit.recursion_rules import Compound
 from fedbounds.bounds.audit.rules import Combine, Gram
 from fedbounds.bounds.audit.steps import measure_symbol
 from fedbounds.bounds.audit.vectors import inner, square
@@ -18,7 +19,7 @@ from fedbounds.bounds.papers.tdcd.notation import NOTATION as n
 from fedbounds.bounds.papers.tdcd.proof import letters
 from fedbounds.bounds.papers.tdcd.proof.drift import DRIFT_PROOF, enter_first_gradient
 from fedbounds.bounds.papers.tdcd.proof.letters import DECREASE, EACH, OF_A_SILO, PSI, f, fs, g0, gs, m0, ms, x, xs
-from fedbounds.bounds.papers.tdcd.proof.rules import Compound, Realized
+from fedbounds.bounds.papers.tdcd.proof.rules import Realized
 from fedbounds.bounds.papers.tdcd.results import (
     ALL_ITERATES,
     CAP,

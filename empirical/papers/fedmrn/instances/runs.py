@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
-from fedbounds.empirical.papers.fedmrn.moments import Masking, masked_moments, norm_scaled_sign, sparsifier
+from fedbounds.empirical.moments.operators import Masking, masked_moments, norm_scaled_sign, sparsifier
 from fedbounds.empirical.problems import Quadratic
 
 RUNS = 40

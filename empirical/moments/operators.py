@@ -1,8 +1,9 @@
-r"""The analysis version of FedMRN (13)-(15) on quadratics, by its exact first and second moments.
+r"""Local steps whose points and messages an unbiased operator changes: exact first and second moments on quadratics.
 
-A masked update is $\hat u=u+\epsilon$ with $\mathbb E[\epsilon\mid u]=0$ and a covariance that is linear in the second
-moments of u, so that those of every model obey a recursion of their own. For signed masks on noise $\{-a,a\}$ that
-needs $|u_i|\le a$; whether it is sure is bounded along the run, and the label says so.
+Every client goes on from what the server would make of its update u by then: a masked update is $\hat u=u+\epsilon$
+with $\mathbb E[\epsilon\mid u]=0$ and a covariance that is linear in the second moments of u, so that those of every
+model obey a recursion of their own. For signed masks on noise $\{-a,a\}$ that needs $|u_i|\le a$; whether it is sure is
+bounded along the run, and the label says so.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def masked_moments(
     progressive: bool = False,
     largest_noise: float | None = None,
 ) -> MaskedMoments:
-    r"""The moments of Alg-T: all N clients run, K of them upload after every S iterations.
+    r"""The moments of T iterations: all N clients run, K of them upload after every S.
 
     Args:
         problem: a `Quadratic`; its gradient noise has the covariance $s^2I$.
@@ -104,7 +105,7 @@ def masked_moments(
         iterations: T.
         local_steps: S.
         cohort: K, drawn uniformly without replacement.
-        first: t of the first iteration, 1 for Theorem 1's steps.
+        first: t of the first iteration.
         progressive: whether the tau-th local step masks with probability tau/S.
         largest_noise: sure bound on a coordinate of the gradient noise; unbounded if not given, unless s = 0.
 
