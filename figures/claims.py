@@ -167,7 +167,7 @@ class Level:
         """Of one number for each seed; a diverged seed makes it infinite."""
         if not np.isfinite(values).all():
             return Level(float("inf"), 0.0, len(values))
-        error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else np.inf
+        error = error_of_mean(values) if len(values) > 1 else np.inf
         return Level(float(values.mean()), error, len(values), tuple(values.tolist()))
 
     def __str__(self) -> str:
@@ -223,11 +223,30 @@ def above(better: np.ndarray, worse: np.ndarray) -> Finding:
         >>> above(big, small).agrees, above(small, big).agrees, above(big, np.array([2.0, 5.5])).agrees
         (True, False, None)
     """
-    gain = better - worse
-    return Finding.of(float(gain.mean()), float(gain.std(ddof=1) / len(gain) ** 0.5), len(gain))
+    return positive(better - worse)
+
+
+def positive(values: np.ndarray) -> Finding:
+    """Above 0 on average over seeds, by more than two standard errors; False if clearly below."""
+    return Finding.of(float(values.mean()), error_of_mean(values), len(values))
+
+
+def error_of_mean(values: np.ndarray) -> float:
+    """The standard error of the mean of one number for each seed."""
+    return float(values.std(ddof=1) / len(values) ** 0.5)
+
+
+def mean_in_words(values: np.ndarray, form: str = ".2f") -> str:
+    """The mean of one number for each seed, and its standard error, which has no sign.
+
+    Example:
+        >>> mean_in_words(np.array([1.0, 2.0])), mean_in_words(np.array([1.0, 2.0]), "+.1f")
+        ('1.50 +- 0.50', '+1.5 +- 0.5')
+    """
+    return f"{values.mean():{form}} +- {error_of_mean(values):{form.lstrip('+')}}"
 
 
 def means_in_words(found: Found) -> str:
     """Means with standard errors over seeds, best first."""
     ranked = sorted(found.items(), key=lambda item: -item[1].mean())
-    return "; ".join(f"{label} {v.mean():.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for label, v in ranked)
+    return "; ".join(f"{label} {mean_in_words(values)}" for label, values in ranked)

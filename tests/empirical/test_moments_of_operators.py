@@ -1,5 +1,7 @@
 """Exact moments of masked rounds on quadratics, against simulated rounds and gradient descent."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -69,6 +71,19 @@ def test_one_client_without_masks_is_gradient_descent():
         assert run.squared_distance[t] == pytest.approx(float((w - c) @ (w - c)), rel=1e-11)
         assert run.gradient_norm_squared[t] == pytest.approx(float((A @ (w - c)) @ (A @ (w - c))), rel=1e-11)
         w = w - 0.2 * A @ (w - c)
+
+
+def test_a_cohort_is_any_of_its_size_alike():
+    problem, S = random_quadratic(3, 2, seed=7), 4
+    A, c, w = np.stack([problem.hessian(k).numpy() for k in range(3)]), problem.centers.numpy(), problem.x0.numpy()
+    minimizer = np.linalg.solve(A.mean(axis=0), np.einsum("kij,kj->i", A, c) / 3)
+    ends = np.tile(w, (3, 1))
+    for _ in range(S):
+        ends = ends - 0.2 * np.einsum("kij,kj->ki", A, ends - c)
+    for cohort in (1, 2, 3):
+        run = masked_moments(problem, IDENTITY, lambda t: 0.2, iterations=S, local_steps=S, cohort=cohort)
+        squares = [np.sum((np.mean(some, axis=0) - minimizer) ** 2) for some in combinations(ends, cohort)]
+        assert run.squared_distance[S] == pytest.approx(np.mean(squares), rel=1e-11)
 
 
 def test_masks_that_may_be_clipped_are_said_to_be_approximate():

@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.empirical.moments import fixed_point, moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
-from fedbounds.figures.claims import Claim, Finding, Found, above, every
+from fedbounds.figures.claims import Claim, Finding, Found, above, every, mean_in_words
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda import plateau, rates, surrogate
@@ -51,9 +51,7 @@ def increases(source: str, text: str, letter: str, found: Found) -> Claim:
     ordered = dict(sorted(found.items()))
     first, *_, last = ordered.values()
     steps = ((True if more.mean() > less.mean() else above(more, less)) for less, more in pairwise(ordered.values()))
-    measured = "; ".join(
-        f"{letter} = {value:g}: {v.mean():.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for value, v in ordered.items()
-    )
+    measured = "; ".join(f"{letter} = {value:g}: {mean_in_words(v)}" for value, v in ordered.items())
     return Claim(source, text, measured, every([*steps, above(last, first)]))
 
 

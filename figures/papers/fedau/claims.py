@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fedbounds.figures.claims import Claim, Finding, Found, Level, above, every, means_in_words
+from fedbounds.figures.claims import Claim, Finding, Found, Level, above, every, mean_in_words, means_in_words
 from fedbounds.figures.papers.fedau import experiments as ex
 from fedbounds.figures.papers.fedau import rates
 from fedbounds.figures.papers.fedau.drawing import ACCURACIES, CLIENT_METRICS, Gallery
@@ -67,7 +67,7 @@ def generally(found: Mapping[str, Found], share: float = 0.75) -> Claim:
     return Claim(
         "Table 1",
         'K = 50 is "generally" better than K = inf (three quarters of the columns)',
-        "; ".join(f"{where} {v.mean():+.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for where, v in lead.items()),
+        "; ".join(f"{where} {mean_in_words(v, '+.2f')}" for where, v in lead.items()),
         Finding(True) if clear[0] >= share * len(gains)
         else Finding(False) if clear[1] > (1 - share) * len(gains)
         else Finding(None, min(gain.seeds_needed for gain in open_)),
@@ -113,7 +113,7 @@ def table_d_6_1(where: str, found: Found) -> list[Claim]:
 def figure_1(floor: float, found: Mapping[float, np.ndarray]) -> list[Claim]:
     """Section 5: K = 50 is the best length, whatever the lower bound."""
     where = f"lower bound {floor:g}" if floor else "no lower bound"
-    measured = "; ".join(f"K = {K:g}: {v.mean():.2f} +- {v.std(ddof=1) / len(v) ** 0.5:.2f}" for K, v in found.items())
+    measured = "; ".join(f"K = {K:g}: {mean_in_words(v)}" for K, v in found.items())
     middle, ends = [v for K, v in found.items() if 1 < K < 100], (min(found), max(found))
     best = max(middle, key=np.mean)
     return [

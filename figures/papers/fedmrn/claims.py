@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
 from fedbounds.empirical.rates import least_squares
-from fedbounds.figures.claims import Claim, Finding, Found, Level, above, every, means_in_words
+from fedbounds.figures.claims import Claim, Finding, Found, Level, above, every, mean_in_words, means_in_words
 from fedbounds.figures.paper_gallery import series
 from fedbounds.figures.papers.fedmrn import experiments as ex
 from fedbounds.figures.papers.fedmrn import simulated, timing
@@ -118,7 +118,7 @@ def trained_claims(gallery: Gallery) -> list[Claim]:
 def near(one: np.ndarray, other: np.ndarray, points: float) -> Finding:
     """Within so many points, seed by seed; False if clearly not."""
     gap = one - other
-    return Finding.of(points - abs(float(gap.mean())), float(gap.std(ddof=1) / len(gap) ** 0.5), len(gap))
+    return Finding.of(points - abs(float(gap.mean())), Level.of(gap).error, len(gap))
 
 
 def table_1(where: str, found: Found) -> list[Claim]:
@@ -166,8 +166,7 @@ def on_text(found: Found) -> list[Claim]:
 
 
 def _gap(one: np.ndarray, other: np.ndarray) -> str:
-    gap = one - other
-    return f"{gap.mean():+.2f} +- {gap.std(ddof=1) / len(gap) ** 0.5:.2f} points"
+    return f"{mean_in_words(one - other, '+.2f')} points"
 
 
 def harder(label: str, columns: Sequence[np.ndarray]) -> Claim:

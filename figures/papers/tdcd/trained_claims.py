@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds.empirical.papers.tdcd.traffic import round_time
 from fedbounds.empirical.trace import Trace
-from fedbounds.figures.claims import Claim, Finding, Level, above, every
+from fedbounds.figures.claims import Claim, Level, above, every, mean_in_words, positive
 from fedbounds.figures.paper_gallery import series
 from fedbounds.figures.papers.tdcd import experiments as ex
 from fedbounds.figures.papers.tdcd.bounds import LATENCIES
@@ -65,13 +65,13 @@ def task_claims(
         (task.metric, f"a slightly lower {task.metric_in_words}", -1),
     ):
         gaps = {Q: sign * (at_the_end(many[Q], metric) - at_the_end(few[Q], metric)) for Q in few}
-        told_ = ", ".join(f"Q = {Q}: {gap.mean():+.4f} +- {error(gap):.4f}" for Q, gap in gaps.items())
+        told_ = ", ".join(f"Q = {Q}: {mean_in_words(gap, '+.4f')}" for Q, gap in gaps.items())
         claims.append(
             Claim(
                 counted,
                 f"more clients in a silo end at {words} ({name})",
                 f"by {told_}",
-                every(Finding.of(float(g.mean()), error(g), len(g)) for g in gaps.values()),
+                every(map(positive, gaps.values())),
             )
         )
     return claims
@@ -118,7 +118,7 @@ def earlier(source: str, where: str, runs: Mapping[int, Sequence[Trace]], metric
         then = time_to(more, metric, target, round_time(Q, latency, 1))
         known = first.min() > series(one, metric)[0][1] * round_time(1, latency, 1)
         parts.append(above(first, then) if known else None)
-        when = [f"{values.mean():.0f} +- {error(values):.0f}" for values in (then, first)]
+        when = [mean_in_words(values, ".0f") for values in (then, first)]
         told_.append(f"Q = {Q}: {target:.3f} after {' against '.join(when)}")
     text = f"more local steps reach a level earlier than one ({where}, latency {latency:g})"
     return Claim(source, text, "; ".join(told_), every(parts))
@@ -185,11 +185,6 @@ def time_to(runs: Sequence[Trace], metric: str, target: float, each: float) -> n
     return np.array(found, float)
 
 
-def error(values: np.ndarray) -> float:
-    """The standard error of a mean."""
-    return float(values.std(ddof=1) / len(values) ** 0.5)
-
-
 def told(letter: str, found: Values, sign: int, digits: int = 4) -> str:
     """Means with standard errors, by Q, K or N."""
-    return ", ".join(f"{letter} = {k}: {sign * v.mean():.{digits}f} +- {error(v):.{digits}f}" for k, v in found.items())
+    return ", ".join(f"{letter} = {k}: {mean_in_words(sign * v, f'.{digits}f')}" for k, v in found.items())

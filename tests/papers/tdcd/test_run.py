@@ -131,21 +131,22 @@ def test_unequal_shards_are_biased() -> None:
     assert found.evaluation.assumptions["unbiased-silos"] == "violated" and not found.guarantee
 
 
-def test_the_virtual_average_between_sync_points() -> None:
-    problem = golden()
-    run = simulate(TDCD(1 / (40 * L), 5), problem, Full(5), 12, seeds=range(2), record_models=True)
-    of_run = RUNS.measured(of_trace(run, problem, Full(5)), "squared gradient norm of f at the virtual average")[1]
+@pytest.mark.parametrize("problem", [golden(), different(0.3)], ids=["golden", "different"])
+def test_the_virtual_average_between_sync_points(problem: BlockQuadratic) -> None:
+    everybody = Full(problem.clients)
+    run = simulate(TDCD(1 / (40 * L), 5), problem, everybody, 12, seeds=range(2), record_models=True)
+    of_run = RUNS.measured(of_trace(run, problem, everybody), "squared gradient norm of f at the virtual average")[1]
     assert of_run is not None
-    fewer = [simulate(TDCD(1 / (40 * L), q), problem, Full(5), 1, seeds=range(2)) for q in range(1, 5)]
+    fewer = [simulate(TDCD(1 / (40 * L), q), problem, everybody, 1, seeds=range(2)) for q in range(1, 5)]
     first = np.mean([run.gradient_norm_squared[:, 0], *(one.gradient_norm_squared[:, 1] for one in fewer)], axis=0)
     np.testing.assert_allclose(of_run[:, 0], first, rtol=1e-12)
-    exactly = moments(TDCD(1 / (40 * L), 5), problem, Full(5), 12)
+    exactly = moments(TDCD(1 / (40 * L), 5), problem, everybody, 12)
     average, _ = RUNS.measured(of_moments(exactly), "squared gradient norm of f at the virtual average")
-    shorter = [moments(TDCD(1 / (40 * L), q), problem, Full(5), 1).gradient_norm_squared[1] for q in range(1, 5)]
+    shorter = [moments(TDCD(1 / (40 * L), q), problem, everybody, 1).gradient_norm_squared[1] for q in range(1, 5)]
     assert average[0] == pytest.approx(np.mean([exactly.gradient_norm_squared[0], *shorter]), rel=1e-12)
     with pytest.raises(FedboundsError, match="record_models=True"):
-        blind = simulate(TDCD(0.01, 5), problem, Full(5), 4)
-        confront(blind, THEOREM, "repaired:all-iterations", problem=problem, participation=Full(5))
+        blind = simulate(TDCD(0.01, 5), problem, everybody, 4)
+        confront(blind, THEOREM, "repaired:all-iterations", problem=problem, participation=everybody)
 
 
 def test_the_first_iterates_exceed_the_printed_bound_as_its_erratum_says() -> None:
