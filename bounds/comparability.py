@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.registry import as_result
@@ -91,6 +93,24 @@ def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
         only(True),
         f"{kinds[0]} against {kinds[1]}" if kinds[0] != kinds[1] else "",
     )
+
+
+def apart(first: Form, second: Form) -> str:
+    """Two assumptions that no setting meets together, in words ("" if there are none): no run has both bounds.
+
+    Example:
+        >>> theorem = as_result("fedmrn/theorem-2")
+        >>> apart(theorem.form("sharp"), theorem.form("sharp:masks"))
+        'relative-error against signed-masks'
+    """
+    for a in first.assumptions:
+        for b in second.assumptions:
+            if a.cover is None or b.cover is None:
+                continue
+            mine, yours = a.cover.levels(), b.cover.levels()
+            if mine.any() and yours.any() and not np.minimum(mine, yours).any():
+                return f"{a.name} against {b.name}"
+    return ""
 
 
 # --- All left-hand sides --------------------------------------------------------------------------------------------

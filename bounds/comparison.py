@@ -15,7 +15,7 @@ import numpy as np
 from fedbounds.bounds.audit.ledger import Mark, mark, shadow, untried
 from fedbounds.bounds.border import check_constants, check_ranges, names_of
 from fedbounds.bounds.checks import quote
-from fedbounds.bounds.comparability import Named, with_forms
+from fedbounds.bounds.comparability import Named, apart, with_forms
 from fedbounds.bounds.effort import Watch
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluate
@@ -256,6 +256,9 @@ def compare(
         notes += [f"{label} is {form.generous}"] if form.generous else []
         notes += [f"{label} is conditional on {trusted}"] if (trusted := untried(result, form)) else []
     rows = [replace(row, mark=mark(result, form)) for row, (result, form) in zip(rows, pairs, strict=True)]
+    for (a, f), (b, g) in combinations(pairs, 2):
+        if said := apart(f, g):
+            notes.append(f"{a.key} [{f.name}] and {b.key} [{g.name}] are never about the same run: {said}")
     measures = [form.measure or result.measure for result, form in pairs]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))
     given = _given(pairs, constants)

@@ -15,7 +15,7 @@ from fedbounds.bounds.audit.ledger import committed_verdict, unheard, untried
 from fedbounds.bounds.border import names_of
 from fedbounds.bounds.compilation import compile_form
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.plain_text import number, number_to, whole_to
 from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.resolution import Value, resolve_constants
 from fedbounds.bounds.result import Condition, Form, Result, unused
@@ -78,6 +78,20 @@ class CheckedCondition:
     def admissible(self) -> np.ndarray | None:
         """The extreme admissible value of the constant that it limits; None where there is no closed form."""
         return self.shown()[2]
+
+    @property
+    def limit(self) -> str:
+        """The extreme admissible value for people: what is printed is admissible, and whole where the constant is."""
+        if self.admissible is None:
+            return ""
+        value, caps = float(self.admissible), self.condition.caps
+        if caps is None:
+            return number(value)
+        side = "below" if caps else "above"
+        if not self.notation[self.limits].domain.integer:
+            return number_to(side, value)
+        strict = self.condition.op in ("<", ">") and value == round(value)
+        return whole_to(side, value + (1 - 2 * caps) * strict)
 
 
 @dataclass(frozen=True)
@@ -460,7 +474,7 @@ def _described(evaluation: Evaluation) -> str:
     if own := [c for c in evaluation.conditions if not c.condition.legal]:
         lines += ["", "conditions"]
         for c in own:
-            limit = f"   {c.limits} at its limit: {number(float(c.admissible))}" if c.admissible is not None else ""
+            limit = f"   {c.limits} at its limit: {c.limit}" if c.limit else ""
             lines.append(
                 f"  {'holds' if c.holds else 'FAILS'}  {c.text}   ({number(float(c.left))} against "
                 f"{number(float(c.right))}){limit}"

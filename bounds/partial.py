@@ -53,7 +53,10 @@ def quantity_named(result: Result, form: Form, name: str) -> Quantity:
             f"{quantity.name} is one number per client ({quantity.meaning}); only a number can be free"
         )
     if quantity.name in form.prescribes:
-        raise FedboundsError(f"{where} prescribes {quantity.name} = {form.prescribes[quantity.name]}; it is not free")
+        others = [f.name for f in result.forms if quantity.name not in f.prescribes and quantity.name in reachable(f)]
+        hint = f"; it is in these forms: {', '.join(others)}" if others else ""
+        step = form.prescribes[quantity.name]
+        raise FedboundsError(f"{where} prescribes {quantity.name} = {step}; it is not free{hint}")
     if quantity.name not in reachable(form):
         raise FedboundsError(f"{quantity.name} ({quantity.meaning}) does not enter {where}")
     return quantity

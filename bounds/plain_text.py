@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 
@@ -17,3 +19,33 @@ def number(value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(number(v) for v in value[:8]) + (f", ... ({len(value)} values)" if len(value) > 8 else "")
     return f"{value:.6g}"
+
+
+def number_to(side: str, value: float, digits: int = 6) -> str:
+    """A number for people that is no larger (side "below") or no smaller ("above"), so that what holds of all numbers
+    on that side of the value holds of what is printed.
+
+    Example:
+        >>> number_to("below", 283.28174), number_to("above", 1.0000001), number_to("below", 0.1)
+        ('283.281', '1.00001', '0.1')
+    """
+    nearest = f"{value:.{digits}g}"
+    if not math.isfinite(value) or math.isclose(float(nearest), value, rel_tol=1e-15):  # a few units in the last place
+        return nearest
+    rounding = ROUND_FLOOR if side == "below" else ROUND_CEILING
+    return f"{float(Context(digits, rounding).create_decimal(Decimal(value))):.{digits}g}"
+
+
+def whole_to(side: str, value: float) -> str:
+    """The nearest whole number on that side, with all of its digits.
+
+    Example:
+        >>> whole_to("below", 2.44141), whole_to("above", 2.44141), whole_to("below", 2999999.9999999995)
+        ('2', '3', '3000000')
+    """
+    if not math.isfinite(value):
+        return f"{value:g}"
+    nearest = round(value)
+    if math.isclose(nearest, value, rel_tol=1e-12):
+        return str(nearest)
+    return str(math.floor(value) if side == "below" else math.ceil(value))

@@ -12,6 +12,7 @@ from fedbounds.bounds.balls import available
 from fedbounds.bounds.effort import Effort
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, Value
+from fedbounds.bounds.plain_text import number_to
 from fedbounds.bounds.result import Result
 from fedbounds.bounds.tables import Answer
 
@@ -170,13 +171,10 @@ class Between(Answer):
             >>> Between("T", 0.1, 1200, np.inf, "", 4000, 1e6).words
             'T at least 1200, and none found up to 1000000'
         """
-        low = None if self.low is None else f"{self.low:.9g}"
+        low = None if self.low is None else number_to("below", self.low, 9)
         if np.isfinite(self.high):
-            return (
-                f"{self.name} at most {self.high:.9g}"
-                if low is None
-                else f"{self.name} between {low} and {self.high:.9g}"
-            )
+            high = number_to("above", self.high, 9)
+            return f"{self.name} at most {high}" if low is None else f"{self.name} between {low} and {high}"
         found = f"none found up to {self.tried:.9g}" if self.tried else ""
         if low is None:
             return ": ".join(filter(None, (f"{self.name} undecided", found)))

@@ -70,14 +70,32 @@ class Condition:
     @property
     def extreme(self) -> sp.Expr | None:
         """The value of the limited constant at which both sides are equal; None where it has no closed form here."""
+        return self._solved[0]
+
+    @property
+    def caps(self) -> bool | None:
+        """Whether the constant that it limits may be smaller than the extreme (else larger); None where neither.
+
+        Example:
+            >>> gamma, L, P, T = sp.symbols("gamma L P T", positive=True)
+            >>> Condition(gamma, "<=", 1 / L, "", limits=gamma).caps, Condition(P, "<=", T, "", limits=T).caps
+            (True, False)
+        """
+        return self._solved[1]
+
+    @property
+    def _solved(self) -> tuple[sp.Expr | None, bool | None]:
+        """The extreme, and whether it is a largest value: what stands beside the constant is positive."""
         if self.limits is None:
-            return None
+            return None, None
         for near, far in ((self.left, self.right), (self.right, self.left)):
             rest, power = near.as_independent(self.limits, as_Add=False)
-            exponent = power.as_base_exp()[1]
-            if power.as_base_exp()[0] == self.limits and not far.has(self.limits):
-                return (far / rest) ** (1 / exponent)
-        return None
+            base, exponent = power.as_base_exp()
+            if base == self.limits and not far.has(self.limits):
+                grows = exponent.is_positive == (near is self.left)  # whether a larger one has a larger left - right
+                caps = None if self.op == "==" else (self.op in ("<=", "<")) == grows
+                return (far / rest) ** (1 / exponent), caps
+        return None, None
 
     def as_printed(self, notation: Notation) -> Condition:
         """The relation as the paper writes it; ours is evaluated, also where that one divides 0 by 0."""

@@ -168,7 +168,11 @@ def _counter(result: Result, form: Form) -> Quantity:
         quantity = next((q for q in result.notation.values() if q.concept == concept), None)
         if quantity is not None and quantity.symbol in form.symbols:
             return quantity
-    raise FedboundsError(f"{result.key} [{form.name}] does not depend on a number of rounds")
+    one = min(q.name for q in result.notation.values() if q.symbol in form.symbols)
+    raise FedboundsError(
+        f"{result.key} [{form.name}] does not depend on a number of rounds; the largest value of another constant is "
+        f"found with --solve {one}, say, and the bound over one with `fedbounds compare --vary`"
+    )
 
 
 def _between(

@@ -434,5 +434,5 @@ def _same_steps(evaluation: Evaluation, own: Mapping[str, float]) -> None:
         if abs(own[name] - value) > STEP_AGREEMENT * abs(value):
             raise FedboundsError(
                 f"{key} sets {name} = {value:.12g} with these constants, the run has {own[name]:.12g}; "
-                "confront_family makes runs with its step sizes"
+                "set that, or in Python (fedbounds.empirical.confront) confront_family makes runs with its step sizes"
             )

@@ -60,10 +60,10 @@ def figure(
     """
     written: list[Path] = []
     if name.endswith(".toml"):
-        target = _figure_path(out)
+        target = _figure_path(out, Path(name).stem)
         written += sweep_picture(name, metric, Path(results), workers, device).save(target)
     elif name in _datasets():
-        written += _samples(name, data).save(_figure_path(out))
+        written += _samples(name, data).save(_figure_path(out, name))
     else:
         paper, _, which = name.partition("/")
         if paper not in paper_names() or not _names(paper):
@@ -120,8 +120,9 @@ def _paper(
 
     if which and which not in _names(paper):
         raise unknown_name(f"figure of {paper}", which, _names(paper))
+    target = out
     if which and which != "claims":
-        _figure_path(out)
+        target = _figure_path(out, which)
     if not which and out.suffix:
         raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
     with runs_bar("runs") as progress:
@@ -129,16 +130,16 @@ def _paper(
         if which == "claims":
             return [write_claims(claims.all_claims(gallery), out if out.suffix == ".csv" else out / "claims.csv")]
         if which:
-            return drawing.draw(gallery, which).save(out)
+            return drawing.draw(gallery, which).save(target)
         written = [path for one in drawing.FIGURES for path in drawing.draw(gallery, one).save(out / f"{one}.png")]
         return [*written, *([write_claims(claims.all_claims(gallery), out / "claims.csv")] if claims else [])]
 
 
-def _figure_path(out: str | Path) -> Path:
-    """The path of one figure, checked before any run is made."""
+def _figure_path(out: str | Path, name: str) -> Path:
+    """The path of one figure, checked before any run is made; in a directory it is called by its name."""
     from fedbounds.figures.picture import figure_path
 
-    return figure_path(out)
+    return figure_path(Path(out) / f"{name}.png" if Path(out).is_dir() else out)
 
 
 USUAL = ("train_loss", "envelope_gradient_norm_squared", "gradient_norm_squared")  # what is drawn if nothing is named

@@ -160,7 +160,8 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
             mark = "!" if not row.valid[i] else "~" if not row.sure else "*" if row.label == best[i] else " "
             cells.append(f"{number(float(row.values[i]))}{mark}".rjust(width))
         lines.append(f"{number(float(table.settings[i])):>12}  " + "  ".join(cells))
-    lines.append("(* the least valid bound, ! a condition fails, ~ order only, refuted or not proved)")
+    marks = "! a condition fails, ~ order only, refuted or not proved"
+    lines.append(f"(* the least valid bound, whatever each assumes, {marks})")
     return "\n".join([*lines, *table.notes])
 
 

@@ -229,7 +229,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  {shade}"] if (shade := shadow(result, form)) else []
         lines += [f"  {form.generous}"] if form.generous else []
         lines += [f"  proved, conditional on {trusted}"] if (trusted := untried(result, form)) else []
-        lines += [f"  order only; hides {form.hides}"] if form.order_only else []
+        lines += ["  order only" + (f"; hides {form.hides}" if form.hides else "")] if form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
         width = max(len(t.name) for t in form.terms)
         short = in_print(result, form)

@@ -29,7 +29,7 @@ from fedbounds.bounds.commands.options import (
 )
 from fedbounds.bounds.evaluation import Evaluation
 from fedbounds.bounds.grammar import parse_assignments
-from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.plain_text import number, number_to, whole_to
 from fedbounds.bounds.registry import load
 from fedbounds.bounds.result import Result
 from fedbounds.bounds.rounds import Between, Largest, Never, Reached
@@ -130,10 +130,16 @@ def rounds(
         if answer.value is None:
             click.echo(f"  no {answer.name} reaches it: {answer.why}   ({label})")
         else:
-            click.echo(f"  largest {answer.name}: {number(answer.value)}   ({label})")
+            whole = result.notation[answer.name].domain.integer
+            largest = whole_to("below", answer.value) if whole else number_to("below", answer.value)
+            click.echo(f"  largest {answer.name}: {largest}   ({label})")
+            if math.isinf(answer.value):
+                click.echo(f"  every {answer.name} that is large enough reaches it; smaller ones may not")
     else:
         click.echo(f"  {answer.rounds} rounds   ({label}: {answer.method})")
         counted = {k.replace("_", " "): v for k, v in vars(answer.cost).items() if k != "rounds" and v is not None}
+        if dimension is not None and answer.cost.floats is None:
+            click.echo("  floats, bits: not known, as the result does not say how many clients send in a round")
         for name, value in counted.items():
             click.echo(f"  {name}: {value:.12g}")
         for name, value in answer.at.items():

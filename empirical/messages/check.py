@@ -49,6 +49,8 @@ class CompressorTrial:
         relative_error: the mean of $\|\mathcal S(x)-x\|^2/\|x\|^2$.
         standard_error: of that mean.
         bias: $\|E[\mathcal S(x)]-x\|/\|x\|$, estimated without the part that chance adds, at least 0.
+        bias_error: how far a standard error of its square moves it, up or down.
+        visible: the least bias along x itself, as a part of its length, that would be called one.
         evidence: in standard errors, the largest of the mean's distances from x in some directions, x among them.
         bits: sent for each number.
     """
@@ -58,6 +60,8 @@ class CompressorTrial:
     relative_error: float
     standard_error: float
     bias: float
+    bias_error: float
+    visible: float
     evidence: float
     bits: float
 
@@ -71,6 +75,7 @@ class CompressorReport:
         messages: of each update.
         trials: one for each update.
         biased: whether a bias was seen, beyond chance.
+        limit: in standard errors, what a direction must show to be called biased.
         refused: how a damaged message was met: `"refused"`, or what was accepted.
     """
 
@@ -78,6 +83,7 @@ class CompressorReport:
     messages: int
     trials: tuple[CompressorTrial, ...]
     biased: bool
+    limit: float
     refused: str
 
     @property
@@ -92,17 +98,23 @@ class CompressorReport:
 
     def __str__(self) -> str:
         worst = max(self.trials, key=lambda trial: (trial.evidence, trial.bias))
+        mean = f"the mean of {self.messages} messages"
         lines = [
-            f"{'biased' if self.biased else 'no bias seen'}: on '{worst.update}' the mean of {self.messages} messages "
-            f"is off by {worst.bias:.2g} of the norm, {worst.evidence:.1f} standard errors in one direction",
+            f"biased: on '{worst.update}' {mean} is off by {worst.bias:.2g} of the norm, {worst.evidence:.1f} standard "
+            "errors in one direction"
+            if self.biased
+            else f"no bias seen: {mean} is at most {worst.evidence:.1f} standard errors off in any direction that was "
+            f"tried ('{worst.update}'), and {self.limit:.1f} would be called a bias",
             f"relative squared error q^2 at least {self.relative_error:.4g}; {self.bits:.4g} bits a number, "
             f"d = {self.size}",
             f"damaged messages: {self.refused}",
-            f"{'update':12s} {'|S(x)-x|^2/|x|^2':>22s} {'bias/|x|':>10s} {'bits':>8s}",
+            f"{'update':12s} {'|S(x)-x|^2/|x|^2':>22s} {'bias/|x|':>18s} {'seen from':>10s} {'bits':>8s}",
         ]
         for t in self.trials:
             error = f"{t.relative_error:.4g} +- {t.standard_error:.1g}"
-            lines.append(f"{t.update:12s} {error:>22s} {t.bias:10.2g} {t.bits:8.4g}")
+            bias = f"{t.bias:.2g} +- {t.bias_error:.1g}"
+            lines.append(f"{t.update:12s} {error:>22s} {bias:>18s} {t.visible:10.2g} {t.bits:8.4g}")
+        lines.append("(+- one standard error; updates too long or short by what is under 'seen from' are seen)")
         return "\n".join(lines)
 
 
@@ -115,7 +127,7 @@ def check_compressor(
     probability of about one in a million for all together, if whatever happens to a number by chance may be expected in
     50 messages: an entry that is sent with a smaller probability than 50 / messages may be in too few of them, and its
     absence looks like a bias. "No bias seen" is no proof: what did not happen in any of the messages is not known, and
-    a bias below the accuracy that is printed is not seen.
+    updates that come out too long or too short by less than what is printed under "seen from" are not seen.
 
     Args:
         codec: anything with `encode(update, rng) -> bytes` and `decode(bytes) -> update`.
@@ -139,13 +151,15 @@ def check_compressor(
     size, messages = check_count("size", size), check_count("messages", messages, low=20)
     check_memory(f"size = {size} and messages = {messages}", 8 * size * messages)
     rng = np.random.default_rng(seed)
-    trials = tuple(_trial(codec, name, scale * make(size, rng), messages, rng) for name, make in UPDATES.items())
-    limit = -float(stdtrit(messages - 1, CERTAIN / (2 * DIRECTIONS * len(trials))))
+    limit = -float(stdtrit(messages - 1, CERTAIN / (2 * DIRECTIONS * len(UPDATES))))
+    trials = tuple(_trial(codec, name, scale * make(size, rng), messages, rng, limit) for name, make in UPDATES.items())
     biased = any(trial.evidence > limit for trial in trials)
-    return CompressorReport(size, messages, trials, biased, _met(codec, scale * rng.standard_normal(size), rng))
+    return CompressorReport(size, messages, trials, biased, limit, _met(codec, scale * rng.standard_normal(size), rng))
 
 
-def _trial(codec: Codec, name: str, x: np.ndarray, messages: int, rng: np.random.Generator) -> CompressorTrial:
+def _trial(
+    codec: Codec, name: str, x: np.ndarray, messages: int, rng: np.random.Generator, limit: float
+) -> CompressorTrial:
     x = x.astype(np.float32).astype(np.float64)
     signs = rng.choice([-1.0, 1.0], (DIRECTIONS - 3, len(x)))
     directions = np.vstack([x, np.sign(x), np.ones_like(x), signs])
@@ -162,17 +176,28 @@ def _trial(codec: Codec, name: str, x: np.ndarray, messages: int, rng: np.random
     along = (meant - x) @ directions.T  # single coordinates may be hit too rarely for their mean to be normal
     shift = np.abs(along.mean(0)) - ROUNDING * np.abs(x) @ np.abs(directions).T  # float32 rounds, which is no bias
     with np.errstate(divide="ignore", invalid="ignore"):
-        evidence = np.where(shift > 0, shift / (along.std(0, ddof=1) / messages**0.5), 0.0)
+        chance = along.std(0, ddof=1) / messages**0.5
+        evidence = np.where(shift > 0, shift / chance, 0.0)
     away, spread = meant.mean(0) - x, meant.std(0, ddof=1) / messages**0.5
-    bias = max(0.0, float(away @ away - spread @ spread)) ** 0.5 / norm
-    return CompressorTrial(name, norm, float(errors.mean()), float(errors.std(ddof=1)) / messages**0.5, bias,
-                           float(evidence.max()), 8 * float(lengths.max()) / len(x))  # fmt: skip
+    square = max(0.0, float(away @ away - spread @ spread))
+    around = (meant - meant.mean(0)) / (messages * (messages - 1)) ** 0.5
+    moved = around @ around.T if messages < len(x) else around.T @ around  # as the covariance of the mean, in squares
+    error = float(4 * np.square(around @ away).sum() + 2 * np.square(moved).sum()) ** 0.5  # of the square of the bias
+    bias = square**0.5
+    bias_error = max((square + error) ** 0.5 - bias, bias - max(square - error, 0.0) ** 0.5)
+    visible = limit * float(chance[0]) / norm**2 + ROUNDING  # the first direction is x
+    return CompressorTrial(name, norm, float(errors.mean()), float(errors.std(ddof=1)) / messages**0.5, bias / norm,
+                           bias_error / norm, visible, float(evidence.max()),
+                           8 * float(lengths.max()) / len(x))  # fmt: skip
 
 
 def _decoded(codec: Codec, message: bytes, size: int) -> np.ndarray:
     meant = np.asarray(codec.decode(bytes(message)), np.float64)
-    if meant.shape != (size,) or not np.isfinite(meant).all():
-        raise FedboundsError(f"decode returned shape {meant.shape}, finite or not; expected finite numbers ({size},)")
+    if meant.shape != (size,):
+        raise FedboundsError(f"decode returned shape {meant.shape}; expected finite numbers ({size},)")
+    if not np.isfinite(meant).all():
+        odd = np.flatnonzero(~np.isfinite(meant))
+        raise FedboundsError(f"decode returned {meant[odd[0]]} at {odd[0]}, {len(odd)} of {size} numbers not finite")
     return meant
 
 

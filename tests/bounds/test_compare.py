@@ -297,3 +297,13 @@ def test_the_matrix_is_a_table_a_picture_and_text(tmp_path, monkeypatch):
     for words, part in ((["--matrix", "--vary", "T=1,2"], "leave them out"), (["fedau/theorem-2"], "say what varies")):
         status, out, err = run("compare", *words)
         assert (status, out) == (2, "") and part in err
+
+
+def test_forms_about_different_runs_are_said_to_be():
+    known = dict(L=2, sigma=0.3, G=1.5, F=4, N=10, K=4, S=5, d=2, q=0.3)
+    theorem = "fedmrn/theorem-2"
+    table = compare([(theorem, "sharp"), (theorem, "sharp:masks")], ("T", [100]), known)
+    told = f"{theorem} [sharp] and {theorem} [sharp:masks] are never about the same run: relative-error against signed"
+    assert any(note.startswith(told) for note in table.notes)
+    alike = compare([(theorem, "sharp"), (theorem, "repaired")], ("T", [100]), known)
+    assert not any("never about the same run" in note for note in alike.notes)

@@ -346,3 +346,8 @@ def test_no_evaluations_left_is_undecided_or_the_best_so_far():
     more = optimize(theorem, known, ("gamma", "eta", "K"), within=within, effort=0.2)
     assert isinstance(part, Minimum) and "more with --effort" in part.note
     assert isinstance(more, Minimum) and more.value <= part.value
+
+
+def test_a_step_that_a_form_prescribes_is_pointed_to_where_it_is_free():
+    with pytest.raises(FedboundsError, match="it is not free; it is in these forms: explicit:any-step, explicit:any-a"):
+        optimize("fedmrn/theorem-2", {}, "eta")

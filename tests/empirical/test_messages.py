@@ -511,6 +511,31 @@ def test_measured_errors_are_the_stated_ones():
     assert report.bits == 8 * (16 + 4 + 10) / 49
 
 
+def test_a_bias_has_an_error_and_what_can_be_seen_is_seen():
+    report = check_compressor(StochasticSign(), 64, 200)
+    assert not report.biased and "a bias" in str(report) and "is off by" not in str(report)
+    for trial in report.trials:
+        assert trial.bias <= 3 * trial.bias_error or trial.bias < 1e-6
+    seen = max(trial.visible for trial in report.trials if trial.update == "normal")
+
+    class Long(StochasticSign):
+        """Every update comes out too long."""
+
+        def decode(self, message):
+            return np.float32(1 + 2 * seen) * super().decode(message)
+
+    assert check_compressor(Long(), 64, 200).biased
+
+
+def test_numbers_that_are_not_finite_are_called_so():
+    class Odd(FullPrecision):
+        def decode(self, message):
+            return np.where(np.arange(16) == 3, np.nan, super().decode(message))
+
+    with pytest.raises(FedboundsError, match="decode returned nan at 3, 1 of 16 numbers not finite"):
+        check_compressor(Odd(), 16, 20)
+
+
 def test_what_is_no_compressor_is_told():
     class Random(FullPrecision):
         def unpack(self, payload, size):

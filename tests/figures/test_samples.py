@@ -45,3 +45,8 @@ def test_the_command_draws_a_data_set_by_its_name(tmp_path):
     assert status == 2 and "unknown figure 'glyphz'; did you mean glyphs" in error
     status, _, error = run("figure", "svhn", "--data", str(tmp_path), "--out", str(tmp_path / "x.png"))
     assert status == 2 and "missing file train_32x32.mat" in error
+
+
+def test_a_figure_in_a_directory_is_called_by_its_name(tmp_path):
+    status, printed, _ = run("figure", "glyphs", "--out", str(tmp_path))
+    assert status == 0 and (tmp_path / "glyphs.png").is_file() and "glyphs.png" in printed

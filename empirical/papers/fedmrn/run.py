@@ -125,6 +125,7 @@ class FedMRNPaper(PaperRuns):
             if implied in found:
                 found[name.name] = found[implied]  # a second moment bounds a first one; no masks satisfy either
         notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
+        notes += gradients.notes
         notes += ("the rounds of the run are iterations; synchronized after every S of them",)
         if falling:
             notes += ("after n iterations the model is w_(n+1), as Theorem 1 begins with w_1",)
@@ -222,6 +223,7 @@ class GradientBound:
 
     bound: Constant | NoConstant
     found: dict[str, bool]
+    notes: tuple[str, ...] = ()
 
 
 def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: bool) -> GradientBound:
@@ -259,10 +261,16 @@ def gradient_bound(setting: RunSetting, form: Form, stated: Constants, falling: 
             found[name] = False
             continue
         own = algorithm.amplitude / factor
-        found[name] = bool(own >= float(np.max(least.value)) * (1 - AGREE))
+        longest = float(np.max(least.value))
+        found[name] = bool(own >= longest * (1 - AGREE))
         if found[name]:
-            note = f"the masks are made for it; gradients are at most {float(np.max(least.value)):.6g}: {least.note}"
+            note = f"the masks are made for it; gradients are at most {longest:.6g}: {least.note}"
             return GradientBound(Constant(own, least.source, note), found)
+        short = (
+            f"the amplitude is {algorithm.amplitude:.12g}, and for gradients of at most {longest:.9g} the result "
+            f"makes it {factor * longest:.12g}"
+        )
+        return GradientBound(least, found, (short,))
     return GradientBound(least, found)
 
 
@@ -342,6 +350,18 @@ def _check_steps(
                 f"{result.key} begins with the step size 2/(mu (gamma + 1)) = {first:.12g} for step_shift = "
                 f"{shift:.12g}, the run with {algorithm.local_step_size:.12g}"
             )
+        smooth, own = stated.get("smoothness"), {"S": algorithm.local_steps, "mu": float(mu.value)}
+        if isinstance(smooth, Constant) and "L" not in given and "eta" in form.prescribes:
+            own |= {"L": float(smooth.value)}
+            step = form.prescribes["eta"]
+            eta = float(step.subs({symbol: own[symbol.name] for symbol in step.free_symbols}))
+            wanted = 2 / (own["mu"] * eta) - 1
+            if abs(shift - wanted) > AGREE * (1 + wanted):
+                raise FedboundsError(
+                    f"{result.key} sets eta = {eta:.12g} and gamma = {wanted:.12g} with these constants, the run has "
+                    f"{algorithm.local_step_size:.12g} and step_shift = {shift:.12g}: give local_step_size = "
+                    f"{eta:.12g} and step_shift = {wanted:.12g}"
+                )
 
 
 def _distance(problem: Problem) -> Constant | NoConstant:

@@ -106,6 +106,7 @@ def test_gaussian_noise_and_small_amplitudes_are_no_guarantee():
     problem = bounded()
     small = against(masks(problem, 1.5), problem, "repaired:R2")
     assert small.evaluation.assumptions["signed-masks"] == "violated" and not small.guarantee
+    assert any(note.startswith("the amplitude is ") and "the result makes it" in note for note in small.notes)
     assert against(masks(problem, 1.5), problem, "explicit:any-amplitude").guarantee  # which takes any from 1 on
     smaller = against(masks(problem, 0.5), problem, "explicit:any-amplitude")
     assert not smaller.valid.any() and not smaller.guarantee
@@ -179,7 +180,8 @@ def test_masks_as_theorem_1_prescribes_them_cross_what_it_promises():
     (AnalyzedFedMRN(0.1, 2, "norm-scaled-sign"), 1, {}, "give step_shift = gamma"),
     (AnalyzedFedMRN(0.1, 2, "norm-scaled-sign", step_shift=7), 1, {}, "begins with the step size .* = 0.25 for"),
     (AnalyzedFedMRN(0.25, 2, "norm-scaled-sign", step_shift=7), 1, {"mu": 0.5}, "mu sets how the run's steps fall"),
-    (AnalyzedFedMRN(0.125, 2, "norm-scaled-sign", step_shift=15), 1, {}, "sets eta = 0.25"),
+    (AnalyzedFedMRN(0.125, 2, "norm-scaled-sign", step_shift=15), 1, {},
+     "sets eta = 0.25 and gamma = 7 .* give local_step_size = 0.25 and step_shift = 7"),
     (AnalyzedFedMRN(0.25, 2, "norm-scaled-sign", step_shift=7), 2, {}, "leave step_shift out"),
     (FedMRN(0.1, 2, amplitude=0.1), 2, {}, "its participants alone compute, .*; run fedmrn-analysis"),
 ])  # fmt: skip
