@@ -206,7 +206,8 @@ class Advice(Shown):
         asked = self.question
         goal = f"target {asked.target:g} for the {self.measured or 'measure'}; least {asked.minimize}"
         who = [f"who takes part: {asked.participation.text}"] if asked.participation else []
-        return "\n".join([self.covered.headline, *who, goal])
+        unsaid = ["where a result assumes something of what was not said, its number is no guarantee"]
+        return "\n".join([self.covered.headline, *(unsaid if asked.setting.unsaid else []), *who, goal])
 
     @property
     def measured(self) -> str:
@@ -340,7 +341,7 @@ def by_form(question: Question, result: Result, row: Coverage) -> Advised:
     except FedboundsError as error:
         return Advised(row, "contradicted", str(error), row.measure)
     if missing:
-        words = missing_words(missing, result)
+        words = missing_words(missing, result, search.form)
         return Advised(row, "missing", f"needs {', '.join(missing)}", row.measure, missing=words)
     try:
         best = search.run()
@@ -399,19 +400,21 @@ def _reached(search: Search, row: Coverage, best: Choice) -> Advised:
         best,
         evaluation,
         at,
-        _active(search, best, evaluation),
+        _active(search, best, evaluation) + tuple(_stopped(search, evaluation).values()),
         elasticities(result, form, {n: there[n] for n in (*known, *chosen)}, [n for n in known if n not in at]),
         lacking=dict(search.lacking),
         curve=search.curve,
-        note=_note(search, best),
+        note=_note(search, best, evaluation),
     )
 
 
-def _note(search: Search, best: Choice) -> str:
+def _note(search: Search, best: Choice, evaluation: Evaluation) -> str:
     """What the search leaves open."""
+    usual = [name for name in _stopped(search, evaluation) if search.is_usual(name)]
+    wider = [f"nothing but the usual range stops {name}: a wider one in [choose] may rank it higher" for name in usual]
     early = ["not all whole numbers were tried: a larger effort tries more"] if search.exhausted else []
     least = [] if best.least else ["fewer rounds were not excluded"]
-    return "; ".join(early + least)
+    return "; ".join(early + least + wider)
 
 
 def _used(result: Result, known: Mapping[str, Constant], concept: str, fact: Constant) -> bool:
@@ -432,6 +435,17 @@ def _taken(question: Question, result: Result, form: Form, implied: frozenset[st
     return [a.name for a in form.assumptions if a.name in said | implied | set(question.assume)]
 
 
+def _stopped(search: Search, evaluation: Evaluation) -> dict[str, str]:
+    """The step sizes that lie at an end of their range, with that end."""
+    found = {}
+    for name, ends in search.ranges(evaluation.constants).items():
+        value = float(evaluation.constants[name].value)
+        for sign, end in zip((">=", "<="), ends, strict=True):
+            if abs(value - end) <= 1e-9 * end:
+                found[name] = f"{name} {sign} {end:g}"
+    return found
+
+
 def _active(search: Search, best: Choice, evaluation: Evaluation) -> tuple[str, ...]:
     free = {search.result.notation[name].symbol for name in (*search.steps, *best.whole)}
     found = []
@@ -440,11 +454,6 @@ def _active(search: Search, best: Choice, evaluation: Evaluation) -> tuple[str, 
         left, right = float(c.left), float(c.right)
         if letters & free and abs(left - right) <= TIGHT * max(abs(left), abs(right)):
             found.append(c.text)
-    for name, (low, high) in search.ranges(evaluation.constants).items():
-        value = float(evaluation.constants[name].value)
-        found += [
-            f"{name} {sign} {end:g}" for sign, end in ((">=", low), ("<=", high)) if abs(value - end) <= 1e-9 * end
-        ]
     for name, rungs in search.ladders.items():
         if len(rungs) > 1 and best.whole[name] == rungs[-1] and not search.supplied(name):
             found.append(f"{name} <= {rungs[-1]}")

@@ -143,6 +143,10 @@ class Search:
             return self.question.participation.intervals(low, high)
         return ladder(low, high)
 
+    def is_usual(self, name: str) -> bool:
+        """Whether the range of a step size is the usual one, and nobody asked for it."""
+        return self._range(self.result.notation[name]) is None
+
     def _range(self, quantity: Quantity) -> tuple[float, float] | None:
         names = (quantity.name, quantity.concept)
         return next((ends for name, ends in self.question.choose.items() if name in names), None)

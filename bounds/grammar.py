@@ -305,7 +305,10 @@ def parse_assignments(assignments: Mapping[str, object]) -> dict[str, float | np
 
     def reference(name: str, where: str) -> float:
         if name not in assignments:
-            raise unknown_name(f"name in {where}", name, [n for n in assignments if n != where])
+            others = [n for n in assignments if n != where]
+            if not others:
+                raise FedboundsError(f"unknown name in {where} {quote(name)}: write a number")
+            raise unknown_name(f"name in {where}", name, others)
         value = resolve(name)
         if isinstance(value, np.ndarray):
             raise FedboundsError(f"{where}: {name} is a vector and cannot be used in an expression")

@@ -17,7 +17,7 @@ from fedbounds.bounds.checks import check_count, check_number, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.grammar import parse_assignments
 from fedbounds.bounds.registry import paper_names, papers
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.setting import Setting
 from fedbounds.bounds.symbols import Constant, Source
 from fedbounds.bounds.workload import WIRE
@@ -275,6 +275,15 @@ def concept_of(name: str) -> str:
     return next(iter(meant))
 
 
-def missing_words(names: Iterable[str], result: Result) -> dict[str, str]:
-    """Letters with their meaning, each with the concept by which it may be given."""
-    return {n: f"{result.notation[n].meaning} ({result.notation[n].concept})" for n in names}
+def missing_words(names: Iterable[str], result: Result, form: Form) -> dict[str, str]:
+    """Letters with their meaning, each with the concept by which it may be given, and what would do in its place."""
+
+    def concept(name: str) -> str:
+        return result.notation[name].concept
+
+    found = {}
+    for name in names:
+        others = [" and ".join(map(concept, rule.inputs)) for rule in form.derived if rule.name == name]
+        instead = f"; it follows from {', or from '.join(others)} too" if others else ""
+        found[name] = f"{result.notation[name].meaning} ({concept(name)}){instead}"
+    return found

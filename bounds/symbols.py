@@ -38,7 +38,8 @@ class Constant:
     Args:
         value: a float, or a one-dimensional array over clients.
         source: `given` by the user, `exact` on the whole domain, `trajectory` (a supremum along one run: never a
-            guarantee beyond that run), `estimated` (a lower estimate of a supremum), or `derived` from other constants.
+            guarantee beyond that run), `estimated` (a lower estimate of a supremum, or a mean
+            over seeds), or `derived` from other constants.
         note: how it was obtained, in a few words.
 
     Example:

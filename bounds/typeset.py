@@ -2,6 +2,7 @@ r"""Results in LaTeX: a whole theorem environment for a paper, which needs no pa
 
 from __future__ import annotations
 
+from fedbounds.bounds.assumed import in_formulas
 from fedbounds.bounds.audit.ledger import committed_verdict, shadow
 from fedbounds.bounds.result import Form, Result, plain_amsmath, reachable
 from fedbounds.bounds.tables import tex
@@ -31,7 +32,10 @@ def theorem(result: Result, form: Form) -> str:
         rf"\begin{{{kind}}}[{tex(result.title)}]",
     ]
     if form.assumptions:
-        assumed = [rf"\item[{tex(a.name)}] {tex(a.statement)} ({tex(a.label)})" for a in form.assumptions]
+        letters = result.notation
+        assumed = [
+            rf"\item[{tex(a.name)}] {in_formulas(a.statement, letters)} ({tex(a.label)})" for a in form.assumptions
+        ]
         lines += ["Assume", r"\begin{description}", *assumed, r"\end{description}"]
     lines += ["If", *_gathered(parts.conditions), "then"] if parts.conditions else ["Then"]
     terms = zip(parts.terms, form.terms, strict=True)

@@ -18,7 +18,7 @@ from fedbounds.bounds.result import Form, Result, reachable
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.confrontation import Confrontation
-from fedbounds.empirical.given import ground, without_rounds
+from fedbounds.empirical.given import ground, surer, without_rounds
 from fedbounds.empirical.moments import MinimaxMoments, moments
 from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, PaperRuns, paper_of, sets_a_horizon
 from fedbounds.empirical.participation import Process
@@ -164,11 +164,15 @@ def _compared(
             meaning = result.notation[name].meaning
             raise FedboundsError(f"the run diverges: {name} ({meaning}) has no finite value along it")
     constants = known.constants | own
+    replaced, remarks = surer(result, chosen, known.constants, own)
     try:
         everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=known.found)
     except FedboundsError:
         _same_cut_off(result, chosen, constants, steps.own)  # a better reason, where that is why they contradict
         raise
+    if replaced:  # what was measured contradicts nothing that is given, which is surer
+        constants = {name: constant for name, constant in constants.items() if name not in replaced}
+        everywhere = evaluate(result, constants, form=chosen.name, assume=assume, checked=known.found)
     at_the_end = evaluate(
         result,
         {n: c if result.notation[n].shape else _last(c, len(horizons)) for n, c in constants.items()},
@@ -193,7 +197,7 @@ def _compared(
         whole=whole,
         thinned=thinned,
         evaluation=at_the_end,
-        notes=(*setting.notes, *known.notes),
+        notes=(*setting.notes, *known.notes, *remarks),
         seeds=setting.seeds,
         samples=sampled,
         ground=grounds,

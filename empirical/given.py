@@ -11,8 +11,8 @@ from fedbounds.bounds.agreement import check_agreement
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.resolution import Value, as_constant, derived_constants
 from fedbounds.bounds.result import Form, Result, unused
-from fedbounds.bounds.symbols import Constant, NoConstant, Quantity
-from fedbounds.empirical.papers.paper import Known
+from fedbounds.bounds.symbols import SOFT, Constant, NoConstant, Quantity
+from fedbounds.empirical.papers.paper import Known, needed
 
 Says = Callable[[frozenset[str]], Known]  # the letters that need not be found out -> what the run says
 
@@ -76,6 +76,53 @@ def _facts(
     letters = {q.name: said[q.concept] for q in result.notation.values() if q.concept in said}
     known = {name: constant for name, constant in letters.items() if isinstance(constant, Constant)}
     return derived_constants(result, form, quantity.name, known)
+
+
+def surer(
+    result: Result, form: Form, run: Mapping[str, Value], given: Mapping[str, Value]
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """What follows from given constants in place of what was only measured; and what is given in vain, with the reason.
+
+    Args:
+        result, form: what is promised.
+        run: what the run says, by letter.
+        given: by letter; these win anyway.
+
+    Returns:
+        The letters of the run to be left out, so that they are derived, and notes for the reader.
+    """
+    letters = {
+        name: as_constant(quantity, value)
+        for name, value in {**run, **given}.items()
+        if (quantity := result.notation.resolve(name)) and not isinstance(value, NoConstant)
+    }
+    hard = {name for name, constant in letters.items() if constant.source not in SOFT}
+    rules = [rule for rule in form.derived if rule.name in letters.keys() - given.keys() and rule.free is not True]
+    rules = [rule for rule in rules if given.keys() & set(rule.inputs)]
+    better = [rule for rule in rules if rule.name not in hard and hard.issuperset(rule.inputs)]
+    replaced = frozenset(rule.name for rule in better)
+    used = _entering(form, frozenset(letters) - replaced)
+    notes = [
+        f"{rule.name} follows from {' and '.join(rule.inputs)}, not from what was measured ({rule.why})"
+        for rule in better
+    ]
+    idle = unused(result, form, given)
+    for name in sorted(letters.keys() & given.keys() - used):
+        instead = [f"{rule.name} is {letters[rule.name].source}" for rule in rules if name in rule.inputs]
+        why = "nothing in this form depends on it" if name in idle or not instead else " and ".join(instead)
+        notes.append(f"{name} is given and not used: {why}")
+    return replaced, tuple(notes)
+
+
+def _entering(form: Form, known: frozenset[str]) -> set[str]:
+    """The letters that a form asks for when these are known: those that follow from others ask for the others."""
+    waiting, seen = [*needed(form)], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in seen and name not in known:
+            waiting += [i for rule in form.derived if rule.name == name for i in rule.inputs]
+        seen.add(name)
+    return seen
 
 
 def without_rounds(result: Result, given: Mapping[str, Value], rounds: int) -> dict[str, Value]:

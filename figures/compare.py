@@ -162,6 +162,10 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
         lines.append(f"{number(float(table.settings[i])):>12}  " + "  ".join(cells))
     marks = "! a condition fails, ~ order only, refuted or not proved"
     lines.append(f"(* the least valid bound, whatever each assumes, {marks})")
+    if len(picked) < len(table.settings):
+        lines.append(
+            f"({len(picked)} of {len(table.settings)} settings, evenly chosen; --out F.csv and --json have all)"
+        )
     return "\n".join([*lines, *table.notes])
 
 

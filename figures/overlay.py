@@ -287,11 +287,16 @@ def _verdict(c: Confrontation) -> str:
     if not np.isfinite(c.bound[-1]):
         return f"no bound at {c.letter} = {int(c.rounds[-1])}:\na condition fails"
     lines = [f"measured / bound = {float(c.ratio[-1]):.2g} at {c.letter} = {int(c.rounds[-1])}"]
-    measured = [name for name, constant in c.constants.items() if constant.source in SOFT]
+    used = {name: constant for name, constant in c.constants.items() if name not in c.evaluation.unused}
+    soft = [
+        f"{', '.join(names)} {words}"
+        for kind, words in SOFT.items()
+        if (names := [name for name, constant in used.items() if constant.source == kind])
+    ]
     if c.guarantee:
         lines.append("a guarantee")
-    elif measured:
-        lines.append(fill(f"no guarantee: {', '.join(measured)} measured along the run", 36))
+    elif soft:
+        lines.append(fill(f"no guarantee: {'; '.join(soft)}", 36))
     else:
         lines.append("no guarantee")
     return "\n".join(lines)

@@ -177,6 +177,7 @@ def _checksums(files: Sequence[Path]) -> dict[str, str]:
 def _comparison(setting: Setting, c: Confrontation) -> dict[str, Any]:
     """One setting under one result, at its largest number of rounds, and the crossings at all of them."""
     notation = c.result.notation
+    formulas = dict(zip((h.text for h in c.form.hypotheses), c.result.in_latex(c.form).conditions, strict=True))
     return {
         "label": setting.label,
         "sampled": c.label,
@@ -207,8 +208,8 @@ def _comparison(setting: Setting, c: Confrontation) -> dict[str, Any]:
             if name not in c.evaluation.unused
         ],
         "conditions": [
-            {"text": check.text, "left": check.left, "right": check.right, "holds": bool(np.all(check.holds)),
-             "why": check.why}
+            {"text": check.text, "tex": formulas.get(check.text, ""), "left": check.left, "right": check.right,
+             "holds": bool(np.all(check.holds)), "why": check.why}
             for check in c.evaluation.conditions
         ],
         "assumptions": [

@@ -10,12 +10,14 @@ import pytest
 
 from fedbounds.bounds.advice import Advice, Advised, advise, by_form
 from fedbounds.bounds.advised import Costs
-from fedbounds.bounds.coverage import covers
+from fedbounds.bounds.coverage import coverage, covers, declared
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, evaluate
 from fedbounds.bounds.optimize import Minimum, optimize
 from fedbounds.bounds.question import Presence, Question, concept_of
 from fedbounds.bounds.registry import load, papers
+from fedbounds.bounds.registry import paper as paper_of
+from fedbounds.bounds.setting import ASKED, NO, Setting
 from fedbounds.bounds.symbols import Constant
 from fedbounds.bounds.workload import workload_of
 
@@ -304,6 +306,43 @@ def test_a_setting_that_leaves_something_open_gives_no_guarantee():
     assert any("only if heterogeneity" in why for why in one.why_not)
 
 
+@pytest.mark.parametrize("name", EVERY)
+def test_leaving_a_premise_unsaid_revokes_exactly_the_guarantees_that_need_it(advices, name):
+    """Against what each form declares, property by property of what was said; the assumptions are granted."""
+    setting, sure = EVERY[name]["setting"], [one for one in advices[name].results if one.guarantee]
+    assert sure
+    needing = 0
+    for phrase in setting.split(", "):
+        rest = ", ".join(p for p in setting.split(", ") if p != phrase)
+        for one in sure:
+            result = load(one.key)
+            form = result.form(one.coverage.form)
+            scope = paper_of(result.paper).scope
+            covers_ = [a.cover or ASKED for a in declared(result, form, scope)]
+            needs = any(cover.level(Setting.of(rest)) == NO < cover.level(Setting.of(setting)) for cover in covers_)
+            row = coverage(result, form, scope, Setting.of(rest))
+            assert row.answer in (("if", "not covered") if needs else ("covered",)), (one.key, phrase)
+            if row.answer == "if":
+                needing += 1
+                question = Question.of({**EVERY[name], "setting": rest})
+                found = by_form(replace(question, choose={**question.choose, **fixed(one)}), result, row)
+                assert found.status == "reached" and not found.guarantee, (one.key, phrase)
+                assert any("covers the setting only if" in why for why in found.why_not)
+    assert needing
+
+
+def fixed(one: Advised) -> dict[str, tuple[float, float]]:
+    """The first whole number of a choice, and no other."""
+    notation = load(one.key).notation
+    return {notation[n].concept: (v, v) for n, v in one.at.items() if notation[n].domain.integer}
+
+
+def test_a_property_that_a_result_assumes_nothing_of_may_stay_unsaid(advices):
+    one = advices["tiered"].of("tdcd/theorem-1")
+    assert "gradients" in advices["tiered"].question.setting.unsaid and one.guarantee and not one.coverage.only_if
+    assert "assumes something of what was not said, its number is no guarantee" in advices["tiered"].headline
+
+
 @pytest.mark.parametrize("word", ["unbounded heterogeneity", "heavy tailed noise", "biased compression", "non-smooth"])
 def test_a_premise_that_is_turned_around_excludes_the_result_with_its_reason(word):
     kind = {"unbounded heterogeneity": "bounded heterogeneity", "heavy tailed noise": "bounded variance"}.get(word)
@@ -340,6 +379,22 @@ def test_what_is_missing_is_named_with_its_meaning_and_what_holds_without_it():
     assert not found.guarantee and best_case.rounds < spent(full).rounds
     without_noise = asked(PARTIAL, constants={**known, "gradient_noise": 0}, choose={"local_steps": [2, 2]}).of(THEOREM)
     assert best_case.rounds == spent(without_noise).rounds
+
+
+def test_what_would_do_in_place_of_a_missing_constant_is_named():
+    known = {c: v for c, v in TIERED["constants"].items() if c != "initial_gap"}
+    found = asked(TIERED, constants=known, choose={"local_steps": [1, 1]}).of("tdcd/theorem-1")
+    assert found.missing["Delta"].endswith("(decrease_of_the_objective); it follows from initial_gap too")
+
+
+def test_a_usual_range_that_alone_stops_a_step_size_is_said_in_the_note(advices):
+    for _, one in reached(advices):
+        stopped = any(text in ("eta <= 100", "eta >= 1") for text in one.active)
+        if "arbitrary-participation" in one.key:
+            assert stopped == ("nothing but the usual range stops eta" in one.note), one.key
+    assert "usual range stops eta" in advices["partial"].of(THEOREM).note
+    wider = asked(PARTIAL, choose={"local_steps": [2, 2], "server_multiplier": [1, 50]}).of(THEOREM)
+    assert "eta <= 50" in wider.active and "usual range" not in wider.note
 
 
 def test_no_refuted_form_is_advised_and_orders_are_marked_and_never_first(advices):
@@ -379,6 +434,7 @@ def test_every_form_about_a_run_has_a_workload_in_its_own_letters():
     [
         ({"target": 0}, "target = 0 must be positive"),
         ({"target": None}, "target = None is not a number"),
+        ({"target": "abc"}, "unknown name in target 'abc': write a number"),
         ({"traget": 1}, "unknown entry of a setting 'traget'; did you mean target"),
         ({"setting": "non-konvex"}, "is not a property of a setting"),
         ({"measure": "loss"}, "unknown measure of a result that covers the setting 'loss'"),

@@ -6,7 +6,7 @@ import pytest
 
 from fedbounds.bounds.comparison import compare
 from fedbounds.bounds.registry import load
-from fedbounds.figures.compare import picture
+from fedbounds.figures.compare import describe, picture
 from fedbounds.figures.curves import facets, panels
 from fedbounds.figures.picture import Curve
 
@@ -97,3 +97,11 @@ def test_the_data_say_where_the_conditions_hold(tmp_path):
     _, data, _ = picture(bounds(("explicit",))).save(tmp_path / "bounds.png")
     rows = data.read_text().splitlines()
     assert rows[0].endswith(",valid") and [row.rpartition(",")[2] for row in rows[1:]] == ["yes", "yes", "no", "no"]
+
+
+def test_a_table_in_text_that_leaves_settings_out_says_how_many():
+    known = {"L": 1, "F": 5, "I": 2, "P": 2, "rho": 0.7, "sigma": 1, "nu": 2, "beta": 0.5, "delta": 0, "gamma": 1e-3}
+    every = [float(T) for T in range(10, 30)]
+    table = compare(["arbitrary-participation/theorem-3.1"], ("rounds", every), {**known, "eta": 20})
+    assert "(12 of 20 settings, evenly chosen; --out F.csv and --json have all)" in describe(table)
+    assert "evenly chosen" not in describe(table, 20)

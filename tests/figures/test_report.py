@@ -166,8 +166,9 @@ def test_every_number_of_a_page_is_that_of_confront(place, capsys):
             assert any(row[0].endswith(f" {c['name']}") and row[2:5] == [number(c["value"]), c["source"], c["note"]]
                        for row in page.rows if len(row) == 5)  # fmt: skip
         for condition in ours["conditions"]:
-            cells = [condition["text"], number(condition["left"]), number(condition["right"])]
-            assert [*cells, "yes" if condition["holds"] else "no", condition["why"]] in page.rows
+            cells = [number(condition["left"]), number(condition["right"])]
+            told = [*cells, "yes" if condition["holds"] else "no", condition["why"]]
+            assert told in [row[1:] for row in page.rows]  # the first is its formula
     kinds = {c["source"] for result in document["results"] for c in result["comparisons"][0]["constants"]}
     assert {"given", "exact", "trajectory"} <= kinds
     assert "G is known only along one run" in page.text
@@ -337,3 +338,19 @@ def test_a_folder_of_figures_that_lacks_one_or_is_something_else_is_told(place, 
     (odd / "lost.json").write_text(json.dumps({"schema": "fedbounds.figure/1", "caption": "c", "alternative": "a"}))
     assert reported("--paper", "fedmrn", "--figures", "gallery", "--out", "nothing") == 2
     assert "lost.json" in capsys.readouterr().err and not (place / "nothing").exists()
+
+
+def test_a_bound_that_is_none_is_told_in_plain_words_its_kind_once_and_its_conditions_as_formulas(place):
+    """A mean over seeds: the same kind in the table and in the picture, and no function without a name."""
+    text = (Path(__file__).parents[2] / "examples" / "tdcd-quadratic.toml").read_text(encoding="utf-8")
+    short = text.replace("rounds = 400", "rounds = 20").replace("seeds = 64", "seeds = 4")
+    (place / "tiers.toml").write_text(short.replace("seeds_per_run = 64", "seeds_per_run = 4"), encoding="utf-8")
+    assert reported("tiers.toml", "--out", "tiers", "--key", "tdcd/theorem-1") == 0
+    page, document = check(place / "tiers")
+    ((found,),) = [result["comparisons"] for result in document["results"]]
+    assert {c["name"]: c["source"] for c in found["constants"]}["Delta"] == "estimated"
+    assert "Delta is only estimated" in found["why_not"] and "or a mean over seeds" in page.text
+    assert "The bound here is no guarantee, for the reasons that stand beside it." in page.text
+    assert "DriftGrowth" not in page.text and any("DriftGrowth" in c["text"] for c in found["conditions"])
+    assert reported("tiers.toml", "--out", "given", "--key", "tdcd/theorem-1", "--set", "Deltainf=1.5") == 0
+    assert "Every bound here is a guarantee." in check(place / "given")[0].text

@@ -101,7 +101,7 @@ class TDCDPaper(PaperRuns):
         if fall is not None:
             constants["decrease_of_the_objective"] = fall
         notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()
-        if "Delta" in letters and fall is not None and fall.source == "estimated":
+        if "Delta" in letters and "Deltainf" not in given and fall is not None and fall.source == "estimated":
             notes += (SAMPLED,)
         found, doubts = _found(setting, algorithm.local, constants)
         found = found_of_problem(setting, constants) | found

@@ -40,11 +40,15 @@ class Task:
     @property
     def words(self) -> str:
         """What is learned and what stands for what, for captions."""
+        return self.words_of(f"{self.silos} silos")
+
+    def words_of(self, silos: str) -> str:
+        """The same with other numbers of silos."""
         data = self.problem["dataset"]
         size = "" if isinstance(data, str) else f"{data['train']:,} samples of "
         return (
             f"{size}{data if isinstance(data, str) else data['kind']}, network {self.problem['network']} in each of "
-            f"{self.silos} silos, batches of {self.problem['batch']}, {self.iterations:,} iterations; in the paper "
+            f"{silos}, batches of {self.problem['batch']}, {self.iterations:,} iterations; in the paper "
             f"{self.paper}."
         )
 

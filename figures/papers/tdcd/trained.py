@@ -89,7 +89,9 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         }
         title = f"Figure 9: numbers of silos on {ex.SEQUENCES}, K = {task.clients[1]}, Q = {Q}"
         note = "A silo's network has the features of the silo as its inputs, so that all of them together grow with N."
-        return self._panels(groups, "iteration $t$", [*groups], title, note, ex.SEQUENCES, "linear")
+        *fewer, most = map(str, runs)
+        silos = f"{', '.join(fewer)} or {most} silos" if fewer else f"{most} silos"
+        return self._panels(groups, "iteration $t$", [*groups], title, note, ex.SEQUENCES, "linear", silos)
 
     def _panels(
         self,
@@ -100,21 +102,42 @@ class TrainedGallery(PaperGallery[ex.Scale]):
         note: str,
         name: str,
         scale: Scale,
+        silos: str = "",
     ) -> Picture:
         chosen = {
             f"N = {N}, K = {K}, Q = {Q}": found.summary() for (of, K, N, Q), found in self._tuned.items() if of == name
         }
         task = self.scale.task(name)
+        words = task.words_of(silos) if silos else task.words
         return panels(
             groups,
             x_label=x,
             y_labels=y,
             title=title,
-            caption=f"{title}. {note} {task.words} {self.scale.words}. Means with bands of a standard deviation.",
-            alternative=f"{len(groups)} panels: {', '.join(groups)}.",
-            provenance={"scale": self.scale.words, "task": task.words, "learning rates": chosen},
+            caption=f"{title}. {note} {words} {self.scale.words}. Means with bands of a standard deviation.",
+            alternative=in_words(groups, x.replace("$", ""), list(dict.fromkeys(y))),
+            provenance={"scale": self.scale.words, "task": words, "learning rates": chosen},
             x_scale=scale,
         )
+
+
+def in_words(groups: Mapping[str, Sequence[Curve]], x: str, y: Sequence[str]) -> str:
+    """What the panels draw, and where each curve ends, for readers who cannot see them.
+
+    Example:
+        >>> import numpy as np
+        >>> ends = {"Q = 1": (0.25, 300.0), "Q = 5": (0.5, 70.0)}
+        >>> curves = [Curve(label, np.array([10.0, x]), np.array([2.0, y])) for label, (y, x) in ends.items()]
+        >>> in_words({"K = 10": curves}, "simulated time", ["training loss"])
+        'Training loss against simulated time. Curves Q = 1, Q = 5 end, in this order, K = 10: at 0.25, 0.5 after ...'
+    """
+    labels = dict.fromkeys(curve.label for some in groups.values() for curve in some)
+    drawn = f"{' and '.join(y)} against {x}"
+    seen = []
+    for panel, curves in groups.items():
+        ends = dict.fromkeys(f"{round(float(c.x[-1]))}" for c in curves)
+        seen.append(f"{panel}: at {', '.join(f'{c.y[-1]:.3g}' for c in curves)} after {', '.join(ends)}")
+    return f"{drawn[0].upper()}{drawn[1:]}. Curves {', '.join(labels)} end, in this order, {'; '.join(seen)}."
 
 
 def timed(label: str, runs: Sequence[Trace], metric: str, each: float) -> Curve:

@@ -236,3 +236,21 @@ def test_time_is_not_rounds() -> None:
 
 def test_equal_shards_count_alike() -> None:
     assert confront(moments(TDCD(0.005, 5, "shards"), golden(), Full(5), 20), THEOREM, "repaired").guarantee
+
+
+def test_a_given_gap_stands_in_for_what_f_was_seen_to_fall_by_or_is_said_not_to_be_used() -> None:
+    problem, algorithm = golden(0.5), TDCD(0.02, 2)
+    run = simulate(algorithm, problem, Full(problem.clients), 6, seeds=range(4))
+    apart: dict[str, Any] = {"problem": problem, "participation": Full(problem.clients)}
+    alone = confront(run, THEOREM, "sharp:B3", **apart)
+    assert not alone.guarantee and alone.constants["Delta"].source == "estimated"
+    found = confront(run, THEOREM, "sharp:B3", given={"Deltainf": 10.0}, **apart)
+    assert found.guarantee, found.why_not
+    assert (found.constants["Delta"].source, float(found.constants["Delta"].value)) == ("derived", 10.0)
+    assert (found.bound > alone.bound).all()
+    assert any(note.startswith("Delta follows from Deltainf") for note in found.notes)
+    assert not any("repaired:B0inf" in note for note in found.notes)
+    with pytest.raises(FedboundsError, match=r"Deltainf = 0.1 is given, and it is 8\.625"):
+        confront(run, THEOREM, "sharp:B3", given={"Deltainf": 0.1}, **apart)
+    surest = exact(golden(), 2, 6, "sharp:B3", given={"Deltainf": 10.0})
+    assert surest.guarantee and "Deltainf is given and not used: Delta is exact" in surest.notes
