@@ -10,13 +10,14 @@ grid that is refined around its best point.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from fedbounds.bounds.border import check_constants, check_ranges, names_of
 from fedbounds.bounds.effort import QUESTION, Effort, Exhausted, Watch
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Value
+from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.hopeless import hopeless
 from fedbounds.bounds.optimum import Answer, Infeasible, Minimum, NotAttained, Undecided
 from fedbounds.bounds.partial import leave_free, quantity_named
@@ -126,7 +127,27 @@ def choose(
     partial = leave_free(result, chosen, constants, [*names, *rules])
     if (broken := hopeless(partial, ranges)) is not None:
         return Infeasible(broken.why)
-    return scan(problem, whole, partial, incomplete) if whole else problem.minimize({})
+    if not whole:
+        return problem.minimize({})
+    answer = scan(problem, whole, partial, incomplete)
+    if isinstance(answer, Minimum) and not rules:
+        notes = [answer.note, *(_as_good(result, chosen, constants, answer, q, ranges) for q in whole)]
+        answer = replace(answer, note="; ".join(filter(None, notes)))
+    return answer
+
+
+def _as_good(
+    result: Result, form: Form, constants: Mapping[str, Value], answer: Minimum, quantity: Quantity, ranges: Ranges
+) -> str:
+    """That the next whole numbers do as well but for rounding, everything else unchanged, in words ("" if they do not)."""
+    low, high = ranges.get(quantity.name, (-np.inf, np.inf))
+    alike = []
+    for value in (answer.at[quantity.name] - 1, answer.at[quantity.name] + 1):
+        if low <= value <= high and bool(quantity.domain.contains(value)):
+            there = evaluate(result, {**constants, **answer.at, quantity.name: value}, form=form.name, strict=False)
+            if bool(there.valid) and np.isclose(float(there.value), answer.value, rtol=1e-13, atol=0):
+                alike.append(f"{quantity.name} = {value:g}")
+    return f"{' and '.join(alike)} {'do' if len(alike) > 1 else 'does'} as well" if alike else ""
 
 
 def _ranges(result: Result, quantities: Sequence[Quantity], within: Ranges) -> dict[str, tuple[float, float]]:

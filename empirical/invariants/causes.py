@@ -74,7 +74,7 @@ def likely_cause(
     if len(found) == 1:
         return None
     smallest = min(found, key=lambda name: len(str(found[name].case)))
-    return f"not known; begin with {smallest!r}, which has the smallest counterexample"
+    return f"not among the known mistakes; begin with {smallest!r}, whose counterexample is the smallest to read"
 
 
 def _explains(misreading: Misreading, cases: Sequence[Any], outcome: Outcome, twin: Outcome, tolerance: float) -> bool:

@@ -351,3 +351,13 @@ def test_no_evaluations_left_is_undecided_or_the_best_so_far():
 def test_a_step_that_a_form_prescribes_is_pointed_to_where_it_is_free():
     with pytest.raises(FedboundsError, match="it is not free; it is in these forms: explicit:any-step, explicit:any-a"):
         optimize("fedmrn/theorem-2", {}, "eta")
+
+
+def test_whole_numbers_that_do_as_well_are_named():
+    known = dict(L=2, mu=0.5, sigma=0.3, G=1.5, N=10, T=1000, q=0.3, Delta1=1e5, Gamma=0)
+    answer = optimize("fedmrn/theorem-1", known, "S,K")
+    assert isinstance(answer, Minimum) and answer.note == "S = 2 does as well; K = 4 and K = 6 do as well"
+    for other in ({"S": 2}, {"K": 4}, {"K": 6}):
+        assert float(evaluate("fedmrn/theorem-1", {**known, **answer.at, **other}).value) == pytest.approx(answer.value)
+    alone = optimize("fedmrn/theorem-1", known | {"Delta1": 1e-9, "q": 3.0}, "S,K")
+    assert isinstance(alone, Minimum) and "as well" not in alone.note
