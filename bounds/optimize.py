@@ -139,7 +139,7 @@ def choose(
 def _as_good(
     result: Result, form: Form, constants: Mapping[str, Value], answer: Minimum, quantity: Quantity, ranges: Ranges
 ) -> str:
-    """That the next whole numbers do as well but for rounding, everything else unchanged, in words ("" if they do not)."""
+    """That the next whole numbers do as well (up to rounding), all else unchanged, in words ("" if they do not)."""
     low, high = ranges.get(quantity.name, (-np.inf, np.inf))
     alike = []
     for value in (answer.at[quantity.name] - 1, answer.at[quantity.name] + 1):
