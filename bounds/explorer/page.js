@@ -4,7 +4,8 @@
 const $ = id => document.getElementById(id);
 const FORMS = new Map(PAPERS.flatMap(p => p.results).flatMap(r => r.forms).map(f => [`${f.result.key}[${f.name}]`, f]));
 const CONCEPTS = new Set([...FORMS.values()].flatMap(f => Object.values(f.theory.letters)).map(letter => letter.concept));
-const state = { form: null, values: {}, given: new Set(), assumed: new Set(), over: "", beside: "" };
+const state = { form: null, values: {}, given: new Set(), assumed: new Set(), over: "", beside: "",
+  refused: new Map(), refusedBeside: new Map() }; // by letter, why what its field holds is no value
 
 function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -70,7 +71,7 @@ function positionOf(value, letter) {
   return value === 0 && log ? 0 : Math.round(POSITIONS * Math.min(1, Math.max(0, share)));
 }
 
-function row(letter, isGiven, set) { // `set` hears a new value, or null where the field is empty
+function row(letter, isGiven, set) { // `set` hears a new value, or null and why the field holds none
   const id = `constant-${isGiven ? "" : "derived-"}${letter.name}`, value = valueOf(letter);
   const problem = el("div", { class: "problem", id: `${id}-problem`, role: "alert" });
   const field = el("input", { id, value: isGiven ? typed(value) : "", size: 12, autocomplete: "off", spellcheck: "false",
@@ -97,7 +98,10 @@ function row(letter, isGiven, set) { // `set` hears a new value, or null where t
       tell("");
       if (next !== null) entries(next).forEach((one, i) => { if (sliders[i]) sliders[i].value = positionOf(one, letter); });
       set(next);
-    } catch (error) { tell(error.message); }
+    } catch (error) {
+      tell(error.message);
+      set(null, error.message);
+    }
   });
   const name = el("label", { for: id, html: letter.math });
   name.append(el("span", {}, `${letter.name}: ${letter.meaning}${letter.unit === "1" ? "" : ` (${letter.unit})`}`));
@@ -117,8 +121,9 @@ function choose(form, names = form.given) {
   show();
 }
 
-function change(letter, value) {
+function change(letter, value, problem = "") {
   const before = state.given.has(letter.name);
+  remember(state.refused, letter, problem);
   if (value === null) state.given.delete(letter.name);
   else {
     state.values[letter.concept] = value;
@@ -128,8 +133,14 @@ function change(letter, value) {
   refresh();
 }
 
+function remember(refused, letter, problem) {
+  if (problem) refused.set(letter.name, problem);
+  else refused.delete(letter.name);
+}
+
 function show() { // everything, as after a choice
   const { form } = state, { result } = form;
+  state.refused.clear(); // the fields are made anew
   const paper = PAPERS.find(p => p.results.includes(result));
   $("result").replaceChildren(...PAPERS.map(p => el("optgroup", { label: p.key }, ...p.results.map(r =>
     el("option", { value: r.key, selected: r === result }, `${r.key.split("/")[1]}: ${r.title}`)))));
@@ -144,9 +155,9 @@ function show() { // everything, as after a choice
   $("beside").replaceChildren(el("option", { value: "" }, "nothing"),
     el("optgroup", { label: "comparable" }, ...listed(fits)),
     el("optgroup", { label: "not comparable (says why)" }, ...listed(f => !fits(f))));
-  $("given").replaceChildren(...form.given.map(name => row(letterOf(name), state.given.has(name), v => change(letterOf(name), v))));
+  $("given").replaceChildren(...form.given.map(name => row(letterOf(name), state.given.has(name), (v, problem) => change(letterOf(name), v, problem))));
   const rest = form.reach.filter(name => !form.given.includes(name));
-  $("derived").replaceChildren(...rest.map(name => row(letterOf(name), state.given.has(name), v => change(letterOf(name), v))));
+  $("derived").replaceChildren(...rest.map(name => row(letterOf(name), state.given.has(name), (v, problem) => change(letterOf(name), v, problem))));
   $("others").hidden = rest.length === 0;
   if (rest.some(name => state.given.has(name))) $("others").open = true;
   $("assumptions").hidden = form.assumptions.length === 0;
@@ -191,6 +202,7 @@ function answer() {
   const { form } = state, measure = MEASURES[form.measure];
   let found;
   try {
+    for (const problem of state.refused.values()) throw Error(problem);
     found = evaluate(form, given(), assumed());
   } catch (error) {
     placeholders();
@@ -219,25 +231,30 @@ function answer() {
   for (const [name, step] of Object.entries(found.prescribed)) {
     $("terms").append(el("p", {}, `the result prescribes ${name} = ${number(step)}`));
   }
-  $("conditions").replaceChildren(el("table", {}, ...found.conditions.map(c => el("tr", {},
+  $("conditions").replaceChildren(el("table", {}, ...found.conditions.map((c, i) => el("tr", {},
     el("td", { class: `number ${c.holds ? "yes" : "no"}` }, c.holds ? "✓ holds" : "✗ fails"),
-    cell(`${number(c.left)} ${c.op} ${number(c.right)}`), el("td", {}, ...limit(c)),
+    cell(`${number(c.left)} ${c.op} ${number(c.right)}`), el("td", {}, ...limit(c, i)),
     el("td", { title: c.text }, el("div", { html: c.math }), el("small", {}, c.why))))),
     ...largest(found));
   if (!found.conditions.length) $("conditions").replaceChildren("None.");
 }
 
-function limit(c) { // where both sides are equal: a button, if that constant is given
+function limit(c, place) { // where both sides are equal: a button, if that constant is given
   if (c.admissible === undefined || !c.limits) return [];
   const text = `${c.limits} at ${number(c.admissible)}`;
   if (!state.given.has(c.limits)) return [text];
-  return [el("button", { type: "button", onclick: () => use(c.limits, c.admissible) }, text)];
+  if (!letterOf(c.limits).domain.integer) return [el("button", { type: "button", onclick: () => use(c.limits, c.admissible) }, text)];
+  const [low, high] = [floor(c.admissible), ceiling(c.admissible)];
+  const next = [low, high, low - 1, high + 1].find(value => {
+    try { return evaluate(state.form, { ...given(), [c.limits]: value }, [], false).conditions[place].holds; } catch { return false; }
+  });
+  if (next === undefined) return [text];
+  const aside = next === c.admissible ? "" : ` (equal at ${number(c.admissible)})`;
+  return [el("button", { type: "button", onclick: () => use(c.limits, next) }, `${c.limits} at ${number(next, 15)}${aside}`)];
 }
 
-function use(name, limit) {
-  const letter = letterOf(name), tries = letter.domain.integer ? [Math.floor(limit), Math.ceil(limit)] : [limit];
-  const valid = value => { try { return evaluate(state.form, { ...given(), [name]: value }, [], false).valid; } catch { return false; } };
-  const value = tries.find(valid) ?? tries[0];
+function use(name, value) {
+  const letter = letterOf(name);
   if (!contains(letter.domain, value)) return;
   state.values[letter.concept] = value;
   show();
@@ -276,8 +293,10 @@ function besideGiven(form, known) { // constants of the second form: those of th
 function own() { // constants that the second form alone has
   const form = FORMS.get(state.beside), here = new Set(state.form.reach.map(name => letterOf(name).concept));
   const letters = form ? form.given.map(name => form.theory.letters[name]).filter(letter => !here.has(letter.concept)) : [];
+  state.refusedBeside.clear();
   $("own").replaceChildren(...(letters.length ? [el("p", {}, `Constants that only ${state.beside} has`)] : []),
-    ...letters.map(letter => row(letter, true, value => {
+    ...letters.map(letter => row(letter, true, (value, problem = `needs ${letter.name} (${letter.meaning})`) => {
+      remember(state.refusedBeside, letter, value === null ? problem : "");
       if (value !== null) state.values[letter.concept] = value;
       refresh();
     })));
@@ -310,6 +329,10 @@ function draw() {
   $("caption").textContent = "";
   const { form } = state, letter = letterOf(state.over);
   if (!letter) return;
+  if (state.refused.size) {
+    $("caption").textContent = "Nothing is drawn while a constant has no value.";
+    return;
+  }
   const { log } = scaleOf(letter), here = given(), second = FORMS.get(state.beside);
   const settings = [...new Set(each(81, k => valueAt(Math.round(k * POSITIONS / 80), letter)))]
     .filter(x => Number.isFinite(x) && (x > 0 || !log)).sort((a, b) => a - b);
@@ -318,6 +341,7 @@ function draw() {
   try { known = resolve(form, here); } catch { /* told by the answer */ }
   if (second) {
     fits = comparable(form, second, MEASURES);
+    for (const why of state.refusedBeside.values()) fits = { ok: false, why };
     if (fits.why) said.push(fits.ok ? fits.why : `${state.beside} is not drawn: ${fits.why}`);
     if (fits.ok) {
       const constants = besideGiven(second, known);
@@ -345,7 +369,7 @@ function draw() {
     const series = rows.flatMap((_, i) => [line(names[i], i ? "--second" : "--first"), line("… a condition fails", i ? "--second" : "--first", [3, 5])]);
     series.forEach(one => { one.spanGaps = false; });
     plot = new uPlot({
-      width: $("plot").clientWidth, height: 340, cursor: { drag: { x: false, y: false } },
+      width: $("plot").clientWidth, height: 250, cursor: { drag: { x: false, y: false } },
       scales: { x: { time: false, distr: log ? 3 : 1, range: around }, y: { distr: positive ? 3 : 1, range: positive ? whole : around } },
       axes: [axis(state.over, log), { ...axis(`bound (${relation(form)})`, positive), size: 75 }],
       series: [{ label: state.over, value: (u, v) => v === null ? "-" : number(v) }, ...series,
@@ -407,7 +431,7 @@ function restore() {
 function copies() {
   const hash = link(), kind = $("language").value;
   if (hash !== location.hash) history.replaceState(null, "", hash);
-  $("text").value = kind === "link" ? location.href.split("#")[0] + hash : commands(state.form, given(), assumed())[kind];
+  $("text").value = state.refused.size ? "" : kind === "link" ? location.href.split("#")[0] + hash : commands(state.form, given(), assumed())[kind];
   $("copied").textContent = "";
 }
 

@@ -105,11 +105,57 @@ def test_a_keyboard_alone_suffices(page):
     assert page.js("$('copied').textContent") == "copied"
 
 
-def test_what_is_typed_wrong_is_said_beside_the_field(page):
-    page.js("(document.querySelector('#constant-L').value = 'nonsense')")
-    page.js("document.querySelector('#constant-L').dispatchEvent(new Event('input'))")
-    assert "is not a number" in page.js("document.querySelector('#constant-L-problem').textContent")
+TYPE = "(field => {{ field.value = {1!r}; field.dispatchEvent(new Event('input')); }})(document.querySelector({0!r}))"
+
+
+@pytest.mark.parametrize(("typed", "said"), [("nonsense", "is not a number"), ("-1", "is outside its domain")])
+def test_what_is_typed_wrong_is_said_beside_the_field_and_leaves_no_bound(page, typed, said):
+    before = page.js("$('bound').textContent")
+    page.js(TYPE.format("#constant-L", typed))
+    assert said in page.js("document.querySelector('#constant-L-problem').textContent")
     assert page.js("document.querySelector('#constant-L').getAttribute('aria-invalid')") == "true"
+    answer = page.js("$('bound').textContent")
+    assert "no value: " in answer and said in answer and "verdict" not in answer
+    assert page.js("[$('terms'), $('conditions'), $('plot')].every(part => !part.children.length)")
+    assert page.js("$('text').value") == ""
+    page.js(TYPE.format("#constant-L", "1"))
+    assert page.js("$('bound').textContent") == before and page.js("Boolean($('plot').children.length)")
+
+
+def test_of_a_constant_of_the_second_form_that_is_typed_wrong_no_second_curve_is_drawn(tab, pages):
+    tab.open((pages / "index.html").as_uri() + "#result=fedau/theorem-2&form=sharp", READY)
+    own_fields = "document.querySelectorAll('#own input[data-letter]')"
+    beside = f"(state.beside = key, own(), {own_fields}.length)"
+    fits = "comparable(state.form, f, MEASURES).ok"
+    assert tab.js(f"[...FORMS].some(([key, f]) => f !== state.form && {fits} && {beside} && (refresh(), true))")
+    assert "is not drawn" not in tab.js("$('caption').textContent")
+    field = tab.js(f"{own_fields}[0].id")
+    for typed, said in (("nonsense", "nonsense is not a number"), ("", "needs ")):
+        tab.js(TYPE.format(f"#{field}", typed))
+        assert f"is not drawn: {said}" in tab.js("$('caption').textContent")
+    assert tab.js(VALUE)
+
+
+def test_a_button_at_a_limit_takes_a_whole_constant_to_where_the_condition_holds(tab, pages):
+    """The largest T at which T >= 2.44 fails is 2, so the button says 3 and goes there."""
+    tab.open((pages / "fedau.html").as_uri() + "#result=fedau/theorem-1&form=repaired", READY)
+    button = "[...document.querySelectorAll('#conditions td button')].find(b => b.textContent.startsWith('T at '))"
+    row = f"{button}.closest('tr')"
+    tab.js(TYPE.format("#constant-T", "1"))
+    rows = tab.js(f"[...document.querySelectorAll('#conditions tr')].indexOf({row})")
+    assert "fails" in tab.js(f"{row}.textContent")
+    promised = int(tab.js(f"{button}.textContent").split()[2])
+    tab.js(f"{button}.click()")
+    assert tab.js("document.querySelector('#constant-T').value") == str(promised)
+    for setting, word in ((promised, "holds"), (promised - 1, "fails")):
+        tab.js(TYPE.format("#constant-T", str(setting)))
+        assert word in tab.js(f"document.querySelectorAll('#conditions tr')[{rows}].textContent")
+
+
+def test_the_curve_is_in_sight_of_the_sliders_on_a_small_desk(page):
+    page.ask("Emulation.setDeviceMetricsOverride", width=1200, height=900, deviceScaleFactor=1, mobile=False)
+    page.js("window.scrollTo(0, 0)")
+    assert page.js("document.querySelector('#plot canvas').getBoundingClientRect().bottom") <= 900
 
 
 def test_it_fits_a_narrow_screen_and_has_a_dark_side(page, tmp_path):
