@@ -120,16 +120,20 @@ def results(spec: str, device: str | None, csv_path: str | None, out: str | None
 @click.command("schema")
 @click.argument("key", required=False, shell_complete=completion.keys)
 def schema(key: str | None) -> None:
-    """The JSON Schema of sweep files, or of a file of constants of the result KEY (--from), for editors.
+    """The JSON Schema of sweep files, of a file of constants of the result KEY (--from), or of settings, for editors.
 
     \b
     fedbounds schema > sweep.schema.json                 then, in a sweep: #:schema ./sweep.schema.json
     fedbounds schema fedau/theorem-2 > constants.schema.json
+    fedbounds schema advise > advise.schema.json         what fedbounds advise reads
     """
     from fedbounds.bounds.registry import load
+    from fedbounds.empirical.question_schema import question_schema
     from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 
-    click.echo(json.dumps(constants_schema(load(key)) if key else sweep_schema(), indent=1))
+    settings = key == "advise"
+    found = question_schema() if settings else constants_schema(load(key)) if key else sweep_schema()
+    click.echo(json.dumps(found, indent=1))
 
 
 def _open(spec: str, out: str | None, device: str | None) -> tuple[str, tuple[Run, ...], Store]:

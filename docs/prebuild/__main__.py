@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fedbounds.bounds.explorer.pages import explore
 from fedbounds.bounds.registry import results
+from fedbounds.empirical.question_schema import question_schema
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
 from prebuild.examples import draw_examples
 from prebuild.formulas import typeset
@@ -34,7 +35,8 @@ def prebuild(folder: Path, *, versioned: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(typeset(written_out(source)), encoding="utf-8")
     explore(pages / "sliders")
-    schemas = {"sweep": sweep_schema()} | {result.key: constants_schema(result) for result in results()}
+    schemas = {"sweep": sweep_schema(), "advise": question_schema()}
+    schemas |= {result.key: constants_schema(result) for result in results()}
     for name, schema in schemas.items():
         path = pages / "schema" / f"{name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -32,12 +32,13 @@ def sweep_schema() -> Schema:
         "algorithm": [(kind, made, keys_of_class(made)) for kind, made in sorted(algorithms().items())],
     }
     definitions = {
-        name + ending: {"type": "object", "anyOf": [table(*one, needed=needed) for one in found]}
+        name + ending: {"type": "object", **by_kind(found, needed=needed)}
         for name, found in kinds.items()
         for ending, needed in (("", False), ("-complete", True))
     }
     for ending in ("", "-complete"):
-        definitions[f"algorithm{ending}"]["anyOf"].append(phases(ending))
+        several = {"if": {"required": ["phases"]}, "then": phases(ending), "else": definitions[f"algorithm{ending}"]}
+        definitions[f"algorithm{ending}"] = {"type": "object", **several}
     values = {"anyOf": [{"type": "array", "minItems": 1}, {"type": "object"}]}
     properties: Schema = {
         "name": {"type": "string", "pattern": f"^{NAME.pattern}$"},
@@ -87,6 +88,32 @@ def phases(ending: str) -> Schema:
     }
     listed = {"type": "array", "items": phase, "minItems": 1}
     return {"properties": {"phases": listed}, "required": ["phases"], "additionalProperties": False}
+
+
+def by_kind(
+    found: Iterable[tuple[str, Callable[..., Any], Mapping[str, bool]]],
+    *,
+    needed: bool,
+    also: Mapping[str, Schema] | None = None,
+) -> Schema:
+    """The table of whichever kind is named, so that what is wrong with it is told of that kind alone."""
+    tables: dict[str, list[Schema]] = {}
+    for kind, made, keys in found:
+        one = table(kind, made, keys, needed=needed)
+        tables.setdefault(kind, []).append(one | {"properties": one["properties"] | dict(also or {})})
+    return {
+        "properties": {"kind": {"enum": [*tables]}},
+        "required": ["kind"],
+        "allOf": [{"if": {"properties": {"kind": {"const": kind}}}, "then": any_of(tables[kind])} for kind in tables],
+    }
+
+
+def any_of(tables: list[Schema]) -> Schema:
+    """One of these tables; where there are several, a key that none of them has is refused by its name."""
+    if len(tables) == 1:
+        return tables[0]
+    names = dict.fromkeys(name for one in tables for name in one["properties"])
+    return {"propertyNames": {"enum": [*names]}, "anyOf": tables}
 
 
 def table(kind: str, made: Callable[..., Any], keys: Mapping[str, bool], *, needed: bool) -> Schema:

@@ -9,10 +9,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from jsonschema.exceptions import best_match
 
 import fedbounds
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import results
+from fedbounds.empirical.advise import advise
+from fedbounds.empirical.question_schema import question_schema
 from fedbounds.empirical.sweep import resolve
 from fedbounds.empirical.sweep import spec as spec_module
 from fedbounds.empirical.sweep.schema import constants_schema, sweep_schema
@@ -21,6 +24,7 @@ from tests.empirical.test_bad_specs import MAKERS, NAMES, SPECS
 
 ROOT = Path(__file__).resolve().parents[2]
 SWEEP = jsonschema.Draft202012Validator(sweep_schema())
+SETTING = jsonschema.Draft202012Validator(question_schema())
 BASE: dict[str, Any] = {
     "rounds": 10,
     "problem": {"kind": "toy"},
@@ -42,9 +46,53 @@ def test_the_schema_that_is_shipped_is_that_of_the_code():
 
 @pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "examples").glob("*.toml")))
 def test_the_examples_fit_it_and_name_it(name: str):
-    assert SWEEP.is_valid(written(name))
+    schema, file = (SETTING, "question_") if name.startswith("advise-") else (SWEEP, "sweep/")
+    schema.validate(written(name))
     first = (ROOT / "examples" / name).read_text(encoding="utf-8").partition("\n")[0]
-    assert first == "#:schema ../empirical/sweep/schema.json"
+    assert first == f"#:schema ../empirical/{file}schema.json"
+
+
+@pytest.mark.parametrize(("what", "spec"), SPECS, ids=NAMES)
+def test_a_key_that_is_misspelled_is_named(what: str, spec: dict[str, Any]):
+    said = best_match(SWEEP.iter_errors(BASE | {what: spec | {"no_such_key": 1}}))
+    assert said is not None and "'no_such_key'" in said.message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"targt": 1},
+        {"target": None},
+        {"setting": 3},
+        {"constants": {"smothness": 1}},
+        {"constants": {"P": 2}},  # a letter of several meanings
+        {"constants": {"fedau": {"LL": 1}}},
+        {"estimated": 3},
+        {"participation": {}},
+        {"participation": {"lag": "a.csv"}},
+        {"participation": {"kind": "full", "client": 3}},
+        {"participation": {"kind": "full", "log": "a.csv"}},
+        {"cost": {"messages": 1}},
+        {"choose": {"local_steps": [1, 2, 3]}},
+        {"choose": {"locl_steps": [1, 2]}},
+        {"minimize": "second"},
+        {"assume": 3},
+        {"effort": "much"},
+    ],
+    ids=str,
+)
+def test_a_setting_that_it_refuses_is_refused(change: dict[str, Any]):
+    asked = {"setting": "non-convex", "target": 0.1, "participation": {"kind": "full", "clients": 3}}
+    assert SETTING.is_valid(asked) and not SETTING.is_valid(asked | change)
+    with pytest.raises(FedboundsError):
+        advise(asked | change, paper="fedau")
+
+
+def test_the_schema_of_settings_that_is_shipped_is_that_of_the_code():
+    shipped = json.loads((ROOT / "empirical/question_schema.json").read_text(encoding="utf-8"))
+    assert shipped == question_schema(), "fedbounds schema advise > empirical/question_schema.json"
+    jsonschema.Draft202012Validator.check_schema(shipped)
+    assert json.loads(run("schema", "advise")[1]) == shipped
 
 
 def test_the_documented_file_fits_it():

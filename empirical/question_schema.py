@@ -1,0 +1,94 @@
+"""JSON Schema of the settings that `fedbounds advise` reads, from the code that reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fedbounds.bounds.question import GOALS, KEYS, TIMES
+from fedbounds.bounds.registry import papers
+from fedbounds.bounds.symbols import Quantity
+from fedbounds.bounds.workload import WIRE
+from fedbounds.empirical.participation.spec import PROCESSES, keys_of_process
+from fedbounds.empirical.sweep.schema import DIALECT, Schema, by_kind, value
+
+NUMBER = {"anyOf": [{"type": "number"}, {"type": "string"}]}  # a text is an expression
+NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+
+
+def question_schema() -> Schema:
+    """What a setting may hold: constants by what they are, by letter, or in a table of one paper."""
+    by_paper = {one.key: [q for result in one.results for q in result.notation.values()] for one in papers()}
+    everything = of_one_meaning([q for each in by_paper.values() for q in each])
+    constants: dict[str, Any] = {name: about(q) for name, q in everything.items()}
+    of_papers = {
+        key: {
+            "type": "object",
+            "properties": {name: value(q) for name, q in named(each).items()},
+            "additionalProperties": False,
+        }
+        for key, each in by_paper.items()
+    }
+    table = {"type": "object", "properties": constants | of_papers, "additionalProperties": False}
+    ends = {"anyOf": [{"type": "array", "items": NUMBER, "minItems": 2, "maxItems": 2}, {"type": "string"}]}
+    kept = {"type": "string", "description": "a CSV file: a line per round, a column per client"}
+    processes = [(kind, made, keys_of_process(made)) for kind, made in PROCESSES.items()]
+    properties: Schema = {
+        "setting": {"type": "string", "description": "what the problem and the clients are like, in words"},
+        "target": {"description": "what the measure is to reach", **NUMBER},
+        "measure": {"type": "string", "description": "what the target is for, in words"},
+        "constants": {"description": "given: you answer for them", "$ref": "#/$defs/constants"},
+        "estimated": {"description": "measured: no guarantee rests on them", "$ref": "#/$defs/constants"},
+        "participation": {
+            "type": "object",
+            "if": {"required": ["kind"]},
+            "then": by_kind(processes, needed=True, also={"log": kept}),
+            "else": {"properties": {"log": kept}, "required": ["log"], "additionalProperties": False},
+        },
+        "cost": {
+            "type": "object",
+            "properties": {name: {"description": why, **NUMBER} for name, why in (TIMES | WIRE).items()},
+            "additionalProperties": False,
+        },
+        "choose": {
+            "type": "object",
+            "properties": {name: {"description": q.meaning, **ends} for name, q in everything.items()},
+            "additionalProperties": False,
+        },
+        "minimize": {"enum": [*GOALS]},
+        "assume": {"description": "assumptions that you take for granted, or all", **NAMES},
+        "trust": {"description": "claims that you answer for", **NAMES},
+        "effort": {
+            "type": "number",
+            "description": "how many evaluations a search may take, in multiples of the usual",
+        },
+    }
+    if (said := {*properties}) != {*KEYS}:
+        raise AssertionError(f"the keys of a setting and those of its schema differ in {said ^ {*KEYS}}")
+    return {
+        "$schema": DIALECT,
+        "title": "A setting for fedbounds advise",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "required": ["setting", "target"],
+        "$defs": {"constants": table},
+    }
+
+
+def named(quantities: list[Quantity]) -> dict[str, Quantity]:
+    """By what they are, and by letter."""
+    return {name: quantity for quantity in quantities for name in (quantity.concept, quantity.name)}
+
+
+def of_one_meaning(quantities: list[Quantity]) -> dict[str, Quantity]:
+    """By what they are, and by letter where all papers that have the letter mean the same by it."""
+    meant: dict[str, set[str]] = {}
+    for quantity in quantities:
+        meant.setdefault(quantity.name, set()).add(quantity.concept)
+    concepts = {quantity.concept: quantity for quantity in quantities}
+    return {q.name: q for q in quantities if len(meant[q.name]) == 1} | concepts
+
+
+def about(quantity: Quantity) -> Schema:
+    """A constant of several papers, of which one may have it for every client: a number, a text or a list."""
+    return {"description": quantity.meaning, "anyOf": [*NUMBER["anyOf"], {"type": "array", "items": NUMBER}]}
