@@ -24,10 +24,12 @@ class MissingExtra(FedboundsError):
     """An optional dependency is absent; the line names the one command of pip that installs it."""
 
     def __init__(self, extra: str, needs: str) -> None:
-        super().__init__(f"{needs} is not installed; run: pip install 'fedbounds[{extra}]'")
+        package = f"'fedbounds[{extra}]'" if extra else "fedbounds"
+        super().__init__(f"{needs} is not installed; run: pip install {package}")
 
 
-# what an extra of the package brings, by the name it is imported under
+# what the package needs in any case, and what an extra of it brings, by the name it is imported under
+NEEDED = ("sympy", "numpy", "scipy", "matplotlib", "click", "rich", "latex2mathml", "jinja2")
 EXTRA_OF = {
     "torch": "empirical",
     "sklearn": "empirical",
@@ -40,18 +42,20 @@ EXTRA_OF = {
     "flwr": "flower",
     "PEPit": "worst-case",
     "cvxpy": "worst-case",
+    "clarabel": "worst-case",
 }
 
 
 def missing_extra(error: ModuleNotFoundError) -> MissingExtra | None:
-    """The extra that brings a module that is not there; None where none does.
+    """What brings a module that is not there, the package itself or an extra of it; None where neither does.
 
     Example:
         >>> str(missing_extra(ModuleNotFoundError(name="torch.nn")))
         "torch is not installed; run: pip install 'fedbounds[empirical]'"
     """
     module = (error.name or "").partition(".")[0]
-    return MissingExtra(EXTRA_OF[module], module) if module in EXTRA_OF else None
+    extra = "" if module in NEEDED else EXTRA_OF.get(module)
+    return None if extra is None else MissingExtra(extra, module)
 
 
 MOST_SHOWN = 240  # characters of the legal names, where none is near

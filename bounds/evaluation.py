@@ -134,6 +134,12 @@ class Evaluation(Shown):
             return "no"
         return f"yes, conditional on {self.conditional_on} ({self.verdict})" if self.conditional_on else "yes"
 
+    def __repr__(self) -> str:
+        """One line; `print` shows it in full."""
+        found = f"{self.value.size} settings" if np.ndim(self.value) else _bound(self)
+        name = f"{self.result.key} [{self.form.name}]"
+        return f"<Evaluation of {name}: {found}, guarantee: {self.promise}, verdict: {self.verdict}>"
+
     def __str__(self) -> str:
         """The evaluation as `fedbounds eval` prints it; of many settings, what they have in common."""
         if not np.ndim(self.value):
@@ -445,15 +451,20 @@ def _assumption_statuses(form: Form, assume: Iterable[str], checked: Mapping[str
     return statuses
 
 
+def _bound(evaluation: Evaluation) -> str:
+    """The value at one setting, with the relation that it stands in."""
+    value = float(evaluation.value)
+    return "no value" if math.isnan(value) else f"{'~' if evaluation.form.order_only else '<='} {number(value)}"
+
+
 def _described(evaluation: Evaluation) -> str:
     """The evaluation as text for people."""
     result, form = evaluation.result, evaluation.form
     value = float(evaluation.value)
-    bound = "no value" if math.isnan(value) else f"{'~' if form.order_only else '<='} {number(value)}"
     lines = [
         f"{result.key} [{form.name}]   {result.source}",
         str(form.measure or result.measure),
-        f"  {bound}"
+        f"  {_bound(evaluation)}"
         f"     valid: {'yes' if evaluation.valid else 'no'}"
         f"     guarantee: {evaluation.promise}     verdict: {evaluation.verdict}",
         "",

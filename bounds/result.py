@@ -200,6 +200,10 @@ class Form(Shown):
         """Its expressions but for those that only say what the letters mean."""
         return replace(self, conditions=self.hypotheses).expressions
 
+    def __repr__(self) -> str:
+        """One line; its attributes say the rest."""
+        return f"<Form [{self.name}]: {', '.join(term.name for term in self.terms)}>"
+
     @property
     def headline(self) -> str:
         """Its name, and why it exists."""
@@ -337,6 +341,10 @@ class Result(Shown):
         """
         bound = sp.Add(*(term.expression for term in self.form(form).terms))
         return bound.xreplace({number: number.exact for number in bound.atoms(NamedNumber)})
+
+    def __repr__(self) -> str:
+        """One line; its attributes say the rest."""
+        return f"<Result {self.key}: {self.title}, in {len(self.forms)} form{'s' * (len(self.forms) != 1)}>"
 
     @property
     def headline(self) -> str:

@@ -128,6 +128,11 @@ class ParticipationAccountant:
         self.accounts: dict[str, Account] = accounts(self.declared)
         self._declaration, self._presences = Declaration(process, self.error), Presences(N)
 
+    def __repr__(self) -> str:
+        """One line; `quantities` and `conformity` say the rest."""
+        process = "no process" if self.declared.process is None else type(self.declared.process).__name__
+        return f"<ParticipationAccountant of {len(self.names)} clients: {self.rounds} rounds, {process} declared>"
+
     @property
     def rounds(self) -> int:
         """T, how many rounds there were."""

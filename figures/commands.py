@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.registry import paper_names, papers, part
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from fedbounds.figures.picture import Picture
 
 DEMONSTRATED = "arbitrary-participation"  # the paper of `fedbounds demo`
@@ -21,8 +24,19 @@ workers_option = click.option(
 )
 
 
+def figure_names(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[str] | list[CompletionItem[Any]]:
+    """Papers and data sets; after a slash, what is drawn of a paper; else files."""
+    paper, slash, _ = incomplete.partition("/")
+    if slash and paper in paper_names():
+        return completion.beginning([f"{paper}/{name}" for name in _names(paper)], incomplete)
+    words = [*completion.papers(context, parameter, ""), *_datasets()]
+    return completion.beginning(words, incomplete) or completion.files(context, parameter, incomplete)
+
+
 @click.command("figure")
-@click.argument("name", metavar="NAME|SPEC.toml")
+@click.argument("name", metavar="NAME|SPEC.toml", shell_complete=figure_names)
 @click.option(
     "--out", required=True, metavar="F", type=PathArgument(), help="A file (.png, .pdf, .svg), or a directory."
 )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fedbounds.bounds.errors import EXTRA_OF
+from fedbounds.bounds.errors import EXTRA_OF, NEEDED
 from tests.command_line import run
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,6 +44,21 @@ def test_a_command_without_an_extra(absent: str, words: str, status: int, said: 
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode == status and said in done.stdout + done.stderr, done.stdout + done.stderr
     assert status == 0 or len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("absent", NEEDED)
+def test_without_what_the_package_needs_the_command_says_so_in_one_line(absent: str):
+    script = f"import sys; sys.modules['{absent}'] = None; sys.argv[1:] = ['report', '--help']\n"
+    script += "from fedbounds.__main__ import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT)
+    said = f"fedbounds: {absent} is not installed; run: pip install fedbounds\n"
+    assert (done.returncode, done.stderr) in {(2, said), (0, "")} and (absent != "click" or done.returncode == 2)
+
+
+def test_what_the_package_needs_is_known():
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    known = packages_distributions()
+    assert {name.lower() for module in NEEDED for name in known[module]} == {n.partition(">")[0].lower() for n in needs}
 
 
 def test_every_package_of_an_extra_that_a_command_may_lack_is_known_by_the_name_it_is_imported_under():

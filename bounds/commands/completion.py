@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -110,8 +111,11 @@ def keys(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> l
 
 
 def errata(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """What can be refuted."""
-    return beginning((claim for claim in claims() if "/erratum/" in claim), incomplete)
+    """What can be refuted: errata, and the claims that a counterexample refutes."""
+    ledgers = (json.loads(path.read_bytes())["claims"] for path in sorted(PAPERS.glob("*/ledger.json")))
+    tried = (item for ledger in ledgers for item in ledger.items())
+    refuted = (claim for claim, found in tried if (found["verdict"], found["court"]) == ("refuted", "refutations"))
+    return beginning(refuted, incomplete)
 
 
 def files(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import (
     Count,
     PathArgument,
@@ -28,11 +29,14 @@ PAGE, DOCUMENT = "index.html", "report.json"
 
 
 @click.command("report")
-@click.argument("spec", metavar="[SPEC.toml]", type=PathArgument(), required=False)
-@click.option("--paper", metavar="P", help="Report on a paper instead: results, verdicts, errata, figures, claims.")
+@click.argument("spec", metavar="[SPEC.toml]", type=PathArgument(), required=False, shell_complete=completion.files)
+@click.option(
+    "--paper", metavar="P", shell_complete=completion.papers,
+    help="Report on a paper instead: results, verdicts, errata, figures, claims.",
+)  # fmt: skip
 @click.option("--out", required=True, metavar="DIR", type=PathArgument(), help="The folder to write to.")
 @click.option(
-    "--key", "keys", multiple=True, metavar="KEY",
+    "--key", "keys", multiple=True, metavar="KEY", shell_complete=completion.keys,
     help="A result to hold the runs against, as fedau/theorem-2 or 'fedau/theorem-2[printed]'. May be repeated. "
     "Default: the theorems, corollaries and propositions that cover them.",
 )  # fmt: skip

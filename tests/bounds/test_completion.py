@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from click import Argument, Context
 
-from fedbounds.bounds.commands.completion import FIRST_WORDS, forms_by_key
+from fedbounds.bounds.commands.audit import find_erratum
+from fedbounds.bounds.commands.completion import FIRST_WORDS, errata, forms_by_key
 from fedbounds.bounds.registry import PAPERS, paper
 from fedbounds.command_line import cli
 
@@ -47,6 +48,12 @@ def ask(shell: str, script: str, said: str = "") -> str:
         (f"fedbounds optimize {THEOREM} --over gamma,e", {"gamma,eta"}, {"gamma,gamma"}),
         (f"fedbounds compare {THEOREM}:sha", {"sharp", "sharp:worst"}, {"explicit"}),
         ("fedbounds refute fedau/erratum/", {"fedau/erratum/rate-above-one"}, {THEOREM}),
+        ("fedbounds refute ", {"fedau/erratum/rate-above-one"}, {THEOREM}),
+        ("fedbounds refute fedau/theorem-2[pri", set(), {"fedau/theorem-2[printed]"}),
+        ("fedbounds report --paper f", {"fedau", "fedmrn"}, {"tdcd"}),
+        ("fedbounds report --key fedau/theorem-2", {"fedau/theorem-2"}, {THEOREM}),
+        ("fedbounds figure f", {"fedau", "fashion-mnist"}, {"tdcd"}),
+        ("fedbounds figure fedau/fig", {"fedau/figure-1"}, {"fedau/table-1"}),
         ("fedbounds list --paper fed", {"fedau", "fedmrn"}, {"tdcd"}),
         ("fedbounds nonsense --", set(), {"--form"}),
     ],
@@ -60,6 +67,13 @@ def test_the_keys_and_forms_that_complete_are_those_there_are():
     found = forms_by_key()
     listed = {result.key: {form.name for form in result.forms} for name in PAPERS for result in paper(name).results}
     assert {key: set(found[key]) for key in listed} == listed
+
+
+def test_what_completes_after_refute_is_what_can_be_refuted():
+    ids = errata(Context(cli), Argument(["claim"]), "")
+    assert {"fedau/erratum/rate-above-one", "fedau/theorem-3/B.6.8a", "fedau/lemma-b.5.1[printed]"} <= {*ids}
+    for each in ids:
+        assert find_erratum(each)[0] == each.partition("/")[0]
 
 
 def test_a_key_completes_without_sympy_and_without_numpy():

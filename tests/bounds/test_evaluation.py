@@ -13,7 +13,7 @@ from fedbounds.bounds.compilation import compile_expressions, compile_form
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.measures import LEAST_GRADIENT
-from fedbounds.bounds.registry import load, room
+from fedbounds.bounds.registry import load, results, room
 from fedbounds.bounds.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.symbols import COUNT, NONE, POSITIVE, Constant, Derived, Domain, NoConstant, Notation, Quantity
 
@@ -364,3 +364,19 @@ def test_a_form_that_has_changed_since_its_trial_has_no_verdict(monkeypatch):
         monkeypatch.setattr(room(THEOREM.paper), "RESULTS", (edited,))
         found = evaluate(edited, GOOD, assume=["all"])
         assert found.verdict == verdict and found.guarantee == (verdict == "proved")
+
+
+def test_in_a_console_a_result_a_form_and_an_evaluation_are_one_line_each():
+    evaluation, several = explicit(), explicit(T=[8, 16])
+    assert repr(evaluation) == (
+        "<Evaluation of arbitrary-participation/theorem-3.1 [explicit]: "
+        f"<= {float(evaluation.value):.6g}, guarantee: no, verdict: {evaluation.verdict}>"
+    )
+    assert "[explicit]: 2 settings, " in repr(several)
+    assert repr(THEOREM) == (
+        "<Result arbitrary-participation/theorem-3.1: Convergence of generalized FedAvg under arbitrary participation, "
+        f"in {len(THEOREM.forms)} forms>"
+    )
+    assert repr(THEOREM.form("explicit")).startswith("<Form [explicit]: initial gap, ")
+    for result in results():
+        assert all("\n" not in text and len(text) < 300 for text in [repr(result), *map(repr, result.forms)])

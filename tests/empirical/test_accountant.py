@@ -314,3 +314,9 @@ def test_an_accountant_needs_no_torch() -> None:
     code = "import fedbounds, sys; fedbounds.ParticipationAccountant(2).add([0]); print('torch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"
+
+
+def test_in_a_console_an_accountant_is_one_line():
+    accountant = ParticipationAccountant(3, Bernoulli(3, 0.5))
+    accountant.add([0, 2])
+    assert repr(accountant) == "<ParticipationAccountant of 3 clients: 1 rounds, Bernoulli declared>"
