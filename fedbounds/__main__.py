@@ -12,7 +12,7 @@ def main() -> int:
     except ModuleNotFoundError as error:
         if (missing := missing_extra(error)) is None:
             raise
-        print(f"fedbounds: {missing}", file=sys.stderr)
+        sys.stderr.write(f"fedbounds: {missing}\n")
         return 2
     return command()
 
