@@ -10,6 +10,7 @@ import torch
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import Constant, NoConstant
+from fedbounds.empirical.measured import client_gradients
 from fedbounds.empirical.problems import (
     BlockQuadratic,
     RippledBlocks,
@@ -331,3 +332,14 @@ def test_a_random_instance_has_the_constants_that_were_asked_for() -> None:
 def test_what_does_not_fit_is_refused(told: str, arguments: dict[str, object]) -> None:
     with pytest.raises(FedboundsError, match=told):
         BlockQuadratic(**({"hessian": np.eye(2), "blocks": [1, 1], "silo_clients": [2, 1]} | arguments))  # type: ignore[arg-type]
+
+
+def test_clients_who_count_by_their_samples_have_the_gradient_of_f_in_the_mean():
+    problem = VerticalLeastSquares(FEATURES, LABELS[0], (2, 1), (4, 3))
+    x = torch.from_numpy(np.random.default_rng(2).standard_normal(problem.dimension))
+    own, whole, first = client_gradients(problem, x), problem.objective_gradient(x), 0
+    for silo, (block, count) in enumerate(zip(problem.blocks, problem.silo_clients, strict=True)):
+        theirs = own[first : first + count, block]
+        assert torch.allclose(problem.shares(silo) @ theirs, whole[block], rtol=1e-12)
+        first += count
+    assert any(len(set(sizes)) > 1 for sizes in problem.sizes)  # else anybody's weights would do
