@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import product
+from typing import Any
+
 import click
 
 from fedbounds.bounds.commands.options import (
@@ -20,9 +25,11 @@ from fedbounds.bounds.commands.options import (
     refuse_lists,
     within_option,
 )
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.optimize import Infeasible, Minimum, Undecided
 from fedbounds.bounds.optimize import optimize as optimize_result
-from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.plain_text import number, number_to
 from fedbounds.bounds.registry import load
 
 
@@ -77,7 +84,7 @@ def optimize(
         chosen = result.form(form)
         norm = (chosen.measure or result.measure).in_the_norm(answer.value)
         click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(result, chosen, constants)]))
-        click.echo(f"  <= {number(answer.value)} at " + ", ".join(f"{n} = {number(v)}" for n, v in answer.at.items()))
+        click.echo(f"  <= {number(answer.value)} at " + ", ".join(f"{n} = {v}" for n, v in copied(answer, constants)))
         if norm:
             click.echo(f"  {norm}")
         click.echo(f"  active: {'; '.join(answer.active) or 'nothing'}")
@@ -95,3 +102,17 @@ def optimize(
             click.echo(f"    {name} tends to {number(limit)}")
         if answer.advice:
             click.echo(f"  {answer.advice}")
+
+
+def copied(answer: Minimum, constants: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Every letter in six digits, rounded so that the conditions hold for whoever copies them, too."""
+    nearest = {name: number(value) for name, value in answer.at.items()}
+    evaluation = answer.evaluation
+    with suppress(FedboundsError):  # what is a function of a letter has no value that could be given
+        for sides in product(("", "below", "above"), repeat=len(nearest)):
+            rounded = zip(sides, answer.at.items(), strict=True)
+            shown = {name: number_to(side, value) if side else nearest[name] for side, (name, value) in rounded}
+            given = {**constants, **{name: float(text) for name, text in shown.items()}}
+            if evaluate(evaluation.result, given, form=evaluation.form.name).valid:
+                return shown.items()
+    return nearest.items()

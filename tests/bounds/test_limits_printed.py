@@ -86,3 +86,15 @@ def test_a_dimension_that_counts_nothing_is_said_to():
     words = ["eta=1e-3", "L=2", "Lmax=1", "Delta=1", "S=.5", "Q=10"]
     status, printed, _ = run("rounds", "tdcd/theorem-1", "--epsilon", "9", "--dimension", "100", *words)
     assert status == 0 and "floats, bits: not known" in printed
+
+
+@pytest.mark.parametrize("L", [3, 7, 0.3])
+@pytest.mark.parametrize("steps", [3, 7])
+def test_step_sizes_that_are_copied_from_the_screen_are_admissible(L, steps):
+    rest = ["P=2", "T=800", "rho=1", "sigma=0.5", "nu=2", "beta=0.5", "delta=0", "F=5", f"I={steps}", f"L={L}"]
+    theorem = "arbitrary-participation/theorem-3.1"
+    status, found, _ = run("optimize", theorem, "--over", "gamma,eta", "--within", "eta=1:100", *rest)
+    chosen = re.search(r"at (gamma = \S+), (eta = \S+)$", found, re.MULTILINE)
+    assert status == 0 and chosen is not None
+    status, said, _ = run("eval", theorem, *rest, *(part.replace(" ", "") for part in chosen.groups()))
+    assert status == 0 and "valid: yes" in said
