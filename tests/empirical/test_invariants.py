@@ -323,7 +323,7 @@ CAUSES = {
     "equal weights": "it gives equal weights to those who take part",
     "the mean over everybody": "it gives the weight 1/N to each who takes part",
     "normalized weights": "it normalizes the weights",
-    "no amplification of the first interval": "not known",
+    "no amplification of the first interval": "not among the known mistakes",
     "no amplification": "it ignores the multiplier (if it has none: cases(multipliers=(1.0,)))",
     "amplification in every round": "it amplifies in every round",
     "a start at zero": "it begins at zero",
@@ -385,13 +385,13 @@ def test_a_misreading_that_the_smallest_counterexamples_alone_suggest_is_no_caus
     """In one interval, an amplification that is left out of the first is one that is left out of all."""
     run = planted(*MUTANTS["no amplification of the first interval"][:2])
     report = check_invariants(run, invariants=["two sided step sizes", "summed displacements", "reference twin"])
-    assert len(report.broken) == 3 and report.cause.startswith("not known; begin with")
+    assert len(report.broken) == 3 and report.cause.startswith("not among the known mistakes; begin with")
 
 
 def test_a_small_mistake_is_not_taken_for_single_precision():
     run = planted("problem.gradient(n, y)", "problem.gradient(n, y) + 1e-7 * y")
     report = check_invariants(run, invariants=["translation", "scaling", "reference twin"])
-    assert len(report.broken) == 3 and report.cause.startswith("not known; begin with")
+    assert len(report.broken) == 3 and report.cause.startswith("not among the known mistakes; begin with")
 
 
 def test_the_page_tells_of_every_invariant_and_counts_the_planted_bugs():

@@ -132,7 +132,7 @@ def test_a_snapshot_that_is_late_is_not_taken_for_one_that_is_never_renewed():
     late, never = (planted(*BUGS[f"the snapshot is {how}"][:2]) for how in ("renewed a round late", "never renewed"))
     names = ["restarted blocks", "snapshots of every round", "reference twin"]
     report = check_minimax(late, invariants=names)
-    assert len(report.broken) == 3 and report.cause.startswith("not known; begin with")
+    assert len(report.broken) == 3 and report.cause.startswith("not among the known mistakes; begin with")
     assert check_minimax(never, invariants=names).cause == "it never renews the snapshot"
 
 
