@@ -90,7 +90,7 @@ class CheckedCondition:
         side = "below" if caps else "above"
         if not self.notation[self.limits].domain.integer:
             return number_to(side, value)
-        strict = self.condition.op in ("<", ">") and value == round(value)
+        strict = self.condition.op in ("<", ">") and value.is_integer()  # infinity is none
         return whole_to(side, value + (1 - 2 * caps) * strict)
 
 

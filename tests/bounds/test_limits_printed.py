@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.evaluation import CheckedCondition, evaluate
 from fedbounds.bounds.measures import LEAST_GRADIENT
 from fedbounds.bounds.plain_text import number_to, whole_to
 from fedbounds.bounds.reached import Between
@@ -67,6 +68,12 @@ def test_the_limit_of_a_whole_number_is_one_that_holds(condition, value, printed
     there = evaluate(made, {"x": value, "T": int(printed)}).conditions[0]
     assert there.limit == printed and there.holds
     assert f"T at its limit: {printed}" in str(evaluate(made, {"x": value, "T": int(printed)}))
+
+
+def test_a_limit_at_infinity_is_said_so():
+    condition = Condition(T, "<", X, "", limits=T)
+    ends = np.array(1.0), np.array(np.inf), np.array(np.inf)
+    assert CheckedCondition(condition, np.array(True), NOTATION, lambda: ends).limit == "inf"
 
 
 def test_every_condition_with_an_extreme_says_on_which_side_it_holds():
