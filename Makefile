@@ -30,7 +30,7 @@ PREBUILD   := PYTHONPATH=docs $(PY) -m prebuild
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install test long race gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
+.PHONY: help install test long race scaling gpu audit audits $(addprefix audit-,$(PAPERS)) audit-mutations adversary demo bench figures lint format doctest notebooks docs docs-release serve dist wheel browser flower clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -64,14 +64,20 @@ audits: # the targets of `audit`, for those who run them side by side
 audit-mutations: $(STAMP) ## errors planted in theorem and proof, and those that no court notices (EACH=100 of every kind)
 	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(PY) -m fedbounds.bounds.audit.mutations $$paper $(EACH); done
 
+adversary: $(STAMP) ## the worst ratio of every form, searched again where it has changed (EFFORT=deep; hours)
+	set -e; for paper in $(PAPERS); do $(ONE_THREAD) $(BIN)/fedbounds adversary --paper $$paper --effort $(or $(EFFORT),deep); done
+
 demo: $(STAMP) ## generalized FedAvg against its baselines and against its theorem, in two minutes
 	$(BIN)/fedbounds demo --out $(OUT)
 
 bench: $(STAMP) ## the benchmarks, as ratios on this machine
-	set -e; for race in $(filter-out benchmarks/gpu.py benchmarks/race.py,$(wildcard benchmarks/*.py)); do $(PY) $$race; done
+	set -e; for race in $(filter-out $(patsubst %,benchmarks/%.py,gpu race scaling),$(wildcard benchmarks/*.py)); do $(PY) $$race; done
 
-race: $(STAMP) ## one job against loops by hand (JAX=/path/to/python with jax: against XLA too)
-	$(ONE_THREAD) $(PY) benchmarks/race.py $(if $(JAX),--jax $(JAX))
+race: $(STAMP) ## one job against loops by hand and other simulators, each in an environment of its own (TURNS=3)
+	$(ONE_THREAD) $(PY) -m benchmarks.race --turns $(or $(TURNS),3)
+
+scaling: $(STAMP) ## what engines cost as the job grows, with fitted exponents (POINTS=file keeps what is measured)
+	$(ONE_THREAD) $(PY) -m benchmarks.scaling --check --out docs/images/scaling.svg $(if $(POINTS),--points $(POINTS))
 
 gpu: $(STAMP) ## what only a GPU can show, in ten minutes (DEVICE=cuda OUT=gpu)
 	$(PY) benchmarks/gpu.py --device $(or $(DEVICE),auto) --out $(if $(filter demo,$(OUT)),gpu,$(OUT)) $(if $(TINY),--tiny)
@@ -113,6 +119,8 @@ serve: $(STAMP) ## the site, on a local port
 dist: $(STAMP) ## wheel and source archive into dist/, byte for byte alike for all who build this commit (GNU tar)
 	rm -rf $(DIST) && mkdir -p $(DIST)/source $(DIST)/packed
 	tar -c --exclude=__pycache__ $(SHIPPED) | tar -x -C $(DIST)/source
+	PYTHONHASHSEED=0 PYTHONPATH=$(DIST)/source $(PY) -PB -c "from fedbounds.bounds import kept_views, registry; \
+	[kept_views.write_views(paper) for paper in registry.PAPERS]"
 	chmod -R u=rwX,go=rX $(DIST)/source
 	umask 022; SOURCE_DATE_EPOCH=$(EPOCH) $(PY) -m build --no-isolation --outdir $(DIST) $(DIST)/source
 	set -e; for archive in $(DIST)/*.tar.gz; do tar -xf $$archive -C $(DIST)/packed; \

@@ -449,8 +449,8 @@ def _stopped(search: Search, evaluation: Evaluation) -> dict[str, str]:
 def _active(search: Search, best: Choice, evaluation: Evaluation) -> tuple[str, ...]:
     free = {search.result.notation[name].symbol for name in (*search.steps, *best.whole)}
     found = []
-    for c in evaluation.conditions:
-        letters = c.condition.left.free_symbols | c.condition.right.free_symbols
+    for c, condition in zip(evaluation.conditions, evaluation.form.conditions, strict=True):
+        letters = condition.left.free_symbols | condition.right.free_symbols
         left, right = float(c.left), float(c.right)
         if letters & free and abs(left - right) <= TIGHT * max(abs(left), abs(right)):
             found.append(c.text)

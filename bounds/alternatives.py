@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.bounds.audit.ledger import committed_verdict
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import Evaluation, Value, evaluate
-from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.evaluation import Evaluation, Value, evaluate_form
+from fedbounds.bounds.viewing import form_view
+from fedbounds.bounds.views import FormView
+
+if TYPE_CHECKING:
+    from fedbounds.bounds.result import Form, Result
 
 
-def others(result: Result, form: Form) -> Iterator[Form]:
+def others(form: FormView) -> Iterator[FormView]:
     """The other forms with the same left-hand side that say a number, in numbers, and are not refuted."""
-    for other in result.forms:
+    for other in form.result.forms:
         mute = other.order_only or other.asymptotic or other.refuted_by
-        if other is form or mute or other.measure != form.measure or committed_verdict(result, other) == "refuted":
+        if (
+            other.name == form.name
+            or mute
+            or other.own_measure != form.own_measure
+            or other.standing().verdict == "refuted"
+        ):
             continue
         yield other
 
@@ -35,9 +43,9 @@ def holding(evaluation: Evaluation, constants: Mapping[str, Value]) -> dict[str,
     found: dict[str, float] = {}
     if np.ndim(evaluation.valid) or evaluation.valid:
         return found
-    for form in others(evaluation.result, evaluation.form):
+    for form in others(evaluation.view):
         try:
-            there = evaluate(evaluation.result, constants, form=form.name, strict=False)
+            there = evaluate_form(form, constants, strict=False)
         except FedboundsError:  # it needs what is not given
             continue
         if np.ndim(there.value) == 0 and there.valid and np.isfinite(there.value):
@@ -54,7 +62,7 @@ def reaching(result: Result, form: Form, ask: Callable[[str], Any]) -> dict[str,
     from fedbounds.bounds.reached import Reached  # flint takes its time
 
     found: dict[str, int] = {}
-    for other in others(result, form):
+    for other in others(form_view(result, form)):
         try:
             answer = ask(other.name)
         except FedboundsError:

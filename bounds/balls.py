@@ -17,10 +17,11 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.clients import OverClients
-from fedbounds.bounds.compilation import ROUNDING, STEP
+from fedbounds.bounds.compilation import ROUNDING
 from fedbounds.bounds.expressions import parts, symbol_names
 from fedbounds.bounds.intervals import CannotEnclose
 from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.numpy_code import STEP
 from fedbounds.bounds.partial import Partial
 
 if TYPE_CHECKING:

@@ -3,82 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import sympy as sp
-from sympy.printing.numpy import NumPyPrinter
 
-from fedbounds.bounds.result import Form
+from fedbounds.bounds.programs import Coded
 
-STEP = 4 * float(np.finfo(float).eps)  # relative: T/P is computed as T times 1/P, so that 98/49 is less than 2 by a bit
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
 CHUNK = 16384  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
-
-
-class _Printer(NumPyPrinter):
-    """numpy code whose minima and maxima broadcast (the stock printer stacks their arguments) and whose reductions keep
-    the client axis."""
-
-    keeps_clients = True
-
-    def _fold(self, name: str, arguments: Sequence[sp.Expr]) -> str:
-        code = self._print(arguments[0])
-        for argument in arguments[1:]:
-            code = f"{self._module_format('numpy.' + name)}({code}, {self._print(argument)})"
-        return code
-
-    def _print_Min(self, expr: sp.Min) -> str:
-        return self._fold("minimum", expr.args)
-
-    def _print_Max(self, expr: sp.Max) -> str:
-        return self._fold("maximum", expr.args)
-
-    def _whole(self, name: str, sign: str, argument: sp.Expr) -> str:
-        code = self._print(argument)
-        nearly = f"{code} {sign} {STEP!r}*{self._module_format('numpy.abs')}({code})"
-        return f"{self._module_format('numpy.' + name)}({nearly})"
-
-    def _print_floor(self, expr: sp.floor) -> str:
-        return self._whole("floor", "+", expr.args[0])
-
-    def _print_ceiling(self, expr: sp.ceiling) -> str:
-        return self._whole("ceil", "-", expr.args[0])
-
-    def _print_Pow(self, expr: sp.Expr, rational: bool = False) -> str:
-        base, exponent = expr.args
-        if base.is_Symbol and isinstance(exponent, sp.Integer) and 2 <= exponent.p <= 4:  # products beat pow by far
-            return "(" + "*".join([self._print(base)] * exponent.p) + ")"
-        return super()._print_Pow(expr, rational=rational)
-
-
-@lru_cache(maxsize=1024)
-def compile_expressions(
-    names: tuple[sp.Symbol, ...], expressions: tuple[sp.Expr, ...]
-) -> Callable[..., list[np.ndarray]]:
-    """A numpy function of the symbols (in order) that returns the expressions' values."""
-    printer = _Printer(
-        {
-            "fully_qualified_modules": False,
-            "inline": True,
-            "allow_unknown_functions": True,
-            "user_functions": {},
-        }
-    )
-    return sp.lambdify(names, list(expressions), modules=["numpy"], cse=True, printer=printer, docstring_limit=0)
-
-
-def arguments(expressions: Sequence[sp.Expr]) -> tuple[sp.Symbol, ...]:
-    """Every free symbol, in alphabetical order."""
-    return _arguments(tuple(expressions))
-
-
-@lru_cache(maxsize=2**14)
-def _arguments(expressions: tuple[sp.Expr, ...]) -> tuple[sp.Symbol, ...]:
-    return tuple(sorted({s for e in expressions for s in e.free_symbols}, key=lambda s: s.name))
 
 
 def holds(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
@@ -123,6 +57,21 @@ class Parts(NamedTuple):
     holds: list[np.ndarray]
 
 
+class Layout(NamedTuple):
+    """What the functions of a form return.
+
+    Attributes:
+        terms, prescribed: how many there are.
+        operators: of the conditions, in order.
+        limited: whether each condition has an extreme admissible value, when that is asked.
+    """
+
+    terms: int
+    prescribed: int
+    operators: tuple[str, ...]
+    limited: Callable[[], tuple[bool, ...]]
+
+
 Blocks = Iterator[tuple[slice | None, list[np.ndarray]]]
 
 
@@ -135,35 +84,24 @@ class Compiled:
     cache.
     """
 
-    def __init__(self, form: Form, vectors: frozenset[str]) -> None:
-        self._vectors = vectors
-        self._operators = [c.op for c in form.conditions]
-        terms = [t.expression for t in form.terms]
-        self._sizes = len(terms), len(form.prescribes)
-        sides = [side for c in form.conditions for side in (c.left, c.right)]
-        extremes = [c.extreme for c in form.conditions]
-        self._has_extreme = [e is not None for e in extremes]
-        self._expressions = {
-            "value": (sp.Add(*terms),),
-            "parts": (*terms, *form.prescribes.values(), *sides),
-            "sides": (*sides, *(e for e in extremes if e is not None)),
-        }
-        self._names = {which: arguments(expressions) for which, expressions in self._expressions.items()}
-        self._functions: dict[str, Callable[..., list[np.ndarray]]] = {}
+    def __init__(self, layout: Layout, code: Callable[[str], Coded], vectors: frozenset[str]) -> None:
+        self._layout, self._code, self._vectors = layout, code, vectors
+        self._functions: dict[str, Coded] = {}
 
-    def _function(self, which: str) -> Callable[..., list[np.ndarray]]:
+    def _function(self, which: str) -> Coded:
         if which not in self._functions:
-            self._functions[which] = compile_expressions(self._names[which], self._expressions[which])
+            self._functions[which] = self._code(which)
         return self._functions[which]
 
     def _shape(self, which: str, constants: Mapping[str, np.ndarray]) -> tuple[int, ...]:
         """The shape of the settings."""
-        shapes = {s.name: np.shape(constants[s.name]) for s in self._names[which]}
+        shapes = {name: np.shape(constants[name]) for name in self._function(which).names}
         return np.broadcast_shapes(*(shape[:-1] if n in self._vectors else shape for n, shape in shapes.items()))
 
     def _chunks(self, which: str, constants: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> Blocks:
         """(place, results) of one chunk after the other; the place is None if there is only one."""
-        function, names = self._function(which), [s.name for s in self._names[which]]
+        code = self._function(which)
+        names, function = code.names, code.function
         values = [np.asarray(constants[name], dtype=float) for name in names]
         clients = bool(self._vectors & set(names))
         if clients:
@@ -184,9 +122,9 @@ class Compiled:
             place = slice(start, start + rows)
             yield place, run([v[place] if sliced else v for v, sliced in zip(values, along, strict=True)])
 
-    def _whole(self, which: str, constants: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    def _whole(self, which: str, count: int, constants: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         shape = self._shape(which, constants)
-        whole = np.empty((len(self._expressions[which]), *shape))
+        whole = np.empty((count, *shape))
         for place, results in self._chunks(which, constants, shape):
             if place is None:
                 return results
@@ -196,25 +134,24 @@ class Compiled:
 
     def value(self, constants: Mapping[str, np.ndarray]) -> np.ndarray:
         """The bound alone, at every setting."""
-        return self._whole("value", constants)[0]
+        return self._whole("value", 1, constants)[0]
 
     def sides(self, constants: Mapping[str, np.ndarray]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
         """Left, right, and the extreme admissible value of what it limits (or None), for every condition."""
-        flat = self._whole("sides", constants)
-        extremes = iter(flat[2 * len(self._operators) :])
-        return [
-            (flat[2 * i], flat[2 * i + 1], next(extremes) if has else None) for i, has in enumerate(self._has_extreme)
-        ]
+        limited = self._layout.limited()
+        flat = self._whole("sides", 2 * len(limited) + sum(limited), constants)
+        extremes = iter(flat[2 * len(limited) :])
+        return [(flat[2 * i], flat[2 * i + 1], next(extremes) if has else None) for i, has in enumerate(limited)]
 
     def parts(self, constants: Mapping[str, np.ndarray]) -> Parts:
         """Terms, prescribed values, the total, and whether each condition holds."""
-        terms, prescribed = self._sizes
+        terms, prescribed, operators = self._layout.terms, self._layout.prescribed, self._layout.operators
         kept, shape = terms + prescribed, self._shape("parts", constants)
         whole = np.empty((kept + 1, *shape))  # the last is the total
-        verdicts = [np.empty(shape, dtype=bool) for _ in self._operators]
+        verdicts = [np.empty(shape, dtype=bool) for _ in operators]
         for place, results in self._chunks("parts", constants, shape):
             sides = results[kept:]
-            checked = [holds(sides[2 * i], op, sides[2 * i + 1]) for i, op in enumerate(self._operators)]
+            checked = [holds(sides[2 * i], op, sides[2 * i + 1]) for i, op in enumerate(operators)]
             if place is None:
                 return Parts(results[:terms], results[terms:kept], np.asarray(sum(results[:terms])), checked)
             total = whole[-1][place]
@@ -224,9 +161,3 @@ class Compiled:
             for into, result in zip((*whole[:-1], *verdicts), (*results[:kept], *checked), strict=True):
                 into[place] = result
         return Parts([*whole[:terms]], [*whole[terms:kept]], whole[-1], verdicts)
-
-
-@lru_cache(maxsize=256)
-def compile_form(form: Form, vectors: frozenset[str] = frozenset()) -> Compiled:
-    """The compiled form, made once per process."""
-    return Compiled(form, vectors)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -43,6 +42,8 @@ EXTRA_OF = {
     "PEPit": "worst-case",
     "cvxpy": "worst-case",
     "clarabel": "worst-case",
+    "dask": "cluster",
+    "distributed": "cluster",
 }
 
 
@@ -77,6 +78,8 @@ def unknown_name(kind: str, name: str, choices: Iterable[str], listed_by: str = 
         >>> str(unknown_name("constant", "zz", ["gamma", "eta"]))
         "unknown constant 'zz'; known: eta, gamma"
     """
+    import difflib  # takes its time, and most runs have no such error
+
     known = sorted(set(choices))
     name = _clipped(name)
     folded = {choice.lower(): choice for choice in reversed(known)}

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.bounds.audit.errata import accused_by
-from fedbounds.bounds.audit.ledger import committed_verdict, unheard, untried
 from fedbounds.bounds.border import names_of
-from fedbounds.bounds.compilation import compile_form
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.kept_views import as_view
 from fedbounds.bounds.plain_text import number, number_to, whole_to
-from fedbounds.bounds.registry import as_result
-from fedbounds.bounds.resolution import Value, resolve_constants
-from fedbounds.bounds.result import Condition, Form, Result, unused
+from fedbounds.bounds.resolution import Value, resolve
 from fedbounds.bounds.symbols import AGREEMENT, SOFT, Constant, Notation
 from fedbounds.bounds.tables import Shown, Table
+from fedbounds.bounds.viewing import form_view
+from fedbounds.bounds.views import ConditionView, FormView
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fedbounds.bounds.result import Form, Result
 
 NO_VALUE = "no value: the numbers overflow"
 
@@ -39,7 +39,7 @@ class CheckedCondition:
         shown: both sides and the extreme admissible value, computed when first needed.
     """
 
-    condition: Condition
+    condition: ConditionView
     holds: np.ndarray
     notation: Notation = field(repr=False, compare=False)
     shown: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray | None]] = field(repr=False, compare=False)
@@ -47,12 +47,12 @@ class CheckedCondition:
     @property
     def text(self) -> str:
         """The relation in plain text, as the paper writes it."""
-        return self.condition.as_printed(self.notation).text
+        return self.condition.said().text
 
     @property
     def latex(self) -> str:
         """The relation in LaTeX, as the paper writes it."""
-        return self.condition.as_printed(self.notation).latex
+        return self.condition.said().latex
 
     @property
     def why(self) -> str:
@@ -62,7 +62,7 @@ class CheckedCondition:
     @property
     def limits(self) -> str:
         """The constant that it caps or floors ("" for none)."""
-        return "" if self.condition.limits is None else self.condition.limits.name
+        return self.condition.limits
 
     @property
     def left(self) -> np.ndarray:
@@ -84,7 +84,7 @@ class CheckedCondition:
         """The extreme admissible value for people: what is printed is admissible, and whole where the constant is."""
         if self.admissible is None:
             return ""
-        value, caps = float(self.admissible), self.condition.caps
+        value, caps = float(self.admissible), self.condition.said().caps
         if caps is None:
             return number(value)
         side = "below" if caps else "above"
@@ -99,6 +99,7 @@ class Evaluation(Shown):
     """What a form promises at given constants.
 
     Attributes:
+        view: the form, as evaluation sees it.
         value: the bound, shape of the broadcast settings.
         terms: name to value, in the form's order; they sum to `value`.
         conditions: each with both sides.
@@ -113,8 +114,7 @@ class Evaluation(Shown):
         verdict: of the form: proved, survived, argued, refuted or unknown.
     """
 
-    result: Result
-    form: Form
+    view: FormView
     value: np.ndarray
     terms: Mapping[str, np.ndarray]
     conditions: tuple[CheckedCondition, ...]
@@ -128,6 +128,16 @@ class Evaluation(Shown):
     conditional_on: str = ""
 
     @property
+    def result(self) -> Result:
+        """The result, with its expressions."""
+        return self.view.result.whole()
+
+    @property
+    def form(self) -> Form:
+        """The form, with its expressions."""
+        return self.view.whole()
+
+    @property
     def promise(self) -> str:
         """Whether it is a guarantee, in words: "yes", "no", or "yes, conditional on ..."."""
         if not self.guarantee:
@@ -137,7 +147,7 @@ class Evaluation(Shown):
     def __repr__(self) -> str:
         """One line; `print` shows it in full."""
         found = f"{self.value.size} settings" if np.ndim(self.value) else _bound(self)
-        name = f"{self.result.key} [{self.form.name}]"
+        name = self.view.title
         return f"<Evaluation of {name}: {found}, guarantee: {self.promise}, verdict: {self.verdict}>"
 
     def __str__(self) -> str:
@@ -147,8 +157,8 @@ class Evaluation(Shown):
         finite = self.value[np.isfinite(self.value)]
         between = f"from {finite.min():.6g} to {finite.max():.6g}" if finite.size else "no finite value"
         lines = [
-            f"{self.result.key} [{self.form.name}]   {self.result.source}",
-            str(self.form.measure or self.result.measure),
+            f"{self.view.title}   {self.view.result.source}",
+            str(self.view.measure),
             f"  {self.value.size} settings: {between}     valid: {np.count_nonzero(self.valid)}     "
             f"guarantee: {self.promise}     verdict: {self.verdict}",
         ]
@@ -159,9 +169,9 @@ class Evaluation(Shown):
         """What is promised, of what, and whether it is a guarantee."""
         several = f"one for each of {self.value.size} settings"
         value = several if np.ndim(self.value) else "no value" if np.isnan(self.value) else number(self.value)
-        what = f"{self.result.key} [{self.form.name}]: {self.form.measure or self.result.measure}"
+        what = f"{self.view.title}: {self.view.measure}"
         valid = "valid" if np.all(self.valid) else "not valid everywhere" if np.any(self.valid) else "not valid"
-        sign = "~" if self.form.order_only else "<="
+        sign = "~" if self.view.order_only else "<="
         return f"{what}\n{sign} {value}; {valid}; guarantee: {self.promise}; verdict: {self.verdict}"
 
     def tables(self) -> tuple[Table, ...]:
@@ -218,13 +228,13 @@ class Evaluation(Shown):
     @property
     def unused(self) -> tuple[str, ...]:
         """The given constants that nothing in the form depends on."""
-        return unused(self.result, self.form, self.constants)
+        return self.view.unused(self.constants)
 
     def to_dict(self) -> dict[str, Any]:
         """The document that `fedbounds eval --json` prints (without schema and version)."""
         return {
-            "key": self.result.key,
-            "form": self.form.name,
+            "key": self.view.result.key,
+            "form": self.view.name,
             "value": self.value,
             "terms": dict(self.terms),
             "shares": dict(self.shares),
@@ -250,14 +260,13 @@ class Evaluation(Shown):
             "unused": list(self.unused),
             "prescribed": dict(self.prescribed),
             "dominant": self.dominant,
-            "measure": str(self.form.measure or self.result.measure),
-            "order_only": self.form.order_only,
-            "reading": self.form.generous,
+            "measure": str(self.view.measure),
+            "order_only": self.view.order_only,
+            "reading": self.view.generous,
             "verdict": self.verdict,
         }
 
 
-@np.errstate(all="ignore")  # what is not finite is said by the value itself
 def evaluate(
     result: Result | str,
     constants: Mapping[str, Value],
@@ -297,33 +306,47 @@ def evaluate(
         >>> round(float(evaluation.value), 10), bool(evaluation.valid), evaluation.dominant
         (2.4, True, 'initial gap')
     """
-    result = as_result(result)
-    chosen = result.form(form)
+    return evaluate_form(
+        as_view(result).form(form), constants, assume=assume, checked=checked, trust=trust, strict=strict
+    )
+
+
+@np.errstate(all="ignore")  # what is not finite is said by the value itself
+def evaluate_form(
+    chosen: FormView,
+    constants: Mapping[str, Value],
+    *,
+    assume: str | Iterable[str] = (),
+    checked: Mapping[str, bool] | None = None,
+    trust: str | Iterable[str] = (),
+    strict: bool = True,
+) -> Evaluation:
+    """As `evaluate`, of the view of a form."""
     assume, trust = names_of("assume", assume), names_of("trust", trust)
-    known = resolve_constants(result, chosen, constants)
-    vectors = frozenset(q.name for q in result.notation.values() if q.shape)
-    compiled = compile_form(chosen, vectors)
+    known = resolve(chosen, constants)
+    compiled, notation = chosen.compiled, chosen.result.notation
     numbers = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
     parts = compiled.parts(numbers)
     terms, total = parts.terms, parts.total
     valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if parts.holds else np.asarray(True)
     lost = (np.isnan(total) | (total == -np.inf)) & valid
     valid = valid & ~lost
-    below = (total < 0) & (not (chosen.measure or result.measure).signed)
+    below = (total < 0) & (not chosen.measure.signed)
     if np.any(vacuous := below & ~valid):
         # beyond its conditions a form divides by what is no longer positive: it then says nothing
         terms, total = [np.where(vacuous, np.inf, term) for term in terms], np.where(vacuous, np.inf, total)
     shown = cache(lambda: compiled.sides(numbers))
     checks = tuple(
-        CheckedCondition(c, verdict, result.notation, lambda i=i: shown()[i])
+        CheckedCondition(c, verdict, notation, lambda i=i: shown()[i])
         for i, (c, verdict) in enumerate(zip(chosen.conditions, parts.holds, strict=True))
     )
     statuses = _assumption_statuses(chosen, assume, checked or {})
-    verdict = committed_verdict(result, chosen)
-    trusted = _trusted(result, chosen, trust)
+    standing = chosen.standing()
+    verdict = standing.verdict
+    trusted = _trusted(chosen, trust)
     prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
     why_not = (
-        *standing_reasons(result, chosen, trusted=bool(trusted)),
+        *_standing_reasons(chosen, trusted=bool(trusted)),
         *_reasons(checks, known, statuses, prescribed),
     )
     if np.any(lost):
@@ -333,10 +356,9 @@ def evaluate(
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)
     evaluation = Evaluation(
-        result=result,
-        form=chosen,
+        view=chosen,
         value=total,
-        terms=dict(zip((t.name for t in chosen.terms), terms, strict=True)),
+        terms=dict(zip(chosen.terms, terms, strict=True)),
         conditions=checks,
         valid=valid,
         guarantee=not why_not,
@@ -345,7 +367,7 @@ def evaluate(
         constants=known,
         prescribed=prescribed,
         verdict=verdict,
-        conditional_on=trusted if trusted and verdict not in ("proved", "refuted") else untried(result, chosen),
+        conditional_on=trusted if trusted and verdict not in ("proved", "refuted") else standing.untried,
     )
     if strict:
         _refuse_the_meaningless(evaluation)
@@ -354,22 +376,24 @@ def evaluate(
 
 def _refuse_the_meaningless(evaluation: Evaluation) -> None:
     """Constants that together mean nothing at any point are an error."""
-    result = evaluation.result
+    forms = evaluation.view.result.forms
     for c in evaluation.conditions:
         if c.condition.legal and not np.any(c.holds):
             left, right = (f"{np.ravel(side)[0]:.9g}" for side in (c.left, c.right))
-            without = [f.name for f in result.forms if c.condition.text not in (other.text for other in f.conditions)]
+            here = c.condition.said().exact
+            without = [f.name for f in forms if here not in (other.said().exact for other in f.conditions)]
             hint = f"; these forms do without: {', '.join(without)}" if without else ""
             raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
 
 
-def _trusted(result: Result, form: Form, trust: Iterable[str]) -> str:
+def _trusted(form: FormView, trust: Iterable[str]) -> str:
     """The claim among those trusted that says this form ("" if none does).
 
     Raises:
         FedboundsError: a name that is neither this result nor a form of it.
     """
-    forms = {f"{result.key}[{other.name}]": other for other in result.forms}
+    result = form.result
+    forms = [f"{result.key}[{other.name}]" for other in result.forms]
     for name in (names := tuple(trust)):
         if name != result.key and name not in forms:
             raise unknown_name("claim to trust", name, [result.key, *forms])
@@ -389,16 +413,20 @@ def standing_reasons(result: Result, form: Form, *, trusted: bool = False) -> tu
         >>> standing_reasons(theorem, theorem.form())
         ('the audit has not proved it: its verdict is survived',)
     """
-    verdict, reasons = committed_verdict(result, form), []
+    return _standing_reasons(form_view(result, form), trusted=trusted)
+
+
+def _standing_reasons(form: FormView, *, trusted: bool) -> tuple[str, ...]:
+    standing, reasons = form.standing(), []
+    verdict = standing.verdict
     if form.order_only:
         reasons.append("the form hides constants in an O(.); every hidden constant is taken as 1")
     if form.asymptotic:
         reasons.append(f"the form holds only in the limit {form.asymptotic}")
     if form.refuted_by:
-        accused = accused_by(result.paper, form.refuted_by)
-        reasons.append(f"the form, or a step it rests on, is refuted by erratum {accused}")
+        reasons.append(f"the form, or a step it rests on, is refuted by erratum {standing.accused}")
     elif verdict == "refuted" or (verdict != "proved" and not trusted):
-        because = unheard(result.paper)
+        because = standing.unheard
         reasons.append(f"the audit has not proved it: its verdict is {verdict}{because and f'; {because}'}")
     return tuple(reasons)
 
@@ -432,18 +460,20 @@ def _reasons(
 
 def check_assumed(form: Form, assume: Iterable[str]) -> set[str]:
     """The assumptions that are taken for granted, "all" for each: refused where the form makes none of that name."""
-    names = [a.name for a in form.assumptions]
+    return _assumed([a.name for a in form.assumptions], assume)
+
+
+def _assumed(names: Sequence[str], assume: Iterable[str]) -> set[str]:
     taken = set(assume)
     for name in taken - {"all", *names}:
         raise unknown_name("assumption", name, [*names, "all"])
     return set(names) if "all" in taken else taken
 
 
-def _assumption_statuses(form: Form, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
-    taken = check_assumed(form, assume)
+def _assumption_statuses(form: FormView, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
+    taken = _assumed(form.assumptions, assume)
     statuses = {}
-    for assumption in form.assumptions:
-        name = assumption.name
+    for name in form.assumptions:
         if name in checked:
             statuses[name] = "checked" if checked[name] else "violated"
         else:
@@ -454,16 +484,16 @@ def _assumption_statuses(form: Form, assume: Iterable[str], checked: Mapping[str
 def _bound(evaluation: Evaluation) -> str:
     """The value at one setting, with the relation that it stands in."""
     value = float(evaluation.value)
-    return "no value" if math.isnan(value) else f"{'~' if evaluation.form.order_only else '<='} {number(value)}"
+    return "no value" if math.isnan(value) else f"{'~' if evaluation.view.order_only else '<='} {number(value)}"
 
 
 def _described(evaluation: Evaluation) -> str:
     """The evaluation as text for people."""
-    result, form = evaluation.result, evaluation.form
+    form = evaluation.view
     value = float(evaluation.value)
     lines = [
-        f"{result.key} [{form.name}]   {result.source}",
-        str(form.measure or result.measure),
+        f"{form.title}   {form.result.source}",
+        str(form.measure),
         f"  {_bound(evaluation)}"
         f"     valid: {'yes' if evaluation.valid else 'no'}"
         f"     guarantee: {evaluation.promise}     verdict: {evaluation.verdict}",

@@ -12,7 +12,6 @@ which would run code or read a letter as a function of its own; and an error poi
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -254,6 +253,8 @@ def read_numbers(path: str | Path, where: str) -> np.ndarray:
     Raises:
         FedboundsError: no such file, too large, or an entry that is not a number (with its line).
     """
+    import csv  # takes its time
+
     file = Path(path)
     try:
         text = read_text(file, str(file), LARGEST_FILE)

@@ -17,8 +17,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.clients import REDUCTIONS, OverClients
-from fedbounds.bounds.compilation import STEP, arguments, compile_expressions
 from fedbounds.bounds.expressions import parts, symbol_names
+from fedbounds.bounds.numpy_code import STEP, arguments, compile_expressions
 
 Interval = tuple[np.ndarray, np.ndarray]
 EPS = float(np.finfo(float).eps)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
 
@@ -32,6 +31,8 @@ def number_to(side: str, value: float, digits: int = 6) -> str:
     nearest = f"{value:.{digits}g}"
     if not math.isfinite(value) or math.isclose(float(nearest), value, rel_tol=1e-15):  # a few units in the last place
         return nearest
+    from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
     rounding = ROUND_FLOOR if side == "below" else ROUND_CEILING
     return f"{float(Context(digits, rounding).create_decimal(Decimal(value))):.{digits}g}"
 

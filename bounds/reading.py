@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -87,6 +86,8 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     Raises:
         FedboundsError: it cannot be read, is too large, nests too deeply, or is not TOML (with the line).
     """
+    import tomllib  # takes its time
+
     text = read_text(path, str(path), LARGEST_TOML)
     try:
         document = {} if (deep := bool(_LONG_KEY.search(text))) else tomllib.loads(text)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 from importlib.util import find_spec
-from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,13 +22,22 @@ from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 
 if TYPE_CHECKING:
+    from importlib import metadata
+
     from fedbounds.bounds.assumptions import Assumption
     from fedbounds.bounds.result import Result
     from fedbounds.bounds.statement import Statement
 
 T = TypeVar("T")
 GROUP = "fedbounds.papers"
-PAPERS = tuple(sorted(folder.name.replace("_", "-") for folder in iter_modules(our_papers.__path__)))
+PAPERS = tuple(
+    sorted(
+        folder.name.replace("_", "-")
+        for place in our_papers.__path__
+        for folder in os.scandir(place)
+        if os.path.isfile(os.path.join(folder.path, "__init__.py"))
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -50,6 +58,8 @@ def paper_names() -> list[str]:
 
 @lru_cache(maxsize=1)
 def _strangers() -> dict[str, metadata.EntryPoint]:
+    from importlib import metadata  # takes its time
+
     return {point.name: point for point in metadata.entry_points(group=GROUP)}
 
 
@@ -197,7 +207,7 @@ def load(key: str) -> Result:
     if not isinstance(key, str):
         raise FedboundsError(f"key = {quote(key)} must be the key of a result, as 'fedau/theorem-2'")
     name = key.partition("/")[0]
-    if name not in paper_names():
+    if name not in PAPERS and name not in paper_names():
         if near := [r.key for one in PAPERS for r in room(one).RESULTS if r.key == f"{one}/{key}"]:
             raise FedboundsError(f"unknown paper {name!r}; a key is PAPER/RESULT: {' or '.join(near)}?")
         raise unknown_name("paper", name, paper_names())

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
-import sympy as sp
 
 from fedbounds.bounds.border import check_constants, check_settings
 from fedbounds.bounds.checks import check_memory
-from fedbounds.bounds.compilation import arguments, compile_expressions
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.symbols import SOFT, Constant, Derived, NoConstant, Quantity, Source
+from fedbounds.bounds.symbols import SOFT, Constant, NoConstant, Quantity, Source
+from fedbounds.bounds.viewing import form_view
+from fedbounds.bounds.views import Follows, FormView, ResultView
+
+if TYPE_CHECKING:
+    from fedbounds.bounds.result import Form, Result
 
 Value = float | int | np.ndarray | Iterable[float] | Constant
 
@@ -22,7 +24,15 @@ Value = float | int | np.ndarray | Iterable[float] | Constant
 def resolve_constants(
     result: Result, form: Form, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
 ) -> dict[str, Constant]:
+    """As `resolve`, of a form with its expressions."""
+    return resolve(form_view(result, form), constants, needed=needed)
+
+
+def resolve(
+    form: FormView, constants: Mapping[str, Value], *, needed: frozenset[str] | None = None
+) -> dict[str, Constant]:
     """The constants a form needs: given ones validated, derived ones computed, contradictions and gaps refused."""
+    result = form.result
     check_constants(constants)
     given: dict[str, Constant] = {}
     for name, value in constants.items():
@@ -36,22 +46,21 @@ def resolve_constants(
     _same_clients(result, given)
     check_settings(result.notation, given)
     if needed is None:
-        expressions = [*form.symbols, *(s for e in form.prescribes.values() for s in e.free_symbols)]
-        needed = frozenset(s.name for s in expressions)
+        needed = form.needs
     known = dict(given)
     missing: list[str] = []
     for name in sorted(needed):
-        if not _derive(result, form, name, known, ()):
+        if not _derive(form, name, known, ()):
             missing.append(name)
     if missing:
-        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in _roots(result, form, missing, known))
+        wanted = ", ".join(f"{n} ({result.notation[n].meaning})" for n in _roots(form, missing, known))
         raise FedboundsError(f"{result.key} [{form.name}] needs {wanted}")
     for rule in form.derived:
         if rule.name in given and rule.free is not True:
-            _agree(result, form, rule, given)
-    for rule in result.notation.floors:
+            _agree(form, rule, given)
+    for rule in result.floors:
         if rule.name in given and all(i in known and known[i].source not in SOFT for i in rule.inputs):
-            _agree(result, form, rule, known)
+            _agree(form, rule, known)
     order = [n for n in result.notation if n in known and (n in needed or n in given or known[n].note == "default")]
     return {n: known[n] for n in order}
 
@@ -68,14 +77,13 @@ def unknown_constants(result: Result, form: Form, names: Iterable[str]) -> list[
     known = {*names, *(q.name for q in result.notation.values() if q.default is not None)}
     while more := {r.name for r in form.derived if r.name not in known and known.issuperset(r.inputs)}:
         known |= more
-    expressions = [*form.symbols, *(s for e in form.prescribes.values() for s in e.free_symbols)]
-    missing = sorted({s.name for s in expressions} - known)
-    return _roots(result, form, missing, {name: Constant(0.0, "given") for name in known})
+    missing = sorted(form.needs - known)
+    return _roots(form_view(result, form), missing, {name: Constant(0.0, "given") for name in known})
 
 
-def _roots(result: Result, form: Form, missing: Sequence[str], known: Mapping[str, Constant]) -> list[str]:
+def _roots(form: FormView, missing: Sequence[str], known: Mapping[str, Constant]) -> list[str]:
     """The missing constants without those that would follow from the others."""
-    left, given = set(missing), {*known, *(q.name for q in result.notation.values() if q.default is not None)}
+    left, given = set(missing), {*known, *(q.name for q in form.result.notation.values() if q.default is not None)}
     for name in missing:
         found = left - {name} | given
         while more := {r.name for r in form.derived if r.name not in found and found.issuperset(r.inputs)}:
@@ -84,16 +92,17 @@ def _roots(result: Result, form: Form, missing: Sequence[str], known: Mapping[st
     return sorted(left)
 
 
-def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:
+def _derive(form: FormView, name: str, known: dict[str, Constant], pending: tuple[str, ...]) -> bool:
     """Make `name` known by a derivation rule or its default, if it can be; whether it is known."""
+    notation = form.result.notation
     if name in known:
         return True
     for rule in form.derived:
         usable = rule.name == name and name not in pending
-        if usable and all(_derive(result, form, i, known, (*pending, name)) for i in rule.inputs):
-            value = np.asarray(_apply(result, rule, known), dtype=float)
+        if usable and all(_derive(form, i, known, (*pending, name)) for i in rule.inputs):
+            value = np.asarray(_apply(rule, known), dtype=float)
             try:
-                result.notation[name].check(value)
+                notation[name].check(value)
             except FedboundsError as error:
                 values = [(i, np.asarray(known[i].value, dtype=float)) for i in rule.inputs]
                 inputs = ", ".join(f"{i} = {v.item():.12g}" if v.size == 1 else i for i, v in values)
@@ -101,32 +110,17 @@ def _derive(result: Result, form: Form, name: str, known: dict[str, Constant], p
             sources: list[Source] = [known[i].source for i in rule.inputs if known[i].source in SOFT]
             known[name] = Constant(value, sources[0] if sources else "derived", rule.why)
             return True
-    default = result.notation[name].default
+    default = notation[name].default
     if default is not None:
         known[name] = Constant(np.asarray(default), "given", "default")
     return name in known
 
 
-@lru_cache(maxsize=256)
-def _compiled_rule(names: tuple[sp.Symbol, ...], rule: sp.Expr) -> Callable[..., list[np.ndarray]]:
-    """A derivation rule as a numpy function, made once per process."""
-    return compile_expressions(names, (rule,))
+def _apply(rule: Follows, known: Mapping[str, Constant]) -> np.ndarray | float:
+    return rule.rule(*(np.asarray(known[i].value, dtype=float) for i in rule.inputs))
 
 
-def _apply(result: Result, rule: Derived, known: Mapping[str, Constant]) -> np.ndarray | float:
-    if not isinstance(rule.rule, sp.Expr):
-        return rule.rule(*(np.asarray(known[i].value, dtype=float) for i in rule.inputs))
-    names = arguments([rule.rule])
-    vectors = {i for i in rule.inputs if result.notation[i].shape}
-    values = [np.asarray(known[s.name].value, dtype=float) for s in names]
-    if vectors:
-        values = [v if s.name in vectors else v[..., None] for s, v in zip(names, values, strict=True)]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        out = np.asarray(_compiled_rule(names, rule.rule)(*values)[0], dtype=float)
-    return out[..., 0] if vectors and not result.notation[rule.name].shape else out
-
-
-def _agree(result: Result, form: Form, rule: Derived, given: Mapping[str, Constant]) -> None:
+def _agree(form: FormView, rule: Follows, given: Mapping[str, Constant]) -> None:
     """Refuse a given constant that contradicts what follows from the others.
 
     Raises:
@@ -134,9 +128,9 @@ def _agree(result: Result, form: Form, rule: Derived, given: Mapping[str, Consta
     """
     others = {name: constant for name, constant in given.items() if name != rule.name}
     try:
-        if not all(_derive(result, form, i, others, (rule.name,)) for i in rule.inputs):
+        if not all(_derive(form, i, others, (rule.name,)) for i in rule.inputs):
             return
-        derived = np.asarray(_apply(result, rule, others))
+        derived = np.asarray(_apply(rule, others))
     except FedboundsError:
         return  # what cannot be computed, as a weight error over too many rounds, has to be given
     value, derived = np.broadcast_arrays(np.asarray(given[rule.name].value, dtype=float), derived)
@@ -166,20 +160,20 @@ def derived_constants(result: Result, form: Form, name: str, known: Mapping[str,
         >>> [float(c.value) for c in derived_constants(theorem, theorem.form("explicit"), "Gammax", steps)]
         [0.5]
     """
-    found = ()
-    for rule in form.derived:
+    found, seen = (), form_view(result, form)
+    for rule in seen.derived:
         others = {letter: constant for letter, constant in known.items() if letter != name}
         if rule.name != name or rule.free not in (False, "upwards"):
             continue
         try:
-            if all(_derive(result, form, i, others, (name,)) for i in rule.inputs):
-                found += (Constant(np.asarray(_apply(result, rule, others)), "derived", rule.why),)
+            if all(_derive(seen, i, others, (name,)) for i in rule.inputs):
+                found += (Constant(np.asarray(_apply(rule, others)), "derived", rule.why),)
         except FedboundsError:
             continue  # what cannot be computed, as a weight error over too many rounds
     return found
 
 
-def _for_all(result: Result, quantity: Quantity, value: Value, constants: Mapping[str, Value]) -> Value:
+def _for_all(result: ResultView, quantity: Quantity, value: Value, constants: Mapping[str, Value]) -> Value:
     """One number for a constant of every client, where the number of clients is given: all clients have it."""
     if not quantity.shape or isinstance(value, NoConstant):
         return value
@@ -222,7 +216,7 @@ def as_constant(quantity: Quantity, value: Value) -> Constant:
     return Constant(array, constant.source, constant.note)
 
 
-def _same_clients(result: Result, given: Mapping[str, Constant]) -> None:
+def _same_clients(result: ResultView, given: Mapping[str, Constant]) -> None:
     """Vectors over clients must agree on how many clients there are."""
     lengths = {n: np.asarray(c.value).shape[-1] for n, c in given.items() if result.notation[n].shape}
     if len(set(lengths.values())) > 1:

@@ -11,12 +11,13 @@ from typing import Literal
 import sympy as sp
 
 from fedbounds.bounds.assumptions import Assumption
-from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.named_numbers import NamedNumber
 from fedbounds.bounds.printing import as_printed, latex, plain, written
 from fedbounds.bounds.symbols import Derived, Notation
 from fedbounds.bounds.tables import Shown, Table
+from fedbounds.bounds.views import beside, chosen_form, reached
 
 FormKind = Literal["printed", "explicit", "repaired", "sharp"]
 ResultKind = Literal["theorem", "corollary", "proposition", "lemma", "remark"]
@@ -225,6 +226,13 @@ class Form(Shown):
         expressions += [side for c in self.conditions for side in (c.left, c.right)]
         return frozenset(s for e in expressions for s in e.free_symbols if isinstance(s, sp.Symbol))
 
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """The names of the constants that its bound, its conditions and its step sizes are made of."""
+        return frozenset(
+            str(s) for s in (*self.symbols, *(s for e in self.prescribes.values() for s in e.free_symbols))
+        )
+
 
 @dataclass(frozen=True)
 class Source:
@@ -321,14 +329,7 @@ class Result(Shown):
         Raises:
             FedboundsError: names the forms there are.
         """
-        wanted = name or self.default
-        for form in self.forms:
-            if form.name == wanted:
-                return form
-        for form in self.forms:
-            if form.kind == wanted:
-                return form
-        raise unknown_name(f"form of {self.key}", str(wanted), [form.name for form in self.forms])
+        return chosen_form(self.forms, self.key, name or self.default)
 
     def sympy(self, form: str | None = None) -> sp.Expr:
         """The bound of a form in the letters of the notation, with the numbers that have names written out.
@@ -384,14 +385,7 @@ def reachable(form: Form, *, prescribed: bool = False) -> set[str]:
     Args:
         prescribed: whether what the prescribed step sizes depend on counts too.
     """
-    names = {s.name for s in form.symbols}
-    if prescribed:
-        names |= {str(s) for step in form.prescribes.values() for s in step.free_symbols}
-    while True:
-        more = {i for rule in form.derived if rule.name in names for i in rule.inputs} - names
-        if not more:
-            return names
-        names |= more
+    return reached(form.needs if prescribed else {s.name for s in form.symbols}, form.derived)
 
 
 def unused(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
@@ -403,6 +397,4 @@ def unused(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:
         >>> unused(theorem, theorem.form("explicit"), ["L", "S", "oracle_calls", "gradient_divergence_sup"])
         ('d', 'M')
     """
-    used = reachable(form, prescribed=True)
-    given = {quantity.name for name in names if (quantity := result.notation.resolve(name)) is not None}
-    return tuple(name for name in result.notation if name in given - used)
+    return beside(result.notation, form.needs, form.derived, names)

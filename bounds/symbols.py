@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from functools import cached_property
 from math import floor, inf, isfinite
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import sympy as sp
-from sympy.printing.latex import LatexPrinter, modifier_dict
 
 from fedbounds.bounds.errors import FedboundsError
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    import sympy as sp
 
 SUM_TOLERANCE = 1e-9
 AGREEMENT = 1e-9  # relative difference at which two values of one constant contradict each other
@@ -76,29 +78,29 @@ class Dimension:
 
     Example:
         >>> Dimension.of(f=1, x=-2) * Dimension.of(x=2)
-        Dimension(exponents=(('f', Fraction(1, 1)),))
+        Dimension(exponents=(('f', 1),))
         >>> str(Dimension.of(f=1, x=-2))
         'f/x^2'
     """
 
-    exponents: tuple[tuple[str, Fraction], ...] = ()
+    exponents: tuple[tuple[str, int | Fraction], ...] = ()
 
     @staticmethod
     def of(**powers: int | Fraction) -> Dimension:
         """The dimension with these exponents; zero exponents vanish."""
-        return Dimension(tuple(sorted((unit, Fraction(p)) for unit, p in powers.items() if p)))
+        return Dimension(tuple(sorted((unit, p) for unit, p in powers.items() if p)))
 
     def __mul__(self, other: Dimension) -> Dimension:
         powers = dict(self.exponents)
         for unit, power in other.exponents:
-            powers[unit] = powers.get(unit, Fraction(0)) + power
+            powers[unit] = powers.get(unit, 0) + power
         return Dimension.of(**powers)
 
     def __truediv__(self, other: Dimension) -> Dimension:
         return self * other**-1
 
     def __pow__(self, power: int | Fraction) -> Dimension:
-        return Dimension.of(**{unit: p * Fraction(power) for unit, p in self.exponents})
+        return Dimension.of(**{unit: p * power for unit, p in self.exponents})
 
     @property
     def words(self) -> str:
@@ -115,7 +117,7 @@ class Dimension:
         return raised if self.exponents else "no unit"
 
     def __str__(self) -> str:
-        def factor(unit: str, power: Fraction) -> str:
+        def factor(unit: str, power: int | Fraction) -> str:
             return unit if power == 1 else f"{unit}^{power}" if power.denominator == 1 else f"{unit}^({power})"
 
         above = [factor(u, p) for u, p in self.exponents if p > 0]
@@ -196,33 +198,6 @@ COUNT = Domain(low=1, integer=True)
 PROBABILITY = Domain(high=1, low_open=True)
 
 
-class Letter(sp.Symbol):
-    r"""A symbol whose LaTeX is its name, where sympy would read a decoration into it: sigmaG as $|sig|$ ("mag").
-
-    Example:
-        >>> sp.latex(sp.Symbol("sigmaG")), sp.latex(Letter("sigmaG"))
-        ('\\left|{sig}\\right|', '\\sigma_{G}')
-    """
-
-    def _latex(self, printer: LatexPrinter, **_: object) -> str:
-        stem = max((w for w in GREEK if self.name.startswith(w)), key=len, default="")
-        rest = self.name[len(stem) :]
-        names = printer._settings["symbol_names"]
-        return names.get(self) or (rf"\{stem}_{{{rest}}}" if stem and rest else rf"\mathrm{{{self.name}}}")
-
-
-Letter.__name__ = "Symbol"  # sympy orders and hashes by the name of the class: products keep their order
-GREEK = ("alpha", "beta", "gamma", "delta", "epsilon", "eta", "kappa", "mu", "nu", "rho", "sigma", "tau", "omega")
-DECORATIONS = ("hat", "tilde", "bar")  # those that the papers use, and that names end in on purpose
-
-
-def _misread(name: str) -> bool:
-    """Whether sympy reads a decoration into this name that nobody meant."""
-    return any(
-        name.lower().endswith(word) and len(name) > len(word) and word not in DECORATIONS for word in modifier_dict
-    )
-
-
 @dataclass(frozen=True)
 class Quantity:
     r"""One letter of one paper.
@@ -260,12 +235,10 @@ class Quantity:
     @cached_property
     def symbol(self) -> sp.Symbol:
         """The sympy symbol, with the assumptions its domain implies (a vector's symbol stands for its entries)."""
-        positive = self.domain.low > 0 or (self.domain.low == 0 and self.domain.low_open)
-        integer = True if self.domain.integer and not self.domain.infinite else None
-        letter = Letter if _misread(self.name) else sp.Symbol
-        if self.domain.low < 0:
-            return letter(self.name, real=True, integer=integer)
-        return letter(self.name, positive=True if positive else None, nonnegative=True, integer=integer)
+        from fedbounds.bounds.letters import letter  # sympy takes its time
+
+        low, whole = self.domain.low, self.domain.integer and not self.domain.infinite
+        return letter(self.name, low < 0, low > 0 or (low == 0 and self.domain.low_open), whole)
 
     def check(self, value: np.ndarray) -> None:
         """Raise unless every entry lies in the domain and the entries of a vector have their sum.
@@ -324,7 +297,11 @@ class Derived:
 def length_of(vector: str, name: str) -> Derived:
     """The rule that there are as many clients as a vector over them has entries."""
     count = "entries => entries.length"
-    return Derived(name, (vector,), lambda v: float(v.shape[-1]), f"the length of {vector}", javascript=count)
+    return Derived(name, (vector,), _length, f"the length of {vector}", javascript=count)
+
+
+def _length(vector: np.ndarray) -> float:
+    return float(vector.shape[-1])
 
 
 class Notation(Mapping[str, Quantity]):

@@ -6,8 +6,6 @@ a color of its own, so that text keeps that of the page.
 
 from __future__ import annotations
 
-import html
-import io
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -78,6 +76,8 @@ class Table:
     @property
     def html(self) -> str:
         """An HTML table that takes its colors from the page; formulas as MathJax finds them."""
+        import html  # takes its time
+
         heads = "".join(f'<th style="{CELL}">{html.escape(name)}</th>' for name in self.columns)
         lines = []
         for row in self.rows[:MOST_ROWS]:
@@ -124,6 +124,8 @@ def frame(text: str) -> pd.DataFrame:
     Raises:
         MissingExtra: pandas is not installed.
     """
+    import io
+
     return _pandas().read_csv(io.StringIO(text), keep_default_na=False)
 
 
@@ -140,6 +142,8 @@ class Shown(ABC):
         return ""
 
     def _repr_html_(self) -> str:
+        import html
+
         above = f'<p style="white-space: pre-line">{html.escape(self.headline)}</p>' if self.headline else ""
         return f"<div>{above}{''.join(table.html for table in self.tables() if table.rows)}</div>"
 

@@ -1,118 +1,453 @@
-"""Adversarial search: from the worst of many random instances uphill in measured/bound, until a claim breaks or holds.
+r"""The adversary: how near can an instance come to a bound?
 
-All instances of a population climb at once, each by itself: a random neighbor replaces an instance if its score is
-higher. Scales are searched in logarithms, step sizes stay within their caps, and an instance that leaves the claim's
-hypotheses scores minus infinity. The same seed is the same search.
+For any form of any result whose left-hand side can be measured exactly, the largest (left side)/(bound) over problems,
+participation and step sizes within the caps: from the worst of many random instances uphill, by chance, by gradients
+and from several starts. What is found can be replayed, with every hypothesis checked. A ratio above one is a lead; that
+it is no rounding is shown by reckoning again with more digits, and then the instance refutes the form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import sympy as sp
 
-from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.compilation import holds
+from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.numpy_code import arguments, compile_form
+from fedbounds.bounds.plain_text import number
+from fedbounds.bounds.registry import as_result, paper
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.worst_ratios import read_document
+from fedbounds.empirical.instances.ascent import ascended, in_range
+from fedbounds.empirical.instances.climbing import climb, ratio
+from fedbounds.empirical.instances.judging import trial
 from fedbounds.empirical.instances.population import Population
-from fedbounds.empirical.instances.sides import InstanceFinding, Sides, Trial, examined
+from fedbounds.empirical.instances.sides import ROUNDING, Sides, Trial
 
-P = TypeVar("P", bound=Population)
-Score = Callable[[Sides], np.ndarray]
+SIZE = 40  # instances of one shape that climb at once
+AGREE = 1e-6  # relative distance of two ratios that are the same but for rounding
+KEPT = "ratio", "status", "why", "left_side", "left", "right", "place", "constants", "budget", "kind", "instance"
+Status = Literal["below", "lead", "refuted", "not covered"]
 
 
-class SearchEffort(NamedTuple):
+class Effort(NamedTuple):
     """How hard to look.
 
     Attributes:
         cells: shapes of random instances, about 40 of each.
-        climbers: from how many populations the adversary starts, those with the worst instances.
-        generations: how often each instance tries a neighbor.
-        longest: populations whose measurement takes more steps than this are not climbed.
-        terms: claims with at most so many terms are also searched for the smallest planted error in every single one.
+        starts: how many of the worst are climbed from, of different shapes.
+        evaluations: of instances, that each climb may take.
+        longest: instances whose measurement takes more steps than this are not climbed from.
     """
 
     cells: int
-    climbers: int
-    generations: int
+    starts: int
+    evaluations: int
     longest: int
-    terms: int = 0
 
 
-LIGHT = SearchEffort(cells=30, climbers=1, generations=8, longest=60)
-DEEP = SearchEffort(cells=120, climbers=5, generations=60, longest=350, terms=8)
+EFFORTS: Mapping[str, Effort] = {"light": Effort(30, 4, 1_500, 60), "deep": Effort(60, 8, 5_000, 120)}
 
 
-def ratio(sides: Sides) -> np.ndarray:
-    """The score of an instance: its largest measured/bound, (B,)."""
-    return sides.ratios().max(axis=1)
+@dataclass(frozen=True)
+class Hypothesis:
+    """An assumption or a condition, checked on an instance.
 
-
-def exposure(term: str) -> Score:
-    """The score that asks how small one term could be: the factor in front of it that the instance contradicts."""
-
-    def score(sides: Sides) -> np.ndarray:
-        with np.errstate(all="ignore"):
-            total, left = sides.total(), sides.left - sides.rounding
-            here = np.broadcast_to(sides.terms[term], left.shape)
-            seen = np.broadcast_to(sides.covered, left.shape) & (here > 1e-12 * total)
-            return np.where(seen, (left - total + here) / here, -np.inf).max(axis=1)
-
-    return score
-
-
-def climb(start: P, sides: Callable[[P], Sides], generations: int, rng: np.random.Generator, score: Score = ratio) -> P:
-    """Each instance of the population moved uphill.
-
-    Args:
-        start: where to begin.
-        sides: both sides of a claim on a population of this kind.
-        generations: how many neighbors each instance tries.
-        rng: where neighbors come from.
-        score: what to increase, (B,) from the two sides.
+    Attributes:
+        text: the assumption's statement, or the condition.
+        holds: whether the instance meets it.
+        name: of the assumption, or what the condition is for.
+        left, op, right: both sides of a condition; None of an assumption.
     """
-    here, best = start, score(sides(start))
-    for _ in range(generations):
-        there = here.mutated(rng)
-        with np.errstate(all="ignore"):
-            found = score(sides(there))
-        better = found > best
-        if better.any():
-            here, best = here.replaced_where(better, there), np.maximum(best, found)
-    return here
+
+    text: str
+    holds: bool
+    name: str
+    left: float | None = None
+    op: str | None = None
+    right: float | None = None
+
+    def __str__(self) -> str:
+        word = "holds" if self.holds else "FAILS"
+        if self.left is None or self.right is None:
+            return f"{self.name}: {self.text}: {word}"
+        return f"{self.text}: {self.left:.6g} {self.op} {self.right:.6g}, {word} ({self.name})"
 
 
-def searched(claim: Claim, trial: Trial, effort: SearchEffort = LIGHT, seed: int = 61) -> InstanceFinding:
-    """Random populations first, then the adversary from the worst of them.
+@dataclass(frozen=True)
+class WorstInstance:
+    """The worst instance that was found, with both sides and all that makes it count.
+
+    Attributes:
+        key, form: the result and its form.
+        ratio: left over right, the left side less its rounding (or its confidence interval).
+        left, right: the two sides.
+        terms: the summands of the right side, by name.
+        place: which client, round or window, where a claim is about each of them.
+        status: `below` the bound; a `lead` above it; `refuted`, where reckoning with more digits says the same; or
+            `not covered`, where a hypothesis fails.
+        why: of a status that is not `below`.
+        left_side: how the left side is had.
+        constants: the letters of the form on the instance.
+        assumptions, conditions: checked on it.
+        budget: instances evaluated, those that met all hypotheses, line searches, effort and seed.
+        kind, instance: its class and all its numbers.
+        rounded: whether more digits give another ratio, so that this one is of rounding.
+    """
+
+    key: str
+    form: str
+    ratio: float
+    left: float
+    right: float
+    terms: Mapping[str, float]
+    place: int
+    status: Status
+    why: str
+    left_side: str
+    constants: Mapping[str, Any]
+    assumptions: Sequence[Hypothesis]
+    conditions: Sequence[Hypothesis]
+    budget: Mapping[str, Any]
+    kind: str
+    instance: Mapping[str, Any]
+    rounded: bool = False
+
+    def as_document(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.key}[{self.form}]: left/bound = {self.ratio:.6g} ({self.status})"]
+        lines += [f"  {self.why}"] if self.why else []
+        lines += [f"  left side  {self.left:.9g}   ({self.left_side})", f"  bound      {self.right:.9g}"]
+        lines += [f"    {name:<24} {value:.6g}" for name, value in self.terms.items()]
+        lines += ["Hypotheses", *(f"  {h}" for h in (*self.assumptions, *self.conditions))]
+        told = ", ".join(f"{name} = {number(value)}" for name, value in self.constants.items())
+        lines += [f"Constants: {told}", f"Instance: {self.kind}"]
+        lines += [f"Budget: {', '.join(f'{name} {value}' for name, value in self.budget.items())}"]
+        return "\n".join(lines)
+
+
+def adversary(result: Result | str, form: str | None = None, *, seed: int = 61, effort: str = "deep") -> WorstInstance:
+    """The worst instance of a result that a search finds: the largest left-hand side over the bound.
 
     Args:
-        claim: what is on trial.
-        trial: how it is tried on instances.
+        result: the result, or its key.
+        form: one of its forms; the default one if not given.
+        seed: of the search.
+        effort: `light` or `deep`.
+
+    Raises:
+        FedboundsError: no such result, form or effort; or there is no number to hold against the bound, and why.
+
+    Example:
+        >>> worst = adversary("arbitrary-participation/lemma-c.1", "sharp", effort="light")
+        >>> worst.status, worst.ratio > 0.7, all(h.holds for h in (*worst.assumptions, *worst.conditions))
+        ('below', True, True)
+    """
+    loaded = as_result(result)
+    claim = ResultForm(loaded, loaded.form(form)).claim()
+    if effort not in EFFORTS:
+        raise unknown_name("effort", str(effort), list(EFFORTS))
+    found = searched(claim, EFFORTS[effort], check_count("seed", seed, 0), effort)
+    if isinstance(found, str):
+        raise FedboundsError(f"{claim.id}: {found}")
+    return found
+
+
+def searched(
+    claim: Claim, effort: Effort, seed: int, called: str = "", known: WorstInstance | None = None
+) -> WorstInstance | str:
+    """The worst instance of a claim about a form, or why there is none.
+
+    Args:
+        claim: about a form.
         effort: how hard to look.
-        seed: of the adversary.
+        seed: of the search.
+        called: the effort's name.
+        known: an instance found before, from which it climbs too.
     """
-    drawn = [(population, trial.sides(claim, population)) for population in trial.draw(claim, effort.cells)]
-    return examined([sides for _, sides in drawn] + _climbed(claim, trial, drawn, effort, np.random.default_rng(seed)))
+    how = trial(claim)
+    if how is None or order_only(claim):
+        return without_number(claim)
+    rng, evaluated, met, searches = np.random.default_rng(seed), 0, 0, 0
+
+    def sides_of(z: Population) -> Sides:
+        with np.errstate(all="ignore"):
+            sides = how.sides(claim, z)
+        return replace(sides, covered=sides.covered & in_range(z)[:, None])
+
+    def score(z: Population) -> np.ndarray:
+        return ratio(sides_of(z))
+
+    best, drawn, unmet = list[tuple[float, Population]](), list[tuple[float, Population]](), ""
+    for z in how.draw(claim, effort.cells):
+        sides = sides_of(z)
+        ratios = ratio(sides)
+        evaluated, met, unmet = evaluated + len(z), met + int((ratios > -np.inf).sum()), unmet or sides.unmet
+        if ratios.max() > -np.inf:
+            drawn.append((float(ratios.max()), z))
+            best.append((float(ratios.max()), z.take(np.array([ratios.argmax()]))))
+    if not best:
+        return f"no instance meets its hypotheses{f' ({unmet})' if unmet else ''}"
+    able = [one for one in drawn if rises(one) and one[1].cost <= effort.longest]
+    starts = sorted(able, key=height, reverse=True)[: effort.starts]
+    if known is not None and rises(before := (known.ratio, population(known).repeated(SIZE))):
+        starts.insert(0, before)
+    for _, z in starts:  # half of the evaluations for all together, by chance, half for the worst of them
+        generations = effort.evaluations // (2 * len(z))
+        end = climb(z, sides_of, generations, rng)
+        ascent = ascended(end.take(np.array([score(end).argmax()])), score, effort.evaluations // 2, rng)
+        evaluated, searches = evaluated + generations * len(z) + ascent.evaluations, searches + ascent.searches
+        best.append((ascent.height, ascent.end))
+    budget = {"instances": evaluated, "covered of those drawn": met, "ascents": len(starts), "line searches": searches}
+    budget |= {"effort": called, "seed": seed}
+    for _, z in sorted(best, key=height, reverse=True):
+        found = told(claim, how, z, budget)
+        if not found.rounded:
+            return found
+    return "rounding is all that is left of its left side"
 
 
-def _climbed(
-    claim: Claim, trial: Trial, drawn: list[tuple[Any, Sides]], effort: SearchEffort, rng: np.random.Generator
-) -> list[Sides]:
-    """The sides at the end of each climb; none where instances have no neighbors."""
-    able = [(z, sides) for z, sides in drawn if "mutated" in type(z).__dict__ and z.cost <= effort.longest]
-    goals: list[tuple[Score, Iterable[Any]]] = [(ratio, _steepest(able, ratio, effort.climbers))]
-    if able and len(able[0][1].terms) <= effort.terms:
-        for term in able[0][1].terms:
-            goals.append((exposure(term), _steepest(able, exposure(term), max(1, effort.climbers // 4))))
-    ends = []
-    for score, starts in goals:
-        for z in starts:
-            end = climb(z, lambda y: trial.sides(claim, y), effort.generations, rng, score)
-            ends.append(trial.sides(claim, end))
-    return ends
+def height(one: tuple[float, Population]) -> float:
+    """The ratio of an instance that stands beside it."""
+    return one[0]
 
 
-def _steepest(drawn: list[tuple[P, Sides]], score: Score, number: int) -> list[P]:
-    """The populations with the highest scores still below one: at equality nothing is left to climb."""
-    scored = [(float(score(sides).max()), k) for k, (_, sides) in enumerate(drawn)]
-    open_ = sorted((s for s in scored if -np.inf < s[0] < 1 - 1e-6), reverse=True)
-    return [drawn[k][0] for _, k in open_[:number]]
+def rises(one: tuple[float, Population]) -> bool:
+    """Whether there is something to climb: below the bound, where an instance says what its neighbors are."""
+    found, z = one
+    return 0 < found < 1 - AGREE and type(z).mutated is not Population.mutated
+
+
+def order_only(claim: Claim) -> bool:
+    """Whether a form hides its constants."""
+    return isinstance(claim.subject, ResultForm) and claim.subject.form.order_only
+
+
+def without_number(claim: Claim) -> str:
+    """Why there is nothing to hold against a form."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    result, form = subject.result, subject.form
+    if form.order_only:
+        return "order only: with its constants hidden there is no number to hold against"
+    if form.asymptotic:
+        return f"a limit, {form.asymptotic}: no number at any one setting"
+    if form.refuted_by:
+        return f"the erratum {form.refuted_by} refutes it, on an instance that is no run here"
+    others = [ResultForm(result, other).claim() for other in result.forms if not other.order_only]
+    tried = [{a.name for a in other.assumptions} for other in others if trial(other)]
+    if tried and (more := {a.name for a in form.assumptions} - set.union(*tried)):
+        return f"no run here meets {', '.join(sorted(more))}"
+    if tried:
+        return f"of {result.key}, [{form.name}] is not tried"
+    steps = any(id_.startswith(f"{result.key}/") for id_ in read_ledger(claim.paper))
+    return f"no run here has its left side{'; the audit tries the steps of its proof' if steps else ''}"
+
+
+def precisely(claim: Claim, how: Trial, z: Population) -> float | None:
+    """The ratio of one instance reckoned with more digits, or on other samples; None where that cannot be had."""
+    try:
+        again = z.resampled() if z.left_side == "sampled" else z.in_long_doubles()
+        with np.errstate(all="ignore"):
+            return float(how.sides(claim, again).ratios().max())
+    except TypeError:  # of functions of doubles alone, as eigenvalues
+        return None
+
+
+def judged(z: Population, found: float, again: float | None) -> tuple[Status, str]:
+    """What a ratio is, and why."""
+    if found == -np.inf:
+        return "not covered", "it does not meet all hypotheses, and so says nothing"
+    if found <= 1 + ROUNDING:
+        return "below", ""
+    if again is None:
+        return "lead", f"{type(z).__name__} cannot be reckoned with more digits"
+    how = "other samples, less their confidence interval, " if z.left_side == "sampled" else "long doubles "
+    if again <= 1 + ROUNDING:
+        return "lead", f"{how}say {again:.9g}"
+    return "refuted", f"{how}say {again:.9g} too"
+
+
+def told(claim: Claim, how: Trial, z: Population, budget: Mapping[str, Any]) -> WorstInstance:
+    """One instance with all that a reader needs to judge it."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    result, form = subject.result, subject.form
+    with np.errstate(all="ignore"):
+        sides = how.sides(claim, z)
+        ratios = sides.ratios()
+        place = int(np.argmax(ratios[0]))
+        again = precisely(claim, how, z)
+        right = sides.total()
+    found = float(ratios[0, place])
+    status, why = judged(z, found, again)
+    return WorstInstance(
+        key=result.key,
+        form=form.name,
+        ratio=found,
+        left=float(sides.left[0, place]),
+        right=float(right[0, place]),
+        terms={name: float(at(term, place)) for name, term in sides.terms.items()},
+        place=place,
+        status=status,
+        why=why,
+        left_side=z.left_side,
+        constants={s.name: at(sides.values[s.name], place) for s in letters(form) if s.name in sides.values},
+        assumptions=[
+            Hypothesis(a.statement, bool(at(sides.met.get(a.name, False), 0)), a.name) for a in claim.assumptions
+        ],
+        conditions=[*conditions(result, form, sides.values, place)],
+        budget=budget,
+        kind=type(z).__name__,
+        instance=z.describe(0),
+        rounded=again is not None and z.left_side != "sampled" and abs(again - found) > AGREE * max(found, again),
+    )
+
+
+def letters(form: Form) -> list[sp.Symbol]:
+    """The symbols of a form's terms and conditions, in alphabetical order."""
+    sides = [side for c in form.conditions for side in (c.left, c.right)]
+    return list(arguments([*(t.expression for t in form.terms), *sides, *form.prescribes.values()]))
+
+
+def at(value: Any, place: int) -> Any:
+    """What belongs to a place, of an array that has one instance and all places, or what belongs to all."""
+    array = np.asarray(value)
+    for k in (0, place):
+        if array.ndim:
+            array = array[min(k, len(array) - 1)]
+    return array.tolist()
+
+
+def conditions(result: Result, form: Form, values: Mapping[str, np.ndarray], place: int) -> Iterator[Hypothesis]:
+    """The conditions of a form with both sides, on one instance."""
+    vectors = frozenset(name for name, value in values.items() if np.ndim(value) == 3)
+    for (left, right, _), c in zip(compile_form(form, vectors).sides(values), form.conditions, strict=True):
+        text = c.as_printed(result.notation).text
+        here = (at(left, place), at(right, place))
+        yield Hypothesis(text, bool(at(holds(left, c.op, right), place)), c.why, here[0], c.op, here[1])
+
+
+# --- what was found before ---------------------------------------------------------------------------------------
+
+
+def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
+    """An instance that was found before, reckoned again.
+
+    Args:
+        found: the document, a row of a table of worst ratios, or the file of a document.
+
+    Raises:
+        FedboundsError: it cannot be read, or is no such document.
+    """
+    document = found if isinstance(found, Mapping) else read_document(Path(found))
+    if missing := [name for name in ("key", "form", "kind", "instance") if name not in document]:
+        raise FedboundsError(f"no instance to replay: it has no {missing[0]}")
+    result = as_result(str(document["key"]))
+    claim = ResultForm(result, result.form(str(document["form"]))).claim()
+    how, kinds = trial(claim), loaded_kinds()
+    if how is None:
+        raise FedboundsError(f"{claim.id}: {without_number(claim)}")
+    if document["kind"] not in kinds:
+        raise unknown_name("kind of instance", str(document["kind"]), list(kinds))
+    if not isinstance(document["instance"], Mapping):
+        raise FedboundsError("no instance to replay: its numbers must be a table")
+    try:
+        return told(claim, how, kinds[document["kind"]].of(document["instance"]), document.get("budget", {}))
+    except FedboundsError:
+        raise
+    except (ValueError, IndexError, TypeError, AttributeError) as error:
+        raise FedboundsError(f"the instance is no {document['kind']} that {claim.id} knows: {error}") from error
+
+
+def loaded_kinds() -> dict[str, type[Population]]:
+    """All kinds of instances, by name, that are loaded."""
+    return {kind.__name__: kind for kind in subclasses(Population)}
+
+
+def population(found: WorstInstance) -> Population:
+    """The instance that was found, alone."""
+    return loaded_kinds()[found.kind].of(found.instance)
+
+
+def subclasses(kind: type[Population]) -> Iterator[type[Population]]:
+    """All kinds of instances that are loaded."""
+    for each in kind.__subclasses__():
+        yield each
+        yield from subclasses(each)
+
+
+# --- the table of a paper ----------------------------------------------------------------------------------------
+
+
+def rows(name: str, effort: str, seed: int, known: Sequence[Mapping[str, Any]] = ()) -> Iterator[dict[str, Any]]:
+    """The row of every form of a paper's results, the worse of what this search finds and what is known.
+
+    Args:
+        name: the paper.
+        effort, seed: of the search; what it has found already is not searched again.
+        known: rows of an earlier table; of a form that has changed since they do not count.
+    """
+    before = {(row["key"], row["form"], row["claim"]): row for row in known if row["ratio"] is not None}
+    for result in paper(name).results:
+        for form in result.forms:
+            claim = ResultForm(result, form).claim()
+            old = before.get((result.key, form.name, claim.hash))
+            if old is not None and searched_as(old) == (effort, seed):
+                yield dict(old)
+                continue
+            last = replay(old) if old is not None else None
+            found = searched(claim, EFFORTS[effort], seed, effort, last)
+            head = {"key": result.key, "form": form.name, "claim": claim.hash}
+            if isinstance(found, str):
+                yield head | {"ratio": None, "why": found}
+            else:
+                yield head | row_of(found if last is None else worse(last, found))
+
+
+def merged(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of a table with what other searches found, each replayed: the worse of both, and both budgets.
+
+    Args:
+        known: the table.
+        found: rows of other searches, of all its forms or of some. Those of forms that have changed since do not
+            count, nor does what the table has already by its effort and its seed.
+    """
+    others = {(row["key"], row["form"], row["claim"]): row for row in found if row["ratio"] is not None}
+    for row in known:
+        other = others.get((row["key"], row["form"], row["claim"]))
+        if other is None or (row["ratio"] is not None and searched_as(row) == searched_as(other)):
+            yield dict(row)
+        else:
+            head, there = {name: row[name] for name in ("key", "form", "claim")}, replay(other)
+            yield head | row_of(there if row["ratio"] is None else worse(replay(row), there))
+
+
+def searched_as(row: Mapping[str, Any]) -> tuple[str, int]:
+    """Effort and seed of a row's last search."""
+    return row["budget"]["effort"], row["budget"]["seed"]
+
+
+def worse(old: WorstInstance, new: WorstInstance) -> WorstInstance:
+    """The worse of two instances, with the budget of both searches, and the effort and the seed of the later one."""
+    counts = {
+        name: number + old.budget.get(name, 0) for name, number in new.budget.items() if name not in ("effort", "seed")
+    }
+    return replace(old if old.ratio > new.ratio else new, budget={**new.budget, **counts})
+
+
+def row_of(found: WorstInstance) -> dict[str, Any]:
+    """What a table keeps of an instance: as JSON knows it, without what a replay tells again."""
+    return {name: plain(value) for name, value in found.as_document().items() if name in KEPT}

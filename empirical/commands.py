@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from fedbounds.bounds.plain_text import number
 if TYPE_CHECKING:
     from fedbounds.empirical.algorithms.algorithm import LinkLoad
     from fedbounds.empirical.sweep import Outcome, Run, RunRow, Store
+    from fedbounds.empirical.sweep.cluster import Scheduler
+    from fedbounds.empirical.sweep.estimate import Estimate
     from fedbounds.empirical.sweep.executor import Progress
 
 spec_argument = click.argument("spec", metavar="SPEC.toml", type=PathArgument())
@@ -28,16 +31,38 @@ out_option = click.option(
 )
 
 
+PROBED = 10  # seconds
+
+
 @click.command("run")
 @spec_argument
-@click.option("--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes; 1: this one.")
+@click.option("--workers", type=Count(0, 1024), help="Local processes; 1, the default: this one.")
+@click.option(
+    "--cluster", metavar="ADDRESS", help="The Dask scheduler whose workers make the runs, as tcp://host:8786."
+)
+@click.option("--shard", "part", metavar="I/N", help="One of N parts of the runs, for arrays of jobs with one folder.")
 @device_option
-@click.option("--dry-run", is_flag=True, help="Check the file and list its runs; run and write nothing.")
+@click.option("--dry-run", is_flag=True, help="List the runs, with time and memory, and write nothing.")
+@click.option(
+    "--probe",
+    type=Count(0, 3600),
+    metavar="S",
+    help="Seconds for which a dry run tries a few rounds, to say how long runs take (default 10; 0: none).",
+)
 @click.option("--retry-failed", is_flag=True, help="Run again what raised an error before.")
 @out_option
 @json_option
 def run(
-    spec: str, workers: int, device: str | None, dry_run: bool, retry_failed: bool, out: str | None, as_json: bool
+    spec: str,
+    workers: int | None,
+    cluster: str | None,
+    part: str | None,
+    device: str | None,
+    dry_run: bool,
+    probe: int | None,
+    retry_failed: bool,
+    out: str | None,
+    as_json: bool,
 ) -> int:
     """Run the simulations of a TOML file that are not there yet.
 
@@ -46,16 +71,32 @@ def run(
 
     \b
     fedbounds run examples/sweep.toml --workers 2
+    fedbounds run examples/sweep.toml --cluster tcp://login1:8786
+    fedbounds run examples/sweep.toml --shard $SLURM_ARRAY_TASK_ID/8
     """
-    from fedbounds.empirical.sweep import execute
+    from fedbounds.empirical.sweep import execute, shard
+    from fedbounds.empirical.sweep.shards import parse_shard
 
-    name, runs, store = _open(spec, out, device)
-    head = {"name": name, "directory": str(store.directory)}
+    if cluster is not None and workers is not None:
+        raise FedboundsError("--cluster has workers of its own; leave --workers out")
+    if probe is not None and not dry_run:
+        raise FedboundsError("--probe tries rounds for the estimate of --dry-run; add that, or leave --probe out")
+    chosen = parse_shard(part) if part is not None else None
+    scheduler = _scheduler(cluster) if cluster is not None else None
+    name, study, store = _open(spec, out, device)
+    runs = study if chosen is None else shard(study, *chosen)
+    head: dict[str, Any] = {"name": name, "directory": str(store.directory)}
+    if chosen is not None:
+        head["shard"] = {"index": chosen[0], "of": chosen[1], "runs": len(runs), "others": len(study) - len(runs)}
+        name = f"{name}, shard {chosen[0]}/{chosen[1]}"
+    at_once = scheduler.workers if scheduler else 1 if workers is None else workers
     if dry_run:
-        _show_plan(head, runs, store, as_json)
+        _show_plan(name, head, runs, store, at_once, PROBED if probe is None else probe, as_json)
         return 0
-    with runs_bar(name) as progress:
-        outcomes = execute(runs, store, workers=workers, retry_failed=retry_failed, progress=progress)
+    with _made_on(scheduler) as executor, runs_bar(name) as progress:
+        outcomes = execute(
+            runs, store, workers=at_once, executor=executor, retry_failed=retry_failed, progress=progress
+        )
     for outcome in outcomes:
         if outcome.made and outcome.before.startswith("damaged"):
             click.echo(f"{store.trace_path(outcome.run.key)} was {outcome.before}; made again", err=True)
@@ -65,6 +106,10 @@ def run(
         emit("run", {**head, "counts": _count(outcomes), "runs": listed})
     else:
         click.echo(f"{name}: {_sentence(outcomes)}; results in {store.directory}")
+        if len(runs) < len(study):
+            others = len(study) - len(runs)
+            told = f"{others} other run{_s(others)} of the study in other shards"
+            click.echo(f"{told}; what is there of all: fedbounds results {spec}")
         if told := _messages(runs):
             click.echo(f"a client's message in a round: {told}")
         for line in _loads(runs):
@@ -90,6 +135,7 @@ def results(spec: str, device: str | None, csv_path: str | None, out: str | None
     fedbounds results examples/sweep.toml --csv sweep.csv
     """
     from fedbounds.empirical.sweep import tabulate, write_csv
+    from fedbounds.empirical.sweep.table import origins
 
     name, runs, store = _open(spec, out, device)
     rows = tabulate(runs, store)
@@ -100,6 +146,8 @@ def results(spec: str, device: str | None, csv_path: str | None, out: str | None
         raise FedboundsError(f"no results of {spec} in {store.directory}{why}; to make them: {again}")
     if csv_path is not None:
         write_csv(rows, csv_path)
+    made = origins(rows)
+    mixed = {what: counts for what, counts in made.items() if len(counts) > 1}
     if as_json:
         listed = [
             {
@@ -109,9 +157,13 @@ def results(spec: str, device: str | None, csv_path: str | None, out: str | None
             }
             for row in rows
         ]
-        emit("results", {"name": name, "directory": str(store.directory), "runs": listed})
+        head = {"name": name, "directory": str(store.directory), "provenance": made, "mixed": [*mixed]}
+        emit("results", {**head, "runs": listed})
     else:
         _print_table(rows)
+        if mixed:
+            told = "; ".join(f"{what} {_counts(counts)}" for what, counts in mixed.items())
+            click.echo(f"these runs have more than one origin: {told}")
         if csv_path is not None:
             click.echo(f"written to {csv_path}")
     return 0
@@ -144,6 +196,28 @@ def _open(spec: str, out: str | None, device: str | None) -> tuple[str, tuple[Ru
     _check_directory(directory)
     runs = plan(sweep, device=device)
     return sweep.name, runs, Store(directory)
+
+
+def _scheduler(address: str) -> Scheduler:
+    """A cluster that answers, with what there is to say of its workers."""
+    from fedbounds.empirical.sweep.cluster import find_scheduler
+
+    found = find_scheduler(address)
+    if not found.workers:
+        click.echo(f"no worker has joined {address} yet; `dask worker {address} --nthreads 1` starts one", err=True)
+    elif found.threads > found.workers:
+        click.echo("a worker makes one run at a time, however many threads it has: --nthreads 1 --nworkers N", err=True)
+    return found
+
+
+def _made_on(scheduler: Scheduler | None) -> AbstractContextManager[Executor | None]:
+    from fedbounds.empirical.sweep.cluster import cluster_executor
+
+    return nullcontext() if scheduler is None else cluster_executor(scheduler)
+
+
+def _counts(found: Mapping[str, int]) -> str:
+    return ", ".join(f"{value} ({count})" for value, count in found.items())
 
 
 def _check_directory(directory: Path) -> None:
@@ -216,31 +290,74 @@ def _sentence(outcomes: Sequence[Outcome]) -> str:
     counts = _count(outcomes)
     parts = [f"{counts['made']} made", f"{counts['found']} already there"]
     parts += [f"{counts[word]} {word}" for word in ("diverged", "failed") if counts[word]]
-    return f"{counts['runs']} run{'s' * (counts['runs'] != 1)}: {', '.join(parts)}"
+    return f"{counts['runs']} run{_s(counts['runs'])}: {', '.join(parts)}"
 
 
-LONG = 60.0  # seconds from which a dry run says how long a run takes at least
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"
 
 
-def _show_plan(head: dict[str, str], runs: Sequence[Run], store: Store, as_json: bool) -> None:
+SHOWN = 0.1  # seconds from which a dry run says how long a run takes
+
+
+def _show_plan(
+    name: str, head: dict[str, Any], runs: Sequence[Run], store: Store, workers: int, patience: int, as_json: bool
+) -> None:
+    from fedbounds.empirical.sweep.estimate import estimate
+    from fedbounds.empirical.sweep.probe import Probe, probe
     from fedbounds.empirical.work import in_words
 
-    statuses = [store.standing(run.key).status for run in runs]
+    def trial(some: Sequence[Run]) -> Probe:
+        with progress_bar("settings tried") as progress:
+            return probe(some, patience, progress)
+
+    standings = {run.key: store.standing(run.key) for run in runs}
+    found = estimate(runs, standings, workers, trial if patience else None)
     if as_json:
         listed = [
-            {**_describe(run), "status": status, "at_least_seconds": run.seconds}
-            for run, status in zip(runs, statuses, strict=True)
+            {
+                **_describe(run),
+                "status": standings[run.key].status,
+                "at_least_seconds": run.seconds,
+                "seconds": found.seconds[run.key],
+            }
+            for run in runs
         ]
-        emit("run", {**head, "dry_run": True, "runs": listed})
+        summed = {key: value for key, value in found._asdict().items() if key != "seconds"}
+        emit("run", {**head, "dry_run": True, "runs": listed, "estimate": {"workers": workers, **summed}})
         return
-    for run, status in zip(runs, statuses, strict=True):
-        click.echo(f"{run.key[:12]}  {status:<8}  {run.title}")
-    kinds = Counter(status.partition(":")[0] for status in statuses)
+    about = "about" if found.measured or found.tried else "at least"
+    for run in runs:
+        standing, seconds = standings[run.key], found.seconds[run.key]
+        told = f"  ({about} {in_words(seconds)})" if not standing.finished and seconds >= SHOWN else ""
+        click.echo(f"{run.key[:12]}  {standing.status:<8}  {run.title}{told}")
+    kinds = Counter(standings[run.key].status.partition(":")[0] for run in runs)
     counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-    click.echo(f"{head['name']}: {len(runs)} run{'s' * (len(runs) != 1)} ({counts}) in {head['directory']}")
-    longest = max(runs, key=lambda run: run.seconds)
-    if longest.seconds >= LONG:
-        click.echo(f"the longest takes at least about {in_words(longest.seconds)}: {longest.title}")
+    listed = f" ({counts})" if counts else ""
+    click.echo(f"{name}: {len(runs)} run{_s(len(runs))}{listed} in {head['directory']}")
+    if not found.memory:
+        return
+    on = f", {in_words(found.elapsed)} on {workers} workers" if workers > 1 else ""
+    click.echo(f"time for what is missing: {about} {in_words(found.total)}{on} ({_why(found, patience)})")
+    all_in_all = f", {_mebibytes(found.whole)} for {workers} workers" if workers > 1 else ""
+    why = "counted, without activations"
+    if found.memory_measured:
+        why = f"the most that a process of {'finished runs' if found.measured else 'a few rounds'} took"
+    click.echo(f"memory: about {_mebibytes(found.memory)} a process{all_in_all} ({why})")
+
+
+def _why(found: Estimate, patience: int) -> str:
+    """What an estimate of time rests on."""
+    if found.measured:
+        return f"from {found.measured} finished run{_s(found.measured)}"
+    if found.tried:
+        return f"from a few rounds of {found.tried} setting{_s(found.tried)} tried here; finished runs tell better"
+    none = f"; no round was made within {patience} seconds, see --probe" if patience else ""
+    return f"at a microsecond a local step, and runs take hundreds to thousands of times as long{none}"
+
+
+def _mebibytes(size: int) -> str:
+    return f"{size / 2**20:,.0f} MiB"
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import zipfile
@@ -10,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "fedbounds-trace-1"
 LARGEST = 2**32  # bytes a trace may unpack to
+SMALL = 2**16  # bytes of a trace that is put together in memory and not compressed, which takes half the time
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,18 @@ class Trace(Shown):
             FedboundsError: the file cannot be written.
         """
         target = Path(path)
+        try:
+            write_atomically(target, self.write)
+        except OSError as error:
+            raise FedboundsError(f"cannot write the trace {target}: {error.strerror or error}") from None
+        return target
+
+    def write(self, file: BinaryIO) -> None:
+        """Writes what `save` does into an open file.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         about = {
             "schema": SCHEMA,
             "dims": {name: list(dims) for name, dims in self.dims.items()},
@@ -115,11 +129,12 @@ class Trace(Shown):
         }
         header = json.dumps(about | {"checksum": _checksum(about, self.arrays)})
         members = {"about.json": np.array(header), **self.arrays}
-        try:
-            write_atomically(target, lambda file: np.savez_compressed(file, allow_pickle=False, **members))
-        except OSError as error:
-            raise FedboundsError(f"cannot write the trace {target}: {error.strerror or error}") from None
-        return target
+        if sum(array.nbytes for array in members.values()) > SMALL:
+            np.savez_compressed(file, allow_pickle=False, **members)
+        else:
+            archive = io.BytesIO()
+            np.savez(archive, allow_pickle=False, **members)
+            file.write(archive.getbuffer())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Trace:

@@ -13,6 +13,7 @@ from torch import Tensor
 _GOLDEN = -7046029254386353131  # 2^64 / golden ratio, odd, as a signed integer
 _FIRST, _SECOND = -4658895280553007687, -7723592293110705685  # the multipliers of splitmix64
 _BITS = 53
+UPLOAD = 200  # purpose of the numbers behind a mask that is sent; those of local step k have the purpose UPLOAD + k
 
 
 def words_of(uniforms: np.ndarray) -> np.ndarray:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fedbounds.bounds.rounds import rounds as rounds
     from fedbounds.command_line import main as main
     from fedbounds.empirical.accountant import ParticipationAccountant as ParticipationAccountant
+    from fedbounds.empirical.adversary import adversary as adversary
     from fedbounds.empirical.advise import advise as advise
     from fedbounds.empirical.confront import confront as confront
     from fedbounds.empirical.messages import check_compressor as check_compressor
@@ -118,6 +119,7 @@ DOOR = {
     "fedbounds.empirical.moments": "moments",
     "fedbounds.empirical.confront": "confront",
     "fedbounds.empirical.recorder": "Recorder read_log",
+    "fedbounds.empirical.adversary": "adversary",
     "fedbounds.empirical.worst_case": "worst_case",
     "fedbounds.empirical.papers.arbitrary_participation.invariants": "check_invariants",
     "fedbounds.empirical.papers.fedau.invariants": "check_weights",

@@ -7,7 +7,7 @@ import re
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from importlib import import_module
 
 import click
 
@@ -25,6 +25,10 @@ COMMANDS = {
     "explore": ("fedbounds.bounds.commands.explore:explore", "Write web pages with sliders for every result."),
     "audit": ("fedbounds.bounds.commands.audit:audit", "Put the claims on trial and compare with the ledger."),
     "refute": ("fedbounds.bounds.commands.audit:refute", "Replay the counterexample to a claim."),
+    "adversary": (
+        "fedbounds.empirical.adversary_command:adversary_command",
+        "How near an instance can come to a bound, and the worst one.",
+    ),
     "certify": ("fedbounds.bounds.commands.certify:certify", "A proof as a file that is checked without fedbounds."),
     "run": ("fedbounds.empirical.commands:run", "Run the simulations of a TOML file."),
     "results": ("fedbounds.empirical.commands:results", "The table of a TOML file's runs."),
@@ -41,12 +45,16 @@ class LazyGroup(click.Group):
     """A group whose commands are imported when called; help is printed from the static table."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        from importlib import metadata  # takes its time
+
         return [*COMMANDS, *(point.name for point in metadata.entry_points(group="fedbounds.commands"))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in COMMANDS:
             place, _, function = COMMANDS[cmd_name][0].partition(":")
             return getattr(import_module(place), function)
+        from importlib import metadata
+
         for point in metadata.entry_points(group="fedbounds.commands", name=cmd_name):
             return point.load()
         return None
@@ -59,8 +67,6 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        from fedbounds.bounds.errors import unknown_name
-
         if ctx.resilient_parsing:  # a line is completed, which may be anything so far
             from fedbounds.bounds.commands.completion import FIRST_WORDS, FirstWord
 
@@ -68,7 +74,9 @@ class LazyGroup(click.Group):
             if name in FIRST_WORDS and not rest:
                 return name, FirstWord(name, lambda: self.get_command(ctx, name), FIRST_WORDS[name]), []
             return name, self.get_command(ctx, name), rest
-        if args and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and args[0] not in self.list_commands(ctx) and not args[0].startswith("-"):
+            from fedbounds.bounds.errors import unknown_name
+
             raise unknown_name("command", args[0], self.list_commands(ctx))
         for place, word in enumerate(args):
             if word == "" or (word.startswith("--") and word.endswith("=")):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from fedbounds.figures.picture import Picture
 
+ATLAS = "tightness"  # the figure of all papers
 DEMONSTRATED = "arbitrary-participation"  # the paper of `fedbounds demo`
 workers_option = click.option(
     "--workers", type=Count(1, 1024), default=1, show_default=True, help="Local processes for missing runs."
@@ -31,7 +32,7 @@ def figure_names(
     paper, slash, _ = incomplete.partition("/")
     if slash and paper in paper_names():
         return completion.beginning([f"{paper}/{name}" for name in _names(paper)], incomplete)
-    words = [*completion.papers(context, parameter, ""), *_datasets()]
+    words = [*completion.papers(context, parameter, ""), ATLAS, *_datasets()]
     return completion.beginning(words, incomplete) or completion.files(context, parameter, incomplete)
 
 
@@ -69,6 +70,7 @@ def figure(
     \b
     fedbounds figure arbitrary-participation/figure-b.2 --out toy.png
     fedbounds figure fedau --out gallery --workers 2          every figure and the claims table of a paper
+    fedbounds figure tightness --out tightness.png            how tight every result is known to be
     fedbounds figure glyphs --out glyphs.png                  images of a data set, class by class
     fedbounds figure examples/sweep.toml --metric gradient_norm_squared --out sweep.svg
     """
@@ -76,6 +78,8 @@ def figure(
     if name.endswith(".toml"):
         target = _figure_path(out, Path(name).stem)
         written += sweep_picture(name, metric, Path(results), workers, device).save(target)
+    elif name == ATLAS:
+        written += _atlas().save(_figure_path(out, name))
     elif name in _datasets():
         written += _samples(name, data).save(_figure_path(out, name))
     else:
@@ -84,12 +88,18 @@ def figure(
             drawn = {one.key: _names(one.key) for one in papers()}
             drawn = {one: names for one, names in drawn.items() if names}
             figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
-            raise unknown_name("figure", name, [*figures, *_datasets()])
+            raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
         written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device)
     if as_json:
         emit("figure", {"written": [str(path) for path in written]})
     else:
         click.echo("\n".join(f"written {path}" for path in written))
+
+
+def _atlas() -> Picture:
+    from fedbounds.figures.atlas import atlas
+
+    return atlas()
 
 
 def _datasets() -> tuple[str, ...]:

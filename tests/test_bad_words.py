@@ -200,7 +200,7 @@ def test_counts_on_the_command_line_keep_the_one_rule():
     ]
     assert told[0][0] == 0 and told[0] == told[1] == told[2]
     for workers in ("1", "1.0"):
-        assert run("run", "sweep.toml", "--dry-run", "--workers", workers)[0] == 0
+        assert run("run", "sweep.toml", "--dry-run", "--probe", "0", "--workers", workers)[0] == 0
     for given in BROKEN:
         with pytest.raises(FedboundsError):
             check_count("clients", given)

@@ -209,7 +209,8 @@ def test_the_core_needs_no_torch_and_brings_none(clean: Path) -> None:
 def test_the_wheel_holds_every_file_of_the_packages_and_no_other(wheel: Path) -> None:
     shipped = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     front = {path.relative_to(ROOT).as_posix() for path in (ROOT / "fedbounds").glob("*.*")}
-    assert shipped == front | {f"fedbounds/{path.as_posix()}" for top in TOPS for path in files(top)}
+    views = {f"fedbounds/{path.parent.as_posix()}/views.json" for path in files("bounds") if path.name == "ledger.json"}
+    assert shipped == front | views | {f"fedbounds/{path.as_posix()}" for top in TOPS for path in files(top)}
     assert f"fedbounds-{__version__}-" in wheel.name
 
 
@@ -222,6 +223,18 @@ def test_the_wheel_evaluates_a_theorem_in_a_clean_environment(clean: Path) -> No
     document = json.loads(done.stdout)
     assert document["value"] > 0
     assert sum(document["terms"].values()) == pytest.approx(document["value"])
+
+
+@pytest.mark.wheel
+def test_the_wheel_knows_its_theorems_without_sympy(clean: Path) -> None:
+    """The views that it ships are of its own sources."""
+    code = "from fedbounds.bounds.kept_views import kept_view\nimport sys\nassert kept_view(sys.argv[1])"
+    code += "\nassert 'sympy' not in sys.modules"
+    for key in ("arbitrary-participation/theorem-3.1", "fedau/theorem-2", "fedmrn/theorem-1", "tdcd/theorem-1"):
+        python = [str(clean / "venv/bin/python"), "-c", code, key]
+        nowhere = {**os.environ, "XDG_CACHE_HOME": str(clean / "nowhere"), "PYTHONPATH": ""}
+        done = subprocess.run(python, cwd=clean, capture_output=True, text=True, env=nowhere)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.wheel

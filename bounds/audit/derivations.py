@@ -134,6 +134,8 @@ class AtMinimum:
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """Term by term; an equality."""
+        if len(premises) != 1:
+            return Finding(False, "minimum", "one premise, the sum of monomials")
         expected = sp.S.Zero
         for term in sp.Add.make_args(premises[0].right):
             coefficient, exponent = term.as_coeff_exponent(self.symbol)
@@ -172,6 +174,8 @@ class InExpectation:
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """Linearity is checked by the second derivative."""
+        if len(premises) != 1:
+            return Finding(False, "expectation", "one premise, the inequality before")
         wanted = self.relation(setting, premises)
         for side in (premises[0].left, premises[0].right):
             dummies = {quantity: sp.Dummy(f"random{k}") for k, (quantity, _) in enumerate(self.means)}
@@ -229,6 +233,8 @@ class Markov:
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """Equal sides."""
+        if len(premises) != 1:
+            return Finding(False, "Markov", "one premise, the bound of the mean")
         wanted = self.relation(setting, premises)
         equal = conclusion.left == wanted.left and same(conclusion.right, wanted.right)
         return Finding(equal, "Markov", "an instance of it" if equal else f"the bound is {wanted.right}")
@@ -261,6 +267,8 @@ class Leading:
         self, conclusion: Relation, premises: Sequence[Relation], facts: Sequence[Relation], setting: Setting
     ) -> Finding:
         """The exponent of every term, exactly; then the ratio of the leading one to the rate."""
+        if len(premises) != 1:
+            return Finding(False, "exponents", "one premise, the bound")
         bound = premises[0].right.xreplace(dict(self.values))
         power = _exponent(self.rate, self.variable)
         if power is None:

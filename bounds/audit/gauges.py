@@ -158,7 +158,7 @@ def _gauge_of(symbol: sp.Basic, notation: Notation) -> Powers:
 
 def _powers(unit: Dimension) -> Powers:
     powers = dict(unit.exponents)
-    return powers.get("f", Fraction(0)), powers.get("x", Fraction(0))
+    return Fraction(powers.get("f", 0)), Fraction(powers.get("x", 0))
 
 
 def _two_clients(expression: sp.Expr, notation: Notation) -> sp.Expr:

@@ -15,6 +15,7 @@ from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import GROUP, PAPERS, paper_names, room
 from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.views import Standing
 
 NAME = "ledger.json"
 
@@ -66,6 +67,12 @@ def committed_verdict(result: Result, form: Form) -> str:
     """
     entry = _entry(result, form)
     return str(entry["verdict"]) if entry else "refuted" if form.refuted_by else "unknown"
+
+
+def standing(result: Result, form: Form) -> Standing:
+    """What is said of a form where it is evaluated."""
+    accused = accused_by(result.paper, form.refuted_by) if form.refuted_by else ""
+    return Standing(committed_verdict(result, form), untried(result, form), accused, unheard(result.paper))
 
 
 def untried(result: Result, form: Form) -> str:

@@ -216,7 +216,7 @@ def tried(court: Court, claims: Claims, claim_id: str) -> Verdict:
     docket._verdicts.update({name: verdict for name, verdict in others.items() if name != claim_id})
     try:
         return court.tries(claims[claim_id], docket)
-    except (FedboundsError, ArithmeticError) as error:
+    except (FedboundsError, ArithmeticError, LookupError, TypeError) as error:
         return Verdict("unknown", court.name, "error", str(error))
 
 
@@ -523,9 +523,10 @@ def in_step(subject: StepOf, claims: Claims, new: Step) -> Planted:
 
 
 def in_setting(sharing: Sequence[Proof], name: str, claims: Claims, new: Setting) -> Planted:
-    """Another setting of all proofs that share it; the steps that speak of the vector or letter see it."""
+    """Another setting of all proofs that share it; the steps that speak of the vector or letter, or write it out."""
     found = {c.id: c for proof in sharing for c in replace(proof, setting=new).claims()}
-    return found, tuple(f"{p.id}/{s.id}" for p in sharing for s in p.steps if re.search(rf"\b{name}\b", _spoken(s)))
+    speak = {p.id: {s.id for s in p.steps if re.search(rf"\b{name}\b", _spoken(s))} for p in sharing}
+    return found, tuple(f"{p.id}/{s.id}" for p in sharing for s in p.steps if speak[p.id] & {s.id, *s.premises})
 
 
 @lru_cache(maxsize=1024)
@@ -535,8 +536,7 @@ def _spoken(step: Step) -> str:
 
 def in_claim(claim_of: Callable[[Any, str], Claim], paper: str, claims: Claims, new: Any) -> Planted:
     """Another claim in its place."""
-    claim = claim_of(new, paper)
-    return {claim.id: claim}, (claim.id,)
+    return {(claim := claim_of(new, paper)).id: claim}, (claim.id,)
 
 
 def _replaying(erratum: Erratum, replay: Replay, paper: str) -> Claim:
@@ -545,8 +545,8 @@ def _replaying(erratum: Erratum, replay: Replay, paper: str) -> Claim:
 
 def proofs(claims: Claims) -> list[Proof]:
     """Every proof among the claims."""
-    found = {id(c.subject.proof): c.subject.proof for c in claims.values() if isinstance(c.subject, StepOf)}
-    return list(found.values())
+    subjects = [claim.subject for claim in claims.values()]
+    return list({id(s.proof): s.proof for s in subjects if isinstance(s, StepOf)}.values())
 
 
 def users(claims: Claims, claim_id: str) -> Iterator[str]:

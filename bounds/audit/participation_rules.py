@@ -271,6 +271,8 @@ class Triangle(Schema):
 
     def relation(self, setting: Setting, premises: Sequence[Relation]) -> Relation:
         """The premises are these two bounds."""
+        if len(premises) != 2:
+            raise Unfit("two premises, the bounds of both vectors")
         for vector, bound, premise in zip((self.first, self.second), self.bounds, premises, strict=True):
             if premise.op != "<=" or not same(premise.left, square(vector)) or not same(premise.right, bound**2):
                 raise Unfit(f"{premise} does not bound |{vector}|^2 by the square of {bound}")

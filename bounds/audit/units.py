@@ -81,7 +81,7 @@ def repair(
     units = [dict(notation[symbol.name].dimension.exponents) for symbol in hidden]
     missing = dict((wanted / unit).exponents)
     free = sorted({name for exponents in (*units, missing) for name in exponents})
-    rows = [[exponents.get(name, Fraction(0)) for exponents in (*units, missing)] for name in free]
+    rows = [[exponents.get(name, 0) for exponents in (*units, missing)] for name in free]
     reduced, pivots = sp.Matrix(len(free), len(hidden) + 1, [sp.Rational(p) for row in rows for p in row]).rref()
     if len(hidden) in pivots:  # a row 0 = 1
         return None

@@ -28,11 +28,16 @@ COLORS = {"proved": "green", "survived": "cyan", "argued": "yellow", "refuted": 
 @click.argument("key", required=False, shell_complete=completion.keys)
 @paper_option
 @click.option("--verdict", "only", type=click.Choice(OUTCOMES), help="Show only claims with this verdict.")
+@click.option("--all", "whole", is_flag=True, help="Show every claim, proved steps of proofs and units too.")
 @click.option("--write", is_flag=True, help="Write the ledger of --paper P, or of every paper that has one, anew.")
 @click.option("--no-cache", is_flag=True, help="Try every claim, even if no source has changed since the last time.")
 @json_option
-def audit(key: str | None, wanted: str | None, only: str | None, write: bool, no_cache: bool, as_json: bool) -> int:
+def audit(
+    key: str | None, wanted: str | None, only: str | None, whole: bool, write: bool, no_cache: bool, as_json: bool
+) -> int:
     """Put claims on trial (those that start with KEY, or all) and compare the verdicts with the committed ledger.
+
+    Without KEY, --verdict and --all only the claims of the paper itself are shown, and whatever is not proved.
 
     Exits with 1 if a verdict differs from the ledger or two courts contradict each other.
     """
@@ -62,8 +67,11 @@ def audit(key: str | None, wanted: str | None, only: str | None, write: bool, no
         }
         emit("audit", document)
         return 1 if lines else 0
-    show_rows(chosen)
+    shown_rows = chosen if key or only or whole else [row for row in chosen if not folded(row)]
+    show_rows(shown_rows)
     show_counts(rows)
+    if left := len(chosen) - len(shown_rows):
+        click.echo(f"{left} proved steps, units and limits are counted but not shown: --all shows them")
     for name in without:
         click.echo(f"{name}: no ledger yet")
     for place in written:
@@ -71,6 +79,11 @@ def audit(key: str | None, wanted: str | None, only: str | None, write: bool, no
     for line in lines:
         click.echo(f"DIFFERS  {line}")
     return 1 if lines else 0
+
+
+def folded(row: ClaimRow) -> bool:
+    """A step of a proof, a check of units or a limit that is proved, with nothing to be said about it."""
+    return row.kind in ("step", "units", "limit") and row.verdict == "proved" and not row.flags and not row.may_hide
 
 
 def write_paper(name: str, rows: Sequence[ClaimRow]) -> str:

@@ -25,6 +25,7 @@ from fedbounds.bounds.result import Condition, Form, Result, reachable
 from fedbounds.bounds.statement import Statement
 from fedbounds.bounds.symbols import Derived, Notation
 from fedbounds.bounds.typeset import theorem
+from fedbounds.bounds.worst_ratios import said, worst_ratio
 
 
 @click.command("list")
@@ -176,6 +177,7 @@ def as_document(result: Result, forms: list[Form]) -> dict[str, Any]:
                 "refuted_by": f.refuted_by,
                 "reading": f.generous,
                 "verdict": committed_verdict(result, f),
+                "worst_ratio": row["ratio"] if (row := worst_ratio(result, f)) else None,
                 "conditional_on": untried(result, f),
                 "note": f.note,
                 "latex": latex(result, f),
@@ -230,6 +232,7 @@ def describe(result: Result, forms: list[Form]) -> str:
         lines += [f"  {form.generous}"] if form.generous else []
         lines += [f"  proved, conditional on {trusted}"] if (trusted := untried(result, form)) else []
         lines += ["  order only" + (f"; hides {form.hides}" if form.hides else "")] if form.order_only else []
+        lines += [f"  {said(row)}"] if (row := worst_ratio(result, form)) and not form.order_only else []
         lines += [f"  holds only as {form.asymptotic}"] if form.asymptotic else []
         width = max(len(t.name) for t in form.terms)
         short = in_print(result, form)

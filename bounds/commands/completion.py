@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +89,8 @@ def forms_by_key() -> dict[str, list[str]]:
         key, bracket, form = claim.partition("[")
         if bracket and form.endswith("]"):
             found.setdefault(key, []).append(form[:-1])
+    from importlib import metadata  # takes its time
+
     if metadata.entry_points(group="fedbounds.papers"):
         from fedbounds.bounds.registry import PAPERS, papers
 
@@ -183,6 +184,6 @@ def typed_keys() -> list[str]:
     return [key for key in (word.partition(":")[0] for word in typed()) if key in found]
 
 
-FIRST_WORDS = {name: keys for name in ("show", "eval", "optimize", "rounds", "compare", "audit", "schema")} | {
-    "refute": errata
-}
+FIRST_WORDS = {
+    name: keys for name in ("show", "eval", "optimize", "rounds", "compare", "audit", "schema", "adversary")
+} | {"refute": errata}

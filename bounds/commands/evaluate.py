@@ -16,9 +16,9 @@ from fedbounds.bounds.commands.options import (
     refuse_lists,
     trust_option,
 )
-from fedbounds.bounds.evaluation import evaluate as evaluate_result
+from fedbounds.bounds.evaluation import evaluate_form
+from fedbounds.bounds.kept_views import as_view, keep_view
 from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.registry import load
 
 
 @click.command("eval")
@@ -44,10 +44,10 @@ def evaluate(
     fedbounds eval arbitrary-participation/theorem-3.1 --form explicit \\
         --set L=1 F=5 I=2 P=2 T=8 gamma=1/48 eta=6 rho=0.7072 sigma=0.5 nu=2 beta=0.5 delta=0
     """
-    result = load(key)
+    result = as_view(key)
     constants = read_constants(settings, source, bare)
     refuse_lists(result, constants)
-    evaluation = evaluate_result(result, constants, form=form, assume=assume, trust=trust)
+    evaluation = evaluate_form(result.form(form), constants, assume=assume, trust=trust)
     instead = holding(evaluation, constants) if form is None else {}
     if as_json:
         emit("eval", {**evaluation.to_dict(), "holds_here": instead})
@@ -55,3 +55,4 @@ def evaluate(
         click.echo(str(evaluation))
         if instead:
             click.echo("\nholds here: " + "; ".join(f"{name}, {number(value)}" for name, value in instead.items()))
+    keep_view(key)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
-from fedbounds.bounds.audit.ledger import shadow, untried
 from fedbounds.bounds.checks import check_count
-from fedbounds.bounds.commands import completion
+from fedbounds.bounds.commands.completed import completed
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.grammar import names_in, parse_assignments, parse_function
 from fedbounds.bounds.reading import read_toml
@@ -21,6 +20,7 @@ from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
     from fedbounds.bounds.result import Form, Result
+    from fedbounds.bounds.views import ResultView
 
 
 class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  generic in newer versions alone
@@ -50,18 +50,18 @@ class PathArgument(click.Path):
         return super().convert(value, param, ctx)
 
 
-key_argument = click.argument("key", shell_complete=completion.keys)
+key_argument = click.argument("key", shell_complete=completed("keys"))
 form_option = click.option(
     "--form",
     metavar="F",
-    shell_complete=completion.forms,
+    shell_complete=completed("forms"),
     help="A form by name or kind (printed, explicit, repaired, sharp).",
 )
 over_option = click.option(
     "--over",
     required=True,
     metavar="NAMES",
-    shell_complete=completion.names,
+    shell_complete=completed("names"),
     help="Constants to choose, e.g. --over gamma,eta.",
 )
 anew_option = click.option(
@@ -70,16 +70,18 @@ anew_option = click.option(
     "over",
     metavar="NAMES",
     default="",
-    shell_complete=completion.names,
+    shell_complete=completed("names"),
     help="Constants chosen anew at every setting.",
 )
-paper_option = click.option("--paper", "wanted", metavar="P", shell_complete=completion.papers, help="Only this paper.")
+paper_option = click.option(
+    "--paper", "wanted", metavar="P", shell_complete=completed("papers"), help="Only this paper."
+)
 set_option = click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    shell_complete=completion.constants,
+    shell_complete=completed("constants"),
     help="Constants, e.g. --set L=1 gamma='1/(12*L)' p=0.1,0.35 p=@rates.csv "
     "(with p=0.1 N=50 every client has 0.1). May be repeated; NAME=VALUE may also "
     "stand alone after the key.",
@@ -88,21 +90,21 @@ from_option = click.option(
     "--from",
     "source",
     metavar="FILE.toml",
-    shell_complete=completion.files,
+    shell_complete=completed("files"),
     help="A TOML file of constants; --set overrides it.",
 )
 assume_option = click.option(
     "--assume",
     multiple=True,
     metavar="NAME",
-    shell_complete=completion.assumptions,
+    shell_complete=completed("assumptions"),
     help="An assumption taken for granted, or 'all'. May be repeated.",
 )
 trust_option = click.option(
     "--trust",
     multiple=True,
     metavar="CLAIM",
-    shell_complete=completion.keys,
+    shell_complete=completed("keys"),
     help="A result, or one form of it, that you answer for although the audit has not proved it; what rests on it is "
     "conditional on it. May be repeated.",
 )
@@ -110,7 +112,7 @@ within_option = click.option(
     "--within",
     multiple=True,
     metavar="NAME=LOW:HIGH",
-    shell_complete=completion.ranged,
+    shell_complete=completed("ranged"),
     help="A range for a constant that is chosen, e.g. eta=1:100.",
 )
 effort_option = click.option(
@@ -129,7 +131,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="One JSON doc
 
 def constants_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """--set, --from and bare NAME=VALUE arguments."""
-    bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...", shell_complete=completion.constants)
+    bare = click.argument("bare", nargs=-1, metavar="[NAME=VALUE]...", shell_complete=completed("constants"))
     return set_option(from_option(bare(command)))
 
 
@@ -225,7 +227,7 @@ def ranges(within: Iterable[str]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def refuse_lists(result: Result, constants: Mapping[str, Any]) -> None:
+def refuse_lists(result: Result | ResultView, constants: Mapping[str, Any]) -> None:
     """A list where one number belongs is a comparison, not an evaluation."""
     for name, value in constants.items():
         quantity = result.notation.resolve(name)
@@ -288,7 +290,8 @@ def evaluations_bar() -> AbstractContextManager[Advance | None]:
 def caveats(result: Result, form: Form, constants: Iterable[str]) -> list[str]:
     """Why no number of this form is a guarantee, whatever the constants, and which constants it has no use for; one
     line each."""
-    from fedbounds.bounds.result import unused  # sympy takes its time
+    from fedbounds.bounds.audit.ledger import shadow, untried  # sympy takes its time
+    from fedbounds.bounds.result import unused
 
     found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
     found += [said] if (said := shadow(result, form)) else []

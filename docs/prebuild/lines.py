@@ -4,8 +4,8 @@
 with a page of its own, `::: vocabulary` what can be said of a setting, `::: comparability` which bounds compare,
 `::: results arbitrary-participation` that paper's results, typeset from the objects themselves, `::: claims fedau` the
 table of that paper's claims as it was last measured, `::: gallery fedau` its figures with their captions,
-`::: errata fedau` the note to its authors, `::: verdicts fedau` how many claims of each kind have which verdict, and
-`::: file CHANGELOG.md` that file.
+`::: errata fedau` the note to its authors, `::: verdicts fedau` how many claims of each kind have which verdict,
+`::: worst` the worst ratio of every form, and `::: file CHANGELOG.md` that file.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from fedbounds.bounds.audit.ledger import committed_verdict
 from fedbounds.bounds.comparability import CODES, comparability_matrix
+from fedbounds.bounds.registry import PAPERS, paper
 from fedbounds.bounds.vocabulary import AXES, GROUPS
+from fedbounds.bounds.worst_ratios import worst_ratio
 from fedbounds.figures.report.gallery import claims_html, gallery_html
 from prebuild.reference import table
 from prebuild.statements import plain, statements
@@ -86,6 +89,26 @@ def comparability() -> str:
     return "\n".join(lines)
 
 
+def worst() -> str:
+    """The worst ratio that the adversary found for every form of every result, or why there is none."""
+    lines = ["| form | left/bound | left side | instances | verdict |", "|---|---|---|---|---|"]
+    silent: dict[str, list[str]] = {}
+    for name in PAPERS:
+        for result in paper(name).results:
+            for form in result.forms:
+                row, claim = worst_ratio(result, form), f"`{result.key}[{form.name}]`"
+                if row is None or row["ratio"] is None:
+                    silent.setdefault(row["why"] if row else "it has changed since", []).append(claim)
+                    continue
+                ratio, status = f"{float(row['ratio']):.4g}", "" if row["status"] == "below" else f" ({row['status']})"
+                cells = [claim, ratio + status, row["left_side"], str(row["budget"]["instances"])]
+                lines.append(f"| {' | '.join([*cells, committed_verdict(result, form)])} |")
+    lines += ["", "| no number, because | forms |", "|---|---|"]
+    for why, claims in sorted(silent.items(), key=lambda item: len(item[1])):
+        lines.append(f"| {plain(why)} | {', '.join(claims) if len(claims) < 10 else f'{len(claims)} forms'} |")
+    return "\n".join(lines)
+
+
 LINES = {
     "claims": claims,
     "comparability": comparability,
@@ -96,4 +119,5 @@ LINES = {
     "results": statements,
     "verdicts": counted,
     "vocabulary": vocabulary,
+    "worst": worst,
 }

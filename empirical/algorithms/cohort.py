@@ -130,7 +130,8 @@ class Cohort:
 
     @cached_property
     def _here(self) -> Placed:
-        return Placed(*(torch.tensor(values) for values in self.arrays.values()))
+        # what may not be written is shared by rounds, and torch has no such tensors
+        return Placed(*(torch.from_numpy(v if v.flags.writeable else v.copy()) for v in self.arrays.values()))
 
     def gather(self, table: torch.Tensor, *, power: int = 1) -> torch.Tensor:
         """The sum over each seed's pairs of weight^power * table[client]: table (N, d) -> (seeds, d)."""

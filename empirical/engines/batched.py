@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import repeat
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -12,12 +11,14 @@ from fedbounds.empirical.algorithms import Cohort
 from fedbounds.empirical.engines.ahead import NUMBERS
 from fedbounds.empirical.engines.engine import Engine
 from fedbounds.empirical.engines.local_steps import (
+    Blocks,
     as_drawn,
     drawn_in_blocks,
     drawn_on_the_way,
     drawn_words,
     largest_batch,
     local_updates,
+    step_by_step,
 )
 from fedbounds.empirical.streams import Streams
 
@@ -57,31 +58,36 @@ class Batched(Engine):
         most = largest_batch(x.device, dimension)
         # seeds and clients are told apart wherever that is possible: problems may exploit it
         rows = len(cohort.counts) if pairs <= most and (cohort.counts == cohort.counts[0]).all() else 1
-        updates, placed = torch.empty(pairs, dimension, dtype=x.dtype, device=x.device), cohort.on(x.device)
+        found, placed = [], cohort.on(x.device)
         for start in range(0, pairs, most):
             some = slice(start, start + most)
             clients = placed.clients[some].view(rows, -1)
-            own = x[placed.seeds[some]] if x.ndim == 2 else x[placed.seeds[some], placed.clients[some]]
-            received = own.view(*clients.shape, -1)
+            if rows == len(x) and x.ndim == 2:  # all clients of a seed receive the same
+                received = x.unsqueeze(1).expand(*clients.shape, -1).contiguous()
+            else:
+                own = x[placed.seeds[some]] if x.ndim == 2 else x[placed.seeds[some], placed.clients[some]]
+                received = own.view(*clients.shape, -1)
             shift = None if correction is None else correction[some].view_as(received)
             words = self._words(cohort, some, clients, t, streams)
             drawn = self._drawn(cohort, some, clients.shape, t, streams)
             sizes = self._step_sizes(cohort, some, clients)
-            updates[some] = self.updates(received, clients, drawn, shift, words, sizes).view(-1, dimension)
+            found.append(self.updates(received, clients, drawn, shift, words, sizes).view(-1, dimension))
+        updates = found[0] if len(found) == 1 else torch.cat(found)
         return cohort.combine(updates), updates
 
     def updates(
         self,
         x: torch.Tensor,
         clients: torch.Tensor,
-        drawn: Iterator[torch.Tensor | None],
+        drawn: Blocks,
         correction: torch.Tensor | None,
         words: torch.Tensor | None,
         step_sizes: torch.Tensor | None,
     ) -> torch.Tensor:
         """The updates of a rectangle of pairs, as `local_updates`."""
+        steps = step_by_step(drawn)
         return local_updates(
-            self.problem, self.local, x, clients, drawn, correction, words=words, step_sizes=step_sizes
+            self.problem, self.local, x, clients, steps, correction, words=words, step_sizes=step_sizes
         )
 
     def _step_sizes(self, cohort: Cohort, some: slice, clients: torch.Tensor) -> torch.Tensor | None:
@@ -101,13 +107,11 @@ class Batched(Engine):
         words = drawn_words(self.local, cohort.clients[some], own, t, self.pool)
         return None if words is None else torch.tensor(words, device=clients.device).view_as(clients)
 
-    def _drawn(
-        self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]
-    ) -> Iterator[torch.Tensor | None]:
-        """Step by step what some pairs draw, now or before the round."""
+    def _drawn(self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]) -> Blocks:
+        """What some pairs draw, now or before the round."""
         if cohort.ahead is None:
             own = [streams[seed] for seed in cohort.seeds[some].tolist()]
             return drawn_on_the_way(self.problem, self.local, cohort.clients[some], own, t, self.pool, shape)
-        if "drawn" not in cohort.ahead.tables:
-            return repeat(None)
-        return iter(as_drawn(self.problem, cohort.ahead.tables["drawn"][:, some], shape))
+        drawn = cohort.ahead.tables.get("drawn")
+        steps = None if drawn is None else as_drawn(self.problem, drawn[:, some], shape)
+        return iter([(self.local.steps, steps)])

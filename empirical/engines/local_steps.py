@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import GeneratorPool, Streams
 from fedbounds.empirical.words import words_of
 
+Blocks = Iterator[tuple[int, torch.Tensor | None]]  # so many steps, and what is drawn for them, (steps, *shape, ...)
 AT_ONCE = 2**22  # numbers held by one batch: pairs x d, and the randomness drawn ahead
 AT_ONCE_ELSEWHERE = 2**28  # the same on a device that is fast where there is much to do
 
@@ -97,9 +99,7 @@ def drawn_in_blocks(
     generators = [pool.aim(place, streams[k], "noise", t, names[k]) for place, k in enumerate(firsts)]
     for done in range(0, local.steps, most):
         block = min(most, local.steps - done)
-        found = [problem.draws(generator, names[k], block) for generator, k in zip(generators, firsts, strict=True)]
-        drawn = [own for own in found if own is not None]
-        table = np.stack(drawn, axis=1) if drawn else None
+        table = problem.draws_of_all(generators, [names[k] for k in firsts], block)
         yield block, table if table is None or len(firsts) == len(names) else table[:, which]
 
 
@@ -111,13 +111,19 @@ def drawn_on_the_way(
     t: int,
     pool: GeneratorPool,
     shape: Sequence[int],
-) -> Iterator[torch.Tensor | None]:
-    """Step by step what the pairs of a rectangle draw, (*shape, ...), no more of it at once than may be held."""
+) -> Blocks:
+    """What the pairs of a rectangle draw, no more of it at once than may be held."""
     if local.oracle == "full":
         return
     most = max(1, AT_ONCE // (len(clients) * problem.dimension))
     for steps, drawn in drawn_in_blocks(problem, local, clients, streams, t, pool, most):
-        yield from [None] * steps if drawn is None else as_drawn(problem, torch.from_numpy(drawn), shape)
+        yield steps, None if drawn is None else as_drawn(problem, torch.from_numpy(drawn), shape)
+
+
+def step_by_step(blocks: Blocks) -> Iterator[torch.Tensor | None]:
+    """What is drawn for each step, (*shape, ...)."""
+    for steps, drawn in blocks:
+        yield from repeat(None, steps) if drawn is None else drawn
 
 
 def as_drawn(problem: Problem, drawn: torch.Tensor, shape: Sequence[int]) -> torch.Tensor:

@@ -22,7 +22,7 @@ from fedbounds.bounds.audit.docket import Docket
 from fedbounds.bounds.audit.rules import Everywhere, Telescope
 from fedbounds.bounds.audit.steps import StepOf, relation_of
 from fedbounds.bounds.clients import OverClients
-from fedbounds.bounds.compilation import arguments, compile_expressions
+from fedbounds.bounds.numpy_code import arguments, compile_expressions
 from fedbounds.bounds.symbols import Notation
 from fedbounds.empirical.instances.premises import PremiseCases, premise_sides
 from fedbounds.empirical.instances.sides import Trial
@@ -89,6 +89,8 @@ def named(rule: Averaging) -> tuple[sp.Symbol, ...]:
 def averaged(rule: Averaging, premise: Relation, cases: Letters, run: LetteredRun) -> Letters:
     """Every average that the rule names, of what the room says, where the premise holds with equality in each case."""
     names = named(rule)
+    if not names:
+        raise KeyError(f"{type(rule).__name__} says of nothing that it is an average")
     parts = {s for name in names for s in arguments((run.means[name],))}
     shape = (CASES, max(v.shape[1] for v in cases.values()))
     known = run.letters | cases

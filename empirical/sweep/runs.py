@@ -29,8 +29,8 @@ MOST_SEEDS = 32  # that a title names one by one
 @dataclass(frozen=True)
 class Run:
     """One unit of work: a task with its block of seeds, its key, the seconds that it takes at least, the bytes of a
-    client's longest message (None where nobody knows), how many like it are made together at most, and what a round
-    sends over each class of links, if there are several."""
+    client's longest message (None where nobody knows), how many like it are made together at most, what a round
+    sends over each class of links, if there are several, and the bytes of the numbers that it holds."""
 
     key: str
     task: Task
@@ -38,6 +38,7 @@ class Run:
     message_bytes: int | None = None
     together: int = 1
     link_loads: Mapping[str, LinkLoad] = field(default_factory=dict)
+    memory: int = 0
 
     @property
     def title(self) -> str:
@@ -58,7 +59,7 @@ class Run:
 class Prepared(NamedTuple):
     """A task whose components are known to exist, and the checksums of what it reads, by the dotted place of the file
     in the task, the seconds that it takes at least, the bytes of a client's message, how many like it are made
-    together at most, and the loads of links."""
+    together at most, the loads of links, and the bytes of the numbers that it holds."""
 
     task: Task
     data: Mapping[str, str]
@@ -66,6 +67,7 @@ class Prepared(NamedTuple):
     message_bytes: int | None = None
     together: int = 1
     link_loads: Mapping[str, LinkLoad] = MappingProxyType({})
+    memory: int = 0
 
 
 class Component(NamedTuple):
@@ -123,9 +125,24 @@ def plan(
             one.message_bytes,
             one.together,
             one.link_loads,
+            one.memory,
         )
         for one in prepared
     )
+
+
+def key_here(task: Task, sources: str) -> str:
+    """The key of a run's task with the data that this machine has.
+
+    Args:
+        task: complete, as it stands in a run.
+        sources: as for `run_key`.
+
+    Raises:
+        FedboundsError: the data are not here.
+    """
+    data = {**_build("problem", task["problem"]).data, **_build("participation", task["participation"]).data}
+    return run_key(task, sources, data)
 
 
 class Preparation:
@@ -181,7 +198,8 @@ class Preparation:
         known = [length for length in lengths if length is not None]
         longest = max(known) if len(known) == len(lengths) else None
         together = most_together(problem, task, steps)
-        return Prepared(task, {**problem.data, **process.data}, seconds, longest, together, loads)
+        data = {**problem.data, **process.data}
+        return Prepared(task, data, seconds, longest, together, loads, _numbers_held(problem, task))
 
     def _algorithm(
         self, sweep: Sweep, task: Task, table: Mapping[str, Any], rounds: int, problem: Component, suffix: str = ""
@@ -265,6 +283,13 @@ def most_together(problem: Component, task: Task, steps: int) -> int:
     records = task["rounds"] // task["record_every"] + 2
     numbers = seeds * problem.dimension * (4 + (records if task["record_models"] else 0))
     return max(1, min((16 if here else 512) // seeds, 2**26 // numbers))
+
+
+def _numbers_held(problem: Component, task: Task) -> int:
+    """Bytes of the models of server and clients, and of what is recorded."""
+    records = task["rounds"] // task["record_every"] + 2
+    of_a_seed = 4 * (problem.dimension + records) + (2 * records * problem.dimension if task["record_models"] else 0)
+    return 8 * (len(task["seeds"]) * of_a_seed + problem.clients * problem.dimension)
 
 
 def _place(task: Task, name: str) -> str:

@@ -1,9 +1,13 @@
 """A directory of results: for each run one `KEY.npz` and, beside it, one `KEY.json` that vouches for it.
 
-The trace is written under a temporary name, synced and renamed; then the record, likewise. A result counts
+The trace is written under a temporary name and renamed; then the record, likewise. A result counts
 only if its record is whole and the checksum in it is the trace's, so a run that was killed is simply not
 there and a damaged file is found out. A run that raised has a record with the error and its traceback, and no
 trace.
+
+Several processes, on several hosts, may write into one directory, the same run even. Temporary names are each
+process's own, `KEY.npz.HOST.PID.BORN.THREAD.partial`, and no process waits for another. What a killed process
+leaves behind is removed by `sweep_up`, which at worst takes a file from a living one; that writes it again.
 
 A record holds `key`, `status`, `checksum` (SHA-256 of the trace file), `task`, `seconds`, `traceback`,
 `provenance` (time, host, versions, git) and `record_checksum` over all of these.
@@ -13,21 +17,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import platform
+import re
 import shutil
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from fedbounds.bounds.atomic import write_atomically
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.reading import open_regular, read_bytes
-from fedbounds.empirical.sweep.keys import canonical_json
 
 if TYPE_CHECKING:
     from fedbounds.empirical.trace import Trace
 
 MAX_RECORD_BYTES, MAX_TRACE_BYTES = 1 << 24, 1 << 32
+ABANDONED = 3600  # seconds without a byte written, after which scratch whose process cannot be asked is nobody's
+ATTEMPTS = 5
+HOST = re.sub(r"[^A-Za-z0-9-]", "-", platform.node())[:64]
+BORN = time.time_ns()  # tells this process from an earlier one with the same number
+# the second form is a folder of earlier versions
+_SCRATCH = re.compile(r"[0-9a-f]{64}\.(?:(?:npz|json)\.(?P<host>[\w-]*)\.(?P<pid>\d+)\.(?P<born>\d+)\.\d+\.)?partial")
 
 
 class CannotWrite(FedboundsError):
@@ -85,7 +100,7 @@ class Store:
             return Standing(record["status"], record)
         try:
             with open_regular(self.trace_path(key), "its trace", MAX_TRACE_BYTES) as file:
-                checksum = hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
+                checksum = _digest(file)
         except (OSError, FedboundsError) as error:
             return Standing(f"damaged: {error}", record)
         if checksum != record["checksum"]:
@@ -105,66 +120,115 @@ class Store:
 
         return Trace.load(self.trace_path(key))
 
-    def save(self, key: str, trace: Trace, facts: Mapping[str, Any]) -> str:
+    def save(self, key: str, trace: Trace, facts: Mapping[str, Any], *, sync: bool = True) -> str:
         """Keep a trace and its record; return the status, "done" or "diverged".
+
+        Args:
+            key, trace, facts: the run's; `facts` go into the record.
+            sync: it shall outlive a power cut, too. Without that one that comes within the minute may leave it
+                damaged, which is found out.
 
         Raises:
             CannotWrite: the directory cannot be written.
         """
         status = "diverged" if "diverged" in trace.statuses else "done"
-        temporary = self._scratch(key) / "trace.npz"
-        try:
-            temporary.parent.mkdir(parents=True, exist_ok=True)
-            trace.save(temporary)
-            with temporary.open("rb") as file:
-                checksum = hashlib.file_digest(file, "sha256").hexdigest()
-            temporary.replace(self.trace_path(key))
-        except (OSError, FedboundsError) as error:
-            raise _cannot_write(self.directory, error) from error
-        self._write_record(key, status, {**facts, "checksum": checksum})
+        checksum = ""
+
+        def write(file: BinaryIO) -> None:
+            nonlocal checksum
+            trace.write(file)
+            file.seek(0)
+            checksum = _digest(file)
+
+        self._put(self.trace_path(key), write, sync)
+        self._put_record(key, status, {**facts, "checksum": checksum}, sync)
         return status
 
-    def save_error(self, key: str, status: str, facts: Mapping[str, Any]) -> str:
-        """Record that a run raised; return the status, "error: ...".
+    def save_error(self, key: str, status: str, facts: Mapping[str, Any], *, sync: bool = True) -> str:
+        """Record that a run raised; return its status: "error: ...", unless another process has finished it meanwhile.
 
         Raises:
             CannotWrite: the directory cannot be written.
         """
-        self._write_record(key, status, facts)
-        self.trace_path(key).unlink(missing_ok=True)
+        standing = self.standing(key)
+        if standing.finished:
+            return standing.status
+        self._put_record(key, status, facts, sync)
+        with suppress(OSError):  # it counts for nothing beside this record
+            self.trace_path(key).unlink()
         return status
 
-    def sweep_up(self, key: str) -> None:
-        """Remove what a killed run of this key left behind."""
-        shutil.rmtree(self._scratch(key), ignore_errors=True)
+    def sweep_up(self) -> None:
+        """Remove what killed processes left behind.
 
-    def _scratch(self, key: str) -> Path:
-        return self.directory / f"{key}.partial"
+        That of this host goes if its process is gone. A process of another host cannot be asked: its goes once
+        nothing has been written into it for an hour, by the file system's own clock.
+        """
+        for path in self.directory.glob("*.partial"):
+            named = _SCRATCH.fullmatch(path.name)
+            if named is None:
+                continue
+            with suppress(OSError):  # another process was faster, or nothing can be written here, as will be said
+                if _gone(**named.groupdict()) or self._now() - path.stat().st_mtime > ABANDONED:
+                    shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    def _write_record(self, key: str, status: str, facts: Mapping[str, Any]) -> None:
-        record = {"checksum": None, "traceback": None, **facts, "key": key, "status": status}
-        record["record_checksum"] = _checksum(record)
-        content = json.dumps(record, indent=1, sort_keys=True).encode() + b"\n"
-        temporary = self._scratch(key) / "record.json"
+    def _now(self) -> float:
+        clock = self._scratch(self.trace_path("0" * 64))
+        clock.touch()
         try:
-            temporary.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.record_path(key), content, temporary)
+            return clock.stat().st_mtime
+        finally:
+            clock.unlink()
+
+    def _scratch(self, path: Path) -> Path:
+        return path.with_name(f"{path.name}.{HOST}.{os.getpid()}.{BORN}.{threading.get_ident()}.partial")
+
+    def _put_record(self, key: str, status: str, facts: Mapping[str, Any], sync: bool) -> None:
+        record = {"checksum": None, "traceback": None, **facts, "key": key, "status": status}
+        lines = _lines(record)
+        vouched = json.dumps(hashlib.sha256(lines).hexdigest()).encode()
+        self._put(self.record_path(key), b'{\n"record_checksum": %s,\n%s\n}\n' % (vouched, lines), sync)
+
+    def _put(self, path: Path, content: bytes | Callable[[BinaryIO], None], sync: bool) -> None:
+        try:
+            for _ in range(ATTEMPTS - 1):
+                with suppress(FileNotFoundError):  # the first has no directory yet, or its scratch was swept up
+                    return write_atomically(path, content, self._scratch(path), sync)
+                self.directory.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, content, self._scratch(path), sync)
         except OSError as error:
-            raise _cannot_write(self.record_path(key), error) from error
+            raise CannotWrite(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+
+
+def _gone(host: str | None, pid: str | None, born: str | None) -> bool:
+    """Whether the process that wrote a scratch was of this host and has ended."""
+    if host != HOST or pid is None:
+        return False
+    if int(pid) == os.getpid():
+        return born != str(BORN)
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # it is another user's
+        return False
+    return False
+
+
+def _digest(file: BinaryIO) -> str:
+    return hashlib.file_digest(file, "sha256").hexdigest()  # pyright: ignore[reportArgumentType]
 
 
 def _whole_record(content: bytes, key: str) -> dict[str, Any] | None:
     try:
         record = json.loads(content)
         vouched = record.pop("record_checksum")
-        return record if vouched == _checksum(record) and record["key"] == key else None
+        return record if vouched == hashlib.sha256(_lines(record)).hexdigest() and record["key"] == key else None
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError):
         return None
 
 
-def _checksum(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(record).encode()).hexdigest()
-
-
-def _cannot_write(path: Path, error: Exception) -> CannotWrite:
-    return CannotWrite(f"cannot write {str(path)!r}: {getattr(error, 'strerror', None) or error}")
+def _lines(record: Mapping[str, Any]) -> bytes:
+    """A record without its braces, an entry a line; what is read from that has the same lines."""
+    entries = sorted(record.items())
+    return ",\n".join(f"{json.dumps(name)}: {json.dumps(entry, sort_keys=True)}" for name, entry in entries).encode()

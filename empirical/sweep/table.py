@@ -6,14 +6,16 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fedbounds.bounds.atomic import write_file
+from fedbounds.empirical.sweep.provenance import origin
 from fedbounds.empirical.sweep.runs import Run
 from fedbounds.empirical.sweep.store import Store
 
@@ -44,11 +46,13 @@ class RunRow:
         run: the run, with its labels.
         status: "done", "diverged", "error: ...", "missing" or "damaged: ...".
         metrics: name to summary; empty unless the run has finished.
+        origin: host, versions, git and device that made it; empty unless it has finished.
     """
 
     run: Run
     status: str
     metrics: dict[str, Summary]
+    origin: Mapping[str, str] = field(default_factory=dict)
 
 
 def tabulate(runs: Iterable[Run], store: Store) -> list[RunRow]:
@@ -56,9 +60,23 @@ def tabulate(runs: Iterable[Run], store: Store) -> list[RunRow]:
     rows = []
     for run in runs:
         standing = store.standing(run.key)
-        metrics = summarize(store.load(run.key)) if standing.finished else {}
-        rows.append(RunRow(run, standing.status, metrics))
+        metrics: dict[str, Summary] = {}
+        made: dict[str, str] = {}
+        if standing.finished:
+            trace = store.load(run.key)
+            metrics, made = summarize(trace), origin(standing.record["provenance"])
+            made["device"] = str(trace.spec.get("device", "cpu")).rpartition(", ")[2]  # whichever of several like it
+        rows.append(RunRow(run, standing.status, metrics, made))
     return rows
+
+
+def origins(rows: Iterable[RunRow]) -> dict[str, dict[str, int]]:
+    """Where the finished runs come from: of host, each version, git and device, how many runs have which."""
+    found: dict[str, Counter[str]] = {}
+    for row in rows:
+        for name, value in row.origin.items():
+            found.setdefault(name, Counter())[value] += 1
+    return {name: dict(counts.most_common()) for name, counts in found.items()}
 
 
 def summarize(trace: Trace) -> dict[str, Summary]:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
-from fedbounds.bounds.compilation import compile_expressions, compile_form
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.measures import LEAST_GRADIENT
+from fedbounds.bounds.numpy_code import compile_expressions, compile_form
 from fedbounds.bounds.registry import load, results, room
 from fedbounds.bounds.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.symbols import COUNT, NONE, POSITIVE, Constant, Derived, Domain, NoConstant, Notation, Quantity

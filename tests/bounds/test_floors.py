@@ -7,6 +7,7 @@ import pytest
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.numpy_code import in_numbers
 from fedbounds.bounds.papers.fedau.second_moments import least_second_moment
 from fedbounds.bounds.papers.fedau.weight_error import exact_weight_moments
 from fedbounds.bounds.registry import results
@@ -62,7 +63,7 @@ FLOORS = [(paper, rule) for paper, result in FIRST.items() for rule in result.no
 
 def floor_at(paper: str, rule: Derived, constants: dict[str, np.ndarray]) -> float:
     known = {name: Constant(np.asarray(value, dtype=float), "given") for name, value in constants.items()}
-    return float(_apply(FIRST[paper], rule, known))
+    return float(_apply(in_numbers(rule, FIRST[paper].notation), known))
 
 
 @pytest.mark.parametrize(("paper", "rule"), FLOORS, ids=[f"{p} {r.name} of {','.join(r.inputs)}" for p, r in FLOORS])

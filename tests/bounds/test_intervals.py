@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from fedbounds.bounds.balls import ball_enclosure
 from fedbounds.bounds.clients import MeanOverClients
-from fedbounds.bounds.compilation import compile_expressions
 from fedbounds.bounds.intervals import enclose, fixed_value
+from fedbounds.bounds.numpy_code import compile_expressions
 from fedbounds.bounds.registry import load
 
 x, y = sp.symbols("x y", real=True)

@@ -17,6 +17,7 @@ from fedbounds.bounds.reached import Between
 from fedbounds.bounds.registry import results
 from fedbounds.bounds.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.symbols import COUNT, NONE, POSITIVE, Notation, Quantity
+from fedbounds.bounds.viewing import condition_view
 from tests.command_line import run
 
 WALL_CLOCK = dict(eta=0.001, Q=10, L=2, Lmax=1, Deltainf=1, S=0.5, W=1e6, tcomp=1)
@@ -73,7 +74,7 @@ def test_the_limit_of_a_whole_number_is_one_that_holds(condition, value, printed
 def test_a_limit_at_infinity_is_said_so():
     condition = Condition(T, "<", X, "", limits=T)
     ends = np.array(1.0), np.array(np.inf), np.array(np.inf)
-    assert CheckedCondition(condition, np.array(True), NOTATION, lambda: ends).limit == "inf"
+    assert CheckedCondition(condition_view(condition, NOTATION), np.array(True), NOTATION, lambda: ends).limit == "inf"
 
 
 def test_every_condition_with_an_extreme_says_on_which_side_it_holds():

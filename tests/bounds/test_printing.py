@@ -8,14 +8,15 @@ import sympy as sp
 
 from fedbounds.bounds.clients import OverClients, SumOverClients
 from fedbounds.bounds.commands.catalog import as_document, as_text, describe, latex
-from fedbounds.bounds.compilation import compile_form
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.letters import Letter
 from fedbounds.bounds.named_numbers import NamedNumber
+from fedbounds.bounds.numpy_code import compile_form
 from fedbounds.bounds.parsing import read_expression
 from fedbounds.bounds.printing import as_printed, plain, written
 from fedbounds.bounds.printing import latex as in_latex
 from fedbounds.bounds.registry import load, papers
-from fedbounds.bounds.symbols import Letter, Quantity
+from fedbounds.bounds.symbols import Quantity
 
 FORMS = [(result, form) for paper in papers() for result in paper.results for form in result.forms]
 MINIMAX = load("fed-norm-sgda/theorem-1")

@@ -9,8 +9,8 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fedbounds.bounds.compilation import compile_expressions
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.numpy_code import compile_expressions
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.results import STEPS_3_2, STEPS_3_3
 from fedbounds.bounds.rates import (

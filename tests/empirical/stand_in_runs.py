@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import Run, Sweep, resolve
-from fedbounds.empirical.sweep.executor import THREADS
 from fedbounds.empirical.sweep.keys import run_key
+from fedbounds.empirical.sweep.workers import THREADS
 from fedbounds.empirical.trace import Trace
 
 DOCUMENT = {
@@ -45,12 +47,23 @@ def stand_in(task: dict[str, Any]) -> Trace:
             raise FedboundsError("local_step_size = -1 is outside its domain (0, inf)")
         case "dies":
             os.kill(os.getpid(), signal.SIGKILL)
+        case "dies once":
+            with suppress(FileExistsError):
+                Path(os.environ["MARKS"], str(task["problem"]["place"])).touch(exist_ok=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+        case "meets another":
+            marks = Path(os.environ["MARKS"])
+            (marks / str(task["problem"]["place"])).touch()
+            while len(list(marks.iterdir())) < 2:
+                time.sleep(0.01)
         case "is interrupted":
             os.kill(os.getpid(), signal.SIGINT)
         case "has many threads" if {os.environ.get(name) for name in THREADS} != {"1"}:
             raise FedboundsError("libraries may start threads here")
         case "takes long":
             time.sleep(60)
+        case "takes a little":
+            time.sleep(0.01)
         case "takes a moment":
             time.sleep(0.2)
     seeds = task["seeds"]

@@ -14,8 +14,10 @@ from fedbounds.empirical.problems import problem_from_spec
 from fedbounds.empirical.simulate import Setting, simulate, simulate_together
 from fedbounds.empirical.sweep import Store, execute, plan, resolve
 from fedbounds.empirical.sweep.batches import batches
-from fedbounds.empirical.sweep.executor import Maker, _after_death
+from fedbounds.empirical.sweep.maker import Maker
+from fedbounds.empirical.sweep.workers import make_spawned
 from tests.empirical.pretended_device import TRAFFIC, pretended_device
+from tests.empirical.stand_in_runs import runs_of, stand_in
 
 DIGITS = {"kind": "images", "clients": 10, "network": "mlp"}
 QUADRATIC = {"kind": "quadratic", "clients": 10, "dimension": 3, "shared": False, "noise": 0.1}
@@ -146,8 +148,8 @@ def test_a_batch_that_fails_costs_only_the_run_that_raises(tmp_path: Path, monke
 
 
 def test_a_worker_that_dies_in_a_batch_leaves_its_runs_to_be_made_alone(tmp_path: Path) -> None:
-    runs, maker = plan(resolve(SWEEP))[:3], Maker(Store(tmp_path), {}, None)
-    execute(runs[1:2], maker.store)
-    assert _after_death(-9, runs, maker) == ([(runs[1].key, "done")], [(runs[2],), (runs[0],)])
-    ((key, status),), left = _after_death(-9, runs[:1], maker)
-    assert (key, left) == (runs[0].key, []) and "died with exit code -9" in status
+    runs, maker = runs_of(["fine", "dies", "fine"]), Maker(Store(tmp_path), {}, stand_in)
+    made = list(make_spawned([runs], maker, 1))
+    assert [news.key for news in made] == [runs[0].key, runs[1].key, runs[2].key]
+    died = "error: its worker process died, twice, with exit code -9 (killed, perhaps for its memory)"
+    assert [news.status for news in made] == ["done", died, "done"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -163,13 +164,65 @@ def test_documents_are_json_with_schema_and_version(spec: Path, capsys: pytest.C
 
 def test_a_dry_run_lists_the_runs_and_writes_nothing(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = sorted(Path.cwd().rglob("*"))
-    assert typed("run", str(spec), "--dry-run") == 0
+    assert typed("run", str(spec), "--dry-run", "--probe", "0") == 0
     out = capsys.readouterr().out.splitlines()
-    assert "missing   algorithm=fedavg seeds=0,1" in out[0] and out[-1] == "toy: 2 runs (2 missing) in results/toy"
-    assert typed("run", str(spec), "--dry-run", "--json") == 0
+    assert "missing   algorithm=fedavg seeds=0,1" in out[0] and out[2] == "toy: 2 runs (2 missing) in results/toy"
+    assert out[3].startswith("time for what is missing: at least 1.4e-05 seconds (at a microsecond a local step,")
+    assert out[4].startswith("memory: about ") and out[4].endswith(" MiB a process (counted, without activations)")
+    assert typed("run", str(spec), "--dry-run", "--json", "--probe", "0") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["dry_run"] is True and {run["status"] for run in document["runs"]} == {"missing"}
+    assert document["estimate"]["measured"] == 0 and document["estimate"]["total"] == pytest.approx(1.4e-5)
+    assert typed("run", str(spec), "--dry-run", "--probe", "60") == 0
+    out = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        r"time for what is missing: about \S+ seconds "
+        r"\(from a few rounds of 2 settings tried here; finished runs tell better\)",
+        out[3],
+    )
+    assert out[4].endswith(" MiB a process (the most that a process of a few rounds took)")
+    assert typed("run", str(spec), "--probe", "5") == 2 and "--dry-run" in capsys.readouterr().err
     assert sorted(Path.cwd().rglob("*")) == before
+
+
+def test_shards_are_made_apart_and_say_that_others_remain(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert typed("run", str(spec), "--shard", "2/2", "--dry-run", "--json", "--probe", "0") == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["shard"] == {"index": 2, "of": 2, "runs": 1, "others": 1}
+    assert typed("run", str(spec), "--shard", "2/2") == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first == "toy, shard 2/2: 1 run: 1 made, 0 already there; results in results/toy"
+    assert second == "1 other run of the study in other shards; what is there of all: fedbounds results toy.toml"
+    assert typed("run", str(spec), "--shard", "1/2", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["made"] == 1
+    assert typed("run", str(spec), "--shard", "3/3") == 0  # more shards than runs
+    assert capsys.readouterr().out.startswith("toy, shard 3/3: 0 runs: 0 made")
+    assert typed("run", str(spec)) == 0
+    assert "0 made, 2 already there" in capsys.readouterr().out
+    assert (
+        typed("run", str(spec), "--shard", "2/2", "--dry-run", "--json", "--probe", "0") == 0
+    )  # what is done changes no shard
+    (now,), (before,) = json.loads(capsys.readouterr().out)["runs"], planned["runs"]
+    assert now["key"] == before["key"] and (now["status"], before["status"]) == ("done", "missing")
+
+
+def test_runs_of_several_origins_say_so(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    typed("run", str(spec))
+    capsys.readouterr()
+    assert typed("results", str(spec)) == 0 and "origin" not in capsys.readouterr().out
+    store, run = Store(Path("results/toy")), plan(read_sweep(spec))[0]
+    record = dict(store.standing(run.key).record)
+    record["provenance"] = {**record["provenance"], "host": "node7", "git": {"commit": "a" * 40, "modified": True}}
+    record["provenance"]["packages"] = {**record["provenance"]["packages"], "torch": "2.0.0"}
+    store.save(run.key, store.load(run.key), record)
+    assert typed("results", str(spec)) == 0
+    (told,) = [line for line in capsys.readouterr().out.splitlines() if "origin" in line]
+    assert told.startswith("these runs have more than one origin: host ") and "node7 (1)" in told
+    assert "2.0.0 (1)" in told and "aaaaaaaaaaaa with changes (1)" in told and "numpy" not in told
+    assert typed("results", str(spec), "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["provenance"]["host"]["node7"] == 1 and sum(document["provenance"]["torch"].values()) == 2
+    assert {"host", "torch", "git"} <= {*document["mixed"]} and document["provenance"]["device"] == {"cpu": 2}
 
 
 def test_a_failed_run_ends_with_status_one_and_a_line_that_names_it(
@@ -224,6 +277,10 @@ def test_results_may_be_asked_for_while_some_are_missing(spec: Path, capsys: pyt
 BAD = {
     "no file": (("run", "absent.toml"), "cannot read"),
     "a typo": (("run", "typo.toml"), "typo.toml: [algorithms.fedavg]: unknown"),
+    "no shard": (("run", "toy.toml", "--shard", "0/8"), "'0/8' is no shard: i/n with i from 1 to n, as in 3/8"),
+    "no number of shards": (("run", "toy.toml", "--shard", "3"), "'3' is no shard"),
+    "a shard too many": (("run", "toy.toml", "--shard", "9/8"), "'9/8' is no shard"),
+    "a cluster and workers": (("run", "toy.toml", "--cluster", "x:1", "--workers", "2"), "leave --workers out"),
     "a worker too few": (("run", "toy.toml", "--workers", "-1"), "--workers"),
     "a file as directory": (("run", "toy.toml", "--out", "toy.toml"), "toy.toml is not a directory"),
     "an unknown option": (("run", "toy.toml", "--worker", "2"), "--worker"),

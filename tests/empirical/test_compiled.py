@@ -33,10 +33,12 @@ def same(spec: dict[str, Any], found: Any, expected: Any) -> None:
     np.testing.assert_allclose(found.model, expected.model, rtol=limit, atol=limit)
 
 
+@pytest.mark.parametrize("written_out", [0, 16])  # steps in a loop, and one after another
 @pytest.mark.parametrize("spec", [DIGITS, DIGITS | {"network": "mlp"}, SMOOTH], ids=lambda spec: str(spec.values()))
 def test_a_round_is_traced_whole_and_equals_the_round_step_by_step(
-    spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    spec: dict[str, Any], written_out: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(compiled, "WRITTEN_OUT", written_out)
     monkeypatch.setattr(Compiled, "backend", "aot_eager")  # `fullgraph`: a break of the graph would be an error
     found = run("compiled", spec)
     assert found.engine == "compiled"
@@ -71,8 +73,7 @@ def test_a_shape_is_compiled_for_when_it_comes_again_and_again_and_only_where_it
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = []
-    monkeypatch.setattr(compiled, "compiled_steps", lambda steps, backend: made.append(backend) or steps)
-    monkeypatch.setattr(compiled, "looped_steps", compiled.python_steps)
+    monkeypatch.setattr(compiled, "compiled_steps", lambda steps, backend, *given: made.append(backend) or steps)
     assert run("auto").engine == "batched"
     monkeypatch.setattr(compiled, "REPAID", 2 * 4 * 3 * 4)
     assert run("auto").engine == "compiled" and made == ["inductor"]

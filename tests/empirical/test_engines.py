@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.datasets import load_dataset
+from fedbounds.empirical.datasets import Dataset, load_dataset
 from fedbounds.empirical.engines import Cohort, choose_engine, local_steps
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
     FedAvg,
@@ -22,12 +22,13 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import (
 )
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Bernoulli, Process, Round, WithoutReplacement
-from fedbounds.empirical.partition import majority_class_partition
+from fedbounds.empirical.partition import Partition, majority_class_partition
 from fedbounds.empirical.problems import (
     CosineQuadratic,
     ImageClassification,
     Problem,
     QuadraticMinimax,
+    image_problem,
     random_cosine_quadratic,
     random_quadratic,
 )
@@ -321,3 +322,18 @@ def test_an_impossible_engine_is_refused_with_what_would_be_right():
         choose_engine("batchd", problem("cosine"), FedAvg(0.1, 2))
     with pytest.raises(FedboundsError, match="unknown engine '3'"):
         choose_engine(3, problem("cosine"), FedAvg(0.1, 2))
+
+
+@pytest.mark.parametrize("share", ["equal", "unequal", "no more than a batch"])
+@pytest.mark.parametrize("at_once", [1, 2**17])
+def test_the_draws_of_all_clients_are_those_of_each(share: str, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_problem, "_KEYS", at_once)
+    owners = np.repeat(np.arange(8), {"equal": 5, "unequal": range(3, 11), "no more than a batch": 3}[share])
+    images = np.random.default_rng(0).integers(0, 256, (len(owners), 1, 4, 4), dtype=np.uint8)
+    dataset = Dataset("random", images, owners % 2, images[:2], owners[:2] % 2, 2)
+    order = np.random.default_rng(1).permutation(len(owners))
+    problem = ImageClassification(dataset, Partition(owners[order], np.zeros(8, dtype=np.int64)), "linear", batch=3)
+    names = [6, 1, 3]
+    together = problem.draws_of_all([np.random.default_rng(n) for n in names], names, 4)
+    each = [problem.draws(np.random.default_rng(n), n, 4) for n in names]
+    assert together.dtype == np.int64 and np.array_equal(together, np.stack(each, axis=1))

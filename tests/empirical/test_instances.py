@@ -282,7 +282,8 @@ def test_evidence_carries_the_worst_ratio_and_the_smallest_planted_errors(claims
     claim = claims["lemma-c.1[printed]"]
     finding = judged_on_instances(claim)
     assert finding.worst == pytest.approx(1 / 3, rel=0.01)  # one of the 3 I steps' worth of noise
-    assert finding.exposed == pytest.approx({"cohort divergence": 1 / 18, "noise": 1 / 3}, rel=0.03)
+    assert finding.exposed["noise"] == pytest.approx(1 / 3, rel=0.01)
+    assert 1 / 18 <= finding.exposed["cohort divergence"] <= 1.1 / 18  # more where clients are curved downwards
     evidence = verdict(claim, finding).evidence
     assert "worst measured/bound 0.333" in evidence and "noise x0.33" in evidence
 

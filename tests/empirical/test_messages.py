@@ -30,7 +30,7 @@ from fedbounds.empirical.messages import (
     check_compressor,
     packing,
 )
-from fedbounds.empirical.messages.compressors import _LEVELS
+from fedbounds.empirical.messages.compressors import _LEVELS, Bits
 from fedbounds.empirical.messages.envelope import OVERHEAD, seal, unseal
 from fedbounds.empirical.messages.noise import normal_quantile
 from fedbounds.empirical.messages.rotation import hadamard, pieces, rotate, rotate_back
@@ -393,6 +393,11 @@ def test_the_smallest_numbers_have_their_mean_too(codec):
     np.testing.assert_allclose(mean, x, atol=0.01 * 2.0**-149)
     assert codec.decode(codec.encode(x[:1], chance(0.75))).tolist() == x[:1].tolist()
     assert error == pytest.approx(codec.squared_error(x), rel=0.25)  # a length is rounded up to one of these numbers
+
+
+def test_bits_are_bits():
+    with pytest.raises(FedboundsError, match="bits are zeros and ones"):
+        Bits().encode(np.array([0.0, 0.5]), np.random.default_rng(0))
 
 
 def test_something_is_always_sent():

@@ -12,29 +12,38 @@ from fedbounds.empirical.problems import Quadratic, random_quadratic
 IDENTITY = Masking("identity", lambda squares, _: 0 * squares)
 
 
-def simulated(problem, mask, steps, S, K, rounds, runs, rng):
-    """E |w_bar_t|^2 after every iteration, the masked drift, and E F(w) at the end, one run after another."""
+def simulated(problem, mask, steps, S, K, rounds, runs, rng, progressive):
+    """E |w_bar_t|^2 after every iteration, the masked drift, the error of every synchronization, and the largest root
+    mean square of a client's gradient, run after run."""
     A = np.stack([problem.hessian(k).numpy() for k in range(problem.clients)])
     c, (N, d) = problem.centers.numpy(), problem.centers.shape
     w = np.tile(problem.x0.numpy(), (runs, 1))
-    squares, drifts = [(w**2).sum(axis=1).mean()], []
+    squares, drifts, errors, steepest = [(w**2).sum(axis=1).mean()], [], [], []
     for r in range(rounds):
         u = np.zeros((runs, N, d))
         for tau in range(S):
             hat = mask(u, steps[r * S])
+            if progressive:
+                hat = np.where(rng.random(u.shape) < (tau + 1) / S, hat, u)
             drifts.append(((u.mean(axis=1, keepdims=True) - hat) ** 2).sum(axis=2).mean())
             gradient = np.einsum("kij,rkj->rki", A, w[:, None] + hat - c)
-            u = u - steps[r * S + tau] * (gradient + problem.noise * rng.choice([-1.0, 1.0], size=u.shape))
+            gradient = gradient + problem.noise * rng.choice([-1.0, 1.0], size=u.shape)
+            steepest.append((gradient**2).sum(axis=2).mean(axis=0).max())
+            u = u - steps[r * S + tau] * gradient
             if tau < S - 1:
                 squares.append(((w + u.mean(axis=1)) ** 2).sum(axis=1).mean())
         chosen = np.argsort(rng.random((runs, N)), axis=1)[:, :K]
-        w = w + np.take_along_axis(mask(u, steps[r * S]), chosen[:, :, None], axis=1).mean(axis=1)
+        heard = np.take_along_axis(mask(u, steps[r * S]), chosen[:, :, None], axis=1).mean(axis=1)
+        errors.append(((heard - u.mean(axis=1)) ** 2).sum(axis=1).mean())
+        w = w + heard
         squares.append((w**2).sum(axis=1).mean())
-    return np.array(squares), np.array(drifts)
+    return np.array(squares), np.array(drifts), np.array(errors), max(steepest) ** 0.5
 
 
-@pytest.mark.parametrize("kind", ["signed", "sparsifier", "sign"])
-def test_the_moments_are_those_of_simulated_rounds(kind):
+@pytest.mark.parametrize(
+    ("kind", "progressive"), [("signed", False), ("sparsifier", False), ("sign", False), ("signed", True)]
+)
+def test_the_moments_are_those_of_simulated_rounds(kind, progressive):
     rng = np.random.default_rng(5)
     problem, S, K = random_quadratic(3, 2, noise=0.3, seed=5), 3, 2
     steps = [0.03, 0.025, 0.02, 0.02, 0.018, 0.015]
@@ -55,12 +64,15 @@ def test_the_moments_are_those_of_simulated_rounds(kind):
         "sign": (scaled, norm_scaled_sign()),
     }[kind]
     exact = masked_moments(
-        problem, masking, lambda t: steps[t], iterations=6, local_steps=S, cohort=K, largest_noise=0.3
-    )
-    squares, drifts = simulated(problem, mask, steps, S, K, 2, 100_000, rng)
+        problem, masking, lambda t: steps[t], iterations=6, local_steps=S, cohort=K, largest_noise=0.3,
+        progressive=progressive,
+    )  # fmt: skip
+    squares, drifts, errors, steepest = simulated(problem, mask, steps, S, K, 2, 100_000, rng, progressive)
     assert exact.label == "exact"
     assert squares == pytest.approx(exact.squared_norm, rel=0.015)
     assert drifts == pytest.approx(exact.masked_drift, rel=0.015, abs=1e-12)
+    assert errors == pytest.approx(exact.synchronization_error[S - 1 :: S], rel=0.015)
+    assert steepest == pytest.approx(exact.gradient_bound, rel=0.015)
 
 
 def test_one_client_without_masks_is_gradient_descent():

@@ -18,7 +18,7 @@ from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.audit.rules import Unroll
 from fedbounds.bounds.audit.steps import StepOf, relation_of
 from fedbounds.bounds.audit.verdict import UNTRIED
-from fedbounds.bounds.compilation import arguments
+from fedbounds.bounds.numpy_code import arguments
 from fedbounds.empirical.instances.averages import AVERAGES
 from fedbounds.empirical.instances.judging import hears, judged_on_instances, of_paper
 
@@ -183,3 +183,9 @@ def test_the_step_sizes_put_into_a_bound_are_those_that_the_result_prescribes():
             if isinstance(claim.subject, StepOf) and isinstance(claim.subject.step.rule, StandsFor):
                 rule = claim.subject.step.rule
                 assert rule.gives or getattr(rule, "prescribes", ()), claim.id
+
+
+def test_a_rule_that_says_of_nothing_that_it_is_an_average_cannot_be_tried():
+    after, claim = changed_rule("fedau/lemma-b.3.2-average/S5'five", is_=sp.S.Zero)
+    with pytest.raises(KeyError, match="Everywhere says of nothing"):
+        judged_on_instances(claim, docket=after)

@@ -15,8 +15,7 @@ import pytest
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep import Store, execute
 from tests.empirical.stand_in_runs import runs_of, stand_in
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.empirical.started_sweeps import ROOT, group_is_gone, start
 
 
 def contents(directory: Path) -> dict[str, bytes]:
@@ -75,10 +74,10 @@ def test_a_damaged_result_is_made_again_and_says_so(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
-def test_a_worker_that_dies_costs_its_run_and_nothing_else(tmp_path: Path) -> None:
+def test_a_run_whose_worker_dies_twice_is_an_error_and_costs_nothing_else(tmp_path: Path) -> None:
     runs = runs_of(["dies", "fine", "dies", "fine", "fine"])
     outcomes = execute(runs, Store(tmp_path), workers=2, run_task=stand_in)
-    died = "error: its worker process died with exit code -9 (killed, perhaps for its memory)"
+    died = "error: its worker process died, twice, with exit code -9 (killed, perhaps for its memory)"
     assert [outcome.status for outcome in outcomes] == [died, "done", died, "done", "done"]
 
 
@@ -149,50 +148,13 @@ def test_where_a_result_comes_from_stands_beside_it(tmp_path: Path) -> None:
     assert {"fedbounds", "numpy", "torch"} <= set(record["provenance"]["packages"])
 
 
-SCRIPT = """
-import signal, sys
-from pathlib import Path
-from fedbounds.empirical.sweep import Store, execute
-from tests.empirical.stand_in_runs import runs_of, stand_in
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests themselves run in the background
-    workers, directory, *kinds = sys.argv[1:]
-    told = lambda outcome, done, total: print(outcome.run.key, flush=True)
-    execute(runs_of(kinds), Store(Path(directory)), workers=int(workers), run_task=stand_in, progress=told)
-"""
-
-
-def start(workers: int, directory: Path, kinds: list[str]) -> subprocess.Popen[str]:
-    """A sweep in a process group of its own, as a shell would start it."""
-    script = directory.with_suffix(".py")
-    script.write_text(SCRIPT)
-    command = [sys.executable, str(script), str(workers), str(directory), *kinds]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
-    )
-
-
-def group_is_gone(group: int, patience: float = 20) -> bool:
-    """Whether every process of the group ends before long."""
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.05)
-    return False
-
-
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_killed_sweep_loses_only_what_was_in_progress_and_goes_on_from_there(workers: int, tmp_path: Path) -> None:
     kinds = ["fine", "takes a moment", "takes long", "fine", "fine"]
     runs = runs_of(kinds)
     directory = tmp_path / "results"
     process = start(workers, directory, kinds)
-    finished = {process.stdout.readline().strip() for _ in range(2 if workers == 1 else 4)}
+    finished = {process.stdout.readline().split()[0] for _ in range(2 if workers == 1 else 4)}
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     expected = {run.key for run, kind in zip(runs, kinds, strict=True) if kind != "takes long"}

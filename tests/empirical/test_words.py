@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from scipy import stats
 
-from fedbounds.empirical.words import uniforms, words_of
+from fedbounds.empirical.words import chances, uniforms, words_of
 
 
 def splitmix64(state):
@@ -51,3 +52,10 @@ def test_numbers_are_uniform_and_uncorrelated_between_words_purposes_and_places(
 def test_words_have_53_bits():
     words = words_of(np.array([0.0, 2.0**-53, 1 - 2.0**-53]))
     assert words.tolist() == [0, 1, 2**53 - 1] and words.dtype == np.int64
+
+
+def test_chances_are_uniform_and_independent():
+    first, second = (c.numpy().ravel() for c in chances(torch.arange(50), 3, 2000, torch.float32))
+    assert stats.kstest(first, "uniform").pvalue > 1e-6 and stats.kstest(second, "uniform").pvalue > 1e-6
+    assert abs(np.corrcoef(first, second)[0, 1]) < 0.02 and max(first.max(), second.max()) < 1
+    assert not np.array_equal(first, chances(torch.arange(50), 4, 2000, torch.float32)[0].numpy().ravel())

@@ -131,6 +131,16 @@ def test_tdcd_with_local_steps_stays_below_its_theorem():
     assert found.ratio("tdcd/theorem-1", "repaired") < found.ratio("tdcd/theorem-1", "sharp:B3") < 1
 
 
+def test_tdcd_with_clients_that_are_alike_has_one_and_with_others_more_to_lose():
+    one, alike, *apart = (
+        worst_case("tdcd", rounds=1, blocks=8, local_step=1 / 16, local_steps=2, clients=clients, heterogeneity=root)
+        for clients, root in ((1, 2.0), (2, 0.0), (2, 0.5), (2, 2.0))
+    )
+    assert alike.value == pytest.approx(one.value, rel=1e-5) and one.constants["S"] == 0
+    assert alike.value < 0.999 * apart[0].value < 0.998 * apart[1].value
+    assert 1 > one.ratio("tdcd/theorem-1") > apart[0].ratio("tdcd/theorem-1") > apart[1].ratio("tdcd/theorem-1")
+
+
 @pytest.mark.parametrize(
     ("method", "setting", "says"),
     [
@@ -142,6 +152,7 @@ def test_tdcd_with_local_steps_stays_below_its_theorem():
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "measure": "last"}, "minimum"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "gap_to": "first"}, "infimum"),
         ("tdcd", {"rounds": 0, "local_step": 0.1}, "rounds = 0"),
+        ("tdcd", {"rounds": 1, "local_step": 0.1, "heterogeneity": -1}, "heterogeneity = -1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(method, setting, says):

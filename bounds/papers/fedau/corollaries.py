@@ -340,6 +340,7 @@ COROLLARY_4_OPTION_1 = Result(
 
 INVERSE_MEAN = MeanOverClients(1 / p)
 KNOWN_MOMENT = Condition(Q, ">=", INVERSE_MEAN, "with omega_t^n = 1/p_n this mean is Q_t in every round", Q)
+PROBABILITY = Condition(S, "<=", N, "p_n = S/N is a probability", S)
 WITHOUT_ERROR = {n.Qmean: Q, W: Integer(0)}
 
 
@@ -397,7 +398,7 @@ def comparison(name: str, title: str, statement: str, expression: sp.Expr, note:
             Form(
                 "printed",
                 (Term("rate", expression),),
-                (),
+                (PROBABILITY,) if more else (),
                 KNOWN_EQUAL_RATES if more else (CITED,),
                 order_only=True,
                 hides=RATE_HIDDEN,
@@ -416,7 +417,7 @@ def equal(name: str, note: str) -> Form:
     return Form(
         name,
         tuple(Term(t.name, substituted(t.expression, {Q: KNOWN_Q})) for t in APPENDIX_A_3_UNEQUAL.form(name).terms),
-        (Condition(S, "<=", N, "p_n = S/N is a probability", S),),
+        (PROBABILITY,),
         KNOWN_EQUAL_RATES,
         prescribes=KNOWN_STEPS,
         note=note,

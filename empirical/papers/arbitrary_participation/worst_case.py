@@ -1,4 +1,4 @@
-"""Generalized FedAvg with fixed participation and full gradients as a performance-estimation problem."""
+"""Generalized FedAvg with fixed participation as a performance-estimation problem, with and without gradient noise."""
 
 from __future__ import annotations
 
@@ -8,12 +8,24 @@ import numpy as np
 from PEPit import Point
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.worst_case import Estimation, GapTo, Measure, WorstCase, positive, squared_gradients, weighted
+from fedbounds.empirical.worst_case import (
+    Estimation,
+    GapTo,
+    Locally,
+    Measure,
+    WorstCase,
+    gap_of_a_block,
+    nonnegative,
+    positive,
+    squared_gradients,
+    weighted,
+)
 
 
 def generalized_fedavg(
     *,
     rounds: int,
+    blocks: int = 1,
     local_step: float,
     local_steps: int = 1,
     server_multiplier: float = 1.0,
@@ -23,14 +35,16 @@ def generalized_fedavg(
     gap: float = 1.0,
     gap_to: GapTo = "infimum",
     measure: Measure = "minimum",
+    noise: float = 0.0,
     beta: float | None = None,
     nu: float | None = None,
     delta: float | None = None,
 ) -> WorstCase:
-    r"""The largest $\min_t\|\nabla f(x_t)\|^2$ of Algorithm 1 over N smooth functions.
+    r"""The largest $\min_t\mathbb E\|\nabla f(x_t)\|^2$ of Algorithm 1 over N smooth functions.
 
     Args:
         rounds: T, a multiple of the interval.
+        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says.
         local_step: gamma.
         local_steps: I.
         server_multiplier: eta.
@@ -40,6 +54,8 @@ def generalized_fedavg(
         gap: F.
         gap_to: whether F is f(x_0) less the infimum, or less f(x_T).
         measure: the least squared norm for t < T, or for t <= T, or the average over t < T.
+        noise: sigma, the root of the variance of every stochastic gradient; with it the value is that of the
+            second-moment relaxation.
         beta, nu, delta: the divergences of eqs. (5) to (7) at the points of the run where the proof uses them.
 
     Raises:
@@ -48,77 +64,86 @@ def generalized_fedavg(
     Source:
         Wang and Ji 2022, Algorithm 1.
     """
-    positive(local_step=local_step, smoothness=smoothness, gap=gap, local_steps=local_steps, interval=interval)
+    positive(local_step=local_step, smoothness=smoothness, local_steps=local_steps, interval=interval)
+    unit = smoothness * gap_of_a_block(gap, blocks, gap_to)
+    nonnegative(noise=noise)
     q = np.atleast_2d(np.asarray(weights, dtype=float))
     if rounds < 1 or rounds % interval:
         raise FedboundsError(f"rounds = {rounds} must be a multiple of interval = {interval}")
     if (q < 0).any() or not np.allclose(q.sum(axis=1), 1):
         raise FedboundsError("the weights of a round must be nonnegative and sum to 1")
     divergences = {name: given for name, given in (("beta", beta), ("nu", nu), ("delta", delta)) if given is not None}
-    allowed = {name: given**2 / (smoothness * gap) for name, given in divergences.items()}
+    allowed = {name: given**2 / unit for name, given in divergences.items()}
     run = Estimation(clients=q.shape[1])
     x, gradients = run.start, list[Point]()
     for first in range(0, rounds, interval):
-        window = _Window(run, x, local_step * smoothness, local_steps, allowed)
+        window = _Window(run, x, local_step * smoothness, local_steps, noise / unit**0.5, allowed)
         for t in range(first, first + interval):
             gradients.append(window.gradient if t == first else run.objective(x)[0])
             x = x + window.round(x, q[t % len(q)])
         x = window.end(server_multiplier)
     gradients.append(run.objective(x)[0])
     run.starts(gap_to)
-    value, primal = (smoothness * gap * v for v in run.worst(squared_gradients(gradients, measure)))
-    alone = q.shape[1] == 1
+    value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
+    alone, attained = q.shape[1] == 1, q.shape[1] == blocks == 1 and not noise
     constants = {
         "L": smoothness,
         "F": gap,
         "I": local_steps,
         "P": interval,
-        "T": rounds,
+        "T": rounds * blocks,
         "gamma": local_step,
         "eta": server_multiplier,
         "rho": float(np.sqrt((q**2).sum(axis=1).max())),
-        "sigma": 0.0,
+        "sigma": noise,
         **(dict.fromkeys(("beta", "nu", "delta"), 0.0) if alone else {}),
         **divergences,
     }
     words = f"{measure} over rounds of the squared gradient norm of f"
-    return WorstCase("generalized FedAvg", words, value, primal, alone, constants)
+    return WorstCase("generalized FedAvg", words, value, primal, attained, constants, noise > 0)
 
 
 class _Window:
     """P rounds from one model, with what the divergences allow in them."""
 
-    def __init__(self, run: Estimation, start: Point, step: float, steps: int, allowed: Mapping[str, float]) -> None:
+    def __init__(
+        self, run: Estimation, start: Point, step: float, steps: int, deviation: float, allowed: Mapping[str, float]
+    ) -> None:
         self.run, self.start, self.step, self.steps, self.allowed = run, start, step, steps, allowed
+        self.deviation = deviation
         self.gradient = run.objective(start)[0]
         self.updates: list[Point] = []
         self.at_start: list[Point] = []
+        self.weights: list[np.ndarray] = []
 
     def round(self, x: Point, weights: np.ndarray) -> Point:
         """The update of one round: the weighted mean of the local models, less the model."""
         taking = {n: float(w) for n, w in enumerate(weights) if w > 0}
         functions = self.run.functions
+        self.weights.append(weights)
         self.at_start.append(weighted({n: functions[n].gradient(self.start) for n in taking}, taking))
-        if "beta" in self.allowed:
-            self.run.at_most((self.at_start[-1] - self.gradient) ** 2, self.allowed["beta"])
-        local = dict.fromkeys(taking, x)
+        self._differ("beta", self.at_start[-1], weights)
+        local, own = dict.fromkeys(taking, x), Locally(self.run)
         for _ in range(self.steps):
             if "nu" in self.allowed and len(taking) > 1:
                 middle = weighted(local, taking)
-                own = {n: functions[n].gradient(middle) for n in taking}
-                apart = {n: (g - weighted(own, taking)) ** 2 for n, g in own.items()}
+                there = {n: functions[n].gradient(middle) for n in taking}
+                apart = {n: (g - weighted(there, taking)) ** 2 for n, g in there.items()}
                 self.run.at_most(weighted(apart, taking), self.allowed["nu"])
-            local = {n: y - self.step * functions[n].gradient(y) for n, y in local.items()}
+            gradients = own.stochastic_gradients(local, self.deviation)
+            local = {n: y - self.step * gradients[n] for n, y in local.items()}
         self.updates.append(weighted(local, taking) - x)
         return self.updates[-1]
 
+    def _differ(self, name: str, gradient: Point, weights: np.ndarray) -> None:
+        """A divergence of a weighted gradient from that of f, which it equals if all weights do."""
+        if name in self.allowed and not np.allclose(weights, 1 / len(weights)):
+            self.run.at_most((gradient - self.gradient) ** 2, self.allowed[name])
+
     def end(self, multiplier: float) -> Point:
         """The model after the window's amplified update."""
-        whole = 1.0 / len(self.updates)
-        if "delta" in self.allowed:
-            shares = dict.fromkeys(range(len(self.at_start)), whole)
-            away = weighted(dict(enumerate(self.at_start)), shares) - self.gradient
-            self.run.at_most(away**2, self.allowed["delta"])
+        shares = dict.fromkeys(range(len(self.updates)), 1.0 / len(self.updates))
+        self._differ("delta", weighted(dict(enumerate(self.at_start)), shares), np.mean(self.weights, axis=0))
         ones = dict.fromkeys(range(len(self.updates)), 1.0)
         return self.start + multiplier * weighted(dict(enumerate(self.updates)), ones)
 

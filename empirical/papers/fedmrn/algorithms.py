@@ -24,8 +24,8 @@ from fedbounds.empirical.messages.compressors import COMPRESSORS, TopK, compress
 from fedbounds.empirical.messages.noise import Law
 from fedbounds.empirical.papers.fedmrn.analysis import AnalyzedFedMRN
 from fedbounds.empirical.papers.fedmrn.fedpm import FedPM
-from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, MaskedNoise, Masks, chosen, clipped
-from fedbounds.empirical.words import chances
+from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise, Masks, chosen, clipped
+from fedbounds.empirical.words import UPLOAD, chances
 
 KINDS: Mapping[str, type[Compressor]] = COMPRESSORS | {MaskedNoise.kind: MaskedNoise}
 

@@ -29,11 +29,11 @@ from fedbounds.empirical.moments.operators import (
     signed_masks,
     sparsifier,
 )
-from fedbounds.empirical.papers.fedmrn.masked_noise import UPLOAD, chosen, clipped
+from fedbounds.empirical.papers.fedmrn.masked_noise import chosen, clipped
 from fedbounds.empirical.participation import Full, Process, WithoutReplacement
 from fedbounds.empirical.problems import Problem, Quadratic
 from fedbounds.empirical.streams import Streams
-from fedbounds.empirical.words import chances, words_of
+from fedbounds.empirical.words import UPLOAD, chances, words_of
 
 Operator = Literal["signed-masks", "sparsifier", "norm-scaled-sign"]
 SIGNS = Noise("bernoulli", 1.0)

@@ -26,7 +26,6 @@ from fedbounds.empirical.messages.noise import LARGEST_SEED, Law, Noise
 
 Masks = Literal["binary", "signed"]
 Numbers = TypeVar("Numbers", np.ndarray, torch.Tensor)
-UPLOAD = 200  # purpose of the numbers behind the mask that is sent; local step k has the purpose UPLOAD + k
 
 
 def chosen(u: Numbers, n: Numbers, chance: Numbers, masks: Masks) -> Numbers:

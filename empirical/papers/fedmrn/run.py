@@ -306,9 +306,8 @@ def _largest(setting: RunSetting) -> Constant | NoConstant:
 
 def _clipped(setting: RunSetting) -> int:
     """How many updates had biased masks."""
-    run = setting.run
-    known = isinstance(run, Trace) and "clipped_updates" in run.arrays
-    return int(run.arrays["clipped_updates"].sum()) if isinstance(run, Trace) and known else 0
+    arrays = setting.run.arrays if isinstance(setting.run, Trace) else {}
+    return int(arrays["clipped_updates"].sum()) if "clipped_updates" in arrays else 0
 
 
 def _of_masks(algorithm: AnalyzedFedMRN, form: Form) -> dict[str, bool]:

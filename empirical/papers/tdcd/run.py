@@ -32,7 +32,9 @@ from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.algorithms.tiers import TieredAlgorithm, TierSteps
 from fedbounds.empirical.confront import averages_before
 from fedbounds.empirical.measured import client_gradients
+from fedbounds.empirical.measured.silos import noise_along, norms_within_rounds, secants
 from fedbounds.empirical.moments import TierMoments
+from fedbounds.empirical.moments.tiers import expected_norms
 from fedbounds.empirical.papers.paper import (
     MEASURED,
     Ahead,
@@ -48,8 +50,6 @@ from fedbounds.empirical.papers.paper import (
     with_measured,
 )
 from fedbounds.empirical.papers.tdcd.algorithms import TDCD
-from fedbounds.empirical.papers.tdcd.between import expected_norms, norms_within_rounds
-from fedbounds.empirical.papers.tdcd.visited import noise_along, secants
 from fedbounds.empirical.problems import Problem, Vertical
 from fedbounds.empirical.run_setting import RunSetting
 from fedbounds.empirical.trace import Trace

@@ -14,7 +14,7 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.paper_gallery import SMOOTH, PaperGallery, convergence, draw_by_name, series
 from fedbounds.figures.papers.arbitrary_participation import experiments as ex
-from fedbounds.figures.papers.arbitrary_participation import rates
+from fedbounds.figures.papers.arbitrary_participation import rates, tightness
 from fedbounds.figures.papers.arbitrary_participation.horizon import horizon
 from fedbounds.figures.papers.arbitrary_participation.network import NETWORKS
 from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
@@ -249,6 +249,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "guarantee": lambda gallery: guarantee(confronted_all()),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
+    "tightness": lambda gallery: tightness.picture(),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }

@@ -13,7 +13,7 @@ from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels, seed_curve
 from fedbounds.figures.paper_gallery import PaperGallery, draw_by_name, series
 from fedbounds.figures.papers.fed_norm_sgda import bounds as theorems
-from fedbounds.figures.papers.fed_norm_sgda import comparison, plateau, rates, surrogate
+from fedbounds.figures.papers.fed_norm_sgda import comparison, plateau, rates, surrogate, tightness
 from fedbounds.figures.papers.fed_norm_sgda import experiments as ex
 from fedbounds.figures.papers.fed_norm_sgda.network import NETWORKS
 from fedbounds.figures.picture import Curve, Picture
@@ -284,6 +284,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "rounds": lambda gallery: theorems.headline(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
+    "tightness": lambda gallery: tightness.picture(),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }

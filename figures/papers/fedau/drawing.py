@@ -17,7 +17,7 @@ from fedbounds.figures.dots import dot_chart
 from fedbounds.figures.paper_gallery import PaperGallery, Traces, convergence, draw_by_name, series
 from fedbounds.figures.papers.fedau import bounds as theorems
 from fedbounds.figures.papers.fedau import experiments as ex
-from fedbounds.figures.papers.fedau import rates, statistics
+from fedbounds.figures.papers.fedau import rates, statistics, tightness
 from fedbounds.figures.papers.fedau.network import NETWORKS
 from fedbounds.figures.picture import Curve, Picture, styled
 from fedbounds.figures.tuning import Tuned, tune_by_runs
@@ -341,6 +341,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "without-bound": lambda gallery: theorems.without_bound(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
+    "tightness": lambda gallery: tightness.picture(),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }

@@ -16,7 +16,7 @@ from fedbounds.figures.dots import dot_chart
 from fedbounds.figures.paper_gallery import PaperGallery, draw_by_name, series
 from fedbounds.figures.papers.fedmrn import bounds as theorems
 from fedbounds.figures.papers.fedmrn import experiments as ex
-from fedbounds.figures.papers.fedmrn import simulated, timing
+from fedbounds.figures.papers.fedmrn import simulated, tightness, timing
 from fedbounds.figures.picture import Curve, Picture
 from fedbounds.figures.tuning import Setting, Tuned, search
 
@@ -305,6 +305,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-6": Gallery.figure_6,
     "theorem-1": lambda gallery: theorems.theorem_1(gallery.scale.iterations),
     "theorem-2": lambda gallery: theorems.theorem_2(gallery.scale.horizons),
+    "tightness": lambda gallery: tightness.picture(),
     "operators": lambda gallery: theorems.operators(gallery.scale.points),
     "bounded-clients": lambda gallery: simulated.bounded_clients(gallery.scale.horizons, seeds=8),
     "network": lambda gallery: simulated.network(gallery.scale.iterations // 2),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fedbounds.figures.paper_gallery import draw_by_name
 from fedbounds.figures.papers.tdcd import experiments as ex
-from fedbounds.figures.papers.tdcd import network, runs, trained
+from fedbounds.figures.papers.tdcd import network, runs, tightness, trained
 from fedbounds.figures.papers.tdcd.bounds import family, wall_clock
 from fedbounds.figures.picture import Picture
 
@@ -35,6 +35,7 @@ FIGURES = {
     "rate": lambda gallery: runs.exact_rate(),
     "ratio": lambda gallery: runs.exact_ratio(),
     "network": network.NETWORKS.picture,
+    "tightness": lambda gallery: tightness.picture(),
     **trained.FIGURES,
 }
 

@@ -71,6 +71,19 @@ def test_a_verdict_that_differs_from_the_ledger_fails_with_one_line_each(trial, 
     assert code == 1 and json.loads(out)["differences"] == [differs[0].removeprefix("DIFFERS  ")]
 
 
+def test_proved_steps_are_counted_and_shown_only_where_they_are_asked_for(trial, capsys, monkeypatch):
+    outcomes = {"step": "proved", "units": "unknown", "limit": "proved", "result": "proved"}
+    claims = {f"{PAPER}/claim/{kind}": Claim(f"{PAPER}/claim/{kind}", kind, "text", None, kind) for kind in outcomes}
+    court = Court("court", lambda *_: True, lambda claim, _: Verdict(outcomes[claim.kind], "court", "m", "e", (), ()))
+    monkeypatch.setattr(Docket, "of", staticmethod(lambda name, only=None: Docket(name, claims, (court,))))
+    _, out, _ = run(capsys, "audit", "--paper", PAPER)
+    assert [f"claim/{kind}" in out for kind in outcomes] == [False, True, False, True]
+    assert "2 proved steps, units and limits are counted but not shown: --all shows them" in out
+    for more in (("--paper", PAPER, "--all"), (f"{PAPER}/claim",), ("--paper", PAPER, "--verdict", "proved")):
+        _, out, _ = run(capsys, "audit", *more)
+        assert "claim/step" in out and "not shown" not in out
+
+
 def test_a_key_narrows_both_the_table_and_the_comparison(trial, capsys, monkeypatch):
     run(capsys, "audit", "--paper", PAPER, "--write")
     monkeypatch.setitem(OUTCOMES, "a", "unknown")

@@ -17,10 +17,19 @@ from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.papers.fed_norm_sgda.proof import PROOFS, ascent, descent, letters, restart
 from fedbounds.bounds.papers.fed_norm_sgda.proof.letters import A_DRIFT, DELTA, W_DRIFT, X
 from fedbounds.bounds.papers.fed_norm_sgda.proof.snapshot import STALE
-from fedbounds.empirical.adversary import LIGHT, searched
+from fedbounds.empirical.instances.climbing import LIGHT, searched
 from fedbounds.empirical.instances.sides import InstanceFinding, examined
-from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import PopulationShape, draw_bounded, draw_coupled
-from fedbounds.empirical.papers.fed_norm_sgda.instances.families import BoundedInstances, CoupledInstances
+from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
+    PopulationShape,
+    draw_bounded,
+    draw_coupled,
+    draw_kinked,
+)
+from fedbounds.empirical.papers.fed_norm_sgda.instances.families import (
+    BoundedInstances,
+    CoupledInstances,
+    KinkedGames,
+)
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.relations import KINDS, relation_sides
 from fedbounds.empirical.papers.fed_norm_sgda.instances.trials import trial
@@ -66,10 +75,28 @@ def coupled(z: RoundInstances, b: int) -> tuple[Any, Any]:
     assert isinstance(z, CoupledInstances)
     A, B, M = (float(v[b].reshape(-1)[0]) for v in (z.curvature, z.coupling, z.down))
     rho, omega = float(z.ripple[b]), float(z.frequency[b])
+    h, slope = kinks(z, b) if isinstance(z, KinkedGames) else (
+        lambda x: rho / omega**2 * cos(omega * x), lambda x: -rho / omega * sin(omega * x)
+    )  # fmt: skip
     return (
-        lambda x, y: A * x * x / 2 + rho / omega**2 * cos(omega * x) + B * x * y - M * y * y / 2,
-        lambda x, y: (A * x - rho / omega * sin(omega * x) + B * y, B * x - M * y),
+        lambda x, y: A * x * x / 2 + h(x) + B * x * y - M * y * y / 2,
+        lambda x, y: (A * x + slope(x) + B * y, B * x - M * y),
     )
+
+
+def kinks(z: KinkedGames, b: int) -> tuple[Any, Any]:
+    """A piecewise quadratic function and its slope, by going piece by piece from the first knot, where both are 0."""
+
+    def at(x: float) -> tuple[float, float]:
+        knots, curvatures = [float(k) for k in z.knots[b, 0]], z.pieces[b, 0]
+        value, slope, here = 0.0, 0.0, knots[0]
+        ends = [x] if x < here else [min(x, k) for k in (*knots[1:], x)]
+        for curvature, end in zip(curvatures[:1] if x < here else curvatures[1:], ends, strict=True):
+            way = end - here
+            value, slope, here = value + slope * way + curvature * way**2 / 2, slope + curvature * way, end
+        return value, slope
+
+    return lambda x: at(x)[0], lambda x: at(x)[1]
 
 
 def bounded(z: RoundInstances, b: int) -> tuple[Any, Any]:
@@ -211,7 +238,7 @@ def exact_part(g: SimpleNamespace, i: int, path: SimpleNamespace, block: int) ->
 
 
 @pytest.mark.parametrize("stale", [False, True])
-@pytest.mark.parametrize("draw", [draw_coupled, draw_bounded])
+@pytest.mark.parametrize("draw", [draw_coupled, draw_bounded, draw_kinked])
 def test_a_round_is_algorithm_1_on_every_outcome_of_noise_and_sampling(draw: Any, stale: bool) -> None:
     z = draw(np.random.default_rng(11), 3, PopulationShape(2, 1, 2, 1, 1))
     numbers = KINDS["xs" if stale else "ys"](z)
@@ -244,7 +271,7 @@ def test_local_models_are_those_of_the_local_map_on_every_path() -> None:
                 )
 
 
-@pytest.mark.parametrize("draw", [draw_coupled, draw_bounded])
+@pytest.mark.parametrize("draw", [draw_coupled, draw_bounded, draw_kinked])
 def test_gradients_are_derivatives_and_constants_bound_them(draw: Any) -> None:
     rng = np.random.default_rng(12)
     z = draw(rng, 40, PopulationShape(2, 1, 1, 2, 2))

@@ -18,7 +18,7 @@ from fedbounds.bounds.papers.fedau.weight_error import (
     weight_error,
 )
 from fedbounds.bounds.registry import load
-from fedbounds.empirical.adversary import LIGHT, climb, searched
+from fedbounds.empirical.instances.climbing import LIGHT, climb, searched
 from fedbounds.empirical.instances.sides import examined
 from fedbounds.empirical.papers.fedau.instances.gram import round_products
 from fedbounds.empirical.papers.fedau.instances.intervals import draw_intervals
@@ -83,8 +83,8 @@ def test_the_drift_of_quadratics_is_that_over_all_signs() -> None:
     z = draw_kinked(np.random.default_rng(3), 10, 4)
     z = replace(z, inside=z.smoothness)
     same = WeightedInstances(
-        z.smoothness[:, None], np.zeros((10, 1, 1)), z.start[:, None], z.noise[:, None], z.p[:, None],
-        z.omega[:, None], np.ones((10, 1)), z.gamma, z.eta, 4, 1,
+        curvature=z.smoothness[:, None], slopes=np.zeros((10, 1, 1)), start=z.start[:, None], noise=z.noise[:, None],
+        p=z.p[:, None], omega=z.omega[:, None], phi=np.ones((10, 1)), gamma=z.gamma, eta=z.eta, local_steps=4, rounds=1,
     )  # fmt: skip
     assert z.drift() == pytest.approx(same.drift(), rel=1e-9, abs=1e-300)
     assert z.ascent() == pytest.approx(same.ascent(), rel=1e-9, abs=1e-12)

@@ -13,6 +13,7 @@ from fedbounds.empirical.papers.fedmrn import algorithms, masked_noise
 from fedbounds.empirical.papers.fedmrn.algorithms import LocalMasking
 from fedbounds.empirical.papers.fedmrn.invariants import MASK_INVARIANTS, MISREADINGS, check_masking, masked_round
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
+from fedbounds.empirical.words import UPLOAD
 
 
 def test_our_own_local_steps_keep_every_invariant(monkeypatch):
@@ -20,7 +21,7 @@ def test_our_own_local_steps_keep_every_invariant(monkeypatch):
 
     def ours(gradient, model, noise, chances, coins, step_size, masks):
         def numbers(words, purpose, size, dtype):
-            step = purpose - masked_noise.UPLOAD
+            step = purpose - UPLOAD
             coin = coins[step - 1] if step else chances[-1]
             return torch.from_numpy(chances[step - 1]), torch.from_numpy(coin)
 

@@ -10,7 +10,7 @@ import pytest
 
 from fedbounds.bounds.audit.ledger import read_ledger
 from fedbounds.bounds.registry import paper
-from fedbounds.empirical.papers.fedmrn.instances.iterations import Iterations
+from fedbounds.empirical.instances.iterations import MaskedIterations
 
 
 def test_the_printed_forms_that_are_true_are_lemma_4_and_the_rate_of_theorem_2():
@@ -25,7 +25,7 @@ def test_nothing_that_the_proofs_say_may_hide_an_error():
 def one_client(relative, amplitude):
     """h = 2, c = 1, from s = 3, noise +-1, steps 1/4 and 1/8."""
     q = None if relative is None else np.array([float(relative)])
-    return Iterations(
+    return MaskedIterations(
         np.array([[[2.0]]]), np.array([[[1.0]]]), np.array([[3.0]]), np.array([[1.0]]), np.array([[0.25, 0.125]]), 1,
         q, np.array([float(amplitude)]),
     )  # fmt: skip
@@ -57,11 +57,3 @@ def test_the_enumerated_round_is_that_of_a_walk_over_all_paths(relative, amplitu
     products = one_client(relative, amplitude).products
     for name, value in walked(masks).items():
         assert float(products[name][0, 0]) == pytest.approx(float(value), rel=1e-13)
-
-
-def test_signed_masks_have_the_length_of_their_noise_and_the_mean_of_the_update():
-    p = one_client(None, 16).products
-    error = (p["<w,w>"] - 2 * p["<w,x>"] + p["<x,x>"])[0, 0]
-    update = (p["<w,w>"] - 2 * p["<s,w>"] + p["<s,s>"])[0, 0]
-    assert error == pytest.approx(16**2 - update, rel=1e-13)
-    assert p["<s,x>"][0, 0] == pytest.approx(p["<s,w>"][0, 0], rel=1e-13)

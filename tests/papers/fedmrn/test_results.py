@@ -111,70 +111,11 @@ def test_theorem_1_has_its_golden_values_on_four_quadratic_clients(q_squared, T,
         assert float(got.value) == pytest.approx(bound, rel=1e-13)
 
 
-def scalar_sgd_gap(T, variance):
-    """E F(w_T) - F* for F = w^2/2 from w_1 = 0 with the theorem's steps 2/(7 + t), one client, one local step."""
-    second = 0.0
-    for t in range(1, T):
-        step = 2 / (7 + t)
-        second = (1 - step) ** 2 * second + step**2 * variance
-    return second / 2
-
-
-def test_a_first_moment_bound_on_the_noise_does_not_bound_the_gap():
-    """Noise +-M with probability sigma/(2M) each has E|noise| = sigma but variance sigma M."""
-    sigma, M, T = 1.0, 1000.0, 10
-    c = dict(L=1, mu=1, sigma=sigma, G=1, q=0, Gamma=0, Delta1=0, N=2, K=2, S=1, T=T)
-    printed = evaluate(CONVEX, c, form="printed")
-    two_clients = scalar_sgd_gap(T, sigma * M / 2)
-    assert printed.valid and two_clients > 10 * float(printed.value)
-    assert two_clients < float(evaluate(CONVEX, {**c, "sigma": math.sqrt(sigma * M)}).value)
-
-
-def test_stochastic_gradient_descent_stays_below_the_sharp_theorem_1_and_not_far():
-    ratios = []
-    for T in (2, 10, 100, 1000):
-        c = dict(L=1, mu=1, sigma=1, G=1, q=0, Gamma=0, Delta1=0, N=1, K=1, S=1, T=T)
-        ratios.append(scalar_sgd_gap(T, 1.0) / float(evaluate(CONVEX, c).value))
-    assert max(ratios) < 1 and max(ratios) > 0.3
-
-
 def test_one_client_makes_the_printed_c_zero_over_zero_and_the_split_c_its_squared_error():
     c = dict(L=1, sigma=0, G=1, q=0.5, F=0, N=1, K=1, S=1, T=4)
     printed = evaluate(NONCONVEX, c, form="printed")
     assert np.isnan(float(printed.value)) and not printed.valid
     assert float(evaluate(NONCONVEX, c, form="repaired").value) == pytest.approx(4 * 0.25 / 2, rel=1e-14)
-
-
-def test_everyone_sampled_and_no_masking_error_leave_no_synchronization_error():
-    c = dict(**GOLDEN, q=0, T=50) | dict(K=4)
-    terms = evaluate(CONVEX, c, form="repaired").terms
-    assert float(terms["masking"]) == float(terms["client sampling"]) == 0
-
-
-def test_fedmrn_s_own_masks_cost_more_than_no_masks():
-    rng = np.random.default_rng(4)
-    for _ in range(20):
-        c = random_setting(rng) | dict(q=0.0)
-        for of, masked, plain in [
-            (CONVEX, "repaired:R1", "repaired"),
-            (NONCONVEX, "repaired:R2", "repaired"),
-            (NONCONVEX, "sharp:R2", "sharp"),
-        ]:
-            ours = evaluate(of, c, form=masked).value
-            assert float(ours) > float(evaluate(of, c, form=plain).value)
-        for of, forms in [
-            (CONVEX, ("sharp:masks", "repaired:R1")),
-            (NONCONVEX, ("sharp:masks", "sharp:R2", "repaired:R2")),
-        ]:
-            values = [float(evaluate(of, c, form=form).value) for form in forms]
-            assert values == sorted(values) and values[0] < values[-1]
-
-
-def test_without_noise_the_sharp_theorem_2_gains_four_local_steps_on_the_synchronization_error():
-    c = dict(L=1, sigma=0, G=1, q=1, F=0, N=8, K=3, S=6, T=36)
-    printed, sharp = evaluate(NONCONVEX, c, form="repaired").terms, evaluate(NONCONVEX, c, form="sharp").terms
-    for name, gain in [("masking", 24), ("client sampling", 24), ("local drift", 4)]:
-        assert float(printed[name]) == pytest.approx(gain * float(sharp[name]), rel=1e-14)
 
 
 def test_the_prescribed_steps_are_the_papers():
@@ -183,18 +124,6 @@ def test_the_prescribed_steps_are_the_papers():
     assert float(evaluate(NONCONVEX, dict(L=3, sigma=0, G=1, q=0, F=1, N=1, K=1, S=1, T=49)).prescribed["eta"]) == (
         pytest.approx(1 / 21, rel=1e-15)
     )
-
-
-def test_half_the_amplitude_leaves_a_quarter_of_the_masking():
-    c = dict(L=2, sigma=0.3, G=1.5, F=1, N=6, K=2, S=3, T=49, d=5)
-    eta = 1 / 14
-    least, papers = (
-        evaluate(NONCONVEX, c | dict(eta=eta, a=k * eta * 3 * 1.5), form="explicit:any-amplitude").terms for k in (1, 2)
-    )
-    sharp = evaluate(NONCONVEX, c, form="sharp:masks").terms
-    for name in sharp:
-        assert float(papers[name]) == pytest.approx(float(sharp[name]), rel=1e-14)
-        assert float(least[name]) == pytest.approx(float(sharp[name]) / (4 if "masking" in name else 1), rel=1e-14)
 
 
 def test_an_amplitude_that_clips_updates_is_reported_with_the_least():

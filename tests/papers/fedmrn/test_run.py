@@ -23,13 +23,12 @@ from fedbounds.empirical.partition import majority_class_partition
 from fedbounds.empirical.problems import ImageClassification, Quadratic, random_displaced
 from fedbounds.empirical.simulate import simulate
 from fedbounds.empirical.sweep import resolve
+from fedbounds.figures.papers.fedmrn.bounds import four_clients
 
 CLIENTS, DIMENSION, COHORT, STEPS, T = 5, 3, 2, 3, 120
 SOME = WithoutReplacement(CLIENTS, COHORT)
 ETA = 1 / math.sqrt(T)
-FOUR = Quadratic(
-    hessians=np.ones((4, 2)), centers=[[0.1, 0], [-0.1, 0], [0, 0.1], [0, -0.1]], noise=math.sqrt(0.005), x0=[0.3, -0.2]
-)
+FOUR = four_clients()
 PAIR = WithoutReplacement(4, 2)
 
 

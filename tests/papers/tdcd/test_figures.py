@@ -130,7 +130,7 @@ def test_every_claim_of_the_experiments_is_decided(gallery: Gallery) -> None:
 
 def test_a_wrong_name_is_refused(tmp_path: Path) -> None:
     gallery = Gallery(tmp_path)
-    assert set(FIGURES) == {"wall-clock", "family", *EXACT, "network", *trained.FIGURES}
+    assert set(FIGURES) == {"wall-clock", "family", *EXACT, "network", "tightness", *trained.FIGURES}
     with pytest.raises(FedboundsError, match="made"):
         Gallery(tmp_path, dataset="mad")
     with pytest.raises(FedboundsError, match="dataset original"):

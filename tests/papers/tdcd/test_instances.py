@@ -22,7 +22,8 @@ def one_run(Q: int, R: int, variances: np.ndarray, clients: int = 1) -> TieredRu
     one, start = np.ones(1), np.array([START])
     hessians, pulls = np.tile(HESSIAN, (1, clients, 1, 1)), np.zeros((1, clients, 4))
     noise = np.diag(np.sqrt(variances))[None]
-    return TieredRuns(hessians, pulls, noise, one > 0, start, one / (8 * Q * L), one, one / 2, 2, Q, R)
+    return TieredRuns(hessians=hessians, pulls=pulls, noise=noise, together=one > 0, start=start, eta=one / (8 * Q * L),
+                      latency=one, spare=one / 2, silos=2, steps=Q, rounds=R)  # fmt: skip
 
 
 @pytest.mark.parametrize("one", GOLDEN, ids=[f"Q={one.Q}-{one.noise}" for one in GOLDEN])

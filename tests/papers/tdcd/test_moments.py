@@ -91,13 +91,6 @@ def test_the_recursion_is_the_walk_along_all_paths(algorithm: TDCD | PrintedTDCD
 # --- special cases ----------------------------------------------------------------------------------------------------
 
 
-def test_one_silo_with_one_client_takes_powers() -> None:
-    problem = BlockQuadratic(HESSIAN, (4,), (1,), x0=START)
-    once = np.linalg.matrix_power(np.eye(4) - 0.05 * HESSIAN, 7)
-    run = exact(TDCD(0.05, 7), problem, 5)
-    np.testing.assert_allclose(run.mean[5], np.linalg.matrix_power(once, 5) @ START, rtol=1e-12)
-
-
 def test_one_local_step_does_not_depend_on_silos_and_clients() -> None:
     runs = [
         exact(TDCD(0.05, 1), BlockQuadratic(HESSIAN, blocks, clients, noise=0.3, shared_noise=True, x0=START), 9)
@@ -108,26 +101,6 @@ def test_one_local_step_does_not_depend_on_silos_and_clients() -> None:
         np.testing.assert_allclose(run.covariance, runs[0].covariance, atol=1e-14)
 
 
-def test_silos_that_are_not_coupled_run_alone() -> None:
-    first, second = HESSIAN[:2, :2], HESSIAN[2:, 2:]
-    both = np.block([[first, np.zeros((2, 2))], [np.zeros((2, 2)), second]])
-    run = exact(TDCD(0.05, 6), BlockQuadratic(both, (2, 2), (2, 3), noise=0.2, x0=START), 8)
-    alone = [
-        exact(TDCD(0.05, 6), BlockQuadratic(a, (2,), (count,), noise=0.2, x0=x0), 8)
-        for a, count, x0 in ((first, 2, START[:2]), (second, 3, START[2:]))
-    ]
-    np.testing.assert_allclose(run.objective, alone[0].objective + alone[1].objective, rtol=1e-12)
-    np.testing.assert_allclose(run.covariance[-1][:2, :2], alone[0].covariance[-1], atol=1e-14)
-
-
-def test_copies_of_a_client_change_nothing() -> None:
-    runs = [
-        exact(TDCD(0.05, 4), BlockQuadratic(HESSIAN, (2, 2), clients, noise=0.3, shared_noise=True, x0=START), 8)
-        for clients in ((1, 1), (4, 7))
-    ]
-    np.testing.assert_allclose(runs[0].objective, runs[1].objective, rtol=1e-13)
-
-
 def test_with_equal_hessians_the_hubs_do_not_see_how_many_clients_share_the_quadratics() -> None:
     base = random_block_quadratic(2, 12, 2, 1.0, seed=4)
     found = [
@@ -136,11 +109,6 @@ def test_with_equal_hessians_the_hubs_do_not_see_how_many_clients_share_the_quad
     ]
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], rtol=0, atol=1e-14)
-
-
-def test_clients_of_one_quadratic_divide_its_noise() -> None:
-    runs = [exact(TDCD(0.05, 4), BlockQuadratic(HESSIAN, (2, 2), (K, K), noise=0.3), 8) for K in (1, 6)]
-    np.testing.assert_allclose(runs[1].covariance, runs[0].covariance / 6, atol=1e-15)
 
 
 @pytest.mark.parametrize(("Q", "ratio"), [(1, 0.266667), (5, 0.279429), (10**6, 0.2826)])
@@ -188,13 +156,6 @@ def test_finer_blocks_keep_the_noise_and_raise_no_smoothness() -> None:
             assert found[name].value <= coarse[name].value + 1e-14
         assert found["block_gradient_noise"].value == pytest.approx(coarse["block_gradient_noise"].value)
         coarse = found
-
-
-def test_scaled_and_moved_runs_are_the_same() -> None:
-    run = exact(TDCD(0.05, 5), BlockQuadratic(HESSIAN, (2, 2), (2, 3), x0=START), 6)
-    center = np.array([5.0, -3, 1, 2])
-    scaled = exact(TDCD(0.01, 5), BlockQuadratic(5 * HESSIAN, (2, 2), (2, 3), center, x0=center + START), 6)
-    np.testing.assert_allclose(scaled.mean - center, run.mean, rtol=0, atol=1e-13)
 
 
 def test_more_local_steps_leave_a_higher_objective_and_reach_a_low_one_sooner_on_a_slow_network() -> None:

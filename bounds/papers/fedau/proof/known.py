@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sympy import Add, Expr, Integer, Rational, Symbol, sqrt
 
+from fedbounds.bounds.audit.axioms import Assumed
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.claim import Relation
 from fedbounds.bounds.audit.derivations import Leading, Specialize
@@ -81,17 +82,22 @@ UNEQUAL_PROOF = unequal_chain().proof(
 def equal_chain() -> Chain:
     """The same at Q = N/S, which sets the steps as well."""
     c = Chain(NO_VECTORS, cites=(corollaries.APPENDIX_A_3_UNEQUAL,))
-    c["E1", "the mean of 1/p_n is N/S"] = eq(corollaries.INVERSE_MEAN, corollaries.KNOWN_Q), EQUAL_RATES
+    c["E1", "the mean of 1/p_n is N/S, p_n = S/N being a probability"] = by(
+        Assumed(corollaries.INVERSE_MEAN, corollaries.KNOWN_Q, (EQUAL_RATES.name,), "=="),
+        *(EQUAL_RATES, corollaries.PROBABILITY),
+    )
     for name, form in (("E2", "explicit"), ("E3", "sharp")):
         prescribed = corollaries.APPENDIX_A_3_UNEQUAL.form(form).prescribes.items()
         steps = tuple((n[step].symbol, value.xreplace({Q: corollaries.KNOWN_Q})) for step, value in prescribed)
         c[name, f"the {form} bound at Q = N/S"] = by(
             Specialize(((Q, corollaries.KNOWN_Q),), prescribes=steps),
-            *(f"{corollaries.APPENDIX_A_3_UNEQUAL.key}[{form}]", "E1"),
+            *(f"{corollaries.APPENDIX_A_3_UNEQUAL.key}[{form}]", "E1", corollaries.PROBABILITY),
         )
     rate = corollaries.APPENDIX_A_3.form("printed").bound.doit()
     leading = HALF_CONSTANT * sqrt(L * F) * (sigma / sqrt(I) + delta)
-    c["E4", "its leading term for large T"] = le(LEAST, leading * rate), Leading(rate, T, (L, F, I, delta, sigma)), "E2"
+    c["E4", "its leading term for large T"] = by(
+        le(LEAST, leading * rate), Leading(rate, T, (L, F, I, delta, sigma)), "E2", corollaries.PROBABILITY
+    )
     return c
 
 

@@ -38,6 +38,7 @@ from fedbounds.bounds.papers.fedmrn.proof.iteration import (
 )
 from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, EARLY, RELATIVE, SAMPLING, SYNC, Masking
 from fedbounds.bounds.papers.fedmrn.results import (
+    BOUNDED,
     CURVATURE,
     FIRST_STEP,
     RELATIVE_PARTS,
@@ -52,9 +53,8 @@ L, mu, S, T, G, sigma, N, Delta1, Deltat, eta, etat = (
     n.L, n.mu, n.S, n.T, n.G, n.sigma, n.N, n.Delta1, n.Deltat, n.eta, n.etat
 )  # fmt: skip
 b, ws, vb, va, wn = letters.b, letters.ws, letters.vb, letters.va, letters.wn
-MASKS = Masking(
-    "-masks", (ROUND_MASKS, RELATIVE.assumptions[1], SURE_GRADIENT_BOUND), SURE_GRADIENT_BOUND, EARLY * S * G
-)
+SURE = (ROUND_MASKS, RELATIVE.assumptions[1], SURE_GRADIENT_BOUND)
+MASKS = Masking("-masks", SURE, SURE_GRADIENT_BOUND, EARLY * S * G, (BOUNDED,))
 X, X0 = Symbol("x", positive=True), Symbol("x_0", positive=True)  # gamma + t and gamma + t_0
 LAST = Symbol("[E F(w_bar_t) - F*]", nonnegative=True)
 B, LEVEL = Symbol("B", nonnegative=True), Symbol("v", nonnegative=True)
@@ -71,7 +71,9 @@ def theorem_proof(masking: Masking, parts: tuple[Term, ...], forms: dict[str, st
     enter_drift(c, masking, EARLY)
     enter_synchronization(c, masking, EARLY)
     drift, error = (next(s for s in c.steps if s.id == name).conclusion.right for name in ("S9", "S12"))
-    c["S22a", "the uploaded masks are unbiased", SYNC] = by(masked("wn", "va", vb - ws, masking), *masking.assumptions)
+    c["S22a", "the uploaded masks are unbiased", SYNC] = by(
+        masked("wn", "va", vb - ws, masking), *masking.assumptions, *masking.conditions
+    )
     c["S22b", "and so is the cohort", SYNC] = cohort(vb - ws), SAMPLING
     c["S22c", "v_bar_{t+1} = w_bar_t - eta_t g_t"] = by(ByMeaning("Step", square(vb - ws), AFTER, op="=="))
     c["S22", "eq. (20)"] = by(eq(square(wn - ws), square(wn - vb) + square(vb - ws)), {"S22a": 2, "S22b": 2})
@@ -95,6 +97,7 @@ def theorem_proof(masking: Masking, parts: tuple[Term, ...], forms: dict[str, st
         Specialize((*steps, first), ((FALLING_STEPS.name, Relation(2 / (mu * X0), 2 * etat)),), prescribes=(first,)),
         "S23 P4 P3",
         SAMPLED,
+        *masking.conditions,
     )
     c["V1", "the larger of both parts", ""] = le(4 * B / mu**2, LEVEL), Unfolded
     c["V2", "the larger of both parts", ""] = le(shift * Delta1, LEVEL), Unfolded
@@ -103,10 +106,10 @@ def theorem_proof(masking: Masking, parts: tuple[Term, ...], forms: dict[str, st
     )
     c["S26a", "smoothness at w*, eq. (23)"] = le(LAST, L / 2 * Deltat), QUADRATIC_GROWTH
     c["S26b", "the gap at t"] = le(LAST, L * LEVEL / (2 * X)), "S26a S24"
-    c["S26c", "at t = T"] = Specialize(((X, shift - 1 + T),)), "S26b", SAMPLED, CURVATURE
+    c["S26c", "at t = T"] = Specialize(((X, shift - 1 + T),)), "S26b", SAMPLED, CURVATURE, *masking.conditions
     for form, name in forms.items():
         c[name, "eqs. (11) and (25)" if ":" not in form else "with the constants written out", ""] = by(
-            le(LAST, THEOREM_1.form(form).bound), Unfolded, {"S26c": 1}, SAMPLED
+            le(LAST, THEOREM_1.form(form).bound), Unfolded, {"S26c": 1}, SAMPLED, *masking.conditions
         )
     proof = c.proof(f"{THEOREM_1.key}{masking.suffix}", THEOREM_1, forms, LAST)
     return lemma, proof

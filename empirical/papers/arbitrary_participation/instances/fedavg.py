@@ -16,11 +16,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.population import shaken, stirred
+from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
+
+ROUND_OFF = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class FedAvgInstances(Population):
+class FedAvgInstances(ParticipatingRuns):
     r"""B instances of generalized FedAvg with the same numbers of clients, rounds and steps.
 
     Attributes:
@@ -30,10 +33,6 @@ class FedAvgInstances(Population):
         start: $x_0$, (B, d).
         noise: standard deviation per coordinate, (B, d).
         correlation: covariance of the clients' noise, at most 1 on the diagonal; diagonal if independent, (B, N, N).
-        weights: $q_t^n$, (B, T, N).
-        gamma, eta: step sizes, (B,).
-        local_steps, interval: I and P.
-        reach: gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it.
     """
 
     curvature: np.ndarray
@@ -42,27 +41,6 @@ class FedAvgInstances(Population):
     start: np.ndarray
     noise: np.ndarray
     correlation: np.ndarray
-    weights: np.ndarray
-    gamma: np.ndarray
-    eta: np.ndarray
-    local_steps: int
-    interval: int
-    reach: int
-
-    @property
-    def cost(self) -> int:
-        """T I."""
-        return self.rounds * self.local_steps
-
-    @property
-    def clients(self) -> int:
-        """N."""
-        return self.weights.shape[2]
-
-    @property
-    def rounds(self) -> int:
-        """T."""
-        return self.weights.shape[1]
 
     @cached_property
     def smoothness(self) -> np.ndarray:
@@ -70,9 +48,14 @@ class FedAvgInstances(Population):
         return (self.curvature + self.ripple).max(axis=1)
 
     @cached_property
-    def sum_of_squares(self) -> np.ndarray:
-        r"""$S_t=\sum_n(q_t^n)^2$, (B, T)."""
-        return (self.weights**2).sum(axis=2)
+    def initial_gap(self) -> np.ndarray:
+        r"""$f(x_0)-f^*$, (B,)."""
+        return (self.curvature / 2 * self.start**2 + 2 * self.ripple * np.sin(self.start / 2) ** 2).sum(axis=1)
+
+    @cached_property
+    def sigma(self) -> np.ndarray:
+        """The root of the largest variance of a client's noise, (B,)."""
+        return np.sqrt((self.noise**2).sum(axis=1) * np.einsum("bnn->bn", self.correlation).max(axis=1))
 
     @cached_property
     def noise_weight(self) -> np.ndarray:
@@ -103,10 +86,24 @@ class FedAvgInstances(Population):
         return np.einsum("btn,btnd->btd", self.weights, apart**2)
 
     @cached_property
-    def window_weights(self) -> np.ndarray:
-        """Mean weights over the complete aligned windows, (B, K, N)."""
-        K = self.rounds // self.interval
-        return self.weights[:, : K * self.interval].reshape(len(self), K, self.interval, -1).mean(axis=2)
+    def cohort_divergence(self) -> np.ndarray:
+        """The left-hand side of (6), (B, T)."""
+        return self.cohort.sum(axis=2)
+
+    @cached_property
+    def participation_divergence(self) -> np.ndarray:
+        """The left-hand side of (5), (B, T)."""
+        return (self.pulls**2).sum(axis=2)
+
+    @cached_property
+    def divergence_of_participants(self) -> np.ndarray:
+        """The left-hand side of (11), (B, T)."""
+        return np.einsum("btn,bn->bt", self.weights, self.divergences)
+
+    @cached_property
+    def divergences(self) -> np.ndarray:
+        r"""$\|b_n\|^2$, (B, N)."""
+        return (self.slopes**2).sum(axis=2)
 
     @cached_property
     def window(self) -> np.ndarray:
@@ -114,50 +111,39 @@ class FedAvgInstances(Population):
         return (self.pulled(self.window_weights) ** 2).sum(axis=2)
 
     @cached_property
-    def course(self) -> Course:
+    def course(self) -> FollowedCourse:
         """The exact course: by means and variances, or step by step where there are ripples."""
         if not self.ripple.any():
             return quadratic_course(self)
         return rippled_course(self)
 
-    def constants(self) -> dict[str, np.ndarray]:
-        """The paper's constants, exact, each (B, 1); a dictionary of one's own."""
-        return dict(self._constants)
+    @property
+    def smooth(self) -> np.ndarray:
+        """Whether the curvatures are those of a convex function with ripples, (B,)."""
+        return (self.curvature.min(axis=1) >= 0) & (self.ripple.min(axis=1) >= 0) & (self.smoothness > 0)
 
-    @cached_property
-    def _constants(self) -> dict[str, np.ndarray]:
-        x, noise = self.start, self.noise
-        found = {
-            "L": self.smoothness,
-            "F": (self.curvature / 2 * x**2 + 2 * self.ripple * np.sin(x / 2) ** 2).sum(axis=1),
-            "sigma": np.sqrt((noise**2).sum(axis=1) * np.einsum("bnn->bn", self.correlation).max(axis=1)),
-            "rho": np.sqrt(self.sum_of_squares.max(axis=1)),
-            "sumsq": self.sum_of_squares.min(axis=1),
-            "nu": np.sqrt(self.cohort.sum(axis=2).max(axis=1)),
-            "beta": np.sqrt((self.pulls**2).sum(axis=2).max(axis=1)),
-            "delta": np.sqrt(self.window.max(axis=1)),
-            "d": np.sqrt((self.slopes**2).sum(axis=2).max(axis=1)),
-            "gamma": self.gamma,
-            "eta": self.eta,
-        }
-        counts = {"I": self.local_steps, "P": self.interval, "T": self.rounds, "N": self.clients, "s": 1.0, "r": 7 / 17}
-        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
-        return {name: value[:, None] for name, value in found.items()}
+    @property
+    def centered(self) -> np.ndarray:
+        """Whether the slopes have mean zero, (B,)."""
+        return np.abs(self.slopes.mean(axis=1)).max(axis=1) <= ROUND_OFF * (
+            1e-300 + np.abs(self.slopes).max(axis=(1, 2))
+        )
 
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
-        r"""The same with $\gamma$ and $\gamma\eta$ at these shares of $1/(12LI\cdot\text{reach})$ and $1/(2LIP)$."""
-        gamma = local / (12 * self.smoothness * self.local_steps * self.reach)
-        return replace(self, gamma=gamma, eta=update / (2 * self.smoothness * self.local_steps * self.interval * gamma))
+    @property
+    def unbiased(self) -> np.ndarray:
+        """A covariance of at most the declared variance; noise is drawn anew in every step, so it has no memory."""
+        return (np.linalg.eigvalsh(self.correlation.astype(float)).min(axis=1) > -ROUND_OFF) & (
+            np.diagonal(self.correlation, axis1=1, axis2=2).max(axis=1) <= 1 + ROUND_OFF
+        )
+
+    @property
+    def independent(self) -> np.ndarray:
+        """Whether no two clients' noise is correlated, (B,)."""
+        return np.all(self.correlation * (1 - np.eye(self.clients)) == 0, axis=(1, 2))
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other curvatures, slopes, start, noise, weights and step sizes; the step sizes stay within their caps."""
-        L = self.smoothness * self.local_steps
-        local, update = self.gamma * 12 * L * self.reach, self.gamma * self.eta * 2 * L * self.interval
-        slopes = shaken(self.slopes, rng)
-        weights = self.weights
-        if rng.random() < 0.5:
-            weights = stirred(weights, rng)
-            weights = weights / weights.sum(axis=2, keepdims=True)
+        slopes, weights = shaken(self.slopes, rng), self.moved_weights(rng)
         off = 1 - np.eye(self.clients)
         diagonal = self.correlation * np.eye(self.clients)
         shared = np.clip(stirred(self.correlation * off, rng).max(axis=(1, 2)), 0, 1)[:, None, None]
@@ -172,7 +158,7 @@ class FedAvgInstances(Population):
             weights=weights,
             correlation=np.where(keeps, diagonal + shared * off, self.correlation),
         )
-        return moved.at(np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1))
+        return moved.at(*self.moved_shares(rng))
 
 
 class Law(NamedTuple):
@@ -214,27 +200,17 @@ class Path(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Course:
-    r"""What the proof speaks of, exactly: expectations over the gradient noise given the participation.
+class FollowedCourse(Course):
+    """Of runs whose models are known, not only what is measured of them; decreases are no differences.
 
     Attributes:
-        gradient: $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1).
-        gap: $\mathbb Ef(x_t)-f^*$, (B, T+1).
-        decrease: $\mathbb Ef(x_{t_0})-\mathbb Ef(x_{t_0+P})$ over each complete window, not as a difference, (B, K).
-        spread: $V_{t,i}$, (B, T, I+1).
-        drift: $D_{t,i}$, (B, T, I+1).
         behind: what the models are distributed as.
     """
 
-    gradient: np.ndarray
-    gap: np.ndarray
-    decrease: np.ndarray
-    spread: np.ndarray
-    drift: np.ndarray
     behind: Law | Path
 
 
-def quadratic_course(z: FedAvgInstances) -> Course:
+def quadratic_course(z: FedAvgInstances) -> FollowedCourse:
     r"""Means and variances, coordinate by coordinate.
 
     With $B=1-\gamma a$, from $x_{t_0}$ of mean m and variance C the mean model is
@@ -252,9 +228,13 @@ def quadratic_course(z: FedAvgInstances) -> Course:
     apart = np.einsum("btn,bnn->bt", z.weights, z.correlation) - left
     spread = np.einsum("bid,btd->bti", ratio**2, z.cohort) + np.einsum("bid,bd,bt->bti", squares, noise, apart)
 
-    law = Law(*np.empty((2, B, T, d)), *(path := np.empty((3, B, T, I + 1, d))), *(ends := np.empty((5, B, K, d))))
+    digits = z.start.dtype
+    path, ends = np.empty((3, B, T, I + 1, d), digits), np.empty((5, B, K, d), digits)
+    law = Law(*np.empty((2, B, T, d), digits), *path, *ends)
     fresh = noise * left.T[:, :, None]
-    pushes = np.empty((T, 5, B, d))  # on zeta, psi, Var r, Cov(r, noise) and Var noise, in every local step of a round
+    pushes = np.empty(
+        (T, 5, B, d), digits
+    )  # on zeta, psi, Var r, Cov(r, noise) and Var noise, in every local step of a round
     pushes[:, 1], pushes[:, 2], pushes[:, 3], pushes[:, 4] = -gamma * a, gamma**2 * fresh, -gamma * fresh, fresh
     keeps, none = np.stack([keep, keep, keep**2, keep, np.ones_like(a)]), np.zeros((5, B, d))
     m, C, state = z.start, none[0], none
@@ -288,7 +268,7 @@ def quadratic_course(z: FedAvgInstances) -> Course:
     )
     drift = (law.zeta**2 + law.psi**2 * law.C[:, :, None] + law.rest).sum(axis=3)
     gradient, gap = (a[:, None] ** 2 * second).sum(axis=2), (a[:, None] * second).sum(axis=2) / 2
-    return Course(gradient, gap, decrease, spread * z.gamma[:, None, None] ** 2, drift, law)
+    return FollowedCourse(gradient, gap, decrease, spread * z.gamma[:, None, None] ** 2, drift, law)
 
 
 # --- Noise-free runs on non-convex instances, step by step ------------------------------------------------------------
@@ -313,14 +293,16 @@ def value_change(z: FedAvgInstances, x: np.ndarray, step: np.ndarray) -> np.ndar
     return z.curvature * step * half + 2 * z.ripple * np.sin(half) * np.sin(step / 2)
 
 
-def rippled_course(z: FedAvgInstances) -> Course:
+def rippled_course(z: FedAvgInstances) -> FollowedCourse:
     """Every client's local steps as Algorithm 1 of Wang & Ji 2022 has them, for all instances at once."""
     B, T, I, P, d = len(z), z.rounds, z.local_steps, z.interval, z.curvature.shape[1]
     gamma = z.gamma[:, None, None]
-    path = Path(np.empty((B, T, d)), np.empty((B, T, d)), np.empty((B, T, I + 1, z.clients, d)))
-    visited = np.empty((B, T + 1, d))
+    digits = z.start.dtype
+    anchors, moves = np.empty((2, B, T, d), digits)
+    path = Path(anchors, moves, np.empty((B, T, I + 1, z.clients, d), digits))
+    visited = np.empty((B, T + 1, d), digits)
     x = anchor = z.start
-    moved, decrease = np.zeros_like(x), np.empty((B, T // P))
+    moved, decrease = np.zeros_like(x), np.empty((B, T // P), digits)
     for t in range(T):
         if t % P == 0:
             anchor, moved = x, np.zeros_like(x)
@@ -341,7 +323,7 @@ def rippled_course(z: FedAvgInstances) -> Course:
     mean, apart = split(z, path)
     spread = (z.weights[:, :, None] * (apart**2).sum(axis=4)).sum(axis=3)
     drift = ((path.moved[:, :, None] + mean) ** 2).sum(axis=3)
-    return Course((slope(z, visited) ** 2).sum(axis=2), gap, decrease, spread, drift, path)
+    return FollowedCourse((slope(z, visited) ** 2).sum(axis=2), gap, decrease, spread, drift, path)
 
 
 def split(z: FedAvgInstances, path: Path) -> tuple[np.ndarray, np.ndarray]:

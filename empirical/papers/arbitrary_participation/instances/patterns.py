@@ -14,13 +14,13 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import comb, factorial
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.compilation import compile_form
-from fedbounds.empirical.instances.population import Population, stirred
+from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.empirical.instances.population import LeftSide, Population, stirred
 from fedbounds.empirical.instances.sides import Sides, Trial
 
 KNOWN = {"bounded-divergence", "unbiased-sampling", "independent-rounds", "jointly-independent-rounds", "weights"}
@@ -72,6 +72,8 @@ class Patterns(Population):
         failure: c, (B,).
     """
 
+    measured: ClassVar[LeftSide] = "exact law"
+
     clients: np.ndarray
     interval: np.ndarray
     failure: np.ndarray
@@ -101,12 +103,14 @@ def pattern_sides(claim: Claim, z: Patterns) -> Sides:
     """The probability of failure against c."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
-    unknown = {a.name for a in claim.assumptions} - KNOWN
-    parts = compile_form(subject.form).parts(z.constants())
+    names, values = {a.name for a in claim.assumptions}, z.constants()
+    unknown = names - KNOWN
+    parts = compile_form(subject.form).parts(values)
     bound = np.broadcast_to(sum(parts.terms), (len(z), 1))[:, 0]
     covered = np.logical_and.reduce([np.full((len(z), 1), not unknown), *parts.holds])
     unmet = f"not checkable here: {', '.join(sorted(unknown))}" if unknown else ""
-    return Sides(z.failure_of(bound)[:, None], {"probability": z.failure[:, None]}, covered, 1e-13, unmet, z.describe)
+    left, met = z.failure_of(bound)[:, None], {name: name in KNOWN for name in names}
+    return Sides(left, {"probability": z.failure[:, None]}, covered, 1e-13, unmet, z.describe, values, met)
 
 
 def draw_patterns(claim: Claim, cells: int) -> Iterator[Patterns]:

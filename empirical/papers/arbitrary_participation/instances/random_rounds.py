@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.compilation import compile_form
-from fedbounds.empirical.instances.population import Population
+from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import ASSUMPTIONS
 
@@ -62,6 +63,21 @@ class RandomRounds(Population):
         counts = {"N": N, "I": self.local_steps, "P": self.interval, "T": self.rounds}
         found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
         return {name: value[:, None] for name, value in found.items()}
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        """Other curvatures, starts, noise and offsets; another size of the weights' differences, or not."""
+        slopes, apart = shaken(self.slopes, rng), self.base - 1 / self.base.shape[1]
+        least = np.minimum(apart.min(axis=1), -1e-12)
+        size = np.minimum(stirred(np.ones(len(self)), rng), -1 / (self.base.shape[1] * least))
+        size = np.where(rng.random(len(self)) < 0.5, size, 1.0)
+        return replace(
+            self,
+            curvature=stirred(self.curvature, rng),
+            start=shaken(self.start, rng),
+            noise=stirred(self.noise, rng),
+            slopes=slopes - slopes.mean(axis=1, keepdims=True),
+            base=1 / self.base.shape[1] + apart * size[:, None],
+        )
 
     def least_gradient(self) -> np.ndarray:
         r"""$\min_{t<T}\mathbb E\|\nabla f(x_t)\|^2$, exactly, (B, 1)."""
@@ -118,7 +134,8 @@ def rounds_sides(claim: Claim, z: RandomRounds) -> Sides:
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     form, values = subject.form, z.constants()
-    unknown = {a.name for a in claim.assumptions} - HERE
+    met = {a.name: a.name in HERE for a in claim.assumptions}
+    unknown = {name for name, known in met.items() if not known}
     parts = compile_form(form).parts(values)
     set_by_form = {k: np.broadcast_to(v, (len(z), 1)) for k, v in zip(form.prescribes, parts.prescribed, strict=True)}
     interval = set_by_form.get("P", values["P"])
@@ -129,7 +146,7 @@ def rounds_sides(claim: Claim, z: RandomRounds) -> Sides:
     left = replace(z, **steps).least_gradient()
     terms = {t.name: np.broadcast_to(v, left.shape) for t, v in zip(form.terms, parts.terms, strict=True)}
     unmet = f"not checkable here: {', '.join(sorted(unknown))}" if unknown else "no P that it sets is a whole number"
-    return Sides(left, terms, covered, 0.0, unmet, replace(z, **steps).describe)
+    return Sides(left, terms, covered, 0.0, unmet, replace(z, **steps).describe, values | set_by_form, met)
 
 
 def draw_all(claim: Claim, cells: int) -> Iterator[RandomRounds]:

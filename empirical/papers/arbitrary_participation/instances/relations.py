@@ -22,7 +22,7 @@ from fedbounds.empirical.papers.arbitrary_participation.instances.gram import (
     round_products,
     window_products,
 )
-from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import met
+from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import all_of, met
 
 CANCELED = 1e-12  # error of both sides relative to the sizes of their summands
 ROUND_OFF = 1e-15  # of a mean of the clients' gradients, relative to the largest of them
@@ -65,7 +65,8 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     left, size, summands = evaluated(relation, values, len(z))
     shape = left.shape
     assumptions, conditions = hypotheses(subject, PROOFS)
-    held, unmet = met(z, dict.fromkeys((*claim.assumptions, *assumptions)))
+    assumed, unmet = met(z, dict.fromkeys((*claim.assumptions, *assumptions)))
+    held = all_of(assumed, z)
     covered = held & (values["eta"] > 0) & within(conditions, z.constants())
     if shape[1] > 1 and not window:
         covered = covered & _round_places(z, subject.step.quantifiers)

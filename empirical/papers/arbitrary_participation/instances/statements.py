@@ -6,57 +6,62 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import Course, FedAvgInstances
+from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 Values = dict[str, np.ndarray]
-Left = Callable[[FedAvgInstances, Course, Values], np.ndarray]
+Left = Callable[[ParticipatingRuns, Course, Values], np.ndarray]
 
 
-def least_gradient(z: FedAvgInstances, run: Course, values: Values) -> np.ndarray:
+def least_gradient(z: ParticipatingRuns, run: Course, values: Values) -> np.ndarray:
     """min over t < T of E|grad f(x_t)|^2, (B, 1)."""
-    return run.gradient[:, :-1].min(axis=1, keepdims=True)
+    least = run.gradient[:, :-1].min(axis=1, keepdims=True)
+    if run.error is not None:
+        values["rounding"] = least - (run.gradient - run.error)[:, :-1].min(axis=1, keepdims=True)
+    return least
 
 
-def divergence_of_participants(z: FedAvgInstances, run: Course, values: Values) -> np.ndarray:
+def divergence_of_participants(z: ParticipatingRuns, run: Course, values: Values) -> np.ndarray:
     """The left-hand side of (11), (B, T)."""
-    return np.einsum("btn,bn->bt", z.weights, (z.slopes**2).sum(axis=2))
+    return z.divergence_of_participants
 
 
-def sum_of_suprema(z: FedAvgInstances, run: Course, values: Values) -> np.ndarray:
+def sum_of_suprema(z: ParticipatingRuns, run: Course, values: Values) -> np.ndarray:
     """beta^2 + nu^2, (B, 1)."""
     return values["beta"] ** 2 + values["nu"] ** 2
 
 
-def windows(z: FedAvgInstances, run: Course, values: Values) -> np.ndarray:
+def windows(z: ParticipatingRuns, run: Course, values: Values) -> np.ndarray:
     """The left-hand side of (7), (B, K)."""
     values["qbar"] = z.window_weights
     return z.window
 
 
-def spread(z: FedAvgInstances, run: Course, values: Values) -> np.ndarray:
+def spread(z: ParticipatingRuns, run: Course, values: Values) -> np.ndarray:
     """Lemma C.1: the largest over the local steps, (B, T)."""
     values["sumsq"] = z.sum_of_squares
     values["rounding"] = 1e-28 * run.drift.max(axis=2) + _noise_rounding(z, values) * z.local_steps
     return run.spread.max(axis=2)
 
 
-def _noise_rounding(z: FedAvgInstances, values: Values) -> np.ndarray:
+def _noise_rounding(z: ParticipatingRuns, values: Values) -> np.ndarray:
     """Of 1 - S_t, in the unit of the squared noise of one step."""
     return 1e-15 * values["gamma"] ** 2 * values["sigma"] ** 2
 
 
-def drift(z: FedAvgInstances, run: Course, values: Values) -> np.ndarray:
+def drift(z: ParticipatingRuns, run: Course, values: Values) -> np.ndarray:
     """Lemma C.2: the largest over the local steps, (B, T)."""
     values["sumsq"] = z.sum_of_squares
     values["gradsq"] = run.gradient[:, np.arange(z.rounds) // z.interval * z.interval]
     return run.drift.max(axis=2)
 
 
-def gradient_at_starts(z: FedAvgInstances, run: Course, values: Values) -> np.ndarray:
+def gradient_at_starts(z: ParticipatingRuns, run: Course, values: Values) -> np.ndarray:
     """(C.16), with each window's own divergence, (B, K)."""
     starts = np.arange(z.window.shape[1]) * z.interval
     values["delta"] = np.sqrt(z.window)
     values["decrease"] = run.decrease
+    if run.error is not None:
+        values["rounding"] = run.error[:, starts]
     return run.gradient[:, starts]
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import comb
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.compilation import compile_form
-from fedbounds.empirical.instances.population import Population, stirred
+from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.empirical.instances.population import LeftSide, Population, stirred
 from fedbounds.empirical.instances.sides import Sides, Trial
 
 
@@ -30,6 +30,8 @@ class FairCoins(Population):
         failure: c, (B,).
         swing: h in (0, 1/2], (B,).
     """
+
+    measured: ClassVar[LeftSide] = "exact law"
 
     interval: np.ndarray
     windows: np.ndarray
@@ -100,13 +102,15 @@ def tail_sides(claim: Claim, z: FairCoins) -> Sides:
     names = {a.name for a in claim.assumptions}
     unknown = names - {"bounded-divergence", "unbiased-sampling", "independent-rounds", "strongly-mixing", "weights"}
     unknown -= {"window-variance", "weights-at-most", "jointly-independent-rounds"}  # no weight is above 1 = 1/S
-    parts = compile_form(subject.form).parts(z.constants())
+    values = z.constants()
+    parts = compile_form(subject.form).parts(values)
     bound = np.broadcast_to(sum(parts.terms), (len(z), 1))[:, 0]
     average = (subject.form.measure or subject.result.measure).of.startswith("average")
     left = (failure_of_average if average else failure_of_all)(z, bound)
     covered = np.logical_and.reduce([np.full((len(z), 1), not unknown), *parts.holds])
     unmet = f"not checkable here: {', '.join(sorted(unknown))}" if unknown else ""
-    return Sides(left[:, None], {"probability": z.failure[:, None]}, covered, 1e-13, unmet, z.describe)
+    sides, met = {"probability": z.failure[:, None]}, {name: name not in unknown for name in names}
+    return Sides(left[:, None], sides, covered, 1e-13, unmet, z.describe, values, met)
 
 
 def draw_coins(rng: np.random.Generator, B: int, most_windows: int, longest: int) -> FairCoins:

@@ -11,29 +11,32 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.compilation import Compiled, compile_form
+from fedbounds.bounds.compilation import Compiled
+from fedbounds.bounds.numpy_code import compile_form
 from fedbounds.bounds.result import Form
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.drawing import pool
 from fedbounds.empirical.papers.arbitrary_participation.instances.fedavg import FedAvgInstances
-from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import met
+from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import all_of, met
+from fedbounds.empirical.papers.arbitrary_participation.instances.kinked import kinked_pool
+from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ParticipatingRuns
 from fedbounds.empirical.papers.arbitrary_participation.instances.random_rounds import ROUNDS
 from fedbounds.empirical.papers.arbitrary_participation.instances.relations import relation_sides, setting_of
 from fedbounds.empirical.papers.arbitrary_participation.instances.settings import SETTINGS, about_constants
-from fedbounds.empirical.papers.arbitrary_participation.instances.statements import RESULTS
+from fedbounds.empirical.papers.arbitrary_participation.instances.statements import RESULTS, least_gradient
 from fedbounds.empirical.papers.arbitrary_participation.instances.windows import trial_of
 
 PAPER = "arbitrary-participation"
 VECTORS = frozenset({"qbar"})
 
 
-def prescribed(form: Form, z: FedAvgInstances) -> FedAvgInstances:
+def prescribed(form: Form, z: ParticipatingRuns) -> ParticipatingRuns:
     """The instances with the step sizes that the form sets, if it does."""
     return _with_steps(tuple(form.prescribes.items()), z) if form.prescribes else z
 
 
 @lru_cache(maxsize=128)
-def _with_steps(steps: tuple[tuple[str, sp.Expr], ...], z: FedAvgInstances) -> FedAvgInstances:
+def _with_steps(steps: tuple[tuple[str, sp.Expr], ...], z: ParticipatingRuns) -> ParticipatingRuns:
     """Remembered: several forms set the same steps, and the course is what takes time."""
     parts = _compiled(steps).parts(z.constants())
     values = (np.broadcast_to(p, (len(z), 1))[:, 0] for p in parts.prescribed)
@@ -42,10 +45,10 @@ def _with_steps(steps: tuple[tuple[str, sp.Expr], ...], z: FedAvgInstances) -> F
 
 @lru_cache(maxsize=64)
 def _compiled(steps: tuple[tuple[str, sp.Expr], ...]) -> Compiled:
-    return Compiled(Form("explicit", (), prescribes=dict(steps)), frozenset())
+    return compile_form(Form("explicit", (), prescribes=dict(steps)))
 
 
-def form_sides(claim: Claim, instances: FedAvgInstances) -> Sides:
+def form_sides(claim: Claim, instances: ParticipatingRuns) -> Sides:
     """A result's form: the left side exactly, the right side from the form's terms."""
     subject = claim.subject
     assert isinstance(subject, ResultForm)
@@ -54,18 +57,24 @@ def form_sides(claim: Claim, instances: FedAvgInstances) -> Sides:
     values = z.constants()
     with np.errstate(over="ignore", invalid="ignore"):
         left = RESULTS[subject.result.key.partition("/")[2]](z, z.course, values)
-    held, unmet = met(z, claim.assumptions)
+    assumed, unmet = met(z, claim.assumptions)
     parts = compile_form(form, VECTORS).parts(values)
-    covered = held & (values["eta"] > 0)
+    covered = all_of(assumed, z) & (values["eta"] > 0)
     for holds in parts.holds:
         covered = covered & holds
     terms = {t.name: np.broadcast_to(v, left.shape) for t, v in zip(form.terms, parts.terms, strict=True)}
     zeros = 1e-28 * values["d"] ** 2 * z.clients if left.shape == z.window.shape else 0.0  # sums that should vanish
-    return Sides(left, terms, covered, values.get("rounding", zeros), unmet, z.describe)
+    return Sides(left, terms, covered, values.get("rounding", zeros), unmet, z.describe, values, assumed)
 
 
 def _drawn(claim: Claim, cells: int) -> Iterable[FedAvgInstances]:
     return pool(cells)
+
+
+def _drawn_with_kinks(claim: Claim, cells: int) -> Iterable[ParticipatingRuns]:
+    assert isinstance(claim.subject, ResultForm)
+    gradients = RESULTS[claim.subject.result.key.partition("/")[2]] == least_gradient
+    return (*pool(cells), *kinked_pool(cells, gradients))
 
 
 ON_PROCESSES = ("proposition-4.4", "proposition-4.6", "proposition-4.7")
@@ -83,4 +92,4 @@ def trial(claim: Claim) -> Trial | None:
     result = subject.result.key.partition("/")[2]
     if result in ON_PROCESSES:
         return trial_of(claim)
-    return Trial(_drawn, form_sides) if result in RESULTS else ROUNDS if result == "corollary-4.8" else None
+    return Trial(_drawn_with_kinks, form_sides) if result in RESULTS else ROUNDS if result == "corollary-4.8" else None

@@ -19,7 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.compilation import compile_form
+from fedbounds.bounds.numpy_code import compile_form
 from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.sides import Sides, Trial
@@ -132,29 +132,29 @@ def process_sides(claim: Claim, z: ShiftProcesses) -> Sides:
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     form, names = subject.form, {a.name for a in claim.assumptions}
-    covered = np.ones(len(z), dtype=bool)
-    if "independent-rounds" in names:
-        covered &= z.independent()
-    if {"strongly-mixing", "ergodic"} & names:
-        covered &= z.mixing()
-    unknown = names - {"bounded-divergence", "unbiased-sampling", "weights", "window-variance"}
-    unknown -= {"independent-rounds", "strongly-mixing", "ergodic"}
-    if unknown:
-        covered[:] = False
-
+    mixing, always = z.mixing(), np.ones(len(z), dtype=bool)
+    known = dict.fromkeys(("bounded-divergence", "unbiased-sampling", "weights", "window-variance"), always)
+    known |= {"independent-rounds": z.independent(), "strongly-mixing": mixing, "ergodic": mixing}
+    unknown = names - set(known)
+    met = {name: known.get(name, ~always) for name in names}
+    covered = np.logical_and.reduce([always, *met.values()])
     note = f"not checkable here: {', '.join(sorted(unknown))}" if unknown else ""
+    if form.asymptotic and not {"independent-rounds", "strongly-mixing", "ergodic"} & names:
+        note = "no assumption says that the limit exists"
+        covered[:] = False
     left, interval = z.expected_window(), z.interval
     if form.asymptotic:
         left, interval = limit_of_windows(z), np.full(len(z), LONG[1])
         covered &= (np.abs(z.correlation) < SOON).all(axis=1)
-    parts = compile_form(form).parts(z.constants(interval))
+    values = z.constants(interval)
+    parts = compile_form(form).parts(values)
     terms = {t.name: np.broadcast_to(v, (len(z), 1)) for t, v in zip(form.terms, parts.terms, strict=True)}
-    d2 = z.constants()["d"] ** 2
+    d2 = values["d"] ** 2
 
     def describe(b: int) -> dict[str, Any]:
         return z.describe(b) | {"interval": int(interval[b])}
 
-    return Sides(left, terms, covered[:, None], 1e-14 * d2, note, describe)
+    return Sides(left, terms, covered[:, None], 1e-14 * d2, note, describe, values, met)
 
 
 def limit_of_windows(z: ShiftProcesses) -> np.ndarray:
@@ -211,7 +211,8 @@ class HeldCoins(Population):
 
 def vanishing(claim: Claim, z: ShiftProcesses | HeldCoins) -> Sides:
     """Proposition 4.4 as printed: a limit that is uniform in the window's start."""
-    return z.sides() if isinstance(z, HeldCoins) else vanishing_sides(z)
+    sides = z.sides() if isinstance(z, HeldCoins) else vanishing_sides(z)
+    return replace(sides, met={a.name: sides.covered[:, 0] for a in claim.assumptions})
 
 
 def draw_vanishing(claim: Claim, cells: int) -> Iterator[ShiftProcesses | HeldCoins]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.empirical.papers.fed_norm_sgda.instances.families import BoundedInstances, CoupledInstances
+from fedbounds.empirical.papers.fed_norm_sgda.instances.families import (
+    BoundedInstances,
+    CoupledInstances,
+    KinkedGames,
+)
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import REGIMES
 
 Array = np.ndarray
@@ -130,6 +134,16 @@ def draw_coupled(rng: np.random.Generator, B: int, shape: PopulationShape) -> Co
     )
     flat_here = z.mean_gradients(z.x, z.maximizer(z.x))[0][:, None] * (even & (pick(0, 1) > 0))[:, None, None]
     return replace(z, slope_x=z.slope_x - flat_here)
+
+
+def draw_kinked(rng: np.random.Generator, B: int, shape: PopulationShape) -> KinkedGames:
+    """The same with kinks about the round's start instead of ripples, as far away as a step or ten go."""
+    z = draw_coupled(rng, B, shape)
+    near = 10.0 ** rng.uniform(-3, 0, (B, 1, 1)) * np.maximum(z.sigma.max(axis=1), 0.1)[:, None, None]
+    knots = np.sort(z.x[:, :, None] + near * rng.normal(size=(B, shape.in_x, 2)), axis=2)
+    pieces = rng.choice([0.3, 1.0, 3.0], size=(B, 1, 1)) * rng.choice([-1.0, 0.0, 1.0], size=(B, shape.in_x, 3))
+    given = {f.name: getattr(z, f.name) for f in fields(z)} | {"ripple": 0 * z.ripple, "curvature": 0.1 * z.curvature}
+    return KinkedGames(**given, knots=knots, pieces=pieces)
 
 
 def draw_bounded(rng: np.random.Generator, B: int, shape: PopulationShape) -> BoundedInstances:

@@ -10,6 +10,7 @@ from typing import Self
 
 import numpy as np
 
+from fedbounds.empirical.instances.kinks import PiecewiseQuadratic
 from fedbounds.empirical.instances.population import shaken, stirred
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import (
     RoundInstances,
@@ -69,15 +70,26 @@ class CoupledInstances(RoundInstances):
 
     def common(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Both blocks of grad f_0."""
-        wave = self._lift(self.ripple / self.frequency, x) * np.sin(self._lift(self.frequency, x) * x)
-        in_x = times(self.curvature, x) - wave + times(self.coupling, y)
+        in_x = times(self.curvature, x) + self._bent(x) + times(self.coupling, y)
         return in_x, times(self.coupling.swapaxes(1, 2), x) - lift(self.down, y) * y
 
     def common_value(self, x: Array, y: Array) -> Array:
         """f_0."""
-        wave = self._lift(self.ripple / self.frequency**2, x) * np.cos(self._lift(self.frequency, x) * x)
-        in_x = (x * times(self.curvature, x)).sum(axis=-1) / 2 + wave.sum(axis=-1)
+        in_x = (x * times(self.curvature, x)).sum(axis=-1) / 2 + self._bend(x).sum(axis=-1)
         return in_x + (x * times(self.coupling, y)).sum(axis=-1) - (lift(self.down, y) * y**2).sum(axis=-1) / 2
+
+    def _bend(self, x: Array) -> Array:
+        """What is no quadratic, by coordinate."""
+        return self._lift(self.ripple / self.frequency**2, x) * np.cos(self._lift(self.frequency, x) * x)
+
+    def _bent(self, x: Array) -> Array:
+        """Its slope."""
+        return -self._lift(self.ripple / self.frequency, x) * np.sin(self._lift(self.frequency, x) * x)
+
+    @property
+    def _bends(self) -> tuple[Array, Array]:
+        """Its least and largest curvature, (B, d_x) or broadcasting to it."""
+        return -self.ripple[:, None], self.ripple[:, None]
 
     def _lift(self, v: Array, x: Array) -> Array:
         return lift(v[:, None], x)
@@ -93,18 +105,18 @@ class CoupledInstances(RoundInstances):
         return self.curvature + (self.coupling / self.down[:, None]) @ self.coupling.swapaxes(1, 2)
 
     def proximal(self, x: Array) -> Array:
-        """By iteration: the ripple's slope contracts by two at least."""
+        """By iteration: the slope of what is no quadratic contracts by two at least."""
         s, L, d = self.mean_scale[:, None], self.smoothness[:, None], x.shape[-1]
         fixed = self.mean_slopes[0] + times(self.coupling, self.mean_slopes[1] / self.down)
         inverse = np.linalg.inv(s[:, None] * self._smooth() + 2 * L[:, None] * np.eye(d))
-        target, size = 2 * lift(L, x) * x - lift(fixed, x), self._lift(self.ripple / self.frequency, x) * lift(s, x)
-        frequency = self._lift(self.frequency, x)
-        return iterated(lambda u: times(inverse, target + size * np.sin(frequency * u)), times(inverse, target))
+        target, size = 2 * lift(L, x) * x - lift(fixed, x), lift(s, x)
+        return iterated(lambda u: times(inverse, target - size * self._bent(u)), times(inverse, target))
 
     def _largest(self, block: Array) -> Array:
-        """The largest norm of a matrix whose first entries on the diagonal have the ripple's curvature on top."""
-        signs = product((-1.0, 1.0), repeat=self.x.shape[1])
-        tops = (np.pad(np.array(s), (0, block.shape[1] - len(s)))[None] * self.ripple[:, None] for s in signs)
+        """The largest norm of a matrix whose first entries on the diagonal have any curvature of `_bends` on top."""
+        low, high = (np.broadcast_to(v, self.x.shape) for v in self._bends)
+        sides = product((False, True), repeat=self.x.shape[1])
+        tops = (np.pad(np.where(side, high, low), ((0, 0), (0, block.shape[1] - len(side)))) for side in sides)
         norms = [np.linalg.norm(block + t[:, :, None] * np.eye(block.shape[1]), ord=2, axis=(1, 2)) for t in tops]
         return np.max(norms, axis=0)
 
@@ -136,6 +148,48 @@ class CoupledInstances(RoundInstances):
         """One-point concave at a maximizer that all clients share."""
         always = np.ones(len(self), dtype=bool)
         return {"strongly-concave": always, "concave": always, "one-point-concave": shared_maximizer(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class KinkedGames(CoupledInstances):
+    r"""The same with $\sum_jh_j(x_j)$ for the ripples, piecewise quadratic.
+
+    Attributes:
+        knots: ascending, (B, d_x, m).
+        pieces: the curvatures between them, of either sign, (B, d_x, m+1).
+    """
+
+    knots: Array
+    pieces: Array
+
+    def neighbor(self, rng: np.random.Generator) -> Self:
+        """Another problem of the family close by; some pieces take the curvature of others, or its opposite."""
+        others = rng.permuted(self.pieces, axis=2) * rng.choice([-1, 1], self.pieces.shape)
+        jump = (rng.random(self.pieces.shape) < 0.2) & (rng.random((len(self), 1, 1)) < 0.3)
+        return replace(
+            super().neighbor(rng),
+            knots=np.sort(shaken(self.knots, rng), axis=2),
+            pieces=np.where(jump, others, shaken(self.pieces, rng)),
+        )
+
+    @property
+    def _function(self) -> PiecewiseQuadratic:
+        return PiecewiseQuadratic(self.knots, self.pieces, np.zeros(self.x.shape))
+
+    def _at(self, x: Array, function: Callable[[Array], Array]) -> Array:
+        """A function of points (B, d, X) at points (B, ..., d)."""
+        points = np.moveaxis(x, -1, 1)
+        return np.moveaxis(function(points.reshape(*points.shape[:2], -1)).reshape(points.shape), 1, -1)
+
+    def _bend(self, x: Array) -> Array:
+        return self._at(x, self._function.value)
+
+    def _bent(self, x: Array) -> Array:
+        return self._at(x, self._function.slope)
+
+    @property
+    def _bends(self) -> tuple[Array, Array]:
+        return self.pieces.min(axis=2), self.pieces.max(axis=2)
 
 
 @dataclass(frozen=True, eq=False)

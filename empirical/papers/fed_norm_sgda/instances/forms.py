@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
-from fedbounds.bounds.compilation import compile_form
+from fedbounds.bounds.numpy_code import compile_form
 from fedbounds.bounds.papers.fed_norm_sgda.concave import ADMISSIBLE_STEPS
 from fedbounds.bounds.papers.fed_norm_sgda.notation import NOTATION
 from fedbounds.bounds.papers.fed_norm_sgda.results import STEPS, THEOREM_1_AT_ITS_STEPS

@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import combinations, product
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import log_cosh, one_point, one_point_slope
 from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import (
     QuadraticRuns,
@@ -81,6 +81,8 @@ class BoundedRuns(Workers):
         one_point: whether $\psi$ is the one that is not convex.
         noisy: whether there is noise at all.
     """
+
+    measured: ClassVar[LeftSide] = "every outcome"
 
     slopes: np.ndarray
     lifts: np.ndarray

@@ -88,9 +88,10 @@ class Workers(Population):
     @cached_property
     def composites(self) -> Values:
         """The paper's composite constants and those behind them, each (B,)."""
-        w, n, (a1, a2, alast, amax) = self.weights, self.clients, self.norms.values()
+        w, n, (a1, a2, _, amax) = self.weights, self.clients, self.norms.values()
         alpha, growth = amax.max(axis=1), self.growth[:, None] ** 2
-        early = np.maximum(a2 - alast**2, 0)
+        before = self.coefficients * (np.arange(max(self.tau)) < np.array(self.tau)[:, None] - 1)  # the last ones apart
+        first, early = before.sum(axis=2), (before**2).sum(axis=2)
         Z, Q = (w**2 * a2 / a1**2).sum(axis=1), (w * a2 / a1**2).max(axis=1)
         K, W = (w * amax / a1).max(axis=1), w.max(axis=1)
         return {
@@ -103,9 +104,9 @@ class Workers(Population):
             "A_w": n * self.taueff * Z,
             "B_w": n * self.taueff * Q,
             "C_w": (w * early).sum(axis=1),
-            "D": ((a1 - alast) ** 2 + growth * early).max(axis=1),
+            "D": (first**2 + growth * early).max(axis=1),
             "E_w": n * W,
-            "a_m": (a1 * (np.maximum(a1 - alast, 0) + growth * alpha[:, None])).max(axis=1),
+            "a_m": (a1 * (first + growth * alpha[:, None])).max(axis=1),
         }
 
     def worker_letters(self) -> Values:
@@ -241,7 +242,7 @@ class QuadraticRuns(Workers):
     @cached_property
     def smoothness(self) -> np.ndarray:
         """Lf, (B,)."""
-        return self.scales.max(axis=1) * np.abs(np.linalg.eigvalsh(self.hessian)).max(axis=1)
+        return self.scales.max(axis=1) * np.abs(np.linalg.eigvalsh(self.hessian.astype(float))).max(axis=1)
 
     @cached_property
     def strength(self) -> np.ndarray:
@@ -267,7 +268,7 @@ class QuadraticRuns(Workers):
     @cached_property
     def bounded_below(self) -> np.ndarray:
         """Whether the envelope is, (B,)."""
-        return np.linalg.eigvalsh(self.envelope)[:, 0] >= 0
+        return np.linalg.eigvalsh(self.envelope.astype(float))[:, 0] >= 0
 
     @cached_property
     def spread(self) -> tuple[np.ndarray, np.ndarray]:
@@ -327,7 +328,7 @@ class QuadraticRuns(Workers):
         r"""The matrix that takes $\mathbb Ev_tv_t^\top$ to that of the next round, (B, (1+d)^2, (1+d)^2)."""
         B, q, w = len(self), 1 + self.dimension, self.weights
         server = self._blocks(-self.Gammax, self.Gammay)
-        mean, second = np.zeros((B, q, q)), np.zeros((B, q, q, q, q))
+        mean, second = np.zeros((B, q, q), self.start.dtype), np.zeros((B, q, q, q, q), self.start.dtype)
         both = self.sampled * (1 - self.rest)  # c
         moves = [w[:, i, None, None, None] * server[:, None, :, None] * c.update for i, c in enumerate(self.returned)]
         mean[:, 1:] = combined([moved[:, 0] for moved in moves])

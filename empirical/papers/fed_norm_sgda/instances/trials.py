@@ -18,6 +18,7 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.drawing import (
     draw_bounded,
     draw_coupled,
     draw_far,
+    draw_kinked,
 )
 from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import RoundInstances
 from fedbounds.empirical.papers.fed_norm_sgda.instances.relations import (
@@ -108,6 +109,8 @@ def pool(cells: int, snapshot: bool) -> tuple[RoundInstances, ...]:
     """
     rng = np.random.default_rng(131)
     found: list[RoundInstances] = [draw_coupled(rng, 60, shape) for shape in shapes(rng, cells // 3)]
+    bends = np.random.default_rng(137)
+    found += [draw_kinked(bends, 60, shape) for shape in shapes(bends, cells // 6)]
     if snapshot:
         found += [draw_bounded(rng, 60, shape._replace(in_y=shape.in_x)) for shape in shapes(rng, cells // 3)]
     ends: dict[tuple[Draw, PopulationShape], list[RoundInstances]] = {}

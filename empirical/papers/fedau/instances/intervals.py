@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import mean_weight, squared_error
-from fedbounds.empirical.instances.population import Population
+from fedbounds.empirical.instances.population import LeftSide, Population
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +21,8 @@ class IntervalInstances(Population):
         cutoff: K, a whole number or inf, (B,).
         rounds: T.
     """
+
+    measured: ClassVar[LeftSide] = "exact law"
 
     p: np.ndarray
     cutoff: np.ndarray

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,8 @@ class KinkedInstances(Population):
         gamma, eta: step sizes, (B,).
         local_steps: I.
     """
+
+    measured: ClassVar[LeftSide] = "every outcome"
 
     smoothness: np.ndarray
     inside: np.ndarray

@@ -10,8 +10,8 @@ import numpy as np
 
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances
 from fedbounds.empirical.papers.fedau.instances.kinked import KinkedInstances
-from fedbounds.empirical.papers.fedau.instances.records import RecordedInstances
-from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, over_clients
+from fedbounds.empirical.papers.fedau.instances.records import Records
+from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeights, WeightedInstances, over_clients
 
 CANCELED = 1e-12  # error of a left side relative to the sizes of its summands
 Values = dict[str, np.ndarray]
@@ -75,32 +75,31 @@ def ascent(z: WeightedInstances | KinkedInstances, form: str) -> Measured:
 
 
 @lru_cache(maxsize=64)
-def constant_weights(z: WeightedInstances, form: str) -> Measured:
+def constant_weights(z: ConstantWeights, form: str) -> Measured:
     """Theorems 1 and B.4.1: the gradient of h."""
     weights, values, N = z.objective_weights(), z.constants(), z.clients
     P = (z.p * z.omega).sum(axis=1)[:, None]
     normalized = z.omega * N / P
-    apart = z.slopes - over_clients(weights, z.slopes)[:, None]
     values |= {
         "P": P,
         "alphatilde": normalized[:, None],
         "etatilde": values["eta"] * P / N,
         "Qtilde": (z.p * normalized**2).mean(axis=1)[:, None],
-        "deltatilde": np.sqrt((apart**2).sum(axis=2).max(axis=1))[:, None],
+        "deltatilde": np.sqrt(z.divergences_from(weights).max(axis=1))[:, None],
         "cgamma": values["gamma"] * np.sqrt(z.rounds),
         "cboth": values["gamma"] * values["eta"] * np.sqrt(z.rounds),
     }
-    met = always(ONE_STEP | {"constant-weights"}) | {"h-bounded-below": z.convex}
+    met = always(ONE_STEP | {"constant-weights"}) | {"h-bounded-below": z.bounded_below(weights)}
     return Measured(z.average_gradient(weights), values, met)
 
 
 @lru_cache(maxsize=64)
-def average(z: WeightedInstances, form: str) -> Measured:
+def average(z: ConstantWeights, form: str) -> Measured:
     """Theorem 2 with constant weights, and Appendix A.3 with those that are 1/p_n."""
     uniform, values = np.full_like(z.p, 1 / z.clients), z.constants()
     values |= {"Qmean": values["Q"], "Wmax": values["W"], "S": z.p.sum(axis=1)[:, None]}
     met = always(ONE_STEP | {"sure-Q"}) | {
-        "bounded-below": z.convex,
+        "bounded-below": z.bounded_below(uniform),
         "nearly-optimal-weights": values["W"][:, 0] <= 1 / 81,
         "inverse-rates": np.abs(z.p * z.omega - 1).max(axis=1) <= 1e-12,
         "equal-rates": np.ptp(z.p, axis=1) <= 1e-15,
@@ -109,16 +108,16 @@ def average(z: WeightedInstances, form: str) -> Measured:
 
 
 @lru_cache(maxsize=64)
-def recorded(z: RecordedInstances, form: str) -> Measured:
+def recorded(z: Records, form: str) -> Measured:
     """Theorem 2 and Corollary 4 with FedAU's own weights."""
     values = z.constants() | {"R": rarity(z.p)}
-    met = always(ONE_STEP | {"sure-Q", "bounded-below", "bounded-gradient", "fedau-weights"})
+    met = always(ONE_STEP | {"sure-Q", "fedau-weights"}) | {"bounded-below": z.covered, "bounded-gradient": z.covered}
     return Measured(z.average_gradient(), values, met | {"nearly-optimal-weights": values["Wmax"][:, 0] <= 1 / 81})
 
 
-def average_of_either(z: WeightedInstances | RecordedInstances, form: str) -> Measured:
+def average_of_either(z: ConstantWeights | Records, form: str) -> Measured:
     """Option 1 of Corollary 4, for weights of any kind or FedAU's."""
-    return average(z, form) if isinstance(z, WeightedInstances) else recorded(z, form)
+    return average(z, form) if isinstance(z, ConstantWeights) else recorded(z, form)
 
 
 def rarity(p: np.ndarray) -> np.ndarray:

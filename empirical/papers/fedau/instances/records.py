@@ -11,12 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_moment
-from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
 
 
 @lru_cache(maxsize=8)
@@ -39,35 +39,24 @@ def weights_of(records: np.ndarray, K: float) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedInstances(Population):
-    r"""B instances with the same numbers of clients, steps and rounds.
+class Records(Population):
+    r"""B runs of FedAU with the same numbers of clients, steps and rounds, whatever the clients' functions are.
 
     Attributes:
-        scale: $a>0$, (B, d).
-        periodic: 1 for $1-\cos$, 0 for $\log\cosh$, (B,).
-        slopes: $b_n$, zero mean over clients, (B, N, d).
-        start: $x_0$, (B, d).
         p: participation probabilities, (B, N).
         cutoff: K, (B,).
         gamma, eta: step sizes, (B,).
         local_steps, rounds: I and T.
     """
 
-    scale: np.ndarray
-    periodic: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
+    measured: ClassVar[LeftSide] = "every outcome"
+
     p: np.ndarray
     cutoff: np.ndarray
     gamma: np.ndarray
     eta: np.ndarray
     local_steps: int
     rounds: int
-
-    @property
-    def cost(self) -> int:
-        """Records, in units of ten."""
-        return 2 ** (self.clients * self.rounds) // 10
 
     @property
     def clients(self) -> int:
@@ -77,7 +66,20 @@ class RecordedInstances(Population):
     @cached_property
     def smoothness(self) -> np.ndarray:
         """L, (B,)."""
-        return self.scale.max(axis=1)
+        raise NotImplementedError
+
+    @property
+    def covered(self) -> np.ndarray:
+        """Whether f is bounded below, and its gradients too, (B,)."""
+        return np.ones(len(self), dtype=bool)
+
+    def letters(self) -> dict[str, np.ndarray]:
+        """What the functions say, (B,)."""
+        raise NotImplementedError
+
+    def average_gradient(self) -> np.ndarray:
+        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla f(x_t)\|^2$ over all records, (B, 1)."""
+        raise NotImplementedError
 
     @cached_property
     def _records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -89,6 +91,60 @@ class RecordedInstances(Population):
         weights = np.stack([by_cutoff[K] for K in self.cutoff])
         chance = np.where(present[None] == 1, self.p[:, None, :, None], 1 - self.p[:, None, :, None]).prod(axis=(2, 3))
         return np.broadcast_to(present, weights.shape), weights, chance
+
+    @cached_property
+    def weight_constants(self) -> dict[str, np.ndarray]:
+        r"""W and the mean of $Q_t$ over all records; Q and $\max_tW_t$, the largest over possible ones, (B,)."""
+        _, weights, chance = self._records
+        p, possible = self.p[:, None, :, None], (chance > 0)[:, :, None]
+        error, second = ((p * weights - 1) ** 2).mean(axis=2), (p * weights**2).mean(axis=2)
+        return {
+            "W": (chance * error.mean(axis=2)).sum(axis=1),
+            "Qmean": (chance * second.mean(axis=2)).sum(axis=1),
+            "Q": np.where(possible, second, 0).max(axis=(1, 2)),
+            "Wmax": np.where(possible, error, 0).max(axis=(1, 2)),
+        }
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """Exact, (B, 1); p is (B, 1, N)."""
+        found = self.letters() | {"K": self.cutoff, "gamma": self.gamma, "eta": self.eta} | self.weight_constants
+        counts = {"N": self.clients, "I": self.local_steps, "T": self.rounds}
+        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
+        return {name: value[:, None] for name, value in found.items()} | {"p": self.p[:, None]}
+
+    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+        r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
+        LI = self.smoothness * self.local_steps
+        gamma = local / (4 * np.sqrt(15) * LI)
+        Q = largest_weight_moment(self.p, self.cutoff, float(self.rounds))
+        return replace(self, gamma=gamma, eta=update * np.minimum(1 / 2, self.clients / (27 * Q)) / LI / gamma)
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedInstances(Records):
+    r"""B instances without noise.
+
+    Attributes:
+        scale: $a>0$, (B, d).
+        periodic: 1 for $1-\cos$, 0 for $\log\cosh$, (B,).
+        slopes: $b_n$, zero mean over clients, (B, N, d).
+        start: $x_0$, (B, d).
+    """
+
+    scale: np.ndarray
+    periodic: np.ndarray
+    slopes: np.ndarray
+    start: np.ndarray
+
+    @property
+    def cost(self) -> int:
+        """Records, in units of ten."""
+        return 2 ** (self.clients * self.rounds) // 10
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """L, (B,)."""
+        return self.scale.max(axis=1)
 
     def _slope(self, x: np.ndarray) -> np.ndarray:
         """grad f at points (B, R, N, d)."""
@@ -110,41 +166,16 @@ class RecordedInstances(Population):
             x = x + (eta / self.clients * added)[:, :, None]
         return (total / self.rounds)[:, None]
 
-    @cached_property
-    def weight_constants(self) -> dict[str, np.ndarray]:
-        r"""W and the mean of $Q_t$ over all records; Q and $\max_tW_t$, the largest over possible ones, (B,)."""
-        _, weights, chance = self._records
-        p, possible = self.p[:, None, :, None], (chance > 0)[:, :, None]
-        error, second = ((p * weights - 1) ** 2).mean(axis=2), (p * weights**2).mean(axis=2)
-        return {
-            "W": (chance * error.mean(axis=2)).sum(axis=1),
-            "Qmean": (chance * second.mean(axis=2)).sum(axis=1),
-            "Q": np.where(possible, second, 0).max(axis=(1, 2)),
-            "Wmax": np.where(possible, error, 0).max(axis=(1, 2)),
-        }
-
-    def constants(self) -> dict[str, np.ndarray]:
-        """Exact, (B, 1); p is (B, 1, N)."""
+    def letters(self) -> dict[str, np.ndarray]:
+        """What the functions say, (B,)."""
         x, periodic = self.start, self.periodic[:, None] == 1
-        found = {
+        return {
             "L": self.smoothness,
             "F": (self.scale * np.where(periodic, 2 * np.sin(x / 2) ** 2, np.logaddexp(x, -x) - np.log(2))).sum(axis=1),
             "G": np.sqrt((self.scale**2).sum(axis=1)),
             "delta": np.sqrt((self.slopes**2).sum(axis=2).max(axis=1)),
-            "K": self.cutoff,
-            "gamma": self.gamma,
-            "eta": self.eta,
-        } | self.weight_constants
-        counts = {"N": self.clients, "I": self.local_steps, "T": self.rounds, "sigma": 0}
-        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
-        return {name: value[:, None] for name, value in found.items()} | {"p": self.p[:, None]}
-
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
-        r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
-        LI = self.smoothness * self.local_steps
-        gamma = local / (4 * np.sqrt(15) * LI)
-        Q = largest_weight_moment(self.p, self.cutoff, float(self.rounds))
-        return replace(self, gamma=gamma, eta=update * np.minimum(1 / 2, self.clients / (27 * Q)) / LI / gamma)
+            "sigma": np.zeros(len(self)),
+        }
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Another function, start, probabilities and step sizes; these stay within the caps."""

@@ -11,10 +11,11 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.compilation import compile_form
+from fedbounds.bounds.numpy_code import compile_form
 from fedbounds.empirical.instances.population import Population
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.papers.fedau.instances.branched import kinked_records, kinked_weighted
 from fedbounds.empirical.papers.fedau.instances.intervals import IntervalInstances, draw_intervals
 from fedbounds.empirical.papers.fedau.instances.kinked import draw_kinked
 from fedbounds.empirical.papers.fedau.instances.measured import (
@@ -30,9 +31,9 @@ from fedbounds.empirical.papers.fedau.instances.measured import (
     error_of_weights,
     recorded,
 )
-from fedbounds.empirical.papers.fedau.instances.records import RecordedInstances, draw_recorded
+from fedbounds.empirical.papers.fedau.instances.records import RecordedInstances, Records, draw_recorded
 from fedbounds.empirical.papers.fedau.instances.relations import as_used, basis_of, relation_sides
-from fedbounds.empirical.papers.fedau.instances.weighted import WeightedInstances, draw_weighted
+from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeights, WeightedInstances, draw_weighted
 
 PAPER = "fedau"
 VECTORS = frozenset({"p", "omega", "varphi", "alphatilde"})
@@ -76,10 +77,11 @@ def many_rounds(cells: int, known: bool, equal: bool) -> tuple[WeightedInstances
     return tuple(found)
 
 
-def runs(claim: Claim, cells: int) -> Iterable[WeightedInstances]:
-    """Constant weights; for Appendix A.3 those of known probabilities, where it says so equal ones."""
+def runs(claim: Claim, cells: int) -> Iterable[ConstantWeights]:
+    """Constant weights, also with kinks; for Appendix A.3 those of known rates, where it says so equal ones."""
     known, equal = ({a.name for a in claim.assumptions} & {name} for name in ("inverse-rates", "equal-rates"))
-    return many_rounds(cells, bool(known), bool(equal))
+    which = cells, bool(known), bool(equal)
+    return (*many_rounds(*which), *kinked_weighted(*which))
 
 
 def whole_cutoffs(rng: np.random.Generator, p: np.ndarray, T: int) -> np.ndarray:
@@ -101,9 +103,9 @@ def all_records(cells: int, whole: bool) -> tuple[RecordedInstances, ...]:
     return tuple(found)
 
 
-def small_runs(claim: Claim, cells: int) -> Iterable[RecordedInstances]:
-    """FedAU itself; for Corollary 4 some where the printed cut-off is a whole number."""
-    return all_records(cells, claim.id.startswith(f"{PAPER}/corollary-4["))
+def small_runs(claim: Claim, cells: int) -> Iterable[Records]:
+    """FedAU itself, also with kinks; for Corollary 4 some where the printed cut-off is a whole number."""
+    return (*all_records(cells, claim.id.startswith(f"{PAPER}/corollary-4[")), *kinked_records(cells))
 
 
 def either(claim: Claim, cells: int) -> Iterable[Population]:

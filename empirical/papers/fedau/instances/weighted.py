@@ -27,37 +27,22 @@ def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedInstances(Population):
-    r"""B instances with the same numbers of clients, steps and rounds, and constant weights.
+class ConstantWeights(Population):
+    r"""B runs with the same numbers of clients, steps and rounds and constant weights, whatever the functions are.
 
     Attributes:
-        curvature: a, of either sign, (B, d).
-        slopes: $b_n$, zero mean over clients, (B, N, d).
-        start: $x_0$, (B, d).
-        noise: standard deviation per coordinate, (B, d).
         p: participation probabilities, (B, N).
         omega: aggregation weights, (B, N).
-        phi: weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N).
         gamma, eta: step sizes, (B,).
         local_steps, rounds: I and T.
     """
 
-    curvature: np.ndarray
-    slopes: np.ndarray
-    start: np.ndarray
-    noise: np.ndarray
     p: np.ndarray
     omega: np.ndarray
-    phi: np.ndarray
     gamma: np.ndarray
     eta: np.ndarray
     local_steps: int
     rounds: int
-
-    @property
-    def cost(self) -> int:
-        """T."""
-        return self.rounds
 
     @property
     def clients(self) -> int:
@@ -67,12 +52,116 @@ class WeightedInstances(Population):
     @cached_property
     def smoothness(self) -> np.ndarray:
         """L, (B,)."""
+        raise NotImplementedError
+
+    @cached_property
+    def sigma(self) -> np.ndarray:
+        """The root of the largest variance of a client's noise, (B,)."""
+        raise NotImplementedError
+
+    def bounded_below(self, weights: np.ndarray) -> np.ndarray:
+        """Whether g = sum_n w_n F_n is, (B,)."""
+        raise NotImplementedError
+
+    def gap(self, weights: np.ndarray) -> np.ndarray:
+        """g(x_0) - g* for g = sum_n w_n F_n, (B,); only where it is bounded below."""
+        raise NotImplementedError
+
+    def divergences_from(self, weights: np.ndarray) -> np.ndarray:
+        r"""$\sup_x\|\nabla F_n-\nabla g\|^2$ for $g=\sum_nw_nF_n$, (B, N)."""
+        raise NotImplementedError
+
+    def average_gradient(self, weights: np.ndarray) -> np.ndarray:
+        r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1).
+
+        Args:
+            weights: w, sums to one, (B, N).
+        """
+        raise NotImplementedError
+
+    def objective_weights(self) -> np.ndarray:
+        r"""Of h: $\omega_np_n/P$, (B, N)."""
+        weights = self.p * self.omega
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """The constants of a run, exact, each (B, 1); p and omega are (B, 1, N)."""
+        N, uniform = self.clients, np.full_like(self.p, 1 / self.clients)
+        found = {
+            "L": self.smoothness,
+            "F": self.gap(uniform),
+            "H": self.gap(self.objective_weights()),
+            "sigma": self.sigma,
+            "delta": np.sqrt(self.divergences_from(uniform).max(axis=1)),
+            "W": ((self.p * self.omega - 1) ** 2).mean(axis=1),
+            "Q": (self.p * self.omega**2).mean(axis=1),
+            "gamma": self.gamma,
+            "eta": self.eta,
+        }
+        counts = {"N": N, "I": self.local_steps, "T": self.rounds}
+        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
+        named = {name: value[:, None] for name, value in found.items()}
+        return named | {"p": self.p[:, None], "omega": self.omega[:, None]}
+
+    @property
+    def _widest(self) -> np.ndarray:
+        r"""The largest $\gamma\eta LI$: of Lemma B.3.3 in one round, of Theorem 2 in more, (B,)."""
+        one = np.full(len(self), 1 / 2)
+        return np.minimum(one, 1 / (27 * (self.p * self.omega**2).mean(axis=1))) if self.rounds > 1 else one
+
+    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+        r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
+        LI = self.smoothness * self.local_steps
+        gamma = local / (4 * np.sqrt(15) * LI)
+        return replace(self, gamma=gamma, eta=update * self._widest / LI / gamma)
+
+    def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Neighbors of what `at` takes, within the caps."""
+        LI = self.smoothness * self.local_steps
+        local, update = self.gamma * 4 * np.sqrt(15) * LI, self.gamma * self.eta * LI / self._widest
+        return np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedInstances(ConstantWeights):
+    r"""B instances with the same numbers of clients, steps and rounds, and constant weights.
+
+    Attributes:
+        curvature: a, of either sign, (B, d).
+        slopes: $b_n$, zero mean over clients, (B, N, d).
+        start: $x_0$, (B, d).
+        noise: standard deviation per coordinate, (B, d).
+        phi: weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N).
+    """
+
+    curvature: np.ndarray
+    slopes: np.ndarray
+    start: np.ndarray
+    noise: np.ndarray
+    phi: np.ndarray
+
+    @property
+    def cost(self) -> int:
+        """T."""
+        return self.rounds
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """L, (B,)."""
         return np.abs(self.curvature).max(axis=1)
 
     @cached_property
-    def convex(self) -> np.ndarray:
-        """Whether f is bounded below, (B,)."""
+    def sigma(self) -> np.ndarray:
+        """The root of a client's variance, (B,)."""
+        return np.sqrt((self.noise**2).sum(axis=1))
+
+    def bounded_below(self, weights: np.ndarray) -> np.ndarray:
+        """Whether all curvatures are positive, (B,)."""
         return np.asarray(self.curvature.min(axis=1) > 0)
+
+    def divergences_from(self, weights: np.ndarray) -> np.ndarray:
+        """Squared, of the clients' slopes from their weighted mean, (B, N)."""
+        return ((self.slopes - over_clients(weights, self.slopes)[:, None]) ** 2).sum(axis=2)
 
     @cached_property
     def sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -127,50 +216,19 @@ class WeightedInstances(Population):
             mean, variance = keep * mean - drive, keep**2 * variance + (chance * local).sum(axis=1) + fresh
         return (total / self.rounds)[:, None]
 
-    def objective_weights(self) -> np.ndarray:
-        r"""Of h: $\omega_np_n/P$, (B, N)."""
-        weights = self.p * self.omega
-        return weights / weights.sum(axis=1, keepdims=True)
-
     def gap(self, weights: np.ndarray) -> np.ndarray:
         """g(x_0) - g* for g = sum_n w_n F_n, (B,); only where the curvature is positive."""
         gradient = self.mean_gradient(weights)
         return (gradient**2 / (2 * np.where(self.curvature > 0, self.curvature, np.inf))).sum(axis=1)
 
     def constants(self) -> dict[str, np.ndarray]:
-        """The constants of a run and of its first round, exact, each (B, 1); p and omega are (B, 1, N)."""
-        N, uniform = self.clients, np.full_like(self.p, 1 / self.clients)
-        delta = np.sqrt((self.slopes**2).sum(axis=2).max(axis=1))
+        """Those of a run and of its first round."""
         found = {
-            "L": self.smoothness,
-            "F": self.gap(uniform),
-            "H": self.gap(self.objective_weights()),
-            "sigma": np.sqrt((self.noise**2).sum(axis=1)),
-            "delta": delta,
-            "W": ((self.p * self.omega - 1) ** 2).mean(axis=1),
-            "Q": (self.p * self.omega**2).mean(axis=1),
-            "V": ((self.p * self.omega / N - self.phi) ** 2).sum(axis=1),
+            "V": ((self.p * self.omega / self.clients - self.phi) ** 2).sum(axis=1),
             "Z": (self.p * self.omega**2).sum(axis=1),
             "gradsq": (self.mean_gradient(self.phi) ** 2).sum(axis=1),
-            "gamma": self.gamma,
-            "eta": self.eta,
         }
-        counts = {"N": N, "I": self.local_steps, "T": self.rounds}
-        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
-        named = {name: value[:, None] for name, value in found.items()}
-        return named | {"p": self.p[:, None], "omega": self.omega[:, None]}
-
-    @property
-    def _widest(self) -> np.ndarray:
-        r"""The largest $\gamma\eta LI$: of Lemma B.3.3 in one round, of Theorem 2 in more, (B,)."""
-        one = np.full(len(self), 1 / 2)
-        return np.minimum(one, 1 / (27 * (self.p * self.omega**2).mean(axis=1))) if self.rounds > 1 else one
-
-    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
-        r"""The same with $\gamma$ at this share of $1/(4\sqrt{15}LI)$ and $\gamma\eta$ of the smaller of its caps."""
-        LI = self.smoothness * self.local_steps
-        gamma = local / (4 * np.sqrt(15) * LI)
-        return replace(self, gamma=gamma, eta=update * self._widest / LI / gamma)
+        return super().constants() | {name: value[:, None] for name, value in found.items()}
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other curvatures, slopes, start, noise, probabilities, weights and step sizes; these stay within the caps."""

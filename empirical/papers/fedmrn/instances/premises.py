@@ -12,9 +12,11 @@ from fedbounds.bounds.audit.claim import Claim
 from fedbounds.bounds.audit.operator_rules import EveryRound
 from fedbounds.bounds.audit.rules import Telescope
 from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.papers.fedmrn.proof import convex, descent, distance, letters, nonconvex, remarks
+from fedbounds.bounds.papers.fedmrn.proof import PROOFS, convex, descent, distance, letters, nonconvex, remarks
+from fedbounds.empirical.instances.iterations import MaskedIterations
+from fedbounds.empirical.instances.lemmas import lemma_trial
 from fedbounds.empirical.instances.premises import PremiseCases
-from fedbounds.empirical.papers.fedmrn.instances.iterations import Iterations
+from fedbounds.empirical.instances.sides import Trial
 
 B = 24
 FEWER = ((1, 1, 1, 1), (1, 2, 1, 1), (1, 3, 1, 2), (2, 1, 1, 2), (3, 1, 2, 1))  # where a step has more outcomes
@@ -35,7 +37,7 @@ def drawn(
     even: bool,
     prescribed: int,
     progressive: bool,
-) -> Iterations:
+) -> MaskedIterations:
     """Quadratics of one curvature or of several, some nearly linear; without noise in half of the cases."""
     N, S, K, d = size
     kind = np.arange(B) % 4
@@ -58,10 +60,10 @@ def drawn(
     reach = first * S * (np.abs(curvature) * (np.abs(center) + np.abs(start)[:, None])).sum(axis=2).max(axis=1)
     amplitude = (reach + first * S * noise.sum(axis=1)) * np.where(flat, 1.001 * prescribed, rng.uniform(2, 4, B))
     whole = S + d - 1 if progressive else 0
-    return Iterations(curvature, center, start, noise, steps, K, None if prescribed else q, amplitude, whole)
+    return MaskedIterations(curvature, center, start, noise, steps, K, None if prescribed else q, amplitude, whole)
 
 
-def named(z: Iterations, *, even: bool, prescribed: int) -> PremiseCases:
+def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
     """The letters of a proof on these iterations."""
     p, size = z.products, np.abs(z.curvature)
     N, S, d = z.curvature.shape[1], z.progressive or z.steps.shape[1], z.curvature.shape[2]
@@ -92,7 +94,7 @@ def named(z: Iterations, *, even: bool, prescribed: int) -> PremiseCases:
         "Dt": p["<b,b>"] - 2 * p["<b,x>"] + p["<x,x>"],
         "M": p["<wn,wn>"] - 2 * p["<vb,wn>"] + p["<vb,vb>"],
     }
-    met = {"falling-steps", "smooth"} | ({"constant-steps"} if even else set())
+    met = {"falling-steps", "smooth"} | (set() if np.ptp(z.steps, axis=1).any() else {"constant-steps"})
     met |= {"progressive-masking"} if z.progressive else set()
     if z.curvature.min() > 0:
         met |= {"quadratic-upper-bound", "strongly-convex"}
@@ -107,8 +109,8 @@ def named(z: Iterations, *, even: bool, prescribed: int) -> PremiseCases:
 
 
 @lru_cache(maxsize=16)
-def iterations(prescribed: int, even: bool, convex: bool, progressive: bool) -> tuple[PremiseCases, ...]:
-    """The cases that a proof is tried on.
+def iterations(prescribed: int, even: bool, convex: bool, progressive: bool = False) -> tuple[MaskedIterations, ...]:
+    """The iterations that a proof is tried on.
 
     Args:
         prescribed: the amplitude over eta_{t_0} S G; 0 for an operator with a relative error.
@@ -118,10 +120,22 @@ def iterations(prescribed: int, even: bool, convex: bool, progressive: bool) -> 
     """
     rng = np.random.default_rng(191)
     sizes = FEWER if progressive else SIZES
-    found = [
+    return tuple(
         drawn(rng, size, convex=convex, even=even, prescribed=prescribed, progressive=progressive) for size in sizes
-    ]
-    return tuple(named(z, even=even, prescribed=prescribed) for z in found)
+    )
+
+
+@lru_cache(maxsize=16)
+def cases(prescribed: int, *kind: bool) -> tuple[PremiseCases, ...]:
+    """The letters on `iterations`."""
+    return tuple(named(z, prescribed=prescribed) for z in iterations(prescribed, *kind))
+
+
+def lemma(claim: Claim, convex: bool) -> Trial | None:
+    """A lemma about one iteration, of operators with a relative error."""
+    return lemma_trial(
+        claim, PROOFS, lambda: (*iterations(0, False, convex), *iterations(0, True, convex)), lambda z: (named(z),)
+    )
 
 
 # --- the schedule and the recursion of Theorem 1 ---------------------------------------------------------------------
@@ -206,4 +220,4 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
     prescribed = (1 if convex_ else 2) if masks else 0
     evens = (True,) if proof.startswith("theorem-2") else (False, True)
     progressive = "progressive" in proof
-    return lambda claim: (cases for even in evens for cases in iterations(prescribed, even, convex_, progressive))
+    return lambda claim: (c for even in evens for c in cases(prescribed, even, convex_, progressive))

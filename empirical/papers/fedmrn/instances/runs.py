@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.moments.operators import Masking, masked_moments, norm_scaled_sign, sparsifier
+from fedbounds.empirical.papers.fedmrn.instances.kinked import KinkedMasked, SignedMasked, kinked, signed
+from fedbounds.empirical.papers.fedmrn.instances.premises import lemma
 from fedbounds.empirical.problems import Quadratic
 
 RUNS = 40
@@ -25,32 +28,8 @@ MET = (
     *("unbiased-noise", "bounded-gradients", "relative-error", "uniform-sampling", "independent-masks"),
     *("independent-clients", "martingale-noise", "smooth", "bounded-below", "strongly-convex", "quadratic-upper-bound"),
 )
-
-
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """B runs: what was measured, the letters, each (B, 1), and the assumptions that they meet."""
-
-    left: np.ndarray
-    values: Mapping[str, np.ndarray]
-    met: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.left)
-
-    def describe(self, index: int) -> dict[str, Any]:
-        """The letters of one run."""
-        return {name: float(value[index, 0]) for name, value in self.values.items()}
-
-
-def problem_of(rng: np.random.Generator) -> Quadratic:
-    """A quadratic of up to four clients and three parameters, with noise or without; half have one Hessian."""
-    N, d = int(rng.integers(1, 5)), int(rng.integers(1, 4))
-    roots = rng.normal(size=(N, d, d))
-    own = roots @ np.swapaxes(roots, 1, 2) / d + 0.3 * np.eye(d)
-    hessians = np.tile(np.eye(d), (N, 1, 1)) if rng.random() < 0.5 else own
-    noise = float(rng.choice([0.0, 0.5, 2.0]))
-    return Quadratic(hessians=hessians, centers=rng.normal(size=(N, d)), noise=noise, x0=rng.normal(size=d))
+PROGRESSIVE, SURELY = {"progressive-masking"}, {"surely-bounded-gradients"}
+SIGNED = {"signed-masks-per-round": 1.0, "signed-masks": 2.0, "signed-masks-of-amplitude-a": None}  # over eta S G
 
 
 def letters_of(problem: Quadratic) -> dict[str, float]:
@@ -71,54 +50,160 @@ def letters_of(problem: Quadratic) -> dict[str, float]:
     }
 
 
-@lru_cache(maxsize=8)
-def runs(convex: bool, any_step: bool, progressive: bool) -> Runs:
-    """Runs with the steps of Theorem 1, or with one constant step."""
-    rng, rows, left = np.random.default_rng(211), list[dict[str, float]](), list[float]()
-    for _ in range(RUNS):
-        problem, (masking, square) = problem_of(rng), OPERATORS[rng.integers(len(OPERATORS))]
-        c, S = letters_of(problem), int(rng.integers(1, 5))
-        K, T = int(rng.integers(1, problem.clients + 1)), S * int(rng.integers(1, 30))
-        eta = rng.uniform(0.05, 1) / c["L"] if any_step else 1 / (c["L"] * T**0.5)
+@dataclass(frozen=True, eq=False)
+class MaskedRuns(Population):
+    r"""B runs of one shape.
+
+    Attributes:
+        roots: $R_k$, of $A_k=\frac1dR_kR_k^\top+\ell I$, (B, N, d, d).
+        least: $\ell$, (B,).
+        centers, start: $c_k$, (B, N, d), and $w_0$, (B, d).
+        noise: of each coordinate, (B,).
+        share: the step size times L where it is free, (B,).
+        operator: which of `OPERATORS`.
+        local_steps, cohort, iterations: S, K and T.
+        convex: whether the steps and the left side are those of Theorem 1.
+        any_step, progressive: whether the step size is free, and whether masks are progressive.
+    """
+
+    roots: np.ndarray
+    least: np.ndarray
+    centers: np.ndarray
+    start: np.ndarray
+    noise: np.ndarray
+    share: np.ndarray
+    operator: int
+    local_steps: int
+    cohort: int
+    iterations: int
+    convex: bool
+    any_step: bool
+    progressive: bool
+
+    @property
+    def cost(self) -> int:
+        """T, of each instance by itself."""
+        return self.iterations
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        """Other curvatures, centers, starts, noise and steps; clients that are alike stay so."""
+        roots = shaken(self.roots, rng)
+        one = (self.roots == self.roots[:, :1]).all(axis=(1, 2, 3))[:, None, None, None]
+        return replace(
+            self,
+            roots=np.where(one, roots[:, :1], roots),
+            least=stirred(self.least, rng),
+            centers=shaken(self.centers, rng),
+            start=shaken(self.start, rng),
+            noise=stirred(self.noise, rng),
+            share=np.minimum(stirred(self.share, rng), 1),
+        )
+
+    def problem(self, index: int) -> Quadratic:
+        """That of one run."""
+        roots, d = self.roots[index], self.start.shape[1]
+        hessians = roots @ np.swapaxes(roots, 1, 2) / d + self.least[index] * np.eye(d)
+        return Quadratic(
+            hessians=hessians, centers=self.centers[index], noise=float(self.noise[index]), x0=self.start[index]
+        )
+
+    def row(self, index: int) -> tuple[float, dict[str, float]]:
+        """What one run measures, and its letters."""
+        problem, (masking, square) = self.problem(index), OPERATORS[self.operator]
+        c, S, T, share = letters_of(problem), self.local_steps, self.iterations, float(self.share[index])
+        eta = share / c["L"] if self.any_step else 1 / (c["L"] * T**0.5)
         gamma = max(8 * c["L"] / c["mu"], S) - 1
 
-        def step(t: int, mu: float = c["mu"], gamma: float = gamma, eta: float = eta) -> float:
-            return 2 / (mu * (gamma + t)) if convex else eta
+        def step(t: int) -> float:
+            return 2 / (c["mu"] * (gamma + t)) if self.convex else eta
 
-        first = 1 if convex else 0
+        first = 1 if self.convex else 0
         run = masked_moments(
-            problem, masking, step, iterations=T, local_steps=S, cohort=K, first=first, progressive=progressive
+            problem,
+            masking,
+            step,
+            iterations=T,
+            local_steps=S,
+            cohort=self.cohort,
+            first=first,
+            progressive=self.progressive,
         )
-        left.append(float(run.objective_gap[-1] if convex else run.gradient_norm_squared[:-1].mean()))
+        left = run.objective_gap[-1] if self.convex else run.gradient_norm_squared[:-1].mean()
         q = square(problem.dimension) ** 0.5
-        rows.append(c | {"G": run.gradient_bound, "q": q, "K": K, "S": S, "T": T + first, "eta": eta})
-    values = {name: np.array([[row[name]] for row in rows], dtype=float) for name in rows[0]}
-    met = (*MET, "progressive-masking") if progressive else MET
-    return Runs(np.array(left)[:, None], values, met)
+        rest = {"G": run.gradient_bound, "q": q, "K": self.cohort, "S": S, "T": T + first, "eta": eta}
+        return float(left), c | rest
+
+    @cached_property
+    def _rows(self) -> list[tuple[float, dict[str, float]]]:
+        return [self.row(b) for b in range(len(self))]
+
+    @property
+    def left(self) -> np.ndarray:
+        """Of the theorem, (B, 1)."""
+        return np.array([[left] for left, _ in self._rows])
+
+    @property
+    def values(self) -> dict[str, np.ndarray]:
+        """The letters, each (B, 1)."""
+        return {name: np.array([[float(row[name])] for _, row in self._rows]) for name in self._rows[0][1]}
 
 
-def sides(claim: Claim, z: Runs) -> Sides:
+def draw_run(rng: np.random.Generator, *, convex: bool, any_step: bool, progressive: bool) -> MaskedRuns:
+    """One run of up to four clients and three parameters, with noise or without; half have one Hessian."""
+    N, d, S = (int(rng.integers(1, high)) for high in (5, 4, 5))
+    alike = rng.random() < 0.5
+    return MaskedRuns(
+        roots=np.zeros((1, N, d, d)) if alike else rng.normal(size=(1, N, d, d)),
+        least=np.ones(1) if alike else np.full(1, 0.3),
+        centers=rng.normal(size=(1, N, d)),
+        start=rng.normal(size=(1, d)),
+        noise=rng.choice([0.0, 0.5, 2.0], size=1),
+        share=rng.uniform(0.05, 1, 1),
+        operator=int(rng.integers(len(OPERATORS))),
+        local_steps=S,
+        cohort=int(rng.integers(1, N + 1)),
+        iterations=S * int(rng.integers(1, 30)),
+        convex=convex,
+        any_step=any_step,
+        progressive=progressive,
+    )
+
+
+@lru_cache(maxsize=8)
+def runs(convex: bool, any_step: bool, progressive: bool) -> tuple[MaskedRuns, ...]:
+    """Runs with the steps of Theorem 1, or with one constant step."""
+    rng = np.random.default_rng(211)
+    return tuple(draw_run(rng, convex=convex, any_step=any_step, progressive=progressive) for _ in range(RUNS))
+
+
+def sides(claim: Claim, z: MaskedRuns | KinkedMasked) -> Sides:
     """The exact left side against the form, term by term."""
+    met = dict.fromkeys(MET, True) | (z.masks if isinstance(z, SignedMasked) else {"progressive-masking": True})
     covered = np.ones((len(z), 1), dtype=bool)
-    met = dict.fromkeys(z.met, True)
     return against_form(claim, z.left, z.values, met, covered, (0.0, 1e-11), frozenset(), z.describe)
 
 
 def trial(claim: Claim) -> Trial | None:
-    """Both theorems' forms that assume nothing but what these runs meet."""
+    """Both theorems' forms that assume nothing but what these runs meet, and the lemmas."""
     subject = claim.subject
     if not isinstance(subject, ResultForm) or subject.form.order_only:
         return None
     name = subject.result.key.partition("/")[2]
-    progressive = any(a.name == "progressive-masking" for a in claim.assumptions)
-    if name not in ("theorem-1", "theorem-2") or not {a.name for a in claim.assumptions} <= {
+    if name.startswith("lemma"):
+        return lemma(claim, convex=name == "lemma-4")
+    assumed, any_step, convex = {a.name for a in claim.assumptions}, not subject.form.prescribes, name == "theorem-1"
+    if name not in ("theorem-1", "theorem-2") or not assumed <= {
         *MET,
-        "progressive-masking",
+        *PROGRESSIVE,
+        *SIGNED,
+        "surely-bounded-gradients",
     }:
         return None
-    any_step = not subject.form.prescribes
+    progressive = assumed >= PROGRESSIVE
 
-    def draw(claim: Claim, cells: int) -> Iterable[Runs]:
-        return (runs(name == "theorem-1", any_step, progressive),)
+    def draw(claim: Claim, cells: int) -> Iterable[MaskedRuns | KinkedMasked]:
+        if masks := assumed & {*SIGNED}:
+            return signed(convex, SIGNED[masks.pop()], progressive)
+        return (*runs(convex, any_step, progressive), *(() if progressive else kinked(convex, not any_step)))
 
     return Trial(draw, sides)

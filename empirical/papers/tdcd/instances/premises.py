@@ -7,12 +7,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from fedbounds.bounds.audit.claim import Claim
+from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.steps import StepOf
-from fedbounds.bounds.papers.tdcd.proof import letters, theorem
+from fedbounds.bounds.papers.tdcd.lemmas import LEMMA_2
+from fedbounds.bounds.papers.tdcd.proof import PROOFS, letters, theorem
 from fedbounds.bounds.papers.tdcd.proof.rules import Realized
+from fedbounds.empirical.instances.block_rounds import BlockRounds
+from fedbounds.empirical.instances.lemmas import lemma_trial
 from fedbounds.empirical.instances.premises import PremiseCases
-from fedbounds.empirical.papers.tdcd.instances.rounds import Rounds
+from fedbounds.empirical.instances.sides import Trial
 
 B = 24
 # silos, clients of each, parameters of each, local steps
@@ -24,7 +27,7 @@ MET = frozenset(
 
 
 @lru_cache(maxsize=4)
-def rounds(alike: bool) -> tuple[Rounds, ...]:
+def rounds(alike: bool) -> tuple[BlockRounds, ...]:
     """Quadratics with one curvature, sometimes negative, or with several; without noise in a quarter of the cases.
 
     Args:
@@ -47,15 +50,16 @@ def rounds(alike: bool) -> tuple[Rounds, ...]:
         step = rng.choice([0.05, 0.5, 1.0], size=B) / (8 * steps * largest)
         step = np.where(np.arange(B) % 8 == 0, 1 / largest, step)  # from the first local step on at a minimizer
         hessians = np.where((np.arange(B) % 8 == 4)[:, None, None, None], -hessians, hessians)
-        found.append(Rounds(hessians, centers, noise, rng.normal(size=(B, d)), step, steps, silos))
+        found.append(BlockRounds(hessians, centers, noise, rng.normal(size=(B, d)), step, steps, silos))
     return tuple(found)
 
 
-def constants(z: Rounds) -> dict[str, np.ndarray]:
-    """What does not depend on the path."""
-    mean = np.linalg.norm(z.hessians.mean(axis=1), 2, axis=(-2, -1))
-    size = z.hessians.shape[-1] // z.silos
-    own = [z.hessians[..., j * size : (j + 1) * size, j * size : (j + 1) * size] for j in range(z.silos)]
+def constants(z: BlockRounds) -> dict[str, np.ndarray]:
+    """What does not depend on the path; norms are of doubles alone."""
+    hessians = z.hessians.astype(float)
+    mean = np.linalg.norm(hessians.mean(axis=1), 2, axis=(-2, -1))
+    size = hessians.shape[-1] // z.silos
+    own = [hessians[..., j * size : (j + 1) * size, j * size : (j + 1) * size] for j in range(z.silos)]
     block = np.max([np.linalg.norm(a, 2, axis=(-2, -1)).max(axis=1) for a in own], axis=0)
     whole = {"Q": z.local_steps, "R": 1}
     return {name: np.full((len(mean), 1), float(number)) for name, number in whole.items()} | {
@@ -65,40 +69,39 @@ def constants(z: Rounds) -> dict[str, np.ndarray]:
     }
 
 
-def products(vectors: Mapping[str, np.ndarray], z: Rounds) -> dict[str, np.ndarray]:
+def products(vectors: Mapping[str, np.ndarray], z: BlockRounds) -> dict[str, np.ndarray]:
     """Every inner product of these vectors."""
     names = sorted(vectors)
     return {f"<{a},{b}>": z.summed(vectors[a], vectors[b]) for a in names for b in names if a <= b}
 
 
-def of_a_round(claim: Claim) -> Iterator[PremiseCases]:
+def of_a_round(z: BlockRounds) -> PremiseCases:
     """The bracket of the theorem: also a mean over the local steps."""
-    for z in rounds(alike=False):
-        g = z.steps[1][:-1]
-        shape = g.shape[1:]
-        averaged = {"f": np.broadcast_to(z.gradient, shape), "g0": g[0]}
-        averaged["m0"] = np.broadcast_to(g[0].mean(axis=2, keepdims=True), shape)
-        averaged["xi"] = z.errors
-        averaged["nb"] = np.broadcast_to(z.errors.mean(axis=2, keepdims=True), shape)
-        averaged["ms"] = np.broadcast_to(g.mean(axis=0).mean(axis=2, keepdims=True), shape)
-        values = products(averaged | {"gs": g.mean(axis=0)}, z)
-        values["<gs,gs>"] = np.mean([z.summed(one, one) for one in g], axis=0)
-        values |= along_the_way(z)
-        drift = np.sum([z.summed(one - g[0], one - g[0]) for one in g], axis=0)
-        spread = z.summed(z.errors, z.errors)
-        values |= constants(z) | {
-            letters.PSI.name: drift,
-            theorem.GROWTH.name: drift / values["<g0,g0>"],
-            letters.DECREASE.name: z.decrease,
-            "S": spread,
-            "SK": spread / z.clients,
-            "Delta": np.maximum(z.decrease, 0),
-        }
-        error = ROUNDING * np.max([values[f"<{a},{a}>"] for a in ("f", "g0", "gs", "ms")], axis=0)
-        yield PremiseCases(values, met=MET, error=error)
+    g = z.steps[1][:-1]
+    shape = g.shape[1:]
+    averaged = {"f": np.broadcast_to(z.gradient, shape), "g0": g[0]}
+    averaged["m0"] = np.broadcast_to(g[0].mean(axis=2, keepdims=True), shape)
+    averaged["xi"] = z.errors
+    averaged["nb"] = np.broadcast_to(z.errors.mean(axis=2, keepdims=True), shape)
+    averaged["ms"] = np.broadcast_to(g.mean(axis=0).mean(axis=2, keepdims=True), shape)
+    values = products(averaged | {"gs": g.mean(axis=0)}, z)
+    values["<gs,gs>"] = np.mean([z.summed(one, one) for one in g], axis=0)
+    values |= along_the_way(z)
+    drift = np.sum([z.summed(one - g[0], one - g[0]) for one in g], axis=0)
+    spread = z.summed(z.errors, z.errors)
+    values |= constants(z) | {
+        letters.PSI.name: drift,
+        theorem.GROWTH.name: drift / values["<g0,g0>"],
+        letters.DECREASE.name: z.decrease,
+        "S": spread,
+        "SK": spread / z.clients,
+        "Delta": np.maximum(z.decrease, 0),
+    }
+    error = ROUNDING * np.max([values[f"<{a},{a}>"] for a in ("f", "g0", "gs", "ms")], axis=0)
+    return PremiseCases(values, met=MET, error=error)
 
 
-def along_the_way(z: Rounds) -> dict[str, np.ndarray]:
+def along_the_way(z: BlockRounds) -> dict[str, np.ndarray]:
     """The virtual average before each local step, and grad f there: products, in the mean over the steps."""
     moved = z.step[:, None, None] * np.cumsum(z.steps[1][:-1].mean(axis=3).reshape(z.local_steps, *z.shape), axis=0)
     start = np.broadcast_to(z.start[:, None], z.shape)
@@ -146,22 +149,29 @@ def recursion(claim: Claim) -> Iterator[PremiseCases]:
         yield PremiseCases(values | {letters.PSI.name: total}, met=MET, covered=total > 0)
 
 
-def first_gradients(claim: Claim) -> Iterator[PremiseCases]:
+def first_gradients(z: BlockRounds, one_client: bool) -> list[PremiseCases]:
     """Lemma 1 in every silo, for the clients' mean or for every client."""
+    g, f, found = z.steps[1][0], np.broadcast_to(z.gradient, z.steps[1][0].shape), []
+    met = MET | ({"unbiased-clients"} if one_client else set())
+    for j in range(z.silos):
+        for clients in [slice(k, k + 1) for k in range(z.clients)] if one_client else [slice(None)]:
+            here = {"f": f[:, :, clients, j : j + 1], "g0": g[:, :, clients, j : j + 1]}
+            here["xi"] = here["g0"] - here["f"]
+            here["nb"] = np.broadcast_to(here["xi"].mean(axis=2, keepdims=True), here["xi"].shape)
+            values = products(here, z) | {"sigmaj": np.sqrt(z.summed(here["xi"], here["xi"]))}
+            size = np.maximum(values["<f,f>"], values["<g0,g0>"])
+            found.append(PremiseCases(values, met=met, error=ROUNDING * size))
+    return found
+
+
+def lemma(claim: Claim) -> Trial | None:
+    """Lemma 1, of every client or of their mean, and Lemma 2."""
     subject = claim.subject
-    assert isinstance(subject, StepOf)
-    one_client = subject.proof.id.endswith("-client")
-    for z in rounds(alike=one_client):
-        g, f = z.steps[1][0], np.broadcast_to(z.gradient, z.steps[1][0].shape)
-        for j in range(z.silos):
-            for clients in [slice(k, k + 1) for k in range(z.clients)] if one_client else [slice(None)]:
-                here = {"f": f[:, :, clients, j : j + 1], "g0": g[:, :, clients, j : j + 1]}
-                here["xi"] = here["g0"] - here["f"]
-                here["nb"] = np.broadcast_to(here["xi"].mean(axis=2, keepdims=True), here["xi"].shape)
-                values = products(here, z) | {"sigmaj": np.sqrt(z.summed(here["xi"], here["xi"]))}
-                met = MET | ({"unbiased-clients"} if one_client else set())
-                size = np.maximum(values["<f,f>"], values["<g0,g0>"])
-                yield PremiseCases(values, met=frozenset(met), error=ROUNDING * size)
+    assert isinstance(subject, ResultForm)
+    if subject.result is LEMMA_2:
+        return lemma_trial(claim, PROOFS, lambda: rounds(alike=False), lambda z: [of_a_round(z)])
+    one_client = subject.form.name == "printed"
+    return lemma_trial(claim, PROOFS, lambda: rounds(alike=one_client), lambda z: first_gradients(z, one_client))
 
 
 def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | None:
@@ -172,5 +182,6 @@ def drawn_for(subject: StepOf) -> Callable[[Claim], Iterable[PremiseCases]] | No
         return to_the_end if subject.step.id == "21" else recursion
     name = subject.proof.id.partition("/")[2]
     if name.startswith("lemma-1"):
-        return first_gradients
-    return of_local_steps if name == "lemma-2" else of_a_round
+        one_client = name.endswith("-client")
+        return lambda claim: (c for z in rounds(alike=one_client) for c in first_gradients(z, one_client))
+    return of_local_steps if name == "lemma-2" else lambda claim: map(of_a_round, rounds(alike=False))

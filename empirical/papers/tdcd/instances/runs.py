@@ -14,25 +14,107 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.papers.tdcd.lemmas import LEMMAS
 from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
 from fedbounds.empirical.instances.population import Population, shaken, stirred
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
+from fedbounds.empirical.instances.tiers import TieredClients, draw_tiered
+from fedbounds.empirical.papers.tdcd.instances.premises import lemma
 
 BEST = "explicit:best-c"  # of Remark 5: its step size follows from the noise
 B = 40
 CANCELED = 1e-10  # relative to what cancels
+KINKED = (  # N, K, Q, R and whether there is noise
+    (2, 1, 2, 6, True), (1, 1, 4, 8, True), (2, 2, 2, 3, True), (3, 2, 2, 7, True), (2, 2, 2, 30, False),
+    (1, 1, 8, 50, False),
+)  # fmt: skip
 LARGEST = 1e12  # entries of models beyond which a run has diverged
 
 
+class Seen(NamedTuple):
+    r"""$\mathbb E\|\nabla f\|^2$ at the virtual average before every local step, (B, R, Q), the expected sum of
+    $\sigma_j^2$ in every round, (B, R), and $\mathbb Ef$ at the start and at the end, (B, 2); the constants of f and of
+    a client's block, inf f, whether clients are alike, and whether their noise is one, (B,); and K."""
+
+    norms: np.ndarray
+    variances: np.ndarray
+    ends: np.ndarray
+    L: np.ndarray
+    Lmax: np.ndarray
+    lowest: np.ndarray
+    alike: np.ndarray
+    together: np.ndarray
+    clients: int
+
+
 @dataclass(frozen=True, eq=False)
-class TieredRuns(Population):
+class TieredLetters(Population):
+    """B runs of Q steps in R rounds with step sizes eta, whatever the functions are; a link's latency, and how much of
+    another round fits into the time, (B,)."""
+
+    eta: np.ndarray
+    latency: np.ndarray
+    spare: np.ndarray
+    steps: int
+    rounds: int
+
+    @property
+    def seen(self) -> Seen:
+        """All that letters are made of."""
+        raise NotImplementedError
+
+    @cached_property
+    def values(self) -> dict[str, np.ndarray]:
+        """The letters, each (B, 1)."""
+        ends, S, one = self.seen.ends, self.seen.variances.mean(axis=1), np.ones(len(self))
+        found = {
+            "L": self.seen.L,
+            "Lmax": self.seen.Lmax,
+            "S": S,
+            "SK": S / self.seen.clients,
+            "Delta": np.maximum(ends[:, 0] - ends[:, 1], 0),
+            "Deltainf": ends[:, 0] - self.seen.lowest,
+            "Q": self.steps * one,
+            "R": self.rounds * one,
+            "eta": self.eta,
+            "c": self.eta * self.steps * self.rounds**0.5,
+            "tcomm": self.latency,
+            "tcomp": one,
+            "W": (self.rounds + self.spare) * (3 * self.latency + self.steps),
+        }
+        return {name: value[:, None] for name, value in found.items()}
+
+    def left(self, of: str) -> np.ndarray:
+        """What a form bounds, (B, 1)."""
+        norms = self.seen.norms
+        if of == SYNCHRONIZED.of:
+            return norms[:, :, 0].mean(axis=1, keepdims=True)
+        every = norms.reshape(len(norms), -1)
+        return (every if of == ALL_ITERATES.of else every[:, : self.rounds]).mean(axis=1, keepdims=True)
+
+    @property
+    def met(self) -> dict[str, np.ndarray | bool]:
+        """Which assumptions hold."""
+        return {
+            "smooth": True,
+            "block-smooth": True,
+            "smooth-in-one-block": True,
+            "unbiased-silos": True,
+            "unbiased-clients": self.seen.alike,
+            "bounded-below": np.isfinite(self.seen.lowest),
+            "uncorrelated-clients": ~self.seen.together | (self.seen.clients == 1),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class TieredRuns(TieredLetters):
     r"""B runs.
 
     Attributes:
@@ -41,9 +123,7 @@ class TieredRuns(Population):
         noise: a root of the covariance of $\xi$, (B, d, d); of its blocks where clients are independent.
         together: whether all clients and silos see one $\xi$, (B,).
         start: (B, d).
-        eta: (B,).
-        latency, spare: of a link, and how much of another round fits into the time, (B,).
-        silos, steps, rounds: N, Q and R.
+        silos: N.
     """
 
     hessians: np.ndarray
@@ -51,12 +131,7 @@ class TieredRuns(Population):
     noise: np.ndarray
     together: np.ndarray
     start: np.ndarray
-    eta: np.ndarray
-    latency: np.ndarray
-    spare: np.ndarray
     silos: int
-    steps: int
-    rounds: int
 
     @property
     def cost(self) -> int:
@@ -105,7 +180,7 @@ class TieredRuns(Population):
     def _of_blocks(self, blocks: np.ndarray) -> np.ndarray:
         """(..., N, w, w) to (..., d, d)."""
         width = blocks.shape[-1]
-        found = np.zeros((*blocks.shape[:-3], self.silos * width, self.silos * width))
+        found = np.zeros((*blocks.shape[:-3], self.silos * width, self.silos * width), blocks.dtype)
         for j in range(self.silos):
             place = slice(j * width, (j + 1) * width)
             found[..., place, place] = blocks[..., j, :, :]
@@ -134,8 +209,7 @@ class TieredRuns(Population):
 
     @cached_property
     def moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        r"""$\mathbb E\|\nabla f\|^2$ at the virtual average before every local step, (B, R, Q), the expected sum of
-        $\sigma_j^2$ in every round, (B, R), and $\mathbb Ef$ at the start and at the end, (B, 2)."""
+        """The first three of `Seen`."""
         with np.errstate(all="ignore"):  # runs that diverge overflow, and no claim covers them
             return self._moments()
 
@@ -166,65 +240,41 @@ class TieredRuns(Population):
     @cached_property
     def lowest(self) -> np.ndarray:
         """Inf f, (B,); minus infinity where f has no minimizer."""
-        convex = np.linalg.eigvalsh(self.hessian)[:, 0] > 1e-9 * np.abs(self.hessian).max(axis=(1, 2))
-        safe = np.where(convex[:, None, None], self.hessian, np.eye(self.start.shape[1]))
-        least = np.linalg.solve(safe, self.pull[..., None])[..., 0]
+        hessian, pull = self.hessian.astype(float), self.pull.astype(float)  # of which alone there are solutions
+        convex = np.linalg.eigvalsh(hessian)[:, 0] > 1e-9 * np.abs(hessian).max(axis=(1, 2))
+        safe = np.where(convex[:, None, None], hessian, np.eye(self.start.shape[1]))
+        least = np.linalg.solve(safe, pull[..., None])[..., 0]
         return np.where(convex, self._objective(least, np.zeros_like(self.hessian)), -np.inf)
 
     @cached_property
     def smoothness(self) -> tuple[np.ndarray, np.ndarray]:
         """L, and Lmax in a client's own block, (B,)."""
-        own = np.linalg.norm(self._diagonal_blocks(self.hessians), 2, axis=(-2, -1)).max(axis=(1, 2))
-        return np.linalg.norm(self.hessian, 2, axis=(1, 2)), own
+        blocks, hessian = self._diagonal_blocks(self.hessians).astype(float), self.hessian.astype(float)
+        return np.linalg.norm(hessian, 2, axis=(1, 2)), np.linalg.norm(blocks, 2, axis=(-2, -1)).max(axis=(1, 2))
 
     @property
     def cap(self) -> np.ndarray:
         """The largest step size of (14), (B,)."""
         return 1 / (8 * self.steps * np.maximum(*self.smoothness))
 
-    @cached_property
-    def values(self) -> dict[str, np.ndarray]:
-        """The letters, each (B, 1)."""
-        _, variances, ends = self.moments
-        (L, Lmax), S = self.smoothness, variances.mean(axis=1)
-        one = np.ones(len(self))
-        found = {
-            "L": L,
-            "Lmax": Lmax,
-            "S": S,
-            "SK": S / self.clients,
-            "Delta": np.maximum(ends[:, 0] - ends[:, 1], 0),
-            "Deltainf": ends[:, 0] - self.lowest,
-            "Q": self.steps * one,
-            "R": self.rounds * one,
-            "eta": self.eta,
-            "c": self.eta * self.steps * self.rounds**0.5,
-            "tcomm": self.latency,
-            "tcomp": one,
-            "W": (self.rounds + self.spare) * (3 * self.latency + self.steps),
-        }
-        return {name: value[:, None] for name, value in found.items()}
+    @property
+    def seen(self) -> Seen:
+        """All that letters are made of."""
+        return Seen(*self.moments, *self.smoothness, self.lowest, self.alike, self.together, self.clients)
 
-    def left(self, of: str) -> np.ndarray:
-        """What a form bounds, (B, 1)."""
-        norms = self.moments[0]
-        if of == SYNCHRONIZED.of:
-            return norms[:, :, 0].mean(axis=1, keepdims=True)
-        every = norms.reshape(len(norms), -1)
-        return (every if of == ALL_ITERATES.of else every[:, : self.rounds]).mean(axis=1, keepdims=True)
+
+@dataclass(frozen=True, eq=False)
+class KinkedTiers(TieredClients, TieredLetters):
+    """B runs on clients with kinks."""
 
     @property
-    def met(self) -> dict[str, np.ndarray | bool]:
-        """Which assumptions hold."""
-        return {
-            "smooth": True,
-            "block-smooth": True,
-            "smooth-in-one-block": True,
-            "unbiased-silos": True,
-            "unbiased-clients": self.alike,
-            "bounded-below": np.isfinite(self.lowest),
-            "uncorrelated-clients": ~self.together | (self.clients == 1),
-        }
+    def seen(self) -> Seen:
+        """All that letters are made of."""
+        together = np.full(len(self), self.together)
+        return Seen(*self.course, *self.constants, self.lowest, self.alike, together, self.clients)
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        return replace(self, **self.moved_clients(rng), eta=stirred(self.eta, rng))
 
 
 def draw_runs(rng: np.random.Generator) -> TieredRuns:
@@ -243,8 +293,8 @@ def draw_runs(rng: np.random.Generator) -> TieredRuns:
     pulls = np.where(alike[..., None], pulls[:, :1], pulls)
     noise = rng.normal(size=(B, d, d)) * np.exp(rng.normal(size=(B, 1, 1)) - 1) * (kind != 1)[:, None, None]
     z = TieredRuns(
-        hessians, pulls, noise, rng.random(B) < 0.5, rng.normal(size=(B, d)) * 3, np.ones(B),
-        np.exp(rng.normal(size=B)), rng.random(B), N, Q, R,
+        hessians=hessians, pulls=pulls, noise=noise, together=rng.random(B) < 0.5, start=rng.normal(size=(B, d)) * 3,
+        eta=np.ones(B), latency=np.exp(rng.normal(size=B)), spare=rng.random(B), silos=N, steps=Q, rounds=R,
     )  # fmt: skip
     return replace(z, eta=z.cap * rng.choice([0.05, 0.3, 1.0, 1.0, 1.6, 3.0], size=B) * (1 - 1e-12))
 
@@ -254,6 +304,20 @@ def pool(cells: int) -> tuple[TieredRuns, ...]:
     """Runs of many shapes."""
     rng = np.random.default_rng(233)
     return tuple(draw_runs(rng) for _ in range(max(1, cells // 2)))
+
+
+@lru_cache(maxsize=1)
+def kinked() -> tuple[KinkedTiers, ...]:
+    """With a sign for each client and round or, in seven rounds, one for all; and longer ones without noise."""
+    rng, found = np.random.default_rng(239), []
+    for N, K, Q, R, noisy in KINKED:
+        z = KinkedTiers(
+            **draw_tiered(rng, B, (N, K, 2), noisy=noisy), samples=0, eta=np.ones(B), steps=Q, rounds=R,
+            latency=np.exp(rng.normal(size=B)), spare=rng.random(B), together=R == 7,
+        )  # fmt: skip
+        cap = 1 / (8 * Q * np.maximum(*z.constants))
+        found.append(replace(z, eta=cap * rng.choice([0.05, 0.3, 1.0, 1.0, 1.6], size=B) * (1 - 1e-12)))
+    return tuple(found)
 
 
 def loud(z: TieredRuns) -> TieredRuns:
@@ -272,29 +336,31 @@ def at_the_best_scale(z: TieredRuns) -> TieredRuns:
     return replace(z, eta=np.where(np.isfinite(best) & (best > 0), best, 1.0) / (z.steps * z.rounds**0.5))
 
 
-def sides(claim: Claim, z: TieredRuns) -> Sides:
+def sides(claim: Claim, z: TieredLetters) -> Sides:
     """The exact left side against the form, term by term."""
     subject, covered = claim.subject, np.ones(len(z), dtype=bool)
     assert isinstance(subject, ResultForm)
-    if subject.form.name == BEST:
+    if isinstance(z, TieredRuns) and subject.form.name == BEST:
         z, covered = at_the_best_scale(z), z.alike & (z.noise != 0).any(axis=(1, 2))
     left = z.left((subject.form.measure or subject.result.measure).of)
-    ends = np.abs(z.moments[2]).max(axis=1)
+    ends = np.abs(z.seen.ends).max(axis=1)
     error = CANCELED * ends / (z.eta * z.steps * z.rounds)
     covered = (covered & (ends < LARGEST))[:, None]
     return against_form(claim, left, z.values, z.met, covered, (error[:, None], CANCELED), frozenset(), z.describe)
 
 
 def trial(claim: Claim) -> Trial | None:
-    """Every form of Theorem 1, also within a given time, and of Remark 5 that says its constants."""
+    """Every form of Theorem 1, also within a given time, and of Remark 5 that says its constants; and the lemmas."""
     subject = claim.subject
     if not isinstance(subject, ResultForm) or subject.form.order_only:
         return None
+    if subject.result in LEMMAS:
+        return lemma(claim)
     if subject.result.key not in (THEOREM_1.key, REMARK_5.key, WALL_CLOCK.key):
         return None
 
-    def draw(claim: Claim, cells: int) -> Iterable[TieredRuns]:
-        drawn = map(loud, pool(cells)) if subject.form.name == BEST else pool(cells)
+    def draw(claim: Claim, cells: int) -> Iterable[TieredLetters]:
+        drawn = map(loud, pool(cells)) if subject.form.name == BEST else (*pool(cells), *kinked())
         return [z for z in drawn if len(z)]
 
     return Trial(draw, sides)

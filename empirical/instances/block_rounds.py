@@ -6,15 +6,18 @@ gradient with noise $\pm v_{kj}$, drawn once for the round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import ClassVar, Self
 
 import numpy as np
 
+from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
+
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class BlockRounds(Population):
     r"""B instances of a round.
 
     Attributes:
@@ -27,6 +30,7 @@ class Rounds:
         silos: N, each with d/N parameters.
     """
 
+    measured: ClassVar[LeftSide] = "every outcome"
     hessians: np.ndarray
     centers: np.ndarray
     noise: np.ndarray
@@ -34,6 +38,27 @@ class Rounds:
     step: np.ndarray
     local_steps: int
     silos: int
+
+    @property
+    def cost(self) -> int:
+        """The local steps, and a sixtieth for each path."""
+        return self.local_steps + 2 ** (self.clients * self.silos) // 60
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        """Other functions, noise, starts and step sizes; clients that are alike stay so."""
+        hessians, centers, noise = (shaken(v, rng) for v in (self.hessians, self.centers, self.noise))
+        hessians, noise = hessians + np.swapaxes(hessians, 2, 3), np.where(self.noise == 0, 0.0, noise)
+        alike = (self.hessians == self.hessians[:, :1]).all(axis=(1, 2, 3)) & (np.ptp(self.centers, axis=1) == 0).all(
+            axis=1
+        )
+        return replace(
+            self,
+            hessians=np.where(alike[:, None, None, None], hessians[:, :1], hessians) / 2,
+            centers=np.where(alike[:, None, None], centers[:, :1], centers),
+            noise=noise,
+            start=shaken(self.start, rng),
+            step=stirred(self.step, rng),
+        )
 
     @property
     def clients(self) -> int:

@@ -7,17 +7,27 @@ $\pm\sigma_j$; the operator of relative error q sends u to $(1\pm q)u$, and a si
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, product
+from math import comb
+from typing import ClassVar, Self
 
 import numpy as np
+
+from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
 
 Masks = Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]  # of an update: what it may become, and the chance
 
 
+def as_alike(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """What clients have, (B, N, d), the same for all of them where it was before."""
+    same = (np.ptp(before, axis=1) == 0).all(axis=1)
+    return np.where(same[:, None, None], after[:, :1], after)
+
+
 @dataclass(frozen=True, eq=False)
-class Iterations:
+class MaskedIterations(Population):
     r"""B instances of the last of `len(steps)` iterations of a round, after which K of N clients upload.
 
     Attributes:
@@ -31,6 +41,7 @@ class Iterations:
         progressive: S, if the tau-th local step masks with the chance tau/S; 0 if it always does.
     """
 
+    measured: ClassVar[LeftSide] = "every outcome"
     curvature: np.ndarray
     center: np.ndarray
     start: np.ndarray
@@ -40,6 +51,26 @@ class Iterations:
     relative: np.ndarray | None
     amplitude: np.ndarray
     progressive: int = 0
+
+    @property
+    def cost(self) -> int:
+        """One, and a thirtieth for each coordinate of each joint path and cohort."""
+        N, d = self.curvature.shape[1:]
+        paths = 2 ** (N * (2 * self.steps.shape[1] + 1))
+        return 1 + comb(N, self.cohort) * d * paths // 30
+
+    def mutated(self, rng: np.random.Generator) -> Self:
+        """Other functions, starts, noise, steps and errors; clients that are alike stay so, and so do signs."""
+        curvature = np.sign(self.curvature) * stirred(np.abs(self.curvature), rng)
+        return replace(
+            self,
+            curvature=as_alike(self.curvature, curvature),
+            center=as_alike(self.center, shaken(self.center, rng)),
+            start=shaken(self.start, rng),
+            noise=stirred(self.noise, rng),
+            steps=self.steps * (stirred(self.steps[:, :1], rng) / self.steps[:, :1]),
+            relative=None if self.relative is None else stirred(self.relative, rng),
+        )
 
     def masked(self, u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """What an update (B, N, d, paths) may become, each with its chance."""

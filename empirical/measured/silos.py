@@ -1,11 +1,9 @@
-r"""The constants of Theorem 1 where no formula gives them, measured along a run that recorded its models.
+r"""What is measured where silos take local steps in their own blocks, along a run that recorded its models.
 
 The noise $\sigma_{j,r}^2$ is exact at a recorded model: the clients' mean of the variance of their stochastic partial
-gradients and of how far their expectations are from f's. Its mean over rounds is all that the proof needs. Smoothness
-is by secants, between the pairs of points of the proof: of a client's gradients on the batch of its round, from one
-local step to the next, and of f from one sync point to the next (the descent lemma uses all points between them).
-
-Source: Das et al. 2022, Assumption 1 in (34) and (58), Assumption 3 in (20).
+gradients and of how far their expectations are from f's. Smoothness is by secants: of a client's gradients on the batch
+of its round, from one local step to the next, and of f from one sync point to the next. A recorded round is computed
+again from its own random numbers.
 """
 
 from __future__ import annotations
@@ -14,16 +12,53 @@ from functools import lru_cache
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms.tiers import TierSteps
 from fedbounds.empirical.measured.points import largest_secant
-from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, constant, spaced, visits
-from fedbounds.empirical.papers.tdcd.between import local_steps, own_streams
+from fedbounds.empirical.measured.visits import LOCAL_ROUNDS, Visit, constant, spaced, visits
 from fedbounds.empirical.problems.vertical import Vertical
+from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
 
 VARIANCES = 10**6  # of so many coordinates of clients' gradients at most is the variance computed; at 5 models at least
+
+
+def local_steps(problem: Vertical, steps: TierSteps, visit: Visit, streams: Streams) -> list[tuple[Tensor, Tensor]]:
+    r"""A round that was run, again from its own random numbers: of every silo the copies of its clients before each
+    local step, and the gradients there, both $(Q, K_j, d_j)$."""
+    drawn = problem.draw_round(streams.generator("noise", visit.round))
+    randomness = None if drawn is None else torch.from_numpy(drawn)[None].to(problem.device)
+    if randomness is not None and randomness.is_floating_point():
+        randomness = randomness.to(problem.dtype)
+    known, found = problem.exchange(visit.model[None], randomness), []
+    gradients = problem.stale_gradients if steps.stale else problem.partial_gradients
+    for silo, block in enumerate(problem.blocks):
+        copies, slopes = [visit.model[None, None, block].expand(1, problem.silo_clients[silo], -1)], []
+        for _ in range(steps.steps - int(steps.discards_last)):
+            slopes.append(gradients(silo, copies[-1], known))
+            copies.append(torch.sub(copies[-1], slopes[-1], alpha=steps.step_size))
+        found.append((torch.cat(copies[:-1]), torch.cat(slopes)))
+    return found
+
+
+def own_streams(run: Trace) -> list[Streams]:
+    """Of every seed."""
+    return [Streams(int(seed), run.spec.get("streams", {})) for seed in run.arrays["seed"]]
+
+
+@lru_cache(maxsize=8)
+def norms_within_rounds(run: Trace, problem: Vertical, steps: TierSteps) -> np.ndarray:
+    r"""$\|\nabla f\|^2$ at the virtual average before every local step of the recorded rounds, (seeds, R, Q)."""
+    at, streams = run.arrays["round"], own_streams(run)
+    found = np.empty((len(streams), len(at), steps.steps))
+    for visit in visits(run, problem, at):
+        within = local_steps(problem, steps, visit, streams[visit.seed])
+        virtual = torch.cat([copies.mean(1) for copies, _ in within], dim=1)
+        norms = problem.objective_gradient(virtual).double().square().sum(-1)
+        found[visit.seed, np.searchsorted(at, visit.round)] = norms.cpu().numpy()
+    return found
 
 
 @lru_cache(maxsize=8)

@@ -1,0 +1,393 @@
+"""Views of our papers' results, kept as data, so that a bound is evaluated without sympy and without its room.
+
+A file of views says which sources it was made of, with their SHA-256: where one of them has changed since, it is not
+read, and neither is a damaged one. Views lie beside each room, where a wheel was built (`write_views`), and in the
+user's cache, where one is written after a result was asked for. What is kept is numbers, words and programs
+(`fedbounds.bounds.programs`), never code, and a file of the cache is read only if nobody but its reader can have
+written it. A stranger's paper is not kept: nobody knows what it is made of.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.measures import Measure
+from fedbounds.bounds.programs import Coded, function_at, read_program
+from fedbounds.bounds.symbols import Dimension, Domain, Notation, Quantity
+from fedbounds.bounds.viewing import form_view, view
+from fedbounds.bounds.views import ConditionView, Follows, FormView, ResultView, Rule, Said, Standing
+
+if TYPE_CHECKING:
+    from fedbounds.bounds.result import Result
+
+SCHEMA = "fedbounds.views/1"
+NAME = "views.json"
+ROOT = os.path.dirname(os.path.abspath(__file__))
+LARGEST = 2**23  # bytes of one file
+KEY = re.compile(r"([a-z0-9-]+)/([a-z0-9.-]+)")
+OTHERS_MAY_WRITE = 0o022
+
+
+def as_view(result: Result | str) -> ResultView:
+    """The view of a result, or of the one with this key.
+
+    Raises:
+        FedboundsError: no such key, or neither a result nor a key.
+
+    Example:
+        >>> as_view("fedau/theorem-2").form("printed").terms[0]
+        'initial gap'
+    """
+    kept = kept_view(result) if isinstance(result, str) else None
+    if kept is not None:
+        return kept
+    from fedbounds.bounds.registry import as_result
+
+    return view(as_result(result))
+
+
+@lru_cache(maxsize=64)
+def kept_view(key: str) -> ResultView | None:
+    """The view of one of our results, if it is kept and nothing that it was made of has changed."""
+    found = KEY.fullmatch(key)
+    if found is None:
+        return None
+    paper, name = found.groups()
+    for path, ours in ((_shipped(paper), True), (_cached(paper, name), False)):
+        with suppress(
+            FedboundsError, ValueError, LookupError, TypeError, OSError
+        ):  # missing, damaged, of other sources
+            return _Kept(_content(path, ours)).view(key)
+    return None
+
+
+def _room(paper: str) -> str:
+    return os.path.join(ROOT, "papers", paper.replace("-", "_"))
+
+
+def _shipped(paper: str) -> str:
+    return os.path.join(_room(paper), NAME)
+
+
+def _cached(paper: str, name: str) -> str:
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(
+        home, "fedbounds", "views", hashlib.sha256(ROOT.encode()).hexdigest()[:16], paper, f"{name}.json"
+    )
+
+
+def _content(path: str, ours: bool) -> bytes:
+    """A file of views.
+
+    Raises:
+        OSError: it cannot be read.
+        LookupError: others may have written it.
+    """
+    with open(path, "rb") as file:
+        for about in () if ours else (os.fstat(file.fileno()), os.stat(os.path.dirname(path))):
+            if about.st_uid != os.geteuid() or about.st_mode & OTHERS_MAY_WRITE:
+                raise LookupError(path)
+        return file.read(LARGEST)
+
+
+class _Kept:
+    """A file of views that is whole and up to date."""
+
+    def __init__(self, content: bytes) -> None:
+        head, *self._lines = content.split(b"\n")
+        checksum, _, head = head.partition(b" ")
+        if checksum.decode() != _sum(head):
+            raise LookupError("damaged")
+        self._head = json.loads(head)
+        if self._head["schema"] != SCHEMA or digest(self._head["sources"]) != self._head["digest"]:
+            raise LookupError("of other sources")
+
+    def view(self, key: str) -> ResultView:
+        """The view of one result."""
+        said = self._line(key)
+        return _result(said, self._line(said["notation"]))
+
+    def _line(self, name: str) -> dict[str, Any]:
+        place, checksum = self._head["lines"][name]
+        if _sum(line := self._lines[place]) != checksum:
+            raise LookupError("damaged")
+        return json.loads(line)
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def digest(sources: Iterable[str]) -> str:
+    """The SHA-256 of sources of ours, by their places in the package.
+
+    Raises:
+        OSError: one is not there.
+    """
+    found = hashlib.sha256()
+    for name in sources:
+        with open(os.path.join(ROOT, name), "rb") as file:
+            content = file.read()
+        found.update(f"{name} {len(content)}\n".encode() + content)
+    return found.hexdigest()
+
+
+def _result(said: Mapping[str, Any], letters: Mapping[str, Any]) -> ResultView:
+    """The view of a result as `_written` has written it."""
+    key: str = said["key"]
+
+    def whole() -> Result:
+        from fedbounds.bounds.registry import load
+
+        return load(key)
+
+    def rule(written: Sequence[Any], own: Callable[[], Any]) -> Follows:
+        name, inputs, why, free, vectors, vector, formula = written
+        if isinstance(formula, Mapping):
+            found = Rule(tuple(inputs), frozenset(vectors), vector, lambda: read_program(formula).coded)
+        else:
+            found = _Elsewhere(formula, own)
+        return Follows(name, tuple(inputs), found, why, free)
+
+    notation = Notation([_quantity(*each) for each in letters["letters"]])
+    floors = tuple(rule(each, lambda k=k: view(whole()).floors[k].rule) for k, each in enumerate(letters["floors"]))
+    made = ResultView(key, said["source"], _measure(said["measure"]), notation, said["default"], floors, whole)
+    rules = said["rules"]
+    for form in said["forms"]:
+        name, programs = form["name"], form["programs"]
+        made.forms.append(
+            FormView(
+                made,
+                name,
+                form["order_only"],
+                form["asymptotic"],
+                form["refuted_by"],
+                form["generous"],
+                tuple(form["terms"]),
+                tuple(
+                    ConditionView(op, why, limits, legal, lambda words=words: Said(*words))
+                    for op, why, limits, legal, words in form["conditions"]
+                ),
+                tuple(form["assumptions"]),
+                tuple(form["prescribes"]),
+                tuple(
+                    rule(rules[place], lambda k=k, name=name: form_view(whole(), whole().form(name)).derived[k].rule)
+                    for k, place in enumerate(form["derived"])
+                ),
+                frozenset(form["needs"]),
+                None if form["measure"] is None else _measure(form["measure"]),
+                lambda name=name: whole().form(name),
+                lambda which, programs=programs: read_program(programs[which]).coded,
+                lambda words=form["standing"]: Standing(*words),
+            )
+        )
+    return made
+
+
+class _Elsewhere:
+    """A numpy function by its place, or, where it has none, out of its paper's room."""
+
+    def __init__(self, place: str | None, own: Callable[[], Any]) -> None:
+        self._place, self._own = place, own
+
+    def __call__(self, *values: np.ndarray) -> Any:
+        return (self._own() if self._place is None else function_at(self._place))(*values)
+
+
+def _quantity(
+    name: str, latex: str, meaning: str, concept: str, domain: list[Any], unit: list[Any], shape: list[Any], *rest: Any
+) -> Quantity:
+    return Quantity(name, latex, meaning, concept, Domain(*domain), _dimension(unit), tuple(shape), *rest)
+
+
+def _dimension(unit: list[Any]) -> Dimension:
+    return Dimension(tuple((name, power if isinstance(power, int) else _fraction(power)) for name, power in unit))
+
+
+def _fraction(power: str) -> Any:
+    from fractions import Fraction
+
+    return Fraction(power)
+
+
+def _measure(said: list[Any]) -> Measure:
+    aggregate, over, of, latex, unit, *rest = said
+    return Measure(aggregate, over, of, latex, _dimension(unit), *rest)
+
+
+# Here on sympy is needed: a view is written.
+
+
+def write_views(paper: str, path: str | None = None, only: str = "") -> None:
+    """Write the views of our papers' results, for wheels beside the room.
+
+    Args:
+        paper: its key.
+        path: where to.
+        only: the key of the one result to write (default: all).
+
+    Raises:
+        FedboundsError: the place cannot be written.
+    """
+    from pathlib import Path
+
+    from fedbounds.bounds.atomic import write_file
+    from fedbounds.bounds.registry import load, room
+
+    results = [load(only)] if only else room(paper).RESULTS
+    write_file(Path(path or _shipped(paper)), written_views(paper, results))
+
+
+def keep_view(key: str) -> None:
+    """Keep the view of one of our results in the user's cache, unless it is kept already or that cannot be written."""
+    found = KEY.fullmatch(key)
+    if found is None or kept_view(key) is not None:
+        return
+    from fedbounds.bounds.registry import PAPERS
+
+    paper, name = found.groups()
+    if paper in PAPERS:
+        path = _cached(paper, name)
+        with suppress(OSError, FedboundsError):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            write_views(paper, path, key)
+            kept_view.cache_clear()
+
+
+def written_views(paper: str, results: Iterable[Result]) -> bytes:
+    """The file of these views, of results of one paper."""
+    notations: dict[int, str] = {}
+    lines: dict[str, bytes] = {}
+    for result in results:
+        letters = notations.setdefault(id(result.notation), f"notation {len(notations)}")
+        lines.setdefault(letters, _json(_written_notation(result)))
+        lines[result.key] = _json({"notation": letters, **_written(view(result))})
+    places = {name: (k, _sum(line)) for k, (name, line) in enumerate(lines.items())}
+    sources = sorted(_sources(paper))
+    head = _json({"schema": SCHEMA, "sources": sources, "digest": digest(sources), "lines": places})
+    return b"\n".join([_sum(head).encode() + b" " + head, *lines.values(), b""])
+
+
+def _json(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _sources(paper: str) -> set[str]:
+    """What a paper's views are made of: the modules that its room, its errata and the writer import, and its ledger."""
+    here = os.path.relpath(_room(paper), ROOT)
+    beside = [f"{here}/errata.py", f"{here}/ledger.json"]
+    found: set[str] = {name for name in beside if os.path.exists(os.path.join(ROOT, name))}
+    left = [f"{here}/__init__.py", "kept_views.py", "numpy_code.py", "audit/ledger.py", *found]
+    found.update(left)
+    while left:
+        name = left.pop()
+        if name.endswith(".py"):
+            new = {*_imported(name)} - found
+            found |= new
+            left += new
+    return found
+
+
+def _imported(name: str) -> Iterator[str]:
+    """The files of the package that one of its modules imports."""
+    package = __name__.rpartition(".")[0]
+    with open(os.path.join(ROOT, name), "rb") as file:
+        module = ast.parse(file.read())
+    for node in ast.walk(module):
+        if isinstance(node, ast.ImportFrom) and node.module and f"{node.module}.".startswith(f"{package}."):
+            for place in (node.module, *(f"{node.module}.{alias.name}" for alias in node.names)):
+                inside = place.removeprefix(package).strip(".").replace(".", "/")
+                for file in (f"{inside}.py", f"{inside}/__init__.py".strip("/")):
+                    if os.path.isfile(os.path.join(ROOT, file)):
+                        yield file
+
+
+def _written_notation(result: Result) -> dict[str, Any]:
+    letters = [
+        (
+            *(q.name, q.latex, q.meaning, q.concept),
+            (q.domain.low, q.domain.high, q.domain.low_open, q.domain.high_open, q.domain.integer, q.domain.infinite),
+            _written_unit(q.dimension),
+            *(q.shape, q.default, q.total),
+        )
+        for q in result.notation.values()
+    ]
+    return {"letters": letters, "floors": [_written_rule(rule) for rule in view(result).floors]}
+
+
+def _written_unit(unit: Dimension) -> list[Any]:
+    return [(name, int(power) if power == int(power) else str(power)) for name, power in unit.exponents]
+
+
+def _written_measure(measure: Measure) -> list[Any]:
+    told = (measure.expectation, measure.given, measure.signed)
+    return [measure.aggregate, measure.over, measure.of, measure.latex, _written_unit(measure.dimension), *told]
+
+
+def _written_rule(rule: Follows) -> list[Any]:
+    from fedbounds.bounds.numpy_code import place_of
+
+    said = [rule.name, rule.inputs, rule.why, rule.free]
+    if isinstance(rule.rule, Rule):
+        return [*said, sorted(rule.rule.vectors), rule.rule.vector, _written_program(rule.rule.code())]
+    try:
+        return [*said, [], False, place_of(rule.rule, rule.name)]
+    except LookupError:
+        return [*said, [], False, None]
+
+
+def _written_program(coded: Coded) -> dict[str, Any]:
+    if coded.program is None:
+        raise LookupError("an operation that programs do not know")
+    return coded.program._asdict()
+
+
+def _written(result: ResultView) -> dict[str, Any]:
+    """A view as data; see `_result`."""
+    rules: dict[bytes, int] = {}
+    written: list[list[Any]] = []
+    forms = []
+    for form in result.forms:
+        places = []
+        for rule in form.derived:
+            said = _written_rule(rule)
+            if (place := rules.setdefault(_json({"rule": said}), len(written))) == len(written):
+                written.append(said)
+            places.append(place)
+        forms.append(
+            {
+                "name": form.name,
+                "order_only": form.order_only,
+                "asymptotic": form.asymptotic,
+                "refuted_by": form.refuted_by,
+                "generous": form.generous,
+                "terms": form.terms,
+                "conditions": [(c.op, c.why, c.limits, c.legal, c.said()) for c in form.conditions],
+                "assumptions": form.assumptions,
+                "prescribes": form.prescribes,
+                "derived": places,
+                "needs": sorted(form.needs),
+                "measure": None if form.own_measure is None else _written_measure(form.own_measure),
+                "programs": {which: _written_program(form.code(which)) for which in ("value", "parts", "sides")},
+                "standing": form.standing(),
+            }
+        )
+    return {
+        "key": result.key,
+        "source": result.source,
+        "measure": _written_measure(result.measure),
+        "default": result.default,
+        "rules": written,
+        "forms": forms,
+    }

@@ -1,0 +1,74 @@
+"""The views of results that are there with their expressions (`fedbounds.bounds.views`)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from fedbounds.bounds.views import ConditionView, FormView, ResultView, Said
+
+if TYPE_CHECKING:
+    from fedbounds.bounds.result import Condition, Form, Result
+    from fedbounds.bounds.symbols import Notation
+
+
+def form_view(result: Result, form: Form) -> FormView:
+    """The view of a form, of a result that may be without it.
+
+    Example:
+        >>> from fedbounds.bounds.registry import load
+        >>> theorem = load("fedau/theorem-2")
+        >>> form_view(theorem, theorem.form("printed")).terms[0]
+        'initial gap'
+    """
+    return _form_view(view(result), result, form)
+
+
+@lru_cache(maxsize=256)
+def view(result: Result) -> ResultView:
+    """The view of a result."""
+    from fedbounds.bounds.numpy_code import in_numbers  # sympy takes its time
+
+    floors = tuple(in_numbers(rule, result.notation) for rule in result.notation.floors)
+    made = ResultView(
+        result.key, str(result.source), result.measure, result.notation, result.default, floors, lambda: result
+    )
+    made.forms.extend(_form_view(made, result, form) for form in result.forms)
+    return made
+
+
+@lru_cache(maxsize=1024)
+def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
+    from fedbounds.bounds.audit.ledger import standing
+    from fedbounds.bounds.numpy_code import coded_form, in_numbers
+
+    return FormView(
+        of,
+        form.name,
+        form.order_only,
+        form.asymptotic,
+        form.refuted_by,
+        form.generous,
+        tuple(term.name for term in form.terms),
+        tuple(condition_view(condition, result.notation) for condition in form.conditions),
+        tuple(assumption.name for assumption in form.assumptions),
+        tuple(form.prescribes),
+        tuple(in_numbers(rule, result.notation) for rule in form.derived),
+        form.needs,
+        form.measure,
+        lambda: form,
+        lambda which: coded_form(form, which),
+        lambda: standing(result, form),
+    )
+
+
+def condition_view(condition: Condition, notation: Notation) -> ConditionView:
+    """The view of a condition."""
+
+    @lru_cache(maxsize=1)
+    def said() -> Said:
+        printed = condition.as_printed(notation)
+        return Said(printed.text, printed.latex, condition.text, condition.extreme is not None, condition.caps)
+
+    limits = "" if condition.limits is None else condition.limits.name
+    return ConditionView(condition.op, condition.why, limits, condition.legal, said)

@@ -1,0 +1,141 @@
+"""fedbounds adversary: the worst instance of a bound, replayed or searched for; and the tables of whole papers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fedbounds.bounds.commands import completion
+from fedbounds.bounds.commands.options import (
+    Count,
+    PathArgument,
+    emit,
+    form_option,
+    json_option,
+    paper_option,
+    plain,
+    progress_bar,
+)
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.version import __version__
+
+if TYPE_CHECKING:
+    from fedbounds.empirical.adversary import WorstInstance
+
+
+@click.command("adversary")
+@click.argument("key", required=False, shell_complete=completion.keys)
+@form_option
+@paper_option
+@click.option(
+    "--effort", type=click.Choice(["light", "deep"]), default="deep", show_default=True, help="How hard to look."
+)
+@click.option(
+    "--seed", type=Count(0), default=61, show_default=True, help="Of the search; the same one finds the same."
+)
+@click.option("--replay", metavar="FILE", type=PathArgument(), help="Reckon an instance again that --out wrote.")
+@click.option("--merge", metavar="FILE", type=PathArgument(), help="With --paper: rows of other searches; no new one.")
+@click.option("--out", metavar="FILE", type=PathArgument(), help="Write the instance, or with --paper the table, here.")
+@json_option
+def adversary_command(
+    key: str | None,
+    form: str | None,
+    wanted: str | None,
+    effort: str,
+    seed: int,
+    replay: str | None,
+    merge: str | None,
+    out: str | None,
+    as_json: bool,
+) -> int:
+    """How near an instance can come to the bound of the result KEY: the largest left side over the bound.
+
+    With --paper: of every form of its results, into the table that is committed beside its ledger, or into --out; what
+    that table has already, of the same effort and seed, is not searched again, and the climbs start from its instances
+    too. With --merge the rows of such a table, or of a part of one, are put in, the worse of both. Exits with 1 if the
+    bound is refuted.
+
+    \b
+    fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
+    fedbounds adversary --replay worst.json
+    """
+    from fedbounds.empirical import adversary
+
+    if [key, wanted, replay].count(None) != 2:
+        raise FedboundsError("give one of KEY, --paper P and --replay FILE")
+    if merge and not wanted:
+        raise FedboundsError("--merge puts rows into the table of a paper; say which with --paper P")
+    if wanted:
+        if form:
+            raise FedboundsError("--paper searches every form; leave out --form")
+        return merge_into(wanted, merge, out, as_json) if merge else table(wanted, effort, seed, out, as_json)
+    found = adversary.replay(replay) if replay else adversary.adversary(str(key), form, seed=seed, effort=effort)
+    if out:
+        write(found, Path(out))
+    if as_json:
+        emit("adversary", found.as_document())
+    else:
+        click.echo(str(found))
+        if out:
+            click.echo(f"wrote {out}; reckon it again with fedbounds adversary --replay {out}")
+    return 1 if found.status == "refuted" else 0
+
+
+def write(found: WorstInstance, path: Path) -> None:
+    """An instance with all its numbers, as a file."""
+    from fedbounds.bounds.atomic import write_file
+
+    document = {"schema": "fedbounds.adversary/1", "version": __version__, **plain(found.as_document())}
+    write_file(path, f"{json.dumps(document, indent=1, ensure_ascii=False)}\n".encode())
+
+
+def table(name: str, effort: str, seed: int, out: str | None, as_json: bool) -> int:
+    """The worst ratios of a paper, written after every row."""
+    from fedbounds.bounds.registry import paper
+    from fedbounds.bounds.worst_ratios import read_rows, worst_ratios_path, write_rows
+    from fedbounds.empirical.adversary import rows
+
+    loaded = paper(name)
+    path = Path(out) if out else worst_ratios_path(loaded.key)
+    known, found = read_rows(path), list[dict[str, Any]]()
+    total = sum(len(result.forms) for result in loaded.results)
+    with progress_bar(loaded.key) as advance:
+        for row in rows(loaded.key, effort, seed, known):
+            found.append(row)
+            done = {(one["key"], one["form"]) for one in found}
+            write_rows(path, loaded.key, [*found, *(r for r in known if (r["key"], r["form"]) not in done)])
+            if advance:
+                advance(len(found), total, f"{row['key']}[{row['form']}]")
+    write_rows(path, loaded.key, found)
+    return told(loaded.key, found, path, as_json)
+
+
+def merge_into(name: str, merge: str, out: str | None, as_json: bool) -> int:
+    """The worst ratios of a paper with those of other searches."""
+    from fedbounds.bounds.registry import paper
+    from fedbounds.bounds.worst_ratios import read_rows, worst_ratios_path, write_rows
+    from fedbounds.empirical.adversary import merged
+
+    key = paper(name).key
+    path = Path(out) if out else worst_ratios_path(key)
+    if not Path(merge).exists():
+        raise FedboundsError(f"{merge}: no such file")
+    found = list(merged(read_rows(path), read_rows(Path(merge))))
+    write_rows(path, key, found)
+    return told(key, found, path, as_json)
+
+
+def told(key: str, rows: list[dict[str, Any]], path: Path, as_json: bool) -> int:
+    """A table that was written, on the terminal."""
+    from fedbounds.bounds.worst_ratios import said
+
+    if as_json:
+        emit("worst-ratios", {"paper": key, "rows": rows, "file": str(path)})
+    else:
+        for row in rows:
+            click.echo(f"{row['key']}[{row['form']}]: {said(row)}")
+        click.echo(f"wrote {path}")
+    return 0

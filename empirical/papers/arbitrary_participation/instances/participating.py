@@ -1,0 +1,187 @@
+r"""Runs of generalized FedAvg with given weights, whatever the clients' functions are: what the letters say of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from fedbounds.empirical.instances.population import Population, stirred
+
+
+@dataclass(frozen=True)
+class Course:
+    r"""What the proof speaks of: expectations over the gradient noise given the participation.
+
+    Attributes:
+        gradient: $\mathbb E\|\nabla f(x_t)\|^2$, (B, T+1).
+        gap: $\mathbb Ef(x_t)-f^*$, (B, T+1).
+        decrease: $\mathbb Ef(x_{t_0})-\mathbb Ef(x_{t_0+P})$ over each complete window, (B, K).
+        spread: $V_{t,i}$, (B, T, I+1).
+        drift: $D_{t,i}$, (B, T, I+1).
+        error: by how much the gradient may be less than it was measured, by rounding or as paths are drawn, (B, T+1).
+    """
+
+    gradient: np.ndarray
+    gap: np.ndarray
+    decrease: np.ndarray
+    spread: np.ndarray
+    drift: np.ndarray
+    error: np.ndarray | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class ParticipatingRuns(Population):
+    r"""B runs with the same numbers of clients, rounds and steps.
+
+    Attributes:
+        weights: $q_t^n$, (B, T, N).
+        gamma, eta: step sizes, (B,).
+        local_steps, interval: I and P.
+        reach: gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it.
+    """
+
+    weights: np.ndarray
+    gamma: np.ndarray
+    eta: np.ndarray
+    local_steps: int
+    interval: int
+    reach: int
+
+    # --- what the functions say --------------------------------------------------------------------------------------
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """L, (B,)."""
+        raise NotImplementedError
+
+    @cached_property
+    def initial_gap(self) -> np.ndarray:
+        r"""$f(x_0)-f^*$, (B,)."""
+        raise NotImplementedError
+
+    @cached_property
+    def sigma(self) -> np.ndarray:
+        """The root of the largest variance of a client's noise, (B,)."""
+        raise NotImplementedError
+
+    @cached_property
+    def divergences(self) -> np.ndarray:
+        r"""$\sup_x\|\nabla F_n-\nabla f\|^2$, (B, N)."""
+        raise NotImplementedError
+
+    @cached_property
+    def cohort_divergence(self) -> np.ndarray:
+        """The largest left-hand side of (6), (B, T)."""
+        raise NotImplementedError
+
+    @cached_property
+    def participation_divergence(self) -> np.ndarray:
+        """The largest left-hand side of (5), (B, T)."""
+        raise NotImplementedError
+
+    @cached_property
+    def divergence_of_participants(self) -> np.ndarray:
+        """The largest left-hand side of (11), (B, T)."""
+        raise NotImplementedError
+
+    @cached_property
+    def window(self) -> np.ndarray:
+        """The largest left-hand side of (7) at the complete aligned windows, (B, K)."""
+        raise NotImplementedError
+
+    @cached_property
+    def course(self) -> Course:
+        """What is measured."""
+        raise NotImplementedError
+
+    @property
+    def smooth(self) -> np.ndarray:
+        """Whether f is smooth and bounded below, (B,)."""
+        raise NotImplementedError
+
+    @property
+    def centered(self) -> np.ndarray:
+        """Whether the divergences are finite and those from the clients' mean, (B,)."""
+        raise NotImplementedError
+
+    @property
+    def unbiased(self) -> np.ndarray:
+        """Whether the noise has mean zero and at most the declared variance, (B,)."""
+        return np.ones(len(self), dtype=bool)
+
+    @property
+    def independent(self) -> np.ndarray:
+        """Whether the noise of different clients is, (B,)."""
+        return np.ones(len(self), dtype=bool)
+
+    # --- what participation says -------------------------------------------------------------------------------------
+
+    @property
+    def cost(self) -> int:
+        """T I."""
+        return self.rounds * self.local_steps
+
+    @property
+    def clients(self) -> int:
+        """N."""
+        return self.weights.shape[2]
+
+    @property
+    def rounds(self) -> int:
+        """T."""
+        return self.weights.shape[1]
+
+    @cached_property
+    def sum_of_squares(self) -> np.ndarray:
+        r"""$S_t=\sum_n(q_t^n)^2$, (B, T)."""
+        return (self.weights**2).sum(axis=2)
+
+    @cached_property
+    def window_weights(self) -> np.ndarray:
+        """Mean weights over the complete aligned windows, (B, K, N)."""
+        K = self.rounds // self.interval
+        return self.weights[:, : K * self.interval].reshape(len(self), K, self.interval, -1).mean(axis=2)
+
+    def constants(self) -> dict[str, np.ndarray]:
+        """The paper's constants, exact, each (B, 1); a dictionary of one's own."""
+        return dict(self._constants)
+
+    @cached_property
+    def _constants(self) -> dict[str, np.ndarray]:
+        found = {
+            "L": self.smoothness,
+            "F": self.initial_gap,
+            "sigma": self.sigma,
+            "rho": np.sqrt(self.sum_of_squares.max(axis=1)),
+            "sumsq": self.sum_of_squares.min(axis=1),
+            "nu": np.sqrt(self.cohort_divergence.max(axis=1)),
+            "beta": np.sqrt(self.participation_divergence.max(axis=1)),
+            "delta": np.sqrt(self.window.max(axis=1)),
+            "d": np.sqrt(self.divergences.max(axis=1)),
+            "gamma": self.gamma,
+            "eta": self.eta,
+        }
+        counts = {"I": self.local_steps, "P": self.interval, "T": self.rounds, "N": self.clients, "s": 1.0, "r": 7 / 17}
+        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
+        return {name: value[:, None] for name, value in found.items()}
+
+    def at(self, local: np.ndarray, update: np.ndarray) -> Self:
+        r"""The same with $\gamma$ and $\gamma\eta$ at these shares of $1/(12LI\cdot\text{reach})$ and $1/(2LIP)$."""
+        gamma = local / (12 * self.smoothness * self.local_steps * self.reach)
+        return replace(self, gamma=gamma, eta=update / (2 * self.smoothness * self.local_steps * self.interval * gamma))
+
+    def moved_shares(self, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """Neighbors of what `at` takes, within the caps."""
+        L = self.smoothness * self.local_steps
+        local, update = self.gamma * 12 * L * self.reach, self.gamma * self.eta * 2 * L * self.interval
+        return np.minimum(stirred(local, rng), 1), np.minimum(stirred(update, rng), 1)
+
+    def moved_weights(self, rng: np.random.Generator) -> np.ndarray:
+        """Neighbors of the weights, in half of all cases; who takes part stays so."""
+        if rng.random() >= 0.5:
+            return self.weights
+        weights = stirred(self.weights, rng)
+        return weights / weights.sum(axis=2, keepdims=True)

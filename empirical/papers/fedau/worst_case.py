@@ -1,0 +1,112 @@
+"""FedAvg with weights 1/p_n and clients who come by coins, as a performance-estimation problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.worst_case import (
+    Estimation,
+    GapTo,
+    Locally,
+    Measure,
+    WorstCase,
+    gap_of_a_block,
+    nonnegative,
+    positive,
+    squared_gradients,
+)
+
+
+def known_participation(
+    *,
+    rounds: int,
+    blocks: int = 1,
+    local_step: float,
+    rates: Sequence[float],
+    local_steps: int = 1,
+    server_multiplier: float = 1.0,
+    smoothness: float = 1.0,
+    gap: float = 1.0,
+    gap_to: GapTo = "infimum",
+    measure: Measure = "average",
+    noise: float = 0.0,
+    divergence: float = 0.0,
+) -> WorstCase:
+    r"""The largest $\frac1T\sum_t\mathbb E\|\nabla f(x_t)\|^2$ of Algorithm 1 with weights $\omega_n=1/p_n$.
+
+    In a round client n takes part with probability $p_n$, and
+
+    $$x_{t+1}=x_t+\frac\eta N\sum_n\frac{\mathbb 1_t^n}{p_n}\Delta_t^n,\qquad
+      \mathbb E\frac{\mathbb 1_t^n}{Np_n}=\frac1N,\qquad \mathrm{Var}\frac{\mathbb 1_t^n}{Np_n}=\frac{1-p_n}{N^2p_n}.$$
+
+    Args:
+        rounds: T.
+        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says.
+        local_step: gamma.
+        rates: p_n of every client.
+        local_steps: I.
+        server_multiplier: eta.
+        smoothness: L of every client's function.
+        gap: F.
+        gap_to: whether F is f(x_0) less the infimum, or less E f(x_T).
+        measure: the average over t < T, or the least of the expected squared norms for t < T, or for t <= T.
+        noise: sigma, the root of the variance of every stochastic gradient.
+        divergence: delta, the most that a client's gradient differs from that of f, at the models of the server.
+
+    Raises:
+        FedboundsError: a number outside its domain, or no clean optimum.
+
+    Source:
+        Wang and Ji 2024, Algorithm 1 and Appendix A.3.
+    """
+    positive(local_step=local_step, local_steps=local_steps, rounds=rounds, smoothness=smoothness)
+    nonnegative(noise=noise, divergence=divergence)
+    p = np.asarray(rates, dtype=float)
+    if p.ndim != 1 or not p.size or (p <= 0).any() or (p > 1).any():
+        raise FedboundsError(f"rates = {rates} must be one probability above 0 for each client")
+    mean, covariance = np.full(p.size, 1 / p.size), np.diag((1 - p) / p) / p.size**2
+    run, unit = Estimation(clients=p.size), smoothness * gap_of_a_block(gap, blocks, gap_to)
+    x, gradients = run.start, []
+    for _ in range(rounds):
+        gradient, _ = run.objective(x)
+        gradients.append(gradient)
+        if p.size > 1:
+            for f in run.functions:
+                run.at_most((f.gradient(x) - gradient) ** 2, divergence**2 / unit)
+        local, own = dict.fromkeys(range(p.size), x), Locally(run)
+        for _ in range(local_steps):
+            at = own.stochastic_gradients(local, noise / unit**0.5)
+            local = {n: y - local_step * smoothness * at[n] for n, y in local.items()}
+        x = x + server_multiplier * run.sampled({n: y - x for n, y in local.items()}, mean, covariance)
+    gradients.append(run.objective(x)[0])
+    run.starts(gap_to)
+    value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
+    constants = {
+        "L": smoothness,
+        "F": gap,
+        "H": gap,
+        "I": local_steps,
+        "T": rounds * blocks,
+        "N": p.size,
+        "p": p,
+        "omega": 1 / p,
+        "W": 0.0,
+        "Wmax": 0.0,
+        "Q": float((1 / p).mean()),
+        "gamma": local_step,
+        "eta": server_multiplier,
+        "sigma": noise,
+        "delta": divergence,
+        "deltatilde": divergence,
+    }
+    random = noise > 0 or bool(covariance.any())
+    words = f"{measure} over rounds of the expected squared gradient norm of f"
+    return WorstCase(
+        "FedAvg with weights 1/p_n", words, value, primal, p.size == blocks == 1 and not random, constants, random
+    )
+
+
+WORST_CASES = {"known-participation": known_participation}

@@ -1,0 +1,116 @@
+"""FedMRN as it is analyzed, with an unbiased operator, as a performance-estimation problem."""
+
+from __future__ import annotations
+
+from PEPit import Point
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.participation import WithoutReplacement
+from fedbounds.empirical.worst_case import (
+    Estimation,
+    GapTo,
+    Locally,
+    Measure,
+    WorstCase,
+    gap_of_a_block,
+    nonnegative,
+    positive,
+    squared_gradients,
+    weighted,
+)
+
+
+def analyzed_fedmrn(
+    *,
+    iterations: int,
+    blocks: int = 1,
+    step: float,
+    local_steps: int = 1,
+    clients: int = 1,
+    participants: int | None = None,
+    relative_error: float = 0.0,
+    gradient_bound: float = float("inf"),
+    smoothness: float = 1.0,
+    gap: float = 1.0,
+    gap_to: GapTo = "infimum",
+    measure: Measure = "average",
+    noise: float = 0.0,
+) -> WorstCase:
+    r"""The largest $\frac1T\sum_t\mathbb E\|\nabla F(\bar w_t)\|^2$ of eqs. (13) to (15) over N smooth functions.
+
+    The operator is any with $\mathbb E[\mathcal S(u)\mid u]=u$ and
+    $\mathbb E\|\mathcal S(u)-u\|^2\le q^2\|u\|^2$, drawn afresh at every use: of it, too, only second moments count.
+
+    Args:
+        iterations: T.
+        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says.
+        step: eta, the same in all iterations.
+        local_steps: S, after which K clients are averaged.
+        clients: N.
+        participants: K of them, drawn without replacement; all if not given.
+        relative_error: q.
+        gradient_bound: G, the most that the root mean square of a stochastic gradient is where it is taken.
+        smoothness: L of every client's function.
+        gap: F(w_0) - F*.
+        gap_to: whether it is F(w_0) less the infimum, or less the last expected value.
+        measure: the average over t < T, or the least of the expected squared norms for t < T, or for t <= T.
+        noise: sigma, the root of the variance of every stochastic gradient.
+
+    Raises:
+        FedboundsError: a number outside its domain, or no clean optimum.
+
+    Source:
+        Li et al. 2024, eqs. (13) to (15), Assumptions 2 to 4 squared.
+    """
+    positive(iterations=iterations, step=step, local_steps=local_steps, clients=clients, smoothness=smoothness)
+    positive(gradient_bound=gradient_bound)
+    nonnegative(noise=noise, relative_error=relative_error)
+    drawn = clients if participants is None else participants
+    if not 1 <= drawn <= clients:
+        raise FedboundsError(f"participants = {drawn} must be between 1 and clients = {clients}")
+    if blocks > 1 and iterations % local_steps:
+        raise FedboundsError(f"iterations = {iterations} of a block must be a multiple of local_steps = {local_steps}")
+    process, everybody = WithoutReplacement(clients, drawn), dict.fromkeys(range(clients), 1 / clients)
+    run, unit = Estimation(clients=clients), smoothness * gap_of_a_block(gap, blocks, gap_to)
+    bounded, deviation = gradient_bound**2 / unit, noise / unit**0.5
+
+    def compressed(own: Locally, n: int, update: Point) -> Point:
+        return update + own.noise(n, relative_error**2 * update**2) if relative_error else update
+
+    anchor, own, gradients = run.start, Locally(run), list[Point]()
+    models = dict.fromkeys(range(clients), anchor)
+    for t in range(iterations):
+        gradients.append(run.objective(weighted(models, everybody))[0])
+        begun = t % local_steps == 0
+        seen = models if begun else {n: anchor + compressed(own, n, w - anchor) for n, w in models.items()}
+        at = own.stochastic_gradients(seen, deviation)
+        if bounded < float("inf"):
+            for gradient in at.values():
+                run.at_most(gradient**2, bounded)
+        models = {n: w - step * smoothness * at[n] for n, w in models.items()}
+        if (t + 1) % local_steps == 0:
+            sent = {n: compressed(own, n, v - anchor) for n, v in models.items()}
+            anchor, own = anchor + run.sampled(sent, process.mean(0), process.covariance(0, 0)), Locally(run)
+            models = dict.fromkeys(models, anchor)
+    gradients.append(run.objective(weighted(models, everybody))[0])
+    run.starts(gap_to)
+    value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
+    constants = {
+        "L": smoothness,
+        "F": gap,
+        "N": clients,
+        "K": drawn,
+        "S": local_steps,
+        "T": iterations * blocks,
+        "eta": step,
+        "G": gradient_bound,
+        "q": relative_error,
+        "sigma": noise,
+    }
+    random = noise > 0 or relative_error > 0 or drawn < clients
+    words = f"{measure} over iterations of the expected squared gradient norm of F at the mean of all clients"
+    attained = clients == blocks == 1 and not random and bounded == float("inf")
+    return WorstCase("FedMRN as it is analyzed", words, value, primal, attained, constants, random)
+
+
+WORST_CASES = {"fedmrn-analysis": analyzed_fedmrn}

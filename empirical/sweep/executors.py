@@ -1,0 +1,248 @@
+"""Runs on whatever has the semantics of `concurrent.futures.Executor`: pools of threads or processes, loky, Dask.
+
+A worker writes its own files into the folder of the results, which may be a network file system; what comes back is the
+news of each run, and a run counts once its record is seen here. A worker refuses a run whose sources, data or versions
+are not those that its key was made of. Nothing is locked: a run that two make at once is written twice, whole both
+times, under one name.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import threading
+import time
+import traceback
+import uuid
+from collections import deque
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, NamedTuple
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep.batches import Batch
+from fedbounds.empirical.sweep.keys import algorithm_modules, source_digest, source_files
+from fedbounds.empirical.sweep.maker import Maker, News, one_line
+from fedbounds.empirical.sweep.provenance import provenance
+from fedbounds.empirical.sweep.runs import key_here
+from fedbounds.empirical.sweep.store import CannotWrite, Store
+
+AHEAD = 1024  # batches handed out at once, at least
+LOOK = 1.0  # seconds between looks for records that other machines have written
+PATIENCE = 90.0  # seconds after which they should be seen: the caches of a network file system live for up to 60
+STARTED = time.time()
+
+_one_at_a_time = threading.Lock()  # torch keeps its number of threads, and more, for a whole process
+
+
+class Answer(NamedTuple):
+    """What a worker says of a batch: the news of its runs, or why it makes none here."""
+
+    news: tuple[News, ...]
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Errand:
+    """What a worker is told beside its batch.
+
+    Args:
+        maker: whose folder has a name that holds on every machine.
+        witness: the name of a file in that folder; where it is not, the folder is another one.
+        packages: versions here.
+    """
+
+    maker: Maker
+    witness: str
+    packages: Mapping[str, str]
+
+    def make(self, batch: Batch, sources: str, nonce: str) -> Answer:
+        """Make a batch in the process that this is called in, one batch at a time there.
+
+        Args:
+            batch: what to make.
+            sources: digest of the sources that the keys were made of.
+            nonce: differs between any two calls, so that no executor gives the answer to an earlier one.
+        """
+        here = f"the worker {platform.node()} (process {os.getpid()})"
+        with _one_at_a_time:
+            if why := self._refusal(batch, sources):
+                return Answer((), f"{here} {why}")
+            try:
+                return Answer(tuple(replace(self.maker, facts=_facts()).make(batch)))
+            except CannotWrite as error:
+                return Answer((), f"{here}: {error}")
+
+    def _refusal(self, batch: Batch, sources: str) -> str:
+        folder = self.maker.store.directory
+        with suppress(OSError):
+            os.scandir(folder).close()  # a network file system looks anew at what is opened
+        if not (folder / self.witness).exists():
+            return f"does not see what is in {folder}; results need a folder on a file system that all workers share"
+        theirs = _versions(_facts())
+        other = [name for name, version in self.packages.items() if theirs.get(name) != version]
+        if other:
+            have, want = ([f"{name} {some.get(name)}" for name in other] for some in (theirs, self.packages))
+            return f"has {', '.join(have)}, and not {', '.join(want)}; install the same versions for all workers"
+        if self.maker.run_task is not None:
+            return ""
+        modules = algorithm_modules(batch[0].task)
+        if _digest(modules) != sources:
+            return "has other sources of fedbounds, or of a paper's package, than this process; install the same"
+        if _edited(modules):
+            return "has been running since before its sources changed; restart it"
+        wrong = next((run for run in batch if key_here(run.task, sources) != run.key), None)
+        return "" if wrong is None else f"reads other data than this process for {wrong.title}; give all the same files"
+
+
+def make_on(executor: Executor, planned: Sequence[Batch], maker: Maker, workers: int) -> Generator[News, None, None]:
+    """Hand batches to an executor; yield the news of each run once its record is seen in the folder.
+
+    Args:
+        executor: is not shut down.
+        planned: what to make.
+        maker: of the runs; the workers' own facts stand in their records.
+        workers: how many work at once, so that none of them waits for its next batch.
+
+    Raises:
+        FedboundsError: a worker refuses, the executor has ended, or what was made is not seen here.
+    """
+    store = Store(maker.store.directory.absolute())
+    errand = Errand(replace(maker, store=store), _witness(store), _versions(maker.facts))
+    digest = cache(source_digest)
+    waiting, at_work = deque(planned), dict[Future[Answer], Batch]()
+    ended: SimpleQueue[Future[Answer]] = SimpleQueue()
+    unseen: list[News] = []
+    last = time.monotonic()
+    try:
+        while waiting or at_work or unseen:
+            while waiting and len(at_work) < max(AHEAD, 4 * workers):
+                found, left = errand.maker.look(waiting.popleft())
+                yield from found
+                if left:
+                    sources = "" if maker.run_task is not None else digest(algorithm_modules(left[0].task))
+                    batch = tuple(left)
+                    future = _submit(executor, errand, sources, batch, chain(at_work.values(), waiting))
+                    at_work[future] = batch
+                    future.add_done_callback(ended.put)
+            if at_work:
+                with suppress(Empty):
+                    future = ended.get(timeout=LOOK if unseen else None)
+                    batch = at_work.pop(future)
+                    news, alone = _news(future, errand, batch, chain(at_work.values(), waiting))
+                    waiting.extendleft(alone)
+                    unseen += news
+                    last = time.monotonic()
+            elif unseen:
+                time.sleep(LOOK)
+            seen, unseen = _seen(unseen, store)
+            yield from seen
+            if unseen and not at_work and not waiting and time.monotonic() > last + PATIENCE:
+                key = unseen[0].key
+                raise FedboundsError(
+                    f"workers have made {len(unseen)} runs that are not whole in {store.directory} here, such as "
+                    f"{key[:12]} ({store.standing(key).status}); results need a folder that all workers share"
+                )
+    finally:
+        for future in at_work:
+            future.cancel()
+
+
+def _submit(executor: Executor, errand: Errand, sources: str, batch: Batch, rest: Iterable[Batch]) -> Future[Answer]:
+    """Hand out a batch; `rest` is what is left beside it."""
+    try:
+        return executor.submit(errand.make, batch, sources, uuid.uuid4().hex)
+    except RuntimeError as error:  # it is broken, or was shut down
+        raise _over(error, chain([batch], rest), errand) from error
+
+
+def _news(
+    future: Future[Answer], errand: Errand, batch: Batch, rest: Iterable[Batch]
+) -> tuple[list[News], list[Batch]]:
+    """What has become of a batch: the news of runs that have ended, and runs to be made alone."""
+    try:
+        answer = future.result()
+    except (BrokenExecutor, CancelledError) as error:  # whose fault it was, nobody knows
+        raise _over(error, chain([batch], rest), errand) from error
+    except Exception as error:
+        found, alone = errand.maker.look(batch)
+        if len(batch) > 1:
+            return found, [(run,) for run in reversed(alone)]
+        status = f"error: no worker made it: {one_line(error).removeprefix('error: ')}"
+        for run in alone:
+            facts = {"task": run.task, "seconds": None, "provenance": errand.maker.facts}
+            facts["traceback"] = "".join(traceback.format_exception(error))
+            found.append(News(run.key, errand.maker.store.save_error(run.key, status, facts)))
+        return found, []
+    if answer.refusal:
+        raise FedboundsError(answer.refusal)
+    return list(answer.news), []
+
+
+def _over(error: Exception, left: Iterable[Batch], errand: Errand) -> FedboundsError:
+    """The error for an executor that has ended before its work."""
+    many = sum(len(errand.maker.look(batch)[1]) for batch in left)
+    cancelled = "its work was cancelled, as when a scheduler dies"
+    why = cancelled if isinstance(error, CancelledError) else one_line(error).removeprefix("error: ")
+    return FedboundsError(
+        f"the executor ended before {many} of the runs were made ({why}); "
+        "what is finished is kept, and the same command goes on from there"
+    )
+
+
+def _seen(news: Sequence[News], store: Store) -> tuple[list[News], list[News]]:
+    """Of which runs the record is here, and of which it is not yet."""
+    if news:
+        with suppress(OSError):
+            os.scandir(store.directory).close()
+    seen: list[News] = []
+    unseen: list[News] = []
+    for one in news:
+        (seen if store.standing(one.key).status == one.status else unseen).append(one)
+    return seen, unseen
+
+
+def _witness(store: Store) -> str:
+    """The name of a file that is in the folder of the results and in no other.
+
+    It stays, empty and for good: whoever comes later takes the same.
+    """
+    try:
+        store.directory.mkdir(parents=True, exist_ok=True)
+        there = next(store.directory.glob(".fedbounds-*"), None)
+        witness = store.directory / f".fedbounds-{uuid.uuid4().hex}" if there is None else there
+        witness.touch()
+    except OSError as error:
+        raise CannotWrite(f"cannot write {str(store.directory)!r}: {error.strerror or error}") from error
+    return witness.name
+
+
+def _edited(modules: frozenset[str]) -> bool:
+    """Whether a source has changed since this process may have read it."""
+    return any(path.stat().st_mtime > STARTED for path in _files(modules))
+
+
+@cache
+def _files(modules: frozenset[str]) -> tuple[Path, ...]:
+    return tuple(source_files(modules).values())
+
+
+@cache  # of what this process has read, not of what has come since
+def _digest(modules: frozenset[str]) -> str:
+    return source_digest(modules)
+
+
+@cache
+def _facts() -> Mapping[str, Any]:
+    return provenance()
+
+
+def _versions(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Versions of packages, without what they were built for."""
+    return {name: version.partition("+")[0] for name, version in facts["packages"].items()}

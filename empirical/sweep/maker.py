@@ -1,0 +1,120 @@
+"""Making runs where one is: a batch together or its runs one by one, each kept as it ends, errors as records."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep.batches import Batch
+from fedbounds.empirical.sweep.provenance import peak_bytes
+from fedbounds.empirical.sweep.runs import Run
+from fedbounds.empirical.sweep.spec import Task
+from fedbounds.empirical.sweep.store import CannotWrite, Store
+
+if TYPE_CHECKING:
+    from fedbounds.empirical.trace import Trace
+
+RunTask = Callable[[Task], "Trace"]
+MAX_STATUS = 300
+SYNCED = 1.0  # seconds
+
+
+class News(NamedTuple):
+    """What became of a run: its key, its status, and whether it was made now, or found as somebody else made it."""
+
+    key: str
+    status: str
+    made: bool = True
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Makes runs and keeps what they give.
+
+    Args:
+        store: where.
+        facts: of this process and the sources, for the records.
+        run_task: a task to its trace; None for all tasks of a batch to theirs, together.
+    """
+
+    store: Store
+    facts: Mapping[str, Any]
+    run_task: RunTask | None
+
+    def make(self, batch: Batch) -> Iterator[News]:
+        """Runs what is left of a batch; the news of each run, once its trace or the error it raised is kept.
+
+        A batch that fails is made again run by run, so that the error is found in the run that raises it.
+        """
+        found, left = self.look(batch)
+        yield from found
+        if len(left) > 1:
+            with suppress(_Failed):
+                for news in self._kept(tuple(left)):
+                    del left[0]
+                    yield news
+        for run in left:
+            try:
+                yield from self._kept((run,))
+            except _Failed as failed:
+                yield News(run.key, failed.args[0])
+
+    def look(self, batch: Batch) -> tuple[list[News], list[Run]]:
+        """What others have finished of a batch, and what is left to be made."""
+        standings = {run.key: self.store.standing(run.key) for run in batch}
+        found = [News(key, standing.status, made=False) for key, standing in standings.items() if standing.finished]
+        return found, [run for run in batch if not standings[run.key].finished]
+
+    def _kept(self, batch: Batch) -> Iterator[News]:
+        started, clock, waiting = datetime.now(UTC), time.perf_counter(), iter(batch)
+
+        def about(run: Run, among: int) -> dict[str, Any]:
+            when = {"started": started.isoformat(timespec="seconds"), "peak_bytes": peak_bytes()}
+            seconds = round((time.perf_counter() - clock) / among, 3)
+            return {"task": run.task, "seconds": seconds, "provenance": {**self.facts, **when}}
+
+        try:
+            for traces in self._traces(batch):
+                some = [next(waiting) for _ in traces]
+                facts = [about(run, len(traces)) for run in some]
+                for run, trace, fact in zip(some, traces, facts, strict=True):
+                    yield News(run.key, self.store.save(run.key, trace, fact, sync=_worth_it(fact)))
+                clock = time.perf_counter()
+        except CannotWrite:
+            raise
+        except Exception as error:
+            if len(batch) > 1:
+                raise _Failed from error
+            text = {**about(batch[0], 1), "traceback": traceback.format_exc()}
+            status = self.store.save_error(batch[0].key, one_line(error), text, sync=_worth_it(text))
+            raise _Failed(status) from error
+
+    def _traces(self, batch: Batch) -> Iterable[Sequence[Trace]]:
+        if self.run_task is not None:
+            return ([self.run_task(run.task)] for run in batch)
+        from fedbounds.empirical.sweep.task import run_together
+
+        return run_together([run.task for run in batch])
+
+
+def _worth_it(facts: Mapping[str, Any]) -> bool:
+    """Whether a run took longer than a disk may take to sync it."""
+    return facts["seconds"] > SYNCED
+
+
+class _Failed(Exception):
+    """A batch could not be made; with one run the status that is kept of it."""
+
+
+def one_line(error: Exception) -> str:
+    """An error as the status of a run."""
+    reason = " ".join(str(error).split())
+    if not isinstance(error, FedboundsError):
+        reason = f"{type(error).__name__}: {reason}" if reason else type(error).__name__
+    return f"error: {reason}" if len(reason) <= MAX_STATUS else f"error: {reason[:MAX_STATUS]}..."

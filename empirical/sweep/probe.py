@@ -1,0 +1,143 @@
+"""How long runs take, before any is there: a few rounds of each setting, made in another process and thrown away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any, NamedTuple
+
+from fedbounds.empirical.sweep.batches import setting
+from fedbounds.empirical.sweep.provenance import peak_bytes
+from fedbounds.empirical.sweep.runs import Run
+from fedbounds.empirical.sweep.spec import Task
+from fedbounds.empirical.sweep.workers import spawned
+
+STARTING = 30.0  # seconds that a process may need until it begins
+SHOWS = 0.05  # seconds by which rounds must take longer than one, that their time can be told from chance
+
+
+class Probe(NamedTuple):
+    """What a few rounds say of runs.
+
+    Args:
+        seconds: that a run takes, by its setting; settings that no round was made of in time are not in it.
+        memory: the most bytes that the process had.
+    """
+
+    seconds: Mapping[str, float]
+    memory: int
+
+
+def probe(runs: Sequence[Run], patience: float, progress: Callable[[int, int], None] | None = None) -> Probe:
+    r"""Time a few rounds of every setting, for so many seconds in all.
+
+    $$\text{seconds} = a + b\cdot\text{rounds} + c\cdot\text{records},$$
+
+    where $a$ is what it takes to begin, $b$ a round, and $c$ an evaluation.
+
+    Args:
+        runs: what is to be estimated; those that differ in nothing but step sizes and seeds take equally long.
+        patience: seconds after which what goes on is killed.
+        progress: is told how many settings of how many have been timed.
+    """
+    first: dict[str, Task] = {}
+    for run in runs:
+        first.setdefault(setting(run.task), run.task)
+    process, connection = spawned(_tell, list(first.values()), patience)
+    found: dict[str, float] = {}
+    memory = 0
+    try:
+        waiting = list(first)
+        deadline = time.monotonic() + STARTING
+        with suppress(EOFError, OSError):
+            while connection.poll(max(0.0, deadline - time.monotonic())):
+                if (message := connection.recv()) is None:
+                    deadline = time.monotonic() + patience
+                    continue
+                seconds, memory = message
+                here = waiting.pop(0)
+                if seconds is not None:
+                    found[here] = seconds
+                if progress is not None:
+                    progress(len(first) - len(waiting), len(first))
+    finally:
+        process.kill()
+        process.join()
+        connection.close()
+    return Probe(found, memory)
+
+
+def _tell(connection: Connection, tasks: Sequence[Task], patience: float) -> None:
+    """The other process: says that it begins, then of each task the seconds that it takes and the memory had so far."""
+    from fedbounds.empirical.sweep.task import run_task
+
+    def seconds(task: Task) -> float:
+        began = time.perf_counter()
+        run_task(task)
+        return time.perf_counter() - began
+
+    connection.send(None)
+    ends = time.perf_counter() + patience
+    for place, task in enumerate(tasks):
+        try:
+            share = (ends - time.perf_counter()) / (len(tasks) - place)
+            found = extrapolated(task, seconds, share)
+        except Exception:  # whatever it is: the run will say it
+            found = None
+        connection.send((found, peak_bytes()))
+    connection.close()
+
+
+def extrapolated(task: Task, seconds: Callable[[Task], float], share: float) -> float:
+    """Seconds that a task takes, from those of short ones.
+
+    Args:
+        task: what is not run.
+        seconds: makes a task and says how long it took.
+        share: seconds that may be spent, about.
+    """
+    rounds, every = task["rounds"], task["record_every"]
+    ends = time.perf_counter() + share
+    least = shortened(task, 1, recorded=False)
+    seconds(least)  # what is slow but once: imports, caches, first calls
+    begin, one = seconds(least), least["rounds"]
+
+    def longer(recorded: bool) -> tuple[float, int]:
+        """By how much more rounds take longer than the least, and how many they are."""
+        many = one
+        while True:
+            many = min(2 * many, rounds)
+            some = shortened(task, many, recorded)
+            took = seconds(some)
+            if many == rounds or took > 2 * begin + SHOWS or time.perf_counter() + 2 * took > ends:
+                return max(took - begin, 0.0), some["rounds"]
+
+    if rounds <= one:
+        return begin
+    more, many = longer(recorded=False)
+    a_round = more / (many - one)
+    a_record, records = 0.0, -(-rounds // every) + 1
+    if records > 2:
+        more, many = longer(recorded=True)
+        a_record = max(more - a_round * (many - one), 0.0) / (many - 1)
+    return begin + a_round * (rounds - one) + a_record * (records - 2)
+
+
+def shortened(task: Task, rounds: int, recorded: bool) -> dict[str, Any]:
+    """A task with at most so many rounds, each of them recorded or the last alone; a phase keeps its share of them, and
+    at least one.
+
+    Example:
+        >>> phases = [{"algorithm": {"kind": "fedavg"}, "rounds": rounds} for rounds in (100, 300)]
+        >>> few = shortened({"rounds": 400, "record_every": 10, "phases": phases}, 8, recorded=False)
+        >>> few["rounds"], few["record_every"], [phase["rounds"] for phase in few["phases"]]
+        (8, 8, [2, 6])
+    """
+    phases = [
+        {**phase, "rounds": max(1, phase["rounds"] * rounds // task["rounds"])} for phase in task.get("phases", ())
+    ]
+    rounds = sum(phase["rounds"] for phase in phases) if phases else min(rounds, task["rounds"])
+    every = 1 if recorded else rounds
+    return {**task, "rounds": rounds, "record_every": every} | ({"phases": phases} if phases else {})

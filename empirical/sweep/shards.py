@@ -1,0 +1,65 @@
+"""A study in n parts for jobs that share nothing but the folder: every run is in exactly one of them.
+
+Who is in which part depends on the file alone, not on what is done already, nor on the machine. Runs that are made
+together stay together, and the parts are even in the seconds that their runs take at least.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from heapq import heapreplace
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep.batches import batches
+from fedbounds.empirical.sweep.runs import Run
+
+TO_BEGIN = 10  # milliseconds that any run takes beside its steps
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """The i and the n of "i/n".
+
+    Raises:
+        FedboundsError: it is none of 1/n to n/n.
+
+    Example:
+        >>> parse_shard("3/8")
+        (3, 8)
+        >>> parse_shard("0/8")
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: '0/8' is no shard: i/n with i from 1 to n, as in 3/8; an array ...
+    """
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text.strip())
+    index, of = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= index <= of:
+        raise FedboundsError(
+            f"{text!r} is no shard: i/n with i from 1 to n, as in 3/8; an array of jobs counts from 1 with "
+            "sbatch --array=1-8"
+        )
+    return index, of
+
+
+def shard(runs: Iterable[Run], index: int, of: int) -> tuple[Run, ...]:
+    """The runs of part `index` of `of`, in order; together the parts are all runs, and no two have one in common.
+
+    Args:
+        runs: of the whole study, whatever is done of it.
+        index: from 1 to `of`.
+        of: how many parts.
+    """
+    runs = tuple(runs)
+    distinct = list({run.key: run for run in runs}.values())
+    loads, mine = [(0, part) for part in range(1, of + 1)], set[str]()
+    for batch in sorted(batches(distinct, of), key=lambda batch: (-_milliseconds(batch), batch[0].key)):
+        load, part = loads[0]
+        heapreplace(loads, (load + _milliseconds(batch), part))
+        if part == index:
+            mine.update(run.key for run in batch)
+    return tuple(run for run in runs if run.key in mine)
+
+
+def _milliseconds(batch: Sequence[Run]) -> int:
+    """Whole numbers, whose sums are the same everywhere."""
+    return sum(TO_BEGIN + round(1000 * run.seconds) for run in batch)

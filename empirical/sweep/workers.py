@@ -1,0 +1,192 @@
+"""The local pool: spawned processes that make what they are handed, and are replaced when they die.
+
+The pool of the standard library does less: there a worker that dies breaks the whole pool.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.sweep.batches import Batch
+from fedbounds.empirical.sweep.maker import Maker, News
+from fedbounds.empirical.sweep.store import CannotWrite
+
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+MAX_STILLBORN = 10
+
+
+def make_spawned(planned: Sequence[Batch], maker: Maker, workers: int) -> Generator[News, None, None]:
+    """Hand the batches out one at a time; yield the news of each run as they end."""
+    pool = _Pool(maker, deque(planned))
+    try:
+        for _ in range(workers):
+            pool.hire()
+        while pool.at_work:
+            ready = wait(list(pool.at_work))
+            for connection in [connection for connection in pool.at_work if connection in ready]:
+                yield from pool.hear(connection)
+    finally:
+        pool.close()
+
+
+class _Pool:
+    """Workers, what each is making, and what waits.
+
+    Args:
+        maker: what a worker makes runs with.
+        waiting: batches, in the order in which they are handed out.
+    """
+
+    def __init__(self, maker: Maker, waiting: deque[Batch]) -> None:
+        self.maker, self.waiting = maker, waiting
+        self.at_work: dict[Connection, tuple[SpawnProcess, Batch]] = {}
+        self._blamed: set[str] = set()  # runs whose worker has died once
+        self._stillborn = 0  # workers in a row that died before they began
+
+    def hire(self) -> None:
+        """Start a worker."""
+        process, connection = spawned(_work, self.maker)
+        self.at_work[connection] = (process, ())
+
+    def hear(self, connection: Connection) -> list[News]:
+        """What a worker says: the news of the runs that have ended; it is handed the next batch, or replaced."""
+        process, _ = self.at_work[connection]
+        try:
+            message = connection.recv()
+        except (EOFError, OSError):
+            return self._bury(connection)
+        if isinstance(message, Exception):
+            raise message
+        self._stillborn = 0
+        following = self.waiting.popleft() if self.waiting else ()
+        self.at_work[connection] = (process, following)
+        with suppress(OSError):  # it has died: the next receive says so
+            connection.send(following)
+        if not following:
+            self._dismiss(connection)
+        return message
+
+    def close(self) -> None:
+        """End all workers, whatever they are at."""
+        for process, _ in self.at_work.values():
+            process.terminate()
+        for connection in list(self.at_work):
+            self._dismiss(connection)
+        self.maker.store.sweep_up()
+
+    def _dismiss(self, connection: Connection) -> tuple[SpawnProcess, Batch]:
+        process, batch = self.at_work.pop(connection)
+        process.join()
+        connection.close()
+        return process, batch
+
+    def _bury(self, connection: Connection) -> list[News]:
+        """What a dead worker leaves of its batch: runs that have ended. The others are made again, alone.
+
+        A run whose worker dies for the second time has ended, too, with an error.
+        """
+        process, batch = self._dismiss(connection)
+        code, store = process.exitcode, self.maker.store
+        store.sweep_up()
+        self._stillborn += not batch
+        if not batch and (code is None or code >= 0 or self._stillborn > MAX_STILLBORN):
+            raise FedboundsError(
+                f"a worker process ended before it began (exit code {code}); "
+                "a script that starts workers must do so under: if __name__ == '__main__':"
+            )
+        ended: list[News] = []
+        for run in batch:
+            status = store.standing(run.key).status
+            if status in ("done", "diverged"):
+                ended.append(News(run.key, status))
+            elif run.key not in self._blamed:
+                self._blamed.add(run.key)
+                self.waiting.append((run,))
+            else:
+                why = "killed, perhaps for its memory" if code == -9 else "see the messages above"
+                status = f"error: its worker process died, twice, with exit code {code} ({why})"
+                facts = {"task": run.task, "seconds": None, "provenance": self.maker.facts}
+                ended.append(News(run.key, store.save_error(run.key, status, facts)))
+        if self.waiting:
+            self.hire()
+        return ended
+
+
+def spawned(work: Callable[..., None], *arguments: Any) -> tuple[SpawnProcess, Connection]:
+    """A process that does this work, with one thread, and ends with this one; and what it sends through.
+
+    Args:
+        work: is given its end of the connection, then the arguments.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_attached, args=(work, theirs, *arguments), daemon=True)
+    with _interrupts_ignored(), _one_thread_each():
+        process.start()
+    theirs.close()
+    return process, ours
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Children inherit the environment: libraries start no threads there beside those of the other workers."""
+    before = {name: os.environ.get(name) for name in THREADS}
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Children inherit the disposition: an interrupt from the terminal is the parent's to handle, from their start."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _attached(work: Callable[..., None], connection: Connection, *arguments: Any) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    work(connection, *arguments)
+
+
+def _work(connection: Connection, maker: Maker) -> None:
+    """A worker: announce itself, then make what it is handed until it is handed nothing or the parent is gone."""
+    try:
+        connection.send([])
+        while batch := connection.recv():
+            try:
+                message: list[News] | Exception = list(maker.make(batch))
+            except CannotWrite as error:
+                message = error
+            connection.send(message)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the one that started it is gone, also in the midst of a run."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)
