@@ -43,6 +43,16 @@ class Hit:
     left: tuple[float, float] | None = None
     tried: float | None = None
 
+    @property
+    def least(self) -> float:
+        """The smallest whole number that is not known to be excluded."""
+        least = 1.0
+        for low, high in self.excluded:
+            if low > least:
+                break
+            least = max(least, high + 1)
+        return least
+
     def proved(self, partial: Partial, target: float) -> bool:
         """Whether ball arithmetic confirms all of it."""
         reached = None if self.value is None or np.isinf(self.value) else self.value

@@ -12,10 +12,12 @@ from fedbounds.bounds.balls import available
 from fedbounds.bounds.effort import Effort
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, Value
+from fedbounds.bounds.first_hit import LARGEST_COUNT
 from fedbounds.bounds.plain_text import number_to
 from fedbounds.bounds.result import Result
 from fedbounds.bounds.tables import Answer
 
+MANY = (2.0**250, 2.0**500)  # rounds at which a bound that still falls falls between the two, and else is at its limit
 COMPRESSED = "relative_compression_error"  # a letter of papers whose clients send something else than numbers
 
 
@@ -258,14 +260,37 @@ def searched(proved: bool) -> str:
     return "" if proved or available() else "; python-flint, of the extra audit, could prove it"
 
 
-def floor_of(name: str, epsilon: float, limits: Mapping[str, float], stays: bool, proved: bool, most: int) -> Never:
-    """Never, because of the terms that stay; `stays` says that every number was excluded."""
+def floor_of(name: str, epsilon: float, limits: Mapping[str, float], proved: bool) -> Never:
+    """Never, because of the terms that do not fall: their limits for ever more rounds."""
     floor = sum(limits.values())
     left = {n: v for n, v in limits.items() if v > 1e-4 * floor}
-    listed = ", ".join(f"the {n} ({v:.6g})" for n, v in sorted(left.items(), key=lambda item: -item[1]))
-    verb = "does" if len(left) == 1 else "do"
-    if stays and floor > epsilon * (1 - 1e-9):
-        why = f"the bound stays above {floor:.6g}: {listed} {verb} not fall with {name}"
-    else:
-        why = f"not within 2^53 = {most} of {name}; there the bound is {floor:.6g}, most of it {listed}"
-    return Never(epsilon, why, floor, left, proved and stays)
+    return Never(
+        epsilon, f"the bound stays above {floor:.6g}: {_listed(left)} not fall with {name}", floor, left, proved
+    )
+
+
+def not_one(name: str, epsilon: float, last: Mapping[str, float], proved: bool) -> Never:
+    """Never, where nothing is known of what the bound tends to: these are the terms at 2^53."""
+    value = sum(last.values())
+    left = {n: v for n, v in last.items() if v > 1e-4 * value}
+    why = f"no {name} reaches it; at 2^53 the bound is {value:.6g}, most of it {_listed(left, '')}"
+    return Never(epsilon, why, float("nan"), left, proved)
+
+
+def beyond(name: str, epsilon: float, low: float, last: Mapping[str, float], effort: Effort) -> Between:
+    """No number up to 2^53 was found that reaches it, and larger ones are not excluded.
+
+    Args:
+        low: no smaller number reaches it.
+        last: the terms at 2^53.
+    """
+    value = sum(last.values())
+    why = f"not within 2^53 = {LARGEST_COUNT} of {name}; there the bound is {value:.6g}, most of it "
+    why += _listed({n: v for n, v in last.items() if v > 1e-4 * value}, "")
+    return Between(name, epsilon, low, np.inf, why, min(effort.spent, effort.allowed))
+
+
+def _listed(terms: Mapping[str, float], verb: str = " do") -> str:
+    """The terms with their values, the largest first, and whether one or several "do"."""
+    listed = ", ".join(f"the {n} ({v:.6g})" for n, v in sorted(terms.items(), key=lambda item: -item[1]))
+    return listed + (" does" if verb and len(terms) == 1 else verb)

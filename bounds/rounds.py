@@ -25,7 +25,20 @@ from fedbounds.bounds.hopeless import hopeless
 from fedbounds.bounds.intervals import CannotEnclose
 from fedbounds.bounds.optimize import Functions, Ranges
 from fedbounds.bounds.partial import leave_free, quantity_named
-from fedbounds.bounds.reached import Between, Cost, Largest, Never, Reached, cost, floor_of, rounds_between, searched
+from fedbounds.bounds.reached import (
+    MANY,
+    Between,
+    Cost,
+    Largest,
+    Never,
+    Reached,
+    beyond,
+    cost,
+    floor_of,
+    not_one,
+    rounds_between,
+    searched,
+)
 from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.rounds_optimized import rounds_optimized
@@ -125,29 +138,30 @@ def _smallest(
     if (broken := hopeless(partial, {}, f"whatever {counter.name} is")) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
     reaches = _reaches(result, chosen, constants, counter, epsilon)
+
+    def at(count: float) -> Evaluation:
+        return evaluate(result, {**constants, counter.name: count}, form=chosen.name, strict=False)
+
     try:
         hit, method = first_hit(partial, epsilon, reaches, allowed, whole=True), EXCLUDED
         proved = hit.proved(partial, epsilon)
     except CannotEnclose:
         least = excluded_below(partial, counter.name, epsilon, {}, allowed)
         if least > LARGEST_COUNT:
-            last = evaluate(result, {**constants, counter.name: LARGEST_COUNT}, form=chosen.name, strict=False)
-            return _never(last, counter.name, epsilon, True, False)
+            return _never(at, counter.name, epsilon, least, False, False, allowed)
         hit, proved = first_in_steps(reaches, allowed, least), False
         if hit.left is not None:
             return rounds_between(counter.name, epsilon, *hit.left, hit.tried or 0.0, allowed)
         method = "scanned: the bound holds functions that are only known by value"
     if hit.left is not None:
         between = _between(counter.name, epsilon, hit, reaches, allowed)
-        far = evaluate(result, {**constants, counter.name: LARGEST_COUNT}, form=chosen.name, strict=False)
+        far = at(LARGEST_COUNT)
         said = [f"{reason} at {counter.name} = 2^53" for reason in far.why_not if reason.startswith(NO_VALUE)]
         return replace(between, why="; ".join([between.why, *said]))
-    known = {**constants, counter.name: LARGEST_COUNT if hit.value is None else hit.value}
-    evaluation = evaluate(result, known, form=chosen.name, strict=False)
     if hit.value is None:
-        return _never(evaluation, counter.name, epsilon, hit.covered, proved)
-    spent = cost(result, known, int(hit.value), dimension, counter.concept)
-    return Reached(spent.rounds, epsilon, spent, evaluation, {}, proved, method + searched(proved))
+        return _never(at, counter.name, epsilon, hit.least, hit.covered, proved, allowed)
+    spent = cost(result, {**constants, counter.name: hit.value}, int(hit.value), dimension, counter.concept)
+    return Reached(spent.rounds, epsilon, spent, at(hit.value), {}, proved, method + searched(proved))
 
 
 def _reaches(
@@ -196,8 +210,23 @@ def _between(
     return rounds_between(name, epsilon, covered, np.inf if found is None else found, tried, allowed)
 
 
-def _never(last: Evaluation, name: str, epsilon: float, covered: bool, proved: bool) -> Never:
-    """The floor, and what keeps the bound there (or the condition that no number of rounds meets)."""
+def _never(
+    at: Callable[[float], Evaluation],
+    name: str,
+    epsilon: float,
+    low: float,
+    covered: bool,
+    proved: bool,
+    effort: Effort,
+) -> Never | Between:
+    """The floor, and what keeps the bound there, or the condition that no number of rounds meets.
+
+    Args:
+        at: the bound for so many rounds.
+        low: no smaller number reaches it.
+        covered: whether no larger one does, either.
+    """
+    last = at(LARGEST_COUNT)
     limits = {term: float(value) for term, value in last.terms.items()}
     broken = [c.text for c in last.conditions if not c.holds]
     if np.isnan(last.value) and not broken:
@@ -205,7 +234,12 @@ def _never(last: Evaluation, name: str, epsilon: float, covered: bool, proved: b
     if broken:
         why = f"{broken[0]} fails for every large {name}, and no smaller one reaches {epsilon:g}"
         return Never(epsilon, why, float(last.value), limits, proved)
-    return floor_of(name, epsilon, limits, covered, proved, LARGEST_COUNT)
+    if not covered:
+        return beyond(name, epsilon, low, limits, effort)
+    far = at(MANY[1])
+    if far.valid and epsilon * (1 - 1e-9) < float(far.value) <= float(last.value) * (1 + 1e-9):
+        return floor_of(name, epsilon, {term: float(value) for term, value in far.terms.items()}, proved)
+    return not_one(name, epsilon, limits, proved)
 
 
 # --- The inverse question ---------------------------------------------------------------------------------------

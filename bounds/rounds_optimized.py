@@ -8,7 +8,7 @@ scanned. Minima are found numerically, so nothing here is called proved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,7 +28,7 @@ from fedbounds.bounds.hopeless import box_of, hopeless
 from fedbounds.bounds.optimize import Answer, Functions, Infeasible, Minimum, NotAttained, Ranges, choose
 from fedbounds.bounds.optimum import Undecided
 from fedbounds.bounds.partial import leave_free, quantity_named
-from fedbounds.bounds.reached import Between, Never, Reached, cost, floor_of, rounds_between
+from fedbounds.bounds.reached import MANY, Between, Never, Reached, beyond, cost, floor_of, not_one, rounds_between
 from fedbounds.bounds.result import Condition, Form, Result, Term
 from fedbounds.bounds.scan import first_in_steps
 from fedbounds.bounds.step_sizes import Point, StepSizeProblem
@@ -79,7 +79,7 @@ def rounds_optimized(
         falls = _falls_with(result, form, counter, constants, [*names, *given])
         if not falls and not functions:
             try:
-                return _as_a_program(result, form, counter, epsilon, constants, names, within, best, dimension, effort)
+                return _as_a_program(target, counter, within, dimension)
             except NotGeometric:
                 pass
             except _StoppedAt as stopped:
@@ -87,8 +87,7 @@ def rounds_optimized(
                 raise Exhausted from None
         if falls:
             if not reaches(float(LARGEST_COUNT)):
-                never = _never(counter, epsilon, best(float(LARGEST_COUNT)), covered=True)
-                return replace(never, proved=nowhere(partial, epsilon, box_of(partial, ends)))
+                return _never(target, LARGEST_COUNT + 1, nowhere(partial, epsilon, box_of(partial, ends)))
             high, step = float(LARGEST_COUNT), 1
             while not reaches(float(step)):  # the end of the search is where it began to double
                 low, step = step, min(2 * step, LARGEST_COUNT)
@@ -101,10 +100,7 @@ def rounds_optimized(
         else:
             least = excluded_below(partial, counter.name, epsilon, ends, effort)
             if least > LARGEST_COUNT:
-                return replace(
-                    _never(counter, epsilon, best(float(LARGEST_COUNT)), covered=True),
-                    proved=nowhere(partial, epsilon, box_of(partial, ends)),
-                )
+                return _never(target, least, nowhere(partial, epsilon, box_of(partial, ends)))
             low = least - 1
             hit = first_in_steps(reaches, effort, least, target.quickly, target.roughly if target.mixed else None)
             if hit.left is not None:
@@ -113,7 +109,7 @@ def rounds_optimized(
             count = hit.value
             method = "scanned: the best bound was not shown to fall with the rounds"
         if count is None:
-            return _never(counter, epsilon, best(float(LARGEST_COUNT)), covered=False)
+            return _never(target, least, False)
         answer = best(count)
     except Exhausted:
         low = low or excluded_below(partial, counter.name, epsilon, ends, effort) - 1
@@ -132,18 +128,7 @@ def _by_letter(result: Result, ranges: Ranges) -> Ranges:
     return {name if q is None else q.name: ranges[name] for name, q in found.items()}
 
 
-def _as_a_program(
-    result: Result,
-    form: Form,
-    counter: Quantity,
-    epsilon: float,
-    constants: Mapping[str, Value],
-    names: Sequence[str],
-    within: Ranges,
-    best: Callable[[float], Answer],
-    dimension: int | None,
-    effort: Effort,
-) -> Reached | Never:
+def _as_a_program(asked: Target, counter: Quantity, within: Ranges, dimension: int | None) -> Reached | Never | Between:
     """The least rounds T, as a geometric program: for each value of one whole number S where one is optimized or must
     divide T.
 
@@ -151,6 +136,8 @@ def _as_a_program(
         NotGeometric: it is none, or there are several whole numbers.
         _StoppedAt: the evaluations were used up.
     """
+    result, form, constants, effort = asked.result, asked.form, asked.constants, asked.effort
+    names, epsilon = asked.over, asked.epsilon
     quantities = [quantity_named(result, form, name) for name in names]
     whole, others = ([q for q in quantities if q.domain.integer is want] for want in (True, False))
     divisor = next((S for T, S in filter(None, map(divided, form.conditions)) if counter.name == T), "")
@@ -190,12 +177,12 @@ def _as_a_program(
     except Exhausted:
         raise _StoppedAt(min((float(rounded(S, T)) for S, T in found.items()), default=np.inf)) from None
     if not count < LARGEST_COUNT:
-        return _never(counter, epsilon, best(float(LARGEST_COUNT // step(S) * step(S))), covered=False)
+        return _never(asked, LARGEST_COUNT + 1, False, int(step(S)), everywhere=bool(np.isinf(count)))
     known = {**rest, **({scanned: S} if scanned else {}), counter.name: count}
     free = [q.name for q in others]
     answer = choose(result, known, free, within=ranges, form=form.name, functions=None, effort=effort)
     if isinstance(answer, Infeasible | Undecided):
-        return _never(counter, epsilon, answer, covered=False)
+        return Never(epsilon, f"{answer.why}, and no smaller {counter.name} reaches {epsilon:g}", float("nan"), {})
     at = {name: {scanned: float(S), **answer.at}[name] for name in names} if isinstance(answer, Minimum) else {}
     spent = cost(result, {**known, **at}, int(count), dimension, counter.concept)
     method = f"{scanned} scanned, refined around its best; for each " if whole else ""
@@ -206,13 +193,34 @@ def _as_a_program(
     return Reached(spent.rounds, epsilon, spent, answer.evaluation, at, False, method)
 
 
-def _never(counter: Quantity, epsilon: float, last: Answer, covered: bool) -> Never:
+def _never(target: Target, low: float, proved: bool, unit: int = 1, everywhere: bool = False) -> Never | Between:
+    """Never, with what the best bound tends to; or only not within 2^53, where it may fall on from there.
+
+    Args:
+        target: what is to be reached.
+        low: no smaller number of rounds reaches it.
+        proved: whether it is proved that none at all does.
+        unit: what every number of rounds is a multiple of.
+        everywhere: whether the search was over all numbers, beyond 2^53, too.
+    """
+    name, epsilon = target.counter, target.epsilon
+    last = target.best(float(LARGEST_COUNT // unit * unit))
     if isinstance(last, Infeasible | Undecided):
-        return Never(epsilon, f"{last.why}, and no smaller {counter.name} reaches {epsilon:g}", float("nan"), {})
-    if isinstance(last, NotAttained):
-        return floor_of(counter.name, epsilon, last.terms or {"infimum": last.infimum}, covered, False, LARGEST_COUNT)
-    limits = {n: float(v) for n, v in last.evaluation.terms.items()}
-    return floor_of(counter.name, epsilon, limits, covered, False, LARGEST_COUNT)
+        return Never(epsilon, f"{last.why}, and no smaller {name} reaches {epsilon:g}", float("nan"), {}, proved)
+    terms, *far = (_terms(answer) for answer in (last, *(target.best(unit * count) for count in MANY)))
+    value, nearer, limit = (sum(each.values()) if each else np.nan for each in (terms, *far))
+    if epsilon < limit <= value * (1 + 1e-6) and nearer <= limit * (1 + 1e-6):
+        return floor_of(name, epsilon, far[1], proved)
+    if proved or everywhere:
+        return not_one(name, epsilon, terms, proved)
+    return beyond(name, epsilon, low, terms, target.effort)
+
+
+def _terms(answer: Answer) -> Mapping[str, float]:
+    """What the best bound is made of; nothing where there is none."""
+    if isinstance(answer, NotAttained):
+        return answer.terms or {"infimum": answer.infimum}
+    return {n: float(v) for n, v in answer.evaluation.terms.items()} if isinstance(answer, Minimum) else {}
 
 
 def _falls_with(

@@ -119,7 +119,8 @@ def rounds(
     said = caveats(result, chosen, constants)
     click.echo("\n".join([head, *said]))
     if isinstance(answer, Between):
-        click.echo(f"  {answer.words}; more with --effort\n  {answer.why}")
+        more = "; more with --effort" if (answer.low or 0) < 2**53 else ""
+        click.echo(f"  {answer.words}{more}\n  {answer.why}")
         _point_to(result, instead)
         return
     label = "certified" if answer.proved else "searched"

@@ -137,8 +137,32 @@ def test_conditions_leave_a_window_of_rounds():
 
 
 def test_rounds_beyond_float_precision_are_not_promised():
-    never = rounds(made(1 / T), 1e-17, {})
-    assert isinstance(never, Never) and "2^53" in never.why and not never.proved
+    answer = rounds(made(1 / T), 1e-17, {})
+    assert isinstance(answer, Between) and "not within 2^53" in answer.why
+    assert answer.low is not None and answer.low >= 2**53 and answer.high == np.inf
+
+
+@pytest.mark.parametrize("power", [1, sp.Rational(1, 2), sp.Rational(1, 4)])
+def test_a_floor_is_what_the_bound_tends_to_and_what_still_falls_has_none(power):
+    level, eta = sp.Rational(1, 10**9), NOTATION.gamma
+    fixed, chosen = made(level + 1 / T**power), made(level + eta + 1 / (eta * T ** (2 * power)))
+    for answer in (rounds(fixed, 0.9e-9, {}), rounds(chosen, 0.9e-9, {}, optimize_over=["gamma"])):
+        assert isinstance(answer, Never) and answer.floor == pytest.approx(1e-9, rel=1e-9)
+        assert "stays above 1e-09" in answer.why
+    for answer in (rounds(made(1 / T**power), 1e-18, {}), rounds(chosen, 1.0000001e-9, {}, optimize_over=["gamma"])):
+        assert isinstance(answer, Between) and "not within 2^53" in answer.why
+
+
+def test_the_best_bound_of_a_theorem_is_no_floor_where_it_only_falls_slowly():
+    over, within = ["gamma", "eta"], {"eta": (1.0, 100.0)}
+    answer = rounds(result("theorem-3.1"), 1e-9, KNOWN, optimize_over=over, within=within)
+    assert isinstance(answer, Between) and "there the bound is" in answer.why
+    assert isinstance(rounds(result("theorem-3.1"), 1e-5, KNOWN, optimize_over=over, within=within), Reached)
+
+
+def test_a_bound_that_rises_has_no_floor():
+    never = rounds(made(T + 1), 0.5, {})
+    assert isinstance(never, Never) and never.proved and np.isnan(never.floor) and "no T reaches it" in never.why
 
 
 @pytest.mark.parametrize("name", ["corollary-3.2", "corollary-3.3", "corollary-4.3", "corollary-4.8"])
@@ -418,7 +442,7 @@ def test_a_question_without_an_answer_ends_within_its_evaluations(key, form, eps
         optimize_over=over.split(",") if over else (),
         watch=lambda spent, allowed: counts.append((spent, allowed)),
     )
-    assert isinstance(answer, Never) and why in answer.why
+    assert isinstance(answer, Never | Between) and why in answer.why
     assert not counts or counts[-1][0] <= counts[-1][1] <= EVALUATIONS
 
 
