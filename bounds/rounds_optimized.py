@@ -207,7 +207,8 @@ def _never(target: Target, low: float, proved: bool, unit: int = 1, everywhere: 
     last = target.best(float(LARGEST_COUNT // unit * unit))
     if isinstance(last, Infeasible | Undecided):
         return Never(epsilon, f"{last.why}, and no smaller {name} reaches {epsilon:g}", float("nan"), {}, proved)
-    terms, *far = (_terms(answer) for answer in (last, *(target.best(unit * count) for count in MANY)))
+    terms = _terms(last) or {"infimum": last.infimum if isinstance(last, NotAttained) else np.nan}
+    far = [_terms(target.best(unit * count)) for count in MANY]
     value, nearer, limit = (sum(each.values()) if each else np.nan for each in (terms, *far))
     if epsilon < limit <= value * (1 + 1e-6) and nearer <= limit * (1 + 1e-6):
         return floor_of(name, epsilon, far[1], proved)
@@ -217,9 +218,9 @@ def _never(target: Target, low: float, proved: bool, unit: int = 1, everywhere: 
 
 
 def _terms(answer: Answer) -> Mapping[str, float]:
-    """What the best bound is made of; nothing where there is none."""
+    """What the best bound is made of; nothing where there is none, or an infimum was only searched for so far."""
     if isinstance(answer, NotAttained):
-        return answer.terms or {"infimum": answer.infimum}
+        return answer.terms
     return {n: float(v) for n, v in answer.evaluation.terms.items()} if isinstance(answer, Minimum) else {}
 
 

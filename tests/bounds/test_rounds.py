@@ -160,6 +160,11 @@ def test_the_best_bound_of_a_theorem_is_no_floor_where_it_only_falls_slowly():
     assert isinstance(rounds(result("theorem-3.1"), 1e-5, KNOWN, optimize_over=over, within=within), Reached)
 
 
+def test_an_infimum_that_was_searched_for_within_decades_is_no_floor():
+    answer = rounds("tdcd/theorem-1", 1e-12, dict(Deltainf=1, L=1, Lmax=1, Q=2, S=1), optimize_over=["eta"])
+    assert isinstance(answer, Between) and "there the bound is" in answer.why
+
+
 def test_a_bound_that_rises_has_no_floor():
     never = rounds(made(T + 1), 0.5, {})
     assert isinstance(never, Never) and never.proved and np.isnan(never.floor) and "no T reaches it" in never.why
