@@ -109,7 +109,8 @@ def run(
         if len(runs) < len(study):
             others = len(study) - len(runs)
             told = f"{others} other run{_s(others)} of the study in other shards"
-            click.echo(f"{told}; what is there of all: fedbounds results {spec}")
+            where = "" if out is None else f" --out {out}"
+            click.echo(f"{told}; what is there of all: fedbounds results {spec}{where}")
         if told := _messages(runs):
             click.echo(f"a client's message in a round: {told}")
         for line in _loads(runs):

@@ -18,7 +18,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import signature
 from io import StringIO
 from typing import Any, Literal, TypeVar
 
@@ -27,11 +28,15 @@ from cvxpy.error import SolverError
 from PEPit import PEP, Expression, Function, Point
 from PEPit.functions import SmoothFunction
 
+from fedbounds.bounds.checks import check_count, is_finite, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import evaluate
+from fedbounds.bounds.measures import Aggregate
 from fedbounds.bounds.registry import load, papers, part
 
 GapTo = Literal["infimum", "last"]
+Measure = Literal["minimum", "average", "minimum to the last"]
+_AGGREGATES: dict[Measure, Aggregate] = {"minimum": "minimum", "minimum to the last": "minimum", "average": "average"}
 AGREE = 1e-6  # relative distance of the primal and the dual value of a clean optimum
 # The solver's own scaling and longer steps now help and now hurt; a clean optimum of any of these is one.
 ATTEMPTS: tuple[dict[str, Any], ...] = (
@@ -50,7 +55,8 @@ class WorstCase:
 
     Args:
         method: what was run.
-        measure: what is largest, in words.
+        theorems: the keys of results about it, whose left-hand sides are what is largest.
+        measure: how that becomes one number: "minimum" or "average", or "minimum to the last".
         value: the dual value of the program, at least the worst case up to the solver's accuracy.
         primal: the value at the Gram matrix that was found.
         attained: whether some function attains it; else it is an upper bound of the worst case.
@@ -59,7 +65,8 @@ class WorstCase:
     """
 
     method: str
-    measure: str
+    theorems: tuple[str, ...]
+    measure: Measure
     value: float
     primal: float
     attained: bool
@@ -73,7 +80,10 @@ class WorstCase:
         return "attained" if self.attained else relaxed
 
     def ratio(self, key: str, form: str | None = None, **more: Any) -> float:
-        """The worst case over a result's bound at the same constants; above 1 with `attained` it refutes the bound.
+        """The worst case over a result's bound at the same constants.
+
+        Above 1, with `attained`, it refutes the bound, if the gap is that of the theorem: with the gap to the last
+        value, where a theorem has that to the infimum, there are more functions in the class.
 
         Args:
             key: the result's key.
@@ -81,9 +91,18 @@ class WorstCase:
             more: constants that the setting does not fix.
 
         Raises:
-            FedboundsError: no such result, a constant is missing, or a condition fails.
+            FedboundsError: no such result, one about something else or whose O(.) hides constants, a constant that is
+                missing, or a condition that fails.
         """
-        found = evaluate(load(key), {**self.constants, **more}, form=form)
+        result = load(key)
+        chosen = result.form(form)
+        if chosen.order_only:
+            raise FedboundsError(f"{key} [{chosen.name}] hides constants in O(.), so there is no ratio to it")
+        bounded = chosen.measure or result.measure
+        own = [replace(load(theorem).measure, aggregate=_AGGREGATES[self.measure]) for theorem in self.theorems]
+        if not any(replace(m, expectation=bounded.expectation, given=bounded.given).at_most(bounded) for m in own):
+            raise FedboundsError(f"{key} [{chosen.name}] bounds the {bounded}; this worst case is of the {own[0]}")
+        found = evaluate(result, {**self.constants, **more}, form=form)
         if not found.valid:
             failed = next(c.text for c in found.conditions if not c.holds)
             raise FedboundsError(f"{key} says nothing here: {failed} fails")
@@ -231,9 +250,6 @@ class Locally:
         return {n: g + deviation * self.noise(n, 1.0) if deviation else g for n, g in exact.items()}
 
 
-Measure = Literal["minimum", "average", "minimum to the last"]
-
-
 K = TypeVar("K")
 V = TypeVar("V", Point, Expression)
 
@@ -244,26 +260,36 @@ def weighted(values: Mapping[K, V], weights: Mapping[K, float]) -> V:
     return sum(others, first)
 
 
-def positive(**numbers: float) -> None:
-    """Refuse a number that is not positive.
+def whole(**numbers: Any) -> None:
+    """Refuse what is no whole number from 1.
 
     Raises:
         FedboundsError: names it.
     """
     for name, value in numbers.items():
-        if not value > 0:
-            raise FedboundsError(f"{name} = {value} must be positive")
+        check_count(name, value)
 
 
-def nonnegative(**numbers: float) -> None:
-    """Refuse a number below zero.
+def positive(**numbers: Any) -> None:
+    """Refuse what is no positive finite number.
 
     Raises:
         FedboundsError: names it.
     """
     for name, value in numbers.items():
-        if not value >= 0:
-            raise FedboundsError(f"{name} = {value} must not be negative")
+        if not (is_finite(value) and value > 0):
+            raise FedboundsError(f"{name} = {quote(value)} must be positive and finite")
+
+
+def nonnegative(**numbers: Any) -> None:
+    """Refuse what is no finite number of zero or more.
+
+    Raises:
+        FedboundsError: names it.
+    """
+    for name, value in numbers.items():
+        if not (is_finite(value) and value >= 0):
+            raise FedboundsError(f"{name} = {quote(value)} must be finite and not negative")
 
 
 def gap_of_a_block(gap: float, blocks: int, gap_to: GapTo) -> float:
@@ -276,7 +302,8 @@ def gap_of_a_block(gap: float, blocks: int, gap_to: GapTo) -> float:
     Raises:
         FedboundsError: no block, or several of them and a gap to the infimum.
     """
-    positive(gap=gap, blocks=blocks)
+    positive(gap=gap)
+    whole(blocks=blocks)
     if blocks > 1 and gap_to != "last":
         raise FedboundsError(f'blocks = {blocks} follow each other with gap_to = "last" only')
     return gap / blocks
@@ -307,7 +334,7 @@ def worst_case(method: str, **setting: Any) -> WorstCase:
         setting: its numbers, such as `smoothness`, `gap`, `rounds`, `local_steps`, `local_step`.
 
     Raises:
-        FedboundsError: no such method, a number outside its domain, or no clean optimum.
+        FedboundsError: no such method or setting, a number outside its domain, or no clean optimum.
 
     Example:
         >>> gradient_descent = worst_case("generalized-fedavg", rounds=3, local_step=1.0, measure="minimum to the last")
@@ -327,4 +354,12 @@ def worst_case(method: str, **setting: Any) -> WorstCase:
         known |= room.WORST_CASES if room else {}
     if method not in known:
         raise unknown_name("method with a performance estimation", method, list(known))
+    try:
+        signature(known[method]).bind(**setting)
+    except TypeError as error:
+        takes = signature(known[method]).parameters
+        strange = next((name for name in setting if name not in takes), None)
+        if strange is not None:
+            raise unknown_name(f"setting of {method}", strange, list(takes)) from None
+        raise FedboundsError(f"{method}: {error}") from None
     return known[method](**setting)

@@ -225,7 +225,19 @@ def _axes(document: Mapping[str, Any]) -> list[list[Assignment]]:
         if len({len(values) for values in group.values()}) > 1:
             lengths = ", ".join(f"{quote(path)} has {len(values)}" for path, values in group.items())
             raise FedboundsError(f"[[vary.together]]: columns must be equally long, but {lengths}")
-    return [list(zip(*([(p, v) for v in values] for p, values in group.items()), strict=True)) for group in groups]
+    axes = [list(zip(*([(p, v) for v in values] for p, values in group.items()), strict=True)) for group in groups]
+    for points in axes:
+        seen: set[Any] = set()
+        for point in points:
+            if (values := _comparable([v for _, v in point])) in seen:
+                raise FedboundsError(f"[vary]: {', '.join(f'{quote(p)} = {quote(v)}' for p, v in point)} stands twice")
+            seen.add(values)
+    return axes
+
+
+def _comparable(value: Any) -> Any:
+    """What equals another where they are one value: 1 and 1.0 are, 1 and true are not."""
+    return tuple(map(_comparable, value)) if isinstance(value, list) else (isinstance(value, bool), value)
 
 
 def _flatten(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -193,6 +193,8 @@ def test_shards_are_made_apart_and_say_that_others_remain(spec: Path, capsys: py
     first, second, *_ = capsys.readouterr().out.splitlines()
     assert first == "toy, shard 2/2: 1 run: 1 made, 0 already there; results in results/toy"
     assert second == "1 other run of the study in other shards; what is there of all: fedbounds results toy.toml"
+    assert typed("run", str(spec), "--shard", "2/2", "--out", "there") == 0
+    assert capsys.readouterr().out.splitlines()[1].endswith(": fedbounds results toy.toml --out there")
     assert typed("run", str(spec), "--shard", "1/2", "--json") == 0
     assert json.loads(capsys.readouterr().out)["counts"]["made"] == 1
     assert typed("run", str(spec), "--shard", "3/3") == 0  # more shards than runs

@@ -164,12 +164,17 @@ MISTAKES = {
     ),
     "columns that are none": (BASE + "[vary]\ntogether = 3", r"\[\[vary.together\]\] must be an array of tables"),
     "an axis twice": (BASE + "[vary]\nrounds = [1]\n[[vary.together]]\nrounds = [2]", "'rounds' is varied twice"),
+    "a number twice": (BASE + "[vary]\nrounds = [1, 2, 1.0]", "'rounds' = 1.0 stands twice"),
+    "columns twice": (
+        BASE + '[[vary.together]]\nrounds = [1, 2, 1]\n"problem.noise" = [0.0, 0.0, 0]',
+        "'rounds' = 1, 'problem.noise' = 0 stands twice",
+    ),
     "a value set twice": (
         BASE + '[vary]\n"algorithm.interval" = [1]\n"algorithms.plain.interval" = [2]',
         "'algorithms.plain.interval' and 'algorithm.interval' set the same value",
     ),
     "too many runs": (
-        BASE + f"[vary]\nrounds = {list(range(1, 1001))}\n'problem.noise' = {[0] * 101}",
+        BASE + f"[vary]\nrounds = {list(range(1, 1001))}\n'problem.noise' = {list(range(101))}",
         "more than 100000 runs",
     ),
     "a key of a phase": (BASE + PHASES + "{ round = 1 }]", r"\[algorithms.late\], phase 1: unknown key 'round'"),

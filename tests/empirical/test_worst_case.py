@@ -1,5 +1,6 @@
 """Worst cases by performance estimation: known constants, special cases, units, and runs that stay below."""
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -151,13 +152,43 @@ def test_tdcd_with_clients_that_are_alike_has_one_and_with_others_more_to_lose()
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "smoothness": -1}, "smoothness"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "measure": "last"}, "minimum"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "gap_to": "first"}, "infimum"),
+        (FEDAVG, {"rounds": 1, "local_step": 0.1, "noise": math.inf}, "noise = inf"),
+        (FEDAVG, {"rounds": 1, "local_step": "a"}, "local_step"),
+        (FEDAVG, {"rounds": 1.5, "local_step": 0.1}, "rounds = 1.5"),
+        (FEDAVG, {"rounds": 1, "local_step": 0.1, "beta": math.nan}, "beta = nan"),
+        (FEDAVG, {"rounds": 1, "local_step": 0.1, "nu": -1}, "nu = -1"),
+        (FEDAVG, {"rounds": 1, "local_step": 0.1, "server_multiplier": 0}, "server_multiplier = 0"),
+        (FEDAVG, {"rounds": 1, "local_steps": 2}, "local_step"),
+        (FEDAVG, {"rounds": 1, "local_step": 0.1, "nois": 1}, "did you mean noise"),
         ("tdcd", {"rounds": 0, "local_step": 0.1}, "rounds = 0"),
+        ("fedmrn-analysis", {"iterations": 1, "step": 0.1, "gradient_bound": -1}, "gradient_bound = -1"),
         ("tdcd", {"rounds": 1, "local_step": 0.1, "heterogeneity": -1}, "heterogeneity = -1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(method, setting, says):
     with pytest.raises(FedboundsError, match=says):
         worst_case(method, **setting)
+
+
+@pytest.mark.parametrize(
+    ("method", "setting", "key", "form", "says"),
+    [
+        (FEDAVG, {}, THEOREM, "printed", "hides constants"),
+        (FEDAVG, {"measure": "average"}, THEOREM, "sharp", "bounds the minimum over rounds"),
+        (FEDAVG, {}, "fedau/lemma-b.3.2", "sharp", "this worst case is of the minimum over rounds"),
+        ("tdcd", {}, "tdcd/theorem-1", "printed", "first R iterates"),
+    ],
+)
+def test_a_ratio_is_to_a_bound_on_the_same_left_hand_side(method, setting, key, form, says):
+    found = worst_case(method, rounds=1, local_step=0.01, **setting)
+    with pytest.raises(FedboundsError, match=says):
+        found.ratio(key, form)
+
+
+def test_the_least_is_below_a_bound_on_the_average():
+    setting = dict(rounds=2, local_step=0.05, measure="minimum", gap_to="last")
+    least, mean = (worst_case("tdcd", **{**setting, "measure": m}) for m in ("minimum", "average"))
+    assert least.ratio("tdcd/theorem-1") <= mean.ratio("tdcd/theorem-1") * (1 + 1e-6)
 
 
 def test_a_bound_whose_condition_fails_says_nothing():

@@ -19,7 +19,10 @@ from fedbounds.empirical.worst_case import (
     positive,
     squared_gradients,
     weighted,
+    whole,
 )
+
+THEOREMS = ("arbitrary-participation/theorem-3.1",)
 
 
 def generalized_fedavg(
@@ -64,15 +67,18 @@ def generalized_fedavg(
     Source:
         Wang and Ji 2022, Algorithm 1.
     """
-    positive(local_step=local_step, smoothness=smoothness, local_steps=local_steps, interval=interval)
+    whole(rounds=rounds, local_steps=local_steps, interval=interval)
+    positive(local_step=local_step, smoothness=smoothness)
+    positive(server_multiplier=server_multiplier)
     unit = smoothness * gap_of_a_block(gap, blocks, gap_to)
     nonnegative(noise=noise)
     q = np.atleast_2d(np.asarray(weights, dtype=float))
-    if rounds < 1 or rounds % interval:
+    if rounds % interval:
         raise FedboundsError(f"rounds = {rounds} must be a multiple of interval = {interval}")
     if (q < 0).any() or not np.allclose(q.sum(axis=1), 1):
         raise FedboundsError("the weights of a round must be nonnegative and sum to 1")
     divergences = {name: given for name, given in (("beta", beta), ("nu", nu), ("delta", delta)) if given is not None}
+    nonnegative(**divergences)
     allowed = {name: given**2 / unit for name, given in divergences.items()}
     run = Estimation(clients=q.shape[1])
     x, gradients = run.start, list[Point]()
@@ -99,8 +105,16 @@ def generalized_fedavg(
         **(dict.fromkeys(("beta", "nu", "delta"), 0.0) if alone else {}),
         **divergences,
     }
-    words = f"{measure} over rounds of the squared gradient norm of f"
-    return WorstCase("generalized FedAvg", words, value, primal, attained, constants, noise > 0)
+    return WorstCase(
+        "generalized FedAvg",
+        THEOREMS,
+        measure,
+        value,
+        primal,
+        attained,
+        constants,
+        noise > 0,
+    )
 
 
 class _Window:

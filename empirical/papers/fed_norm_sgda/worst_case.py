@@ -19,7 +19,10 @@ from fedbounds.empirical.worst_case import (
     positive,
     squared_gradients,
     weighted,
+    whole,
 )
+
+THEOREMS = ("fed-norm-sgda/theorem-1",)
 
 
 def fed_norm_sgda(
@@ -78,7 +81,8 @@ def fed_norm_sgda(
     Source:
         Sharma et al. 2023, Algorithm 1 and eq. (12), with local SGDA.
     """
-    positive(step=step, ascent_step=ascent_step, local_steps=local_steps, rounds=rounds, clients=clients)
+    whole(local_steps=local_steps, rounds=rounds, clients=clients)
+    positive(step=step, ascent_step=ascent_step)
     positive(smoothness=smoothness)
     nonnegative(
         local_step=local_step,
@@ -144,8 +148,16 @@ def fed_norm_sgda(
         "Delta": gap,
         "delta0": dual_gap,
     }
-    words = f"{measure} over rounds of the expected squared gradient norm of the envelope"
-    return WorstCase("Fed-Norm-SGDA", words, value, primal, False, constants, noise > 0 or drawn < clients)
+    return WorstCase(
+        "Fed-Norm-SGDA",
+        THEOREMS,
+        measure,
+        value,
+        primal,
+        False,
+        constants,
+        noise > 0 or drawn < clients,
+    )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,10 @@ from fedbounds.empirical.worst_case import (
     nonnegative,
     positive,
     squared_gradients,
+    whole,
 )
+
+THEOREMS = ("fedau/theorem-b.4.1", "fedau/theorem-2")
 
 
 def known_participation(
@@ -62,7 +65,9 @@ def known_participation(
     Source:
         Wang and Ji 2024, Algorithm 1 and Appendix A.3.
     """
-    positive(local_step=local_step, local_steps=local_steps, rounds=rounds, smoothness=smoothness)
+    whole(local_steps=local_steps, rounds=rounds)
+    positive(local_step=local_step, smoothness=smoothness)
+    positive(server_multiplier=server_multiplier)
     nonnegative(noise=noise, divergence=divergence)
     p = np.asarray(rates, dtype=float)
     if p.ndim != 1 or not p.size or (p <= 0).any() or (p > 1).any():
@@ -103,9 +108,15 @@ def known_participation(
         "deltatilde": divergence,
     }
     random = noise > 0 or bool(covariance.any())
-    words = f"{measure} over rounds of the expected squared gradient norm of f"
     return WorstCase(
-        "FedAvg with weights 1/p_n", words, value, primal, p.size == blocks == 1 and not random, constants, random
+        "FedAvg with weights 1/p_n",
+        THEOREMS,
+        measure,
+        value,
+        primal,
+        p.size == blocks == 1 and not random,
+        constants,
+        random,
     )
 
 

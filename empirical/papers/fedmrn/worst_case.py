@@ -17,7 +17,10 @@ from fedbounds.empirical.worst_case import (
     positive,
     squared_gradients,
     weighted,
+    whole,
 )
+
+THEOREMS = ("fedmrn/theorem-2",)
 
 
 def analyzed_fedmrn(
@@ -62,8 +65,10 @@ def analyzed_fedmrn(
     Source:
         Li et al. 2024, eqs. (13) to (15), Assumptions 2 to 4 squared.
     """
-    positive(iterations=iterations, step=step, local_steps=local_steps, clients=clients, smoothness=smoothness)
-    positive(gradient_bound=gradient_bound)
+    whole(iterations=iterations, local_steps=local_steps, clients=clients)
+    positive(step=step, smoothness=smoothness)
+    if gradient_bound != float("inf"):
+        positive(gradient_bound=gradient_bound)
     nonnegative(noise=noise, relative_error=relative_error)
     drawn = clients if participants is None else participants
     if not 1 <= drawn <= clients:
@@ -108,9 +113,8 @@ def analyzed_fedmrn(
         "sigma": noise,
     }
     random = noise > 0 or relative_error > 0 or drawn < clients
-    words = f"{measure} over iterations of the expected squared gradient norm of F at the mean of all clients"
     attained = clients == blocks == 1 and not random and bounded == float("inf")
-    return WorstCase("FedMRN as it is analyzed", words, value, primal, attained, constants, random)
+    return WorstCase("FedMRN as it is analyzed", THEOREMS, measure, value, primal, attained, constants, random)
 
 
 WORST_CASES = {"fedmrn-analysis": analyzed_fedmrn}

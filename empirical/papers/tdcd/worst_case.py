@@ -18,7 +18,10 @@ from fedbounds.empirical.worst_case import (
     positive,
     squared_gradients,
     weighted,
+    whole,
 )
+
+THEOREMS = ("tdcd/theorem-1",)
 
 
 def tdcd(
@@ -68,8 +71,8 @@ def tdcd(
         Das et al. 2022, Algorithm 1; every silo deals its samples out to its clients in the same way.
     """
     most = smoothness if block_smoothness is None else block_smoothness
-    positive(rounds=rounds, local_steps=local_steps, silos=silos, local_step=local_step, smoothness=smoothness)
-    positive(block_smoothness=most, clients=clients)
+    whole(rounds=rounds, local_steps=local_steps, silos=silos, clients=clients)
+    positive(local_step=local_step, smoothness=smoothness, block_smoothness=most)
     nonnegative(noise=noise, heterogeneity=heterogeneity)
     exact, apart = not noise and block_smoothness is None, heterogeneity**2 if clients > 1 else 0.0
     if clients > 1 and not exact:
@@ -109,9 +112,8 @@ def tdcd(
     value, primal = (unit * v for v in run.worst(squared_gradients(gradients, measure)))
     constants = {"L": smoothness, "Lmax": most, "S": silos * noise**2 + apart, "Q": local_steps}
     constants |= {"R": rounds * blocks, "eta": local_step, "Delta" if gap_to == "last" else "Deltainf": gap}
-    words = f"{measure} over rounds of the squared gradient norm of f at the synchronized model"
     attained = exact and silos * clients * local_steps * blocks == 1
-    return WorstCase("TDCD", words, value, primal, attained, constants, noise > 0)
+    return WorstCase("TDCD", THEOREMS, measure, value, primal, attained, constants, noise > 0)
 
 
 def noise_of_blocks(run: Estimation, partition: BlockPartition, silos: int) -> Point:
