@@ -164,7 +164,7 @@ MISTAKES = {
     ),
     "columns that are none": (BASE + "[vary]\ntogether = 3", r"\[\[vary.together\]\] must be an array of tables"),
     "an axis twice": (BASE + "[vary]\nrounds = [1]\n[[vary.together]]\nrounds = [2]", "'rounds' is varied twice"),
-    "a number twice": (BASE + "[vary]\nrounds = [1, 2, 1.0]", "'rounds' = 1.0 stands twice"),
+    "a number twice": (BASE + "[vary]\nrounds = [1, 2, 1.0]", "'rounds' = 1 stands twice"),
     "columns twice": (
         BASE + '[[vary.together]]\nrounds = [1, 2, 1]\n"problem.noise" = [0.0, 0.0, 0]',
         "'rounds' = 1, 'problem.noise' = 0 stands twice",
