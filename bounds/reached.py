@@ -114,9 +114,10 @@ class Largest(Answer):
     Attributes:
         name: the constant.
         value: see above.
-        evaluation: the bound there (None where there is none, or any will do).
+        evaluation: the bound there, or at the smallest where any large one will do (None where there is none).
         why: "" or why there is none.
         proved: whether it is proved, in ball arithmetic, that this value does and none that is larger by 1e-13 of it.
+        smallest: where any large value will do, the smallest that does (None elsewhere, or if it was not found).
     """
 
     name: str
@@ -125,6 +126,7 @@ class Largest(Answer):
     evaluation: Evaluation | None = field(repr=False, default=None)
     why: str = ""
     proved: bool = False
+    smallest: float | None = None
     status: ClassVar[str] = "largest"
 
     def to_dict(self) -> dict[str, Any]:
@@ -134,6 +136,7 @@ class Largest(Answer):
             "name": self.name,
             "epsilon": self.epsilon,
             "value": self.value,
+            "smallest": self.smallest,
             "why": self.why,
             "proved": self.proved,
             "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),

@@ -182,10 +182,11 @@ def _counter(result: Result, form: Form) -> Quantity:
         quantity = next((q for q in result.notation.values() if q.concept == concept), None)
         if quantity is not None and quantity.symbol in form.symbols:
             return quantity
-    one = min(q.name for q in result.notation.values() if q.symbol in form.symbols)
+    letters = {q.concept: q.name for q in result.notation.values() if q.symbol in form.symbols}
+    one = letters.get("time_budget", min(letters.values()))
     raise FedboundsError(
-        f"{result.key} [{form.name}] does not depend on a number of rounds; the largest value of another constant is "
-        f"found with --solve {one}, say, and the bound over one with `fedbounds compare --vary`"
+        f"{result.key} [{form.name}] does not depend on a number of rounds; the largest or smallest value of another "
+        f"constant is found with --solve {one}, say, and the bound over one with `fedbounds compare --vary`"
     )
 
 
@@ -286,5 +287,10 @@ def _largest(
             why += f": at {quantity.name} = {least:g} the bound is {float(evaluation.value):.6g}"
             why += f", and {broken} fails" if broken else ""
         return Largest(quantity.name, epsilon, None, None, why, proved)
-    evaluation = at(hit.value) if np.isfinite(hit.value) else None
-    return Largest(quantity.name, epsilon, hit.value, evaluation, "", proved)
+    if np.isfinite(hit.value):
+        return Largest(quantity.name, epsilon, hit.value, at(hit.value), "", proved)
+    first = first_hit(partial, epsilon, reaches, allowed, whole=quantity.domain.integer, most=quantity.domain.high)
+    if first.value is None:  # the evaluations were used up
+        return Largest(quantity.name, epsilon, hit.value, None, "", proved)
+    proved &= first.proved(partial, epsilon)
+    return Largest(quantity.name, epsilon, hit.value, at(first.value), "", proved, first.value)

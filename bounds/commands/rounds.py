@@ -131,11 +131,15 @@ def rounds(
         if answer.value is None:
             click.echo(f"  no {answer.name} reaches it: {answer.why}   ({label})")
         else:
-            whole = result.notation[answer.name].domain.integer
-            largest = whole_to("below", answer.value) if whole else number_to("below", answer.value)
-            click.echo(f"  largest {answer.name}: {largest}   ({label})")
-            if math.isinf(answer.value):
+            whole, endless = result.notation[answer.name].domain.integer, math.isinf(answer.value)
+            side, value = ("above", answer.smallest) if endless else ("below", answer.value)
+            if value is None:
                 click.echo(f"  every {answer.name} that is large enough reaches it; smaller ones may not")
+            else:
+                name = f"{'smallest' if endless else 'largest'} {answer.name}"
+                click.echo(f"  {name}: {(whole_to if whole else number_to)(side, value)}   ({label})")
+            if endless and value is not None:
+                click.echo(f"  every {answer.name} that is large enough reaches it, too")
     else:
         click.echo(f"  {answer.rounds} rounds   ({label}: {answer.method})")
         counted = {k.replace("_", " "): v for k, v in vars(answer.cost).items() if k != "rounds" and v is not None}
