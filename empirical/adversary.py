@@ -8,7 +8,8 @@ it is no rounding is shown by reckoning again with more digits, and then the ins
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -26,8 +27,9 @@ from fedbounds.bounds.numpy_code import arguments, compile_form
 from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.registry import as_result, paper
 from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.symbols import Quantity
 from fedbounds.bounds.worst_ratios import read_document
-from fedbounds.empirical.instances.ascent import ascended, in_range
+from fedbounds.empirical.instances.ascent import ascended, in_range, moderate
 from fedbounds.empirical.instances.climbing import climb, ratio
 from fedbounds.empirical.instances.judging import trial
 from fedbounds.empirical.instances.population import Population
@@ -36,7 +38,7 @@ from fedbounds.empirical.instances.sides import ROUNDING, Sides, Trial
 SIZE = 40  # instances of one shape that climb at once
 AGREE = 1e-6  # relative distance of two ratios that are the same but for rounding
 KEPT = "ratio", "status", "why", "left_side", "left", "right", "place", "constants", "budget", "kind", "instance"
-Status = Literal["below", "lead", "refuted", "not covered"]
+Status = Literal["below", "attained", "lead", "refuted", "not covered"]
 
 
 class Effort(NamedTuple):
@@ -93,8 +95,9 @@ class WorstInstance:
         left, right: the two sides.
         terms: the summands of the right side, by name.
         place: which client, round or window, where a claim is about each of them.
-        status: `below` the bound; a `lead` above it; `refuted`, where reckoning with more digits says the same; or
-            `not covered`, where a hypothesis fails.
+        status: `below` the bound; `attained`, where both sides are equal to rounding; a `lead` above it; `refuted`,
+            where reckoning with more digits says the same; or `not covered`, where a hypothesis fails or a letter is
+            outside its domain.
         why: of a status that is not `below`.
         left_side: how the left side is had.
         constants: the letters of the form on the instance.
@@ -102,6 +105,7 @@ class WorstInstance:
         budget: instances evaluated, those that met all hypotheses, line searches, effort and seed.
         kind, instance: its class and all its numbers.
         rounded: whether more digits give another ratio, so that this one is of rounding.
+        recorded: of a replay, what was written of it before, where that is something else.
     """
 
     key: str
@@ -121,6 +125,7 @@ class WorstInstance:
     kind: str
     instance: Mapping[str, Any]
     rounded: bool = False
+    recorded: str = ""
 
     def as_document(self) -> dict[str, Any]:
         """All of it, for JSON."""
@@ -128,7 +133,7 @@ class WorstInstance:
 
     def __str__(self) -> str:
         lines = [f"{self.key}[{self.form}]: left/bound = {self.ratio:.6g} ({self.status})"]
-        lines += [f"  {self.why}"] if self.why else []
+        lines += [f"  {said}" for said in (self.recorded, self.why) if said]
         lines += [f"  left side  {self.left:.9g}   ({self.left_side})", f"  bound      {self.right:.9g}"]
         lines += [f"    {name:<24} {value:.6g}" for name, value in self.terms.items()]
         lines += ["Hypotheses", *(f"  {h}" for h in (*self.assumptions, *self.conditions))]
@@ -181,11 +186,15 @@ def searched(
     if how is None or order_only(claim):
         return without_number(claim)
     rng, evaluated, met, searches = np.random.default_rng(seed), 0, 0, 0
+    heard, letters_of = hearing(claim, how), domains(claim)
 
     def sides_of(z: Population) -> Sides:
-        with np.errstate(all="ignore"):
-            sides = how.sides(claim, z)
-        return replace(sides, covered=sides.covered & in_range(z)[:, None])
+        sides = heard(z)
+        able = in_range(z) & np.logical_and.reduce([np.ones(len(z), dtype=bool), *z.rules().values()])
+        for name, quantity in letters_of.items():
+            if name in sides.values and not quantity.domain.integer:
+                able = able & moderate(sides.values[name])
+        return replace(sides, covered=sides.covered & able[:, None])
 
     def score(z: Population) -> np.ndarray:
         return ratio(sides_of(z))
@@ -256,12 +265,47 @@ def without_number(claim: Claim) -> str:
     return f"no run here has its left side{'; the audit tries the steps of its proof' if steps else ''}"
 
 
+def domains(claim: Claim) -> Mapping[str, Quantity]:
+    """The letters of a claim about a form, with what they may be."""
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    known = subject.result.notation
+    return {s.name: known[s.name] for s in letters(subject.form) if s.name in known}
+
+
+def hearing(claim: Claim, how: Trial) -> Callable[[Population], Sides]:
+    """Both sides of a claim on instances, which are covered where every letter is in its domain, too."""
+    known = domains(claim)
+
+    def sides(z: Population) -> Sides:
+        with np.errstate(all="ignore"):
+            found = how.sides(claim, z)
+        covered = np.broadcast_to(found.covered, found.left.shape)
+        for name, quantity in known.items():
+            if name in found.values:
+                inside = quantity.domain.contains(found.values[name])
+                covered = covered & (inside.all(axis=-1) if quantity.shape else inside)
+        return replace(found, covered=covered)
+
+    return sides
+
+
+def outside(claim: Claim, constants: Mapping[str, Any]) -> str:
+    """The first letter that is outside its domain, in words; "" if there is none."""
+    for name, quantity in domains(claim).items():
+        if name in constants:
+            try:
+                quantity.check(np.asarray(constants[name], dtype=float))
+            except FedboundsError as error:
+                return str(error)
+    return ""
+
+
 def precisely(claim: Claim, how: Trial, z: Population) -> float | None:
     """The ratio of one instance reckoned with more digits, or on other samples; None where that cannot be had."""
     try:
         again = z.resampled() if z.left_side == "sampled" else z.in_long_doubles()
-        with np.errstate(all="ignore"):
-            return float(how.sides(claim, again).ratios().max())
+        return float(hearing(claim, how)(again).ratios().max())
     except TypeError:  # of functions of doubles alone, as eigenvalues
         return None
 
@@ -271,7 +315,7 @@ def judged(z: Population, found: float, again: float | None) -> tuple[Status, st
     if found == -np.inf:
         return "not covered", "it does not meet all hypotheses, and so says nothing"
     if found <= 1 + ROUNDING:
-        return "below", ""
+        return ("below", "") if found < 1 - ROUNDING else ("attained", "both sides are equal to rounding")
     if again is None:
         return "lead", f"{type(z).__name__} cannot be reckoned with more digits"
     how = "other samples, less their confidence interval, " if z.left_side == "sampled" else "long doubles "
@@ -285,14 +329,17 @@ def told(claim: Claim, how: Trial, z: Population, budget: Mapping[str, Any]) -> 
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     result, form = subject.result, subject.form
+    sides = hearing(claim, how)(z)
     with np.errstate(all="ignore"):
-        sides = how.sides(claim, z)
         ratios = sides.ratios()
         place = int(np.argmax(ratios[0]))
         again = precisely(claim, how, z)
         right = sides.total()
     found = float(ratios[0, place])
     status, why = judged(z, found, again)
+    constants = {s.name: at(sides.values[s.name], place) for s in letters(form) if s.name in sides.values}
+    if status == "not covered" and (wrong := outside(claim, constants)):
+        why = f"{wrong}: {why}"
     return WorstInstance(
         key=result.key,
         form=form.name,
@@ -304,7 +351,7 @@ def told(claim: Claim, how: Trial, z: Population, budget: Mapping[str, Any]) -> 
         status=status,
         why=why,
         left_side=z.left_side,
-        constants={s.name: at(sides.values[s.name], place) for s in letters(form) if s.name in sides.values},
+        constants=constants,
         assumptions=[
             Hypothesis(a.statement, bool(at(sides.met.get(a.name, False), 0)), a.name) for a in claim.assumptions
         ],
@@ -365,11 +412,23 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
     if not isinstance(document["instance"], Mapping):
         raise FedboundsError("no instance to replay: its numbers must be a table")
     try:
-        return told(claim, how, kinds[document["kind"]].of(document["instance"]), document.get("budget", {}))
+        found_now = told(claim, how, kinds[document["kind"]].of(document["instance"]), document.get("budget", {}))
+        return replace(found_now, recorded=differences(document, found_now))
     except FedboundsError:
         raise
-    except (ValueError, IndexError, TypeError, AttributeError) as error:
-        raise FedboundsError(f"the instance is no {document['kind']} that {claim.id} knows: {error}") from error
+    except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        said = f"no {error}" if isinstance(error, KeyError) else error
+        raise FedboundsError(f"the instance is no {document['kind']} that {claim.id} knows: {said}") from error
+
+
+def differences(document: Mapping[str, Any], found: WorstInstance) -> str:
+    """What a document says of its ratio and its status, where it is not what is found; "" where it is or says none."""
+    ratio, status = document.get("ratio", found.ratio), document.get("status", found.status)
+    told_before = float(ratio) if isinstance(ratio, int | float | str) else float("nan")
+    same = told_before == found.ratio or abs(told_before - found.ratio) <= AGREE * abs(found.ratio)
+    if same and status == found.status:
+        return ""
+    return f"it was recorded with left/bound = {told_before:.6g} ({status}), which is not what is found"
 
 
 def loaded_kinds() -> dict[str, type[Population]]:
@@ -433,6 +492,25 @@ def merged(known: Sequence[Mapping[str, Any]], found: Sequence[Mapping[str, Any]
         else:
             head, there = {name: row[name] for name in ("key", "form", "claim")}, replay(other)
             yield head | row_of(there if row["ratio"] is None else worse(replay(row), there))
+
+
+def crossed(found: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of a table, each with the worst of all the table's instances of its own class, as the form covers them.
+
+    Args:
+        found: the rows; a row keeps its budget.
+    """
+    measured = [row for row in found if row["ratio"] is not None]
+    for row in found:
+        best = None if row["ratio"] is None else replay(row)
+        for other in measured if best is not None else ():
+            if other["kind"] != row["kind"] or other["instance"] == row["instance"]:
+                continue
+            with suppress(FedboundsError):
+                there = replay({**row, "instance": other["instance"]})
+                if best is not None and there.ratio > best.ratio * (1 + AGREE) and not there.rounded:
+                    best = there
+        yield dict(row) if best is None else {name: row[name] for name in ("key", "form", "claim")} | row_of(best)
 
 
 def searched_as(row: Mapping[str, Any]) -> tuple[str, int]:

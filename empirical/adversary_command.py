@@ -55,8 +55,9 @@ def adversary_command(
 
     With --paper: of every form of its results, into the table that is committed beside its ledger, or into --out; what
     that table has already, of the same effort and seed, is not searched again, and the climbs start from its instances
-    too. With --merge the rows of such a table, or of a part of one, are put in, the worse of both. Exits with 1 if the
-    bound is refuted.
+    too. With --merge the rows of such a table, or of a part of one, are put in, the worse of both. In the end every row
+    has the worst of all instances of its class in the table. Exits with 1 if the bound is refuted, or if --replay finds
+    another ratio or status than FILE says.
 
     \b
     fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
@@ -81,7 +82,7 @@ def adversary_command(
         click.echo(str(found))
         if out:
             click.echo(f"wrote {out}; reckon it again with fedbounds adversary --replay {out}")
-    return 1 if found.status == "refuted" else 0
+    return 1 if found.status == "refuted" or found.recorded else 0
 
 
 def write(found: WorstInstance, path: Path) -> None:
@@ -96,7 +97,7 @@ def table(name: str, effort: str, seed: int, out: str | None, as_json: bool) -> 
     """The worst ratios of a paper, written after every row."""
     from fedbounds.bounds.registry import paper
     from fedbounds.bounds.worst_ratios import read_rows, worst_ratios_path, write_rows
-    from fedbounds.empirical.adversary import rows
+    from fedbounds.empirical.adversary import crossed, rows
 
     loaded = paper(name)
     path = Path(out) if out else worst_ratios_path(loaded.key)
@@ -109,6 +110,7 @@ def table(name: str, effort: str, seed: int, out: str | None, as_json: bool) -> 
             write_rows(path, loaded.key, [*found, *(r for r in known if (r["key"], r["form"]) not in done)])
             if advance:
                 advance(len(found), total, f"{row['key']}[{row['form']}]")
+    found = list(crossed(found))
     write_rows(path, loaded.key, found)
     return told(loaded.key, found, path, as_json)
 
@@ -117,13 +119,13 @@ def merge_into(name: str, merge: str, out: str | None, as_json: bool) -> int:
     """The worst ratios of a paper with those of other searches."""
     from fedbounds.bounds.registry import paper
     from fedbounds.bounds.worst_ratios import read_rows, worst_ratios_path, write_rows
-    from fedbounds.empirical.adversary import merged
+    from fedbounds.empirical.adversary import crossed, merged
 
     key = paper(name).key
     path = Path(out) if out else worst_ratios_path(key)
     if not Path(merge).exists():
         raise FedboundsError(f"{merge}: no such file")
-    found = list(merged(read_rows(path), read_rows(Path(merge))))
+    found = list(crossed(list(merged(read_rows(path), read_rows(Path(merge))))))
     write_rows(path, key, found)
     return told(key, found, path, as_json)
 

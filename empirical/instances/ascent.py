@@ -24,7 +24,8 @@ CHANCES = 12  # random neighbors that every line search tries
 MOST = 128  # coordinates of one gradient; of more, these are drawn anew each time
 PATIENCE = 12  # line searches that gain less than `LEAST`, one after the other
 LEAST = 1e-6
-RANGE = 1e-15, 1e15  # beyond, a number would be lost to rounding, and an instance does not count
+RANGE = 1e-8, 1e8  # beyond, a number is not looked at: sides would be lost to rounding, or be limits of others
+LARGEST = 1e10  # of a letter that is no whole number
 
 
 class Climb(NamedTuple, Generic[P]):
@@ -51,6 +52,12 @@ def in_range(z: Population) -> np.ndarray:
             size = np.abs(array.reshape(len(z), -1))
             held &= ((size == 0) | ((size >= RANGE[0]) & (size <= RANGE[1])) | np.isinf(size)).all(axis=1)
     return held
+
+
+def moderate(values: np.ndarray) -> np.ndarray:
+    """Whether no value of a letter is huge, (B, ...) to (B,); infinite ones are meant."""
+    size = np.abs(values.reshape(len(values), -1))
+    return np.asarray(((size <= LARGEST) | np.isinf(size)).all(axis=1))
 
 
 def coordinates(z: Population) -> int:

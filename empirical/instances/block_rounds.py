@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import Ranges, always, counts, positive, reals, symmetric
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +32,16 @@ class BlockRounds(Population):
     """
 
     measured: ClassVar[LeftSide] = "every outcome"
+    ranges: ClassVar[Ranges] = {
+        "hessians": reals("K d d"),
+        "centers": reals("K d"),
+        "noise": reals("K d"),
+        "start": reals("d"),
+        "step": positive(),
+        "local_steps": counts(),
+        "silos": counts(),
+    }
+
     hessians: np.ndarray
     centers: np.ndarray
     noise: np.ndarray
@@ -38,6 +49,14 @@ class BlockRounds(Population):
     step: np.ndarray
     local_steps: int
     silos: int
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return {
+            "the Hessians are symmetric": symmetric(self.hessians),
+            "some Hessian is not zero": (self.hessians != 0).any(axis=(1, 2, 3)),
+            "silos have equally many coordinates": always(self.start.shape[1] % self.silos == 0, self.start),
+        }
 
     @property
     def cost(self) -> int:
@@ -48,9 +67,7 @@ class BlockRounds(Population):
         """Other functions, noise, starts and step sizes; clients that are alike stay so."""
         hessians, centers, noise = (shaken(v, rng) for v in (self.hessians, self.centers, self.noise))
         hessians, noise = hessians + np.swapaxes(hessians, 2, 3), np.where(self.noise == 0, 0.0, noise)
-        alike = (self.hessians == self.hessians[:, :1]).all(axis=(1, 2, 3)) & (np.ptp(self.centers, axis=1) == 0).all(
-            axis=1
-        )
+        alike = self.alike
         return replace(
             self,
             hessians=np.where(alike[:, None, None, None], hessians[:, :1], hessians) / 2,
@@ -59,6 +76,12 @@ class BlockRounds(Population):
             start=shaken(self.start, rng),
             step=stirred(self.step, rng),
         )
+
+    @property
+    def alike(self) -> np.ndarray:
+        """Whether all clients have the same function, (B,)."""
+        one = (self.hessians == self.hessians[:, :1]).all(axis=(1, 2, 3))
+        return one & (np.ptp(self.centers, axis=1) == 0).all(axis=1)
 
     @property
     def clients(self) -> int:

@@ -16,6 +16,17 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import (
+    ROUND_OFF,
+    WHOLE,
+    Range,
+    Ranges,
+    always,
+    counts,
+    nonnegative,
+    positive,
+    reals,
+)
 
 Masks = Callable[[np.ndarray], list[tuple[np.ndarray, np.ndarray]]]  # of an update: what it may become, and the chance
 
@@ -42,6 +53,18 @@ class MaskedIterations(Population):
     """
 
     measured: ClassVar[LeftSide] = "every outcome"
+    ranges: ClassVar[Ranges] = {
+        "curvature": reals("N d"),
+        "center": reals("N d"),
+        "start": reals("d"),
+        "noise": nonnegative("d"),
+        "steps": positive("S"),
+        "cohort": counts(),
+        "relative": nonnegative(),
+        "amplitude": nonnegative(),
+        "progressive": Range(WHOLE),
+    }
+
     curvature: np.ndarray
     center: np.ndarray
     start: np.ndarray
@@ -51,6 +74,14 @@ class MaskedIterations(Population):
     relative: np.ndarray | None
     amplitude: np.ndarray
     progressive: int = 0
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        local = self.steps.shape[1] if self.progressive else 0
+        return {
+            "cohort is at most the number of clients": always(self.cohort <= self.curvature.shape[1], self.start),
+            "there are no more steps than local steps": always(local <= self.progressive, self.start),
+        }
 
     @property
     def cost(self) -> int:
@@ -71,6 +102,12 @@ class MaskedIterations(Population):
             steps=self.steps * (stirred(self.steps[:, :1], rng) / self.steps[:, :1]),
             relative=None if self.relative is None else stirred(self.relative, rng),
         )
+
+    @property
+    def falling(self) -> np.ndarray:
+        """Whether steps do not increase, and the first is at most twice any other, (B,)."""
+        first, most = self.steps[:, 0], 2 * self.steps.min(axis=1) * (1 + ROUND_OFF)
+        return (np.diff(self.steps, axis=1) <= ROUND_OFF * self.steps[:, :1]).all(axis=1) & (first <= most)
 
     def masked(self, u: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """What an update (B, N, d, paths) may become, each with its chance."""

@@ -16,14 +16,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import WHOLE, Range, Ranges, always, nonnegative, reals
 
 UNLIKELY = 1e-12  # that a confidence bound fails, on one instance: less than 1e-6 on a million of them
 
+PILOT = 10  # one path in so many says at which size values are cut
 CANCELED = 1e-14  # what is left of numbers that cancel, relative to them
 
 
@@ -109,6 +111,16 @@ class KinkedClients(Population):
         samples: how many paths are drawn; 0 for all that there are.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "knots": reals("d m"),
+        "curvatures": reals("N d m+1"),
+        "first": reals("N d"),
+        "start": reals("d"),
+        "noise": nonnegative("N d"),
+        "seeds": Range(WHOLE),
+        "samples": Range(WHOLE),
+    }
+
     knots: np.ndarray
     curvatures: np.ndarray
     first: np.ndarray
@@ -116,6 +128,17 @@ class KinkedClients(Population):
     noise: np.ndarray
     seeds: np.ndarray
     samples: int
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return super().rules() | {
+            "the knots ascend": (np.diff(self.knots, axis=2) >= 0).all(axis=(1, 2)),
+            "the outer curvatures are at least 0 and those of all clients": self.same_far_away,
+            "some curvature is not zero": self.smoothness > 0,
+            "no paths are drawn, or enough for a confidence bound": always(
+                self.samples == 0 or self.samples >= 2 * PILOT, self.start
+            ),
+        }
 
     @property
     def left_side(self) -> LeftSide:

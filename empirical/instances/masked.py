@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from fedbounds.empirical.instances.kinks import KinkedClients
 from fedbounds.empirical.instances.paths import beginning, jointly, split, together
+from fedbounds.empirical.instances.ranges import Ranges, always, counts, nonnegative
 
 
 class MaskedCourse(NamedTuple):
@@ -42,10 +43,25 @@ class MaskedClients(KinkedClients):
         cohort, local_steps, iterations: K, S and T, a multiple of S.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "q": nonnegative(),
+        "cohort": counts(),
+        "local_steps": counts(),
+        "iterations": counts(),
+    }
+
     q: np.ndarray
     cohort: int
     local_steps: int
     iterations: int
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        whole, drawn = self.iterations % self.local_steps == 0, self.cohort <= self.clients
+        return super().rules() | {
+            "iterations are a multiple of local_steps": always(whole, self.start),
+            "cohort is at most the number of clients": always(drawn, self.start),
+        }
 
     @property
     def cost(self) -> int:

@@ -11,9 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedbounds.empirical.instances.kinks import UNLIKELY, KinkedClients
-
-PILOT = 10  # one path in so many says at which size values are cut
+from fedbounds.empirical.instances.kinks import PILOT, UNLIKELY, KinkedClients
 
 
 def beginning(z: KinkedClients) -> np.ndarray:

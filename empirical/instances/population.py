@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.empirical.instances.ranges import Ranges, checked
 
 LeftSide = Literal["exact moments", "every outcome", "exact law", "sampled"]
 
@@ -20,9 +21,12 @@ class Population:
 
     Attributes:
         measured: how the left side is had.
+        ranges: which numbers each field of the class may hold, and in which shape; of all fields, together with those
+            of the classes before it, where an instance is replayed.
     """
 
     measured: ClassVar[LeftSide] = "exact moments"
+    ranges: ClassVar[Ranges] = {}
 
     @property
     def left_side(self) -> LeftSide:
@@ -45,6 +49,10 @@ class Population:
     def cost(self) -> int:
         """Steps that a measurement takes, one after the other."""
         return 1
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """What makes an instance of numbers within their ranges: each rule, and whether it holds, (B,)."""
+        return {}
 
     def take(self, which: np.ndarray) -> Self:
         """Some of the instances, by index or mask."""
@@ -86,23 +94,41 @@ class Population:
         return {k: v[index].tolist() if isinstance(v, np.ndarray) else v for k, v in numbers.items()}
 
     @classmethod
+    def all_ranges(cls) -> Ranges:
+        """Those of all fields."""
+        return {name: one for kind in reversed(cls.__mro__) for name, one in vars(kind).get("ranges", {}).items()}
+
+    @classmethod
     def of(cls, numbers: Mapping[str, Any]) -> Self:
         """One instance from all its numbers, as `describe` tells them and JSON keeps them.
 
         Raises:
-            FedboundsError: a number is missing, or is none.
+            FedboundsError: a number is missing, is none or out of its range, or they break a rule of the class.
         """
         made: dict[str, Any] = {}
+        sizes, ranges = dict[str, int](), cls.all_ranges()
         for field in fields(cls):
             if field.name not in numbers:
                 raise FedboundsError(f"the instance has no {field.name}: {cls.__name__} needs it")
-            value = numbers[field.name]
-            if "np.ndarray" in str(field.type) and value is not None:
-                array = np.asarray([value])
-                made[field.name] = array.astype(float) if array.dtype.kind in "UO" else array
+            if field.name not in ranges:
+                raise FedboundsError(f"{cls.__name__} is no kind of instance that is replayed")
+            value, kind = numbers[field.name], str(field.type)
+            if value is None and "None" in kind:
+                made[field.name] = None
+            elif "np.ndarray" in kind:
+                array = np.asarray(value)
+                array = checked(field.name, array.astype(float) if array.dtype.kind in "UO" else array, ranges, sizes)
+                made[field.name] = array[None]
             else:
-                made[field.name] = tuple(value) if isinstance(value, list) else value
-        return cls(**made)
+                whole = tuple(value) if isinstance(value, list) else value
+                if any(type(one) not in (int, bool) for one in (whole if isinstance(whole, tuple) else (whole,))):
+                    raise FedboundsError(f"{field.name} = {value!r} is no whole number")
+                checked(field.name, np.asarray(whole), ranges, sizes)
+                made[field.name] = whole
+        found = cls(**made)
+        if broken := [rule for rule, held in found.rules().items() if not held.all()]:
+            raise FedboundsError(f"the instance is no {cls.__name__}: {broken[0]} must hold")
+        return found
 
 
 class Prescribed(np.random.Generator):

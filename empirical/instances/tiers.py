@@ -11,11 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from fedbounds.empirical.instances.kinks import KinkedClients, draw_clients
+from fedbounds.empirical.instances.ranges import Ranges, counts, flag, positive, reals
 
 
 class TieredCourse(NamedTuple):
@@ -23,7 +24,7 @@ class TieredCourse(NamedTuple):
 
     Attributes:
         gradient: $\mathbb E\|\nabla f\|^2$ at the virtual average before every local step, (B, R, Q).
-        variance: of the clients' stochastic gradients about that of f in a round, their mean, (B, R).
+        variance: of the clients' stochastic gradients about that of f in a round and a silo, their mean, (B, R, d).
         ends: $\mathbb Ef$ at the start and at the end, (B, 2).
     """
 
@@ -45,11 +46,24 @@ class TieredClients(KinkedClients):
         steps, rounds: Q and R.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "directions": reals("d d"),
+        "eta": positive(),
+        "together": flag(),
+        "steps": counts(),
+        "rounds": counts(),
+    }
+
     directions: np.ndarray
     eta: np.ndarray
     together: bool
     steps: int
     rounds: int
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        independent = np.linalg.matrix_rank(self.directions.astype(float)) == self.directions.shape[2]
+        return super().rules() | {"the directions are linearly independent": independent}
 
     @property
     def signs(self) -> np.ndarray:
@@ -80,12 +94,12 @@ class TieredClients(KinkedClients):
         B, K, d = self.first.shape
         a, eta = self.directions, self.eta[:, None, None, None, None]
         theta, norms, variances = self.start[:, :, None], [], []
-        ends, noise = [self.value(theta)], (self.noise**2).sum(axis=2).mean(axis=1)
+        ends, noise = [self.value(theta)], (self.noise**2).mean(axis=1)
         push = self.noise[:, :, :, None, None] * self.signs[:, None, None]  # (B, K, d, 1, outcomes)
         for _ in range(self.rounds):
             gradients = self.slopes_along(theta)
-            apart = ((gradients - gradients.mean(axis=1, keepdims=True)) ** 2).sum(axis=2)
-            variances.append(apart.mean(axis=(1, 2)) + noise)
+            apart = (gradients - gradients.mean(axis=1, keepdims=True)) ** 2
+            variances.append(apart.mean(axis=(1, 3)) + noise)
             at = np.einsum("bmd,bdp->bmp", a, theta)[:, None, :, None, :, None]  # (B, 1, M, 1, P, 1)
             change, squares = np.zeros((B, K, d, theta.shape[2], push.shape[4])), []
             for _ in range(self.steps):

@@ -28,9 +28,9 @@ from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     draw_bounded,
     draw_crossed,
     draw_envelopes,
-    draw_facts,
 )
 from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, draw_at_rest, draw_quadratics, summed
+from fedbounds.empirical.papers.fed_norm_sgda.instances.single_points import draw_facts
 from fedbounds.empirical.papers.fed_norm_sgda.pseudocode import Gradients, any_optimizer, fed_norm_sgda, local_map
 from fedbounds.empirical.participation import WithoutReplacement
 from fedbounds.empirical.problems import BoundedMinimax, OnePointMinimax, QuadraticMinimax

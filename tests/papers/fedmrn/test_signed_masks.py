@@ -47,6 +47,6 @@ def test_signed_masks_without_kinks_have_their_exact_moments(which: int, progres
 
 def test_amplitudes_and_bounds_that_are_too_small_do_not_count() -> None:
     z = signed(True, 1.0, False)[0]
-    assert np.all(z.masks["signed-masks-per-round"]) and not np.any(z.masks["signed-masks"])
-    assert np.any(z.masks["surely-bounded-gradients"])
-    assert not np.any(replace(z, bound=0.01 * z.bound).masks["surely-bounded-gradients"])
+    assert np.all(z.met["signed-masks-per-round"]) and not np.any(z.met["signed-masks"])
+    assert np.any(z.met["surely-bounded-gradients"])
+    assert not np.any(replace(z, bound=0.01 * z.bound).met["surely-bounded-gradients"])

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from fedbounds.bounds.symbols import Domain
 from fedbounds.empirical.instances.population import shaken, stirred
+from fedbounds.empirical.instances.ranges import Range, Ranges, cancels, nonnegative, reals, symmetric
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 ROUND_OFF = 1e-9
@@ -35,12 +37,31 @@ class FedAvgInstances(ParticipatingRuns):
         correlation: covariance of the clients' noise, at most 1 on the diagonal; diagonal if independent, (B, N, N).
     """
 
+    ranges: ClassVar[Ranges] = {
+        "curvature": nonnegative("d"),
+        "ripple": nonnegative("d"),
+        "slopes": reals("N d"),
+        "start": reals("d"),
+        "noise": nonnegative("d"),
+        "correlation": Range(Domain(-1, 1), "N N"),
+    }
+
     curvature: np.ndarray
     ripple: np.ndarray
     slopes: np.ndarray
     start: np.ndarray
     noise: np.ndarray
     correlation: np.ndarray
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        quiet = ~self.ripple.any(axis=1) | ~self.noise.any(axis=1)
+        return super().rules() | {
+            "the slopes sum to zero": cancels(self.slopes),
+            "there is no noise beside ripples": quiet,
+            "some curvature is not zero": self.smoothness > 0,
+            "the correlation is symmetric": symmetric(self.correlation),
+        }
 
     @cached_property
     def smoothness(self) -> np.ndarray:

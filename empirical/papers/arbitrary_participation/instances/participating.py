@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.empirical.instances.population import Population, stirred
+from fedbounds.empirical.instances.ranges import Ranges, counts, nonnegative, positive, sums_to
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,25 @@ class ParticipatingRuns(Population):
         reach: gamma is kept within $1/(12LI\cdot\text{reach})$ by mutations; P, or 1 where a claim allows it.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "weights": nonnegative("T N"),
+        "gamma": positive(),
+        "eta": positive(),
+        "local_steps": counts(),
+        "interval": counts(),
+        "reach": counts(),
+    }
+
     weights: np.ndarray
     gamma: np.ndarray
     eta: np.ndarray
     local_steps: int
     interval: int
     reach: int
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return super().rules() | {"the weights of a round sum to one": sums_to(self.weights, 1)}
 
     # --- what the functions say --------------------------------------------------------------------------------------
 
@@ -155,7 +169,7 @@ class ParticipatingRuns(Population):
             "L": self.smoothness,
             "F": self.initial_gap,
             "sigma": self.sigma,
-            "rho": np.sqrt(self.sum_of_squares.max(axis=1)),
+            "rho": np.minimum(np.sqrt(self.sum_of_squares.max(axis=1)), 1),
             "sumsq": self.sum_of_squares.min(axis=1),
             "nu": np.sqrt(self.cohort_divergence.max(axis=1)),
             "beta": np.sqrt(self.participation_divergence.max(axis=1)),

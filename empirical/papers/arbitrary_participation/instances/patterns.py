@@ -20,9 +20,12 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.bounds.symbols import Domain
 from fedbounds.empirical.instances.population import LeftSide, Population, stirred
+from fedbounds.empirical.instances.ranges import Range, Ranges, counts
 from fedbounds.empirical.instances.sides import Sides, Trial
 
+# By construction: one client takes part, drawn uniformly in every round anew, and d = 1
 KNOWN = {"bounded-divergence", "unbiased-sampling", "independent-rounds", "jointly-independent-rounds", "weights"}
 
 
@@ -74,9 +77,19 @@ class Patterns(Population):
 
     measured: ClassVar[LeftSide] = "exact law"
 
+    ranges: ClassVar[Ranges] = {
+        "clients": Range(Domain(2, 50, integer=True)),
+        "interval": counts(),
+        "failure": Range(Domain(0, 1, low_open=True, high_open=True)),
+    }
+
     clients: np.ndarray
     interval: np.ndarray
     failure: np.ndarray
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return {"the number of clients is even": self.clients % 2 == 0}
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Another window and another probability of failure."""

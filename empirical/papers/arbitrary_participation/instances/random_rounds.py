@@ -10,16 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.numpy_code import compile_form
 from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import Ranges, cancels, counts, nonnegative, positive, reals, sums_to
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.hypotheses import ASSUMPTIONS
 
+# By construction, as the rules of the class are checked: participation is drawn before any noise, in every round anew
+# and every client alike; the letters are those of the weights and of the slopes, which have mean zero.
 HERE = {*ASSUMPTIONS, "unbiased-sampling", "independent-rounds", "strongly-mixing", "window-variance"} - {"regularized"}
 
 
@@ -35,6 +38,19 @@ class RandomRounds(Population):
         local_steps, interval, rounds: I, P and T.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "curvature": nonnegative("d"),
+        "start": reals("d"),
+        "noise": nonnegative("d"),
+        "slopes": reals("N d"),
+        "base": nonnegative("N"),
+        "gamma": positive(),
+        "eta": positive(),
+        "local_steps": counts(),
+        "interval": counts(),
+        "rounds": counts(),
+    }
+
     curvature: np.ndarray
     start: np.ndarray
     noise: np.ndarray
@@ -46,6 +62,14 @@ class RandomRounds(Population):
     interval: int
     rounds: int
 
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return {
+            "the weights sum to one": sums_to(self.base, 1),
+            "the slopes sum to zero": cancels(self.slopes),
+            "some curvature is not zero": self.curvature.max(axis=1) > 0,
+        }
+
     def constants(self) -> dict[str, np.ndarray]:
         """The corollary's constants, exact, (B, 1)."""
         N, squares = self.base.shape[1], (self.base**2).sum(axis=1)
@@ -54,7 +78,7 @@ class RandomRounds(Population):
             "L": self.curvature.max(axis=1),
             "F": (self.curvature * self.start**2).sum(axis=1) / 2,
             "sigma": np.sqrt((self.noise**2).sum(axis=1)),
-            "rho": np.sqrt(squares),
+            "rho": np.minimum(np.sqrt(squares), 1),
             "d": np.sqrt((self.slopes**2).sum(axis=2).max(axis=1)),
             "upsilon": np.sqrt(upsilon2),
             "upsilonhat": np.sqrt(upsilon2),

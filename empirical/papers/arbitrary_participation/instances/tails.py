@@ -16,7 +16,9 @@ import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.numpy_code import compile_form
+from fedbounds.bounds.symbols import Domain
 from fedbounds.empirical.instances.population import LeftSide, Population, stirred
+from fedbounds.empirical.instances.ranges import Range, Ranges, counts
 from fedbounds.empirical.instances.sides import Sides, Trial
 
 
@@ -32,6 +34,13 @@ class FairCoins(Population):
     """
 
     measured: ClassVar[LeftSide] = "exact law"
+
+    ranges: ClassVar[Ranges] = {
+        "interval": counts(),
+        "windows": counts(),
+        "failure": Range(Domain(0, 1, low_open=True, high_open=True)),
+        "swing": Range(Domain(0, 0.5, low_open=True)),
+    }
 
     interval: np.ndarray
     windows: np.ndarray
@@ -100,6 +109,7 @@ def tail_sides(claim: Claim, z: FairCoins) -> Sides:
     subject = claim.subject
     assert isinstance(subject, ResultForm)
     names = {a.name for a in claim.assumptions}
+    # by construction: coins are fair and independent, the weights 1/2 + h and 1/2 - h
     unknown = names - {"bounded-divergence", "unbiased-sampling", "independent-rounds", "strongly-mixing", "weights"}
     unknown -= {"window-variance", "weights-at-most", "jointly-independent-rounds"}  # no weight is above 1 = 1/S
     values = z.constants()

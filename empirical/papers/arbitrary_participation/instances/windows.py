@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.numpy_code import compile_form
 from fedbounds.bounds.papers.arbitrary_participation.likely import ONE_WINDOW
 from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import Ranges, cancels, counts, nonnegative, reals, sums_to
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.arbitrary_participation.instances.patterns import PATTERNS
 from fedbounds.empirical.papers.arbitrary_participation.instances.tails import TAILS
@@ -41,10 +42,25 @@ class ShiftProcesses(Population):
         interval: P, (B,).
     """
 
+    ranges: ClassVar[Ranges] = {
+        "base": nonnegative("N"),
+        "increments": nonnegative("N"),
+        "slopes": reals("N d"),
+        "interval": counts(),
+    }
+
     base: np.ndarray
     increments: np.ndarray
     slopes: np.ndarray
     interval: np.ndarray
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return {
+            "the weights sum to one": sums_to(self.base, 1),
+            "the law of the increments sums to one": sums_to(self.increments, 1),
+            "the slopes sum to zero": cancels(self.slopes),
+        }
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other weights, walks, offsets and windows."""
@@ -133,6 +149,7 @@ def process_sides(claim: Claim, z: ShiftProcesses) -> Sides:
     assert isinstance(subject, ResultForm)
     form, names = subject.form, {a.name for a in claim.assumptions}
     mixing, always = z.mixing(), np.ones(len(z), dtype=bool)
+    # by construction: a walk that starts anywhere brings every client its mean; the letters are those of the process
     known = dict.fromkeys(("bounded-divergence", "unbiased-sampling", "weights", "window-variance"), always)
     known |= {"independent-rounds": z.independent(), "strongly-mixing": mixing, "ergodic": mixing}
     unknown = names - set(known)
@@ -180,6 +197,10 @@ class HeldCoins(Population):
     Attributes:
         growth: $\theta\ge0$, (B,).
     """
+
+    ranges: ClassVar[Ranges] = {
+        "growth": nonnegative(),
+    }
 
     growth: np.ndarray
 

@@ -19,17 +19,16 @@ from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.papers.fed_norm_sgda.instances.points import (
     BoundedRuns,
-    Facts,
     MeantRuns,
     TwoEnvelopes,
     affordable,
     draw_bounded,
     draw_crossed,
     draw_envelopes,
-    draw_facts,
     draw_meant,
 )
 from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, draw_at_rest, draw_quadratics
+from fedbounds.empirical.papers.fed_norm_sgda.instances.single_points import Facts, draw_facts
 
 PAPER = "fed-norm-sgda"
 VECTORS = frozenset({"w", "p", "tau", "a1", "a2", "alast", "amax", "squares", "fvalues"})
@@ -38,7 +37,9 @@ LONGEST = 1e12  # rounds
 FIELDS = {"gammax": "Gammax", "gammay": "Gammay", "S": "period"}  # of the instances
 Values = dict[str, np.ndarray]
 
-# What holds by construction: noise is drawn anew in every local step, clients in every round.
+# What holds by construction, as the rules of the classes are checked: Lf, sigma_L, beta_L, sigma_G and beta_G are those
+# of the instance, whose weighted slopes cancel; noise is drawn anew in every local step and for every client, clients
+# uniformly in every round; with momentum and rates at least 0, coefficients are too, and grow from step to step.
 ALWAYS = (
     "smooth",
     "unbiased-noise",

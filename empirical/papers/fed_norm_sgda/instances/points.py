@@ -1,4 +1,4 @@
-r"""What is measured point by point: runs of Fed-Norm-SGDA+ over all their outcomes, and facts about single points.
+r"""What is measured point by point: runs of Fed-Norm-SGDA+ over all their outcomes, and pairs of objectives.
 
 The runs are on functions whose gradient in x is bounded, with one independent problem per coordinate,
 $$f_i=\sum_j\big[c_{ij}x_j+\rho\cos x_j-q\,\psi(y_j-s\sin x_j)+d_{ij}y_j\big],\qquad\textstyle\sum_iw_ic_i=0,$$
@@ -20,15 +20,22 @@ from typing import ClassVar, NamedTuple, Self
 import numpy as np
 
 from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
-from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import log_cosh, one_point, one_point_slope
-from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import (
-    QuadraticRuns,
-    Values,
-    Workers,
-    capped,
-    draw_workers,
-    over_clients,
+from fedbounds.empirical.instances.ranges import (
+    FLAGS,
+    ROUND_OFF,
+    Range,
+    Ranges,
+    cancels,
+    counts,
+    flag,
+    nonnegative,
+    positive,
+    reals,
+    sums_to,
 )
+from fedbounds.empirical.papers.fed_norm_sgda.instances.problems import log_cosh, one_point, one_point_slope
+from fedbounds.empirical.papers.fed_norm_sgda.instances.runs import QuadraticRuns, over_clients
+from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, capped, draw_workers
 from fedbounds.empirical.problems.minimax_bounded import LOG_COSH, ONE_POINT, Well
 
 OUTCOMES = 128  # of a whole run
@@ -84,6 +91,23 @@ class BoundedRuns(Workers):
 
     measured: ClassVar[LeftSide] = "every outcome"
 
+    ranges: ClassVar[Ranges] = {
+        "slopes": reals("n m"),
+        "lifts": reals("n m"),
+        "ripple": nonnegative(),
+        "depth": positive(),
+        "bend": reals(),
+        "start": reals("2 m"),
+        "noise": reals("2"),
+        "radius": positive(),
+        "period": counts(),
+        "crossed": Range(FLAGS),
+        "price": positive(),
+        "rounds": counts(),
+        "one_point": flag(),
+        "noisy": flag(),
+    }
+
     slopes: np.ndarray
     lifts: np.ndarray
     ripple: np.ndarray
@@ -98,6 +122,16 @@ class BoundedRuns(Workers):
     rounds: int
     one_point: bool
     noisy: bool
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        one = ~self.lifts.any(axis=(1, 2))
+        return super().rules() | {
+            "the weighted slopes sum to zero": cancels(self.weights[:, :, None] * self.slopes),
+            "the lift is less than the depth": np.abs(self.lift).max(axis=1) < self.depth,
+            "there are no lifts where psi is not convex": one | (not self.one_point),
+            "no noise is added to one that grows": (self.growth == 0) | ~self.noise.any(axis=1),
+        }
 
     @property
     def cost(self) -> int:
@@ -413,67 +447,21 @@ def draw_crossed(rng: np.random.Generator, B: int, tau: int) -> BoundedRuns:
     return z.at(step, rng.choice([1.0, 0.1], B), rng.choice([1.0, 0.1], B), rng.choice([0.1, 0.01], B))
 
 
-# --- single points -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class Facts(Population):
-    r"""B times n vectors, and a function $\sum_ja_jg(x_j)$ at the first two of them.
-
-    Attributes:
-        vectors: (B, n, d).
-        weights: on the simplex, (B, n).
-        curvature: $a_j\ge0$, (B, d).
-        levels: two numbers that a fact may need, positive, (B, 2).
-        kind: of g: 0 for $x^2/2$, 1 for $\log\cosh x$, 2 for $1-\cos x$, (B,).
-    """
-
-    vectors: np.ndarray
-    weights: np.ndarray
-    curvature: np.ndarray
-    levels: np.ndarray
-    kind: np.ndarray
-
-    def value(self, x: np.ndarray) -> np.ndarray:
-        """The function, (B, 1) of (B, d)."""
-        log_cosh = np.abs(x) + np.log1p(np.exp(-2 * np.abs(x))) - np.log(2)
-        g = np.choose(self.kind[:, None], (x**2 / 2, log_cosh, 2 * np.sin(x / 2) ** 2))
-        return (self.curvature * g).sum(axis=1, keepdims=True)
-
-    def slope(self, x: np.ndarray) -> np.ndarray:
-        """Its gradient, (B, d)."""
-        return self.curvature * np.choose(self.kind[:, None], (x, np.tanh(x), np.sin(x)))
-
-    def mutated(self, rng: np.random.Generator) -> Self:
-        """Other vectors, weights, curvatures and levels."""
-        weights = stirred(self.weights, rng)
-        return replace(
-            self,
-            vectors=shaken(self.vectors, rng),
-            weights=weights / weights.sum(axis=1, keepdims=True),
-            curvature=stirred(self.curvature, rng),
-            levels=stirred(self.levels, rng),
-        )
-
-
-def draw_facts(rng: np.random.Generator, B: int, n: int, d: int) -> Facts:
-    """B random instances with n >= 2 vectors in d dimensions, some of them equal or multiples of each other."""
-    vectors = 10 ** rng.uniform(-1, 1, (B, 1, 1)) * rng.normal(size=(B, n, d))
-    levels = 10 ** rng.uniform(-1, 1, (B, 2))
-    like = rng.integers(0, 3, B)[:, None]
-    vectors[:, 1] = np.where(like == 0, vectors[:, 0] / levels[:, :1], vectors[:, 1])
-    vectors = np.where(like[:, :, None] == 1, vectors[:, :1], vectors)
-    return Facts(
-        vectors, rng.dirichlet(np.ones(n), size=B), rng.uniform(0, 1, (B, d)) ** 3 * 10, levels, rng.integers(0, 3, B)
-    )
-
-
 @dataclass(frozen=True, eq=False)
 class MeantRuns(QuadraticRuns):
     """Quadratics, weights p of the objective that is meant, and points x_t of a path, (B, n) and (B, T, dx)."""
 
+    ranges: ClassVar[Ranges] = {
+        "p": nonnegative("n"),
+        "path": reals("T x"),
+    }
+
     p: np.ndarray
     path: np.ndarray
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return super().rules() | {"p sums to one": sums_to(self.p, 1)}
 
     def mutated(self, rng: np.random.Generator) -> Self:
         """Other problems, weights and paths."""
@@ -505,10 +493,22 @@ def draw_meant(rng: np.random.Generator, z: QuadraticRuns, points: int) -> Meant
 class TwoEnvelopes(Population):
     """Two quadratics in x, by curvature and slope, (B, 2, d), their smoothness, (B,), and points x_t, (B, T, d)."""
 
+    ranges: ClassVar[Ranges] = {
+        "curvatures": reals("2 d"),
+        "slopes": reals("2 d"),
+        "smoothness": positive(),
+        "path": reals("T d"),
+    }
+
     curvatures: np.ndarray
     slopes: np.ndarray
     smoothness: np.ndarray
     path: np.ndarray
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        most = self.smoothness * (1 + ROUND_OFF)
+        return {"no curvature is above the smoothness": np.abs(self.curvatures).max(axis=(1, 2)) <= most}
 
     def proximal(self, which: int) -> np.ndarray:
         """The proximal points at 1/(2 Lf) of one of them, (B, T, d)."""

@@ -14,137 +14,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.population import shaken, stirred
+from fedbounds.empirical.instances.ranges import (
+    Ranges,
+    always,
+    cancels,
+    counts,
+    flag,
+    positive,
+    reals,
+    symmetric,
+)
+from fedbounds.empirical.papers.fed_norm_sgda.instances.workers import Values, Workers, capped, draw_workers
 
-Values = dict[str, np.ndarray]
 LEAST_NOISE = 2  # columns of R
-
-
-@dataclass(frozen=True, eq=False)
-class Workers(Population):
-    r"""What clients do in a round, and how the server combines it.
-
-    Attributes:
-        weights: $w_i$, (B, n).
-        rates: $v_j$, how long each local step is, (B, n, max tau).
-        momentum: $\rho_i$, (B, n).
-        growth: $\beta_L$, (B,).
-        etax, etay: clients' steps, (B,).
-        Gammax, Gammay: $\tau_{\rm eff}$ times the server's steps, (B,).
-        taueff: (B,).
-        tau: local steps of every client.
-        participants: P.
-    """
-
-    weights: np.ndarray
-    rates: np.ndarray
-    momentum: np.ndarray
-    growth: np.ndarray
-    etax: np.ndarray
-    etay: np.ndarray
-    Gammax: np.ndarray
-    Gammay: np.ndarray
-    taueff: np.ndarray
-    tau: tuple[int, ...]
-    participants: int
-
-    @property
-    def clients(self) -> int:
-        """n."""
-        return len(self.tau)
-
-    @property
-    def rest(self) -> float:
-        """d = (n - P)/(n - 1), of one client 0."""
-        return (self.clients - self.participants) / max(1, self.clients - 1)
-
-    @property
-    def sampled(self) -> float:
-        """n/P."""
-        return self.clients / self.participants
-
-    @cached_property
-    def coefficients(self) -> np.ndarray:
-        r"""$a_i^{(j)}(\tau_i)$, zero from $\tau_i$ on, (B, n, max tau)."""
-        a = np.zeros(self.rates.shape)
-        for i, tau in enumerate(self.tau):
-            power, total = np.ones(len(self)), np.zeros(len(self))
-            for j in reversed(range(tau)):
-                total, power = total + power, power * self.momentum[:, i]
-                a[:, i, j] = self.rates[:, i, j] * total
-        return a
-
-    @cached_property
-    def norms(self) -> Values:
-        """a1, a2, alast and amax, each (B, n)."""
-        a = self.coefficients
-        last = a[:, range(self.clients), [tau - 1 for tau in self.tau]]
-        return {"a1": a.sum(axis=2), "a2": (a**2).sum(axis=2), "alast": last, "amax": a.max(axis=2)}
-
-    @cached_property
-    def composites(self) -> Values:
-        """The paper's composite constants and those behind them, each (B,)."""
-        w, n, (a1, a2, _, amax) = self.weights, self.clients, self.norms.values()
-        alpha, growth = amax.max(axis=1), self.growth[:, None] ** 2
-        before = self.coefficients * (np.arange(max(self.tau)) < np.array(self.tau)[:, None] - 1)  # the last ones apart
-        first, early = before.sum(axis=2), (before**2).sum(axis=2)
-        Z, Q = (w**2 * a2 / a1**2).sum(axis=1), (w * a2 / a1**2).max(axis=1)
-        K, W = (w * amax / a1).max(axis=1), w.max(axis=1)
-        return {
-            "alpha": alpha,
-            "Z": Z,
-            "Q": Q,
-            "K": K,
-            "W": W,
-            "S_2": self.rest * W + self.growth**2 * K,
-            "A_w": n * self.taueff * Z,
-            "B_w": n * self.taueff * Q,
-            "C_w": (w * early).sum(axis=1),
-            "D": (first**2 + growth * early).max(axis=1),
-            "E_w": n * W,
-            "a_m": (a1 * (first + growth * alpha[:, None])).max(axis=1),
-        }
-
-    def worker_letters(self) -> Values:
-        """What every form may ask about clients and server: (B, 1), or (B, 1, n) for vectors over clients."""
-        n, tau = self.clients, np.array(self.tau, dtype=float)
-        found = self.composites | {
-            "betaL": self.growth,
-            "etax": self.etax,
-            "etay": self.etay,
-            "Gammax": self.Gammax,
-            "Gammay": self.Gammay,
-            "taueff": self.taueff,
-            "gammax": self.Gammax / self.taueff,
-            "gammay": self.Gammay / self.taueff,
-        }
-        counts = {"n": n, "P": self.participants, "nu": min(2, max(self.tau)), "taubar": tau.mean()}
-        found |= {name: np.full(len(self), float(value)) for name, value in counts.items()}
-        vectors = self.norms | {"w": self.weights, "tau": np.broadcast_to(tau, (len(self), n))}
-        return {name: value[:, None] for name, value in (found | vectors).items()}
-
-    def moved_workers(self, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Neighbors of weights, rates, momentum, growth and tau_eff; equal clients stay equal."""
-        even = (np.ptp(self.weights, axis=1) == 0)[:, None]
-        weights = np.where(even, self.weights, stirred(self.weights, rng))
-        plain = np.ptp(self.rates, axis=(1, 2)) == 0
-        return {
-            "weights": weights / weights.sum(axis=1, keepdims=True),
-            "rates": np.where(plain[:, None, None], self.rates, stirred(self.rates, rng)),
-            "momentum": np.where(plain[:, None], self.momentum, np.minimum(stirred(self.momentum, rng), 0.95)),
-            "growth": stirred(self.growth, rng),
-            "taueff": np.where(plain, self.taueff, stirred(self.taueff, rng)),
-        }
-
-
-def capped(values: np.ndarray, *factors: np.ndarray | float) -> np.ndarray:
-    """The largest step whose product with each factor is at most 1, at most `values`, (B,)."""
-    with np.errstate(divide="ignore"):
-        return np.min([values, *(np.broadcast_to(1 / np.asarray(f, dtype=float), values.shape) for f in factors)], 0)
 
 
 class Returned(NamedTuple):
@@ -208,6 +95,21 @@ class QuadraticRuns(Workers):
         growing: whether $\beta_L>0$.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "bend": reals("x x"),
+        "coupling": reals("x y"),
+        "concavity": positive(),
+        "scales": positive("n"),
+        "slopes": reals("n z"),
+        "start": reals("z"),
+        "noise": reals("z 2"),
+        "rounds": counts(),
+        "price": positive(),
+        "wide": flag(),
+        "free": flag(),
+        "growing": flag(),
+    }
+
     bend: np.ndarray
     coupling: np.ndarray
     concavity: np.ndarray
@@ -220,6 +122,18 @@ class QuadraticRuns(Workers):
     wide: bool
     free: bool
     growing: bool
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        slopes, scaled = (self.weights[:, :, None] * v for v in (self.slopes, self.scales[:, :, None] * self.slopes))
+        dimensions = self.start.shape[1] == self.bend.shape[1] + self.coupling.shape[2]
+        return super().rules() | {
+            "the bend is symmetric": symmetric(self.bend),
+            "the weighted slopes sum to zero": cancels(slopes),
+            "the weighted and scaled slopes sum to zero": cancels(scaled),
+            "z has the coordinates of x and of y": always(dimensions, self.start),
+            "noise that grows is said to": (self.growth == 0) | self.growing,
+        }
 
     @property
     def descent(self) -> int:
@@ -501,29 +415,6 @@ def summed(matrix: np.ndarray, vector: np.ndarray, counts: np.ndarray) -> np.nda
         at = np.where(chosen, np.einsum("bij,bj->bi", power, at), at)
         powers, power = powers + power @ powers, power @ power
     return total
-
-
-def draw_workers(
-    rng: np.random.Generator, B: int, tau: tuple[int, ...], participants: int, *, growing: bool, even: bool
-) -> dict[str, object]:
-    """Weights, local coefficients and tau_eff of B instances; all alike and plain if `even`."""
-    n, K = len(tau), max(tau)
-    plain = rng.random(B) < 0.5
-    if even:
-        weights, plain = np.full((B, n), 1 / n), np.ones(B, dtype=bool)
-    else:
-        weights = rng.dirichlet(np.full(n, 1.0), size=B) + 1e-3
-        weights = np.where(rng.random((B, 1)) < 0.3, 1 / n, weights / weights.sum(axis=1, keepdims=True))
-    spans = rng.choice([0.0, 0.5, 2.0], size=(B, 1, 1))
-    rates = np.where(plain[:, None, None], 1.0, np.exp(spans * rng.normal(size=(B, n, K))))
-    momentum = np.where(plain[:, None], 0.0, rng.choice([0.0, 0.5, 0.9], size=(B, 1)) * rng.uniform(0, 1, (B, n)))
-    growth = rng.choice([0.3, 1.0, 10.0], size=B) if growing else np.zeros(B)
-    taueff = np.full(B, float(np.mean(tau))) if even else rng.choice([1.0, float(np.mean(tau)), 0.1], size=B)
-    one = np.ones(B)
-    return {
-        "weights": weights, "rates": rates, "momentum": momentum, "growth": growth, "etax": one, "etay": one,
-        "Gammax": one, "Gammay": one, "taueff": taueff, "tau": tau, "participants": participants,
-    }  # fmt: skip
 
 
 def draw_quadratics(

@@ -6,13 +6,14 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.empirical.instances.kinks import KinkedClients, PiecewiseQuadratic, draw_clients, supremum, uncanceled
 from fedbounds.empirical.instances.paths import local_changes, together
 from fedbounds.empirical.instances.population import stirred
+from fedbounds.empirical.instances.ranges import Ranges, chances, counts, positive
 from fedbounds.empirical.papers.fedau.instances.records import Records, every_record, weights_of
 from fedbounds.empirical.papers.fedau.instances.weighted import ConstantWeights
 
@@ -31,6 +32,14 @@ class Branched(KinkedClients):
         gamma, eta: step sizes, (B,).
         local_steps, rounds: I and T.
     """
+
+    ranges: ClassVar[Ranges] = {
+        "p": chances("N"),
+        "gamma": positive(),
+        "eta": positive(),
+        "local_steps": counts(),
+        "rounds": counts(),
+    }
 
     p: np.ndarray
     gamma: np.ndarray

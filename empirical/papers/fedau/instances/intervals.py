@@ -10,6 +10,7 @@ import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import mean_weight, squared_error
 from fedbounds.empirical.instances.population import LeftSide, Population
+from fedbounds.empirical.instances.ranges import CUTOFF, Range, Ranges, chances, counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,12 @@ class IntervalInstances(Population):
     """
 
     measured: ClassVar[LeftSide] = "exact law"
+
+    ranges: ClassVar[Ranges] = {
+        "p": chances("N"),
+        "cutoff": Range(CUTOFF),
+        "rounds": counts(),
+    }
 
     p: np.ndarray
     cutoff: np.ndarray

@@ -15,6 +15,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import ROUND_OFF, Ranges, chances, counts, nonnegative, positive, reals
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,19 @@ class KinkedInstances(Population):
 
     measured: ClassVar[LeftSide] = "every outcome"
 
+    ranges: ClassVar[Ranges] = {
+        "smoothness": positive(),
+        "inside": reals(),
+        "radius": positive(),
+        "start": reals(),
+        "noise": nonnegative(),
+        "p": chances(),
+        "omega": positive(),
+        "gamma": positive(),
+        "eta": positive(),
+        "local_steps": counts(),
+    }
+
     smoothness: np.ndarray
     inside: np.ndarray
     radius: np.ndarray
@@ -44,6 +58,10 @@ class KinkedInstances(Population):
     gamma: np.ndarray
     eta: np.ndarray
     local_steps: int
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return {"the curvature inside is at most L in size": np.abs(self.inside) <= self.smoothness * (1 + ROUND_OFF)}
 
     @property
     def cost(self) -> int:

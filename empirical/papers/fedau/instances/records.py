@@ -17,6 +17,7 @@ import numpy as np
 
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_moment
 from fedbounds.empirical.instances.population import LeftSide, Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import CUTOFF, FLAGS, Range, Ranges, cancels, chances, counts, positive, reals
 
 
 @lru_cache(maxsize=8)
@@ -50,6 +51,15 @@ class Records(Population):
     """
 
     measured: ClassVar[LeftSide] = "every outcome"
+
+    ranges: ClassVar[Ranges] = {
+        "p": chances("N"),
+        "cutoff": Range(CUTOFF),
+        "gamma": positive(),
+        "eta": positive(),
+        "local_steps": counts(),
+        "rounds": counts(),
+    }
 
     p: np.ndarray
     cutoff: np.ndarray
@@ -131,10 +141,21 @@ class RecordedInstances(Records):
         start: $x_0$, (B, d).
     """
 
+    ranges: ClassVar[Ranges] = {
+        "scale": positive("d"),
+        "periodic": Range(FLAGS),
+        "slopes": reals("N d"),
+        "start": reals("d"),
+    }
+
     scale: np.ndarray
     periodic: np.ndarray
     slopes: np.ndarray
     start: np.ndarray
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return super().rules() | {"the slopes sum to zero": cancels(self.slopes)}
 
     @property
     def cost(self) -> int:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import Ranges, cancels, chances, counts, nonnegative, positive, reals, sums_to
 
 
 def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
@@ -36,6 +37,15 @@ class ConstantWeights(Population):
         gamma, eta: step sizes, (B,).
         local_steps, rounds: I and T.
     """
+
+    ranges: ClassVar[Ranges] = {
+        "p": chances("N"),
+        "omega": positive("N"),
+        "gamma": positive(),
+        "eta": positive(),
+        "local_steps": counts(),
+        "rounds": counts(),
+    }
 
     p: np.ndarray
     omega: np.ndarray
@@ -134,11 +144,27 @@ class WeightedInstances(ConstantWeights):
         phi: weights of the objective $\tilde f=\sum_n\varphi_nF_n$ of a one-round lemma, (B, N).
     """
 
+    ranges: ClassVar[Ranges] = {
+        "curvature": reals("d"),
+        "slopes": reals("N d"),
+        "start": reals("d"),
+        "noise": nonnegative("d"),
+        "phi": nonnegative("N"),
+    }
+
     curvature: np.ndarray
     slopes: np.ndarray
     start: np.ndarray
     noise: np.ndarray
     phi: np.ndarray
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return super().rules() | {
+            "the slopes sum to zero": cancels(self.slopes),
+            "phi sums to one": sums_to(self.phi, 1),
+            "some curvature is not zero": self.smoothness > 0,
+        }
 
     @property
     def cost(self) -> int:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
+from fedbounds.bounds.symbols import Domain
 from fedbounds.empirical.instances.kinks import draw_clients
 from fedbounds.empirical.instances.masked import MaskedClients, MaskedCourse
 from fedbounds.empirical.instances.population import stirred
+from fedbounds.empirical.instances.ranges import Range, Ranges, flag, positive
 
 B = 24
 NOISY = ((1, 1, 2, 1, 5, 1), (1, 1, 2, 2, 4, 1), (2, 1, 2, 1, 3, 1), (2, 1, 2, 2, 2, 2))  # N, d, knots, S, T and K
@@ -29,9 +31,26 @@ CALM = ((1, 1, 2, 1, 60, 1), (2, 1, 3, 4, 20, 2), (1, 2, 2, 3, 12, 1))
 class KinkedMasked(MaskedClients):
     """B runs with these steps, (B,), or with those of a theorem: of Theorem 1 if `convex`, else as `prescribed`."""
 
+    ranges: ClassVar[Ranges] = {
+        "eta": positive(),
+        "convex": flag(),
+        "prescribed": flag(),
+    }
+
     eta: np.ndarray
     convex: bool
     prescribed: bool
+
+    @property
+    def met(self) -> dict[str, np.ndarray | bool]:
+        """Which assumptions hold of functions and masks, (B,)."""
+        convex = self.curvatures.min(axis=(1, 2, 3)) > 0
+        below = np.isfinite(self.above_infimum(self.objective))
+        return {"strongly-convex": convex, "bounded-below": below, "progressive-masking": False}
+
+    def at_the_steps_of_a_theorem(self) -> Self:
+        """The same with the step sizes that a theorem sets."""
+        return replace(self, prescribed=True)
 
     def step(self, t: int) -> np.ndarray:
         """That of iteration t, (B,)."""
@@ -81,6 +100,13 @@ class SignedMasked(KinkedMasked):
         progressive: whether the $\tau$-th local step masks each coordinate with the chance $\tau/S$ alone.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "bound": positive(),
+        "spare": Range(Domain(1)),
+        "chosen": flag(),
+        "progressive": flag(),
+    }
+
     bound: np.ndarray
     spare: np.ndarray
     chosen: bool
@@ -110,15 +136,15 @@ class SignedMasked(KinkedMasked):
         return self.iterations + 2 ** (signs * self.clients) // 60
 
     @property
-    def masks(self) -> dict[str, np.ndarray | bool]:
-        """What is assumed of gradients and masks, and whether it holds, (B,)."""
-        return {
+    def met(self) -> dict[str, np.ndarray | bool]:
+        """Which assumptions hold of functions and masks, (B,)."""
+        return super().met | {
             "relative-error": False,
             "surely-bounded-gradients": self.run.sure <= self.bound**2,
             "progressive-masking": self.progressive,
             "signed-masks-per-round": self.spare == 1,
             "signed-masks": self.spare == 2,
-            "signed-masks-of-amplitude-a": True,
+            "signed-masks-of-amplitude-a": not self.convex,  # then all rounds have one amplitude
         }
 
     @property

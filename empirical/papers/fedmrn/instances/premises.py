@@ -94,7 +94,8 @@ def named(z: MaskedIterations, *, prescribed: int = 0) -> PremiseCases:
         "Dt": p["<b,b>"] - 2 * p["<b,x>"] + p["<x,x>"],
         "M": p["<wn,wn>"] - 2 * p["<vb,wn>"] + p["<vb,vb>"],
     }
-    met = {"falling-steps", "smooth"} | (set() if np.ptp(z.steps, axis=1).any() else {"constant-steps"})
+    met = {"smooth"} | ({"falling-steps"} if z.falling.all() else set())
+    met |= set() if np.ptp(z.steps, axis=1).any() else {"constant-steps"}
     met |= {"progressive-masking"} if z.progressive else set()
     if z.curvature.min() > 0:
         met |= {"quadratic-upper-bound", "strongly-convex"}

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
+from fedbounds.bounds.symbols import Domain
 from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import Range, Ranges, always, counts, flag, nonnegative, positive, reals
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.moments.operators import Masking, masked_moments, norm_scaled_sign, sparsifier
-from fedbounds.empirical.papers.fedmrn.instances.kinked import KinkedMasked, SignedMasked, kinked, signed
+from fedbounds.empirical.papers.fedmrn.instances.kinked import KinkedMasked, kinked, signed
 from fedbounds.empirical.papers.fedmrn.instances.premises import lemma
 from fedbounds.empirical.problems import Quadratic
 
@@ -24,6 +26,8 @@ OPERATORS: tuple[tuple[Masking, Callable[[int], float]], ...] = (  # and the squ
     (sparsifier(0.5), lambda d: 1.0),
     (norm_scaled_sign(), lambda d: d - 1.0),
 )
+# By construction: noise, masks and cohorts are drawn anew, whatever came before; sigma, G, q and L are those of the
+# run; least > 0 makes every client of `MaskedRuns` strongly convex. What clients with kinks meet, they say themselves.
 MET = (
     *("unbiased-noise", "bounded-gradients", "relative-error", "uniform-sampling", "independent-masks"),
     *("independent-clients", "martingale-noise", "smooth", "bounded-below", "strongly-convex", "quadratic-upper-bound"),
@@ -66,6 +70,22 @@ class MaskedRuns(Population):
         any_step, progressive: whether the step size is free, and whether masks are progressive.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "roots": reals("N d d"),
+        "least": positive(),
+        "centers": reals("N d"),
+        "start": reals("d"),
+        "noise": nonnegative(),
+        "share": positive(),
+        "operator": Range(Domain(0, 2, integer=True)),
+        "local_steps": counts(),
+        "cohort": counts(),
+        "iterations": counts(),
+        "convex": flag(),
+        "any_step": flag(),
+        "progressive": flag(),
+    }
+
     roots: np.ndarray
     least: np.ndarray
     centers: np.ndarray
@@ -79,6 +99,14 @@ class MaskedRuns(Population):
     convex: bool
     any_step: bool
     progressive: bool
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        whole, drawn = self.iterations % self.local_steps == 0, self.cohort <= self.roots.shape[1]
+        return {
+            "iterations are a multiple of local_steps": always(whole, self.start),
+            "cohort is at most the number of clients": always(drawn, self.start),
+        }
 
     @property
     def cost(self) -> int:
@@ -98,6 +126,15 @@ class MaskedRuns(Population):
             noise=stirred(self.noise, rng),
             share=np.minimum(stirred(self.share, rng), 1),
         )
+
+    @property
+    def met(self) -> Mapping[str, np.ndarray | bool]:
+        """Which assumptions hold beyond those of all runs."""
+        return {"progressive-masking": self.progressive}
+
+    def at_the_steps_of_a_theorem(self) -> Self:
+        """The same with the step sizes that a theorem sets."""
+        return replace(self, any_step=False)
 
     def problem(self, index: int) -> Quadratic:
         """That of one run."""
@@ -178,8 +215,13 @@ def runs(convex: bool, any_step: bool, progressive: bool) -> tuple[MaskedRuns, .
 
 def sides(claim: Claim, z: MaskedRuns | KinkedMasked) -> Sides:
     """The exact left side against the form, term by term."""
-    met = dict.fromkeys(MET, True) | (z.masks if isinstance(z, SignedMasked) else {"progressive-masking": True})
-    covered = np.ones((len(z), 1), dtype=bool)
+    subject = claim.subject
+    assert isinstance(subject, ResultForm)
+    if subject.form.prescribes:
+        z = z.at_the_steps_of_a_theorem()
+    met: dict[str, np.ndarray | bool] = dict.fromkeys(MET, True) | dict(z.met)
+    convex, progressive = subject.result.key.endswith("theorem-1"), {a.name for a in claim.assumptions} >= PROGRESSIVE
+    covered = np.full((len(z), 1), z.convex == convex and met["progressive-masking"] == progressive)
     return against_form(claim, z.left, z.values, met, covered, (0.0, 1e-11), frozenset(), z.describe)
 
 

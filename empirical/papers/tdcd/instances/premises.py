@@ -152,7 +152,7 @@ def recursion(claim: Claim) -> Iterator[PremiseCases]:
 def first_gradients(z: BlockRounds, one_client: bool) -> list[PremiseCases]:
     """Lemma 1 in every silo, for the clients' mean or for every client."""
     g, f, found = z.steps[1][0], np.broadcast_to(z.gradient, z.steps[1][0].shape), []
-    met = MET | ({"unbiased-clients"} if one_client else set())
+    met = MET | ({"unbiased-clients"} if one_client and z.alike.all() else set())
     for j in range(z.silos):
         for clients in [slice(k, k + 1) for k in range(z.clients)] if one_client else [slice(None)]:
             here = {"f": f[:, :, clients, j : j + 1], "g0": g[:, :, clients, j : j + 1]}

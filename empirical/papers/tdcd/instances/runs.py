@@ -5,7 +5,8 @@ $\theta$ the hubs' mean after q local steps is, with $S_{kj}=\eta\sum_{s<q}(I-\e
 
 $$\theta_j-\frac1K\sum_kS_{kj}\big((A_k\theta-b_k)_j+\xi_{kj}\big),$$
 
-affine in $\theta$ with noise of its own. What clients differ by counts as variance, in the mean over the rounds.
+affine in $\theta$ with noise of its own. What clients differ by counts as variance; each silo's is the largest of all
+rounds, each in expectation over what came before.
 Written from the paper's Algorithm 1; shares nothing with `fedbounds.empirical.moments` and the engines.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -22,7 +23,9 @@ from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.papers.tdcd.lemmas import LEMMAS
 from fedbounds.bounds.papers.tdcd.remarks import REMARK_5, WALL_CLOCK
 from fedbounds.bounds.papers.tdcd.results import ALL_ITERATES, SYNCHRONIZED, THEOREM_1
+from fedbounds.bounds.symbols import Domain
 from fedbounds.empirical.instances.population import Population, shaken, stirred
+from fedbounds.empirical.instances.ranges import FLAGS, Range, Ranges, always, counts, positive, reals, symmetric
 from fedbounds.empirical.instances.readable import against_form
 from fedbounds.empirical.instances.sides import Sides, Trial
 from fedbounds.empirical.instances.tiers import TieredClients, draw_tiered
@@ -39,9 +42,10 @@ LARGEST = 1e12  # entries of models beyond which a run has diverged
 
 
 class Seen(NamedTuple):
-    r"""$\mathbb E\|\nabla f\|^2$ at the virtual average before every local step, (B, R, Q), the expected sum of
-    $\sigma_j^2$ in every round, (B, R), and $\mathbb Ef$ at the start and at the end, (B, 2); the constants of f and of
-    a client's block, inf f, whether clients are alike, and whether their noise is one, (B,); and K."""
+    r"""$\mathbb E\|\nabla f\|^2$ at the virtual average before every local step, (B, R, Q), the expected
+    $\sigma_j^2$ of every silo in every round, (B, R, N), and $\mathbb Ef$ at the start and at the end, (B, 2); the
+    constants of f and of a client's block, inf f, whether clients are alike, and whether their noise is one, (B,);
+    and K."""
 
     norms: np.ndarray
     variances: np.ndarray
@@ -59,6 +63,14 @@ class TieredLetters(Population):
     """B runs of Q steps in R rounds with step sizes eta, whatever the functions are; a link's latency, and how much of
     another round fits into the time, (B,)."""
 
+    ranges: ClassVar[Ranges] = {
+        "eta": positive(),
+        "latency": positive(),
+        "spare": Range(Domain(0, 1, high_open=True)),
+        "steps": counts(),
+        "rounds": counts(),
+    }
+
     eta: np.ndarray
     latency: np.ndarray
     spare: np.ndarray
@@ -73,7 +85,8 @@ class TieredLetters(Population):
     @cached_property
     def values(self) -> dict[str, np.ndarray]:
         """The letters, each (B, 1)."""
-        ends, S, one = self.seen.ends, self.seen.variances.mean(axis=1), np.ones(len(self))
+        ends, one = self.seen.ends, np.ones(len(self))
+        S = self.seen.variances.max(axis=1).sum(axis=1)  # a silo's sigma_j^2 bounds it at every synchronized iterate
         found = {
             "L": self.seen.L,
             "Lmax": self.seen.Lmax,
@@ -101,7 +114,13 @@ class TieredLetters(Population):
 
     @property
     def met(self) -> dict[str, np.ndarray | bool]:
-        """Which assumptions hold."""
+        """Which assumptions hold.
+
+        By construction: L and Lmax are norms of the Hessians, and of the clients' blocks whatever the noise, which is
+        added to gradients; f is the clients' mean and the noise has mean zero, so that silos are unbiased, and S is
+        the largest of what is measured. Noise of each client's own is uncorrelated, and so are shards, whose
+        differences cancel.
+        """
         return {
             "smooth": True,
             "block-smooth": True,
@@ -126,12 +145,29 @@ class TieredRuns(TieredLetters):
         silos: N.
     """
 
+    ranges: ClassVar[Ranges] = {
+        "hessians": reals("K d d"),
+        "pulls": reals("K d"),
+        "noise": reals("d d"),
+        "together": Range(FLAGS),
+        "start": reals("d"),
+        "silos": counts(),
+    }
+
     hessians: np.ndarray
     pulls: np.ndarray
     noise: np.ndarray
     together: np.ndarray
     start: np.ndarray
     silos: int
+
+    def rules(self) -> dict[str, np.ndarray]:
+        """Beyond the ranges."""
+        return {
+            "the Hessians are symmetric": symmetric(self.hessians),
+            "some Hessian is not zero": (self.hessians != 0).any(axis=(1, 2, 3)),
+            "silos have equally many coordinates": always(self.start.shape[1] % self.silos == 0, self.start),
+        }
 
     @property
     def cost(self) -> int:
@@ -177,6 +213,10 @@ class TieredRuns(TieredLetters):
         places = [slice(j * width, (j + 1) * width) for j in range(self.silos)]
         return np.stack([matrices[..., place, place] for place in places], axis=-3)
 
+    def _in_silos(self, values: np.ndarray) -> np.ndarray:
+        """The sums over each silo's coordinates, (B, d) to (B, N)."""
+        return values.reshape(len(values), self.silos, -1).sum(axis=2)
+
     def _of_blocks(self, blocks: np.ndarray) -> np.ndarray:
         """(..., N, w, w) to (..., d, d)."""
         width = blocks.shape[-1]
@@ -219,7 +259,7 @@ class TieredRuns(TieredLetters):
         mean, spread = self.start, np.zeros_like(self.hessian)
         norms, variances, ends = [], [], [self._objective(mean, spread)]
         apart, pulled = self.hessians - self.hessian[:, None], self.pulls - self.pull[:, None]
-        noise = (self.noise**2).sum(axis=(1, 2))
+        noise = self._in_silos((self.noise**2).sum(axis=2))
         for _ in range(self.rounds):
             means = np.einsum("bqij,bj->bqi", keep, mean) + moves
             spreads = keep @ spread[:, None] @ np.swapaxes(keep, 2, 3) + noises
@@ -227,8 +267,8 @@ class TieredRuns(TieredLetters):
             curved = np.einsum("bij,bqjk,bki->bq", self.hessian, spreads, self.hessian)
             norms.append(((slopes**2).sum(axis=2) + curved)[:, :-1])
             off = np.einsum("bkij,bj->bki", apart, mean) - pulled
-            moved = np.einsum("bkij,bjl,bkil->bk", apart, spread, apart)
-            variances.append(((off**2).sum(axis=2) + moved).mean(axis=1) + noise)
+            moved = np.einsum("bkij,bjl,bkil->bki", apart, spread, apart)
+            variances.append(self._in_silos((off**2 + moved).mean(axis=1)) + noise)
             mean, spread = means[:, -1], spreads[:, -1]
         ends.append(self._objective(mean, spread))
         return np.stack(norms, axis=1), np.stack(variances, axis=1), np.stack(ends, axis=1)

@@ -1,0 +1,117 @@
+"""The ranges of what instances consist of: which numbers a field may hold, and in which shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.symbols import COUNT, NONNEGATIVE, POSITIVE, PROBABILITY, Domain
+
+ROUND_OFF = 1e-9  # relative, of sums that are zero or one
+INF = float("inf")
+
+
+class Range(NamedTuple):
+    """What a field may hold.
+
+    Attributes:
+        domain: of each number.
+        axes: of the field of one instance, a letter for each, as "N d" or "d m+1", or a number; a letter has one size
+            in all fields of an instance.
+    """
+
+    domain: Domain
+    axes: str = ""
+
+
+Ranges = Mapping[str, Range]
+REALS = Domain(-INF, INF)
+FLAGS = Domain(0, 1, integer=True)
+WHOLE = Domain(0, INF, integer=True)
+CUTOFF = Domain(1, INF, integer=True, infinite=True)
+
+
+def reals(axes: str = "") -> Range:
+    """Any numbers."""
+    return Range(REALS, axes)
+
+
+def positive(axes: str = "") -> Range:
+    """Above zero."""
+    return Range(POSITIVE, axes)
+
+
+def nonnegative(axes: str = "") -> Range:
+    """At least zero."""
+    return Range(NONNEGATIVE, axes)
+
+
+def chances(axes: str = "") -> Range:
+    """Probabilities, none of them zero."""
+    return Range(PROBABILITY, axes)
+
+
+def counts(axes: str = "") -> Range:
+    """Whole, at least one."""
+    return Range(COUNT, axes)
+
+
+def flag() -> Range:
+    """Whether or not."""
+    return Range(FLAGS)
+
+
+def checked(name: str, value: np.ndarray, ranges: Ranges, sizes: dict[str, int]) -> np.ndarray:
+    """The numbers of a field of one instance.
+
+    Args:
+        name: of the field.
+        value: its numbers, without an axis for the instances.
+        ranges: of all fields.
+        sizes: of the axes as far as they are known; those of this field are added.
+
+    Raises:
+        FedboundsError: a number is out of its range, or the shape is another one.
+    """
+    domain, axes = ranges[name]
+    letters = axes.split()
+    if value.ndim != len(letters) or 0 in value.shape:
+        wanted = f"an array ({', '.join(letters)})" if letters else "one number"
+        raise FedboundsError(f"{name} must be {wanted}, not of shape {value.shape}")
+    for letter, found in zip(letters, value.shape, strict=True):
+        base, _, more = letter.partition("+")
+        size = int(base) if base.isdigit() else sizes.setdefault(base, found - int(more or 0))
+        if found != size + int(more or 0):
+            raise FedboundsError(f"{name} must have {size + int(more or 0)} entries along {letter}, not {found}")
+    inside = np.atleast_1d(domain.contains(value))
+    if not inside.all():
+        wrong = np.atleast_1d(value)[~inside][0]
+        raise FedboundsError(f"{name} = {wrong:.12g} is outside {domain}")
+    return value
+
+
+def sums_to(values: np.ndarray, total: float, size: np.ndarray | float = 1.0) -> np.ndarray:
+    """Whether the sums over the last axis are this, but for rounding of numbers of this size, (B, ...) to (B,)."""
+    off = np.abs(values.sum(axis=-1) - total)
+    return np.asarray((off <= ROUND_OFF * size).reshape(len(values), -1).all(axis=1))
+
+
+def symmetric(matrices: np.ndarray) -> np.ndarray:
+    """Whether all matrices (B, ..., d, d) are, but for rounding, (B,)."""
+    off = np.abs(matrices - np.swapaxes(matrices, -1, -2)).reshape(len(matrices), -1).max(axis=1)
+    return np.asarray(off <= ROUND_OFF * np.abs(matrices).reshape(len(matrices), -1).max(axis=1))
+
+
+def cancels(vectors: np.ndarray) -> np.ndarray:
+    """Whether the vectors of all clients, (B, N, ...), sum to zero but for rounding, (B,)."""
+    size = np.abs(vectors).reshape(len(vectors), -1).max(axis=1)
+    off = np.abs(vectors.sum(axis=1)).reshape(len(vectors), -1).max(axis=1)
+    return np.asarray(off <= ROUND_OFF * size)
+
+
+def always(held: bool, like: np.ndarray) -> np.ndarray:
+    """The same for all instances of an array, (B,)."""
+    return np.full(len(like), held)
