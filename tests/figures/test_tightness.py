@@ -1,6 +1,8 @@
 """Bound, worst case and measured on one axis; the atlas of all papers."""
 
+import csv
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,6 +96,16 @@ def test_the_atlas_has_a_row_for_every_default_form_that_the_adversary_could_try
     assert row is not None
     assert [one.found for one in rows["arbitrary-participation"] if one.result.key == KEY] == [row["ratio"]]
     assert all(some and all(0 <= one.found <= 1 + 1e-6 for one in some) for some in rows.values())
+
+
+def test_the_committed_atlas_shows_what_the_committed_tables_say():
+    drawn = Path(__file__).parents[2] / "docs" / "images" / "tightness.csv"
+    with drawn.open(newline="") as lines:
+        shown = {row["curve"]: row["x"] for row in csv.DictReader(lines) if row["curve"].endswith(": found")}
+    rows = [row for one in papers() for row in atlas.standings(one, with_worst_cases=False)]
+    assert shown == {f"{row.result.key}: found": f"{row.found:.6g}" for row in rows}, (
+        "fedbounds figure tightness --out docs/images/tightness.png"
+    )
 
 
 def test_the_atlas_is_drawn_with_ranges_where_there_are_worst_cases(picture):
