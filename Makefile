@@ -71,7 +71,8 @@ demo: $(STAMP) ## generalized FedAvg against its baselines and against its theor
 	$(BIN)/fedbounds demo --out $(OUT)
 
 bench: $(STAMP) ## the benchmarks, as ratios on this machine
-	set -e; for race in $(filter-out $(patsubst %,benchmarks/%.py,gpu race scaling),$(wildcard benchmarks/*.py)); do $(PY) $$race; done
+	set -e; for race in $(patsubst benchmarks/%.py,%,$(filter-out $(patsubst %,benchmarks/%.py,gpu race scaling),$(wildcard benchmarks/*.py))); do \
+	$(ONE_THREAD) $(PY) -m benchmarks.$$race; done
 
 race: $(STAMP) ## one job against loops by hand and other simulators, each in an environment of its own (TURNS=3)
 	$(ONE_THREAD) $(PY) -m benchmarks.race --turns $(or $(TURNS),3)

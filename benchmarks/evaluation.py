@@ -100,8 +100,8 @@ def main() -> None:
     }
     print(f"\n{'question':42}{'first ms':>10}{'then ms':>18}")
     for name, job in small.items():
-        cold = 1e3 * seconds(job)
-        print(f"{name:42}{cold:10.1f}{1e3 * statistics.median(seconds(job) for _ in range(7)):18.1f}")
+        first_time = 1e3 * seconds(job)
+        print(f"{name:42}{first_time:10.1f}{1e3 * statistics.median(seconds(job) for _ in range(7)):18.1f}")
     cold()
 
 

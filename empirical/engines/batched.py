@@ -18,7 +18,6 @@ from fedbounds.empirical.engines.local_steps import (
     drawn_words,
     largest_batch,
     local_updates,
-    step_by_step,
 )
 from fedbounds.empirical.streams import Streams
 
@@ -85,9 +84,8 @@ class Batched(Engine):
         step_sizes: torch.Tensor | None,
     ) -> torch.Tensor:
         """The updates of a rectangle of pairs, as `local_updates`."""
-        steps = step_by_step(drawn)
         return local_updates(
-            self.problem, self.local, x, clients, steps, correction, words=words, step_sizes=step_sizes
+            self.problem, self.local, x, clients, drawn, correction, words=words, step_sizes=step_sizes
         )
 
     def _step_sizes(self, cohort: Cohort, some: slice, clients: torch.Tensor) -> torch.Tensor | None:

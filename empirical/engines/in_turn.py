@@ -9,7 +9,7 @@ import torch
 
 from fedbounds.empirical.algorithms import Cohort
 from fedbounds.empirical.engines.engine import Engine
-from fedbounds.empirical.engines.local_steps import drawn_on_the_way, drawn_words, local_updates, step_by_step
+from fedbounds.empirical.engines.local_steps import drawn_on_the_way, drawn_words, local_updates
 from fedbounds.empirical.streams import Streams
 
 
@@ -35,8 +35,7 @@ class InTurn(Engine):
             word = drawn_words(self.local, who, [streams[seed]], t, self.pool)
             words = None if word is None else torch.tensor(word, device=x.device).view(1, 1)
             drawn = drawn_on_the_way(self.problem, self.local, who, [streams[seed]], t, self.pool, (1, 1))
-            steps = step_by_step(drawn)
-            update = local_updates(self.problem, self.local, start, name, steps, own, words=words)
+            update = local_updates(self.problem, self.local, start, name, drawn, own, words=words)
             total[seed].add_(update[0, 0], alpha=weight)
             if self.needs_updates:
                 updates.append(update[0, 0])

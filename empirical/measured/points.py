@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from fedbounds.empirical.algorithms import LocalSGD
-from fedbounds.empirical.engines.local_steps import drawn_on_the_way, local_updates, step_by_step
+from fedbounds.empirical.engines.local_steps import drawn_on_the_way, local_updates
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import GeneratorPool, Streams
 
@@ -77,5 +77,5 @@ def local_models(problem: Problem, local: LocalSGD, x: Tensor, clients: np.ndarr
     names = torch.from_numpy(np.asarray(clients)).to(problem.device)
     start, own = x.expand(1, len(names), -1).clone(), [streams] * len(names)
     drawn = drawn_on_the_way(problem, local, np.asarray(clients), own, t, GeneratorPool(), (1, len(names)))
-    local_updates(problem, local, start, names[None], step_by_step(drawn), watch=seen.append)
+    local_updates(problem, local, start, names[None], drawn, watch=seen.append)
     return torch.stack(seen)[:, 0]

@@ -136,7 +136,7 @@ class ImageProblem(Problem):
             indices = np.full((steps, self.batch), -1, dtype=np.int64)
             indices[:, : len(own)] = own
         else:
-            indices = own[drawn[:, : len(own)].argpartition(self.batch - 1, axis=1)[:, : self.batch]]
+            indices = own[self._first(drawn[:, : len(own)])]
         return np.stack([indices, words_of(drawn[:, -words:])], axis=1) if words else indices
 
     def draws_of_all(
@@ -153,9 +153,22 @@ class ImageProblem(Problem):
             keys = np.empty((len(names[some]), steps, size))
             for rng, own in zip(generators[some], keys, strict=True):
                 rng.random(out=own)
-            first = keys.argpartition(self.batch - 1, axis=2)[..., : self.batch].swapaxes(0, 1)
-            drawn[:, some] = table[names[some, None], first]
+            drawn[:, some] = table[names[some, None], self._first(keys).swapaxes(0, 1)]
         return drawn
+
+    def _first(self, keys: np.ndarray) -> np.ndarray:
+        """Where the smallest numbers of each row are, as many as a batch.
+
+        A generator's numbers are multiples of $2^{-53}$: with its place in the last bits of each one sort of whole
+        numbers finds them, in half the time of numpy's `argpartition` (measured), and in one order on all processors.
+        """
+        bits = (keys.shape[-1] - 1).bit_length()
+        if bits > 63 - 53:
+            return keys.argpartition(self.batch - 1, axis=-1)[..., : self.batch]
+        placed = (keys * 2.0**53).astype(np.int64) << bits
+        placed |= np.arange(keys.shape[-1])
+        placed.sort(axis=-1)
+        return placed[..., : self.batch] & (2**bits - 1)
 
     @cached_property
     def _equal_shares(self) -> np.ndarray | None:
@@ -227,10 +240,13 @@ class ImageProblem(Problem):
         """What is computed at `x` (seeds, cohort, ...) from the samples that were drawn: `(pairs, ...)`."""
         if randomness is None:
             raise FedboundsError("a stochastic gradient of images needs the indices that `draw` returns")
-        indices, words = randomness.reshape(-1, *randomness.shape[2:]), None
-        if self._worded:
-            indices, words = indices.unbind(1)
+        indices, words = self._parted(randomness.flatten(0, 1))
         return self._sampled(x.reshape(len(indices), -1), indices, self._padded, words, compute, training=True)
+
+    def _parted(self, drawn: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The indices of samples, `(b, B)`, and their words if there are any, of what b parameter vectors drew."""
+        indices, words = drawn.unbind(1) if self._worded else (drawn, None)
+        return indices, words
 
     def _sampled(
         self,
@@ -246,6 +262,10 @@ class ImageProblem(Problem):
             own = [None] * len(x) if words is None else words.split(1)
             rows = zip(x.split(1), indices.split(1), own, strict=True)
             return torch.cat([self._sampled(row, some, padded, word, compute, training) for row, some, word in rows])
+        return compute(x, self._samples(indices, padded, words, training))
+
+    def _samples(self, indices: Tensor, padded: bool, words: Tensor | None, training: bool) -> Samples:
+        """The samples `indices` (b, B); -1 stands for no sample, if `padded`."""
         weights = None
         if padded:
             present = indices >= 0
@@ -259,7 +279,7 @@ class ImageProblem(Problem):
             images = self._images.index_select(0, flat)
         images = images.view(*indices.shape, *self.network.image)
         labels = self._labels.index_select(0, flat).view(indices.shape)
-        return compute(x, Samples(images, labels, weights, words, training))
+        return Samples(images, labels, weights, words, training)
 
     @torch.no_grad()
     def _answers(self, x: Tensor, images: Tensor, labels: Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -16,10 +16,12 @@ from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.datasets import Dataset
 from fedbounds.empirical.partition import Partition, class_counts
 from fedbounds.empirical.problems.image_problem import ImageProblem, Samples
+from fedbounds.empirical.problems.networks import Steps
 from fedbounds.empirical.problems.problem import Floor
 from fedbounds.empirical.problems.softmax import SoftmaxRegression
 
 SAMPLE_SLOPE = "|grad l| <= sqrt(2) |sample|"
+_AT_ONCE = 2**18  # numbers in the images of the local steps that are gathered at once
 
 
 def f1_score(hits: np.ndarray, labels: np.ndarray) -> float:
@@ -97,12 +99,27 @@ class ImageClassification(ImageProblem):
     ) -> None:
         super().__init__(dataset, partition, network, batch, augmentation, dtype, device)
         self.gradient_norm = check_flag("gradient_norm", gradient_norm)
-        self.dimension = self.network.size
+        self.dimension, self.walks = self.network.size, self.network.dense
         self._shares = 1.0 / (self.clients * partition.sizes[partition.assignment])
         self._weights = torch.from_numpy(self._shares).to(self.device, dtype)
 
     def initial_point(self, rng: np.random.Generator) -> Tensor:
         return torch.from_numpy(self.network.initial(rng)).to(self.device, self.dtype)
+
+    def walked(self, x: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
+        if not self.walks:
+            return super().walked(x, clients, drawn, sizes)
+        blocks = self._blocks(drawn.flatten(1, 2), sizes.reshape(-1, 1))
+        return self.network.walked(x.reshape(-1, self.dimension), blocks).view(x.shape)
+
+    def _blocks(self, drawn: Tensor, sizes: Tensor) -> Iterator[Steps]:
+        """The samples of local steps `(steps, pairs, ...)`, no more of them at once than a processor's cache holds."""
+        for some in drawn.split(max(1, _AT_ONCE // (drawn[0].numel() * self._images[0].numel()))):
+            shape = some.shape[:2]
+            indices, words = self._parted(some.flatten(0, 1))
+            images, labels, weights, *_ = self._samples(indices, self._padded, words, training=True)
+            each = sizes / self.batch if weights is None else weights.unflatten(0, shape) * sizes
+            yield Steps(images.unflatten(0, shape), labels.unflatten(0, shape), each.expand(*shape, -1))
 
     def sample_gradient(self, x: Tensor, samples: Samples) -> Tensor:
         return self.network.gradient(x, *samples)

@@ -68,6 +68,8 @@ class Problem(ABC):
             descends: a stochastic gradient says there what a step of length one takes from them.
         affine: whether gradients are affine in the model, with noise that does not depend on it, so that local steps
             have a closed form.
+        walks: whether it has a faster way through local steps than one stochastic gradient after another, with the same
+            result up to rounding (`walked`).
         silos: how many silos hold a block of the parameters each (`Vertical`), so that only algorithms of tiers can
             run on it; 0 where every client has a copy of the whole model.
         silo_sizes: of silos that exchange embeddings, how large their messages are; None of others.
@@ -76,6 +78,7 @@ class Problem(ABC):
 
     ascends: bool = False
     affine: bool = False
+    walks: bool = False
     silos: int = 0
     clients: int
     dimension: int
@@ -122,6 +125,22 @@ class Problem(ABC):
     @abstractmethod
     def stochastic_gradient(self, x: Tensor, clients: Tensor, randomness: Tensor | None) -> Tensor:
         r"""The stochastic gradients $g_n(x)$ that `randomness` (seeds, cohort, ...) makes of `gradient`."""
+
+    def walked(self, x: Tensor, clients: Tensor, drawn: Tensor, sizes: Tensor) -> Tensor:
+        r"""Where local steps $x \leftarrow x - s\,g_n(x)$ end; where the problem `walks`, other than step by step.
+
+        Args:
+            x: the models, (seeds, cohort, d).
+            clients: whose, (seeds, cohort).
+            drawn: the randomness of the steps, (steps, seeds, cohort, ...).
+            sizes: $s$, (seeds, cohort, 1).
+
+        Returns:
+            (seeds, cohort, d).
+        """
+        for own in drawn:
+            x = torch.addcmul(x, self.stochastic_gradient(x, clients, own), sizes, value=-1)
+        return x
 
     @abstractmethod
     def objective(self, x: Tensor) -> Tensor:
