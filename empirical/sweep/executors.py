@@ -25,6 +25,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
+from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.sweep.batches import Batch
 from fedbounds.empirical.sweep.keys import algorithm_modules, source_digest, source_files
@@ -180,6 +181,8 @@ def _news(
             facts["traceback"] = "".join(traceback.format_exception(error))
             found.append(News(run.key, errand.maker.store.save_error(run.key, status, facts)))
         return found, []
+    if not isinstance(answer, Answer):
+        raise FedboundsError(f"the executor answers with {quote(answer)} and not with what the function returned")
     if answer.refusal:
         raise FedboundsError(answer.refusal)
     return list(answer.news), []

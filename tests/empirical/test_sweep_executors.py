@@ -119,6 +119,18 @@ def test_an_executor_that_was_shut_down_or_cancels_says_so(tmp_path: Path) -> No
         execute(runs_of(["fine"]), Store(tmp_path), executor=Refusing(KeyboardInterrupt()), run_task=stand_in)
 
 
+def test_an_executor_that_answers_with_something_else_says_so(tmp_path: Path) -> None:
+    class Forgetful(Here):
+        def submit(self, fn, /, *args, **kwargs):
+            super().submit(fn, *args).result()
+            future: Future = Future()
+            future.set_result(None)
+            return future
+
+    with pytest.raises(FedboundsError, match="answers with None"):
+        execute(runs_of(["fine"]), Store(tmp_path), executor=Forgetful(), run_task=stand_in)
+
+
 def test_a_future_that_raises_is_a_run_that_failed_and_a_batch_is_made_alone(tmp_path: Path) -> None:
     runs = plan(resolve(QUADRATICS))
     assert runs[0].together > 1

@@ -152,6 +152,11 @@ def test_tdcd_with_clients_that_are_alike_has_one_and_with_others_more_to_lose()
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "smoothness": -1}, "smoothness"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "measure": "last"}, "minimum"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "gap_to": "first"}, "infimum"),
+        (
+            FEDAVG,
+            {"rounds": 1, "blocks": 2, "weights": [[0.5, 0.5], [1, 0]], "local_step": 0.1, "gap_to": "last"},
+            "whole periods of 2",
+        ),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "noise": math.inf}, "noise = inf"),
         (FEDAVG, {"rounds": 1, "local_step": "a"}, "local_step"),
         (FEDAVG, {"rounds": 1.5, "local_step": 0.1}, "rounds = 1.5"),
@@ -189,6 +194,12 @@ def test_the_least_is_below_a_bound_on_the_average():
     setting = dict(rounds=2, local_step=0.05, measure="minimum", gap_to="last")
     least, mean = (worst_case("tdcd", **{**setting, "measure": m}) for m in ("minimum", "average"))
     assert least.ratio("tdcd/theorem-1") <= mean.ratio("tdcd/theorem-1") * (1 + 1e-6)
+
+
+def test_blocks_of_whole_periods_bound_the_run_at_once():
+    setting = dict(local_step=0.1, weights=[[0.5, 0.5], [1, 0]], beta=1.0, delta=1.0, gap_to="last", measure="average")
+    at_once = worst_case(FEDAVG, rounds=4, **setting)
+    assert at_once.value <= worst_case(FEDAVG, rounds=2, blocks=2, **setting).value * (1 + AGREE)
 
 
 def test_a_bound_whose_condition_fails_says_nothing():

@@ -47,7 +47,8 @@ def generalized_fedavg(
 
     Args:
         rounds: T, a multiple of the interval.
-        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says.
+        blocks: the run is so many times as long and cut into blocks like this one, as `gap_of_a_block` says; of whole
+            periods of the weights.
         local_step: gamma.
         local_steps: I.
         server_multiplier: eta.
@@ -77,6 +78,8 @@ def generalized_fedavg(
         raise FedboundsError(f"rounds = {rounds} must be a multiple of interval = {interval}")
     if (q < 0).any() or not np.allclose(q.sum(axis=1), 1):
         raise FedboundsError("the weights of a round must be nonnegative and sum to 1")
+    if blocks > 1 and rounds % len(q):
+        raise FedboundsError(f"rounds = {rounds} of a block must be whole periods of {len(q)} rounds of weights")
     divergences = {name: given for name, given in (("beta", beta), ("nu", nu), ("delta", delta)) if given is not None}
     nonnegative(**divergences)
     allowed = {name: given**2 / unit for name, given in divergences.items()}
