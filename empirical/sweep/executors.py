@@ -120,9 +120,12 @@ def make_on(executor: Executor, planned: Sequence[Batch], maker: Maker, workers:
     waiting, at_work = deque(planned), dict[Future[Answer], Batch]()
     ended: SimpleQueue[Future[Answer]] = SimpleQueue()
     unseen: list[News] = []
+    suspects, suspected = deque[Batch](), set[str]()  # beside others nobody knows which run killed the worker
     last = time.monotonic()
     try:
-        while waiting or at_work or unseen:
+        while waiting or at_work or unseen or suspects:
+            if suspects and not (waiting or at_work):
+                waiting.append(suspects.popleft())
             while waiting and len(at_work) < max(AHEAD, 4 * workers):
                 found, left = errand.maker.look(waiting.popleft())
                 yield from found
@@ -136,6 +139,10 @@ def make_on(executor: Executor, planned: Sequence[Batch], maker: Maker, workers:
                 with suppress(Empty):
                     future = ended.get(timeout=LOOK if unseen else None)
                     batch = at_work.pop(future)
+                    if len(batch) == 1 and batch[0].key not in suspected and _killed(future):
+                        suspected.add(batch[0].key)
+                        suspects.append(batch)
+                        continue
                     news, alone = _news(future, errand, batch, chain(at_work.values(), waiting))
                     waiting.extendleft(alone)
                     unseen += news
@@ -161,6 +168,11 @@ def _submit(executor: Executor, errand: Errand, sources: str, batch: Batch, rest
         return executor.submit(errand.make, batch, sources, uuid.uuid4().hex)
     except RuntimeError as error:  # it is broken, or was shut down
         raise _over(error, chain([batch], rest), errand) from error
+
+
+def _killed(future: Future[Answer]) -> bool:
+    """Whether a cluster has given the work up because workers died of it, or of what they did beside it."""
+    return not future.cancelled() and type(future.exception()).__name__ == "KilledWorker"
 
 
 def _news(

@@ -118,6 +118,7 @@ def test_a_run_that_kills_its_workers_fails_alone_and_others_go_on(cluster: Clus
 
 
 def test_a_worker_is_no_scheduler_and_says_whose_it_is(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.await_workers(1)
     with cluster_executor(find_scheduler(cluster.address)) as executor:
         worker = executor.submit(os.getenv, "no such thing") and next(iter(executor._client.nthreads()))
     with pytest.raises(FedboundsError, match=f"is no Dask scheduler but a worker; its scheduler is {cluster.address}"):

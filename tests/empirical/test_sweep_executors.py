@@ -141,6 +141,24 @@ def test_a_future_that_raises_is_a_run_that_failed_and_a_batch_is_made_alone(tmp
     assert [(o.status, o.made) for o in again] == [("done", True), ("done", False)]
 
 
+def test_who_is_blamed_for_a_dead_worker_is_made_once_more_with_nobody_beside_it(tmp_path: Path) -> None:
+    class KilledWorker(Exception):
+        """What Dask says of all runs that a worker held too often when it died."""
+
+    runs, beside = runs_of(["fine", "dies", "fine", "raises", "fine"]), []
+
+    class Blaming(Here):
+        def submit(self, fn, /, *args, **kwargs):
+            (run,) = args[0]
+            beside.append(run.key)
+            guilty = run == runs[1] or (run == runs[4] and beside.count(run.key) == 1)
+            return Refusing(KilledWorker("4 times")).submit(fn, *args) if guilty else super().submit(fn, *args)
+
+    outcomes = execute(runs, Store(tmp_path), executor=Blaming(), run_task=stand_in)
+    assert [o.status.partition(":")[0] for o in outcomes] == ["done", "error", "done", "error", "done"]
+    assert beside == [*(run.key for run in runs), runs[1].key, runs[4].key]
+
+
 ENDS = ("fine", "fine", "fine", "raises", "cancelled", "breaks", "made and lost", "made twice")
 
 

@@ -122,17 +122,17 @@ def test_the_sharp_form_equals_its_own_chain_at_the_largest_step():
 
 @pytest.mark.parametrize(("a", "K"), [(R(7, 12), K1), (R(5, 9), K2)])
 def test_the_geometric_sums_stay_below_their_suprema_and_approach_them(a, K):
-    mpmath.mp.dps = 40
-    supremum = mpmath.mpf(str(sp.N(K, 40)))
+    with mpmath.workdps(40):
+        supremum = mpmath.mpf(str(sp.N(K, 40)))
 
-    def ratio(m):
-        base = 1 + mpmath.mpf(a.p) / a.q / (mpmath.mpf(m) - mpmath.mpf(1) / 2)
-        return (base**m - 1) * (mpmath.mpf(m) - mpmath.mpf(1) / 2) * a.q / a.p / m
+        def ratio(m):
+            base = 1 + mpmath.mpf(a.p) / a.q / (mpmath.mpf(m) - mpmath.mpf(1) / 2)
+            return (base**m - 1) * (mpmath.mpf(m) - mpmath.mpf(1) / 2) * a.q / a.p / m
 
-    values = [ratio(m) for m in [*range(1, 400), 10**4, 10**8]]
-    assert all(v < supremum for v in values)
-    assert values == sorted(values)
-    assert supremum - values[-1] < 1e-7
+        values = [ratio(m) for m in [*range(1, 400), 10**4, 10**8]]
+        assert all(v < supremum for v in values)
+        assert values == sorted(values)
+        assert supremum - values[-1] < 1e-7
 
 
 @pytest.mark.parametrize("a", [R(7, 12), R(5, 9)])
