@@ -351,3 +351,10 @@ def test_rows_of_other_searches_are_merged_once_and_never_for_less(tmp_path) -> 
 def test_show_says_the_worst_ratio() -> None:
     said = run("show", "arbitrary-participation/theorem-3.1", "--form", "sharp")[1]
     assert "worst left/bound 0." in said and " instances)" in said
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_is_above_a_bound_in_a_table_was_reckoned_with_more_digits(paper: str) -> None:
+    rows = [row for row in read_rows(worst_ratios_path(paper)) if row["ratio"] is not None]
+    assert not [row["key"] for row in rows if row["status"] == "lead"]
+    assert all(row["why"].startswith("long doubles say") for row in rows if row["status"] == "refuted")

@@ -382,7 +382,7 @@ def fact(number: str) -> Callable[[Facts, Asked], MeasuredForm]:
 
 def curvature(z: QuadraticRuns, asked: Asked) -> MeasuredForm:
     """Lemma B.1: that of the envelope."""
-    left = np.abs(np.linalg.eigvalsh(z.envelope)).max(axis=1)[:, None]
+    left = np.abs(np.linalg.eigvalsh(z.envelope.astype(float))).max(axis=1)[:, None]  # well conditioned
     return MeasuredForm(left, z.letters(asked.whole), of_quadratics(z), 1e-9 * left)
 
 
