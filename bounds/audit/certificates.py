@@ -169,6 +169,8 @@ class Writer(Words):
         else:
             rest |= {} if said["rule"] in ("combination", "geometric-sum") else {"trusts": trusts}
         self.steps[name] = {"id": name, "says": step.says} | said | rest
+        if said["rule"] == "unroll":  # how a recursion starts is no fact about its later steps
+            self.steps[premises[0]]["at"] = "start"
         return name
 
     def _step(

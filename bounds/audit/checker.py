@@ -1,19 +1,20 @@
 """Check a certificate of a proof in exact fractions, with Python's standard library: checker.py CERTIFICATE.json
 
-A certificate says what is bounded, under which conditions and assumptions, and how every step follows from earlier
-ones. This file knows no paper and shares no code with what wrote the certificate. It reads expressions with a grammar
-of its own, multiplies out both sides, and believes nothing but what a step says that it trusts: axioms (listed whole),
-what a mean, a sum or the number of steps stand for, and what differs from step to step. An expression is not negative
-if it is a sum of products of facts with factors in which no coefficient and no letter is negative, or of squares.
+A certificate says what is bounded, under which conditions and assumptions, and how every step follows from others.
+This file knows no paper and shares no code with what wrote the certificate. It reads expressions with its own grammar,
+multiplies out both sides, and believes only what it prints: letters, axioms, what a mean or a sum stands for, and what
+stays the same from step to step. An expression is not negative if it is a sum of products of facts with factors in
+which no coefficient and no letter is negative, or of squares.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from fractions import Fraction
 from math import factorial
 from typing import Any
@@ -22,6 +23,10 @@ Json = Mapping[str, Any]
 Monomial = tuple[tuple[str, int], ...]
 Poly = dict[Monomial, Fraction]
 ONE: Monomial = ()
+SIGNS = ("real", "nonnegative", "positive")
+RESERVED = {"dot", "floor", "exp", "power", "Fraction"}
+NAME = re.compile(rf"(?!({'|'.join(sorted(RESERVED))})$)[A-Za-z_][A-Za-z0-9_]*")
+ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 
 
 class Refused(ValueError):
@@ -34,15 +39,35 @@ def need(holds: bool, why: str) -> None:
         raise Refused(why)
 
 
+def plain(value: Any) -> None:
+    """Refuse what is neither a table, a list, a whole number, true, false nor a line of text that prints as it is."""
+    need(isinstance(value, dict | list | int) or (isinstance(value, str) and value.isprintable()), f"it has {value!a}")
+    for part in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
+        plain(part)
+
+
+def fraction(text: str) -> Fraction:
+    """A whole number or a fraction of two."""
+    need(bool(re.fullmatch(r"-?[0-9]{1,99}(/[1-9][0-9]{0,98})?", text)), f"{text[:80]} is no fraction")
+    return Fraction(text)
+
+
+def words(name: str) -> set[str]:
+    """The letters and vectors that a letter is made of: dot a b, floor of, exp of, power of."""
+    return {*re.findall(r"[A-Za-z_]\w*", name)} - RESERVED
+
+
 def product(a: Poly, b: Poly) -> Poly:
     """The product of two polynomials, whose powers may be negative."""
     total: Poly = {}
+    need(len(a) * len(b) < 10**7, "a product has too many terms")
     for m, c in a.items():
         for n, d in b.items():
             powers = Counter(dict(m))
             powers.update(dict(n))
             both = tuple(sorted((s, k) for s, k in powers.items() if k))
             total[both] = total.get(both, Fraction(0)) + c * d
+    need(all(c.numerator.bit_length() + c.denominator.bit_length() < 10**5 for c in total.values()), "too large")
     return {m: c for m, c in total.items() if c}
 
 
@@ -121,24 +146,22 @@ def letter(name: str) -> Expression:
     return Expression({((name, 1),): Fraction(1)})
 
 
-OPERATIONS = {ast.Add: Expression.__add__, ast.Sub: Expression.__sub__, ast.Mult: Expression.__mul__}
-
-
 class Reader:
     """Reads expressions in declared letters, and remembers by what they divide."""
 
-    def __init__(self, known: set[str]) -> None:
-        self.known, self.divisors = known, dict[str, Expression]()
+    def __init__(self, known: Set[str], vectors: Set[str] = frozenset()) -> None:
+        self.known, self.vectors, self.divisors = known, vectors, dict[str, Expression]()
 
     def __call__(self, text: str) -> Expression:
+        need(bool(re.fullmatch(r"[A-Za-z0-9_+*/(), -]+", text)), f"{text[:80]!a} is no expression")
         try:
             return self._read(ast.parse(text, mode="eval").body)
-        except (SyntaxError, RecursionError) as error:
+        except (SyntaxError, RecursionError, MemoryError) as error:
             raise Refused(f"{text[:80]!r} is no expression") from error
 
     def _read(self, e: ast.expr) -> Expression:
         match e:
-            case ast.Constant(value=int(value)):
+            case ast.Constant(value=int(value)) if value is not True and value is not False:
                 return constant(value)
             case ast.Name(id=name):
                 need(name in self.known, f"the letter {name} is not declared")
@@ -146,6 +169,7 @@ class Reader:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return constant(-1) * self._read(operand)
             case ast.Call(func=ast.Name(id="dot"), args=[ast.Name(id=a), ast.Name(id=b)]):
+                need({a, b} <= self.vectors, f"{a} or {b} is no declared vector")
                 return letter(f"dot {min(a, b)} {max(a, b)}")
             case ast.Call(func=ast.Name(id="floor" | "exp" as function), args=[inside]):
                 return letter(f"{function} {self._read(inside).key}")
@@ -154,8 +178,9 @@ class Reader:
         raise Refused(f"{ast.dump(e)[:80]} is not of this grammar")
 
     def _combined(self, left: Expression, op: ast.operator, right: Expression) -> Expression:
-        if type(op) in OPERATIONS:
-            return OPERATIONS[type(op)](left, right)
+        ring = {ast.Add: Expression.__add__, ast.Sub: Expression.__sub__, ast.Mult: Expression.__mul__}
+        if type(op) in ring:
+            return ring[type(op)](left, right)
         power = right.number
         need(isinstance(op, ast.Div | ast.Pow), f"{type(op).__name__} is not of this grammar")
         if isinstance(op, ast.Div):
@@ -169,21 +194,21 @@ class Reader:
 
 def exponential(x: Fraction) -> tuple[Fraction, Fraction]:
     """Numbers below and above exp(x), for 0 <= x <= 20."""
-    need(0 <= x <= 20, f"exp({x}) is not enclosed here")
+    need(0 <= x <= 20 and x.denominator < 10**4, f"exp({x}) is not enclosed here")
     low = sum((x**k / factorial(k) for k in range(140)), Fraction(0))
     return low, low + 2 * x**140 / factorial(140)
 
 
 def enclosed(e: Expression) -> tuple[Fraction, Fraction]:
-    """Numbers below and above a sum of fractions and multiples of exponentials of fractions."""
+    """Numbers below and above a sum of fractions and multiples of exponentials of fractions; no other letter."""
     low = high = Fraction(0)
     for m, c in e.above.items():
         ends = (Fraction(1), Fraction(1))
         if m:
             ((name, power),) = m
-            need(name.startswith("exp ") and power == 1 and not e.below, "a number is made of fractions and exp")
-            ((_, inside),) = ast.literal_eval(name[4:].replace("Fraction", ""))[0]
-            ends = exponential(Fraction(*inside))
+            inside = re.findall(r"^exp \(\[\(\(\), Fraction\((\d+), (\d+)\)\)\], \[\]\)$", name)
+            need(len(inside) == power == 1 and not e.below, "a number is made of fractions and exp of positive ones")
+            ends = exponential(Fraction(int(inside[0][0]), int(inside[0][1])))
         low, high = low + min(c * x for x in ends), high + max(c * x for x in ends)
     return low, high
 
@@ -201,24 +226,29 @@ class Step:
     """One step, with the signs and facts that may be used in it."""
 
     def __init__(self, whole: Certificate, said: Json) -> None:
-        self.whole, self.said, self.read = whole, said, Reader(whole.known)
+        self.whole, self.said, self.read = whole, said, Reader(whole.known, whole.vectors)
         self.sign, self.facts, self.strict = dict(whole.sign), dict(whole.facts), set[str]()
-        self.premises = [whole.shown[name] for name in said.get("premises", [])]
-        for name in said.get("premises", []):
-            self._fact(f"premise {name}", whole.shown[name])
+        self.premises, self.believed = [whole.shown[name] for name in said.get("premises", [])], list[str]()
+        for k, name in enumerate(said.get("premises", [])):
+            if name not in whole.starts or "at" in said:
+                self._fact(f"premise {name}", whole.shown[name])
+            else:
+                need(k == 0 and said["rule"] == "unroll", f"{name} holds at the start only")
         for name in said.get("conditions", []):
-            self._fact(f"condition {name}", whole.condition(name))
+            self._fact(f"condition {name}", Relation(whole.said["conditions"][name], self.read))
         for floor in said.get("floors", []):
-            self._floor(floor["of"], int(floor["least"]), floor["because"])
+            self._floor(floor["of"], fraction(floor["least"]), floor["because"])
         self.conclusion = Relation(said, self.read)
 
     def _fact(self, name: str, relation: Relation) -> None:
+        need(not {name, f"{name} reversed"} & {*self.facts}, f"two facts are called {name}")
         self.facts |= {name: relation.slack}
         self.strict |= {name} if relation.op == "<" else set()
         self.facts |= {f"{name} reversed": constant(-1) * relation.slack} if relation.op == "==" else {}
 
-    def _floor(self, of: str, least: int, because: Json) -> None:
+    def _floor(self, of: str, least: Fraction, because: Json) -> None:
         inside, name = self.read(of), f"floor {self.read(of).key}"
+        need(least.denominator == 1, "a floor is a whole number")
         self.nonnegative(inside - constant(least), because, f"{of} less {least}")
         self.facts[f"floor-below {of}"] = inside - letter(name)
         self.facts[f"floor-above {of}"] = letter(name) + constant(1) - inside
@@ -249,6 +279,7 @@ class Step:
                 weight = self.read(square["weight"])
                 self.nonnegative(weight, square["because"], f"the weight {square['weight']}")
                 vector = [(name, self.read(c)) for name, c in square["of"].items()]
+                need({*square["of"]} <= self.read.vectors, "a square is of no declared vector")
                 products = (c * d * letter(f"dot {min(a, b)} {max(a, b)}") for a, c in vector for b, d in vector)
                 total = total + weight * sum(products, constant(0))
             need(not strictly and e.equals(total), f"{what} is not that sum of squares")
@@ -263,8 +294,8 @@ class Step:
             factor = self.read(text)
             need(self.plainly(factor), f"{text[:80]} may be negative")
             positive |= {*names} <= self.strict and self.plainly(factor, True)
+            need({*names} <= {*self.facts}, f"{names} are no facts here")
             for name in names:
-                need(name in self.facts, f"{name} is no fact here")
                 factor = factor * self.facts[name]
             total = total + factor
         need(positive or not strictly, "it may be zero")
@@ -273,12 +304,11 @@ class Step:
     def check(self) -> None:
         """Refuse the step unless it follows, and divides by nothing that may be zero."""
         need(self.said["rule"] in RULES, f"{self.said['rule']} is no rule")
-        shows = self.said["rule"] in ("combination", "geometric-sum")
-        need(
-            self.conclusion.op != "<" and (shows or bool(self.said["trusts"])), "it is strict, or trusts without a word"
-        )
-        missing = set(self.said.get("needs", [])) - set(self.said.get("assumptions", []))
-        need(not missing, f"the rule needs {', '.join(missing)}")
+        speaks = self.said["rule"] in SHOWN or bool(self.said["trusts"].strip())
+        need(speaks and self.conclusion.op != "<", "it is strict, or trusts without a word")
+        at_start = self.said.get("at") == "start" and self.said["rule"] in ("axiom", "combination")
+        need(at_start or "at" not in self.said, "it holds at another place than the start")
+        need({*self.said.get("needs", [])} <= {*self.said.get("assumptions", [])}, "the rule needs another assumption")
         RULES[self.said["rule"]](self)
         self.divides()
 
@@ -292,7 +322,7 @@ class Step:
         for divisor in list(self.read.divisors.values()):
             monomial, factor = divisor.factored()
             positive = all(self._sign(s) == "positive" for s in monomial.letters)
-            positive &= self.plainly(Expression(factor), True) or factor in shown
+            positive &= factor in shown or self.plainly(Expression(factor), True)
             need(positive, f"it divides by {divisor.key[:200]}, which is not shown to be positive")
 
     def combination(self) -> None:
@@ -311,40 +341,49 @@ class Step:
 
     def clients(self) -> None:
         """A polynomial that is nonnegative for every client, summed over the clients monomial by monomial."""
-        variables = self.said["variables"]
+        variables, believed = self.said["variables"], self.said["sums"]
+        new = len({*variables}) == len(variables) and not {*variables} & {*self.read.known, *self.read.vectors}
+        sums = {tuple(powers): self.read(text) for powers, text in believed}
+        need(len(sums) == len(believed), "two sums of the same")
+        need(new and all(map(NAME.fullmatch, variables)), f"{variables} are no new names")
         self.read.known = {*self.read.known, *variables}
         self.sign |= dict.fromkeys(variables, "nonnegative")
+        self.believed += [f"for every client: 0 <= {v}" for v in variables]
+        self.believed += [f"for every client: {written(said)}" for said in self.said["facts"]]
+        self.believed += [f"the sum over clients with powers {k} of {', '.join(variables)}: {t}" for k, t in believed]
         for k, said in enumerate(self.said["facts"]):
             self._fact(f"client {k}", Relation(said, self.read))
         pointwise, total = self.read(self.said["pointwise"]), constant(0)
         self.nonnegative(pointwise, self.said["because"], "what holds for every client")
         need(not pointwise.below and self.conclusion.op == "<=", "no polynomial inequality")
-        sums = {tuple(powers): self.read(text) for powers, text in self.said["sums"]}
+        self._fixed(pointwise.letters - {*variables}, "every client")
         for m, c in pointwise.above.items():
-            powers = tuple(dict(m).get(v, 0) for v in variables)
-            need(powers in sums, f"no sum is given for the powers {powers}")
+            need((powers := tuple(dict(m).get(v, 0) for v in variables)) in sums, f"no sum is given for {powers}")
             total = total + Expression({tuple(p for p in m if p[0] not in variables): c}) * sums[powers]
         need(total.equals(self.conclusion.slack), "the sum over the clients is not the slack")
 
     def unroll(self) -> None:
         """u_{k+1} <= m u_k + b, u_0 = 0, m >= 1, b >= 0: after n steps u <= b (m^n - 1)/(m - 1)."""
         now, m, b, n = (self.read(self.said[k]) for k in ("now", "multiplier", "additive", "steps"))
-        start, step, *_ = self.premises
+        (start, step, *_), after = self.premises, self.read(self.said["after"])
         need(start.op == "==" and start.left.equals(now) and not start.right.above, "it does not start at 0")
-        next_is = step.left.equals(self.read(self.said["after"])) and step.right.equals(m * now + b)
-        need(next_is, "the recursion is not u -> m u + b")
-        self._fixed(m.letters | b.letters)
+        need(step.left.equals(after) and step.right.equals(m * now + b), "the recursion is not u -> m u + b")
+        need(step.op == "<=" and not after.equals(now), "the step leads nowhere")
+        self.believed += [f"{what}: {self.said[what]}" for what in ("now", "after", "steps")]
+        self._fixed(m.letters | b.letters | n.letters, "every step")
         self.nonnegative(m - constant(1), self.said["grows"], "the multiplier less 1")
         self.nonnegative(b, self.said["adds"], "the additive term")
+        self.read.divisors["grows"] = m - constant(1)
         wanted = b * (letter(f"power {m.key} {n.key}") - constant(1))
         need(self.conclusion.op == "<=" and self.conclusion.left.equals(now), "it bounds something else")
         need((self.conclusion.right * (m - constant(1))).equals(wanted), "it does not unroll to this")
 
-    def _fixed(self, letters: set[str]) -> None:
-        """Refuse if one of these differs between steps or rounds."""
-        for name in letters:
-            still = not name.startswith("dot ") or set(name.split(" ")[1:]) <= set(self.said["still"])
-            need(name not in self.said["varying"] and still, f"{name} differs from step to step")
+    def _fixed(self, letters: set[str], throughout: str) -> None:
+        """Refuse if one of these is said to differ between steps or rounds; it is printed that none does."""
+        for name in letters if throughout == "every step" else ():
+            still = (words(name) & self.read.vectors) <= {*self.said["still"]}
+            need(still and not words(name) & {*self.said["varying"]}, f"{name} differs from step to step")
+        self.believed += [f"the same in {throughout}: {', '.join(sorted({w for s in letters for w in words(s)}))}"]
 
     def geometric_sum(self) -> None:
         """1 + m + ... + m^(n-1) <= c n for m = 1 + a/(n - 1/2), whole n >= 1 and c >= (e^a - 1)/a.
@@ -352,13 +391,16 @@ class Step:
         With x = 1/(2n), b = 1 - 2a: log((1 - bx)/(1 - x))/(2x) and log((e^a - x)/(1 - x)) are power series in x that
         begin with a; their coefficients of x^k are (1 - b^(k+1))/(2(k+1)) and (1 - e^(-ak))/k.
         """
-        a, n, c = Fraction(self.said["a"]), self.read(self.said["steps"]), self.read(self.said["constant"])
+        a, n, c = fraction(self.said["a"]), self.read(self.said["steps"]), self.read(self.said["constant"])
         whole = all(s in self.whole.whole and k > 0 for m in n.above for s, k in m)
-        need(0 < a < 1 and whole and not n.below and list(n.above.values()) == [1], "n need not be whole")
+        whole &= not n.below and list(n.above.values()) == [1] and self.conclusion.op == "<="
+        need(whole and Fraction(1, 100) <= a < 1, "n need not be whole, or a is not between 1/100 and 1")
         exact = (letter(f"exp {constant(a).key}") - constant(1)) * constant(1 / a)
-        named = self.whole.numbers.get(self.said["constant"])
-        at_least = c.number is not None and c.number >= (exponential(a)[1] - 1) / a
-        need(at_least if named is None else named.equals(exact), "the constant is not (e^a - 1)/a")
+        named, least = self.whole.numbers.get(self.said["constant"]), (exponential(a)[1] - 1) / a
+        need(
+            named.equals(exact) if named else c.number is not None and c.number >= least,
+            "the constant is not (e^a - 1)/a",
+        )
         b, k, power = 1 - 2 * a, 0, Fraction(1)
         while k == 0 or abs(b) ** (k + 1) + 2 * power > 1:  # from there on every coefficient is dominated
             k += 1
@@ -366,8 +408,7 @@ class Step:
             need((1 - b ** (k + 1)) / (2 * (k + 1)) <= (1 - power) / k, f"coefficient {k} is not dominated")
         m = constant(1) + constant(a) * (n - constant(Fraction(1, 2))).inverse()
         left = (letter(f"power {m.key} {n.key}") - constant(1)) * (m - constant(1)).inverse()
-        ends = self.conclusion.left.equals(left) and self.conclusion.right.equals(c * n)
-        need(ends and self.conclusion.op == "<=", "the lemma says otherwise")
+        need(self.conclusion.left.equals(left) and self.conclusion.right.equals(c * n), "the lemma says otherwise")
 
     def average(self) -> None:
         """A mean of an inequality that is linear in what differs, everything by its mean, or what that is at most."""
@@ -376,10 +417,11 @@ class Step:
         means = self.means(self.said["means"])
         for name, said in zip(means, self.said["means"], strict=True):
             if "slope" in said:  # only an upper bound of the mean is known
-                own = {tuple(p for p in m if p[0] != name): c for m, c in one.right.above.items() if dict(m).get(name)}
-                self.nonnegative(Expression(own, one.right.below), said["slope"], f"the factor of {said['of']}")
-        if not self.said.get("random"):
-            self._fixed(one.right.letters - set(means))
+                own = {tuple(p for p in m if p[0] != name): c for m, c in one.slack.above.items() if dict(m).get(name)}
+                self.nonnegative(Expression(own, one.slack.below), said["slope"], f"the factor of {said['of']}")
+            self.believed += [f"the mean of {said['of']}{' is at most' if 'slope' in said else ''}: {said['is']}"]
+        fixed = (one.right.letters | (one.left.letters if means else set())) - {*means}
+        self._fixed(fixed, f"every outcome of {self.said['random']}" if self.said.get("random") else "every step")
         ends = self.conclusion.left.equals(averaged(one.left, means))
         need(ends and self.conclusion.right.equals(averaged(one.right, means)), "it is not the mean")
 
@@ -390,16 +432,16 @@ class Step:
             ((((name, power),), coefficient),) = self.read(said["of"]).above.items()
             need(coefficient == 1 and power > 0, f"{said['of']} is no power of a letter")
             found[name] = power, self.read(said["is"])
+        need(len(found) == len(listed), "two means of the same")
         return found
-
-    def axiom(self) -> None:
-        """Trusted as it stands."""
 
 
 def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expression:
     """The expression with powers of letters replaced by their means; refused unless it is linear in these."""
     total = constant(0)
     need(not any(s in means for f in e.below for m, _ in f for s, _ in m), "it divides by what differs")
+    inside = {w for s in e.letters if "(" in s for w in words(s)} & {w for s in means for w in words(s)}
+    need(not inside, f"{inside} differs, and is in a floor or an exponent")
     for m, c in e.above.items():
         own = [(s, k) for s, k in m if s in means]
         need(len(own) <= 1 and all(k == means[s][0] for s, k in own), "it is not linear in what differs")
@@ -408,9 +450,14 @@ def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expr
     return total
 
 
-BELIEVED = ("sums", "now", "after", "steps", "means", "random", "varying", "still")  # what a rule does not show
-METHODS = (Step.combination, Step.clients, Step.unroll, Step.geometric_sum, Step.average, Step.axiom)
-RULES = {method.__name__.replace("_", "-"): method for method in METHODS}
+SHOWN = ("combination", "geometric-sum")  # rules that believe nothing
+METHODS = (Step.combination, Step.clients, Step.unroll, Step.geometric_sum, Step.average)
+RULES = {method.__name__.replace("_", "-"): method for method in METHODS} | {"axiom": lambda step: None}
+
+
+def written(said: Json) -> str:
+    """A relation as it is printed."""
+    return f"{said['left']} {said['op']} {said['right']}"
 
 
 class Certificate:
@@ -418,79 +465,134 @@ class Certificate:
 
     def __init__(self, said: Json) -> None:
         need(said.get("format") == "fedbounds certificate 1", "this is no certificate of format 1")
+        plain(said)
         self.said, letters, numbers = said, said["letters"], said["numbers"]
-        self.known, self.shown, self.facts = {*letters, *numbers}, dict[str, Relation](), dict[str, Expression]()
+        self.vectors, self.known = {v for table in said["vectors"].values() for v in table}, {*letters, *numbers}
+        names = [*letters, *numbers, *self.vectors]
+        need(all(map(NAME.fullmatch, names)), f"{[ascii(n) for n in names if not NAME.fullmatch(n)][:3]} are no names")
+        need(len({*names}) == len(names), f"{[n for n in names if names.count(n) > 1][:1]} is in two tables")
+        self.lines, self.believed, self.count = list[str](), list[str](), Counter[str]()
+        self.shown, self.facts, self.starts = dict[str, Relation](), dict[str, Expression](), set[str]()
         self.sign = {name: what["sign"] for name, what in letters.items()} | dict.fromkeys(numbers, "positive")
         self.whole = {name for name, what in letters.items() if what["whole"] and what["sign"] == "positive"}
         self.numbers = {name: Reader(set())(what["is"]) for name, what in numbers.items()}
         for name, number in self.numbers.items():
-            low, high = enclosed(number)
-            inside = 0 < Fraction(numbers[name]["low"]) <= low <= high <= Fraction(numbers[name]["high"])
-            need(inside, f"{name} is not between its bounds")
+            (low, high), ends = enclosed(number), [fraction(numbers[name][end]) for end in ("low", "high")]
+            need(0 < ends[0] <= low <= high <= ends[1], f"{name} is not between its bounds")
         for name, what in {**letters, **numbers}.items():
-            self.facts |= {f"{end} {name}": letter(name) - constant(Fraction(what[end])) for end in {"low"} & {*what}}
-            self.facts |= {f"{end} {name}": constant(Fraction(what[end])) - letter(name) for end in {"high"} & {*what}}
-
-    def condition(self, name: str) -> Relation:
-        """A declared condition."""
-        return Relation(self.said["conditions"][name], Reader(self.known))
+            need(self.sign[name] in SIGNS and what.get("whole", False) in (0, 1), f"the sign of {name} is no sign")
+            ends, whole = {end: fraction(what[end]) for end in ("low", "high") if end in what}, name in self.whole
+            high = ends.get("high", max(ends.get("low", 1), Fraction(1)))
+            least = [ends.get("low", high), *([0] if self.sign[name] != "real" else []), *([1] if whole else [])]
+            need(not whole or all(e.denominator == 1 for e in ends.values()), f"the ends of {name} are not whole")
+            need(max(least) <= high and (high > 0 or self.sign[name] != "positive"), f"{name} has no value")
+            below = {end: letter(name) - constant(value) for end, value in ends.items()}
+            self.facts |= {f"{end} {name}": e if end == "low" else constant(-1) * e for end, e in below.items()}
 
     def check(self) -> list[str]:
-        """What is trusted, in words, if everything follows; refused if anything does not."""
-        trusted = list[str]()
+        """What is believed, in words, if everything follows; refused if anything does not."""
         for said in self.said["steps"]:
-            try:
-                need(said["id"] not in self.shown, "a step of this name was shown before")
-                step = Step(self, said)
-                step.check()
-            except (KeyError, TypeError, ValueError, ZeroDivisionError, AttributeError) as error:
-                raise Refused(f"{said.get('id')}: {error if isinstance(error, Refused) else repr(error)}") from error
-            self.shown[said["id"]] = step.conclusion
-            if said["rule"] not in ("combination", "geometric-sum"):
-                believed = "".join(f"; {key}: {said[key]}" for key in BELIEVED if said.get(key))
-                trusted.append(f"{said['id']}: {said['trusts']}: {said['left']} {said['op']} {said['right']}{believed}")
+            self._step(said)
         self._statement()
-        return trusted
+        return self.believed
+
+    def _step(self, said: Json) -> None:
+        try:
+            need(said["id"] not in self.shown, "a step of this name was shown before")
+            step = Step(self, said)
+            step.check()
+        except ERRORS as error:
+            raise Refused(f"{said['id']}: {error if isinstance(error, Refused) else repr(error)[:200]}") from error
+        self.shown[said["id"]] = step.conclusion
+        self.starts |= {said["id"]} if "at" in said else set()
+        how = "checked" if said["rule"] in SHOWN else "believed" if said["rule"] == "axiom" else "checked in part"
+        place = " (at the start only)" if "at" in said else ""
+        self.count[how] += 1
+        line = f"{said['id']}{place}: {written(said)}"
+        if how != "checked":
+            line += f"; believed: {'; '.join([said['trusts'], *step.believed])}"
+            self.believed.append(line)
+        self.lines.append(f"{how}: {line}")
 
     def _statement(self) -> None:
         """The last step is the statement, whose conditions and assumptions cover those of all steps."""
         end, steps = self.said["statement"], self.said["steps"]
+        need(bool(steps) and not end.get("premises"), "it has no steps, or its statement rests on them as a premise")
+        need(steps[-1]["id"] not in self.starts, "the last step holds at the start only")
         said, shown = Step(self, end), self.shown[steps[-1]["id"]]
-        need(all(part["is"] in self.sign for part in end["rename"]), "a letter is renamed to what is no letter")
-        right = averaged(shown.right, said.means(end["rename"]))
-        ends = said.conclusion.left.equals(shown.left) and said.conclusion.right.equals(right)
+        means = said.means(end["rename"])
+        need(len({part["is"] for part in end["rename"]}) == len(means), "two letters are renamed to one")
+        used = {s for name in end["conditions"] for s in said.facts[f"condition {name}"].letters}
+        for part, (name, (power, _)) in zip(end["rename"], means.items(), strict=True):
+            new = self.said["letters"].get(part["is"], {})
+            need(bool(new) and power == 1, "a letter is renamed to what is no letter")
+            old = self.said["letters"].get(name, {"sign": said._sign(name), "whole": False})
+            narrower = SIGNS.index(new["sign"]) >= SIGNS.index(old["sign"]) and (new["whole"] or not old["whole"])
+            ranged = all(old[e] == new.get(e) for e in ("low", "high") if e in old)
+            need(narrower and ranged, f"{part['is']} may have values that {part['of']} may not")
+            apart = part["is"] not in {w for s in shown.right.letters | shown.left.letters | used for w in words(s)}
+            need(apart, f"{part['is']} stands for something else than {part['of']}")
+        ends = said.conclusion.left.equals(shown.left) and said.conclusion.right.equals(averaged(shown.right, means))
         need(ends and said.conclusion.op == "<=" == shown.op, "the last step ends elsewhere")
         missing = {a for step in steps for a in step.get("assumptions", [])} - set(end["assumptions"])
         need(not missing, f"the steps assume {', '.join(sorted(missing))}, which the statement does not")
+        need({*end["assumptions"]} <= {*self.said["assumptions"]}, "an assumption is not said in words")
         for name in sorted({c for step in steps for c in step.get("conditions", [])} - set(end["conditions"])):
-            relation, why = self.condition(name), end["follows"].get(name, [])
+            relation, why = Relation(self.said["conditions"][name], said.read), end["follows"].get(name, [])
             need(len(why) == (2 if relation.op == "==" else 1), f"the condition {name} is not the statement's")
             for slack, because in zip((relation.slack, constant(-1) * relation.slack), why, strict=False):
                 said.nonnegative(slack, because, f"the condition {name}", relation.op == "<")
         said.divides()
 
+    @property
+    def verdict(self) -> str:
+        """What has been shown, in one line; after `check`."""
+        rest = ", ".join(f"{self.count[how]} {how}" for how in ("checked in part", "believed") if self.count[how])
+        proved = f"proved if what is believed holds: {len(self.lines)} steps, every step checked except {rest}"
+        return proved if rest else f"proved: {len(self.lines)} steps, every step checked"
+
+    def report(self) -> list[str]:
+        """Everything that is shown, and everything that is taken as given, line by line; after `check`."""
+        said, end = self.said, self.said["statement"]
+        lines = [f"claim: {said['claim']}", f"shown: {written(end)}", f"of: {end['measure']}"]
+        lines += [f"where {written(said['conditions'][name])}" for name in end["conditions"]]
+        lines += [f"written: {part['is']} for {part['of']}" for part in end["rename"]]
+        lines += [f"letter: {n}: {', '.join(f'{k} {v}' for k, v in w.items())}" for n, w in said["letters"].items()]
+        lines += [f"number: {n} = {w['is']}, between {w['low']} and {w['high']}" for n, w in said["numbers"].items()]
+        lines += dict.fromkeys(f"vector: {v}: {w}" for table in said["vectors"].values() for v, w in table.items())
+        lines += [f"assumed: {name}: {said['assumptions'][name]}" for name in end["assumptions"]]
+        return [*lines, *self.lines, "Words and letters are the author's; check their sense.", self.verdict]
+
+
+def checked(said: Json) -> Certificate:
+    """The certificate once everything in it follows; refused whatever is the matter with it."""
+    try:
+        certificate = Certificate(said)
+        certificate.check()
+    except ERRORS as error:
+        raise Refused(str(error) if isinstance(error, Refused) else repr(error)[:200]) from error
+    return certificate
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A table of a JSON file, in which no key stands twice."""
+    need(len({key for key, _ in pairs}) == len(pairs), f"a key stands twice among {[k for k, _ in pairs][:5]}")
+    return dict(pairs)
+
 
 def main(arguments: list[str]) -> int:
-    """Check the certificate in a file; 0 if everything follows, 1 if not, 2 if there is nothing to read."""
+    """Check the certificate in a file; 0 if everything follows, 1 if it is refused, 2 if there is no JSON to read."""
     try:
         (path,) = arguments
         with open(path, encoding="utf-8") as file:
-            said = json.load(file)
-        trusted = Certificate(said).check()
-    except Refused as error:
-        print(f"refused: {error}")
+            print(*checked(json.load(file, object_pairs_hook=unique)).report(), sep="\n")
+        return 0
+    except (Refused, RecursionError) as error:
+        print(f"refused: {str(error) if str(error).isprintable() else ascii(str(error))}")
         return 1
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         print(f"usage: python checker.py CERTIFICATE.json ({error!r})", file=sys.stderr)
         return 2
-    end, conditions = said["statement"], [said["conditions"][name] for name in said["statement"]["conditions"]]
-    lines = [f"{said['claim']}: all {len(said['steps'])} steps follow", f"shown: {end['left']} <= {end['right']}"]
-    lines += [f"where {c['left']} {c['op']} {c['right']}" for c in conditions]
-    lines += [f"written: {part['is']} for {part['of']}" for part in end["rename"]]
-    lines += [f"letter: {name}: {', '.join(f'{k} {v}' for k, v in w.items())}" for name, w in said["letters"].items()]
-    lines += [f"assumed: {name}: {said['assumptions'].get(name)}" for name in end["assumptions"]]
-    print(*lines, *(f"trusted: {line}" for line in trusted), "Words are the author's; check their sense.", sep="\n")
-    return 0
 
 
 if __name__ == "__main__":

@@ -33,21 +33,23 @@ def certify(key: str, form: str | None, out: str | None, as_json: bool) -> None:
     claim = f"{result.key}[{result.form(form).name}]"
     found = certificate(Docket.of(result.paper), claim)
     try:
-        trusted = checker.Certificate(found).check()
+        whole = checker.checked(json.loads(json.dumps(found)))
     except checker.Refused as error:
         raise FedboundsError(f"the checker refuses the certificate of {claim}: {error}") from error
     if out:
         write_file(Path(out), json.dumps(found, indent=1, ensure_ascii=False).encode())
     statement = found["statement"]
     if as_json:
-        document = {"claim": claim, "steps": len(found["steps"]), "trusted": trusted, "statement": statement}
+        document = {"claim": claim, "steps": len(found["steps"]), "trusted": whole.believed, "statement": statement}
         emit("certify", {**document, "file": str(out) if out else None, "checker": checker.__file__})
         return
-    click.echo(f"{claim}: {len(found['steps'])} steps, each multiplied out again in fractions")
+    click.echo(f"{claim}: {whole.verdict}")
     click.echo(f"{statement['measure']}\n  <= {statement['right']}")
     for name in statement["conditions"]:
         click.echo(f"  where {name}")
+    for name, number in found["numbers"].items():
+        click.echo(f"  with {name} = {number['is']}")
     click.echo(f"assumed: {', '.join(statement['assumptions'])}")
-    click.echo(f"trusted: {len(trusted)} readings of these and of the algorithm, which the checker lists")
+    click.echo(f"believed: {len(whole.believed)} readings of these and of the algorithm, which the checker lists")
     if out:
         click.echo(f"wrote {out}; check it anywhere with python {checker.__file__} {out}")
