@@ -7,7 +7,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Union
 
 import numpy as np
 
@@ -15,13 +15,15 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.registry import as_result
 from fedbounds.bounds.registry import results as all_results
-from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.tables import Shown, Table, frame
+from fedbounds.bounds.views import FormView
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Named = Result | str | tuple[Result | str, str | None]
+    from fedbounds.bounds.result import Form, Result
+
+Named = Union["Result", str, tuple[Union["Result", str], str | None]]
 Relation = Literal["=", "<=", ">=", ""]
 CODES = {"aggregate": "a", "index set": "i", "quantity": "q", "expectation": "e", "condition": "c"}
 
@@ -66,7 +68,7 @@ def comparability(results: Sequence[Named]) -> tuple[Difference, ...]:
 
 def with_forms(results: Sequence[Named]) -> list[tuple[Result, Form]]:
     """Each result with its form; a result may be given by its key."""
-    named = [(one, None) if isinstance(one, Result | str) else one for one in results]
+    named = [one if isinstance(one, tuple) else (one, None) for one in results]
     found = [(as_result(one), form) for one, form in named]
     return [(result, result.form(form)) for result, form in found]
 
@@ -95,21 +97,22 @@ def _difference(a: tuple[Result, Form], b: tuple[Result, Form]) -> Difference:
     )
 
 
-def apart(first: Form, second: Form) -> str:
+def apart(first: FormView, second: FormView) -> str:
     """Two assumptions that no setting meets together, in words ("" if there are none): no run has both bounds.
 
     Example:
-        >>> theorem = as_result("fedmrn/theorem-2")
+        >>> from fedbounds.bounds.kept_views import as_view
+        >>> theorem = as_view("fedmrn/theorem-2")
         >>> apart(theorem.form("sharp"), theorem.form("sharp:masks"))
         'relative-error against signed-masks'
     """
-    for a in first.assumptions:
-        for b in second.assumptions:
-            if a.cover is None or b.cover is None:
+    for a, here in zip(first.assumptions, first.covers(), strict=True):
+        for b, there in zip(second.assumptions, second.covers(), strict=True):
+            if here is None or there is None:
                 continue
-            mine, yours = a.cover.levels(), b.cover.levels()
+            mine, yours = here.levels(), there.levels()
             if mine.any() and yours.any() and not np.minimum(mine, yours).any():
-                return f"{a.name} against {b.name}"
+                return f"{a} against {b}"
     return ""
 
 

@@ -12,23 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.bounds.audit.ledger import Mark, mark, shadow, untried
 from fedbounds.bounds.border import check_constants, check_ranges, names_of
 from fedbounds.bounds.checks import quote
-from fedbounds.bounds.comparability import Named, apart, with_forms
+from fedbounds.bounds.comparability import Named, apart
 from fedbounds.bounds.effort import Watch
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluate
+from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, evaluate_form
 from fedbounds.bounds.grammar import parse_assignments
+from fedbounds.bounds.kept_views import as_view
 from fedbounds.bounds.measures import Measure
-from fedbounds.bounds.optimize import Functions, Infeasible, Minimum, Ranges, Undecided, optimize
 from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.result import Form, Result, reachable, unused
 from fedbounds.bounds.symbols import Constant
 from fedbounds.bounds.tables import Shown, Table, frame
+from fedbounds.bounds.views import FormView, Mark, ResultView, reached
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from fedbounds.bounds.optimize import Functions, Ranges
+    from fedbounds.bounds.result import Result
 
 MOST_SETTINGS = 100_000
 
@@ -211,58 +213,58 @@ def compare(
     """
     check_constants(constants)
     optimize, within = names_of("optimize", optimize), check_ranges(within)
-    pairs = with_forms(results)
-    if not pairs:
+    forms = [_form(one) for one in results]
+    if not forms:
         raise FedboundsError("nothing to compare: name at least one result")
-    labels = [f"{result.key} [{form.name}]" for result, form in pairs]
+    labels = [form.title for form in forms]
     if len(set(labels)) < len(labels):
         raise FedboundsError(f"{next(x for x in labels if labels.count(x) > 1)} is named twice")
-    notes = list(_comparable(pairs))
+    notes = list(_comparable(forms))
     given = {**constants, vary[0]: 1.0}
     if vary[0] in constants:
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
-    _same_meaning(pairs, [*given, *optimize, *within, *(functions or {})])
+    _same_meaning(forms, [*given, *optimize, *within, *(functions or {})])
     settings = np.atleast_1d(np.asarray(vary[1], dtype=float))
     if settings.ndim != 1 or not 1 <= settings.size <= MOST_SETTINGS:
         raise FedboundsError(f"{vary[0]} varies over {settings.size} values; at least 1, at most {MOST_SETTINGS}")
     for name in within:
-        if not any(
-            _is_free(r, f, name) and r.notation.resolve(name) in map(r.notation.resolve, optimize) for r, f in pairs
-        ):
+        if not any(_is_free(f, name) and f.resolve(name) in map(f.resolve, optimize) for f in forms):
             raise FedboundsError(f"a range for {name}, which is not optimized over; optimized: {', '.join(optimize)}")
-    quantity = next(q for result, _ in pairs if (q := result.notation.resolve(vary[0])) is not None)
+    quantity = next(q for form in forms if (q := form.resolve(vary[0])) is not None)
     rows = []
-    for (result, form), label in zip(pairs, labels, strict=True):
-        known = {name: value for name, value in constants.items() if result.notation.resolve(name) is not None}
-        if result.notation.resolve(vary[0]) is not None:
+    for form in forms:
+        label = form.title
+        known = {name: value for name, value in constants.items() if form.resolve(name) is not None}
+        if form.resolve(vary[0]) is not None:
             known[vary[0]] = settings
-        free = [name for name in optimize if _is_free(result, form, name)]
+        free = [name for name in optimize if _is_free(form, name)]
         if optimize and not free:
             notes.append(f"{label} leaves none of {', '.join(optimize)} free")
         if free:
-            chosen = [result.notation.resolve(n) for n in free]
-            ranges = {n: ends for n, ends in within.items() if result.notation.resolve(n) in chosen}
-            rules = {n: f for n, f in (functions or {}).items() if _is_free(result, form, n)}
-            before, total = len(rows) * len(settings), len(pairs) * len(settings)
+            chosen = [form.resolve(n) for n in free]
+            ranges = {n: ends for n, ends in within.items() if form.resolve(n) in chosen}
+            rules = {n: f for n, f in (functions or {}).items() if _is_free(form, n)}
+            before, total = len(rows) * len(settings), len(forms) * len(settings)
             done = None if watch is None else partial(_counted, watch, before, total)
-            rows.append(_optimized(result, form, label, known, vary[0], settings, free, ranges, rules, done))
+            rows.append(_optimized(form, known, vary[0], settings, free, ranges, rules, done))
         else:
-            evaluation = evaluate(result, known, form=form.name, strict=False)
+            evaluation = evaluate_form(form, known, strict=False)
             notes += [f"{label}: {said}" for said in evaluation.why_not if said.startswith(NO_VALUE)]
             rows.append(_row(label, evaluation, len(settings)))
-    for (result, form), label in zip(pairs, labels, strict=True):
+    for form in forms:
+        label, standing = form.title, form.standing()
         notes += [f"{label} hides constants in an O(.); they are taken as 1"] if form.order_only else []
-        notes += [f"{label} {said}"] if (said := shadow(result, form)) else []
+        notes += [f"{label} {said}"] if (said := standing.shadow) else []
         notes += [f"{label} is {form.generous}"] if form.generous else []
-        notes += [f"{label} is conditional on {trusted}"] if (trusted := untried(result, form)) else []
-    rows = [replace(row, mark=mark(result, form)) for row, (result, form) in zip(rows, pairs, strict=True)]
-    for (a, f), (b, g) in combinations(pairs, 2):
-        if said := apart(f, g):
-            notes.append(f"{a.key} [{f.name}] and {b.key} [{g.name}] are never about the same run: {said}")
-    measures = [form.measure or result.measure for result, form in pairs]
+        notes += [f"{label} is conditional on {trusted}"] if (trusted := standing.untried) else []
+    rows = [replace(row, mark=form.mark) for row, form in zip(rows, forms, strict=True)]
+    for a, b in combinations(forms, 2):
+        if said := apart(a, b):
+            notes.append(f"{a.title} and {b.title} are never about the same run: {said}")
+    measures = [form.measure for form in forms]
     least = next(m for m in measures if all(m.at_most(other) for other in measures))
-    given = _given(pairs, constants)
-    idle = set(given).intersection(*(_without_use(result, form, given) for result, form in pairs))
+    given = _given(forms, constants)
+    idle = set(given).intersection(*(_without_use(form, given) for form in forms))
     notes += [f"not used by any of these forms: {', '.join(name for name in given if name in idle)}"] if idle else []
     return BoundComparison(
         quantity.name,
@@ -277,43 +279,41 @@ def compare(
     )
 
 
-def _given(pairs: Sequence[tuple[Result, Form]], constants: Mapping[str, Value]) -> dict[str, Constant]:
+def _given(forms: Sequence[FormView], constants: Mapping[str, Value]) -> dict[str, Constant]:
     """What was given, by letter, with its source."""
     found = {}
     for name, value in constants.items():
-        quantity = next(q for result, _ in pairs if (q := result.notation.resolve(name)) is not None)
+        quantity = next(q for form in forms if (q := form.resolve(name)) is not None)
         found[quantity.name] = value if isinstance(value, Constant) else Constant(np.asarray(value), "given")
     return found
 
 
-def _without_use(result: Result, form: Form, names: Iterable[str]) -> set[str]:
+def _without_use(form: FormView, names: Iterable[str]) -> set[str]:
     """Those of these letters that a form does not know or has no use for."""
-    return {*unused(result, form, names), *(name for name in names if result.notation.resolve(name) is None)}
+    return {*form.unused(names), *(name for name in names if form.resolve(name) is None)}
 
 
-def _comparable(pairs: Sequence[tuple[Result, Form]]) -> Iterable[str]:
+def _comparable(forms: Sequence[FormView]) -> Iterable[str]:
     """Notes on the left-hand sides; raises where two of them cannot be compared."""
-    for (a, f), (b, g) in combinations(pairs, 2):
-        first, second = f.measure or a.measure, g.measure or b.measure
+    for a, b in combinations(forms, 2):
+        first, second = a.measure, b.measure
         if first.at_most(second) and second.at_most(first):
             continue
         if not first.at_most(second) and not second.at_most(first):
-            raise FedboundsError(
-                f"{a.key} [{f.name}] and {b.key} [{g.name}] bound different things: {first.difference(second)}"
-            )
-        small, large = ((a, f), (b, g)) if first.at_most(second) else ((b, g), (a, f))
+            raise FedboundsError(f"{a.title} and {b.title} bound different things: {first.difference(second)}")
+        small, large = (a, b) if first.at_most(second) else (b, a)
         yield (
-            f"{large[0].key} [{large[1].name}] bounds more than {small[0].key} [{small[1].name}] does "
+            f"{large.title} bounds more than {small.title} does "
             f"({first.difference(second)}), so a larger value of it is no defeat"
         )
 
 
-def _same_meaning(pairs: Sequence[tuple[Result, Form]], names: Iterable[str]) -> None:
+def _same_meaning(forms: Sequence[FormView], names: Iterable[str]) -> None:
     """Every name must be known to some result, and mean the same in all that know it."""
     for name in names:
-        found = [(result, q) for result, _ in pairs if (q := result.notation.resolve(name)) is not None]
+        found = [(form.result, q) for form in forms if (q := form.resolve(name)) is not None]
         if not found:
-            raise unknown_name("constant of these results", name, {n for result, _ in pairs for n in result.notation})
+            raise unknown_name("constant of these results", name, {n for form in forms for n in form.result.notation})
         first, q = found[0]
         for other, p in found[1:]:
             if p.concept != q.concept:
@@ -323,9 +323,16 @@ def _same_meaning(pairs: Sequence[tuple[Result, Form]], names: Iterable[str]) ->
                 )
 
 
-def _is_free(result: Result, form: Form, name: str) -> bool:
-    quantity = result.notation.resolve(name)
-    return quantity is not None and quantity.name not in form.prescribes and quantity.name in reachable(form)
+def _form(named: Named) -> FormView:
+    one, form = named if isinstance(named, tuple) else (named, None)
+    return as_view(one).form(form)
+
+
+def _is_free(form: FormView, name: str) -> bool:
+    quantity = form.resolve(name)
+    if quantity is None or quantity.name in form.prescribes:
+        return False
+    return quantity.name in reached(form.variables, form.derived)
 
 
 def _row(label: str, evaluation: Evaluation, count: int) -> BoundRow:
@@ -342,9 +349,7 @@ def _counted(watch: Watch, before: int, total: int, done: int) -> None:
 
 
 def _optimized(
-    result: Result,
-    form: Form,
-    label: str,
+    form: FormView,
     known: Mapping[str, Value],
     name: str,
     settings: np.ndarray,
@@ -353,7 +358,9 @@ def _optimized(
     functions: Functions,
     done: Callable[[int], None] | None,
 ) -> BoundRow:
-    letters = [q.name for n in free if (q := result.notation.resolve(n)) is not None]
+    from fedbounds.bounds.optimize import Infeasible, Minimum, Undecided, optimize  # sympy takes its time
+
+    result, letters = form.result.whole(), [q.name for n in free if (q := form.resolve(n)) is not None]
     values = np.full(len(settings), np.nan)
     at = {letter: np.full(len(settings), np.nan) for letter in letters}
     dominant = []
@@ -372,7 +379,7 @@ def _optimized(
         else:
             limits = answer.terms
             values[i], dominant[i] = answer.infimum, max(limits, key=lambda n: limits[n], default="")
-    return BoundRow(label, values, ~np.isnan(values), tuple(dominant), at)
+    return BoundRow(form.title, values, ~np.isnan(values), tuple(dominant), at)
 
 
 def parse_vary(text: str) -> tuple[str, np.ndarray]:
@@ -416,7 +423,7 @@ def _number(text: str, where: str) -> float:
     return value
 
 
-def whole_settings(results: Iterable[Result], name: str, values: np.ndarray) -> np.ndarray:
+def whole_settings(results: Iterable[Result | ResultView], name: str, values: np.ndarray) -> np.ndarray:
     """The settings rounded to different whole numbers, where the constant counts something."""
     quantities = [q for result in results if (q := result.notation.resolve(name)) is not None]
     return np.unique(np.round(values)) if any(q.domain.integer for q in quantities) else values

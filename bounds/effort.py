@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
-import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.result import Form
 
 EVALUATIONS = 3000  # of a form of usual length, at an effort of 1: some seconds
 USUAL = 150  # parts of its expressions; of a longer form there are fewer evaluations
@@ -46,15 +43,15 @@ class Effort:
     spent: int = 0
 
     @staticmethod
-    def of(effort: float, watch: Watch | None = None, form: Form | None = None) -> Effort:
-        """This multiple of the usual evaluations of a form.
+    def of(effort: float, watch: Watch | None = None, length: int = 0) -> Effort:
+        """This multiple of the usual evaluations of a form with so many parts.
 
         Raises:
             FedboundsError: not a positive number, or an absurd one.
         """
         if not isinstance(effort, int | float) or isinstance(effort, bool) or not 0 < effort <= MOST:
             raise FedboundsError(f"effort = {effort} must be a number in (0, {MOST:g}]; 1 is usual, 10 searches longer")
-        return Effort(int(np.ceil(effort * EVALUATIONS / (1.0 if form is None else _length(form)))), watch)
+        return Effort(int(np.ceil(effort * EVALUATIONS / max(1.0, length / USUAL))), watch)
 
     def spend(self, evaluations: int) -> None:
         """Use so many evaluations.
@@ -67,14 +64,6 @@ class Effort:
             self.watch(min(self.spent, self.allowed), self.allowed)
         if self.spent > self.allowed:
             raise Exhausted
-
-
-@lru_cache(maxsize=256)
-def _length(form: Form) -> float:
-    """How many times as long as usual the form is."""
-    sides = [side for c in form.conditions for side in (c.left, c.right)]
-    expressions = [t.expression for t in form.terms] + sides
-    return max(1.0, sum(1 for e in expressions for _ in sp.preorder_traversal(e)) / USUAL)
 
 
 def passes(settings: int) -> int:

@@ -24,6 +24,7 @@ import numpy as np
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.programs import Coded, function_at, read_program
+from fedbounds.bounds.setting import Cover
 from fedbounds.bounds.symbols import Dimension, Domain, Notation, Quantity
 from fedbounds.bounds.viewing import form_view, view
 from fedbounds.bounds.views import ConditionView, Follows, FormView, ResultView, Rule, Said, Standing
@@ -31,7 +32,7 @@ from fedbounds.bounds.views import ConditionView, Follows, FormView, ResultView,
 if TYPE_CHECKING:
     from fedbounds.bounds.result import Result
 
-SCHEMA = "fedbounds.views/1"
+SCHEMA = "fedbounds.views/2"
 NAME = "views.json"
 ROOT = os.path.dirname(os.path.abspath(__file__))
 LARGEST = 2**23  # bytes of one file
@@ -171,6 +172,7 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any]) -> ResultView:
                 made,
                 name,
                 form["order_only"],
+                form["hides"],
                 form["asymptotic"],
                 form["refuted_by"],
                 form["generous"],
@@ -185,11 +187,13 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any]) -> ResultView:
                     rule(rules[place], lambda k=k, name=name: form_view(whole(), whole().form(name)).derived[k].rule)
                     for k, place in enumerate(form["derived"])
                 ),
+                frozenset(form["variables"]),
                 frozenset(form["needs"]),
                 None if form["measure"] is None else _measure(form["measure"]),
                 lambda name=name: whole().form(name),
                 lambda which, programs=programs: read_program(programs[which]).coded,
                 lambda words=form["standing"]: Standing(*words),
+                lambda places=form["covers"]: tuple(_cover(said["covers"][place]) for place in places),
             )
         )
     return made
@@ -219,6 +223,14 @@ def _fraction(power: str) -> Any:
     from fractions import Fraction
 
     return Fraction(power)
+
+
+def _cover(said: list[Any] | None) -> Cover | None:
+    if said is None:
+        return None
+    *boxes, by = said
+    holds, perhaps = (tuple(tuple((name, frozenset(kinds)) for name, kinds in box) for box in each) for each in boxes)
+    return Cover(holds, perhaps, by)
 
 
 def _measure(said: list[Any]) -> Measure:
@@ -347,6 +359,13 @@ def _written_rule(rule: Follows) -> list[Any]:
         return [*said, [], False, None]
 
 
+def _written_cover(cover: Cover | None) -> list[Any] | None:
+    if cover is None:
+        return None
+    boxes = ([[(name, sorted(kinds)) for name, kinds in box] for box in each] for each in (cover.holds, cover.perhaps))
+    return [*boxes, cover.by]
+
+
 def _written_program(coded: Coded) -> dict[str, Any]:
     if coded.program is None:
         raise LookupError("an operation that programs do not know")
@@ -357,6 +376,7 @@ def _written(result: ResultView) -> dict[str, Any]:
     """A view as data; see `_result`."""
     rules: dict[bytes, int] = {}
     written: list[list[Any]] = []
+    covers: dict[Cover | None, int] = {}
     forms = []
     for form in result.forms:
         places = []
@@ -369,6 +389,7 @@ def _written(result: ResultView) -> dict[str, Any]:
             {
                 "name": form.name,
                 "order_only": form.order_only,
+                "hides": form.hides,
                 "asymptotic": form.asymptotic,
                 "refuted_by": form.refuted_by,
                 "generous": form.generous,
@@ -377,10 +398,12 @@ def _written(result: ResultView) -> dict[str, Any]:
                 "assumptions": form.assumptions,
                 "prescribes": form.prescribes,
                 "derived": places,
+                "variables": sorted(form.variables),
                 "needs": sorted(form.needs),
                 "measure": None if form.own_measure is None else _written_measure(form.own_measure),
                 "programs": {which: _written_program(form.code(which)) for which in ("value", "parts", "sides")},
                 "standing": form.standing(),
+                "covers": [covers.setdefault(cover, len(covers)) for cover in form.covers()],
             }
         )
     return {
@@ -389,5 +412,6 @@ def _written(result: ResultView) -> dict[str, Any]:
         "measure": _written_measure(result.measure),
         "default": result.default,
         "rules": written,
+        "covers": [_written_cover(cover) for cover in covers],
         "forms": forms,
     }

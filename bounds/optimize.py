@@ -82,7 +82,7 @@ def optimize(
     result = as_result(result)
     check_constants(constants)
     over, within = names_of("over", over), check_ranges(within)
-    allowed = Effort.of(effort, watch, result.form(form))
+    allowed = Effort.of(effort, watch, result.form(form).length)
     try:
         return choose(
             result, constants, over, within=within, form=form, functions=functions, effort=allowed, incomplete=True

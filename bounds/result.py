@@ -227,6 +227,17 @@ class Form(Shown):
         return frozenset(s for e in expressions for s in e.free_symbols if isinstance(s, sp.Symbol))
 
     @cached_property
+    def length(self) -> int:
+        """How many parts the expressions of its terms and conditions have."""
+        expressions = self.expressions[: len(self.terms) + 2 * len(self.conditions)]
+        return sum(1 for e in expressions for _ in sp.preorder_traversal(e))
+
+    @cached_property
+    def variables(self) -> frozenset[str]:
+        """The names of the constants that its bound and its conditions are made of."""
+        return frozenset(symbol.name for symbol in self.symbols)
+
+    @cached_property
     def needs(self) -> frozenset[str]:
         """The names of the constants that its bound, its conditions and its step sizes are made of."""
         return frozenset(
@@ -385,7 +396,7 @@ def reachable(form: Form, *, prescribed: bool = False) -> set[str]:
     Args:
         prescribed: whether what the prescribed step sizes depend on counts too.
     """
-    return reached(form.needs if prescribed else {s.name for s in form.symbols}, form.derived)
+    return reached(form.needs if prescribed else form.variables, form.derived)
 
 
 def unused(result: Result, form: Form, names: Iterable[str]) -> tuple[str, ...]:

@@ -104,7 +104,7 @@ def rounds(
         raise FedboundsError(f"epsilon = {epsilon:g} must be positive")
     if dimension is not None:
         dimension = check_count("dimension", dimension)
-    chosen, allowed = result.form(form), Effort.of(effort, watch, result.form(form))
+    chosen, allowed = result.form(form), Effort.of(effort, watch, result.form(form).length)
     assumed = check_assumed(chosen, names_of("assume", assume))
     if solve is not None:
         if optimize_over:

@@ -46,6 +46,7 @@ def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
         of,
         form.name,
         form.order_only,
+        form.hides,
         form.asymptotic,
         form.refuted_by,
         form.generous,
@@ -54,11 +55,13 @@ def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
         tuple(assumption.name for assumption in form.assumptions),
         tuple(form.prescribes),
         tuple(in_numbers(rule, result.notation) for rule in form.derived),
+        form.variables,
         form.needs,
         form.measure,
         lambda: form,
         lambda which: coded_form(form, which),
         lambda: standing(result, form),
+        lambda: tuple(assumption.cover for assumption in form.assumptions),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from fedbounds.bounds.compilation import Compiled, Layout
 from fedbounds.bounds.errors import unknown_name
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.programs import Coded
-from fedbounds.bounds.symbols import Derived, Notation
+from fedbounds.bounds.setting import Cover
+from fedbounds.bounds.symbols import Derived, Notation, Quantity
 
 
 class Named(Protocol):
@@ -78,6 +79,16 @@ class Standing(NamedTuple):
     accused: str
     unheard: str
 
+    @property
+    def shadow(self) -> str:
+        """What keeps a form from being relied on; "" if nothing: see `fedbounds.bounds.audit.ledger.shadow`."""
+        if self.accused:
+            return f"{'' if self.verdict == 'refuted' else 'rests on what '}is refuted by erratum {self.accused}"
+        return "" if self.verdict == "proved" else f"is not proved: its verdict is {self.verdict}"
+
+
+Mark = Literal["", "refuted", "order only", "not proved"]
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -129,13 +140,15 @@ class FormView:
 
     Attributes:
         result: the view of the result that it is a form of.
-        name, order_only, asymptotic, refuted_by, generous: as of a `Form`.
+        name, order_only, hides, asymptotic, refuted_by, generous: as of a `Form`.
         terms: their names.
         conditions: in order.
         assumptions: their names.
+        covers: for which settings each of them holds, when that is asked.
         prescribes: the step sizes that it sets.
         derived: the rules by which constants follow from others.
-        needs: the constants that its bound, its conditions and its step sizes are made of.
+        variables: the constants that its bound and its conditions are made of.
+        needs: the same and those that its step sizes are made of.
         own_measure: its own left-hand side, if it has one.
         whole: the `Form`, with its expressions.
         code: its numpy functions, see `fedbounds.bounds.compilation.Compiled`.
@@ -145,6 +158,7 @@ class FormView:
     result: ResultView
     name: str
     order_only: bool
+    hides: str
     asymptotic: str
     refuted_by: str
     generous: str
@@ -153,11 +167,13 @@ class FormView:
     assumptions: tuple[str, ...]
     prescribes: tuple[str, ...]
     derived: tuple[Follows, ...]
+    variables: frozenset[str]
     needs: frozenset[str]
     own_measure: Measure | None
     whole: Callable[[], Any] = field(repr=False)
     code: Callable[[str], Coded] = field(repr=False)
     standing: Callable[[], Standing] = field(repr=False)
+    covers: Callable[[], tuple[Cover | None, ...]] = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -169,6 +185,13 @@ class FormView:
         """Its left-hand side."""
         return self.own_measure or self.result.measure
 
+    @property
+    def mark(self) -> Mark:
+        """Why it is not to be relied on, in a word; "" for one that is proved."""
+        if self.refuted_by:
+            return "refuted"
+        return "order only" if self.order_only else "not proved" if self.standing().shadow else ""
+
     @cached_property
     def compiled(self) -> Compiled:
         """Its numpy functions, at work."""
@@ -179,6 +202,10 @@ class FormView:
             lambda: tuple(c.said().limited for c in self.conditions),
         )
         return Compiled(layout, self.code, self.result.vectors)
+
+    def resolve(self, name: str) -> Quantity | None:
+        """What a letter or a concept stands for in the result's notation; None where it is neither."""
+        return self.result.notation.resolve(name)
 
     def unused(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of these constants that nothing in the form depends on, in the order of the notation."""

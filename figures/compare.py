@@ -27,8 +27,8 @@ from fedbounds.bounds.comparability import CODES, Matrix, comparability_matrix
 from fedbounds.bounds.comparison import BoundComparison, parse_vary, whole_settings
 from fedbounds.bounds.comparison import compare as compare_bounds
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.kept_views import as_view, keep_view
 from fedbounds.bounds.plain_text import number
-from fedbounds.bounds.registry import load
 
 if TYPE_CHECKING:
     from fedbounds.figures.picture import Picture
@@ -83,18 +83,21 @@ def compare(
         raise FedboundsError("say what varies, as --vary rounds=10:1e6:log:50, or ask for --matrix")
     if not keys:
         raise FedboundsError("nothing to compare: name at least one result, e.g. arbitrary-participation/theorem-3.1")
-    pairs = [(load(key), form or None) for key, _, form in (word.partition(":") for word in keys)]
+    named = [(key, form or None) for key, _, form in (word.partition(":") for word in keys)]
+    results = [as_view(key) for key, _ in named]
     name, values = parse_vary(vary)
     with progress_bar("settings") as watch:
         table = compare_bounds(
-            pairs,
-            (name, whole_settings([result for result, _ in pairs], name, values)),
+            named,
+            (name, whole_settings(results, name, values)),
             constants,
             optimize=over_names(over) if over else (),
             within=ranges(within) or None,
             watch=watch,
         )
     written = [] if out is None else write(table, Path(out))
+    for key, _ in named:
+        keep_view(key)
     if as_json:
         emit("compare", {**table.to_dict(), "written": [str(path) for path in written]})
         return

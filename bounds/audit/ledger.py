@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, cast
+from typing import cast
 
 from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit.claim import ResultForm
@@ -15,7 +15,8 @@ from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import GROUP, PAPERS, paper_names, room
 from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.views import Standing
+from fedbounds.bounds.viewing import form_view
+from fedbounds.bounds.views import Mark, Standing
 
 NAME = "ledger.json"
 
@@ -130,14 +131,7 @@ def shadow(result: Result, form: Form) -> str:
         >>> shadow(unproved, unproved.form())
         'is not proved: its verdict is survived'
     """
-    verdict = committed_verdict(result, form)
-    if form.refuted_by:
-        accused = accused_by(result.paper, form.refuted_by)
-        return f"{'' if verdict == 'refuted' else 'rests on what '}is refuted by erratum {accused}"
-    return "" if verdict == "proved" else f"is not proved: its verdict is {verdict}"
-
-
-Mark = Literal["", "refuted", "order only", "not proved"]
+    return standing(result, form).shadow
 
 
 def mark(result: Result, form: Form) -> Mark:
@@ -149,9 +143,7 @@ def mark(result: Result, form: Form) -> Mark:
         >>> [mark(theorem, theorem.form(name)) for name in ("printed", "sharp")]
         ['refuted', '']
     """
-    if form.refuted_by:
-        return "refuted"
-    return "order only" if form.order_only else "not proved" if shadow(result, form) else ""
+    return form_view(result, form).mark
 
 
 def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:

@@ -131,15 +131,37 @@ def kept_file(cache: Path) -> Path:
     return path
 
 
-def evaluated(cache: Path) -> set[str]:
-    """The modules that `eval` loads in a process of its own."""
+WITHOUT = "import sys; sys.modules['sympy'] = None"  # whoever imports it is refused
+COMPARED = (
+    f"compare {KEY}:explicit {KEY} --vary rounds=10:1e4:log:3",
+    "L=1 F=5 I=2 P=2 gamma=1/48 eta=6 rho=0.7 sigma=0.5 nu=2 beta=0.5 delta=0",
+)
+
+
+def said(cache: Path, question: str, before: str = "") -> tuple[str, set[str]]:
+    """What a command prints in a process of its own, and the modules that it loads."""
     code = "import json, sys; from fedbounds.__main__ import main; main(); json.dump([*sys.modules], sys.stderr)"
     done = subprocess.run(
-        [sys.executable, "-c", code, "eval", KEY, "--form", "explicit", *CONSTANTS.split()],
+        [sys.executable, "-c", f"{before}; {code}" if before else code, *question.split()],
         cwd=ROOT, env={**os.environ, "XDG_CACHE_HOME": str(cache)}, capture_output=True, text=True,
     )  # fmt: skip
-    assert done.returncode == 0 and "verdict: proved" in done.stdout, done.stderr
-    return set(json.loads(done.stderr))
+    assert done.returncode == 0, done.stderr
+    return done.stdout, set(json.loads(done.stderr))
+
+
+def evaluated(cache: Path) -> set[str]:
+    """The modules that `eval` loads in a process of its own."""
+    text, modules = said(cache, f"eval {KEY} --form explicit {CONSTANTS}")
+    assert "verdict: proved" in text
+    return modules
+
+
+@pytest.mark.parametrize("question", [" ".join(COMPARED)])
+@pytest.mark.parametrize("as_json", ["", " --json"])
+def test_a_question_about_known_forms_is_answered_alike_where_sympy_cannot_be_imported(tmp_path, question, as_json):
+    text, modules = said(tmp_path, question + as_json)
+    assert "sympy" in modules
+    assert said(tmp_path, question + as_json, WITHOUT)[0] == text
 
 
 def test_a_known_form_is_evaluated_without_sympy(tmp_path):
