@@ -4,8 +4,8 @@ The explicit form of Wang & Ji (2022), Theorem 3.1, with all twelve constants va
 types it, on whole numpy arrays; the compiled bound alone; and `evaluate`, which also validates every constant, keeps
 every term and checks every condition. They take turns, so that a neighbor's load falls on all of them; times are
 processor time of one thread, and the ratios are medians over the turns. Then the cost of one evaluation, of the best
-step sizes, and of a number of rounds. Last `fedbounds eval` in a process of its own, as a multiple of `import sympy`,
-which it does without where the form's view is kept.
+step sizes, and of a number of rounds. Last `fedbounds eval`, `rounds` and `compare` in processes of their own, as
+multiples of `import sympy`, which they do without where the views are kept.
 """
 
 from __future__ import annotations
@@ -116,6 +116,8 @@ def cold() -> None:
             "import sympy": ["-c", "import sympy"],
             "import numpy, click": ["-c", "import numpy, click"],
             "fedbounds eval": words,
+            "fedbounds rounds": [*words[:2], "rounds", *words[3:-1], "--epsilon", "0.5"],
+            "fedbounds compare": [*words[:2], "compare", *words[3:4], *words[6:-1], "--vary", "T=10:1e6:log:50"],
         }
         first = {name: child_seconds(racer) for name, racer in racers.items()}
         turns = [{name: child_seconds(racer) for name, racer in racers.items()} for _ in range(TURNS)]

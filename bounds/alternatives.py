@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, Value, evaluate_form
-from fedbounds.bounds.viewing import form_view
 from fedbounds.bounds.views import FormView
-
-if TYPE_CHECKING:
-    from fedbounds.bounds.result import Form, Result
 
 
 def others(form: FormView) -> Iterator[FormView]:
@@ -53,7 +49,7 @@ def holding(evaluation: Evaluation, constants: Mapping[str, Value]) -> dict[str,
     return dict(sorted(found.items(), key=lambda item: item[1]))
 
 
-def reaching(result: Result, form: Form, ask: Callable[[str], Any]) -> dict[str, int]:
+def reaching(form: FormView, ask: Callable[[str], Any]) -> dict[str, int]:
     """The forms that reach a target which this one does not, each with its rounds, the least first.
 
     Args:
@@ -62,7 +58,7 @@ def reaching(result: Result, form: Form, ask: Callable[[str], Any]) -> dict[str,
     from fedbounds.bounds.reached import Reached  # flint takes its time
 
     found: dict[str, int] = {}
-    for other in others(form_view(result, form)):
+    for other in others(form):
         try:
             answer = ask(other.name)
         except FedboundsError:

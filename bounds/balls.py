@@ -14,15 +14,11 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import sympy as sp
 
-from fedbounds.bounds.clients import OverClients
-from fedbounds.bounds.compilation import ROUNDING
-from fedbounds.bounds.expressions import parts, symbol_names
+from fedbounds.bounds.compilation import ROUNDING, STEP
 from fedbounds.bounds.intervals import CannotEnclose
-from fedbounds.bounds.named_numbers import NamedNumber
-from fedbounds.bounds.numpy_code import STEP
 from fedbounds.bounds.partial import Partial
+from fedbounds.bounds.trees import REDUCTIONS, Grown, Number, Tree, as_tree
 
 if TYPE_CHECKING:
     from flint import arb
@@ -104,14 +100,15 @@ def _asked(partial: Partial, target: float, operations: int, question: Callable[
             return False
 
 
-def ball_enclosure(expression: sp.Expr, ranges: Mapping[str, tuple[float, float] | np.ndarray]) -> Ends:
+def ball_enclosure(expression: Grown, ranges: Mapping[str, tuple[float, float] | np.ndarray]) -> Ends:
     """The ends between which the expression lies: a rigorous second opinion on `fedbounds.bounds.intervals.enclose`.
 
     Args:
-        expression: the symbols' names are the keys of `ranges`.
+        expression: or its tree; the symbols' names are the keys of `ranges`.
         ranges: name to (low, high), or to a vector over clients.
 
     Example:
+        >>> import sympy as sp
         >>> x = sp.Symbol("x")
         >>> low, high = ball_enclosure(x**2 + 10**16 - 10**16, {"x": (0.5, 2.0)})
         >>> float(low), float(high)
@@ -122,7 +119,9 @@ def ball_enclosure(expression: sp.Expr, ranges: Mapping[str, tuple[float, float]
     with flint.ctx.workprec(BITS):
         fixed = {n: v for n, v in ranges.items() if isinstance(v, np.ndarray)}
         walk = _BallWalk(fixed, frozenset(ranges) - frozenset(fixed), math.inf)
-        return walk.enclose(expression, {n: (_end(v[0]), _end(v[1])) for n, v in ranges.items() if n not in fixed})
+        return walk.enclose(
+            as_tree(expression), {n: (_end(v[0]), _end(v[1])) for n, v in ranges.items() if n not in fixed}
+        )
 
 
 class _Balls:
@@ -161,16 +160,16 @@ class _Balls:
             return False
 
     def _total(self, at: Mapping[str, Ends]) -> Ends:
-        return reduce(_sum, (self.walk.enclose(e, at) for e in self.terms), (_end(0), _end(0)))
+        return reduce(_sum, (self.walk.enclose(as_tree(e), at) for e in self.terms), (_end(0), _end(0)))
 
-    def _fails(self, left: sp.Expr, op: str, right: sp.Expr, at: Mapping[str, Ends]) -> bool:
-        (a, b), (c, d) = self.walk.enclose(left, at), self.walk.enclose(right, at)
+    def _fails(self, left: Grown, op: str, right: Grown, at: Mapping[str, Ends]) -> bool:
+        (a, b), (c, d) = self.walk.enclose(as_tree(left), at), self.walk.enclose(as_tree(right), at)
         above = _surely(a, ">=", d) if op == "<" else _surely(a, ">", _loosened(d, 1))
         below = _surely(b, "<=", c) if op == ">" else _surely(b, "<", _loosened(c, -1))
         return (op in ("<=", "<", "==") and above) or (op in (">=", ">", "==") and below)
 
-    def _holds(self, left: sp.Expr, op: str, right: sp.Expr, at: Mapping[str, Ends]) -> bool:
-        (a, b), (c, d) = self.walk.enclose(left, at), self.walk.enclose(right, at)
+    def _holds(self, left: Grown, op: str, right: Grown, at: Mapping[str, Ends]) -> bool:
+        (a, b), (c, d) = self.walk.enclose(as_tree(left), at), self.walk.enclose(as_tree(right), at)
         below = _surely(b, "<", c) if op == "<" else _surely(b, "<=", _loosened(c, 1))
         above = _surely(a, ">", d) if op == ">" else _surely(a, ">=", _loosened(d, -1))
         return (below or op in (">=", ">")) and (above or op in ("<=", "<"))
@@ -181,17 +180,17 @@ class _BallWalk:
 
     def __init__(self, values: Mapping[str, np.ndarray], free: frozenset[str], operations: float) -> None:
         self.values, self.free, self.operations = values, free, operations
-        self._moves: dict[sp.Expr, bool] = {}
-        self._fixed: dict[tuple[sp.Expr, int | None], Ends] = {}
-        self._moving: dict[tuple[sp.Expr, int | None], Ends] = {}
+        self._moves: dict[Tree, bool] = {}
+        self._fixed: dict[tuple[Tree, int | None], Ends] = {}
+        self._moving: dict[tuple[Tree, int | None], Ends] = {}
 
     def forget(self) -> None:
         """The free symbols are about to get other ranges."""
         self._moving.clear()
 
-    def enclose(self, e: sp.Expr, at: Mapping[str, Ends], client: int | None = None) -> Ends:
+    def enclose(self, e: Tree, at: Mapping[str, Ends], client: int | None = None) -> Ends:
         if e not in self._moves:
-            self._moves[e] = bool(symbol_names(e) & self.free)
+            self._moves[e] = bool(e.names & self.free)
         known = self._moving if self._moves[e] else self._fixed
         if (e, client) not in known:
             self.operations -= 1
@@ -201,55 +200,56 @@ class _BallWalk:
             known[e, client] = _finite(low, -math.inf), _finite(high, math.inf)
         return known[e, client]
 
-    def _enclosed(self, e: sp.Expr, at: Mapping[str, Ends], client: int | None) -> Ends:
-        if isinstance(e, sp.Symbol):
+    def _enclosed(self, e: Tree, at: Mapping[str, Ends], client: int | None) -> Ends:
+        if e.kind == "letter":
             if e.name in at:
                 return at[e.name]
             value = self.values[e.name]
             number = _end(float(value[client] if np.ndim(value) else value))
             return number, number
-        if isinstance(e, NamedNumber):
-            return self.enclose(e.exact, at, client)
-        if not e.args:
-            number = _constant(e)
+        if e.kind == "named":
+            return self.enclose(e.parts[0], at, client)
+        if e.number is not None:
+            number = _constant(e.number)
             return number, number
-        if isinstance(e, OverClients):
+        if e.kind in REDUCTIONS:
             return self._reduced(e, at)
-        inner = [self.enclose(a, at, client) for a in parts(e)]
-        if isinstance(e, sp.Add):
+        inner = [self.enclose(part, at, client) for part in e.parts]
+        if e.kind == "+":
             return reduce(_sum, inner)
-        if isinstance(e, sp.Mul):
+        if e.kind == "*":
             return reduce(_product, inner)
-        if isinstance(e, sp.Pow):
-            exponent = parts(e)[1]
-            return _rational_power(inner[0], exponent) if isinstance(exponent, sp.Rational) else _power(*inner)
-        if isinstance(e, sp.Min):
+        if e.kind == "**":
+            exponent = e.parts[1].number
+            rational = exponent is not None and e.parts[1].kind == "number" and exponent.ratio
+            return _rational_power(inner[0], *rational) if rational else _power(*inner)
+        if e.kind == "minimum":
             return reduce(_least, (p[0] for p in inner)), reduce(_least, (p[1] for p in inner))
-        if isinstance(e, sp.Max):
+        if e.kind == "maximum":
             return reduce(_most, (p[0] for p in inner)), reduce(_most, (p[1] for p in inner))
-        if isinstance(e, sp.Abs):
+        if e.kind == "abs":
             ((low, high),) = inner
             return _most(_end(0), _most(low, _minus(high))), _most(_minus(low), high)
-        if type(e) in _RISING:
+        if e.kind in _RISING:
             ((low, high),) = inner
-            return _RISING[type(e)](low), _RISING[type(e)](high)
-        in_balls = getattr(type(e), "in_balls", None)
+            return _RISING[e.kind](low), _RISING[e.kind](high)
+        in_balls = getattr(type(e.expression), "in_balls", None)
         if in_balls is None or any(not _same(*ends) for ends in inner):
             raise CannotEnclose(str(e))
         value = in_balls(*(low for low, _ in inner))
         return value, value
 
-    def _reduced(self, e: OverClients, at: Mapping[str, Ends]) -> Ends:
+    def _reduced(self, e: Tree, at: Mapping[str, Ends]) -> Ends:
         """A sum, mean, maximum or median over clients rises with every entry."""
-        sizes = {len(self.values[n]) for n in symbol_names(e) - set(at) if np.ndim(self.values[n])}
-        entries = [self.enclose(parts(e)[0], at, client) for client in range(max(sizes, default=1))]
-        name, count = type(e).__name__, len(entries)
-        if name == "MaxOverClients":
+        sizes = {len(self.values[n]) for n in e.names - set(at) if np.ndim(self.values[n])}
+        entries = [self.enclose(e.parts[0], at, client) for client in range(max(sizes, default=1))]
+        name, count = REDUCTIONS[e.kind], len(entries)
+        if name == "max":
             return reduce(_most, (low for low, _ in entries)), reduce(_most, (high for _, high in entries))
-        if name not in ("SumOverClients", "MeanOverClients"):
-            raise CannotEnclose(str(e))
+        if name not in ("sum", "mean"):
+            raise CannotEnclose(f"the {name} over clients")
         total = reduce(_sum, entries)
-        share = _end(count if name == "MeanOverClients" else 1)
+        share = _end(count if name == "mean" else 1)
         return _product(total, (1 / share, 1 / share))
 
 
@@ -262,23 +262,21 @@ def _end(number: float) -> End:
     return number if math.isinf(number) else arb(number)
 
 
-def _constant(e: sp.Expr) -> End:
+def _constant(number: Number) -> End:
     from flint import arb, fmpq
 
-    if isinstance(e, sp.Rational):
-        return arb(fmpq(int(e.p), int(e.q)))
-    if isinstance(e, sp.Float):
-        return _end(float(e))
-    named: Mapping[sp.Expr, Callable[[], arb]] = {
-        sp.pi: arb.pi,
-        sp.E: lambda: arb(1).exp(),
-        sp.EulerGamma: arb.const_euler,
+    if number.ratio is not None:
+        return arb(fmpq(*number.ratio))
+    named: Mapping[str, Callable[[], arb]] = {
+        "pi": arb.pi,
+        "e": lambda: arb(1).exp(),
+        "gamma": arb.const_euler,
     }
-    if e in named:
-        return named[e]()
-    if e in (sp.oo, -sp.oo):
-        return math.inf if e is sp.oo else -math.inf
-    raise CannotEnclose(str(e))
+    if number.word in named:
+        return named[number.word]()
+    if number.value is not None and number.word in ("float", "inf", "-inf"):
+        return _end(number.value)
+    raise CannotEnclose("a number that balls do not know")
 
 
 def _finite(end: End, otherwise: float) -> End:
@@ -367,11 +365,10 @@ def _is_zero(end: End) -> bool:
     return not isinstance(end, float) and bool(end == 0)
 
 
-def _rational_power(base: Ends, power: Any) -> Ends:
-    if power < 0:
-        return _inverse(_rational_power(base, -power))
+def _rational_power(base: Ends, p: int, q: int) -> Ends:
+    if p < 0:
+        return _inverse(_rational_power(base, -p, q))
     low, high = base
-    p, q = int(power.p), int(power.q)
     if q > 1:
         if high < 0:
             raise NoValue
@@ -420,9 +417,9 @@ def _ceiling(end: End) -> End:
     return end if isinstance(end, float) else (end - _end(STEP) * abs(end)).ceil()
 
 
-_RISING: Mapping[type, Callable[[End], End]] = {
-    sp.exp: _exponential,
-    sp.log: _logarithm,
-    sp.floor: _floor,
-    sp.ceiling: _ceiling,
+_RISING: Mapping[str, Callable[[End], End]] = {
+    "exp": _exponential,
+    "log": _logarithm,
+    "floor": _floor,
+    "ceil": _ceiling,
 }

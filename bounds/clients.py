@@ -7,7 +7,6 @@ Inside a reduction a vector symbol stands for its n-th entry, so `mean_over_clie
 
 from __future__ import annotations
 
-import numpy as np
 import sympy as sp
 from sympy.printing.latex import LatexPrinter
 from sympy.printing.numpy import NumPyPrinter
@@ -67,11 +66,3 @@ class MedianOverClients(OverClients):
     """Median over clients n of an expression in the vectors' entries."""
 
     word, reduction, operator = "median_clients", "median", r"\operatorname{{median}}_{index}"
-
-
-REDUCTIONS = {
-    "MedianOverClients": lambda a: np.median(a, axis=-1, keepdims=True),
-    "SumOverClients": lambda a: np.sum(a, axis=-1, keepdims=True),
-    "MeanOverClients": lambda a: np.mean(a, axis=-1, keepdims=True),
-    "MaxOverClients": lambda a: np.max(a, axis=-1, keepdims=True),
-}

@@ -12,6 +12,7 @@ import numpy as np
 from fedbounds.bounds.programs import Coded
 
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
+STEP = 4 * float(np.finfo(float).eps)  # relative: T/P is computed as T times 1/P, so that 98/49 is less than 2 by a bit
 CHUNK = 16384  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
 
 

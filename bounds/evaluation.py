@@ -460,10 +460,11 @@ def _reasons(
 
 def check_assumed(form: Form, assume: Iterable[str]) -> set[str]:
     """The assumptions that are taken for granted, "all" for each: refused where the form makes none of that name."""
-    return _assumed([a.name for a in form.assumptions], assume)
+    return assumed_names([a.name for a in form.assumptions], assume)
 
 
-def _assumed(names: Sequence[str], assume: Iterable[str]) -> set[str]:
+def assumed_names(names: Sequence[str], assume: Iterable[str]) -> set[str]:
+    """As `check_assumed`, of the names of a form's assumptions."""
     taken = set(assume)
     for name in taken - {"all", *names}:
         raise unknown_name("assumption", name, [*names, "all"])
@@ -471,7 +472,7 @@ def _assumed(names: Sequence[str], assume: Iterable[str]) -> set[str]:
 
 
 def _assumption_statuses(form: FormView, assume: Iterable[str], checked: Mapping[str, bool]) -> dict[str, str]:
-    taken = _assumed(form.assumptions, assume)
+    taken = assumed_names(form.assumptions, assume)
     statuses = {}
     for name in form.assumptions:
         if name in checked:

@@ -13,11 +13,11 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.bounds.effort import ENCLOSURE, Effort, Exhausted
-from fedbounds.bounds.expressions import symbol_names
 from fedbounds.bounds.first_hit import LARGEST, LARGEST_COUNT, SMALLEST, Blocks, possible
 from fedbounds.bounds.hopeless import Box, box_of
 from fedbounds.bounds.intervals import CannotEnclose, Interval
 from fedbounds.bounds.partial import Partial
+from fedbounds.bounds.trees import as_tree, names_in
 
 CLOSE = 1e-3  # width, in logarithms, at which the box with the fewest rounds is as good as one point
 AT_ONCE = 128  # boxes that are halved at once
@@ -48,7 +48,7 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
     """
     own = Effort(max(1, int(SHARE * effort.allowed)))
     sides = (side for c in partial.conditions for side in (c.left, c.right))
-    seen = symbol_names(*partial.terms.values(), *sides)  # what enters by value alone is not worth halving
+    seen = names_in(*partial.terms.values(), *sides)  # what enters by value alone is not worth halving
     names = [counter, *(name for name in partial.free if name != counter and name in seen)]
     box, most = box_of(partial, within), float(LARGEST_COUNT)
     whole = np.array([partial.result.notation[name].domain.integer for name in names])
@@ -59,7 +59,9 @@ def excluded_below(partial: Partial, counter: str, target: float, within: Box, e
         domain = partial.result.notation[name].domain
         fixed[name] = np.asarray(float(domain.low)), np.asarray(float(domain.high))
 
-    positive = replace(partial, terms={name: _kept_positive(e) for name, e in partial.terms.items()})
+    positive = replace(
+        partial, terms={name: _kept_positive(as_tree(e).expression) for name, e in partial.terms.items()}
+    )
     low, high = ends[None, :, 0], ends[None, :, 1]
     try:
         while True:

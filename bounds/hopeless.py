@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import sympy as sp
 
 from fedbounds.bounds.balls import nowhere
 from fedbounds.bounds.compilation import ROUNDING, holds
-from fedbounds.bounds.expressions import parts, symbol_names
 from fedbounds.bounds.intervals import CannotEnclose, Interval, enclose, fixed_value
-from fedbounds.bounds.partial import Partial
-from fedbounds.bounds.result import Condition
+from fedbounds.bounds.partial import Condition, Partial
+from fedbounds.bounds.trees import Tree, as_tree, names_in
 
 Box = Mapping[str, tuple[float, float]]
 
@@ -45,9 +43,9 @@ def hopeless(partial: Partial, within: Box, whatever: str = "whatever is chosen"
     box = box_of(partial, within)
     why = settled(partial, whatever) or _without_value(partial, whatever)
     if why is None and (failing := _failing(partial, box)) is not None:
-        names = [name for name in partial.free if name in symbol_names(failing.left, failing.right)]
+        names = [name for name in partial.free if name in names_in(failing.left, failing.right)]
         asked = "".join(f", {within[n][0]:g} <= {n} <= {within[n][1]:g}" for n in names if n in within)
-        why = f"no {', '.join(names)} meets {failing.as_printed(partial.result.notation).text} ({failing.why}){asked}"
+        why = f"no {', '.join(names)} meets {failing.words(partial.result.notation)} ({failing.why}){asked}"
     return None if why is None else Hopeless(why, nowhere(partial, np.inf, box))
 
 
@@ -62,7 +60,7 @@ def settled(partial: Partial, whatever: str) -> str | None:
     for c in partial.settled:
         left, right = fixed_value(c.left, partial.values), fixed_value(c.right, partial.values)
         if not holds(np.asarray(left), c.op, np.asarray(right)):
-            text = c.as_printed(partial.result.notation).text
+            text = c.words(partial.result.notation)
             return f"{text} fails {whatever}: {left:.6g} against {right:.6g} ({c.why})"
     return None
 
@@ -70,19 +68,24 @@ def settled(partial: Partial, whatever: str) -> str | None:
 def _without_value(partial: Partial, whatever: str) -> str | None:
     """The first term with a fixed part that is not a number, such as a root of a negative one."""
     for name, expression in partial.terms.items():
-        waiting = [expression]
+        waiting = [as_tree(expression)]
         while waiting:
             part = waiting.pop()
-            if symbol_names(part) & set(partial.free):
-                waiting += parts(part)
-            elif part.args and not _opaque(part, partial) and np.isnan(fixed_value(part, partial.values)):
+            if part.names & set(partial.free):
+                waiting += part.parts
+            elif (
+                part.number is None
+                and part.parts
+                and not _opaque(part, partial)
+                and np.isnan(fixed_value(part, partial.values))
+            ):
                 return f"the {name} has no value {whatever}: {part} is not a real number"
     return None
 
 
-def _opaque(part: sp.Expr, partial: Partial) -> bool:
+def _opaque(part: Tree, partial: Partial) -> bool:
     """Whether it stands inside a reduction over clients, or follows from free constants by value."""
-    names = symbol_names(part)
+    names = part.names
     return not names <= set(partial.values) or any(np.ndim(partial.values[n]) for n in names)
 
 
@@ -91,7 +94,7 @@ def _failing(partial: Partial, box: Box) -> Condition | None:
     ranges: dict[str, Interval] = {n: (v, v) for n, v in partial.values.items()}
     ranges |= {name: (np.asarray(low), np.asarray(high)) for name, (low, high) in box.items()}
     for c in partial.conditions:
-        names = symbol_names(c.left, c.right)
+        names = names_in(c.left, c.right)
         try:
             if names <= set(ranges) and fails_everywhere(c, enclose(c.left, ranges), enclose(c.right, ranges)):
                 return c

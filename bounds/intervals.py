@@ -9,16 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import lru_cache, reduce
-from typing import Any, cast
+from functools import reduce
 
 import numpy as np
-import sympy as sp
 
-from fedbounds.bounds.clients import REDUCTIONS, OverClients
-from fedbounds.bounds.expressions import parts, symbol_names
-from fedbounds.bounds.numpy_code import STEP, arguments, compile_expressions
+from fedbounds.bounds.compilation import STEP
+from fedbounds.bounds.programs import OVER_CLIENTS
+from fedbounds.bounds.trees import REDUCTIONS, Grown, Number, Tree, as_tree
 
 Interval = tuple[np.ndarray, np.ndarray]
 EPS = float(np.finfo(float).eps)
@@ -30,30 +27,32 @@ class CannotEnclose(Exception):
     """A function of a free symbol that intervals know nothing about; caught by whoever asks."""
 
 
-def enclose(expression: sp.Expr, ranges: Mapping[str, Interval]) -> Interval:
+def enclose(expression: Grown, ranges: Mapping[str, Interval]) -> Interval:
     """The smallest and largest value that the expression may take, by interval arithmetic rounded outwards.
 
     Args:
-        expression: the symbols' names are the keys of `ranges`.
+        expression: or its tree; the symbols' names are the keys of `ranges`.
         ranges: name to (low, high) arrays, the same array twice for what is fixed; vectors over clients are fixed.
 
     Raises:
         CannotEnclose: a function of something that is not fixed and of which only values are known.
 
     Example:
+        >>> import sympy as sp
         >>> T = sp.Symbol("T", positive=True)
         >>> low, high = enclose(sp.sqrt(T) / sp.floor(T / 2), {"T": (np.array([4.0, 16.0]), np.array([9.0, 16.0]))})
         >>> low.round(12).tolist(), high.round(12).tolist(), bool((low < [0.5, 0.5]).all())
         ([0.5, 0.5], [1.5, 0.5], True)
     """
     with np.errstate(all="ignore"):
-        return _IntervalWalk(ranges, outward=True).enclose(expression)
+        return _IntervalWalk(ranges, outward=True).enclose(as_tree(expression))
 
 
-def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -> float:
+def fixed_value(expression: Grown, values: Mapping[str, float | np.ndarray]) -> float:
     """The expression at numbers for all its symbols, rounded to nearest; reductions over clients take vectors.
 
     Example:
+        >>> import sympy as sp
         >>> x = sp.Symbol("x")
         >>> fixed_value(sp.sqrt(x) + sp.Rational(1, 2), {"x": 4.0})
         2.5
@@ -61,14 +60,14 @@ def fixed_value(expression: sp.Expr, values: Mapping[str, float | np.ndarray]) -
     return fixed_values(values)(expression)
 
 
-def fixed_values(values: Mapping[str, float | np.ndarray]) -> Callable[[sp.Expr], float]:
+def fixed_values(values: Mapping[str, float | np.ndarray]) -> Callable[[Grown], float]:
     """As `fixed_value`, for many expressions that share parts."""
     fixed = {name: np.asarray(v, dtype=float) for name, v in values.items()}
     walk = _IntervalWalk({name: (v, v) for name, v in fixed.items()}, outward=False)
 
-    def value(expression: sp.Expr) -> float:
+    def value(expression: Grown) -> float:
         with np.errstate(all="ignore"):
-            return float(walk.enclose(expression)[0])
+            return float(walk.enclose(as_tree(expression))[0])
 
     return value
 
@@ -79,45 +78,42 @@ class _IntervalWalk:
 
     ranges: Mapping[str, Interval]
     outward: bool
-    known: dict[sp.Expr, Interval] = field(default_factory=dict, repr=False, compare=False)
+    known: dict[Tree, Interval] = field(default_factory=dict, repr=False, compare=False)
 
-    def enclose(self, e: sp.Expr) -> Interval:
+    def enclose(self, e: Tree) -> Interval:
         if e not in self.known:  # a denominator stands in many terms
             self.known[e] = self._enclosed(e)
         return self.known[e]
 
-    def _enclosed(self, e: sp.Expr) -> Interval:
-        if isinstance(e, sp.Symbol):
+    def _enclosed(self, e: Tree) -> Interval:
+        if e.kind == "letter":
             return self.ranges[e.name]
-        if e.is_number and not e.args and e is not sp.nan:
-            return self._number(e)
-        if isinstance(e, OverClients):
+        if e.number is not None:
+            return self._number(e.number)
+        if e.kind in REDUCTIONS:
             return self._reduced(e)
-        if not isinstance(e, sp.Add | sp.Mul | sp.Pow | sp.Min | sp.Max | sp.Abs) and type(e) not in {
-            *_RISING,
-            *_WHOLE,
-        }:
+        if e.kind == "function":
             return self._computed(e)
-        inner = [self.enclose(a) for a in parts(e)]
-        if isinstance(e, sp.Add):
+        inner = [self.enclose(part) for part in e.parts]
+        if e.kind == "+":
             return reduce(self._sum, inner)
-        if isinstance(e, sp.Mul):
+        if e.kind == "*":
             return reduce(self._product, inner)
-        if isinstance(e, sp.Pow):
+        if e.kind == "**":
             return self._power(inner[0], inner[1])
-        if isinstance(e, sp.Min):
+        if e.kind == "minimum":
             return reduce(np.minimum, (p[0] for p in inner)), reduce(np.minimum, (p[1] for p in inner))
-        if isinstance(e, sp.Max):
+        if e.kind == "maximum":
             return reduce(np.maximum, (p[0] for p in inner)), reduce(np.maximum, (p[1] for p in inner))
         ((low, high),) = inner
-        if isinstance(e, sp.Abs):
+        if e.kind == "abs":
             return np.maximum(0, np.maximum(low, -high)), np.maximum(-low, high)
-        if type(e) in _WHOLE:  # as compiled: 27296/853 is 32, computed or not
-            rounded, sign = _WHOLE[type(e)]
+        if e.kind in _WHOLE:  # as compiled: 27296/853 is 32, computed or not
+            rounded, sign = _WHOLE[e.kind]
             low, high = self._wider(low + sign * STEP * np.abs(low), high + sign * STEP * np.abs(high))
             return _known(rounded(low), -np.inf), _known(rounded(high), np.inf)
-        low, high = self._wider(_RISING[type(e)](low), _RISING[type(e)](high), ELEMENTARY)
-        least = np.maximum(low, 0.0) if isinstance(e, sp.exp) else low
+        low, high = self._wider(_RISING[e.kind](low), _RISING[e.kind](high), ELEMENTARY)
+        least = np.maximum(low, 0.0) if e.kind == "exp" else low
         return _known(least, -np.inf), _known(high, np.inf)
 
     def _wider(self, low: np.ndarray, high: np.ndarray, relative: float = 0.0) -> Interval:
@@ -131,24 +127,17 @@ class _IntervalWalk:
             )
         return np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
 
-    def _number(self, e: sp.Expr) -> Interval:
-        return _number(e, self.outward)
-
-    def _written(self, e: sp.Expr) -> Interval:
+    def _number(self, number: Number) -> Interval:
         """A number that stands by itself; of one that is computed, the parts are enclosed: sympy's value of 1 - 1, left
         as it is written, need not be 0.
         """
-        try:
-            number = float(e)
-        except TypeError:  # complex
+        if number.value is None:
             return self._nowhere(np.asarray(True), np.asarray(0.0), np.asarray(0.0))
-        low = high = np.asarray(number)
-        if np.isinf(number) and e.is_finite and self.outward:  # beyond what a float holds
+        low = high = np.asarray(number.value)
+        if np.isinf(number.value) and number.finite and self.outward:  # beyond what a float holds
             largest = np.finfo(float).max
             return np.minimum(low, largest), np.maximum(high, -largest)
-        if isinstance(e, sp.Float) or not np.isfinite(number):
-            return low, high
-        if isinstance(e, sp.Rational) and Fraction(number) == Fraction(int(e.p), int(e.q)):
+        if number.exact or not np.isfinite(number.value):
             return low, high
         return self._wider(low, high, EPS)
 
@@ -216,51 +205,46 @@ class _IntervalWalk:
         ends = (-np.inf, np.inf) if self.outward else (np.nan, np.nan)
         return np.where(where, ends[0], low), np.where(where, ends[1], high)
 
-    def _reduced(self, e: OverClients) -> Interval:
+    def _reduced(self, e: Tree) -> Interval:
         """A sum, mean, maximum or median over clients rises with every entry."""
         inside: dict[str, Interval] = {}
-        for name in symbol_names(e):
+        for name in e.names:
             low, high = self.ranges[name]
             if low is not high:
                 inside[name] = low[..., None], high[..., None]
             else:  # fixed: a vector over clients, or a number
                 fixed = low if low.ndim else low[..., None]
                 inside[name] = fixed, fixed
-        low, high = (np.atleast_1d(end) for end in _IntervalWalk(inside, self.outward).enclose(parts(e)[0]))
-        name = type(e).__name__
-        rounding = EPS * low.shape[-1] if name in ("SumOverClients", "MeanOverClients") else EPS
-        size = REDUCTIONS[name](np.maximum(np.abs(low), np.abs(high)))
+        low, high = (np.atleast_1d(end) for end in _IntervalWalk(inside, self.outward).enclose(e.parts[0]))
+        name = REDUCTIONS[e.kind]
+        rounding = EPS * low.shape[-1] if name in ("sum", "mean") else EPS
+        size = OVER_CLIENTS[name](np.maximum(np.abs(low), np.abs(high)))
         slack = np.where(np.isfinite(size), rounding * size, 0.0) if self.outward else 0.0
-        ends = REDUCTIONS[name](low) - slack, REDUCTIONS[name](high) + slack
+        ends = OVER_CLIENTS[name](low) - slack, OVER_CLIENTS[name](high) + slack
         least = np.where((low >= 0).all(axis=-1, keepdims=True), np.maximum(ends[0], 0.0), ends[0])
         return least[..., 0], ends[1][..., 0]
 
-    def _computed(self, e: sp.Expr) -> Interval:
+    def _computed(self, e: Tree) -> Interval:
         """A function of which nothing is known but its values, so that its arguments must be fixed, or but that it
         rises with each of them."""
-        names = arguments([e])
-        if getattr(type(e), "rises", False):
-            inner = [self.enclose(a) for a in parts(e)]
-            low, high = (np.asarray(cast(Any, e)._imp_(*(x[i] for x in inner)), dtype=float) for i in (0, 1))
+        from fedbounds.bounds.numpy_code import arguments, compile_expressions  # sympy takes its time
+
+        function = e.expression
+        if getattr(type(function), "rises", False):
+            inner = [self.enclose(part) for part in e.parts]
+            low, high = (np.asarray(function._imp_(*(x[i] for x in inner)), dtype=float) for i in (0, 1))
             least, most = self._wider(low, high, BY_VALUE)
             return _known(np.where(low >= 0, np.maximum(least, 0.0), least), -np.inf), _known(most, np.inf)
-        if any(self.ranges[s.name][0] is not self.ranges[s.name][1] for s in names):
+        if any(self.ranges[name][0] is not self.ranges[name][1] for name in e.names):
             raise CannotEnclose(str(e))
-        values = compile_expressions(names, (e,))(*(self.ranges[s.name][0] for s in names))
+        names = arguments([function])
+        values = compile_expressions(names, (function,))(*(self.ranges[s.name][0] for s in names))
         value = np.asarray(values[0], dtype=float)
         return self._wider(value, value, BY_VALUE)
 
 
-@lru_cache(maxsize=2**14)
-def _number(e: sp.Expr, outward: bool) -> Interval:
-    return _IntervalWalk({}, outward)._written(e)
-
-
-_RISING: Mapping[type, Callable[[np.ndarray], np.ndarray]] = {sp.exp: np.exp, sp.log: np.log}
-_WHOLE: Mapping[type, tuple[Callable[[np.ndarray], np.ndarray], int]] = {
-    sp.floor: (np.floor, 1),
-    sp.ceiling: (np.ceil, -1),
-}
+_RISING: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {"exp": np.exp, "log": np.log}
+_WHOLE: Mapping[str, tuple[Callable[[np.ndarray], np.ndarray], int]] = {"floor": (np.floor, 1), "ceil": (np.ceil, -1)}
 
 
 def _known(values: np.ndarray, otherwise: float) -> np.ndarray:

@@ -26,6 +26,7 @@ from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.programs import Coded, function_at, read_program
 from fedbounds.bounds.setting import Cover
 from fedbounds.bounds.symbols import Dimension, Domain, Notation, Quantity
+from fedbounds.bounds.trees import Structure, Tree, in_order, read_trees, written_trees
 from fedbounds.bounds.viewing import form_view, view
 from fedbounds.bounds.views import ConditionView, Follows, FormView, ResultView, Rule, Said, Standing
 
@@ -117,7 +118,7 @@ class _Kept:
     def view(self, key: str) -> ResultView:
         """The view of one result."""
         said = self._line(key)
-        return _result(said, self._line(said["notation"]))
+        return _result(said, self._line(said["notation"]), lambda: self._line(f"trees of {key}"))
 
     def _line(self, name: str) -> dict[str, Any]:
         place, checksum = self._head["lines"][name]
@@ -144,8 +145,8 @@ def digest(sources: Iterable[str]) -> str:
     return found.hexdigest()
 
 
-def _result(said: Mapping[str, Any], letters: Mapping[str, Any]) -> ResultView:
-    """The view of a result as `_written` has written it."""
+def _result(said: Mapping[str, Any], letters: Mapping[str, Any], trees: Callable[[], Mapping[str, Any]]) -> ResultView:
+    """The view of a result as `_written` has written it, with its trees as `_written_structure` has."""
     key: str = said["key"]
 
     def whole() -> Result:
@@ -194,6 +195,7 @@ def _result(said: Mapping[str, Any], letters: Mapping[str, Any]) -> ResultView:
                 lambda which, programs=programs: read_program(programs[which]).coded,
                 lambda words=form["standing"]: Standing(*words),
                 lambda places=form["covers"]: tuple(_cover(said["covers"][place]) for place in places),
+                lambda name=name: _structure(trees()[name], whole, name),
             )
         )
     return made
@@ -223,6 +225,18 @@ def _fraction(power: str) -> Any:
     from fractions import Fraction
 
     return Fraction(power)
+
+
+def _structure(said: Mapping[str, Any], whole: Callable[[], Result], name: str) -> Structure:
+    """The structure of a form; where its expressions are asked for, they are found at the same places."""
+    trees = read_trees(said["trees"], lambda: in_order(_all(view(whole()).form(name).structure())))
+    return Structure(
+        tuple(trees[k] for k in said["terms"]), tuple((trees[k], trees[j]) for k, j in said["sides"]), said["length"]
+    )
+
+
+def _all(structure: Structure) -> list[Tree]:
+    return [*structure.terms, *(side for sides in structure.sides for side in sides)]
 
 
 def _cover(said: list[Any] | None) -> Cover | None:
@@ -285,6 +299,8 @@ def written_views(paper: str, results: Iterable[Result]) -> bytes:
         letters = notations.setdefault(id(result.notation), f"notation {len(notations)}")
         lines.setdefault(letters, _json(_written_notation(result)))
         lines[result.key] = _json({"notation": letters, **_written(view(result))})
+        structures = {form.name: _written_structure(form.structure()) for form in view(result).forms}
+        lines[f"trees of {result.key}"] = _json(structures)
     places = {name: (k, _sum(line)) for k, (name, line) in enumerate(lines.items())}
     sources = sorted(_sources(paper))
     head = _json({"schema": SCHEMA, "sources": sources, "digest": digest(sources), "lines": places})
@@ -357,6 +373,17 @@ def _written_rule(rule: Follows) -> list[Any]:
         return [*said, [], False, place_of(rule.rule, rule.name)]
     except LookupError:
         return [*said, [], False, None]
+
+
+def _written_structure(structure: Structure) -> dict[str, Any]:
+    trees = in_order(_all(structure))
+    places = {tree: k for k, tree in enumerate(trees)}
+    return {
+        "trees": written_trees(trees),
+        "terms": [places[tree] for tree in structure.terms],
+        "sides": [(places[left], places[right]) for left, right in structure.sides],
+        "length": structure.length,
+    }
 
 
 def _written_cover(cover: Cover | None) -> list[Any] | None:

@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 from sympy.printing.numpy import NumPyPrinter
 
-from fedbounds.bounds.compilation import Compiled, Layout
+from fedbounds.bounds.compilation import STEP, Compiled, Layout
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.programs import OPERATIONS, OVER_CLIENTS, Coded, Program, function_at
 from fedbounds.bounds.result import Form
@@ -22,7 +22,6 @@ from fedbounds.bounds.symbols import Derived, Notation
 from fedbounds.bounds.views import Follows, Rule
 
 OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
-STEP = 4 * float(np.finfo(float).eps)  # relative: T/P is computed as T times 1/P, so that 98/49 is less than 2 by a bit
 
 
 class _Printer(NumPyPrinter):

@@ -4,20 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import sympy as sp
 
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.expressions import substituted, symbol_names
-from fedbounds.bounds.resolution import Value, resolve_constants
-from fedbounds.bounds.result import Condition, Form, Result, reachable
-from fedbounds.bounds.symbols import Constant, Quantity
+from fedbounds.bounds.resolution import Value, resolve, resolve_constants
+from fedbounds.bounds.symbols import Constant, Notation, Quantity
+from fedbounds.bounds.trees import names_in
+from fedbounds.bounds.views import FormView, ResultView, reached
+
+if TYPE_CHECKING:
+    import sympy as sp
+
+    from fedbounds.bounds.result import Form, Result
+
+
+class Condition(Protocol):
+    """A condition of a form, with its expressions or their trees."""
+
+    @property
+    def left(self) -> Any: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def right(self) -> Any: ...
+    @property
+    def why(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    def words(self, notation: Notation, /) -> str:
+        """The relation in plain text, as the paper writes it."""
+        ...
 
 
 @dataclass(frozen=True)
 class Partial:
-    """A form at fixed constants, as expressions in the free ones.
+    """A form at fixed constants, as expressions in the free ones, or as their trees.
 
     Attributes:
         free: the names of the free constants.
@@ -28,17 +51,17 @@ class Partial:
         opaque: constants that follow from free ones by a numpy function, which no expression can hold.
     """
 
-    result: Result
-    form: Form
+    result: Any  # a Result and a Form, or their views
+    form: Any
     free: tuple[str, ...]
     values: Mapping[str, np.ndarray]
-    terms: Mapping[str, sp.Expr]
+    terms: Mapping[str, Any]
     conditions: tuple[Condition, ...]
     settled: tuple[Condition, ...]
     opaque: tuple[str, ...]
 
 
-def quantity_named(result: Result, form: Form, name: str) -> Quantity:
+def quantity_named(result: Result | ResultView, form: Form | FormView, name: str) -> Quantity:
     """The number that this name (a letter or a concept) stands for, where the form depends on it.
 
     Raises:
@@ -53,13 +76,63 @@ def quantity_named(result: Result, form: Form, name: str) -> Quantity:
             f"{quantity.name} is one number per client ({quantity.meaning}); only a number can be free"
         )
     if quantity.name in form.prescribes:
-        others = [f.name for f in result.forms if quantity.name not in f.prescribes and quantity.name in reachable(f)]
+        others = [f.name for f in result.forms if quantity.name not in f.prescribes and quantity.name in _enter(f)]
         hint = f"; it is in these forms: {', '.join(others)}" if others else ""
-        step = form.prescribes[quantity.name]
+        step = (form.whole() if isinstance(form, FormView) else form).prescribes[quantity.name]
         raise FedboundsError(f"{where} prescribes {quantity.name} = {step}; it is not free{hint}")
-    if quantity.name not in reachable(form):
+    if quantity.name not in _enter(form):
         raise FedboundsError(f"{quantity.name} ({quantity.meaning}) does not enter {where}")
     return quantity
+
+
+def _enter(form: Form | FormView) -> set[str]:
+    return reached(form.variables, form.derived)
+
+
+def left_free(form: FormView, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:
+    """As `leave_free`, with trees where every constant that follows from a free one is given."""
+    free, result = tuple(free), form.result
+    given = _given(result, constants, free)
+    moving = set(free)
+    while more := {r.name for r in form.derived if moving.intersection(r.inputs)} - given - moving:
+        moving |= more
+    if moving.intersection(form.variables) - set(free):
+        return leave_free(result.whole(), form.whole(), constants, free)
+    terms = dict(zip(form.terms, form.structure().terms, strict=True))
+    values = _values(result, resolve(form, constants, needed=form.variables - moving))
+    relations = [(c, bool(names_in(c.left, c.right).intersection(free))) for c in form.relations]
+    moves, settled = (tuple(c for c, depends in relations if depends == wanted) for wanted in (True, False))
+    return Partial(result, form, free, values, terms, moves, settled, ())
+
+
+def _given(result: Result | ResultView, constants: Mapping[str, Value], free: tuple[str, ...]) -> set[str]:
+    """The letters of what is given.
+
+    Raises:
+        FedboundsError: no such constant, or one that is left free.
+    """
+    given = set()
+    for name in constants:
+        quantity = result.notation.resolve(name)
+        if quantity is None:
+            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
+        given.add(quantity.name)
+        if quantity.name in free:
+            raise FedboundsError(f"{quantity.name} is given and also left free; leave it out of the constants")
+    return given
+
+
+def _values(result: Result | ResultView, known: Mapping[str, Constant]) -> dict[str, np.ndarray]:
+    """The numbers and the vectors over clients.
+
+    Raises:
+        FedboundsError: a list of settings.
+    """
+    values = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
+    for name, value in values.items():
+        if np.ndim(value) > len(result.notation[name].shape):
+            raise FedboundsError(f"{name} is a list; one number is wanted here: {result.notation[name].meaning}")
+    return values
 
 
 def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free: Iterable[str]) -> Partial:
@@ -72,15 +145,13 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
     Raises:
         FedboundsError: a constant that is missing, outside its domain, contradictory, or both given and free.
     """
+    import sympy as sp  # takes its time
+
+    from fedbounds.bounds.expressions import substituted, symbol_names
+    from fedbounds.bounds.result import Condition
+
     free = tuple(free)
-    given = set()
-    for name in constants:
-        quantity = result.notation.resolve(name)
-        if quantity is None:
-            raise unknown_name(f"constant of {result.key}", name, [*result.notation])
-        given.add(quantity.name)
-        if quantity.name in free:
-            raise FedboundsError(f"{quantity.name} is given and also left free; leave it out of the constants")
+    given = _given(result, constants, free)
     written: dict[str, sp.Expr | None] = {name: result.notation[name].symbol for name in free}
 
     def write(name: str, pending: tuple[str, ...]) -> bool:
@@ -109,11 +180,7 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
     ]
     symbols = symbol_names(*terms.values(), *(side for c in conditions for side in (c.left, c.right)))
     fixed = frozenset(symbols - set(written))
-    known: Mapping[str, Constant] = resolve_constants(result, form, constants, needed=fixed)
-    values = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
-    for name, value in values.items():
-        if np.ndim(value) > len(result.notation[name].shape):
-            raise FedboundsError(f"{name} is a list; one number is wanted here: {result.notation[name].meaning}")
+    values = _values(result, resolve_constants(result, form, constants, needed=fixed))
     depends = [bool(symbol_names(c.left, c.right) & set(written)) for c in conditions]
     return Partial(
         result=result,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,8 +14,11 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, Value
 from fedbounds.bounds.first_hit import LARGEST_COUNT
 from fedbounds.bounds.plain_text import number_to
-from fedbounds.bounds.result import Result
 from fedbounds.bounds.tables import Answer
+from fedbounds.bounds.views import ResultView
+
+if TYPE_CHECKING:
+    from fedbounds.bounds.result import Result
 
 MANY = (2.0**250, 2.0**500)  # rounds at which a bound that still falls falls between the two, and else is at its limit
 COMPRESSED = "relative_compression_error"  # a letter of papers whose clients send something else than numbers
@@ -210,7 +213,11 @@ def rounds_between(name: str, epsilon: float, low: float, high: float, tried: fl
 
 
 def cost(
-    result: Result, constants: Mapping[str, Value], count: int, dimension: int | None = None, counted: str = "rounds"
+    result: Result | ResultView,
+    constants: Mapping[str, Value],
+    count: int,
+    dimension: int | None = None,
+    counted: str = "rounds",
 ) -> Cost:
     """What this many rounds (or iterations) cost, as far as the constants give I, S and N (by letter or concept).
 

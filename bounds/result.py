@@ -103,6 +103,10 @@ class Condition:
         left, right = (as_printed(side, notation).expression for side in (self.left, self.right))
         return replace(self, left=left, right=right)
 
+    def words(self, notation: Notation) -> str:
+        """The relation in plain text, as the paper writes it."""
+        return self.as_printed(notation).text
+
     @property
     def text(self) -> str:
         """The relation in plain text."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +19,12 @@ from fedbounds.bounds.checks import check_count, check_number
 from fedbounds.bounds.compilation import holds
 from fedbounds.bounds.effort import Effort, Watch
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, check_assumed, evaluate
-from fedbounds.bounds.excluded import excluded_below
+from fedbounds.bounds.evaluation import NO_VALUE, Evaluation, Value, assumed_names, evaluate_form
 from fedbounds.bounds.first_hit import LARGEST_COUNT, Hit, first_hit
 from fedbounds.bounds.hopeless import hopeless
 from fedbounds.bounds.intervals import CannotEnclose
-from fedbounds.bounds.optimize import Functions, Ranges
-from fedbounds.bounds.partial import leave_free, quantity_named
+from fedbounds.bounds.kept_views import as_view
+from fedbounds.bounds.partial import left_free, quantity_named
 from fedbounds.bounds.reached import (
     MANY,
     Between,
@@ -39,11 +39,13 @@ from fedbounds.bounds.reached import (
     rounds_between,
     searched,
 )
-from fedbounds.bounds.registry import as_result
-from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.rounds_optimized import rounds_optimized
 from fedbounds.bounds.scan import first_in_steps
 from fedbounds.bounds.symbols import Quantity
+from fedbounds.bounds.views import FormView
+
+if TYPE_CHECKING:
+    from fedbounds.bounds.optimize import Functions, Ranges
+    from fedbounds.bounds.result import Result
 
 __all__ = ["Between", "Cost", "Largest", "Never", "Reached", "cost", "rounds"]
 
@@ -96,7 +98,7 @@ def rounds(
         >>> rounds(corollary, 0.1, dict(known, delta=0.2), form="explicit").why
         'the bound stays above 0.24: the window divergence (0.24) does not fall with T'
     """
-    result = as_result(result)
+    seen = as_view(result)
     check_constants(constants)
     optimize_over, within = names_of("optimize_over", optimize_over), check_ranges(within)
     check_number("epsilon", epsilon)
@@ -104,48 +106,62 @@ def rounds(
         raise FedboundsError(f"epsilon = {epsilon:g} must be positive")
     if dimension is not None:
         dimension = check_count("dimension", dimension)
-    chosen, allowed = result.form(form), Effort.of(effort, watch, result.form(form).length)
-    assumed = check_assumed(chosen, names_of("assume", assume))
+    chosen = seen.form(form)
+    allowed = Effort.of(effort, watch, chosen.length)
+    assumed = assumed_names(chosen.assumptions, names_of("assume", assume))
     if solve is not None:
         if optimize_over:
             raise FedboundsError("--solve asks for one constant with the others fixed; leave out what is optimized")
-        answer = _largest(result, chosen, epsilon, constants, solve, allowed)
+        answer = _largest(chosen, epsilon, constants, solve, allowed)
     elif optimize_over:
-        counter, given = _counter(result, chosen), functions or {}
+        from fedbounds.bounds.rounds_optimized import rounds_optimized  # sympy takes its time
+
+        counter, given = _counter(chosen), functions or {}
+        whole = seen.whole()
         answer = rounds_optimized(
-            result, chosen, counter, epsilon, constants, optimize_over, within, given, dimension, allowed
+            whole,
+            whole.form(chosen.name),
+            counter,
+            epsilon,
+            constants,
+            optimize_over,
+            within,
+            given,
+            dimension,
+            allowed,
         )
     elif within or functions:
         raise FedboundsError("ranges and functions belong to constants that are optimized over")
     else:
-        answer = _smallest(result, chosen, epsilon, constants, dimension, allowed)
+        answer = _smallest(chosen, epsilon, constants, dimension, allowed)
     if assumed and isinstance(answer, Reached | Largest) and answer.evaluation is not None:
-        there = evaluate(result, answer.evaluation.constants, form=chosen.name, assume=assumed, strict=False)
+        there = evaluate_form(chosen, answer.evaluation.constants, assume=assumed, strict=False)
         return replace(answer, evaluation=there)
     return answer
 
 
 def _smallest(
-    result: Result,
-    chosen: Form,
+    chosen: FormView,
     epsilon: float,
     constants: Mapping[str, Value],
     dimension: int | None,
     allowed: Effort,
 ) -> Reached | Never | Between:
-    counter = _counter(result, chosen)
-    partial = leave_free(result, chosen, constants, [counter.name])
+    counter = _counter(chosen)
+    partial = left_free(chosen, constants, [counter.name])
     if (broken := hopeless(partial, {}, f"whatever {counter.name} is")) is not None:
         return Never(epsilon, broken.why, float("nan"), {}, broken.proved)
-    reaches = _reaches(result, chosen, constants, counter, epsilon)
+    reaches = _reaches(chosen, constants, counter, epsilon)
 
     def at(count: float) -> Evaluation:
-        return evaluate(result, {**constants, counter.name: count}, form=chosen.name, strict=False)
+        return evaluate_form(chosen, {**constants, counter.name: count}, strict=False)
 
     try:
         hit, method = first_hit(partial, epsilon, reaches, allowed, whole=True), EXCLUDED
         proved = hit.proved(partial, epsilon)
     except CannotEnclose:
+        from fedbounds.bounds.excluded import excluded_below  # sympy takes its time
+
         least = excluded_below(partial, counter.name, epsilon, {}, allowed)
         if least > LARGEST_COUNT:
             return _never(at, counter.name, epsilon, least, False, False, allowed)
@@ -160,32 +176,32 @@ def _smallest(
         return replace(between, why="; ".join([between.why, *said]))
     if hit.value is None:
         return _never(at, counter.name, epsilon, hit.least, hit.covered, proved, allowed)
-    spent = cost(result, {**constants, counter.name: hit.value}, int(hit.value), dimension, counter.concept)
+    spent = cost(chosen.result, {**constants, counter.name: hit.value}, int(hit.value), dimension, counter.concept)
     return Reached(spent.rounds, epsilon, spent, at(hit.value), {}, proved, method + searched(proved))
 
 
-def _reaches(
-    result: Result, form: Form, constants: Mapping[str, Value], free: Quantity, epsilon: float
-) -> Callable[[float], bool]:
+def _reaches(form: FormView, constants: Mapping[str, Value], free: Quantity, epsilon: float) -> Callable[[float], bool]:
     def reaches(value: float) -> bool:
         if not bool(free.domain.contains(value)):
             return False
-        evaluation = evaluate(result, {**constants, free.name: value}, form=form.name, strict=False)
+        evaluation = evaluate_form(form, {**constants, free.name: value}, strict=False)
         return bool(evaluation.valid) and bool(holds(evaluation.value, "<=", np.asarray(epsilon)))
 
     return reaches
 
 
-def _counter(result: Result, form: Form) -> Quantity:
+def _counter(form: FormView) -> Quantity:
     """The constant that counts rounds (or iterations, where there are no rounds)."""
     for concept in ("rounds", "iterations"):
-        quantity = next((q for q in result.notation.values() if q.concept == concept), None)
-        if quantity is not None and quantity.symbol in form.symbols:
+        quantity = next((q for q in form.result.notation.values() if q.concept == concept), None)
+        if quantity is not None and quantity.name in form.variables:
             return quantity
-    letters = {q.concept: q.name for q in result.notation.values() if q.symbol in form.symbols}
+    letters = {q.concept: q.name for q in form.result.notation.values() if q.name in form.variables}
+    if not letters:
+        raise FedboundsError(f"{form.title} does not depend on a number of rounds, nor on any other constant")
     one = letters.get("time_budget", min(letters.values()))
     raise FedboundsError(
-        f"{result.key} [{form.name}] does not depend on a number of rounds; the largest or smallest value of another "
+        f"{form.title} does not depend on a number of rounds; the largest or smallest value of another "
         f"constant is found with --solve {one}, say, and the bound over one with `fedbounds compare --vary`"
     )
 
@@ -247,19 +263,19 @@ def _never(
 
 
 def _largest(
-    result: Result, form: Form, epsilon: float, constants: Mapping[str, Value], name: str, allowed: Effort
+    form: FormView, epsilon: float, constants: Mapping[str, Value], name: str, allowed: Effort
 ) -> Largest | Between:
-    quantity = quantity_named(result, form, name)
+    quantity = quantity_named(form.result, form, name)
     if quantity.domain.low < 0:
         raise FedboundsError(f"{quantity.name} may be negative; only constants that are not can be solved for")
-    partial = leave_free(result, form, constants, [quantity.name])
+    partial = left_free(form, constants, [quantity.name])
     if (broken := hopeless(partial, {}, f"whatever {quantity.name} is")) is not None:
         return Largest(quantity.name, epsilon, None, None, broken.why, broken.proved)
 
     def at(value: float) -> Evaluation:
-        return evaluate(result, {**constants, quantity.name: value}, form=form.name, strict=False)
+        return evaluate_form(form, {**constants, quantity.name: value}, strict=False)
 
-    reaches = _reaches(result, form, constants, quantity, epsilon)
+    reaches = _reaches(form, constants, quantity, epsilon)
     try:
         hit = first_hit(
             partial,
@@ -272,7 +288,7 @@ def _largest(
         )
     except CannotEnclose as error:
         raise FedboundsError(
-            f"{quantity.name} cannot be solved for in {result.key} [{form.name}]: it enters through {error}, "
+            f"{quantity.name} cannot be solved for in {form.title}: it enters through {error}, "
             "which is only known by value"
         ) from None
     if hit.left is not None:

@@ -258,7 +258,7 @@ def _program(partial: Partial, low: np.ndarray, high: np.ndarray) -> tuple[Progr
 
 
 def _conflict(partial: Partial, conflicts: Sequence[int], ranges: Ranges) -> str:
-    texts = [partial.conditions[i].as_printed(partial.result.notation).text for i in conflicts]
+    texts = [partial.conditions[i].words(partial.result.notation) for i in conflicts]
     texts += [f"{low:g} <= {name} <= {high:g}" for name, (low, high) in ranges.items() if name in partial.free]
     return f"no {', '.join(partial.free)} meets all of: {'; '.join(texts)}"
 

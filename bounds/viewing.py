@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from fedbounds.bounds.trees import Structure, as_tree
 from fedbounds.bounds.views import ConditionView, FormView, ResultView, Said
 
 if TYPE_CHECKING:
@@ -62,6 +63,15 @@ def _form_view(of: ResultView, result: Result, form: Form) -> FormView:
         lambda which: coded_form(form, which),
         lambda: standing(result, form),
         lambda: tuple(assumption.cover for assumption in form.assumptions),
+        lambda: _structure(form),
+    )
+
+
+def _structure(form: Form) -> Structure:
+    return Structure(
+        tuple(as_tree(term.expression) for term in form.terms),
+        tuple((as_tree(c.left), as_tree(c.right)) for c in form.conditions),
+        form.length,
     )
 
 

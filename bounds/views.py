@@ -20,6 +20,7 @@ from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.programs import Coded
 from fedbounds.bounds.setting import Cover
 from fedbounds.bounds.symbols import Derived, Notation, Quantity
+from fedbounds.bounds.trees import Structure, Tree
 
 
 class Named(Protocol):
@@ -64,6 +65,9 @@ class Said(NamedTuple):
     caps: bool | None
 
 
+Mark = Literal["", "refuted", "order only", "not proved"]
+
+
 class Standing(NamedTuple):
     """What the audit says of a form.
 
@@ -86,8 +90,11 @@ class Standing(NamedTuple):
             return f"{'' if self.verdict == 'refuted' else 'rests on what '}is refuted by erratum {self.accused}"
         return "" if self.verdict == "proved" else f"is not proved: its verdict is {self.verdict}"
 
-
-Mark = Literal["", "refuted", "order only", "not proved"]
+    def mark(self, order_only: bool) -> Mark:
+        """Why a form is not to be relied on, in a word: see `fedbounds.bounds.audit.ledger.mark`."""
+        if self.accused:
+            return "refuted"
+        return "order only" if order_only else "not proved" if self.shadow else ""
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,26 @@ class ConditionView:
     said: Callable[[], Said] = field(repr=False, compare=False)
 
 
+@dataclass(frozen=True)
+class Relation:
+    """A condition of a form as a search sees it."""
+
+    left: Tree
+    op: str
+    right: Tree
+    why: str
+    said: Callable[[], Said] = field(repr=False, compare=False)
+
+    def words(self, notation: Notation) -> str:
+        """The relation in plain text, as the paper writes it."""
+        return self.said().text
+
+    @property
+    def text(self) -> str:
+        """The relation in plain text, as it is evaluated."""
+        return self.said().exact
+
+
 @dataclass(frozen=True, eq=False)
 class FormView:
     """One form: what `evaluate` asks of it.
@@ -145,6 +172,7 @@ class FormView:
         conditions: in order.
         assumptions: their names.
         covers: for which settings each of them holds, when that is asked.
+        structure: its terms and conditions as trees, when they are asked for.
         prescribes: the step sizes that it sets.
         derived: the rules by which constants follow from others.
         variables: the constants that its bound and its conditions are made of.
@@ -174,6 +202,7 @@ class FormView:
     code: Callable[[str], Coded] = field(repr=False)
     standing: Callable[[], Standing] = field(repr=False)
     covers: Callable[[], tuple[Cover | None, ...]] = field(repr=False)
+    structure: Callable[[], Structure] = field(repr=False)
 
     @property
     def title(self) -> str:
@@ -186,11 +215,20 @@ class FormView:
         return self.own_measure or self.result.measure
 
     @property
+    def length(self) -> int:
+        """How many parts the expressions of its terms and conditions have."""
+        return self.structure().length
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """Its conditions, with both sides."""
+        pairs = zip(self.conditions, self.structure().sides, strict=True)
+        return tuple(Relation(left, c.op, right, c.why, c.said) for c, (left, right) in pairs)
+
+    @property
     def mark(self) -> Mark:
         """Why it is not to be relied on, in a word; "" for one that is proved."""
-        if self.refuted_by:
-            return "refuted"
-        return "order only" if self.order_only else "not proved" if self.standing().shadow else ""
+        return self.standing().mark(self.order_only)
 
     @cached_property
     def compiled(self) -> Compiled:

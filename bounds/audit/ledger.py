@@ -15,7 +15,6 @@ from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import GROUP, PAPERS, paper_names, room
 from fedbounds.bounds.result import Form, Result
-from fedbounds.bounds.viewing import form_view
 from fedbounds.bounds.views import Mark, Standing
 
 NAME = "ledger.json"
@@ -143,7 +142,7 @@ def mark(result: Result, form: Form) -> Mark:
         >>> [mark(theorem, theorem.form(name)) for name in ("printed", "sharp")]
         ['refuted', '']
     """
-    return form_view(result, form).mark
+    return standing(result, form).mark(form.order_only)
 
 
 def write_ledger(paper: str, found: Mapping[str, Mapping[str, object]]) -> Path:

@@ -31,6 +31,7 @@ from fedbounds.bounds.optimize import Infeasible, Minimum, Undecided
 from fedbounds.bounds.optimize import optimize as optimize_result
 from fedbounds.bounds.plain_text import number, number_to
 from fedbounds.bounds.registry import load
+from fedbounds.bounds.viewing import form_view
 
 
 @click.command("optimize")
@@ -83,7 +84,7 @@ def optimize(
     elif isinstance(answer, Minimum):
         chosen = result.form(form)
         norm = (chosen.measure or result.measure).in_the_norm(answer.value)
-        click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(result, chosen, constants)]))
+        click.echo("\n".join([f"{key} [{chosen.name}]", *caveats(form_view(result, chosen), constants)]))
         click.echo(f"  <= {number(answer.value)} at " + ", ".join(f"{n} = {v}" for n, v in copied(answer, constants)))
         if norm:
             click.echo(f"  {norm}")

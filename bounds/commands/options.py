@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,8 +19,8 @@ from fedbounds.bounds.reading import read_toml
 from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
-    from fedbounds.bounds.result import Form, Result
-    from fedbounds.bounds.views import ResultView
+    from fedbounds.bounds.result import Result
+    from fedbounds.bounds.views import FormView, ResultView
 
 
 class Count(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  generic in newer versions alone
@@ -145,16 +145,22 @@ def read_constants(settings: Iterable[str], source: str | None, bare: Iterable[s
 
 
 def read_functions(
-    result: Result, over: Iterable[str], settings: Iterable[str], source: str | None, bare: Iterable[str] = ()
+    result: Result | ResultView,
+    over: Sequence[str],
+    settings: Iterable[str],
+    source: str | None,
+    bare: Iterable[str] = (),
 ) -> tuple[dict[str, Any], dict[str, Callable[[float], float]]]:
     """The constants, and those that are functions of one that is chosen, as delta = sqrt(9/P) where P is.
 
     Raises:
         FedboundsError: as `read_constants`.
     """
+    assignments = _assignments(settings, source, bare)
+    if not over:
+        return parse_assignments(assignments), {}
     from fedbounds.bounds.optimize import DEPENDS  # scipy takes its time
 
-    assignments = _assignments(settings, source, bare)
     texts: dict[str, tuple[str, str]] = {}  # name to the argument and the text
     for name, text in assignments.items():
         quantity = result.notation.resolve(name)
@@ -287,15 +293,13 @@ def evaluations_bar() -> AbstractContextManager[Advance | None]:
     return progress_bar("evaluations, at most")
 
 
-def caveats(result: Result, form: Form, constants: Iterable[str]) -> list[str]:
+def caveats(form: FormView, constants: Iterable[str]) -> list[str]:
     """Why no number of this form is a guarantee, whatever the constants, and which constants it has no use for; one
     line each."""
-    from fedbounds.bounds.audit.ledger import shadow, untried  # sympy takes its time
-    from fedbounds.bounds.result import unused
-
+    standing = form.standing()
     found = [f"hides {form.hides}; every hidden constant is taken as 1"] if form.order_only else []
-    found += [said] if (said := shadow(result, form)) else []
-    idle = [f"  not used by this form: {', '.join(names)}"] if (names := unused(result, form, constants)) else []
-    trusted = [f"  conditional on {words}"] if (words := untried(result, form)) else []
+    found += [said] if (said := standing.shadow) else []
+    idle = [f"  not used by this form: {', '.join(names)}"] if (names := form.unused(constants)) else []
+    trusted = [f"  conditional on {words}"] if (words := standing.untried) else []
     reading = [f"  {form.generous}"] if form.generous else []
     return [f"  no guarantee: [{form.name}] {reason}" for reason in found] + reading + trusted + idle

@@ -29,11 +29,11 @@ from fedbounds.bounds.commands.options import (
 )
 from fedbounds.bounds.evaluation import Evaluation
 from fedbounds.bounds.grammar import parse_assignments
+from fedbounds.bounds.kept_views import as_view, keep_view
 from fedbounds.bounds.plain_text import number, number_to, whole_to
-from fedbounds.bounds.registry import load
-from fedbounds.bounds.result import Result
 from fedbounds.bounds.rounds import Between, Largest, Never, Reached
 from fedbounds.bounds.rounds import rounds as count_rounds
+from fedbounds.bounds.views import ResultView
 
 
 @click.command("rounds")
@@ -82,7 +82,7 @@ def rounds(
     fedbounds rounds arbitrary-participation/corollary-3.2 --epsilon 1 --solve delta \\
         --set T=800 L=1 F=5 I=2 P=2 S=2 sigma=1 nu=2 beta=0.5
     """
-    result = load(key)
+    result = as_view(key)
     target = parse_assignments({"epsilon": epsilon})["epsilon"]
     chosen_anew = over_names(over) if over else []
     constants, functions = read_functions(result, chosen_anew, settings, source, bare)
@@ -91,7 +91,7 @@ def rounds(
 
         def ask(name: str | None, effort: float, assume: tuple[str, ...]) -> Reached | Never | Largest | Between:
             return count_rounds(
-                result,
+                key,
                 target,  # pyright: ignore[reportArgumentType]  checked there: a vector is not a number
                 constants,
                 optimize_over=chosen_anew,
@@ -109,14 +109,15 @@ def rounds(
         open_still = isinstance(answer, Never) or (isinstance(answer, Between) and not math.isfinite(answer.high))
         instead = {}
         if form is None and solve is None and open_still:
-            instead = reaching(result, result.form(), lambda name: ask(name, effort / 4, ()))
+            instead = reaching(result.form(), lambda name: ask(name, effort / 4, ()))
+    keep_view(key)
     if as_json:
         emit("rounds", {"key": key, "form": result.form(form).name, **answer.to_dict(), "another_form": instead})
         return
     chosen = result.form(form)
-    norm = (chosen.measure or result.measure).in_the_norm(answer.epsilon)
+    norm = chosen.measure.in_the_norm(answer.epsilon)
     head = f"{key} [{chosen.name}], epsilon = {number(answer.epsilon)}" + (f"   ({norm})" if norm else "")
-    said = caveats(result, chosen, constants)
+    said = caveats(chosen, constants)
     click.echo("\n".join([head, *said]))
     if isinstance(answer, Between):
         more = "; more with --effort" if (answer.low or 0) < 2**53 else ""
@@ -162,7 +163,7 @@ def _promise(there: Evaluation) -> str:
     return f"no: {'; '.join(there.why_not)}{hint}"
 
 
-def _point_to(result: Result, forms: Mapping[str, int]) -> None:
+def _point_to(result: ResultView, forms: Mapping[str, int]) -> None:
     """The other forms that reach the target, and in how many rounds."""
     counter = next((q.name for q in result.notation.values() if q.concept == "rounds"), "rounds")
     for name, count in forms.items():
