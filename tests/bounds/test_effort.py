@@ -45,14 +45,17 @@ def questions():
 @pytest.mark.parametrize("start", range(3))
 def test_no_question_at_extreme_settings_takes_more_than_its_evaluations(start, monkeypatch):
     asked, calls = 0, [0]
-    for place in ("rounds", "step_sizes", "whole_numbers"):
-        module = import_module(f"bounds.{place}")
 
-        def counted(*given, real=module.evaluate, **named):
+    def counting(real):
+        def counted(*given, **named):
             calls[0] += 1
             return real(*given, **named)
 
-        monkeypatch.setattr(module, "evaluate", counted)
+        return counted
+
+    for place, name in {"rounds": "evaluate_form", "step_sizes": "evaluate", "whole_numbers": "evaluate"}.items():
+        module = import_module(f"fedbounds.bounds.{place}")
+        monkeypatch.setattr(module, name, counting(getattr(module, name)))
     for kind, result, form, free, known in itertools.islice(questions(), start * STRIDE, None, 3 * STRIDE):
         here = {n: v for n, v in known.items() if n not in free}
         more = dict(form=form.name, effort=0.05)
