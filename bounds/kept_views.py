@@ -118,13 +118,17 @@ class _Kept:
     def view(self, key: str) -> ResultView:
         """The view of one result."""
         said = self._line(key)
-        return _result(said, self._line(said["notation"]), lambda: self._line(f"trees of {key}"))
+        trees = self._checked(f"trees of {key}")  # read when a search asks for them
+        return _result(said, self._line(said["notation"]), lambda: json.loads(trees))
 
     def _line(self, name: str) -> dict[str, Any]:
+        return json.loads(self._checked(name))
+
+    def _checked(self, name: str) -> bytes:
         place, checksum = self._head["lines"][name]
         if _sum(line := self._lines[place]) != checksum:
             raise LookupError("damaged")
-        return json.loads(line)
+        return line
 
 
 def _sum(content: bytes) -> str:
