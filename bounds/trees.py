@@ -82,7 +82,7 @@ def as_tree(expression: Grown) -> Tree:
         >>> import sympy as sp
         >>> x, y = sp.symbols("x y")
         >>> tree = as_tree(sp.sqrt(x) * y)
-        >>> tree.kind, [part.kind for part in tree.parts], sorted(tree.names)
+        >>> tree.kind, sorted(part.kind for part in tree.parts), sorted(tree.names)
         ('*', ['**', 'letter'], ['x', 'y'])
     """
     if isinstance(expression, Tree):
