@@ -272,19 +272,16 @@ def searched(proved: bool) -> str:
 
 def floor_of(name: str, epsilon: float, limits: Mapping[str, float], proved: bool) -> Never:
     """Never, because of the terms that do not fall: their limits for ever more rounds."""
-    floor = sum(limits.values())
-    left = {n: v for n, v in limits.items() if v > 1e-4 * floor}
-    return Never(
-        epsilon, f"the bound stays above {floor:.6g}: {_listed(left)} not fall with {name}", floor, left, proved
-    )
+    floor, left = sum(limits.values()), _large(limits)
+    verb = "does" if len(left) == 1 else "do"
+    why = f"the bound stays above {floor:.6g}: {_listed(left)} {verb} not fall with {name}"
+    return Never(epsilon, why, floor, left, proved)
 
 
 def not_one(name: str, epsilon: float, last: Mapping[str, float], proved: bool) -> Never:
     """Never, where nothing is known of what the bound tends to: these are the terms at 2^53."""
-    value = sum(last.values())
-    left = {n: v for n, v in last.items() if v > 1e-4 * value}
-    why = f"no {name} reaches it; at 2^53 the bound is {value:.6g}, most of it {_listed(left, '')}"
-    return Never(epsilon, why, float("nan"), left, proved)
+    why = f"no {name} reaches it; at 2^53 the bound is {_made_of(last)}"
+    return Never(epsilon, why, float("nan"), _large(last), proved)
 
 
 def beyond(name: str, epsilon: float, low: float, last: Mapping[str, float], effort: Effort) -> Between:
@@ -294,13 +291,20 @@ def beyond(name: str, epsilon: float, low: float, last: Mapping[str, float], eff
         low: no smaller number reaches it.
         last: the terms at 2^53.
     """
-    value = sum(last.values())
-    why = f"not within 2^53 = {LARGEST_COUNT} of {name}; there the bound is {value:.6g}, most of it "
-    why += _listed({n: v for n, v in last.items() if v > 1e-4 * value}, "")
+    why = f"not within 2^53 = {LARGEST_COUNT} of {name}; there the bound is {_made_of(last)}"
     return Between(name, epsilon, low, np.inf, why, min(effort.spent, effort.allowed))
 
 
-def _listed(terms: Mapping[str, float], verb: str = " do") -> str:
-    """The terms with their values, the largest first, and whether one or several "do"."""
-    listed = ", ".join(f"the {n} ({v:.6g})" for n, v in sorted(terms.items(), key=lambda item: -item[1]))
-    return listed + (" does" if verb and len(terms) == 1 else verb)
+def _large(terms: Mapping[str, float]) -> dict[str, float]:
+    """The terms that are not negligible beside the sum."""
+    return {n: v for n, v in terms.items() if v > 1e-4 * sum(terms.values())}
+
+
+def _made_of(terms: Mapping[str, float]) -> str:
+    """The sum, and what most of it is."""
+    return f"{sum(terms.values()):.6g}, most of it {_listed(_large(terms))}"
+
+
+def _listed(terms: Mapping[str, float]) -> str:
+    """The terms with their values, the largest first."""
+    return ", ".join(f"the {n} ({v:.6g})" for n, v in sorted(terms.items(), key=lambda item: -item[1]))
