@@ -3,43 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from fedbounds.bounds.chunks import CHUNK, at_once, in_chunks
 from fedbounds.bounds.programs import Coded
 
 ROUNDING = 1e-12  # relative slack of a condition: 1/36 and 1/(12*1*1*3) differ in the last bit
 STEP = 4 * float(np.finfo(float).eps)  # relative: T/P is computed as T times 1/P, so that 98/49 is less than 2 by a bit
-CHUNK = 16384  # entries per array and pass: a dozen float64 temporaries stay within a second-level cache
 
 
 def holds(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
     """Whether left op right, elementwise, up to rounding of the right-hand side; the strict operators are strict."""
     if op in ("<", ">"):
         return left < right if op == "<" else left > right
-    ends = right * (1 + ROUNDING), right * (1 - ROUNDING)
-    if op == "<=":
-        return left <= np.maximum(*ends)
-    if op == ">=":
-        return left >= np.minimum(*ends)
-    return (left <= np.maximum(*ends)) & (left >= np.minimum(*ends))
+    within = []
+    if op != ">=":
+        within.append(left <= _moved(right, ROUNDING))
+    if op != "<=":
+        within.append(left >= _moved(right, -ROUNDING))
+    return within[0] if len(within) == 1 else within[0] & within[1]
 
 
-def _far_ranging(function: Callable[..., list[np.ndarray]], values: list[np.ndarray]) -> list[np.ndarray]:
-    """What the function returns; where a power or product left the range of doubles on the way (gamma^2 L^2 at
-    gamma = 1e-170), in long doubles, whose exponents reach further: no term is then lost, and 0 times infinity is 0."""
-    left: list[str] = []
-    with np.errstate(
-        divide="ignore", over="call", under="call", invalid="call", call=lambda kind, _: left.append(kind)
-    ):
-        results = function(*values)
-    if left:
-        with np.errstate(all="ignore"), suppress(TypeError):  # raised by a function, as digamma, of doubles alone
-            results = [np.asarray(r).astype(float) for r in function(*(v.astype(np.longdouble) for v in values))]
-    return results
+def _moved(right: np.ndarray, by: float) -> np.ndarray:
+    """A right-hand side that is so much, relatively, further up or down."""
+    ahead = right * (1 + by)
+    if np.ndim(right) and np.min(right) >= 0:
+        return ahead
+    return (np.maximum if by > 0 else np.minimum)(ahead, right * (1 - by))
 
 
 class Parts(NamedTuple):
@@ -99,38 +92,32 @@ class Compiled:
         shapes = {name: np.shape(constants[name]) for name in self._function(which).names}
         return np.broadcast_shapes(*(shape[:-1] if n in self._vectors else shape for n, shape in shapes.items()))
 
-    def _chunks(self, which: str, constants: Mapping[str, np.ndarray], shape: tuple[int, ...]) -> Blocks:
-        """(place, results) of one chunk after the other; the place is None if there is only one."""
+    def _chunks(
+        self, which: str, constants: Mapping[str, np.ndarray], shape: tuple[int, ...], into: Sequence[np.ndarray]
+    ) -> Blocks:
+        """(place, results) of one chunk after the other, the first of them in the arrays given; the place is None, and
+        nothing is put there, if there is only one."""
         code = self._function(which)
-        names, function = code.names, code.function
+        names = code.names
         values = [np.asarray(constants[name], dtype=float) for name in names]
         clients = bool(self._vectors & set(names))
         if clients:
             values = [v if n in self._vectors else v[..., None] for n, v in zip(names, values, strict=True)]
-
-        def run(chunk: list[np.ndarray]) -> list[np.ndarray]:
-            results = [np.asarray(r, dtype=float) for r in _far_ranging(function, chunk)]
-            return [r[..., 0] if r.ndim else r for r in results] if clients else results
-
-        if math.prod(shape) <= CHUNK:
-            yield None, run(values)
-            return
-        rows = max(1, CHUNK // max(1, math.prod(shape[1:])))
+            into = [array[..., None] for array in into]
+        many = math.prod(shape) > CHUNK
         # inputs that vary along the first axis are sliced; the others are used whole
-        axes = len(shape) + clients
-        along = [v.ndim == axes and v.shape[0] == shape[0] for v in values]
-        for start in range(0, shape[0], rows):
-            place = slice(start, start + rows)
-            yield place, run([v[place] if sliced else v for v, sliced in zip(values, along, strict=True)])
+        along = [many and v.ndim == len(shape) + clients and v.shape[0] == shape[0] for v in values]
+        rows = max(1, CHUNK // max(1, math.prod(shape[1:])))
+        blocks = in_chunks(code, values, along, rows, into) if many else [(None, at_once(code, values))]
+        for place, results in blocks:
+            yield place, [r[..., 0] if np.ndim(r) else r for r in results] if clients else results
 
     def _whole(self, which: str, count: int, constants: Mapping[str, np.ndarray]) -> list[np.ndarray]:
         shape = self._shape(which, constants)
         whole = np.empty((count, *shape))
-        for place, results in self._chunks(which, constants, shape):
+        for place, results in self._chunks(which, constants, shape, [*whole]):
             if place is None:
                 return results
-            for into, result in zip(whole, results, strict=True):
-                into[place] = result
         return list(whole)
 
     def value(self, constants: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -150,7 +137,7 @@ class Compiled:
         kept, shape = terms + prescribed, self._shape("parts", constants)
         whole = np.empty((kept + 1, *shape))  # the last is the total
         verdicts = [np.empty(shape, dtype=bool) for _ in operators]
-        for place, results in self._chunks("parts", constants, shape):
+        for place, results in self._chunks("parts", constants, shape, [*whole[:-1]]):
             sides = results[kept:]
             checked = [holds(sides[2 * i], op, sides[2 * i + 1]) for i, op in enumerate(operators)]
             if place is None:
@@ -159,6 +146,6 @@ class Compiled:
             total[...] = results[0]
             for term in results[1:terms]:
                 total += term
-            for into, result in zip((*whole[:-1], *verdicts), (*results[:kept], *checked), strict=True):
-                into[place] = result
+            for into, verdict in zip(verdicts, checked, strict=True):
+                into[place] = verdict
         return Parts([*whole[:terms]], [*whole[terms:kept]], whole[-1], verdicts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -328,13 +328,15 @@ def evaluate_form(
     numbers = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
     parts = compiled.parts(numbers)
     terms, total = parts.terms, parts.total
-    valid = np.all(np.broadcast_arrays(*parts.holds), axis=0) if parts.holds else np.asarray(True)
-    lost = (np.isnan(total) | (total == -np.inf)) & valid
-    valid = valid & ~lost
-    below = (total < 0) & (not chosen.measure.signed)
-    if np.any(vacuous := below & ~valid):
-        # beyond its conditions a form divides by what is no longer positive: it then says nothing
-        terms, total = [np.where(vacuous, np.inf, term) for term in terms], np.where(vacuous, np.inf, total)
+    valid = reduce(np.logical_and, parts.holds, np.ones(np.shape(total), dtype=bool))[()]
+    lost = below = infinite = np.asarray(False)
+    if not (np.min(total) >= 0 and np.max(total) < np.inf):
+        lost = (np.isnan(total) | (total == -np.inf)) & valid
+        valid = valid & ~lost
+        below, infinite = (total < 0) & (not chosen.measure.signed), valid & (total == np.inf)
+        if np.any(vacuous := below & ~valid):
+            # beyond its conditions a form divides by what is no longer positive: it then says nothing
+            terms, total = [np.where(vacuous, np.inf, term) for term in terms], np.where(vacuous, np.inf, total)
     shown = cache(lambda: compiled.sides(numbers))
     checks = tuple(
         CheckedCondition(c, verdict, notation, lambda i=i: shown()[i])
@@ -351,7 +353,7 @@ def evaluate_form(
     )
     if np.any(lost):
         why_not = (f"{NO_VALUE}{f' at {lost.sum()} of {lost.size} settings' if lost.ndim else ''}", *why_not)
-    if np.any(valid & (total == np.inf)):
+    if np.any(infinite):
         why_not = ("the value is infinite, which promises nothing", *why_not)
     if np.any(below & valid):
         why_not = ("the left-hand side is never negative, so no run has these constants", *why_not)

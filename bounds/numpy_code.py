@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
@@ -97,6 +98,29 @@ def coded(expressions: tuple[sp.Expr, ...]) -> Coded:
         return Coded(names, function)
 
 
+def nested(total: sp.Expr) -> sp.Expr:
+    """The same sum with common factors taken out, again and again, as in Horner's rule: often fewer products.
+
+    Example:
+        >>> x, y = sp.symbols("x y", positive=True)
+        >>> nested(x**3 * y + 2 * x**2 + 3 * x + 5)
+        x*(x*(x*y + 2) + 3) + 5
+    """
+    terms = [term.as_coeff_Mul() for term in sp.Add.make_args(total)]
+    powers = [
+        {base: e for base, e in (f.as_base_exp() for f in sp.Mul.make_args(rest)) if e.is_Rational and e.is_positive}
+        for _, rest in terms
+    ]
+    shared = Counter(base for each in powers for base in each)
+    if not shared or max(shared.values()) < 2:
+        return total
+    often = min(shared, key=lambda base: (-shared[base], str(base)))
+    taken = often ** min(each[often] for each in powers if often in each)
+    inside = sp.Add(*(n * (rest / taken) for (n, rest), each in zip(terms, powers, strict=True) if often in each))
+    outside = sp.Add(*(n * rest for (n, rest), each in zip(terms, powers, strict=True) if often not in each))
+    return sp.Add(sp.Mul(taken, nested(inside)), nested(outside))
+
+
 def coded_form(form: Form, which: str) -> Coded:
     """One of the functions of a form: its "value" alone, its "parts", or the "sides" of its conditions.
 
@@ -106,7 +130,9 @@ def coded_form(form: Form, which: str) -> Coded:
     terms = tuple(t.expression for t in form.terms)
     sides = tuple(side for c in form.conditions for side in (c.left, c.right))
     if which == "value":
-        return coded((sp.Add(*terms),))
+        total = sp.Add(*terms)
+        found = [coded((each,)) for each in (total, nested(total))]
+        return min(found, key=lambda code: len(code.program.steps) if code.program else 0)
     if which == "parts":
         return coded((*terms, *form.prescribes.values(), *sides))
     return coded((*sides, *(c.extreme for c in form.conditions if c.extreme is not None)))

@@ -80,10 +80,15 @@ class Program(NamedTuple):
 
     def run(self, *arguments: Any) -> list[Any]:
         """The results at these arguments."""
+        values = self.values(*arguments)
+        return [values[place] for place in self.results]
+
+    def values(self, *arguments: Any) -> list[Any]:
+        """All values at these arguments: they themselves, the numbers, and what each step makes."""
         values = [*arguments, *self.numbers]
         for step in self.steps:
             values.append(operation(step[0])(*(values[place] for place in step[1:])))
-        return [values[place] for place in self.results]
+        return values
 
 
 def operation(name: str) -> Callable[..., Any]:

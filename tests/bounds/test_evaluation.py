@@ -8,6 +8,7 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedbounds.bounds.chunks import CHUNK
 from fedbounds.bounds.clients import MaxOverClients, MeanOverClients, SumOverClients
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
@@ -39,7 +40,7 @@ def test_settings_broadcast_and_equal_one_evaluation_each():
             assert grid.value[i, j] == float(explicit(T=T[j], sigma=sigma[i, 0]).value)
 
 
-@pytest.mark.parametrize("shape", [(20001,), (3, 9000), (9000, 3), (1, 20001)])
+@pytest.mark.parametrize("shape", [(2 * CHUNK + 1,), (3, CHUNK // 2), (CHUNK // 2, 3), (1, CHUNK + 1)])
 def test_chunks_do_not_change_a_value(shape):
     rng = np.random.default_rng(0)
     sigma = rng.uniform(0, 2, shape)

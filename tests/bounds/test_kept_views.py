@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from fedbounds.bounds import kept_views
+from fedbounds.bounds.chunks import CHUNK
 from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate_form
@@ -104,7 +105,7 @@ def test_programs_compute_many_settings_as_sympys_functions_do(name):
             for k, letter in enumerate(sorted(form.needs)):
                 quantity = form.result.notation[letter]
                 values = np.abs([drawn(quantity, 2, rng) for _ in range(9)])
-                constants[letter] = values[0] if k % 3 == 0 else np.resize(values, (20_000, *values.shape[1:]))
+                constants[letter] = values[0] if k % 3 == 0 else np.resize(values, (CHUNK + 9, *values.shape[1:]))
             with np.errstate(all="ignore"):
                 for ours, reference in zip(
                     (*form.compiled.parts(constants), *form.compiled.sides(constants)),

@@ -73,7 +73,8 @@ class FairCoins(Population):
 def failure_of_all(z: FairCoins, bound: np.ndarray) -> np.ndarray:
     """The probability that one of the K windows is above the bound, (B,)."""
     one = np.array([_window(z, b, bound[b]) for b in range(len(z))])
-    return -np.expm1(z.windows * np.log1p(-np.minimum(one, 1 - 1e-300)))
+    with np.errstate(divide="ignore"):  # a window that is surely above: log(0)
+        return -np.expm1(z.windows * np.log1p(-np.minimum(one, 1)))
 
 
 def _window(z: FairCoins, b: int, bound: float) -> float:
