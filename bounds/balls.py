@@ -1,7 +1,8 @@
 """Enclosures once more, with error bounds: what the search for rounds calls proved is confirmed here.
 
-The same expressions over the same intervals, but every end of an interval is a ball of python-flint's `arb` (a number
-of 192 bits with a rigorous bound on its error) or infinite. Constants are the doubles they were given as; "at most" and
+The same expressions over the same intervals, but every end of an interval is infinite or a fraction, or, where roots,
+logarithms or powers of a letter leave the rational numbers or the work is long, a ball of python-flint's `arb` (a
+number of 192 bits with a rigorous bound on its error). Constants are the doubles they were given as; "at most" and
 "equal" allow a relative difference of 1e-12, and a floor takes what is within 4 units in the last place of a whole
 number for that number, as everywhere else.
 """
@@ -10,6 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +28,10 @@ if TYPE_CHECKING:
 
 BITS = 192
 OPERATIONS = 1_000_000  # of ball arithmetic, within which a search is confirmed or is not
-End = Any  # an arb, or a float that is inf or -inf: python-flint has no types
+IN_FRACTIONS = 3_000  # operations that are tried in fractions: of small numbers each takes as long as three of balls
+LARGEST_POWER = 64  # of a fraction
+_FRACTIONS: ContextVar[bool] = ContextVar("fractions", default=False)  # what numbers are made of here
+End = Any  # a Fraction or an arb, or a float that is inf or -inf: python-flint has no types
 Ends = tuple[End, End]
 
 
@@ -35,6 +41,10 @@ class NoValue(Exception):
 
 class TooMany(Exception):
     """The operations are used up; caught by whoever asks."""
+
+
+class Irrational(Exception):
+    """What no fraction is, or only a long one; caught by whoever asks."""
 
 
 def available() -> bool:
@@ -63,7 +73,7 @@ def confirmed(
         operations: how many of ball arithmetic may be spent.
 
     Returns:
-        True only if all of it is proved; False also without python-flint, or where that took too much.
+        True only if all of it is proved; False also where that took too much, or python-flint, which is not there.
     """
     (name,) = partial.free
 
@@ -89,6 +99,15 @@ def nowhere(partial: Partial, target: float, box: Mapping[str, tuple[float, floa
 
 
 def _asked(partial: Partial, target: float, operations: int, question: Callable[[_Balls], bool]) -> bool:
+    exact = _FRACTIONS.set(True)
+    try:
+        return question(_Balls(partial, target, min(operations, IN_FRACTIONS)))
+    except CannotEnclose:
+        return False
+    except (Irrational, TooMany):
+        pass  # balls can do it, or more of it
+    finally:
+        _FRACTIONS.reset(exact)
     if not available():
         return False
     import flint
@@ -233,6 +252,7 @@ class _BallWalk:
         if e.kind in _RISING:
             ((low, high),) = inner
             return _RISING[e.kind](low), _RISING[e.kind](high)
+        _only_in_balls()
         in_balls = getattr(type(e.expression), "in_balls", None)
         if in_balls is None or any(not _same(*ends) for ends in inner):
             raise CannotEnclose(str(e))
@@ -256,13 +276,32 @@ class _BallWalk:
 # --- Ends of intervals --------------------------------------------------------------------------------------------
 
 
+def _only_in_balls() -> None:
+    """To be called before what may leave the rational numbers.
+
+    Raises:
+        Irrational: numbers are fractions here.
+    """
+    if _FRACTIONS.get():
+        raise Irrational
+
+
 def _end(number: float) -> End:
+    if math.isinf(number):
+        return number
+    if _FRACTIONS.get():
+        return Fraction(number)
     from flint import arb
 
-    return number if math.isinf(number) else arb(number)
+    return arb(number)
 
 
 def _constant(number: Number) -> End:
+    if number.value is not None and number.word in ("float", "inf", "-inf"):
+        return _end(number.value)
+    if number.ratio is not None and _FRACTIONS.get():
+        return Fraction(*number.ratio)
+    _only_in_balls()
     from flint import arb, fmpq
 
     if number.ratio is not None:
@@ -274,8 +313,6 @@ def _constant(number: Number) -> End:
     }
     if number.word in named:
         return named[number.word]()
-    if number.value is not None and number.word in ("float", "inf", "-inf"):
-        return _end(number.value)
     raise CannotEnclose("a number that balls do not know")
 
 
@@ -283,7 +320,7 @@ def _finite(end: End, otherwise: float) -> End:
     """An end that is not known becomes the one that misses nothing."""
     if isinstance(end, float):
         return otherwise if math.isnan(end) else end
-    return end if end.is_finite() else otherwise
+    return end if isinstance(end, Fraction) or end.is_finite() else otherwise
 
 
 def _same(low: End, high: End) -> bool:
@@ -312,7 +349,7 @@ def _least(a: End, b: End) -> End:
     if isinstance(a, float) or isinstance(b, float):
         infinite, other = (a, b) if isinstance(a, float) else (b, a)
         return infinite if infinite < 0 else other
-    return a.min(b)
+    return min(a, b) if isinstance(a, Fraction) else a.min(b)
 
 
 def _most(a: End, b: End) -> End:
@@ -358,7 +395,7 @@ def _inverse(x: Ends) -> Ends:
 
 
 def _positive_part(end: End) -> End:
-    return end if end.is_finite() else _end(0)
+    return end if isinstance(end, Fraction) or end.is_finite() else _end(0)
 
 
 def _is_zero(end: End) -> bool:
@@ -372,6 +409,7 @@ def _rational_power(base: Ends, p: int, q: int) -> Ends:
     if q > 1:
         if high < 0:
             raise NoValue
+        _only_in_balls()
         low = _root_end(low, q)
         return _raised(low, p), _raised(high if isinstance(high, float) else _root_end(high, q), p)
     if p % 2 or low >= 0:
@@ -388,33 +426,44 @@ def _root_end(end: End, q: int) -> End:
 
 
 def _raised(end: End, p: int) -> End:
+    if p > LARGEST_POWER:
+        _only_in_balls()
     return end**p
 
 
 def _power(base: Ends, exponent: Ends) -> Ends:
+    _only_in_balls()
     low, high = (_finite(_logarithm(end), other) for end, other in zip(base, (-math.inf, math.inf), strict=True))
     inside = _product((low, high), exponent)
     return _exponential(inside[0]), _exponential(inside[1])
 
 
 def _logarithm(end: End) -> End:
+    _only_in_balls()
     if isinstance(end, float):
         return end
     return end.log() if end > 0 else -math.inf if end <= 0 else math.nan
 
 
 def _exponential(end: End) -> End:
+    _only_in_balls()
     if isinstance(end, float):
         return end if end > 0 else _end(0)
     return end.exp()
 
 
 def _floor(end: End) -> End:
-    return end if isinstance(end, float) else (end + _end(STEP) * abs(end)).floor()
+    if isinstance(end, float):
+        return end
+    nearly = end + _end(STEP) * abs(end)
+    return Fraction(math.floor(nearly)) if isinstance(nearly, Fraction) else nearly.floor()
 
 
 def _ceiling(end: End) -> End:
-    return end if isinstance(end, float) else (end - _end(STEP) * abs(end)).ceil()
+    if isinstance(end, float):
+        return end
+    nearly = end - _end(STEP) * abs(end)
+    return Fraction(math.ceil(nearly)) if isinstance(nearly, Fraction) else nearly.ceil()
 
 
 _RISING: Mapping[str, Callable[[End], End]] = {

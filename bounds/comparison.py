@@ -110,7 +110,7 @@ class BoundComparison(Shown):
 
     def tables(self) -> tuple[Table, ...]:
         """At most a dozen settings: every bound, and the least valid one that is sure."""
-        picked = np.unique(np.linspace(0, len(self.settings) - 1, min(12, len(self.settings))).round().astype(int))
+        picked = sorted({round(i) for i in np.linspace(0, len(self.settings) - 1, min(12, len(self.settings)))})
         best = self.best
         rows = [
             (
@@ -121,7 +121,7 @@ class BoundComparison(Shown):
                 ),
                 best[i],
             )
-            for i in picked.tolist()
+            for i in picked
         ]
         return (Table("", (self.name, *(row.name for row in self.rows), "least that is sure"), rows),)
 
@@ -426,4 +426,5 @@ def _number(text: str, where: str) -> float:
 def whole_settings(results: Iterable[Result | ResultView], name: str, values: np.ndarray) -> np.ndarray:
     """The settings rounded to different whole numbers, where the constant counts something."""
     quantities = [q for result in results if (q := result.notation.resolve(name)) is not None]
-    return np.unique(np.round(values)) if any(q.domain.integer for q in quantities) else values
+    whole = any(q.domain.integer for q in quantities)
+    return np.array(sorted({*np.round(values).tolist()})) if whole else values  # numpy.unique loads masked arrays

@@ -152,6 +152,9 @@ class _IntervalWalk:
     def _product(self, x: Interval, y: Interval) -> Interval:
         if not self.outward and np.isfinite(nearest := x[0] * y[0]).all():
             return nearest, nearest
+        if self.outward and all((low > 0).all() and np.isfinite(high).all() for low, high in (x, y)):  # as mostly
+            low, high = self._wider(x[0] * y[0], x[1] * y[1])
+            return np.maximum(low, 0.0), high
         corners = [a * b for a in x for b in y]
         positive = (x[0] >= 0) & (y[0] >= 0)  # there 0 * inf, the limit of larger products, is at least 0
         low = reduce(np.minimum, [np.where(np.isnan(c), np.where(positive, 0.0, -np.inf), c) for c in corners])

@@ -266,7 +266,7 @@ def cost(
 
 
 def searched(proved: bool) -> str:
-    """What is added to a method where nothing was proved because python-flint is not installed."""
+    """What is added to a method where nothing was proved, if python-flint, which might, is not installed."""
     return "" if proved or available() else "; python-flint, of the extra audit, could prove it"
 
 

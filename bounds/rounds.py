@@ -2,7 +2,7 @@ r"""How many rounds until a bound is below epsilon, what they cost, and the inve
 
 With everything else fixed, the smallest number of rounds is found by excluding blocks of rounds with interval
 arithmetic (`fedbounds.bounds.first_hit`), so nothing is assumed about monotonicity: step sizes may depend on T, and
-$T/\lfloor T/P\rfloor$ may jump. What is called proved is confirmed in ball arithmetic (`fedbounds.bounds.balls`).
+$T/\lfloor T/P\rfloor$ may jump. What is called proved is confirmed with error bounds (`fedbounds.bounds.balls`).
 Rounds with step sizes that are chosen anew for every T stand in `fedbounds.bounds.rounds_optimized`.
 """
 

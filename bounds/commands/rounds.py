@@ -70,9 +70,10 @@ def rounds(
 ) -> None:
     """How many rounds until the bound of KEY is at most epsilon, or why never.
 
-    An answer is certified (its arithmetic is confirmed in balls, which needs the extra audit) or searched; whether it
-    is a guarantee is another question, which the form's own proof and the assumptions settle. A search that would take
-    too many evaluations ends with the two numbers between which the answer lies; --effort lets it go on.
+    An answer is certified (its arithmetic is confirmed in fractions or, where there are roots or logarithms, in balls,
+    which needs the extra audit) or searched; whether it is a guarantee is another question, which the form's own proof
+    and the assumptions settle. A search that would take too many evaluations ends with the two numbers between which
+    the answer lies; --effort lets it go on.
 
     Epsilon bounds the measure itself: for squared gradient norms, tables that speak of the norm mean its square root.
 

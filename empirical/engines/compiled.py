@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -79,7 +79,7 @@ def looped_steps(problem: Problem, local: LocalSGD) -> Steps:
 
 
 def compiled_steps(steps: Steps, backend: str, *given: Tensor) -> Steps:
-    """A function compiled for tensors like these.
+    """A function compiled for tensors like these, and for no others.
 
     Source: `torch.compile`; what it remembers of other runs is forgotten, as it compiles no function more than a few
     times.
@@ -87,10 +87,15 @@ def compiled_steps(steps: Steps, backend: str, *given: Tensor) -> Steps:
     from torch._inductor import config  # a second of its own
 
     torch.compiler.reset()
-    made = torch.compile(steps, fullgraph=True, dynamic=False, backend=backend)
+    unasked: dict[str, str | int | bool | Callable[..., Any]] = {
+        "guard_filter_fn": torch.compiler.skip_all_guards_unsafe
+    }
+    made = torch.compile(steps, fullgraph=True, dynamic=False, backend=backend, options=unasked)
     with config.patch(cpp_wrapper=True):  # what is around the products in C++ too: a fifth faster
-        made(*given)  # here, as settings given to `torch.compile` would be put in place again in every round
-    return made
+        # once for all: to look the code up and to ask whether it still fits takes a third of a round of a small network
+        found = made.aot_compile((given, {}))
+    found.disable_guard_check()
+    return found
 
 
 class Recorded:
@@ -180,12 +185,13 @@ class Compiled(Batched):
     def _found(self, x: Tensor, clients: Tensor, drawn: Sequence[Tensor], sizes: Tensor) -> Tensor | None:
         """The updates; None if they cannot be compiled, of which the reason is logged once."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of a compiler about itself
-                given, shape = (x, clients, torch.cat(list(drawn)), sizes), tuple(x.shape)
-                if shape not in self.made:
+            every = drawn[0] if len(drawn) == 1 else torch.cat(list(drawn))
+            given, shape = (x, clients.long(), every.contiguous(), sizes), tuple(x.shape)
+            if shape not in self.made:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of a compiler about itself
                     self.made[shape] = self._compiled(*given)
-                return self.made[shape](*given)
+            return self.made[shape](*given)
         except Exception as error:  # of a compiler, a backend, a driver: anything
             self.possible = False
             reason = str(error).strip().partition("\n")[0] if drawn else "only stochastic gradients are"

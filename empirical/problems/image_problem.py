@@ -159,7 +159,7 @@ class ImageProblem(Problem):
     def _first(self, keys: np.ndarray) -> np.ndarray:
         """Where the smallest numbers of each row are, as many as a batch.
 
-        A generator's numbers are multiples of $2^{-53}$: with its place in the last bits of each one sort of whole
+        A generator's numbers are multiples of $2^{-53}$: with its place in the last bits of each one partition of whole
         numbers finds them, in half the time of numpy's `argpartition` (measured), and in one order on all processors.
         """
         bits = (keys.shape[-1] - 1).bit_length()
@@ -167,8 +167,8 @@ class ImageProblem(Problem):
             return keys.argpartition(self.batch - 1, axis=-1)[..., : self.batch]
         placed = (keys * 2.0**53).astype(np.int64) << bits
         placed |= np.arange(keys.shape[-1])
-        placed.sort(axis=-1)
-        return placed[..., : self.batch] & (2**bits - 1)
+        placed.partition(self.batch - 1, axis=-1)
+        return np.sort(placed[..., : self.batch], axis=-1) & (2**bits - 1)
 
     @cached_property
     def _equal_shares(self) -> np.ndarray | None:

@@ -157,6 +157,13 @@ def evaluated(cache: Path) -> set[str]:
     return modules
 
 
+def test_a_rational_bound_is_inverted_without_python_flint(tmp_path):
+    question = f"rounds {KEY} --form explicit {CONSTANTS.replace('T=8 ', '')} --epsilon 200"
+    said(tmp_path, question)
+    text, modules = said(tmp_path, question)
+    assert "certified" in text and not modules & {"sympy", "scipy", "flint", "numpy.ma"}
+
+
 @pytest.mark.parametrize("question", [" ".join(COMPARED)])
 @pytest.mark.parametrize("as_json", ["", " --json"])
 def test_a_question_about_known_forms_is_answered_alike_where_sympy_cannot_be_imported(tmp_path, question, as_json):
