@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from flint import arb
 
 BITS = 192
-OPERATIONS = 1_000_000  # of ball arithmetic, within which a search is confirmed or is not
-IN_FRACTIONS = 3_000  # operations that are tried in fractions: of small numbers each takes as long as three of balls
-LARGEST_POWER = 64  # of a fraction
+OPERATIONS = 1_000_000  # of balls, within which a search is confirmed or is not
+IN_FRACTIONS = 1_000  # operations that are tried in fractions first
+LARGEST_POWER, LONGEST = 64, 20_000  # of a fraction, and the bits that it may have
 _FRACTIONS: ContextVar[bool] = ContextVar("fractions", default=False)  # what numbers are made of here
 End = Any  # a Fraction or an arb, or a float that is inf or -inf: python-flint has no types
 Ends = tuple[End, End]
@@ -70,7 +70,7 @@ def confirmed(
         target: what the sum of the terms must not exceed.
         excluded: (low, high), in rising order; neighbors are taken together where that is enough.
         reached: a value, or None.
-        operations: how many of ball arithmetic may be spent.
+        operations: how many may be spent, of balls where fractions do not do.
 
     Returns:
         True only if all of it is proved; False also where that took too much, or python-flint, which is not there.
@@ -320,7 +320,11 @@ def _finite(end: End, otherwise: float) -> End:
     """An end that is not known becomes the one that misses nothing."""
     if isinstance(end, float):
         return otherwise if math.isnan(end) else end
-    return end if isinstance(end, Fraction) or end.is_finite() else otherwise
+    if isinstance(end, Fraction):
+        if end.numerator.bit_length() + end.denominator.bit_length() > LONGEST:
+            raise Irrational
+        return end
+    return end if end.is_finite() else otherwise
 
 
 def _same(low: End, high: End) -> bool:

@@ -427,4 +427,6 @@ def whole_settings(results: Iterable[Result | ResultView], name: str, values: np
     """The settings rounded to different whole numbers, where the constant counts something."""
     quantities = [q for result in results if (q := result.notation.resolve(name)) is not None]
     whole = any(q.domain.integer for q in quantities)
-    return np.array(sorted({*np.round(values).tolist()})) if whole else values  # numpy.unique loads masked arrays
+    return (
+        np.array(sorted({*np.round(values).ravel().tolist()})) if whole else values
+    )  # numpy.unique loads masked arrays

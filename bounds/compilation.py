@@ -30,7 +30,7 @@ def holds(left: np.ndarray, op: str, right: np.ndarray) -> np.ndarray:
 def _moved(right: np.ndarray, by: float) -> np.ndarray:
     """A right-hand side that is so much, relatively, further up or down."""
     ahead = right * (1 + by)
-    if np.ndim(right) and np.min(right) >= 0:
+    if np.ndim(right) and np.size(right) and np.min(right) >= 0:
         return ahead
     return (np.maximum if by > 0 else np.minimum)(ahead, right * (1 - by))
 

@@ -18,7 +18,7 @@ Box = Mapping[str, tuple[float, float]]
 
 @dataclass(frozen=True)
 class Hopeless:
-    """Why no choice will do, and whether ball arithmetic confirms it."""
+    """Why no choice will do, and whether arithmetic with error bounds confirms it."""
 
     why: str
     proved: bool

@@ -152,7 +152,7 @@ class _IntervalWalk:
     def _product(self, x: Interval, y: Interval) -> Interval:
         if not self.outward and np.isfinite(nearest := x[0] * y[0]).all():
             return nearest, nearest
-        if self.outward and all((low > 0).all() and np.isfinite(high).all() for low, high in (x, y)):  # as mostly
+        if self.outward and all(np.all(low > 0) and np.all(np.isfinite(high)) for low, high in (x, y)):  # as mostly
             low, high = self._wider(x[0] * y[0], x[1] * y[1])
             return np.maximum(low, 0.0), high
         corners = [a * b for a in x for b in y]

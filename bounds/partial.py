@@ -182,6 +182,11 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
     fixed = frozenset(symbols - set(written))
     values = _values(result, resolve_constants(result, form, constants, needed=fixed))
     depends = [bool(symbol_names(c.left, c.right) & set(written)) for c in conditions]
+    # as the form has them, but for those in which what follows from a free constant has cancelled
+    still = [
+        old if symbol_names(old.left, old.right) <= fixed else new
+        for old, new in zip(form.conditions, conditions, strict=True)
+    ]
     return Partial(
         result=result,
         form=form,
@@ -189,7 +194,7 @@ def leave_free(result: Result, form: Form, constants: Mapping[str, Value], free:
         values=values,
         terms=terms,
         conditions=tuple(c for c, moves in zip(conditions, depends, strict=True) if moves),
-        settled=tuple(c for c, moves in zip(form.conditions, depends, strict=True) if not moves),
+        settled=tuple(c for c, moves in zip(still, depends, strict=True) if not moves),
         opaque=tuple(sorted(n for n in moving if written[n] is None)),
     )
 

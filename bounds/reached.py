@@ -51,7 +51,7 @@ class Reached(Answer):
 
     Attributes:
         at: the optimized constants, if any.
-        proved: whether it is proved, in ball arithmetic, that this number does and no smaller one (else it was searched
+        proved: whether it is proved, with error bounds, that this number does and no smaller one (else it was searched
             for).
         method: how it was found.
     """
@@ -88,7 +88,7 @@ class Never(Answer):
         why: one line: the floor and the term that stays, or the condition.
         floor: what the bound tends to as the rounds grow.
         terms: the terms that stay, with their limits.
-        proved: whether that is proved, in ball arithmetic (else none was found by a search).
+        proved: whether that is proved, with error bounds (else none was found by a search).
     """
 
     epsilon: float
@@ -119,7 +119,7 @@ class Largest(Answer):
         value: see above.
         evaluation: the bound there, or at the smallest where any large one will do (None where there is none).
         why: "" or why there is none.
-        proved: whether it is proved, in ball arithmetic, that this value does and none that is larger by 1e-13 of it.
+        proved: whether it is proved, with error bounds, that this value does and none that is larger by 1e-13 of it.
         smallest: where any large value will do, the smallest that does (None elsewhere, or if it was not found).
     """
 
@@ -267,7 +267,7 @@ def cost(
 
 def searched(proved: bool) -> str:
     """What is added to a method where nothing was proved, if python-flint, which might, is not installed."""
-    return "" if proved or available() else "; python-flint, of the extra audit, could prove it"
+    return "" if proved or available() else "; python-flint, of the extra audit, might prove it"
 
 
 def floor_of(name: str, epsilon: float, limits: Mapping[str, float], proved: bool) -> Never:

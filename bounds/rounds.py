@@ -101,7 +101,7 @@ def rounds(
     seen = as_view(result)
     check_constants(constants)
     optimize_over, within = names_of("optimize_over", optimize_over), check_ranges(within)
-    check_number("epsilon", epsilon)
+    epsilon = check_number("epsilon", epsilon)
     if not epsilon > 0:
         raise FedboundsError(f"epsilon = {epsilon:g} must be positive")
     if dimension is not None:

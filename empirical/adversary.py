@@ -37,6 +37,7 @@ from fedbounds.empirical.instances.sides import ROUNDING, Sides, Trial
 
 SIZE = 40  # instances of one shape that climb at once
 AGREE = 1e-6  # relative distance of two ratios that are the same but for rounding
+MOST_STEPS = 10_000  # of an instance that is replayed: none that was found takes a tenth
 KEPT = "ratio", "status", "why", "left_side", "left", "right", "place", "constants", "budget", "kind", "instance"
 Status = Literal["below", "attained", "lead", "refuted", "not covered"]
 
@@ -397,7 +398,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
         found: the document, a row of a table of worst ratios, or the file of a document.
 
     Raises:
-        FedboundsError: it cannot be read, or is no such document.
+        FedboundsError: it cannot be read, is no such document, or would take too long.
     """
     document = found if isinstance(found, Mapping) else read_document(Path(found))
     if missing := [name for name in ("key", "form", "kind", "instance") if name not in document]:
@@ -412,7 +413,10 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
     if not isinstance(document["instance"], Mapping):
         raise FedboundsError("no instance to replay: its numbers must be a table")
     try:
-        found_now = told(claim, how, kinds[document["kind"]].of(document["instance"]), document.get("budget", {}))
+        z = kinds[document["kind"]].of(document["instance"])
+        if z.cost > MOST_STEPS:
+            raise FedboundsError(f"the instance takes more than {MOST_STEPS:,} steps to measure")
+        found_now = told(claim, how, z, document.get("budget", {}))
         return replace(found_now, recorded=differences(document, found_now))
     except FedboundsError:
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import COUNT, NONNEGATIVE, POSITIVE, PROBABILITY, Domain
 
 ROUND_OFF = 1e-9  # relative, of sums that are zero or one
+MOST = 1_000  # steps, rounds, clients of an instance: all of them are gone through
 INF = float("inf")
 
 
@@ -54,9 +56,9 @@ def chances(axes: str = "") -> Range:
     return Range(PROBABILITY, axes)
 
 
-def counts(axes: str = "") -> Range:
-    """Whole, at least one."""
-    return Range(COUNT, axes)
+def counts(axes: str = "", most: float = MOST) -> Range:
+    """Whole, at least one, and no more than can be gone through."""
+    return Range(replace(COUNT, high=most), axes)
 
 
 def flag() -> Range:

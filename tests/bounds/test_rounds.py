@@ -448,6 +448,29 @@ def test_fractions_and_balls_agree_on_what_rational_trees_enclose(monkeypatch):
     assert compared > 200
 
 
+def test_fractions_that_grow_long_are_left_to_balls(monkeypatch):
+    gamma, sigma = NOTATION["gamma"].symbol, NOTATION["sigma"].symbol
+    nested = ((sigma**64 + gamma / T) ** 64 + gamma / T) ** 64
+    assert rounds(made(nested), 2.0, dict(sigma=0.9, gamma=0.1)).proved
+    monkeypatch.setattr(balls, "available", lambda: False)
+    assert not rounds(made(nested), 2.0, dict(sigma=0.9, gamma=0.1)).proved
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.float32, np.longdouble])
+def test_epsilon_may_be_a_number_of_any_kind(kind):
+    assert rounds(result("corollary-3.2"), kind(1), KNOWN, form="explicit").rounds == 335
+
+
+def test_a_condition_in_which_what_is_solved_for_cancels_is_settled():
+    """B_w is reckoned from taueff, and in one condition taueff divides it out again."""
+    known = dict(
+        Gammay=4.7, Gx=0.015, Lf=4.9, P=3, R=0.007, S=1, betaG=1.7, betaL=1.6, etax=3e-6, etay=2e-5, sigmaG=0.006
+    )
+    known |= dict(sigmaL=24, tau=np.array([20.0, 10, 10, 1, 2]), w=np.array([0.25, 0.25, 0.125, 0.125, 0.25]))
+    answer = rounds(load("fed-norm-sgda/lemma-c.5"), 603.0, known, form="sharp", solve="taueff")
+    assert isinstance(answer, Largest | Never | Between)
+
+
 def test_what_floats_swallow_is_not_called_proved():
     swallowed = sp.Add(T, sp.Integer(10) ** 17, -(sp.Integer(10) ** 17), evaluate=False)  # floats see 0 at T = 1
     answer = rounds(made(100 / T + swallowed), 20.5, {})  # T + 100/T is 25 at T = 5, and 20 at T = 10

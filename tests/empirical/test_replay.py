@@ -14,6 +14,7 @@ import fedbounds as fb
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.registry import PAPERS, load, paper
 from fedbounds.bounds.worst_ratios import worst_ratios
+from fedbounds.empirical import adversary
 from fedbounds.empirical.adversary import crossed, hearing, loaded_kinds, replay, row_of
 from fedbounds.empirical.instances.climbing import ratio
 from fedbounds.empirical.instances.judging import trial
@@ -171,6 +172,29 @@ def test_numbers_that_break_a_rule_of_their_class_are_refused(kind, change, rule
     row = drawn()[kind]
     with pytest.raises(fb.FedboundsError, match=rule):
         replay(changed(row, **change(row["instance"])))
+
+
+@pytest.mark.parametrize(
+    ("kind", "many"),
+    [
+        ("SignedMasked", {"iterations": 16}),
+        ("KinkedRecords", {"rounds": 16}),
+        ("KinkedTiers", {"rounds": 200, "steps": 200}),
+        ("KinkedMasked", {"iterations": 100, "local_steps": 1}),
+    ],
+)
+def test_what_would_be_gone_through_for_ever_is_refused(kind: str, many: Row) -> None:
+    row = drawn()[kind]
+    numbers = {name: (0 * np.asarray(row["instance"][name]) + most).tolist() for name, most in many.items()}
+    with pytest.raises(fb.FedboundsError, match=r"^the instance takes more than 10,000 steps to"):
+        replay(changed(row, **numbers))
+
+
+def test_no_instance_of_a_table_takes_long() -> None:
+    rows = [row for name in PAPERS for row in worst_ratios(name).values() if row.get("instance")]
+    drawn()  # all kinds are known then
+    costs = [loaded_kinds()[row["kind"]].of(row["instance"]).cost for row in rows]
+    assert max(costs) <= adversary.MOST_STEPS / 10
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ class Patterns(Population):
 
     ranges: ClassVar[Ranges] = {
         "clients": Range(Domain(2, 50, integer=True)),
-        "interval": counts(),
+        "interval": counts(most=150),  # all patterns of a window: its cube
         "failure": Range(Domain(0, 1, low_open=True, high_open=True)),
     }
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from fedbounds.empirical.instances.population import shaken, stirred
 from fedbounds.empirical.instances.ranges import (
+    INF,
     Ranges,
     always,
     cancels,
@@ -103,7 +104,7 @@ class QuadraticRuns(Workers):
         "slopes": reals("n z"),
         "start": reals("z"),
         "noise": reals("z 2"),
-        "rounds": counts(),
+        "rounds": counts(most=INF),  # their sums are geometric
         "price": positive(),
         "wide": flag(),
         "free": flag(),
