@@ -148,6 +148,7 @@ def test_tdcd_with_clients_that_are_alike_has_one_and_with_others_more_to_lose()
         ("fedavg", {}, "generalized-fedavg"),
         (FEDAVG, {"rounds": 3, "interval": 2, "local_step": 0.1}, "multiple of interval"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "weights": [[0.5, 0.2]]}, "sum to 1"),
+        (FEDAVG, {"rounds": 1, "local_step": 0.1, "weights": "x"}, "weights = 'x' must be a row of numbers"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "gap": 0}, "gap = 0"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "smoothness": -1}, "smoothness"),
         (FEDAVG, {"rounds": 1, "local_step": 0.1, "measure": "last"}, "minimum"),

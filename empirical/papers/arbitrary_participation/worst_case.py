@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from PEPit import Point
 
+from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.worst_case import (
     Estimation,
@@ -73,7 +74,12 @@ def generalized_fedavg(
     positive(server_multiplier=server_multiplier)
     unit = smoothness * gap_of_a_block(gap, blocks, gap_to)
     nonnegative(noise=noise)
-    q = np.atleast_2d(np.asarray(weights, dtype=float))
+    try:
+        q = np.atleast_2d(np.asarray(weights, dtype=float))
+    except (TypeError, ValueError):
+        raise FedboundsError(
+            f"weights = {quote(weights)} must be a row of numbers for each round of a period"
+        ) from None
     if rounds % interval:
         raise FedboundsError(f"rounds = {rounds} must be a multiple of interval = {interval}")
     if (q < 0).any() or not np.allclose(q.sum(axis=1), 1):

@@ -78,6 +78,7 @@ def picture() -> Picture:
         caption="Unless it varies N = 2, Q = 2, R = 64, one client in each silo, whose noise stays the same in a round "
         "and has S = 0.25, whatever N is, and the largest step size of (14), 1/(8 Q L); L = Lmax = Delta = 1. "
         "Heterogeneity is of two clients in each silo, who hold the same samples in all of them and take full "
-        "gradients: S is the mean along the run of what these differ by. Measured: quadratics with "
+        "gradients: S is the mean along the run of what these differ by, all that the proof uses; the assumption asks "
+        "for the largest. Measured: quadratics with "
         f"{PARAMETERS} parameters, a Hessian of norm 1 for each client, f(x_0) - inf f = 1, by exact moments.",
     )
