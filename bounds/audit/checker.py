@@ -14,7 +14,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Mapping, Set
 from fractions import Fraction
 from math import factorial
 from typing import Any
@@ -26,16 +26,6 @@ ONE: Monomial = ()
 SIGNS = ("real", "nonnegative", "positive")
 RESERVED = {"dot", "floor", "exp", "power", "Fraction"}
 NAME = re.compile(rf"(?!({'|'.join(sorted(RESERVED))})$)[A-Za-z_][A-Za-z0-9_]*")
-KEYS = {  # whatever else stands in a certificate would be a word that nobody reads
-    "certificate": "assumptions claim conditions format letters numbers source statement steps vectors",
-    "statement": "assumptions conditions floors follows left measure op positive premises rename right",
-    "step": "a additive adds after assumptions at because conditions constant facts floors grows id left means "
-    "multiplier multipliers needs now op pointwise positive premises random rest right rule says steps still sums "
-    "trusts variables varying",
-    "letter": "high is low sign whole",
-    "number": "high is low",
-    "condition": "left op right",
-}
 ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 
 
@@ -54,13 +44,6 @@ def plain(value: Any) -> None:
     need(isinstance(value, dict | list | int) or (isinstance(value, str) and value.isprintable()), f"it has {value!a}")
     for part in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
         plain(part)
-
-
-def only(what: str, tables: Iterable[Json]) -> None:
-    """Refuse tables that say more than what is read."""
-    for said in tables:
-        need(isinstance(said, dict), f"a {what} is no table")
-        need(not (more := sorted({*said} - {*KEYS[what].split()})), f"a {what} says {more}, which means nothing")
 
 
 def fraction(text: str) -> Fraction:
@@ -245,8 +228,6 @@ class Step:
     def __init__(self, whole: Certificate, said: Json) -> None:
         self.whole, self.said, self.read = whole, said, Reader(whole.known, whole.vectors)
         self.sign, self.facts, self.strict = dict(whole.sign), dict(whole.facts), set[str]()
-        for name in said.get("premises", []):
-            need(name in whole.shown, f"it rests on {name}, which no step before it shows")
         self.premises, self.believed = [whole.shown[name] for name in said.get("premises", [])], list[str]()
         for k, name in enumerate(said.get("premises", [])):
             if name not in whole.starts or "at" in said:
@@ -346,8 +327,7 @@ class Step:
 
     def combination(self) -> None:
         """slack = sum of multipliers times the premises' slacks, and a rest that is nonnegative."""
-        rest, many = self.conclusion.slack, len(self.premises)
-        need(len(self.said["multipliers"]) == many, f"it has not {many} multipliers, one for each premise")
+        rest = self.conclusion.slack
         for said, premise in zip(self.said["multipliers"], self.premises, strict=True):
             factor = self.read(said["value"])
             if premise.op == "<=" and factor.above:
@@ -484,12 +464,8 @@ class Certificate:
     """A certificate as read, and what of it has been shown."""
 
     def __init__(self, said: Json) -> None:
-        need(isinstance(said, dict) and said.get("format") == "fedbounds certificate 1", "it is of no format 1")
+        need(said.get("format") == "fedbounds certificate 1", "this is no certificate of format 1")
         plain(said)
-        for what, tables in {"certificate": [said], "statement": [said["statement"]], "step": said["steps"]}.items():
-            only(what, tables)
-        for what in ("letter", "number", "condition"):
-            only(what, said[f"{what}s"].values())
         self.said, letters, numbers = said, said["letters"], said["numbers"]
         self.vectors, self.known = {v for table in said["vectors"].values() for v in table}, {*letters, *numbers}
         names = [*letters, *numbers, *self.vectors]
@@ -592,8 +568,7 @@ def checked(said: Json) -> Certificate:
     """The certificate once everything in it follows; refused whatever is the matter with it."""
     try:
         certificate = Certificate(said)
-        certificate.check()
-        certificate.report()  # words that are missing are refused like all else
+        _ = certificate.check(), certificate.report()  # words that are missing are refused like all else
     except ERRORS as error:
         raise Refused(str(error) if isinstance(error, Refused) else repr(error)[:200]) from error
     return certificate
