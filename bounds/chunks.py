@@ -9,23 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.programs import Coded, Program, operation
+from fedbounds.bounds.programs import OPERATIONS, Coded, Program, operation
 
 CHUNK = 32768  # entries per array and pass: a handful of them stay in the cache, and a step takes longer than its call
-IN_PLACE: Mapping[str, np.ufunc] = {  # what can write into an array; not powers, which have shortcuts of their own
+# what can write into an array; not powers, which have shortcuts of their own
+IN_PLACE: Mapping[str, np.ufunc] = {name: made for name, made in OPERATIONS.items() if isinstance(made, np.ufunc)} | {
     "+": np.add,
     "-": np.subtract,
     "*": np.multiply,
     "/": np.true_divide,
     "negative": np.negative,
-    "sqrt": np.sqrt,
-    "log": np.log,
-    "exp": np.exp,
-    "abs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "minimum": np.minimum,
-    "maximum": np.maximum,
 }
 
 
