@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from math import isclose
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -19,7 +20,7 @@ import sympy as sp
 
 from fedbounds.bounds.audit.claim import Claim, ResultForm
 from fedbounds.bounds.audit.ledger import read_ledger
-from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.checks import check_count, quote
 from fedbounds.bounds.commands.options import plain
 from fedbounds.bounds.compilation import holds
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -37,8 +38,12 @@ from fedbounds.empirical.instances.sides import ROUNDING, Sides, Trial
 
 SIZE = 40  # instances of one shape that climb at once
 AGREE = 1e-6  # relative distance of two ratios that are the same but for rounding
+TINY = 1e-15  # a letter that is zero but for rounding
 MOST_STEPS = 10_000  # of an instance that is replayed: none that was found takes a tenth
 KEPT = "ratio", "status", "why", "left_side", "left", "right", "place", "constants", "budget", "kind", "instance"
+REPLAYED = "ratio", "status", "left_side", "left", "right", "terms", "constants"
+SCHEMA = "fedbounds.adversary/1"
+HEAD = "schema", "version", "claim"  # of a document beside the instance
 Status = Literal["below", "attained", "lead", "refuted", "not covered"]
 
 
@@ -144,7 +149,14 @@ class WorstInstance:
         return "\n".join(lines)
 
 
-def adversary(result: Result | str, form: str | None = None, *, seed: int = 61, effort: str = "deep") -> WorstInstance:
+def adversary(
+    result: Result | str,
+    form: str | None = None,
+    *,
+    seed: int = 61,
+    effort: str = "deep",
+    progress: Callable[[int, int], None] | None = None,
+) -> WorstInstance:
     """The worst instance of a result that a search finds: the largest left-hand side over the bound.
 
     Args:
@@ -152,6 +164,7 @@ def adversary(result: Result | str, form: str | None = None, *, seed: int = 61, 
         form: one of its forms; the default one if not given.
         seed: of the search.
         effort: `light` or `deep`.
+        progress: is told how many instances of about how many have been evaluated.
 
     Raises:
         FedboundsError: no such result, form or effort; or there is no number to hold against the bound, and why.
@@ -165,14 +178,19 @@ def adversary(result: Result | str, form: str | None = None, *, seed: int = 61, 
     claim = ResultForm(loaded, loaded.form(form)).claim()
     if effort not in EFFORTS:
         raise unknown_name("effort", str(effort), list(EFFORTS))
-    found = searched(claim, EFFORTS[effort], check_count("seed", seed, 0), effort)
+    found = searched(claim, EFFORTS[effort], check_count("seed", seed, 0), effort, progress=progress)
     if isinstance(found, str):
         raise FedboundsError(f"{claim.id}: {found}")
     return found
 
 
 def searched(
-    claim: Claim, effort: Effort, seed: int, called: str = "", known: WorstInstance | None = None
+    claim: Claim,
+    effort: Effort,
+    seed: int,
+    called: str = "",
+    known: WorstInstance | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> WorstInstance | str:
     """The worst instance of a claim about a form, or why there is none.
 
@@ -182,6 +200,7 @@ def searched(
         seed: of the search.
         called: the effort's name.
         known: an instance found before, from which it climbs too.
+        progress: is told how many instances of about how many have been evaluated.
     """
     how = trial(claim)
     if how is None or order_only(claim):
@@ -200,11 +219,16 @@ def searched(
     def score(z: Population) -> np.ndarray:
         return ratio(sides_of(z))
 
+    def advance() -> None:
+        if progress is not None:
+            progress(evaluated, max(evaluated, effort.cells * SIZE + effort.starts * effort.evaluations))
+
     best, drawn, unmet = list[tuple[float, Population]](), list[tuple[float, Population]](), ""
     for z in how.draw(claim, effort.cells):
         sides = sides_of(z)
         ratios = ratio(sides)
         evaluated, met, unmet = evaluated + len(z), met + int((ratios > -np.inf).sum()), unmet or sides.unmet
+        advance()
         if ratios.max() > -np.inf:
             drawn.append((float(ratios.max()), z))
             best.append((float(ratios.max()), z.take(np.array([ratios.argmax()]))))
@@ -220,6 +244,7 @@ def searched(
         ascent = ascended(end.take(np.array([score(end).argmax()])), score, effort.evaluations // 2, rng)
         evaluated, searches = evaluated + generations * len(z) + ascent.evaluations, searches + ascent.searches
         best.append((ascent.height, ascent.end))
+        advance()
     budget = {"instances": evaluated, "covered of those drawn": met, "ascents": len(starts), "line searches": searches}
     budget |= {"effort": called, "seed": seed}
     for _, z in sorted(best, key=height, reverse=True):
@@ -401,6 +426,11 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
         FedboundsError: it cannot be read, is no such document, or would take too long.
     """
     document = found if isinstance(found, Mapping) else read_document(Path(found))
+    known = [*HEAD, *(field.name for field in fields(WorstInstance))]
+    if strange := [name for name in document if name not in known]:
+        raise unknown_name("entry of a worst instance", strange[0], known)
+    if document.get("schema", SCHEMA) != SCHEMA:
+        raise FedboundsError(f"its schema is {quote(document['schema'])}; must be {SCHEMA}")
     if missing := [name for name in ("key", "form", "kind", "instance") if name not in document]:
         raise FedboundsError(f"no instance to replay: it has no {missing[0]}")
     result = as_result(str(document["key"]))
@@ -417,22 +447,45 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
         if z.cost > MOST_STEPS:
             raise FedboundsError(f"the instance takes more than {MOST_STEPS:,} steps to measure")
         found_now = told(claim, how, z, document.get("budget", {}))
-        return replace(found_now, recorded=differences(document, found_now))
+        changed = "" if document.get("claim", claim.hash) == claim.hash else "the form has changed since; "
+        return replace(found_now, recorded=differences(document, found_now, changed))
     except FedboundsError:
         raise
     except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         said = f"no {error}" if isinstance(error, KeyError) else error
+        said = f"it has no {error.name}" if isinstance(error, AttributeError) else said
         raise FedboundsError(f"the instance is no {document['kind']} that {claim.id} knows: {said}") from error
 
 
-def differences(document: Mapping[str, Any], found: WorstInstance) -> str:
-    """What a document says of its ratio and its status, where it is not what is found; "" where it is or says none."""
-    ratio, status = document.get("ratio", found.ratio), document.get("status", found.status)
-    told_before = float(ratio) if isinstance(ratio, int | float | str) else float("nan")
-    same = told_before == found.ratio or abs(told_before - found.ratio) <= AGREE * abs(found.ratio)
-    if same and status == found.status:
-        return ""
-    return f"it was recorded with left/bound = {told_before:.6g} ({status}), which is not what is found"
+def differences(document: Mapping[str, Any], found: WorstInstance, changed: str = "") -> str:
+    """What a document says of itself that is not what is found; "" where everything is, or is not said.
+
+    Args:
+        document: what was recorded.
+        found: what is found now.
+        changed: what is known to have changed.
+    """
+    now = plain(found.as_document())
+    apart = [one for name in REPLAYED if name in document for one in differing(name, plain(document[name]), now[name])]
+    said = "; ".join(f"{name} = {quote(before)} (now {quote(here)})" for name, before, here in apart[:3])
+    more = f" and {len(apart) - 3} more" if len(apart) > 3 else ""
+    return f"{changed}it was recorded with {said}{more}, which is not what is found" if apart else changed.rstrip("; ")
+
+
+def differing(name: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
+    """The entries of two documents, by name, that are not the same but for rounding."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        for key in dict.fromkeys((*before, *now)):
+            yield from differing(f"{name}.{key}", before.get(key), now.get(key))
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for k, (one, other) in enumerate(zip(before, now, strict=True)):
+            yield from differing(f"{name}[{k}]", one, other)
+    elif before != now and not (_numbers(before, now) and isclose(before, now, rel_tol=AGREE, abs_tol=TINY)):
+        yield name, before, now
+
+
+def _numbers(*values: Any) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def loaded_kinds() -> dict[str, type[Population]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import (
@@ -53,11 +54,13 @@ def adversary_command(
 ) -> int:
     """How near an instance can come to the bound of the result KEY: the largest left side over the bound.
 
+    Of its default form, if --form names no other.
+
     With --paper: of every form of its results, into the table that is committed beside its ledger, or into --out; what
     that table has already, of the same effort and seed, is not searched again, and the climbs start from its instances
     too. With --merge the rows of such a table, or of a part of one, are put in, the worse of both. In the end every row
     has the worst of all instances of its class in the table. Exits with 1 if the bound is refuted, or if --replay finds
-    another ratio or status than FILE says.
+    something else than FILE says.
 
     \b
     fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
@@ -69,11 +72,19 @@ def adversary_command(
         raise FedboundsError("give one of KEY, --paper P and --replay FILE")
     if merge and not wanted:
         raise FedboundsError("--merge puts rows into the table of a paper; say which with --paper P")
+    source = click.get_current_context().get_parameter_source
+    for name in ("form", "effort", "seed"):
+        if replay and source(name) != ParameterSource.DEFAULT:
+            raise FedboundsError(f"--replay reckons the instance of a file as it is; leave out --{name}")
     if wanted:
         if form:
             raise FedboundsError("--paper searches every form; leave out --form")
         return merge_into(wanted, merge, out, as_json) if merge else table(wanted, effort, seed, out, as_json)
-    found = adversary.replay(replay) if replay else adversary.adversary(str(key), form, seed=seed, effort=effort)
+    if replay:
+        found = adversary.replay(replay)
+    else:
+        with progress_bar(str(key)) as progress:
+            found = adversary.adversary(str(key), form, seed=seed, effort=effort, progress=progress)
     if out:
         write(found, Path(out))
     if as_json:
@@ -88,8 +99,9 @@ def adversary_command(
 def write(found: WorstInstance, path: Path) -> None:
     """An instance with all its numbers, as a file."""
     from fedbounds.bounds.atomic import write_file
+    from fedbounds.empirical.adversary import SCHEMA
 
-    document = {"schema": "fedbounds.adversary/1", "version": __version__, **plain(found.as_document())}
+    document = {"schema": SCHEMA, "version": __version__, **plain(found.as_document())}
     write_file(path, f"{json.dumps(document, indent=1, ensure_ascii=False)}\n".encode())
 
 

@@ -91,13 +91,16 @@ class WorstCase:
             more: constants that the setting does not fix.
 
         Raises:
-            FedboundsError: no such result, one about something else or whose O(.) hides constants, a constant that is
-                missing, or a condition that fails.
+            FedboundsError: no such result, one of another paper, one about something else or whose O(.) hides
+                constants, a constant that is missing, or a condition that fails.
         """
         result = load(key)
         chosen = result.form(form)
         if chosen.order_only:
             raise FedboundsError(f"{key} [{chosen.name}] hides constants in O(.), so there is no ratio to it")
+        if result.paper != load(self.theorems[0]).paper:
+            mine = ", ".join(self.theorems)
+            raise FedboundsError(f"{key} is of another paper: this worst case is held against {mine}")
         bounded = chosen.measure or result.measure
         own = [replace(load(theorem).measure, aggregate=_AGGREGATES[self.measure]) for theorem in self.theorems]
         if not any(replace(m, expectation=bounded.expectation, given=bounded.given).at_most(bounded) for m in own):

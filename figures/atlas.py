@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from fedbounds.bounds.registry import Paper, papers, part
 from fedbounds.bounds.result import Result
 from fedbounds.bounds.worst_ratios import worst_ratio
 from fedbounds.figures.picture import BOUND, COLORS, Curve, Picture, styled
-from fedbounds.figures.tightness import MEASURED, WORST, Tight
+from fedbounds.figures.tightness import MEASURED, WORST, Progress, Tight, count, panels
 
 FOUND = COLORS[2]
 LEAST = 1e-4  # what is below is drawn here, with an arrow
@@ -40,28 +40,45 @@ class Standing:
         return f"{self.result.key.partition('/')[2]} [{self.result.form().name}]"
 
 
-def standings(paper: Paper, with_worst_cases: bool = True) -> list[Standing]:
+def standings(paper: Paper, with_worst_cases: bool = True, progress: Progress | None = None) -> list[Standing]:
     """The results of a paper whose default form has something to be held against.
 
     Args:
         paper: which.
-        with_worst_cases: also solve the programs of its room, which takes a minute.
+        with_worst_cases: also solve the programs of its room, which takes a quarter of a minute.
+        progress: is told how many of these are solved.
     """
     room = part(paper.key, "figures", "tightness") if with_worst_cases else None
     rows = []
     for result in paper.results:
         row = worst_ratio(result, result.form()) if result.forms else None
         ratio = row["ratio"] if row else None
-        own = [] if room is None or result.key != room.KEY else list(room.panels().values())
-        settings = [tight for at in own for tight in at.values()]
+        own = {} if room is None or result.key != room.KEY else panels(room.at, room.SETTINGS, progress)
+        settings = [tight for at in own.values() for tight in at.values()]
         if isinstance(ratio, int | float) or settings:
             rows.append(Standing(result, float(ratio) if isinstance(ratio, int | float) else np.nan, settings))
     return rows
 
 
-def atlas(with_worst_cases: bool = True) -> Picture:
-    """All papers on one axis."""
-    return drawn({one.key: standings(one, with_worst_cases) for one in papers()})
+def atlas(with_worst_cases: bool = True, progress: Progress | None = None) -> Picture:
+    """All papers on one axis.
+
+    Args:
+        with_worst_cases: also solve the programs of all rooms, which takes a minute.
+        progress: is told how many of these are solved.
+    """
+    rooms = {one.key: part(one.key, "figures", "tightness") if with_worst_cases else None for one in papers()}
+    sizes = {key: count(room.SETTINGS) if room else 0 for key, room in rooms.items()}
+    rows, before = dict[str, Sequence[Standing]](), 0
+    for one in papers():
+
+        def solved(done: int, _: int, before: int = before) -> None:
+            if progress is not None:
+                progress(before + done, sum(sizes.values()))
+
+        rows[one.key] = standings(one, with_worst_cases, solved)
+        before += sizes[one.key]
+    return drawn(rows)
 
 
 def drawn(rows: Mapping[str, Sequence[Standing]]) -> Picture:
@@ -82,14 +99,17 @@ def drawn(rows: Mapping[str, Sequence[Standing]]) -> Picture:
             rest = [height - sum(heights)] if sum(heights) < height else []
             inner = outer[0, place].subgridspec(len(heights) + len(rest), 1, height_ratios=[*heights, *rest])
             for k, paper in enumerate(column):
-                data += _panel(figure.add_subplot(inner[k]), paper, rows[paper])
-        circles = [
-            Line2D([], [], color=FOUND, marker="D", linestyle="", label="worst found by the adversary"),
-            Line2D([], [], color=WORST, marker="o", label="worst case, over settings (filled: attained)"),
-            Line2D([], [], color=MEASURED, marker=".", label="measured at these settings"),
+                axes = figure.add_subplot(inner[k])
+                data += _panel(axes, paper, rows[paper])
+            axes.set_xlabel("left side / bound")
+        marks = [
+            Line2D([], [], color=FOUND, marker="D", linestyle="", label="worst that was found, at any setting"),
+            Line2D([], [], color=WORST, marker="o", label="worst case at the settings of a figure (filled: attained)"),
+            Line2D([], [], color=MEASURED, marker=".", label="measured there"),
+            Line2D([], [], color="0.4", marker="<", linestyle="", label=f"below {LEAST:g}"),
             Line2D([], [], color=BOUND, label="the bound"),
         ]
-        figure.legend(handles=circles, loc="outside lower center", ncols=4)
+        figure.legend(handles=marks, loc="outside lower center", ncols=5)
         figure.suptitle("The tightness atlas: left side / bound", x=0.01, ha="left", fontsize=10.5, fontweight="bold")
     every = [row for some in rows.values() for row in some]
     near = sum(row.found >= 0.5 for row in every)
@@ -100,8 +120,9 @@ def drawn(rows: Mapping[str, Sequence[Standing]]) -> Picture:
         f"within the caps ({near} of {len(every)} within a factor of two); its budgets are in the tables beside the "
         "ledgers. A result that is missing has an order, a limit or nothing that can be measured. Circles: the worst "
         "case over all functions, by performance estimation, from the least to the largest over the settings of its "
-        "paper's figure `tightness`; filled where some function attains it, else an upper bound. Dots: exact moments "
-        f"of a quadratic there. What is below {LEAST:g} stands there. Constants are exact, derived or given, but for "
+        "paper's figure `tightness`; filled where some function attains it, else an upper bound. A diamond is of a "
+        "setting of its own, and may so lie right of the circles. Dots: exact moments of a quadratic at the settings "
+        f"of the circles. What is below {LEAST:g} is a triangle there. Constants are exact, derived or given, but for "
         "the bound on gradients of FedMRN and what TDCD's clients differ by, which are those of a run.",
         f"Rows of marks, one for each of {len(every)} results, on a logarithmic axis that ends at 1.",
         data,
@@ -122,16 +143,17 @@ def _panel(axes: Axes, paper: str, rows: Sequence[Standing]) -> list[Curve]:
     data = []
     for y, row in enumerate(rows):
         if row.settings:
-            worst = [t.value / t.bound for t in row.settings if t.valid]
-            attained = [t.value / t.bound for t in row.settings if t.valid and t.attained]
-            measured = [t.measured / t.bound for t in row.settings if t.valid]
-            data += [
-                _range(axes, f"{row.result.key}: measured", measured, y + 0.22, MEASURED, "."),
-                _range(axes, f"{row.result.key}: worst case", worst, y - 0.12, WORST, "o"),
-            ]
-            axes.plot(attained, [y - 0.12] * len(attained), "o", color=WORST)
+            valid = [t for t in row.settings if t.valid and np.isfinite(t.value)]
+            worst = [t.value / t.bound for t in valid]
+            attained = [t.value / t.bound for t in valid if t.attained]
+            measured = [t.measured / t.bound for t in valid]
+            _range(axes, measured, y + 0.22, MEASURED, ".")
+            _range(axes, worst, y - 0.12, WORST, "o")
+            _marks(axes, attained, y - 0.12, WORST, "o")
+            for label, some in (("measured", measured), ("worst case", worst), ("worst case, attained", attained)):
+                data += [Curve(f"{row.result.key}: {label}", np.array(some), np.full(len(some), y))] if some else []
         if np.isfinite(row.found):
-            axes.plot(max(row.found, LEAST), y, "D" if row.found >= LEAST else "<", color=FOUND)
+            _marks(axes, [row.found], y, FOUND, "D")
             data.append(Curve(f"{row.result.key}: found", np.array([row.found]), np.array([y])))
     axes.axvline(1, color=BOUND)
     axes.set_xscale("log")
@@ -142,10 +164,15 @@ def _panel(axes: Axes, paper: str, rows: Sequence[Standing]) -> list[Curve]:
     return data
 
 
-def _range(axes: Axes, label: str, values: Iterable[float], y: float, color: str, marker: str) -> Curve:
+def _range(axes: Axes, values: Sequence[float], y: float, color: str, marker: str) -> None:
     """A line from the least to the largest, hollow at its ends."""
-    some = np.array([v for v in values if np.isfinite(v)])
-    ends = np.array([some.min(), some.max()])
-    axes.plot(np.maximum(ends, LEAST), [y, y], color=color, marker=marker, linewidth=0.9,
-              markerfacecolor="white" if marker == "o" else color)  # fmt: skip
-    return Curve(label, ends, np.array([y, y]))
+    ends = [min(values), max(values)]
+    axes.plot(np.maximum(ends, LEAST), [y, y], color=color, linewidth=0.9)
+    _marks(axes, ends, y, color, marker, hollow=marker == "o")
+
+
+def _marks(axes: Axes, values: Sequence[float], y: float, color: str, marker: str, hollow: bool = False) -> None:
+    """A mark for each, a triangle at the edge for what is below it."""
+    for x in values:
+        shape = marker if x >= LEAST else "<"
+        axes.plot(max(x, LEAST), y, shape, color=color, markerfacecolor="white" if hollow else color)

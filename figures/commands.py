@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option
+from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.registry import paper_names, papers, part
 
@@ -99,7 +99,8 @@ def figure(
 def _atlas() -> Picture:
     from fedbounds.figures.atlas import atlas
 
-    return atlas()
+    with progress_bar("worst cases") as progress:
+        return atlas(progress=progress)
 
 
 def _datasets() -> tuple[str, ...]:
@@ -139,7 +140,6 @@ def _paper(
 ) -> list[Path]:
     """One figure, the claims, or everything of a paper."""
     drawing, claims = _of_paper(paper, "drawing"), _of_paper(paper, "claims")
-    from fedbounds.empirical.commands import runs_bar
     from fedbounds.figures.claims import write_claims
 
     if which and which not in _names(paper):
@@ -149,7 +149,7 @@ def _paper(
         target = _figure_path(out, which)
     if not which and out.suffix:
         raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
-    with runs_bar("runs") as progress:
+    with progress_bar("runs") as progress:
         gallery = drawing.Gallery(results, dataset, data, network, workers, progress=progress, full=full, device=device)
         if which == "claims":
             return [write_claims(claims.all_claims(gallery), out if out.suffix == ".csv" else out / "claims.csv")]
@@ -237,9 +237,7 @@ def demo(out: str, workers: int, scale: str, device: str | None, as_json: bool) 
     Writes figures with their data, a table of claims and a summary into DIR. Offline.
     """
     room = _of_paper(DEMONSTRATED, "demonstration")
-    from fedbounds.empirical.commands import runs_bar
-
-    with runs_bar("training on images") as progress:
+    with progress_bar("training on images") as progress:
         small = room.SMALL if scale == "smoke" else {}
         found = room.demonstrate(Path(out), workers=workers, progress=progress, device=device, **small)
     if as_json:

@@ -49,7 +49,7 @@ def along_the_run(gallery: PaperGallery[AnyScale], setting: Mapping[str, Any], r
         results=gallery.results,
         workers=gallery.workers,
         device=gallery.device,
-        progress=gallery.progress,
+        progress=gallery.of_runs,
     ).values()
     return found
 
@@ -157,7 +157,7 @@ def network_rate(gallery: PaperGallery[AnyScale], family: NetworkFamily) -> Rate
             resolve(family.sweep(_stated(algorithm.spec()), T, family.seeds, family.points)), device=gallery.device
         )
         store = Store(gallery.results / family.name)
-        for outcome in execute(runs, store, workers=gallery.workers, progress=gallery.progress):
+        for outcome in execute(runs, store, workers=gallery.workers, progress=gallery.of_runs):
             if outcome.failed:
                 raise FedboundsError(f"{family.name}, T = {T}: {outcome.status}")
         return joined([store.load(one.key) for one in runs])

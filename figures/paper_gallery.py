@@ -87,7 +87,7 @@ class PaperGallery(Generic[ScaleT]):
         network: by the data set if not given.
         workers: local processes.
         scale: another scale than the data set's own.
-        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        progress: called after every run, or worst case, with how many are there and how many there are in all.
         full: the paper's own numbers of clients, rounds and seeds.
         device: where to compute; as in `fedbounds.empirical.device.resolve_device`.
     """
@@ -103,7 +103,7 @@ class PaperGallery(Generic[ScaleT]):
         network: str | None = None,
         workers: int = 1,
         scale: ScaleT | None = None,
-        progress: Progress | None = None,
+        progress: Callable[[int, int], None] | None = None,
         full: bool = False,
         device: str | None = None,
     ) -> None:
@@ -111,9 +111,15 @@ class PaperGallery(Generic[ScaleT]):
         self.results, self.data, self.workers, self.progress = Path(results), data, workers, progress
         self.device = device
 
+    @property
+    def of_runs(self) -> Progress | None:
+        """What a sweep calls after every run."""
+        advance = self.progress
+        return None if advance is None else (lambda outcome, done, total: advance(done, total))
+
     def run(self, sweep: Sweep, workers: int | None = None) -> dict[str, list[Trace]]:
         """The traces of a sweep by the label of their algorithm."""
-        return traces_of(sweep, self.results, workers or self.workers, self.progress, self.device)
+        return traces_of(sweep, self.results, workers or self.workers, self.of_runs, self.device)
 
 
 GalleryT = TypeVar("GalleryT")

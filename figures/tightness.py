@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -56,6 +56,30 @@ class Tight:
 
 
 Panels = Mapping[str, Mapping[float, Tight]]  # what varies -> its value -> the result there
+Settings = Mapping[str, Mapping[float, Mapping[str, Any]]]  # what varies -> its value -> what is not as usual there
+Progress = Callable[[int, int], None]  # is told how many settings of how many are done
+
+
+def count(settings: Settings) -> int:
+    """How many settings there are."""
+    return sum(map(len, settings.values()))
+
+
+def panels(at: Callable[..., Tight], settings: Settings, progress: Progress | None = None) -> Panels:
+    """The result at every setting.
+
+    Args:
+        at: the result at one setting.
+        settings: all of them.
+        progress: is told after each.
+    """
+    found: dict[str, dict[float, Tight]] = {name: {} for name in settings}
+    for name, some in settings.items():
+        for value, setting in some.items():
+            found[name][value] = at(**setting)
+            if progress is not None:
+                progress(sum(map(len, found.values())), count(settings))
+    return found
 
 
 def solved(method: str, **setting: object) -> WorstCase | str:

@@ -26,6 +26,14 @@ ONE: Monomial = ()
 SIGNS = ("real", "nonnegative", "positive")
 RESERVED = {"dot", "floor", "exp", "power", "Fraction"}
 NAME = re.compile(rf"(?!({'|'.join(sorted(RESERVED))})$)[A-Za-z_][A-Za-z0-9_]*")
+KEYS = {  # that a table may have
+    "certificate": "assumptions claim conditions format letters numbers source statement steps vectors",
+    "step": "a additive adds after assumptions at because conditions constant facts floors grows id left means "
+    "multiplier multipliers needs now op pointwise positive premises random rest right rule says steps still sums "
+    "trusts variables varying",
+    "statement": "assumptions conditions floors follows left measure op positive premises rename right",
+}
+MOST = 10**7  # products of terms in one certificate, some minutes; the longest of ours has a ninth of it
 ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 
 
@@ -46,6 +54,19 @@ def plain(value: Any) -> None:
         plain(part)
 
 
+def only(said: Json, kind: str) -> None:
+    """Refuse a table with a key that nothing reads: it may say what is not checked."""
+    strange = sorted({*said} - {*KEYS[kind].split()})
+    need(not strange, f"a {kind} has no {strange[:3]!a}")
+
+
+def plainly_said(error: Exception) -> str:
+    """What is the matter, in words."""
+    if isinstance(error, KeyError):
+        return f"it lacks {error}"
+    return str(error) if isinstance(error, Refused) else f"it is not of this format: {repr(error)[:200]}"
+
+
 def fraction(text: str) -> Fraction:
     """A whole number or a fraction of two."""
     need(bool(re.fullmatch(r"-?[0-9]{1,99}(/[1-9][0-9]{0,98})?", text)), f"{text[:80]} is no fraction")
@@ -57,10 +78,14 @@ def words(name: str) -> set[str]:
     return {*re.findall(r"[A-Za-z_]\w*", name)} - RESERVED
 
 
+work = Counter[str]()  # of the certificate that is checked
+
+
 def product(a: Poly, b: Poly) -> Poly:
     """The product of two polynomials, whose powers may be negative."""
     total: Poly = {}
-    need(len(a) * len(b) < 10**7, "a product has too many terms")
+    work["products"] += len(a) * len(b)
+    need(work["products"] < MOST, "it takes too many products")
     for m, c in a.items():
         for n, d in b.items():
             powers = Counter(dict(m))
@@ -228,6 +253,8 @@ class Step:
     def __init__(self, whole: Certificate, said: Json) -> None:
         self.whole, self.said, self.read = whole, said, Reader(whole.known, whole.vectors)
         self.sign, self.facts, self.strict = dict(whole.sign), dict(whole.facts), set[str]()
+        missing = [name for name in said.get("premises", []) if name not in whole.shown]
+        need(not missing, f"its premise {missing[:1]} is no step that was shown before")
         self.premises, self.believed = [whole.shown[name] for name in said.get("premises", [])], list[str]()
         for k, name in enumerate(said.get("premises", [])):
             if name not in whole.starts or "at" in said:
@@ -328,6 +355,8 @@ class Step:
     def combination(self) -> None:
         """slack = sum of multipliers times the premises' slacks, and a rest that is nonnegative."""
         rest = self.conclusion.slack
+        pairs = len(self.said["multipliers"]), len(self.premises)
+        need(pairs[0] == pairs[1], f"it has {pairs[0]} multipliers for {pairs[1]} premises")
         for said, premise in zip(self.said["multipliers"], self.premises, strict=True):
             factor = self.read(said["value"])
             if premise.op == "<=" and factor.above:
@@ -464,8 +493,10 @@ class Certificate:
     """A certificate as read, and what of it has been shown."""
 
     def __init__(self, said: Json) -> None:
+        need(isinstance(said, dict), "it is no table")
         need(said.get("format") == "fedbounds certificate 1", "this is no certificate of format 1")
         plain(said)
+        only(said, "certificate")
         self.said, letters, numbers = said, said["letters"], said["numbers"]
         self.vectors, self.known = {v for table in said["vectors"].values() for v in table}, {*letters, *numbers}
         names = [*letters, *numbers, *self.vectors]
@@ -499,10 +530,11 @@ class Certificate:
     def _step(self, said: Json) -> None:
         try:
             need(said["id"] not in self.shown, "a step of this name was shown before")
+            only(said, "step")
             step = Step(self, said)
             step.check()
         except ERRORS as error:
-            raise Refused(f"{said['id']}: {error if isinstance(error, Refused) else repr(error)[:200]}") from error
+            raise Refused(f"{said['id']}: {plainly_said(error)}") from error
         self.shown[said["id"]] = step.conclusion
         self.starts |= {said["id"]} if "at" in said else set()
         how = "checked" if said["rule"] in SHOWN else "believed" if said["rule"] == "axiom" else "checked in part"
@@ -519,6 +551,7 @@ class Certificate:
         end, steps = self.said["statement"], self.said["steps"]
         need(bool(steps) and not end.get("premises"), "it has no steps, or its statement rests on them as a premise")
         need(steps[-1]["id"] not in self.starts, "the last step holds at the start only")
+        only(end, "statement")
         said, shown = Step(self, end), self.shown[steps[-1]["id"]]
         means = said.means(end["rename"])
         need(len({part["is"] for part in end["rename"]}) == len(means), "two letters are renamed to one")
@@ -567,10 +600,12 @@ class Certificate:
 def checked(said: Json) -> Certificate:
     """The certificate once everything in it follows; refused whatever is the matter with it."""
     try:
+        work.clear()
         certificate = Certificate(said)
-        _ = certificate.check(), certificate.report()  # words that are missing are refused like all else
+        certificate.check()
+        certificate.report()  # words that are missing are refused like all else
     except ERRORS as error:
-        raise Refused(str(error) if isinstance(error, Refused) else repr(error)[:200]) from error
+        raise Refused(plainly_said(error)) from error
     return certificate
 
 

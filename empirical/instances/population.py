@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.instances.ranges import Ranges, checked
 
 LeftSide = Literal["exact moments", "every outcome", "exact law", "sampled"]
@@ -103,10 +103,12 @@ class Population:
         """One instance from all its numbers, as `describe` tells them and JSON keeps them.
 
         Raises:
-            FedboundsError: a number is missing, is none or out of its range, or they break a rule of the class.
+            FedboundsError: a number is missing, unknown, none or out of its range, or they break a rule of the class.
         """
         made: dict[str, Any] = {}
         sizes, ranges = dict[str, int](), cls.all_ranges()
+        if strange := [name for name in numbers if name not in {field.name for field in fields(cls)}]:
+            raise unknown_name(f"number of {cls.__name__}", strange[0], [field.name for field in fields(cls)])
         for field in fields(cls):
             if field.name not in numbers:
                 raise FedboundsError(f"the instance has no {field.name}: {cls.__name__} needs it")
@@ -117,6 +119,8 @@ class Population:
                 made[field.name] = None
             elif "np.ndarray" in kind:
                 array = np.asarray(value)
+                if array.dtype.kind == "b" and not ranges[field.name].domain.integer:
+                    raise FedboundsError(f"{field.name} = {value!r} is true or false; must be a number")
                 array = checked(field.name, array.astype(float) if array.dtype.kind in "UO" else array, ranges, sizes)
                 made[field.name] = array[None]
             else:

@@ -266,18 +266,56 @@ def test_the_variance_of_tdcd_is_the_largest_of_all_rounds() -> None:
 # --- what a file says of itself ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wrong", [{"ratio": 0.999}, {"status": "refuted"}, {"ratio": [1]}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"ratio": 0.999}, {"status": "refuted"}, {"ratio": [1]}, {"left": 1.0}, {"right": "inf"}, {"left_side": "sampled"},
+     {"constants": {"L": 1.0}}, {"constants": None}, {"claim": "of another form"}],
+)  # fmt: skip
 def test_a_file_that_says_something_else_than_what_is_found_is_told_so(tmp_path, wrong) -> None:
     file, row = tmp_path / "worst.json", committed("arbitrary-participation/lemma-c.2", "sharp")
     file.write_text(json.dumps(row))
     assert run("adversary", "--replay", str(file))[0] == 0
     file.write_text(json.dumps(row | wrong))
     status, out, _ = run("adversary", "--replay", str(file))
-    assert status == 1 and "which is not what is found" in out
-    assert "not what is found" in json.loads(run("adversary", "--replay", str(file), "--json")[1])["recorded"]
+    said = "the form has changed since" if "claim" in wrong else "which is not what is found"
+    assert status == 1 and said in out and all(name in out for name in wrong if name != "claim")
+    assert said in json.loads(run("adversary", "--replay", str(file), "--json")[1])["recorded"]
 
 
-@pytest.mark.parametrize("numbers", [{"interval": 0}, {"gamma": -0.1}, {"weights": 3}, {"local_steps": 1.5}])
+def test_every_number_of_a_file_is_compared_and_rounding_is_none() -> None:
+    row = committed("arbitrary-participation/lemma-c.2", "sharp")
+    letters = row["constants"]
+    for name, value in letters.items():
+        moved = np.multiply(value, 1.001) + 1e-9
+        said = replay(row | {"constants": letters | {name: moved.tolist()}}).recorded
+        assert f"constants.{name}" in said and said.count("now") == 1, name
+        assert not replay(row | {"constants": letters | {name: np.multiply(value, 1 + 1e-9).tolist()}}).recorded
+    more = replay(row | {"constants": letters | {"zeta": 1.0}}).recorded
+    assert "constants.zeta = 1 (now None)" in more
+    assert not replay(replay(row).as_document()).recorded
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [({"schema": "fedbounds.adversary/2"}, "its schema is"), ({"raito": 1.0}, "did you mean ratio")],
+)
+def test_a_file_of_another_schema_or_with_an_unknown_entry_is_refused(wrong: Row, said: str) -> None:
+    with pytest.raises(fb.FedboundsError, match=said):
+        replay(committed("arbitrary-participation/lemma-c.2", "sharp") | wrong)
+
+
+@pytest.mark.parametrize("option", [("--form", "sharp"), ("--seed", "61"), ("--effort", "light")])
+def test_a_replay_takes_no_options_of_a_search(tmp_path, option: tuple[str, str]) -> None:
+    file = tmp_path / "worst.json"
+    file.write_text(json.dumps(committed("arbitrary-participation/lemma-c.2", "sharp")))
+    status, out, err = run("adversary", "--replay", str(file), *option)
+    assert (status, out) == (2, "") and f"leave out {option[0]}" in err
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"interval": 0}, {"gamma": -0.1}, {"weights": 3}, {"local_steps": 1.5}, {"gamma": True}, {"gama": 0.1}],
+)
 def test_the_command_refuses_numbers_that_are_none_in_one_line(tmp_path, numbers) -> None:
     file, row = tmp_path / "worst.json", committed("arbitrary-participation/theorem-3.1", "sharp")
     file.write_text(json.dumps(changed(row, **numbers)))

@@ -1,7 +1,9 @@
 """Bound, worst case and measured on one axis; the atlas of all papers."""
 
 import csv
+from dataclasses import replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from fedbounds.figures.papers.fed_norm_sgda import tightness as games
 from fedbounds.figures.papers.fedau import tightness as coins
 from fedbounds.figures.papers.fedmrn import tightness as masks
 from fedbounds.figures.papers.tdcd import tightness as silos
-from fedbounds.figures.tightness import Tight, solved, tightness
+from fedbounds.figures.tightness import Tight, count, panels, solved, tightness
 
 KEY = "arbitrary-participation/theorem-3.1"
 
@@ -115,13 +117,35 @@ def test_the_atlas_is_drawn_with_ranges_where_there_are_worst_cases(picture):
         {"arbitrary-participation": [atlas.Standing(theorem, 0.4, [exact]), atlas.Standing(lemma, 1e-7)]}
     )
     shown = {curve.label: curve for curve in drawn.curves}
-    assert shown[f"{KEY}: worst case"].y.shape == (2,) and shown[f"{KEY}: found"].x.tolist() == [0.4]
-    assert shown[f"{KEY}: measured"].x.tolist() == [0.05, 0.05]
+    assert shown[f"{KEY}: worst case"].x.tolist() == [exact.value / 2] and shown[f"{KEY}: found"].x.tolist() == [0.4]
+    assert shown[f"{KEY}: worst case, attained"].x.tolist() == [exact.value / 2]
+    assert shown[f"{KEY}: measured"].x.tolist() == [0.05]
     assert shown["arbitrary-participation/lemma-c.1: found"].x.tolist() == [1e-7]
     markers = [line.get_marker() for line in drawn.figure.axes[0].lines]
-    assert "D" in markers and "<" in markers
+    assert markers.count("<") == 1  # of the lemma
+    below = replace(exact, measured=1e-6)
+    again = atlas.drawn({"arbitrary-participation": [atlas.Standing(theorem, 0.4, [exact, below])]})
+    assert [line.get_marker() for line in again.figure.axes[0].lines].count("<") == 1
+    assert again.figure.axes[0].get_xlabel() == "left side / bound"
 
 
 def test_an_unknown_figure_is_told_of_the_atlas(tmp_path):
     found = CliRunner().invoke(figure, ["tightnes", "--out", str(tmp_path / "f.png")])
     assert "tightness" in str(found.exception)
+
+
+@pytest.mark.parametrize("room", [in_turn, coins, masks, games, silos])
+def test_every_setting_of_a_room_is_one_that_its_function_takes(room):
+    told = []
+    seen = panels(lambda **setting: signature(room.at).bind(**setting), room.SETTINGS, lambda *done: told.append(done))
+    assert told == [(k + 1, count(room.SETTINGS)) for k in range(count(room.SETTINGS))]
+    assert {name: list(some) for name, some in seen.items()} == {n: list(s) for n, s in room.SETTINGS.items()}
+    assert all(v in seen[name][v].arguments.values() for name, some in room.SETTINGS.items() for v in some)
+
+
+def test_the_atlas_counts_the_settings_of_all_rooms(monkeypatch):
+    told = []
+    monkeypatch.setattr(atlas, "panels", lambda at, settings, progress: progress(count(settings), 0) or {})
+    atlas.atlas(progress=lambda *done: told.append(done))
+    sizes = [count(room.SETTINGS) for room in (in_turn, coins, games, masks, silos)]
+    assert told[-1] == (sum(sizes), sum(sizes)) and len(told) == 5

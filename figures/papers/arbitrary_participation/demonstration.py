@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import PeriodicGroups
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.empirical.sweep.executor import Progress
 from fedbounds.figures.claims import Claim, level, write_claims
 from fedbounds.figures.overlay import overlay
 from fedbounds.figures.paper_gallery import Traces
@@ -112,7 +112,7 @@ def demonstrate(
     out: Path,
     *,
     workers: int = 2,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
     device: str | None = None,
     scale: Scale | None = None,
     rounds: int = 5000,
@@ -123,7 +123,7 @@ def demonstrate(
     Args:
         out: the directory; runs are kept in `out/runs`, so that a second call only draws.
         workers: local processes.
-        progress: called after every run.
+        progress: called after every run, with how many are there and how many there are in all.
         device: where to compute; a CUDA device, if there is one, by default.
         scale: of the image experiment; `demonstrated` if not given.
         rounds: T of the exact part.

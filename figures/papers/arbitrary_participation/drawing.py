@@ -32,7 +32,7 @@ class Gallery(PaperGallery[ex.Scale]):
         network: mlp (default on glyphs and digits), cnn (the paper's, scaled to the image), cnn-cifar or linear.
         workers: local processes.
         scale: another scale than the data set's own.
-        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        progress: called after every run, or worst case, with how many are there and how many there are in all.
         full: the paper's own numbers of clients, rounds and seeds.
     """
 
@@ -249,7 +249,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "guarantee": lambda gallery: guarantee(confronted_all()),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "tightness": lambda gallery: tightness.picture(),
+    "tightness": lambda gallery: tightness.picture(gallery.progress),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }

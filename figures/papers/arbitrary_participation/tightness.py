@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fedbounds.empirical.papers.arbitrary_participation.algorithms import Genera
 from fedbounds.empirical.participation import Cyclic
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Panels, Tight, confronted, solved, tightness
+from fedbounds.figures.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
 
 KEY, FORM, DIMENSION, MULTIPLIER = "arbitrary-participation/theorem-3.1", "sharp", 4, 6.0
 ALMOST = 1 - 1e-9  # of the largest step size, so that rounding breaks no condition
@@ -48,25 +48,22 @@ def at(
     return confronted(found, worst)
 
 
-@cache
-def panels() -> Panels:
-    """What varies to its value to the theorem there."""
-    alone = {"clients": 1, "heterogeneity": 0.0, "noise": 0.0, "local_steps": 1}
-    return {
-        "clients $N = P$": {N: at(clients=N, rounds=48) for N in (1, 2, 3, 4)},
-        "local steps $I$": {I: at(local_steps=I) for I in (1, 2, 4)},
-        "rounds $T$, one client, no noise": {T: at(rounds=T, **alone) for T in (1, 2, 4, 8, 64, 512)},
-        r"divergence $\tilde\beta$": {beta: at(heterogeneity=beta) for beta in (0.125, 0.5, 1.0, 2.0, 4.0)},
-        r"noise $\sigma$": {sigma: at(noise=sigma) for sigma in (0.125, 0.5, 2.0, 8.0)},
-    }
+ALONE: dict[str, Any] = {"clients": 1, "heterogeneity": 0.0, "noise": 0.0, "local_steps": 1}
+SETTINGS: Settings = {
+    "clients $N = P$": {N: {"clients": N, "rounds": 48} for N in (1, 2, 3, 4)},
+    "local steps $I$": {I: {"local_steps": I} for I in (1, 2, 4)},
+    "rounds $T$, one client, no noise": {T: {"rounds": T, **ALONE} for T in (1, 2, 4, 8, 64, 512)},
+    r"divergence $\tilde\beta$": {beta: {"heterogeneity": beta} for beta in (0.125, 0.5, 1.0, 2.0, 4.0)},
+    r"noise $\sigma$": {sigma: {"noise": sigma} for sigma in (0.125, 0.5, 2.0, 8.0)},
+}
 
 
-def picture() -> Picture:
+def picture(progress: Progress | None = None) -> Picture:
     """How tight Theorem 3.1 is, and in what."""
     return tightness(
         KEY,
         FORM,
-        panels(),
+        panels(at, SETTINGS, progress),
         title="Theorem 3.1 and the worst that can happen",
         caption=f"One of N clients in each round, in turn (P = N), steps at the caps, gamma = 1/(12 L I P) and eta = "
         f"{MULTIPLIER:g}, L = F = 1; unless it varies N = 2, I = 2, T = 64 (48 in the first panel), divergence and "

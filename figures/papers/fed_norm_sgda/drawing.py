@@ -41,7 +41,7 @@ class Gallery(PaperGallery[ex.Scale]):
         network: linear (default on digits), the paper's (vgg-11), or another.
         workers: local processes.
         scale: another scale than the data set's own.
-        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        progress: called after every run, or worst case, with how many are there and how many there are in all.
         full: longer runs of more seeds, with the paper's network on its data.
     """
 
@@ -284,7 +284,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "rounds": lambda gallery: theorems.headline(),
     "rate": lambda gallery: rates.exact_rate(),
     "ratio": lambda gallery: rates.exact_ratio(),
-    "tightness": lambda gallery: tightness.picture(),
+    "tightness": lambda gallery: tightness.picture(gallery.progress),
     "network": NETWORKS.picture,
     "network-rate": NETWORKS.rates,
 }

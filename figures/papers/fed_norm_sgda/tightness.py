@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.fed_norm_sgda.algorithms import FedNormSGDA
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_quadratic_minimax
 from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Panels, Tight, confronted, solved, tightness
+from fedbounds.figures.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
 
 KEY, FORM = "fed-norm-sgda/theorem-1", "sharp"
 ALMOST = 1 - 1e-9  # of the largest step size, so that rounding breaks no condition
@@ -50,26 +48,23 @@ def at(
     return confronted(found, worst)
 
 
-@cache
-def panels() -> Panels:
-    """What varies to its value to the theorem there."""
-    return {
-        "rounds $T$": {T: at(rounds=T) for T in (10, 100, 1000, 10_000)},
-        r"local steps $\tau$": {tau: at(local_steps=tau) for tau in (1, 2, 3)},
-        r"condition $\kappa$": {kappa: at(condition=kappa) for kappa in (2.0, 4.0, 8.0, 16.0)},
-        "clients $n$": {n: at(clients=n) for n in (1, 2, 3)},
-        r"heterogeneity $\sigma_G$, $n = 2$": {
-            sigma: at(clients=2, heterogeneity=sigma) for sigma in (0.125, 0.25, 0.5)
-        },
-    }
+SETTINGS: Settings = {
+    "rounds $T$": {T: {"rounds": T} for T in (10, 100, 1000, 10_000)},
+    r"local steps $\tau$": {tau: {"local_steps": tau} for tau in (1, 2, 3)},
+    r"condition $\kappa$": {kappa: {"condition": kappa} for kappa in (2.0, 4.0, 8.0, 16.0)},
+    "clients $n$": {n: {"clients": n} for n in (1, 2, 3)},
+    r"heterogeneity $\sigma_G$, $n = 2$": {
+        sigma: {"clients": 2, "heterogeneity": sigma} for sigma in (0.125, 0.25, 0.5)
+    },
+}
 
 
-def picture() -> Picture:
+def picture(progress: Progress | None = None) -> Picture:
     """How tight Theorem 1 is, and in what."""
     return tightness(
         KEY,
         FORM,
-        panels(),
+        panels(at, SETTINGS, progress),
         title="Theorem 1 and the worst that can happen",
         caption="All clients, local SGDA, the largest steps, L_f = 1; unless it varies n = 1, tau = 2, T = 1000, kappa "
         "= 4, sigma_G = 0.5, noise 0.1. The worst case is that of one round with the potential of the proof, which "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Any
 
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.moments import moments
@@ -10,7 +10,7 @@ from fedbounds.empirical.papers.fedau.algorithms import KnownParticipation
 from fedbounds.empirical.participation import Bernoulli
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Panels, Tight, confronted, solved, tightness
+from fedbounds.figures.tightness import Progress, Settings, Tight, confronted, panels, solved, tightness
 
 KEY, FORM, DIMENSION = "fedau/theorem-b.4.1", "sharp:no-gap", 4
 STEP = 1 / 32  # gamma I
@@ -49,25 +49,22 @@ def at(
     return confronted(confront(run, KEY, FORM), worst)
 
 
-@cache
-def panels() -> Panels:
-    """What varies to its value to the bound there."""
-    alone = {"clients": 1, "noise": 0.0, "local_steps": 1, "rate": 1.0}
-    return {
-        "clients $N$": {N: at(clients=N) for N in (1, 2, 3, 4)},
-        "local steps $I$": {I: at(local_steps=I) for I in (1, 2, 4)},
-        "rounds $T$, one client,\nno noise, $p = 1$": {T: at(rounds=T, **alone) for T in (1, 2, 4, 64, 512)},
-        r"divergence $\delta$": {delta: at(divergence=delta) for delta in (0.125, 0.5, 1.0, 2.0, 4.0)},
-        "rate $p$": {p: at(rate=p) for p in (0.25, 0.35, 0.5, 0.7, 1.0)},
-    }
+ALONE: dict[str, Any] = {"clients": 1, "noise": 0.0, "local_steps": 1, "rate": 1.0}
+SETTINGS: Settings = {
+    "clients $N$": {N: {"clients": N} for N in (1, 2, 3, 4)},
+    "local steps $I$": {I: {"local_steps": I} for I in (1, 2, 4)},
+    "rounds $T$, one client,\nno noise, $p = 1$": {T: {"rounds": T, **ALONE} for T in (1, 2, 4, 64, 512)},
+    r"divergence $\delta$": {delta: {"divergence": delta} for delta in (0.125, 0.5, 1.0, 2.0, 4.0)},
+    "rate $p$": {p: {"rate": p} for p in (0.25, 0.35, 0.5, 0.7, 1.0)},
+}
 
 
-def picture() -> Picture:
+def picture(progress: Progress | None = None) -> Picture:
     """How tight the bound is for known rates, and in what."""
     return tightness(
         KEY,
         FORM,
-        panels(),
+        panels(at, SETTINGS, progress),
         title="FedAvg with weights 1/p, and the worst that can happen",
         caption=f"Weights 1/p, so that h = f; gamma I = {STEP:g}, gamma eta I = {GLOBAL_STEP:g}, L = F = 1; unless it "
         "varies N = 2, I = 2, T = 64, p = 0.5, divergence and noise 0.5. Measured: exact moments on quadratics with "

@@ -38,7 +38,7 @@ class Gallery(PaperGallery[ex.Scale]):
         network: mlp (default on glyphs and digits), a CNN on the others, or another.
         workers: local processes.
         scale: another scale than the data set's own.
-        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        progress: called after every run, or worst case, with how many are there and how many there are in all.
         full: the paper's own numbers of clients, rounds, local steps and samples.
     """
 
@@ -305,7 +305,7 @@ FIGURES: Mapping[str, Callable[[Gallery], Picture]] = {
     "figure-6": Gallery.figure_6,
     "theorem-1": lambda gallery: theorems.theorem_1(gallery.scale.iterations),
     "theorem-2": lambda gallery: theorems.theorem_2(gallery.scale.horizons),
-    "tightness": lambda gallery: tightness.picture(),
+    "tightness": lambda gallery: tightness.picture(gallery.progress),
     "operators": lambda gallery: theorems.operators(gallery.scale.points),
     "bounded-clients": lambda gallery: simulated.bounded_clients(gallery.scale.horizons, seeds=8),
     "network": lambda gallery: simulated.network(gallery.scale.iterations // 2),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Any
 
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
 from fedbounds.empirical.moments.operators import masked_moments, sparsifier
 from fedbounds.empirical.problems import random_quadratic
 from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Panels, Tight, solved, tightness
+from fedbounds.figures.tightness import Progress, Settings, Tight, panels, solved, tightness
 
 KEY, FORM, DIMENSION = "fedmrn/theorem-2", "sharp", 4
 EXACT = frozenset({"exact"})
@@ -55,25 +55,22 @@ def at(
     return Tight(float(found.value), bool(found.valid), measured, worst, ALONG)
 
 
-@cache
-def panels() -> Panels:
-    """What varies to its value to the theorem there."""
-    alone = {"clients": 1, "noise": 0.0, "local_steps": 1, "error": 0.0}
-    return {
-        "clients $N$": {N: at(clients=N) for N in (1, 2, 3, 4)},
-        "local steps $S$": {S: at(local_steps=S) for S in (1, 2, 4)},
-        "iterations $T$, one client,\nno noise, no mask": {T: at(iterations=T, **alone) for T in (1, 4, 16, 64, 256)},
-        r"heterogeneity": {d: at(heterogeneity=d) for d in (0.125, 0.5, 1.0, 2.0, 4.0)},
-        "error of the operator $q$": {q: at(error=q) for q in (0.125, 0.25, 0.5, 1.0, 2.0)},
-    }
+ALONE: dict[str, Any] = {"clients": 1, "noise": 0.0, "local_steps": 1, "error": 0.0}
+SETTINGS: Settings = {
+    "clients $N$": {N: {"clients": N} for N in (1, 2, 3, 4)},
+    "local steps $S$": {S: {"local_steps": S} for S in (1, 2, 4)},
+    "iterations $T$, one client,\nno noise, no mask": {T: {"iterations": T, **ALONE} for T in (1, 4, 16, 64, 256)},
+    r"heterogeneity": {d: {"heterogeneity": d} for d in (0.125, 0.5, 1.0, 2.0, 4.0)},
+    "error of the operator $q$": {q: {"error": q} for q in (0.125, 0.25, 0.5, 1.0, 2.0)},
+}
 
 
-def picture() -> Picture:
+def picture(progress: Progress | None = None) -> Picture:
     """How tight Theorem 2 is, and in what."""
     return tightness(
         KEY,
         FORM,
-        panels(),
+        panels(at, SETTINGS, progress),
         title="Theorem 2 and the worst that can happen",
         caption="An unbiased operator, half of the clients in each average, the step 1/(L sqrt(T)), L = F = 1; unless "
         "it varies N = 2, S = 2, T = 64, q = 0.5, heterogeneity and noise 0.5. Measured: exact moments of a sparsifier "

@@ -19,7 +19,7 @@ class Gallery(trained.TrainedGallery):
         network: another than the tasks' own, in every silo.
         workers: local processes.
         scale: another scale than the data's own.
-        progress: called after every run, with the outcome, how many are there and how many there are in all.
+        progress: called after every run, or worst case, with how many are there and how many there are in all.
         full: the paper's own numbers of clients, samples and iterations, where it says them.
     """
 
@@ -35,7 +35,7 @@ FIGURES = {
     "rate": lambda gallery: runs.exact_rate(),
     "ratio": lambda gallery: runs.exact_ratio(),
     "network": network.NETWORKS.picture,
-    "tightness": lambda gallery: tightness.picture(),
+    "tightness": lambda gallery: tightness.picture(gallery.progress),
     **trained.FIGURES,
 }
 

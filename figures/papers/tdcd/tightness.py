@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from typing import Any
 
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.registry import load
@@ -11,7 +11,7 @@ from fedbounds.empirical.papers.tdcd.algorithms import TDCD
 from fedbounds.empirical.participation import Full
 from fedbounds.empirical.problems import random_block_quadratic
 from fedbounds.figures.picture import Picture
-from fedbounds.figures.tightness import Panels, Tight, solved, tightness
+from fedbounds.figures.tightness import Progress, Settings, Tight, panels, solved, tightness
 
 KEY, FORM, PARAMETERS = "tdcd/theorem-1", "sharp:B3", 12
 IN_A_PROGRAM = 4  # rounds of one silo; longer runs, and those of several, are cut into blocks
@@ -54,26 +54,24 @@ def at(
     return Tight(float(found.value), bool(found.valid), measured, worst, frozenset(sources))
 
 
-@cache
-def panels() -> Panels:
-    """What varies to its value to the theorem there."""
-    alone, quiet = {"silos": 1, "local_steps": 1, "noise": 0.0}, {"clients": 2, "noise": 0.0}
-    return {
-        "silos $N$": {N: at(silos=N) for N in (1, 2, 3, 4)},
-        "local steps $Q$": {Q: at(local_steps=Q) for Q in (1, 2, 3, 4)},
-        "rounds $R$, one silo,\nno noise, $Q = 1$": {R: at(rounds=R, **alone) for R in (1, 4, 16, 64, 256)},
-        "noise $\\sqrt{S}$": {s: at(noise=s) for s in (0.125, 0.5, 1.0, 2.0, 4.0)},
-        "heterogeneity,\ntwo clients, no noise": {h: at(heterogeneity=h, **quiet) for h in (0.125, 0.5, 1.0, 2.0, 4.0)},
-        "step size, share of (14)": {c: at(share=c) for c in (0.03, 0.12, 0.5, 1.0, 2.0)},
-    }
+ALONE: dict[str, Any] = {"silos": 1, "local_steps": 1, "noise": 0.0}
+QUIET: dict[str, Any] = {"clients": 2, "noise": 0.0}
+SETTINGS: Settings = {
+    "silos $N$": {N: {"silos": N} for N in (1, 2, 3, 4)},
+    "local steps $Q$": {Q: {"local_steps": Q} for Q in (1, 2, 3, 4)},
+    "rounds $R$, one silo,\nno noise, $Q = 1$": {R: {"rounds": R, **ALONE} for R in (1, 4, 16, 64, 256)},
+    "noise $\\sqrt{S}$": {s: {"noise": s} for s in (0.125, 0.5, 1.0, 2.0, 4.0)},
+    "heterogeneity,\ntwo clients, no noise": {h: {"heterogeneity": h, **QUIET} for h in (0.125, 0.5, 1.0, 2.0, 4.0)},
+    "step size, share of (14)": {c: {"share": c} for c in (0.03, 0.12, 0.5, 1.0, 2.0)},
+}
 
 
-def picture() -> Picture:
+def picture(progress: Progress | None = None) -> Picture:
     """How tight Theorem 1 is, and in what."""
     return tightness(
         KEY,
         FORM,
-        panels(),
+        panels(at, SETTINGS, progress),
         title="TDCD and the worst that can happen",
         caption="Unless it varies N = 2, Q = 2, R = 64, one client in each silo, whose noise stays the same in a round "
         "and has S = 0.25, whatever N is, and the largest step size of (14), 1/(8 Q L); L = Lmax = Delta = 1. "

@@ -473,6 +473,35 @@ def places(part: Any) -> Iterator[tuple[Any, Any]]:
             yield from places(value)
 
 
+def test_what_nothing_reads_is_refused():
+    plain = forged("n*((1 + n)**n - 1)/n", unrolled())
+    for table in (plain, plain["steps"][0], plain["statement"]):
+        table["att"] = "start"
+        assert "has no ['att']" in why(plain)
+        del table["att"]
+    assert checker.checked(plain)
+
+
+def test_what_is_missing_is_named():
+    plain = forged("n*((1 + n)**n - 1)/n", unrolled())
+    for name in ("letters", "steps", "claim"):
+        assert f"it lacks '{name}'" in why({key: value for key, value in plain.items() if key != name})
+    dropped = copy.deepcopy(plain)
+    dropped["steps"][-1]["premises"][0] = "nowhere"
+    assert "its premise ['nowhere'] is no step that was shown before" in why(dropped)
+    theorem = of("sharp")
+    combination = next(step for step in theorem["steps"] if step.get("multipliers"))
+    combination["premises"].pop()
+    assert "multipliers for" in why(theorem)
+    assert "it is no table" in why([])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["(x + n + 1)**100", "(1 + x)**60 * (1 + n)**60 * (1 + x + n)**60"])
+def test_no_expression_keeps_it_busy(text: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(checker, "MOST", 10**5)
+    assert "too many products" in why(forged(text, [combined("x", "<=", text, [["n"]], "first")]))
+
+
 def test_whatever_is_broken_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     plain = [combined("x", "<=", "x + n", [["n"]], "first"), *unrolled()]
     for replaced in (
