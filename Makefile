@@ -20,6 +20,8 @@ STAMP := $(VENV)/.installed
 PAPERS := $(subst _,-,$(notdir $(patsubst %/ledger.json,%,$(wildcard bounds/papers/*/ledger.json))))
 # bytecode is kept: where it is not, every process compiles anew what it imports, which takes longer than the import
 unexport PYTHONDONTWRITEBYTECODE
+# what sympy remembers of its answers: with its own thousand a proof asks again what it has just been told
+export SYMPY_CACHE_SIZE ?= 20000
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 PYTEST     := $(ONE_THREAD) $(PY) -m pytest
 # each process a run of neighbors, which share dockets and compiled forms; who has finished takes from the other

@@ -38,7 +38,7 @@ from fedbounds.empirical.instances.sides import ROUNDING, Sides, Trial
 
 SIZE = 40  # instances of one shape that climb at once
 AGREE = 1e-6  # relative distance of two ratios that are the same but for rounding
-TINY = 1e-15  # a letter that is zero but for rounding
+TINY = 1e-12  # a letter that is zero but for rounding; none that is searched is below 1e-8
 MOST_STEPS = 10_000  # of an instance that is replayed: none that was found takes a tenth
 KEPT = "ratio", "status", "why", "left_side", "left", "right", "place", "constants", "budget", "kind", "instance"
 REPLAYED = "ratio", "status", "left_side", "left", "right", "terms", "constants"
@@ -480,12 +480,11 @@ def differing(name: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]
     elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
         for k, (one, other) in enumerate(zip(before, now, strict=True)):
             yield from differing(f"{name}[{k}]", one, other)
-    elif before != now and not (_numbers(before, now) and isclose(before, now, rel_tol=AGREE, abs_tol=TINY)):
+    elif isinstance(before, int | float) and isinstance(now, int | float):
+        if not isclose(before, now, rel_tol=AGREE, abs_tol=TINY):
+            yield name, before, now
+    elif before != now:
         yield name, before, now
-
-
-def _numbers(*values: Any) -> bool:
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 def loaded_kinds() -> dict[str, type[Population]]:

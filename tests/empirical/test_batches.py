@@ -117,7 +117,7 @@ def test_runs_that_differ_in_step_sizes_and_seeds_are_made_together_where_it_pay
     assert {run.together for run in images} == {1}
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.long)])  # as in test_sweep_executors
 def test_a_run_that_was_made_together_has_the_bytes_that_it_has_alone(workers: int, tmp_path: Path) -> None:
     runs = plan(resolve(SWEEP))
     together, alone = Store(tmp_path / "together"), Store(tmp_path / "alone")

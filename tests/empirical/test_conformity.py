@@ -67,8 +67,9 @@ def test_what_a_process_draws_is_never_impossible(process) -> None:
 @pytest.mark.parametrize(
     "process",
     [
-        Bernoulli(5, [0.1, 0.3, 0.5, 0.9, 1.0]),
-        WithoutReplacement(6, 2),
+        # slow, and the mean of their e-values is one by enumeration below
+        pytest.param(Bernoulli(5, [0.1, 0.3, 0.5, 0.9, 1.0]), marks=pytest.mark.long),
+        pytest.param(WithoutReplacement(6, 2), marks=pytest.mark.long),
         WithReplacement(5, 3),
         Markovian(3, [0.2, 0.5, 0.8], come=0.3),
         GroupMarkov(6, 3, leave=0.3),

@@ -10,8 +10,10 @@ import pytest
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
 from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax
+from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
 from fedbounds.empirical.papers.fedau.invariants import check_weights
 from fedbounds.empirical.papers.fedau.strategies import weight_cases
+from fedbounds.empirical.strategies import cases
 from tests.empirical.correct_implementations import (
     GALLERY,
     GAMES,
@@ -22,6 +24,7 @@ from tests.empirical.correct_implementations import (
     plain_fedavg_that_names_what_it_ignores,
     sgda_plus_without_momentum,
 )
+from tests.empirical.drawn_cases import drawn_cases
 
 EXAMPLES = 20
 
@@ -76,12 +79,13 @@ def test_what_an_algorithm_does_without_is_skipped_with_the_reason():
 def test_a_parameter_that_is_named_and_ignored_is_a_bug_and_its_cause_leads():
     run = plain_fedavg_that_names_what_it_ignores
     names = ["two sided step sizes", "summed displacements", "reference twin"]
-    report = check_invariants(run, invariants=names, examples=EXAMPLES)
+    report = check_invariants(run, invariants=names, examples=EXAMPLES, cases=drawn_cases(cases))
     assert report.without == () and len(report.broken) == 3
     assert str(report).splitlines()[1] == (
         "likely cause: it ignores the multiplier (if it has none: cases(multipliers=(1.0,)))"
     )
-    games = check_minimax(sgda_plus_without_momentum, invariants=["reference twin", "rotation"], examples=EXAMPLES)
+    names, games_drawn = ["reference twin", "rotation"], drawn_cases(game_cases)
+    games = check_minimax(sgda_plus_without_momentum, invariants=names, examples=EXAMPLES, cases=games_drawn)
     assert games.cause == "it ignores the momentum (if it has none: game_cases(momenta=(0.0,)))"
     weights = check_weights(fedau_without_a_cutoff, invariants=["limits", "never there"], examples=EXAMPLES)
     assert weights.cause == "it ignores the cut-off (if it has none: weight_cases(cutoffs=(math.inf,)))"

@@ -15,9 +15,11 @@ from fedbounds.empirical.papers.arbitrary_participation.properties import INVARI
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
 from fedbounds.empirical.papers.fed_norm_sgda.invariants import MINIMAX_INVARIANTS, check_minimax
 from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
+from fedbounds.empirical.papers.fed_norm_sgda.strategies import game_cases
 from fedbounds.empirical.papers.fedau.invariants import WEIGHT_INVARIANTS, WeightCase, check_weights
 from fedbounds.empirical.papers.fedau.plain import fedau_weights
 from fedbounds.empirical.strategies import cases
+from tests.empirical.drawn_cases import drawn_cases
 
 
 def delta(problem, x, t, n, step_size, local_steps):
@@ -148,7 +150,7 @@ def stumbles(game, cohorts, *, weights, local_steps, momentum, local_step_sizes,
 
 
 def test_every_printed_counterexample_of_a_game_reproduces_from_its_text():
-    report = check_minimax(stumbles, examples=12)
+    report = check_minimax(stumbles, examples=12, cases=drawn_cases(game_cases))
     assert {verdict.name for verdict in report.broken} == MINIMAX_INVARIANTS.keys()
     for verdict in report.broken:
         reproduces(verdict, rebuilt_game, lambda case: case.states(stumbles))

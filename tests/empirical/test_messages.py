@@ -212,15 +212,15 @@ def test_no_message_means_numbers_that_are_not_finite(number):
 
 
 def test_positions_that_no_client_sends_are_refused():
-    codec, ones = TopK(0.5), np.ones(4, "<f4").tobytes()
+    codec, ones = TopK(0.5), np.ones(3, "<f4").tobytes()
     accepted = 0
-    for some in range(2**16):
-        for last in (0, 1, 255):
-            payload = some.to_bytes(2, "little") + bytes([last]) + ones
-            try:
-                accepted += np.count_nonzero(codec.decode(seal(4, 8, payload, codec.agreed))) == 4
-            except FedboundsError:
-                continue
+    for every in range(2**16):
+        try:
+            accepted += (
+                np.count_nonzero(codec.decode(seal(4, 6, every.to_bytes(2, "little") + ones, codec.agreed))) == 3
+            )
+        except FedboundsError:
+            continue
     assert accepted
 
 
@@ -505,7 +505,7 @@ def test_masked_noise_is_unbiased_where_it_should_be():
     assert not check_compressor(MaskedNoise("bernoulli", 1.0), 64, 200, scale=1e-3).biased
     cut = check_compressor(MaskedNoise("bernoulli", 20.0), 256, 100)  # of heavy tails, and of nothing else
     assert "on 'heavy tails'" in str(cut) and cut.biased  # though chance moves the mean of 'one large' further
-    clipped = check_compressor(MaskedNoise("uniform", 1.0), 64, 2000, scale=0.5)
+    clipped = check_compressor(MaskedNoise("uniform", 1.0), 64, 300, scale=0.5)
     assert clipped.biased  # u - u|u|/2 on average, where all of it is at most alpha
 
 

@@ -129,7 +129,7 @@ def test_one_window_of_the_proof_holds_before_telescoping(instance: Instance) ->
 
 
 @given(instances(), st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_theorem_bounds_are_never_below_the_exact_value(instance: Instance, data: st.DataObject) -> None:
     run, _ = instance.run()
     special = {"explicit:any-P", "explicit:sumsq", "sharp:worst", "sharp:initial-gap"}

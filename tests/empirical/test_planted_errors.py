@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, cast
 
 import pytest
@@ -26,13 +25,9 @@ from fedbounds.bounds.papers.fedau.proof.theorem import IN_MEAN, MOMENT_MEAN, SE
 from fedbounds.bounds.papers.fedau.results import EXPLICIT, SLOPE, theorem_terms, tight_terms
 from fedbounds.bounds.result import Form, Result
 from fedbounds.empirical.instances.judging import judged_on_instances
+from tests.empirical.dockets import docket
 
 Change = Callable[[Step], Step]
-
-
-@lru_cache
-def docket(paper: str) -> Docket:
-    return Docket.of(paper)
 
 
 def subject(name: str) -> StepOf:
@@ -121,7 +116,7 @@ def test_half_of_q_in_theorem_2_and_in_what_its_steps_say_is_refuted():
     assert after.verdict(f"{home}/T1b").outcome == "refuted"
 
 
-@pytest.mark.parametrize("part", [2, 100])
+@pytest.mark.parametrize("part", [2, pytest.param(100, marks=pytest.mark.long)])
 def test_a_part_of_the_mean_second_moment_as_its_symbol_s_meaning_is_refuted(part):
     """Changed alike in the expectation of one round, in the average over the rounds and in the form."""
     less, home = FEDAU.Qmean / part, SECOND.result.key
@@ -192,7 +187,13 @@ def test_half_of_the_noise_of_a_window_is_refuted(name):
     assert after.verdict(name).outcome == "refuted"
 
 
-@pytest.mark.parametrize("name", steps_by(Unroll))
+# two of like members; test_premises has L2.8b-least too
+ALIKE = {f"arbitrary-participation/lemma-c.2/L2.8b-{form}" for form in ("sharp", "least")}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long) if n in ALIKE else n for n in steps_by(Unroll)]
+)
 def test_one_step_too_few_is_refuted_wherever_a_recursion_is_unrolled(name):
     step = subject(name).step
     rule = cast(Any, step.rule)
@@ -223,7 +224,9 @@ def test_half_the_age_of_a_snapshot_is_refuted_though_the_rule_says_so_too(monke
     assert after.verdict(name).outcome == "refuted" and after.verdict("fed-norm-sgda/lemma-c.4/73").outcome == "unknown"
 
 
-@pytest.mark.parametrize("home", ["fed-norm-sgda/theorem-4", "fed-norm-sgda/theorem-3"])
+@pytest.mark.parametrize(
+    "home", [pytest.param("fed-norm-sgda/theorem-4", marks=pytest.mark.long), "fed-norm-sgda/theorem-3"]
+)
 def test_a_block_that_is_cut_short_costs_a_restart_though_rule_and_form_say_it_is_free(monkeypatch, home):
     def free(right: sp.Expr) -> sp.Expr:
         return sp.Add(*(t for t in sp.Add.make_args(sp.expand(right)) if not t.has(MINIMAX.T)))

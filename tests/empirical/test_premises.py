@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, cast
 
 import pytest
@@ -21,13 +20,9 @@ from fedbounds.bounds.audit.verdict import UNTRIED
 from fedbounds.bounds.numpy_code import arguments
 from fedbounds.empirical.instances.averages import AVERAGES
 from fedbounds.empirical.instances.judging import hears, judged_on_instances, of_paper
+from tests.empirical.dockets import docket
 
 ROOMS = ("arbitrary-participation", "fedau", "fed-norm-sgda")
-
-
-@lru_cache
-def docket(paper: str) -> Docket:
-    return Docket.of(paper)
 
 
 def subject(claim: Claim) -> StepOf:

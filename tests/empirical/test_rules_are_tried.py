@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 from importlib import import_module
 from inspect import getmembers, isclass
 from pkgutil import iter_modules
@@ -12,11 +11,11 @@ import pytest
 import sympy as sp
 
 import fedbounds.bounds.audit
-from fedbounds.bounds.audit.docket import Docket
 from fedbounds.bounds.audit.refutations import judged_argument
 from fedbounds.bounds.audit.steps import StepOf
 from fedbounds.bounds.papers import arbitrary_participation, fed_norm_sgda, fedau, fedmrn, tdcd
 from fedbounds.empirical.instances.judging import hears, judged_on_instances
+from tests.empirical.dockets import docket
 
 ROOMS = {"arbitrary-participation": arbitrary_participation, "fedau": fedau, "fed-norm-sgda": fed_norm_sgda,
          "fedmrn": fedmrn, "tdcd": tdcd}  # fmt: skip
@@ -40,11 +39,6 @@ def rules() -> dict[str, type]:
             if own and name not in ("Rule", "Schema") and "conclusion" in cls.check.__code__.co_varnames:
                 found[f"{module.__name__}.{name}"] = cls
     return found
-
-
-@lru_cache
-def docket(paper: str) -> Docket:
-    return Docket.of(paper)
 
 
 def test_every_rule_shows_what_it_concludes_or_is_tried_in_a_proof():

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.bounds.errors import FedboundsError
@@ -162,6 +162,7 @@ def test_who_is_blamed_for_a_dead_worker_is_made_once_more_with_nobody_beside_it
 ENDS = ("fine", "fine", "fine", "raises", "cancelled", "breaks", "made and lost", "made twice")
 
 
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from(ENDS), max_size=12))
 def test_whatever_becomes_of_futures_no_row_is_wrong_and_the_next_start_makes_the_rest(ends: list[str]) -> None:
     runs = runs_of(["fine", "diverges", "fine", "fine", "fine"])

@@ -326,7 +326,9 @@ def test_a_kernel_knows_no_room_and_a_task_adds_those_of_its_algorithms() -> Non
 FEDAU = TEXT.replace('kind = "generalized-fedavg"', 'kind = "fedau"\ncutoff = 3').replace("interval = 5\n", "")
 
 
-@pytest.mark.parametrize("text", [TEXT, FEDAU], ids=["fedavg", "fedau"])
+@pytest.mark.parametrize(
+    "text", [pytest.param(TEXT, marks=pytest.mark.long, id="fedavg"), pytest.param(FEDAU, id="fedau")]
+)
 def test_what_a_run_really_loads_and_calls_is_in_the_digest(text: str) -> None:
     """The rooms of others are read for the names of their algorithms, and nothing in them is called."""
     code = f"""

@@ -32,7 +32,7 @@ def test_the_picture_of_a_network_is_that_of_its_example(name):
 
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory):
-    gallery = SimpleNamespace(results=tmp_path_factory.mktemp("runs"), workers=1, device=None, progress=None)
+    gallery = SimpleNamespace(results=tmp_path_factory.mktemp("runs"), workers=1, device=None, of_runs=None)
     setting = room("fedau").SETTING
     small = {"rounds": 6, "seeds": 2, "record_every": 6}
     return along_the_run(gallery, setting | small, "fedau/theorem-2")  # pyright: ignore[reportArgumentType]
@@ -63,7 +63,7 @@ def test_a_claim_agrees_below_the_bound_and_disagrees_only_if_it_is_clearly_cros
 def rated(request, tmp_path_factory):
     """The last panel of a room, made small."""
     results = tmp_path_factory.mktemp("runs")
-    gallery = SimpleNamespace(results=results, workers=1, device=None, progress=None)
+    gallery = SimpleNamespace(results=results, workers=1, device=None, of_runs=None)
     name, family = list(room(request.param).FAMILIES.items())[-1]
     some = family.problem | {"clients": 10, "batch": 8}
     who = family.participation | {"clients": 10}

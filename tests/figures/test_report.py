@@ -7,6 +7,8 @@ import html.parser
 import json
 import re
 from collections import Counter
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -138,9 +140,16 @@ def reported(*words: str) -> int:
     return fedbounds.main(["report", *words])
 
 
-def test_every_number_of_a_page_is_that_of_confront(place, capsys):
-    assert reported("small.toml", "--out", "page", "--json") == 0
-    told = json.loads(capsys.readouterr().out)
+@pytest.fixture(scope="module")
+def told(place):
+    """What is printed of the small study, whose page is then in the folder `page`."""
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        patch.chdir(place)
+        assert reported("small.toml", "--out", "page", "--json") == 0
+    return json.loads(printed.getvalue())
+
+
+def test_every_number_of_a_page_is_that_of_confront(place, told, capsys):
     assert told["schema"] == "fedbounds.report/1" and not told["crossed"]
     assert {place / path for path in told["written"]} == {*(place / "page").iterdir()}
     page, document = check(place / "page")
@@ -174,8 +183,8 @@ def test_every_number_of_a_page_is_that_of_confront(place, capsys):
     assert "G is known only along one run" in page.text
 
 
+@pytest.mark.usefixtures("told")
 def test_the_page_says_how_to_replay_and_where_it_comes_from(place):
-    assert reported("small.toml", "--out", "page") == 0
     page, document = check(place / "page")
     ledger = read_ledger("fedau")
     for result in document["results"]:

@@ -28,6 +28,8 @@ from fedbounds.figures.papers.arbitrary_participation.horizon import INTERVAL, S
 from fedbounds.figures.papers.arbitrary_participation.real_data import PROCESSES, confronted
 from fedbounds.figures.tuning import tuning_seeds
 
+pytestmark = pytest.mark.usefixtures("same_sources")
+
 
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory):

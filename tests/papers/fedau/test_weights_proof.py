@@ -312,7 +312,13 @@ def test_theorem_3_trusts_exchangeability_and_rao_blackwell(docket):
     assert "exchangeable" in axioms and "Rao-Blackwell" in axioms
 
 
-@pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
+@pytest.mark.parametrize(
+    "limit",
+    [
+        pytest.param(limit, marks=[pytest.mark.long] * (limit.name == "appendix-a.3-equal-rates-sharp"), id=limit.name)
+        for limit in LIMITS
+    ],
+)  # the slowest of them is tried by the audit
 def test_special_cases_agree(limit):
     claim = limit.claim("fedau")
     assert limits.COURT.tries(claim, Docket.of_claims([claim], (limits.COURT,))).outcome == "proved"

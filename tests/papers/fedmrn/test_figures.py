@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,8 @@ from fedbounds.figures.papers.fedmrn.claims import (
 )
 from fedbounds.figures.papers.fedmrn.drawing import COMPARED, FIGURES, Gallery, draw
 from fedbounds.figures.picture import Curve
+
+pytestmark = pytest.mark.usefixtures("same_sources")
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +65,7 @@ def test_theorem_2_is_drawn_above_what_is_measured(gallery):
 
 
 def test_real_masks_are_drawn_under_their_guarantees_and_a_network_without_one(gallery):
+    gallery = Gallery(gallery.results, scale=replace(gallery.scale, iterations=80, horizons=(16, 64)))
     curves = {curve.label: curve for curve in draw(gallery, "bounded-clients").curves}
     for name, forms in {"masks": simulated.PLAIN, "progressive masks": simulated.PROGRESSIVE}.items():
         measured = curves[f"{name}: measured (mean of 8 seeds)"]
@@ -69,9 +73,9 @@ def test_real_masks_are_drawn_under_their_guarantees_and_a_network_without_one(g
             assert (measured.y < curves[f"{name}: bound [{form}]"].y).all()
             found = simulated.family(form, gallery.scale.horizons, 8)
             assert found.guarantee and {c.source for c in found.constants.values()} <= {"exact", "given"}
-    on = simulated.on_a_network(40)
+    on = simulated.on_a_network(1)
     assert not on.guarantee and on.constants["G"].source == "trajectory" and on.constants["L"].source == "estimated"
-    errors = simulated.errors_of_uses(40)
+    errors = simulated.errors_of_uses(8)
     assert np.isinf(errors[:, 0]).all() and errors[:, 1:].min() > simulated.digits().dimension ** 0.5
     assert [claim.verdict for claim in simulated_claims(gallery)] == ["agrees", "disagrees"]
 

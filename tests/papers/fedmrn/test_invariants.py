@@ -13,7 +13,9 @@ from fedbounds.empirical.papers.fedmrn import algorithms, masked_noise
 from fedbounds.empirical.papers.fedmrn.algorithms import LocalMasking
 from fedbounds.empirical.papers.fedmrn.invariants import MASK_INVARIANTS, MISREADINGS, check_masking, masked_round
 from fedbounds.empirical.papers.fedmrn.masked_noise import MaskedNoise
+from fedbounds.empirical.papers.fedmrn.strategies import mask_cases
 from fedbounds.empirical.words import UPLOAD
+from tests.empirical.drawn_cases import drawn_cases
 
 
 def test_our_own_local_steps_keep_every_invariant(monkeypatch):
@@ -52,7 +54,9 @@ WRONG = {
 def test_a_misreading_is_found_and_named(words):
     assert set(WRONG) == {misreading.words for misreading in MISREADINGS}
     wanted = ["reference twin", "scaled", "straight through", "last step masks everything"]
-    report = check_masking(partial(masked_round, **WRONG[words]), invariants=wanted, examples=40)
+    report = check_masking(
+        partial(masked_round, **WRONG[words]), invariants=wanted, examples=40, cases=drawn_cases(mask_cases)
+    )
     assert report.broken and words in str(report)
 
 
@@ -71,7 +75,7 @@ def planted(change):
     (planted(lambda upload, n, _: np.abs(n)), {"upload is masked noise", "mean of the upload", "reference twin"}),
 ])  # fmt: skip
 def test_planted_errors_break_what_they_should(run, broken):
-    found = {each.name for each in check_masking(run, examples=20).broken}
+    found = {each.name for each in check_masking(run, examples=20, cases=drawn_cases(mask_cases)).broken}
     assert broken <= found and not found & {
         "first step",
         "unmasked steps are plain",

@@ -52,8 +52,7 @@ def test_the_court_of_instances_holds_both_theorems_against_exact_runs_and_refut
     docket = Docket.of("fedmrn", only=[])
     for name in ("theorem-1[sharp]", "theorem-2[sharp]"):
         claim = docket.claims[f"fedmrn/{name}"]
-        subject = claim.subject
-        assert isinstance(subject, ResultForm) and judged_on_instances(claim).covered > 40
-        assert not judged_on_instances(claim).refuted
+        subject, found = claim.subject, judged_on_instances(claim)
+        assert isinstance(subject, ResultForm) and found.covered > 40 and not found.refuted
         form = replace(subject.form, terms=tuple(Term(t.name, t.expression * 2 / 5) for t in subject.form.terms))
         assert judged_on_instances(replace(claim, subject=ResultForm(subject.result, form))).refuted

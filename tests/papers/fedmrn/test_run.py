@@ -235,7 +235,7 @@ def test_runs_are_made_with_the_steps_that_theorem_1_sets():
 
 def test_the_example_is_no_guarantee_on_a_network_and_one_on_logistic_regression(tmp_path):
     spec = tomllib.loads((Path(__file__).parents[3] / "examples" / "fedmrn.toml").read_text(encoding="utf-8"))
-    short = {**spec, "rounds": 16, "seeds": 1, "seeds_per_run": 1, "record_every": 4}
+    short = {**spec, "rounds": 8, "seeds": 1, "seeds_per_run": 1, "record_every": 8}
     linear = {**short, "name": "linear", "problem": {**spec["problem"], "network": "linear"},
               "algorithm": {**spec["algorithm"], "amplitude": 0.055}}  # fmt: skip
     for table, sources in ((short, {"estimated", "trajectory", "exact", "given"}), (linear, {"exact", "given"})):

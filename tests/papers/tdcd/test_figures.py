@@ -49,6 +49,9 @@ def test_the_forms_are_drawn_in_their_order_and_dotted_where_they_promise_nothin
         assert b3.valid is not None and b3.valid.all()
 
 
+pytestmark = pytest.mark.usefixtures("same_sources")
+
+
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory: pytest.TempPathFactory) -> Gallery:
     return Gallery(tmp_path_factory.mktemp("results"), scale=ex.SMOKE)
@@ -61,7 +64,10 @@ def test_the_bound_agrees_with_what_is_said_of_small_steps_and_not_of_the_best_o
     assert "1, 1 for latencies" in found["they do so at the step size that is best for each number of them"].measured
 
 
-@pytest.mark.parametrize("name", trained.FIGURES)
+@pytest.mark.parametrize(
+    "name",  # the three against time are alike
+    [pytest.param(n, marks=pytest.mark.long) if n in ("figure-4", "figure-5") else n for n in trained.FIGURES],
+)
 def test_every_experiment_is_drawn_from_runs_of_equal_length(gallery: Gallery, name: str) -> None:
     picture = draw(gallery, name)
     by_time = name in ("figure-3", "figure-4", "figure-5")
