@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -94,9 +95,7 @@ def read_expression(text: str, result: Result) -> sp.Expr:
         k*F/(T*gamma)
     """
     names: dict[str, sp.Expr] = {q.name: q.symbol for q in result.notation.values()}
-    own = {type(f) for form in result.forms for e in form.expressions for f in e.atoms(sp.Function)}
-    functions: dict[str, Callable[..., Any]] = dict(FUNCTIONS)
-    functions |= {f.__name__: f for f in own if not issubclass(f, OverClients) and f.__name__ not in FUNCTIONS}
+    functions = {**_functions_of(result), **FUNCTIONS}
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise FedboundsError("there is no expression to read")
@@ -107,6 +106,13 @@ def read_expression(text: str, result: Result) -> sp.Expr:
         value = _read(meaning, name, names, functions)
         names[name] = value if value.free_symbols else NamedNumber(name, value)
     return _read(lines[-1], "expression", names, functions)
+
+
+@lru_cache(maxsize=256)
+def _functions_of(result: Result) -> dict[str, Callable[..., Any]]:
+    """The functions in a result's forms, by name."""
+    own = {type(f) for form in result.forms for e in form.expressions for f in e.atoms(sp.Function)}
+    return {f.__name__: f for f in own if not issubclass(f, OverClients)}
 
 
 def _read(

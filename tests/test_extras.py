@@ -21,8 +21,6 @@ THEOREM = "arbitrary-participation/theorem-3.1"
 # what is not there, the command, its status, what it says
 WITHOUT = [
     ("torch", f"run {SWEEP} --out nowhere", 2, "torch is not installed; run: pip install 'fedbounds[empirical]'"),
-    ("torch", f"results {SWEEP} --out nowhere", 2, "fedbounds[empirical]"),
-    ("torch", f"confront {SWEEP} {THEOREM} --out nowhere.png", 2, "fedbounds[empirical]"),
     ("torch", "figure fedau/figure-1 --out nowhere", 2, "fedbounds[empirical]"),
     ("torch", "demo --out nowhere", 2, "fedbounds[empirical]"),
     ("torch", "schema", 2, "fedbounds[empirical]"),
@@ -43,7 +41,15 @@ WITHOUT = [
 ]
 
 
-@pytest.mark.parametrize(("absent", "words", "status", "said"), WITHOUT, ids=[f"{a} {w}"[:60] for a, w, *_ in WITHOUT])
+LONG = [  # as `run` does
+    ("torch", f"results {SWEEP} --out nowhere", 2, "fedbounds[empirical]"),
+    ("torch", f"confront {SWEEP} {THEOREM} --out nowhere.png", 2, "fedbounds[empirical]"),
+]
+CASES = [*WITHOUT, *(pytest.param(*case, marks=pytest.mark.long) for case in LONG)]
+IDS = [f"{a} {w}"[:60] for a, w, *_ in WITHOUT + LONG]
+
+
+@pytest.mark.parametrize(("absent", "words", "status", "said"), CASES, ids=IDS)
 def test_a_command_without_an_extra(absent: str, words: str, status: int, said: str):
     script = (
         f"import sys; sys.modules |= dict.fromkeys({absent.split()})\n"

@@ -131,11 +131,15 @@ def source_files(also: Iterable[str] = (), entry: str = ENTRY, root: Path | None
             place = Path(str(sys.modules[outermost].__file__))
             roots[outermost] = place.parents[1] if place.stem == "__init__" else place.parent
     found: dict[str, Path] = {}
+    tried = set[str]()
     waiting = [entry, *(each for name in also for each in _on_the_way(name, roots))]
     while waiting:
         name = waiting.pop()
+        if name in tried:
+            continue
+        tried.add(name)
         path = _module_file(roots[_package(name, roots)], name)
-        if name in found or path is None:
+        if path is None:
             continue
         found[name] = path
         for imported in _imports(path, name):

@@ -15,6 +15,7 @@ from fedbounds.bounds.registry import PAPERS, paper
 
 ONE_ARGUMENT = {"negative", "sqrt", "log", "exp", "abs", "floor", "ceil", *OVER_CLIENTS}
 SETTINGS, CLIENTS, ROWS = 23, 3, 5  # the last chunk is shorter
+LONG = ("fed-norm-sgda",)  # the papers whose forms are walked by hand
 
 
 @st.composite
@@ -58,7 +59,7 @@ def test_chunks_have_the_bits_of_one_pass(program, written, seed):
         assert_same_bits(code, values, [True, False, True], into)
 
 
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("name", [pytest.param(p, marks=[pytest.mark.long] * (p in LONG)) for p in PAPERS])
 def test_every_form_of_a_paper_has_the_bits_of_one_pass(name):
     rng, walked = np.random.default_rng(3), 0
     for result in paper(name).results:

@@ -52,7 +52,7 @@ def ask(shell: str, script: str, said: str = "") -> str:
         ("fedbounds refute fedau/theorem-2[pri", set(), {"fedau/theorem-2[printed]"}),
         ("fedbounds report --paper f", {"fedau", "fedmrn"}, {"tdcd"}),
         ("fedbounds report --key fedau/theorem-2", {"fedau/theorem-2"}, {THEOREM}),
-        ("fedbounds figure f", {"fedau", "fashion-mnist"}, {"tdcd"}),
+        pytest.param("fedbounds figure f", {"fedau", "fashion-mnist"}, {"tdcd"}, marks=pytest.mark.long),
         ("fedbounds figure fedau/fig", {"fedau/figure-1"}, {"fedau/table-1"}),
         ("fedbounds list --paper fed", {"fedau", "fedmrn"}, {"tdcd"}),
         ("fedbounds nonsense --", set(), {"--form"}),

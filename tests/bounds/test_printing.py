@@ -22,6 +22,16 @@ FORMS = [(result, form) for paper in papers() for result in paper.results for fo
 MINIMAX = load("fed-norm-sgda/theorem-1")
 
 
+def apart(first=lambda form: 0):
+    """Every expression of a notation once, with a form that has it, though many forms have it."""
+    seen = set()
+    for result, form in FORMS:
+        for expression in form.expressions[first(form) :]:
+            if (key := (id(result.notation), expression)) not in seen:
+                seen.add(key)
+                yield result, form, expression
+
+
 def test_every_printed_bound_is_read_back_as_it_is():
     for result, form in FORMS:
         bound = sp.Add(*(term.expression for term in form.terms))
@@ -29,11 +39,10 @@ def test_every_printed_bound_is_read_back_as_it_is():
 
 
 def test_every_printed_condition_and_step_size_is_read_back_as_it_is():
-    for result, form in FORMS:
-        for expression in form.expressions[len(form.terms) :]:
-            numbers = written([expression], result.notation).numbers
-            lines = [*(f"{name} = {plain(exact)}" for name, exact in numbers.items()), plain(expression)]
-            assert read_expression("\n".join(lines), result) == expression, f"{result.key} [{form.name}]"
+    for result, form, expression in apart(lambda form: len(form.terms)):
+        numbers = written([expression], result.notation).numbers
+        lines = [*(f"{name} = {plain(exact)}" for name, exact in numbers.items()), plain(expression)]
+        assert read_expression("\n".join(lines), result) == expression, f"{result.key} [{form.name}]"
 
 
 def test_another_printed_factor_is_another_expression():
@@ -69,9 +78,8 @@ def test_what_is_subtracted_comes_last():
     n, P, x = sp.symbols("n P x", positive=True)
     assert plain(1 - (n - P) / sp.Max(1, n - 1)) == "1 - (n - P)/max(1, n - 1)"
     assert plain(-x - 1) == "-x - 1" and plain(SumOverClients(x) - n) == "sum_clients(x) - n"
-    for result, form in FORMS:
-        for expression in form.expressions:
-            assert not re.search(r"\(-\w+ \+ ", plain(expression)), f"{result.key} [{form.name}]"
+    for result, form, expression in apart():
+        assert not re.search(r"\(-\w+ \+ ", plain(expression)), f"{result.key} [{form.name}]"
 
 
 def powers_of(product):
@@ -79,19 +87,18 @@ def powers_of(product):
 
 
 def test_what_is_shown_has_no_guard_and_no_client_count_that_cancels():
-    for result, form in FORMS:
+    for result, form, expression in apart():
         clients = result.notation.resolve("clients")
         if clients is None:
             continue
         n = clients.symbol
-        for expression in form.expressions:
-            shown = as_printed(expression, result.notation).expression
-            assert not shown.has(sp.Max(1, n - 1)), f"{result.key} [{form.name}]: {plain(shown)}"
-            for product in shown.atoms(sp.Mul):
-                powers = powers_of(product)
-                inside = [part for f in powers if isinstance(f, sp.Add | sp.Max) for part in f.args]
-                cancels = powers.get(n, 0) > 0 and any(powers_of(part).get(n, 0) < 0 for part in inside)
-                assert not cancels, f"{result.key} [{form.name}]: {plain(product)}"
+        shown = as_printed(expression, result.notation).expression
+        assert not shown.has(sp.Max(1, n - 1)), f"{result.key} [{form.name}]: {plain(shown)}"
+        for product in shown.atoms(sp.Mul):
+            powers = powers_of(product)
+            inside = [part for f in powers if isinstance(f, sp.Add | sp.Max) for part in f.args]
+            cancels = powers.get(n, 0) > 0 and any(powers_of(part).get(n, 0) < 0 for part in inside)
+            assert not cancels, f"{result.key} [{form.name}]: {plain(product)}"
 
 
 @pytest.mark.parametrize("key", ["theorem-1", "theorem-2", "theorem-4", "lemma-b.2", "lemma-b.5", "lemma-c.3"])
@@ -108,25 +115,24 @@ def test_what_is_shown_is_what_is_evaluated():
     """Also for one client, where each quotient that is 0/0 is replaced by the reading that is shown beside it."""
     rng = np.random.default_rng(3)
     changed = 0
-    for result, form in FORMS:
+    for result, _, expression in apart():
         clients = result.notation.resolve("clients")
-        for expression in form.expressions if clients else ():
-            printed = as_printed(expression, result.notation)
-            if printed.expression == expression:
-                continue
-            changed += 1
-            over = expression.atoms(OverClients)
-            sums = {found: sp.Symbol(f"over{k}", positive=True) for k, found in enumerate(over)}
-            ours, shown = expression.xreplace(sums), printed.expression.xreplace(sums)
-            letters = sorted(ours.free_symbols - {clients.symbol}, key=str)
-            for n in (7, 3, 2, 1):
-                values = {s: sp.Rational(int(rng.integers(1, n + 1)), 1 if s.is_integer else 8) for s in letters}
-                values[clients.symbol] = sp.Integer(n)
-                if n == 1:
-                    read = {sp.numer(quotient): reading for quotient, reading in printed.alone}
-                    shown = shown.xreplace(read | {clients.symbol - 1: sp.S.One})
-                assert float(ours.xreplace(values)) == pytest.approx(float(shown.xreplace(values))), result.key
-    assert changed > 100
+        printed = as_printed(expression, result.notation)
+        if clients is None or printed.expression == expression:
+            continue
+        changed += 1
+        over = expression.atoms(OverClients)
+        sums = {found: sp.Symbol(f"over{k}", positive=True) for k, found in enumerate(over)}
+        ours, shown = expression.xreplace(sums), printed.expression.xreplace(sums)
+        letters = sorted(ours.free_symbols - {clients.symbol}, key=str)
+        for n in (3, 1):
+            values = {s: sp.Rational(int(rng.integers(1, n + 1)), 1 if s.is_integer else 8) for s in letters}
+            values[clients.symbol] = sp.Integer(n)
+            if n == 1:
+                read = {sp.numer(quotient): reading for quotient, reading in printed.alone}
+                shown = shown.xreplace(read | {clients.symbol - 1: sp.S.One})
+            assert float(ours.xreplace(values)) == pytest.approx(float(shown.xreplace(values))), result.key
+    assert changed > 80
 
 
 def test_a_quotient_that_is_0_by_0_for_one_client_is_shown_with_its_reading():

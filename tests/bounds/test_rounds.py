@@ -348,7 +348,9 @@ def test_rounds_for_a_given_period_are_its_multiples():
     assert isinstance(before, Minimum) and before.value > 175 >= float(found.evaluation.value)
 
 
-@pytest.mark.parametrize(("epsilon", "fewest", "S"), [(20, 35145, 2343), (8, 574770, 5865)])
+@pytest.mark.parametrize(
+    ("epsilon", "fewest", "S"), [(20, 35145, 2343), pytest.param(8, 574770, 5865, marks=pytest.mark.long)]
+)
 def test_the_best_period_is_found_between_the_points_of_the_grid(epsilon, fewest, S):
     found = rounds(load("fed-norm-sgda/theorem-4"), epsilon, PERIODIC, optimize_over=("Gammax", "Gammay", "S"))
     assert isinstance(found, Reached) and (found.rounds, found.at["S"]) == (fewest, S)  # by a scan of every S
@@ -493,7 +495,7 @@ def smallest_known(answer):
 @pytest.mark.parametrize(
     ("question", "fewer", "more"),
     [
-        (TIERED, ("eta", dict(Q=1)), "eta,Q"),
+        pytest.param(TIERED, ("eta", dict(Q=1)), "eta,Q", marks=pytest.mark.long),
         pytest.param(TIERED, ("eta", dict(Q=5)), "eta,Q", marks=pytest.mark.long),
         pytest.param(TIERED, ("Q", dict(eta=0.01)), "eta,Q", marks=pytest.mark.long),
         pytest.param(WEIGHTED, ("gamma,eta", dict(K=60)), "gamma,eta,K", marks=pytest.mark.long),

@@ -84,7 +84,10 @@ def test_a_bare_python_checks_the_theorem(tmp_path: Path):
     assert done.returncode == 1 and done.stdout.startswith("refused: ")
 
 
-@pytest.mark.parametrize("form", ["explicit", "explicit:sumsq", "explicit:I=1", "explicit:any-P", "sharp"])
+LONG = [pytest.param(form, marks=pytest.mark.long) for form in ("explicit:sumsq", "explicit:any-P")]
+
+
+@pytest.mark.parametrize("form", ["explicit", "explicit:I=1", "sharp", *LONG])
 def test_every_step_is_shown_again(form: str):
     whole = of(form)
     trusted = checker.Certificate(whole).check()

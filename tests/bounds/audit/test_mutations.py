@@ -58,8 +58,8 @@ def of_stranger(*courts: Court) -> Bench:
 @pytest.mark.parametrize("paper", PAPERS)
 def test_no_error_of_a_sample_falls_into_a_gap(paper):
     bench = Bench.of(paper, COURTS)
-    sample = bench.sample(2)
-    assert len({mutation.kind for mutation in sample}) == KINDS and len(sample) == 2 * KINDS
+    sample = bench.sample(1)  # all of them are judged by hand
+    assert len({mutation.kind for mutation in sample}) == len(sample) == KINDS
     found = [bench.judged(mutation) for mutation in sample]
     assert [str(ruling) for ruling in found if ruling.outcome == GAP] == []
     assert sum(ruling.outcome == CAUGHT for ruling in found) > len(found) / 2
