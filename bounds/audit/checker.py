@@ -497,6 +497,7 @@ class Certificate:
         need(said.get("format") == "fedbounds certificate 1", "this is no certificate of format 1")
         plain(said)
         only(said, "certificate")
+        work.clear()
         self.said, letters, numbers = said, said["letters"], said["numbers"]
         self.vectors, self.known = {v for table in said["vectors"].values() for v in table}, {*letters, *numbers}
         names = [*letters, *numbers, *self.vectors]
@@ -600,7 +601,6 @@ class Certificate:
 def checked(said: Json) -> Certificate:
     """The certificate once everything in it follows; refused whatever is the matter with it."""
     try:
-        work.clear()
         certificate = Certificate(said)
         certificate.check()
         certificate.report()  # words that are missing are refused like all else

@@ -503,6 +503,7 @@ def test_what_is_missing_is_named():
 def test_no_expression_keeps_it_busy(text: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(checker, "MOST", 10**5)
     assert "too many products" in why(forged(text, [combined("x", "<=", text, [["n"]], "first")]))
+    assert checker.Certificate(forged("x + n", [combined("x", "<=", "x + n", [["n"]])])).check() == []  # of its own
 
 
 def test_whatever_is_broken_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
