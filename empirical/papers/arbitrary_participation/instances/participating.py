@@ -2,6 +2,7 @@ r"""Runs of generalized FedAvg with given weights, whatever the clients' functio
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -34,7 +35,7 @@ class Course:
 
 
 @dataclass(frozen=True, eq=False)
-class ParticipatingRuns(Population):
+class ParticipatingRuns(Population, ABC):
     r"""B runs with the same numbers of clients, rounds and steps.
 
     Attributes:
@@ -66,60 +67,60 @@ class ParticipatingRuns(Population):
 
     # --- what the functions say --------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
+    @abstractmethod
     def smoothness(self) -> np.ndarray:
         """L, (B,)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def initial_gap(self) -> np.ndarray:
         r"""$f(x_0)-f^*$, (B,)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def sigma(self) -> np.ndarray:
         """The root of the largest variance of a client's noise, (B,)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def divergences(self) -> np.ndarray:
         r"""$\sup_x\|\nabla F_n-\nabla f\|^2$, (B, N)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def cohort_divergence(self) -> np.ndarray:
         """The largest left-hand side of (6), (B, T)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def participation_divergence(self) -> np.ndarray:
         """The largest left-hand side of (5), (B, T)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def divergence_of_participants(self) -> np.ndarray:
         """The largest left-hand side of (11), (B, T)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def window(self) -> np.ndarray:
         """The largest left-hand side of (7) at the complete aligned windows, (B, K)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def course(self) -> Course:
         """What is measured."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def smooth(self) -> np.ndarray:
         """Whether f is smooth and bounded below, (B,)."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def centered(self) -> np.ndarray:
         """Whether the divergences are finite and those from the clients' mean, (B,)."""
-        raise NotImplementedError
 
     @property
     def unbiased(self) -> np.ndarray:

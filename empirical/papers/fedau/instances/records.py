@@ -8,6 +8,7 @@ $2^{NT}$ records, each with its probability.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import product
@@ -40,7 +41,7 @@ def weights_of(records: np.ndarray, K: float) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Records(Population):
+class Records(Population, ABC):
     r"""B runs of FedAU with the same numbers of clients, steps and rounds, whatever the clients' functions are.
 
     Attributes:
@@ -73,23 +74,23 @@ class Records(Population):
         """N."""
         return self.p.shape[1]
 
-    @cached_property
+    @property
+    @abstractmethod
     def smoothness(self) -> np.ndarray:
         """L, (B,)."""
-        raise NotImplementedError
 
     @property
     def covered(self) -> np.ndarray:
         """Whether f is bounded below, and its gradients too, (B,)."""
         return np.ones(len(self), dtype=bool)
 
+    @abstractmethod
     def letters(self) -> dict[str, np.ndarray]:
         """What the functions say, (B,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def average_gradient(self) -> np.ndarray:
         r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla f(x_t)\|^2$ over all records, (B, 1)."""
-        raise NotImplementedError
 
     @cached_property
     def _records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from Wang & Ji 2024, Algorithm 1; shares nothing with `fedbounds.empirical.momen
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -28,7 +29,7 @@ def over_clients(weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class ConstantWeights(Population):
+class ConstantWeights(Population, ABC):
     r"""B runs with the same numbers of clients, steps and rounds and constant weights, whatever the functions are.
 
     Attributes:
@@ -59,35 +60,35 @@ class ConstantWeights(Population):
         """N."""
         return self.p.shape[1]
 
-    @cached_property
+    @property
+    @abstractmethod
     def smoothness(self) -> np.ndarray:
         """L, (B,)."""
-        raise NotImplementedError
 
-    @cached_property
+    @property
+    @abstractmethod
     def sigma(self) -> np.ndarray:
         """The root of the largest variance of a client's noise, (B,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def bounded_below(self, weights: np.ndarray) -> np.ndarray:
         """Whether g = sum_n w_n F_n is, (B,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gap(self, weights: np.ndarray) -> np.ndarray:
         """g(x_0) - g* for g = sum_n w_n F_n, (B,); only where it is bounded below."""
-        raise NotImplementedError
 
+    @abstractmethod
     def divergences_from(self, weights: np.ndarray) -> np.ndarray:
         r"""$\sup_x\|\nabla F_n-\nabla g\|^2$ for $g=\sum_nw_nF_n$, (B, N)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def average_gradient(self, weights: np.ndarray) -> np.ndarray:
         r"""$\frac1T\sum_{t<T}\mathbb E\|\nabla g(x_t)\|^2$ for $g=\sum_nw_nF_n$, (B, 1).
 
         Args:
             weights: w, sums to one, (B, N).
         """
-        raise NotImplementedError
 
     def objective_weights(self) -> np.ndarray:
         r"""Of h: $\omega_np_n/P$, (B, N)."""

@@ -12,6 +12,7 @@ Written from the paper's Algorithm 1; shares nothing with `fedbounds.empirical.m
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -59,7 +60,7 @@ class Seen(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class TieredLetters(Population):
+class TieredLetters(Population, ABC):
     """B runs of Q steps in R rounds with step sizes eta, whatever the functions are; a link's latency, and how much of
     another round fits into the time, (B,)."""
 
@@ -78,9 +79,9 @@ class TieredLetters(Population):
     rounds: int
 
     @property
+    @abstractmethod
     def seen(self) -> Seen:
         """All that letters are made of."""
-        raise NotImplementedError
 
     @cached_property
     def values(self) -> dict[str, np.ndarray]:
