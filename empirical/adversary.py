@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
+from inspect import isabstract
 from math import isclose
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -447,8 +448,7 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
         if z.cost > MOST_STEPS:
             raise FedboundsError(f"the instance takes more than {MOST_STEPS:,} steps to measure")
         found_now = told(claim, how, z, document.get("budget", {}))
-        changed = "" if document.get("claim", claim.hash) == claim.hash else "the form has changed since; "
-        return replace(found_now, recorded=differences(document, found_now, changed))
+        return replace(found_now, recorded=differences(document, found_now, claim.hash))
     except FedboundsError:
         raise
     except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
@@ -457,19 +457,21 @@ def replay(found: Mapping[str, Any] | str | Path) -> WorstInstance:
         raise FedboundsError(f"the instance is no {document['kind']} that {claim.id} knows: {said}") from error
 
 
-def differences(document: Mapping[str, Any], found: WorstInstance, changed: str = "") -> str:
+def differences(document: Mapping[str, Any], found: WorstInstance, claim: str) -> str:
     """What a document says of itself that is not what is found; "" where everything is, or is not said.
 
     Args:
         document: what was recorded.
         found: what is found now.
-        changed: what is known to have changed.
+        claim: the hash of the claim that it is about.
     """
     now = plain(found.as_document())
     apart = [one for name in REPLAYED if name in document for one in differing(name, plain(document[name]), now[name])]
-    said = "; ".join(f"{name} = {quote(before)} (now {quote(here)})" for name, before, here in apart[:3])
+    some = "; ".join(f"{name} = {quote(before)} (now {quote(here)})" for name, before, here in apart[:3])
     more = f" and {len(apart) - 3} more" if len(apart) > 3 else ""
-    return f"{changed}it was recorded with {said}{more}, which is not what is found" if apart else changed.rstrip("; ")
+    said = [] if document.get("claim", claim) == claim else ["the form has changed since"]
+    said += [f"it was recorded with {some}{more}, which is not what is found"] if apart else []
+    return "; ".join(said)
 
 
 def differing(name: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -489,7 +491,7 @@ def differing(name: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]
 
 def loaded_kinds() -> dict[str, type[Population]]:
     """All kinds of instances, by name, that are loaded."""
-    return {kind.__name__: kind for kind in subclasses(Population)}
+    return {kind.__name__: kind for kind in subclasses(Population) if not isabstract(kind)}
 
 
 def population(found: WorstInstance) -> Population:

@@ -107,8 +107,9 @@ class Population:
         """
         made: dict[str, Any] = {}
         sizes, ranges = dict[str, int](), cls.all_ranges()
-        if strange := [name for name in numbers if name not in {field.name for field in fields(cls)}]:
-            raise unknown_name(f"number of {cls.__name__}", strange[0], [field.name for field in fields(cls)])
+        known = [field.name for field in fields(cls)]
+        if strange := [name for name in numbers if name not in known]:
+            raise unknown_name(f"number of {cls.__name__}", strange[0], known)
         for field in fields(cls):
             if field.name not in numbers:
                 raise FedboundsError(f"the instance has no {field.name}: {cls.__name__} needs it")

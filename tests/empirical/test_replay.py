@@ -297,9 +297,10 @@ def test_every_number_of_a_file_is_compared_and_rounding_is_none() -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "said"),
-    [({"schema": "fedbounds.adversary/2"}, "its schema is"), ({"raito": 1.0}, "did you mean ratio")],
-)
-def test_a_file_of_another_schema_or_with_an_unknown_entry_is_refused(wrong: Row, said: str) -> None:
+    [({"schema": "fedbounds.adversary/2"}, "its schema is"), ({"raito": 1.0}, "did you mean ratio"),
+     ({"kind": "ParticipatingRuns"}, "unknown kind of instance"), ({"kind": "Records"}, "unknown kind")],
+)  # fmt: skip
+def test_a_file_of_another_schema_or_kind_or_with_an_unknown_entry_is_refused(wrong: Row, said: str) -> None:
     with pytest.raises(fb.FedboundsError, match=said):
         replay(committed("arbitrary-participation/lemma-c.2", "sharp") | wrong)
 
