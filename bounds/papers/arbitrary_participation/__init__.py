@@ -6,7 +6,7 @@ participant, adds the weighted updates, and every $P$ rounds multiplies the disp
 that the pattern of participation does to the bound is in one number, the window divergence $\tilde\delta^2(P)$.
 """
 
-from fedbounds.bounds.papers.arbitrary_participation import participation, rates, results
+from fedbounds.bounds.papers.arbitrary_participation import expected, participation, rates, results
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import SCOPE
 
 __all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE"]
@@ -21,4 +21,4 @@ BIBTEX = """@inproceedings{wang2022unified,
   volume    = {35},
   year      = {2022}
 }"""
-RESULTS = (*results.RESULTS, *participation.RESULTS, *rates.RESULTS)
+RESULTS = (*results.RESULTS, *participation.RESULTS, *expected.RESULTS, *rates.RESULTS)

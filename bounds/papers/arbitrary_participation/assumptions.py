@@ -31,7 +31,14 @@ SOMEBODY = where(  # whatever the pattern; of coins a round may be empty
 
 WEIGHTS = Assumption(
     "weights",
-    "q_t^n >= 0, sum_n q_t^n = 1 and sum_n (q_t^n)^2 <= rho^2 in every round t",
+    "q_t^n >= 0 and sum_n q_t^n = 1 in every round t",
+    "Section 3",
+    participation=True,
+    cover=SOMEBODY,
+)
+NORM = Assumption(
+    "participation-norm",
+    "sum_n (q_t^n)^2 <= rho^2 in every round t",
     "Section 3",
     participation=True,
     cover=SOMEBODY,
@@ -54,6 +61,38 @@ WINDOW = Assumption(
     "Assumption 3', eq. (7)",
     cover=where(BOUNDED_GRADIENTS_APART, box(participation=IN_WINDOWS)),
 )
+# The same four in expectation over a random participation, for Theorem 3.1 in expectation over participation.
+EXPECTED_NORM = Assumption(
+    "expected-participation-norm",
+    "E sum_n (q_t^n)^2 <= rho^2 in every round t, in expectation over participation",
+    "ours",
+    participation=True,
+    cover=SOMEBODY,
+)
+EXPECTED_COHORT = Assumption(
+    "expected-cohort-divergence",
+    "the left-hand side of eq. (6) at the mean local model is at most nu^2 in expectation over participation",
+    "ours",
+    cover=COHORT.cover,
+)
+EXPECTED_PARTICIPATION = Assumption(
+    "expected-participation-divergence",
+    "the left-hand side of eq. (5) at the start of the window is at most beta^2 in expectation over participation",
+    "ours",
+    cover=PARTICIPATION.cover,
+)
+EXPECTED_WINDOW = Assumption(
+    "expected-window-divergence",
+    "the left-hand side of eq. (7) at the start of the window is at most delta^2 in expectation over participation",
+    "ours",
+    cover=WINDOW.cover,
+)
+IN_EXPECTATION = {
+    NORM: EXPECTED_NORM,
+    COHORT: EXPECTED_COHORT,
+    PARTICIPATION: EXPECTED_PARTICIPATION,
+    WINDOW: EXPECTED_WINDOW,
+}
 BOUNDED_DIVERGENCE = DIVERGENCE.labeled("Assumption 3")
 REGULARIZED = Assumption(
     "regularized",
@@ -119,5 +158,5 @@ NOISE = (
     MARTINGALE,
     EXOGENOUS,
 )
-THEOREM = (*NOISE[:2], PARTICIPATION, COHORT, WINDOW, WEIGHTS, *NOISE[2:], BOUNDED_BELOW)
-BOUNDED = (*NOISE[:2], BOUNDED_DIVERGENCE, WEIGHTS, *NOISE[2:], BOUNDED_BELOW)
+THEOREM = (*NOISE[:2], PARTICIPATION, COHORT, WINDOW, WEIGHTS, NORM, *NOISE[2:], BOUNDED_BELOW)
+BOUNDED = (*NOISE[:2], BOUNDED_DIVERGENCE, WEIGHTS, NORM, *NOISE[2:], BOUNDED_BELOW)

@@ -20,16 +20,17 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     ERGODIC,
     INDEPENDENT_ROUNDS,
     MIXING,
+    NORM,
     PARTICIPATION,
     UNBIASED_SAMPLING,
     WEIGHTS,
     WINDOW,
 )
 
-STATED = (SMOOTH, UNBIASED, PARTICIPATION, COHORT, WINDOW, WEIGHTS, BOUNDED_BELOW, *noise.CAPS)  # of Theorem 3.1
+STATED = (SMOOTH, UNBIASED, PARTICIPATION, COHORT, WINDOW, WEIGHTS, NORM, BOUNDED_BELOW, *noise.CAPS)  # of Theorem 3.1
 INDEPENDENT = (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS)
 STRONGLY_MIXING = (BOUNDED_DIVERGENCE, UNBIASED_SAMPLING, MIXING, WEIGHTS)
-SAMPLED = (UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS)
+SAMPLED = (UNBIASED_SAMPLING, INDEPENDENT_ROUNDS, WEIGHTS, NORM)
 
 ERRATA: Sequence[Erratum] = (
     Erratum(
@@ -147,7 +148,7 @@ ERRATA: Sequence[Erratum] = (
         "adds a number to a squared gradient.",
         instead="eta = 12 s P sqrt(LIF)/rho and 8/s + 4 s sigma^2 with a scale s of unit x/f; s = 1/sigma is "
         "Corollary 3.2",
-        under=(WEIGHTS, "T >= 4LIP^2F/rho^2", "P <= T/2"),
+        under=(NORM, "T >= 4LIP^2F/rho^2", "P <= T/2"),
         replay=rates.step_size_with_a_unit,
         repair=("corollary-3.3[repaired:s]",),
         degree="units",
@@ -171,7 +172,7 @@ ERRATA: Sequence[Erratum] = (
         fails="The recursion passes through earlier rounds, whose sums of squared weights may be smaller.",
         instead="the Lemma as stated: the sum over the window is below 2.76 IP, not 3 IP, and the slack covers "
         "1 - S_t <= 1 for P >= 2; for P = 1 no round is crossed",
-        under=(WEIGHTS, noise.CAPS[0]),
+        under=(NORM, noise.CAPS[0]),
         replay=noise.earlier_rounds_in_lemma_c2,
         repair=("lemma-c.2[printed]",),
         argument=noise.lemma_c2_has_slack,

@@ -32,7 +32,7 @@ def theorem_checks(gamma: Fraction, step: Fraction, P: int, T: int, rho2: Fracti
         Check("cohort-divergence", "identical clients: (6)", 0, "<=", 0),
         Check("window-divergence", "identical clients: (7)", 0, "<=", 0),
         Check("weights", "the weights of a round sum to 1", equal * weight, "==", 1),
-        Check("weights", "sum_n (q_t^n)^2 <= rho^2", equal * weight**2, "<=", rho2),
+        Check("participation-norm", "sum_n (q_t^n)^2 <= rho^2", equal * weight**2, "<=", rho2),
         Check("bounded-below", "f = x^2/2 >= 0 = f*", 0, ">=", 0),
         Check(CAPS[0], CAPS[0], gamma, "<=", Fraction(1, 12 * P)),
         Check(CAPS[1], CAPS[1], step, "<=", Fraction(1, 2 * P)),
@@ -248,7 +248,7 @@ def earlier_rounds_in_lemma_c2(N: int = 2) -> Replay:
     return Replay(
         instance=f"N = {N} clients, I = 1, P = 2: everybody in the first round of the window, one in the second.",
         hypotheses=(
-            Check("weights", "S_t <= rho^2 in both rounds", max(Fraction(1, N), Fraction(1)), "<=", rho2),
+            Check("participation-norm", "S_t <= rho^2 in both rounds", max(Fraction(1, N), Fraction(1)), "<=", rho2),
             Check(CAPS[0], "gamma = 1/(12LIP), L = 1", Fraction(1, 12 * P), "<=", Fraction(1, 12 * P)),
         ),
         lines=(

@@ -22,7 +22,7 @@ def sampling_checks(N: int, S: int) -> tuple[Check, ...]:
     upsilon2, rho2 = sampled(N, S)
     return (
         Check("weights", "|S times 1/S - 1| = 0", abs(S * weight - 1), "==", 0),
-        Check("weights", "sum_n (q_t^n)^2 <= rho^2", S * weight**2, "<=", rho2),
+        Check("participation-norm", "sum_n (q_t^n)^2 <= rho^2", S * weight**2, "<=", rho2),
         Check("unbiased-sampling", "E q_t^n = 1/N", mean, "==", Fraction(1, N)),
         Check(
             "independent-rounds",
@@ -63,7 +63,7 @@ def step_size_with_a_unit() -> Replay:
             Check("T >= 4LIP^2F/rho^2", "in the first unit", T, ">=", 4 * 1 * I * P**2 * Fraction(1, 2) / rho2),
             Check("T >= 4LIP^2F/rho^2", "in half the unit", T, ">=", 4 * 2 * I * P**2 * 1 / rho2),
             Check("P <= T/2", "P <= T/2", P, "<=", Fraction(T, 2)),
-            Check("weights", "one client with weight 1", 1, "<=", rho2),
+            Check("participation-norm", "one client with weight 1", 1, "<=", rho2),
         ),
         lines=(
             Line("eta^2 = 144 P^2 L I F/rho^2 in the first unit", one),

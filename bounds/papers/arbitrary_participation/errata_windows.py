@@ -45,12 +45,11 @@ def divergence_checks(offsets: Weights = OFFSETS, d: Fraction = Fraction(1)) -> 
     )
 
 
-def weight_checks(rounds: Sequence[Weights], rho2: Fraction = Fraction(1)) -> tuple[Check, ...]:
+def weight_checks(rounds: Sequence[Weights]) -> tuple[Check, ...]:
     """The weights of every round that can occur."""
     return (
         Check("weights", "min over n, t of q_t^n >= 0", min(min(q) for q in rounds), ">=", 0),
         Check("weights", "max_t |sum_n q_t^n - 1| = 0", max(abs(sum(q) - 1) for q in rounds), "==", 0),
-        Check("weights", "max_t sum_n (q_t^n)^2 <= rho^2", max(sum(w**2 for w in q) for q in rounds), "<=", rho2),
     )
 
 

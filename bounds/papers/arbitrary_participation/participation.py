@@ -13,6 +13,7 @@ from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
     BOUNDED,
     BOUNDED_DIVERGENCE,
     ERGODIC,
+    IN_EXPECTATION,
     INDEPENDENT_ROUNDS,
     MIXING,
     REGULARIZED,
@@ -406,7 +407,8 @@ def corollary_4_8_forms() -> tuple[Form, ...]:
     whole = Condition(exact, "==", floor(exact + Rational(1, 2)), "P is a number of rounds")
     at_least_one = Condition(exact, ">=", Integer(1), "P is a number of rounds", T)
     drift = Term(DRIFT_NOISE.name, DRIFT_NOISE.expression.subs(P, exact))
-    sampled = (*BOUNDED, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS)
+    bounded = tuple(IN_EXPECTATION.get(assumption, assumption) for assumption in BOUNDED)
+    sampled = (*bounded, UNBIASED_SAMPLING, INDEPENDENT_ROUNDS)
     rules = (EQUAL_WEIGHTS, SAMPLED)
     return (
         Form(
@@ -424,7 +426,7 @@ def corollary_4_8_forms() -> tuple[Form, ...]:
             "printed:mixing",
             order,
             (cap(upsilonhat),),
-            (*BOUNDED, UNBIASED_SAMPLING, MIXING),
+            (*bounded, UNBIASED_SAMPLING, MIXING),
             order_only=True,
             hides="one numerical constant for each term, and a scale of unit x/f",
             asymptotic="T -> infinity",
@@ -479,7 +481,7 @@ def corollary_4_8_forms() -> tuple[Form, ...]:
             "repaired:window-variance",
             (noise, Term("window divergence", 6 * N**2 * d**2 * windowvar), REPAIRED_DIVERGENCE, DRIFT_NOISE),
             (HALF, Condition(T, ">=", 4 * L * I * P**2 * F / rho**2, "gamma eta <= 1/(2LIP)", T)),
-            (*BOUNDED, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED),
+            (*bounded, UNBIASED_SAMPLING, UNIFORMLY_SAMPLED),
             prescribes=steps(P),
             derived=(EQUAL_WEIGHTS,),
             note="any participation whose exact window variance is known, mixing included",

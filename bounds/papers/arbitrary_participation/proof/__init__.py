@@ -12,9 +12,11 @@ from fedbounds.bounds.papers.arbitrary_participation.proof.corollaries import (
     COROLLARY_3_3_PROOF,
     COROLLARY_4_3_PROOF,
     COROLLARY_4_8_PROOF,
+    EXPECTED_COROLLARIES,
     TABLE_1_PROOF,
 )
 from fedbounds.bounds.papers.arbitrary_participation.proof.drift import DRIFT_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.expected import EXPECTED_PROOFS
 from fedbounds.bounds.papers.arbitrary_participation.proof.likely import LIKELY_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.spread import SPREAD_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.tuned import TUNED_LEMMAS, TUNED_PROOF
@@ -27,11 +29,13 @@ PROOFS = (
     THEOREM_PROOF,
     TUNED_LEMMAS,
     TUNED_PROOF,
+    *EXPECTED_PROOFS,
     COROLLARY_3_2_PROOF,
     COROLLARY_3_3_PROOF,
     *participation.PROOFS,
     LIKELY_PROOF,
     COROLLARY_4_3_PROOF,
     COROLLARY_4_8_PROOF,
+    *EXPECTED_COROLLARIES,
     TABLE_1_PROOF,
 )

@@ -8,7 +8,20 @@ from fedbounds.bounds.audit.chain import Chain, by, le
 from fedbounds.bounds.audit.derivations import AtMinimum, Leading, Prescribed, Specialize
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.measures import LEAST_GRADIENT
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import COHORT, PARTICIPATION, WINDOW
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
+    COHORT,
+    EXPECTED_COHORT,
+    EXPECTED_PARTICIPATION,
+    EXPECTED_WINDOW,
+    PARTICIPATION,
+    WINDOW,
+)
+from fedbounds.bounds.papers.arbitrary_participation.expected import (
+    COROLLARY_3_2_EXPECTED,
+    COROLLARY_3_3_EXPECTED,
+    COROLLARY_4_3_EXPECTED,
+    THEOREM_3_1_EXPECTED,
+)
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.participation import (
     COROLLARY_4_3,
@@ -25,8 +38,8 @@ from fedbounds.bounds.papers.arbitrary_participation.proof.participation import 
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import EACH as PROPOSITION_4_1_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import LHS as WINDOW_SQUARED
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import REGULAR as REGULAR_PROOF
+from fedbounds.bounds.papers.arbitrary_participation.proof.expected import expected_proofs
 from fedbounds.bounds.papers.arbitrary_participation.proof.spread import PAPER
-from fedbounds.bounds.papers.arbitrary_participation.proof.window import THEOREM_PROOF, WINDOW_MEAN
 from fedbounds.bounds.papers.arbitrary_participation.rates import RESULTS as RATES
 from fedbounds.bounds.papers.arbitrary_participation.results import (
     COROLLARY_3_2,
@@ -148,15 +161,20 @@ COROLLARY_4_3_PROOF = c.proof(
 
 # --- Corollary 4.8: in expectation over the participation -------------------------------------------------------------
 
-IN_EXPECTATION = f"{THEOREM}/E10"
+IN_EXPECTATION = f"{THEOREM_3_1_EXPECTED.key}[explicit]"
 OVER_BOTH = measure_symbol(OVER_PARTICIPATION)
-RANDOM = (*EVERY_ROUND, (WINDOW.name, le(E7, WINDOW_MEAN)))
+# bounds on the suprema of (5) and (6) bound their expectations as well
+RANDOM = (
+    (EXPECTED_COHORT.name, le(OTHER_ROUND, nu**2)),
+    (EXPECTED_PARTICIPATION.name, le(ANY_ROUND, beta**2)),
+    (EXPECTED_WINDOW.name, le(E7, delta**2)),
+)
 INDEPENDENT, ANY_VARIANCE = f"{PAPER}/proposition-4.7/D2", f"{PAPER}/proposition-4.4/D4"
 
 
 def at_random(variance: Expr) -> tuple[tuple[Symbol, Expr], ...]:
     """The divergences when only the variance of the window means is known."""
-    return ((nu, d), (beta, d), (WINDOW_MEAN, N**2 * d**2 * variance))
+    return ((nu, d), (beta, d), (delta, N * d * sqrt(variance)))
 
 
 WHOLE = COROLLARY_4_8.form("repaired")
@@ -167,7 +185,7 @@ SIXTEEN = 16 * ((1 + sigma**2) * rho * sqrt(L * F) / sqrt(I * T) + d**2 / T + si
 
 c = Chain(
     NO_VECTORS,
-    cites=(THEOREM_PROOF, COROLLARY_4_8, COROLLARY_3_2_PROOF, PROPOSITION_4_1_PROOF, ERGODIC_PROOF, INDEPENDENT_PROOF),
+    cites=(THEOREM_3_1_EXPECTED, COROLLARY_4_8, COROLLARY_3_2_PROOF, PROPOSITION_4_1_PROOF, ERGODIC_PROOF, INDEPENDENT_PROOF),
 )
 for name, form, variance, source in (
     ("D1", "repaired:integer-P", n.upsilon**2 / P, INDEPENDENT),
@@ -188,13 +206,12 @@ c["D4", "the printed order with 16 for each hidden constant"] = by(
     le(OVER_BOTH, 16 * bound(COROLLARY_4_8, "printed")), "D4b"
 )
 c["D5", "Theorem 3.1 in expectation at Corollary 3.2's gamma"] = by(
-    le(OVER_BOTH, bound(THEOREM_3_1, "explicit").xreplace(dict(AT_LOCAL)).xreplace({delta**2: WINDOW_MEAN})),
     SPECIAL,
     f"{IN_EXPECTATION} {RATE}/D1 {RATE}/D2",
     HALF,
 )
 c["D6", "the initial gap and the update noise by the branches of eta"] = by(
-    le(OVER_BOTH, bound(COROLLARY_3_2, "explicit").xreplace({delta: sqrt(WINDOW_MEAN)})),
+    le(OVER_BOTH, bound(COROLLARY_3_2, "explicit")),
     {"D5": 1, f"{RATE}/D1": FIRST_BRANCH, f"{RATE}/D3": INVERSE},
 )
 c["D7", "with what bounded divergence and independent rounds make of the divergences"] = by(
@@ -226,3 +243,14 @@ c["D1", "Corollary 4.3 for large T with equal weights"] = by(
     f"{COROLLARY_4_3.key}[repaired]",
 )
 TABLE_1_PROOF = c.proof(f"{PAPER}/table-1-regularized", REGULARIZED_RATE, {"printed": "D1"})
+
+# --- The corollaries in expectation over the participation ------------------------------------------------------------
+
+EXPECTED_COROLLARIES = expected_proofs(
+    (COROLLARY_3_2_PROOF, COROLLARY_3_3_PROOF, COROLLARY_4_3_PROOF),
+    {
+        COROLLARY_3_2_PROOF.id: (COROLLARY_3_2_EXPECTED, {"explicit": "D5", "sharp": "D8"}),
+        COROLLARY_3_3_PROOF.id: (COROLLARY_3_3_EXPECTED, {"explicit": "D1", "repaired:s": "D3", "sharp": "D4"}),
+        COROLLARY_4_3_PROOF.id: (COROLLARY_4_3_EXPECTED, {"repaired": "D1", "sharp": "D3"}),
+    },
+)

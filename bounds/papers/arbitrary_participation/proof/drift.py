@@ -9,7 +9,7 @@ from fedbounds.bounds.audit.chain import Chain, by, eq, le
 from fedbounds.bounds.audit.geometric_sums import GeometricSum
 from fedbounds.bounds.audit.rules import ClientByClient, Gram, Unroll, power_sum
 from fedbounds.bounds.audit.vectors import Vec, square
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import PARTICIPATION, WEIGHTS
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import NORM, PARTICIPATION, WEIGHTS
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
 from fedbounds.bounds.papers.arbitrary_participation.proof import spread as lemma
 from fedbounds.bounds.papers.arbitrary_participation.results import K1, K2, LEMMA_C_2, LOCAL_CAP
@@ -75,7 +75,7 @@ c["L2.1a", "q_n^2 (sigma^2 - E|xi_n|^2) >= 0, summed over the clients"] = by(
     ClientByClient(q**2 * (sigma**2 - s), ONE_CLIENT, (q, s), SUMS, needs=(A2.name,)),
     A2,
 )
-c["L2.1b", "S_t <= rho^2", "for every round t"] = le(sumsq, rho**2), WEIGHTS
+c["L2.1b", "S_t <= rho^2", "for every round t"] = le(sumsq, rho**2), NORM
 c["L2.1", "the mean noise is at most rho^2 sigma^2"] = by(
     le(square(mxi), rho**2 * sigma**2), {f"{L1}/L1.1c": 1, "L2.1a": 1, "L2.1b": sigma**2}
 )

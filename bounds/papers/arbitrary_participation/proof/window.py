@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import sympy as sp
-from sympy import Expr, Integer, Rational, Symbol, floor
+from sympy import Expr, Integer, Rational, floor
 
 from fedbounds.bounds.audit.axioms import Descent, Jensen, NoiseOverTime, Smooth, Uncorrelated
 from fedbounds.bounds.audit.chain import Chain, by, eq, le
-from fedbounds.bounds.audit.derivations import InExpectation
 from fedbounds.bounds.audit.rules import Everywhere, Gram, Telescope
 from fedbounds.bounds.audit.steps import Setting, measure_symbol
 from fedbounds.bounds.audit.vectors import Atom, Vec, inner, square
 from fedbounds.bounds.measures import LEAST_GRADIENT
 from fedbounds.bounds.papers.arbitrary_participation import results
-from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, EXOGENOUS, WEIGHTS, WINDOW
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import BOUNDED_BELOW, WEIGHTS, WINDOW
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
-from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.proof import drift
 from fedbounds.bounds.papers.arbitrary_participation.proof import spread as lemma
 from fedbounds.bounds.result import Condition
@@ -158,10 +156,8 @@ WINDOW_PROOF = c.proof(f"{PAPER}/equation-c.16", results.EQUATION_C_16, {"explic
 # --- Theorem 3.1 ----------------------------------------------------------------------------------------------------
 
 C16 = WINDOW_PROOF.id
-LEAST, OVER_BOTH = measure_symbol(LEAST_GRADIENT), measure_symbol(OVER_PARTICIPATION)
+LEAST = measure_symbol(LEAST_GRADIENT)
 COMPLETE = floor(T / P)
-WINDOW_MEAN = Symbol("E delta^2", nonnegative=True)  # over the participation
-START_MEAN, DECREASE_MEAN = Symbol("E gradsq", nonnegative=True), Symbol("E decrease", real=True)
 LARGEST = Rational("1.28682")  # 1/(1 - K2/6), rounded up
 TWO_WINDOWS, TWO_THIRDS = "P floor(T/P) >= T/2", "P floor(T/P) >= 2T/3 whenever P <= T/2"
 AVERAGED = "the average over the complete windows, telescoped"
@@ -199,18 +195,6 @@ c["Th12", "rounded up at the largest gamma"] = by(
     le(LEAST, results.THEOREM_3_1.form("sharp:worst").bound.doit()),
     {"Th9-sharp": 1, "Th12a": in_windows(replace(SHARP, kept=ONE).bound), "Th12b": 2 * F * LARGEST / (gamma * eta * I)},
 )
-over_both = EXPLICIT.bound.xreplace({delta**2: WINDOW_MEAN})
-means = ((G, START_MEAN), (decrease, DECREASE_MEAN), (delta**2, WINDOW_MEAN))
-c["E16", "one window, in expectation over the participation as well", WINDOWS] = by(
-    le(START_MEAN, over_both.xreplace({decrease: DECREASE_MEAN})),
-    InExpectation(means, "the participation, which the noise does not depend on"),
-    f"{C16}/C.16",
-    EXOGENOUS,
-)
-c["E9", AVERAGED] = by(
-    Telescope(DECREASE_MEAN, F, COMPLETE, OVER_BOTH, START_MEAN), "E16", BOUNDED_BELOW, LOCAL_CAP, results.ONCE
-)
-c["E10", TWO_WINDOWS] = le(OVER_BOTH, gap(8, over_both)), "E9", results.HALF
 
 THEOREM_PROOF = c.proof(
     f"{PAPER}/theorem-3.1",

@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from fedbounds.bounds.assumptions import Assumption
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import ParticipatingRuns
 
 ROUND_OFF = 1e-9
@@ -30,7 +31,7 @@ def _always(z: ParticipatingRuns) -> np.ndarray:
     return np.ones(len(z), dtype=bool)
 
 
-ASSUMPTIONS: Mapping[str, Check] = {
+GIVEN: Mapping[str, Check] = {
     "smooth": lambda z: z.smooth,
     "unbiased-noise": lambda z: z.unbiased,
     "independent-clients": lambda z: z.independent,
@@ -42,8 +43,11 @@ ASSUMPTIONS: Mapping[str, Check] = {
     "participation-divergence": lambda z: z.centered,
     "window-divergence": lambda z: z.centered,
     "weights": _weights,
+    "participation-norm": _always,
     "regularized": _regular,
 }
+# participation is given here: an expectation over it is that of a law with one outcome
+ASSUMPTIONS: Mapping[str, Check] = {**GIVEN, **{b.name: GIVEN[a.name] for a, b in IN_EXPECTATION.items()}}
 
 
 def met(z: ParticipatingRuns, assumptions: Iterable[Assumption]) -> tuple[dict[str, np.ndarray], str]:

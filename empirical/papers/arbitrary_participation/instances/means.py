@@ -6,20 +6,16 @@ from collections.abc import Mapping
 
 import sympy as sp
 
+from fedbounds.bounds.audit.steps import measure_symbol
 from fedbounds.bounds.audit.vectors import product_symbol
 from fedbounds.bounds.papers.arbitrary_participation.notation import NOTATION as n
+from fedbounds.bounds.papers.arbitrary_participation.participation import OVER_PARTICIPATION
 from fedbounds.bounds.papers.arbitrary_participation.proof import likely, window
 
 START = product_symbol("f0", "f0")  # the squared gradient at the start of a window
 MEANS: Mapping[sp.Symbol, sp.Expr] = {
-    window.START_MEAN: START,
-    window.DECREASE_MEAN: n.decrease,
-    window.WINDOW_MEAN: n.delta**2,
     window.LEAST: START,  # no more than the average over the windows
-    window.OVER_BOTH: window.START_MEAN,
+    measure_symbol(OVER_PARTICIPATION): START,
     likely.EVERY: likely.ONE,  # the largest of all windows
 }
-GAPS: Mapping[sp.Symbol, sp.Symbol] = {
-    n.decrease: n.F,
-    window.DECREASE_MEAN: n.F,
-}
+GAPS: Mapping[sp.Symbol, sp.Symbol] = {n.decrease: n.F}

@@ -55,7 +55,7 @@ def relation_sides(claim: Claim, z: FedAvgInstances) -> Sides:
     values = z.constants() | (_window_values(z) if window else _round_values(z))
     asked = set(relation.names)
     if asked & set(LEAST):  # one number for the whole run, so the divergence is that of all windows
-        values |= {"delta": z.constants()["delta"], "E delta^2": z.constants()["delta"] ** 2}
+        values |= {"delta": z.constants()["delta"]}
     zero = np.zeros((1, 1))
     for name in asked - set(values):
         if multiplied(name):
@@ -128,8 +128,6 @@ def _window_values(z: FedAvgInstances) -> dict[str, np.ndarray]:
     run, P = z.course, z.interval
     starts = np.arange(z.rounds // P) * P
     named = {f"<{a},{b}>": v for (a, b), v in window_products(z).items()}
-    decrease, gradient = run.decrease, run.gradient[:, starts]
-    named |= {"decrease": decrease, "delta": np.sqrt(z.window)}
-    named |= {"E decrease": decrease, "E delta^2": z.window, "E gradsq": gradient}
+    named |= {"decrease": run.decrease, "delta": np.sqrt(z.window)}
     least = run.gradient[:, :-1].min(axis=1, keepdims=True)
     return named | {name: least for name in LEAST} | _suprema(z)

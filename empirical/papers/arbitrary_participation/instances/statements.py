@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from fedbounds.bounds.papers.arbitrary_participation.expected import SUFFIX
 from fedbounds.empirical.papers.arbitrary_participation.instances.participating import Course, ParticipatingRuns
 
 Values = dict[str, np.ndarray]
@@ -65,11 +66,10 @@ def gradient_at_starts(z: ParticipatingRuns, run: Course, values: Values) -> np.
     return run.gradient[:, starts]
 
 
+LEAST_GRADIENT = ("theorem-3.1", "corollary-3.2", "corollary-3.3", "corollary-4.3")
 RESULTS: Mapping[str, Left] = {
-    "theorem-3.1": least_gradient,
-    "corollary-3.2": least_gradient,
-    "corollary-3.3": least_gradient,
-    "corollary-4.3": least_gradient,
+    **dict.fromkeys(LEAST_GRADIENT, least_gradient),
+    **dict.fromkeys((name + SUFFIX for name in LEAST_GRADIENT), least_gradient),  # a law with one outcome
     "equation-11": divergence_of_participants,
     "proposition-4.1": sum_of_suprema,
     "proposition-4.2": windows,
