@@ -30,6 +30,7 @@ from fedbounds.bounds.result import Form, Result, reachable
 from fedbounds.bounds.rounds import rounds as rounds_to_reach
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.accounting import Account, Asked, Declared, Facts, State, accounts
+from fedbounds.empirical.in_expectation import Statement, in_expectation
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.participation.conformity import Conformity, Declaration
 from fedbounds.empirical.participation.mixing import Mixing, Presences
@@ -254,7 +255,8 @@ class ParticipationAccountant:
 
         Source: the result's.
         """
-        result, known, facts, reasons, chosen = self._asked(result, given, form, interval, ahead=False)
+        statement, known, facts, reasons = self._asked(result, given, form, interval, ahead=False)
+        result, chosen = statement.result, statement.form
         evaluation = evaluate(
             result,
             known,
@@ -301,8 +303,9 @@ class ParticipationAccountant:
 
         Source: as `fedbounds.rounds`.
         """
-        result, known, facts, reasons, chosen = self._asked(result, given, form, interval, ahead=True)
-        taken = self._taken(chosen, facts, assume)
+        statement, known, facts, reasons = self._asked(result, given, form, interval, ahead=True)
+        result, chosen = statement.result, statement.form
+        taken = self._taken(chosen, facts, statement.assumed(assume))
         answer = rounds_to_reach(result, epsilon, known, form=chosen.name, assume=tuple(taken))
         if not isinstance(answer, Reached):
             return Remaining(answer, self.rounds, None, False, (*reasons, "no number of rounds is known to do"))
@@ -451,13 +454,16 @@ class ParticipationAccountant:
 
     def _asked(
         self, result: Result | str, given: Mapping[str, Value], form: str | None, interval: int | None, *, ahead: bool
-    ) -> tuple[Result, dict[str, Value], Facts, tuple[str, ...], Form]:
-        """The result, all constants, what is known of its assumptions, why it is not covered, and the form."""
+    ) -> tuple[Statement, dict[str, Value], Facts, tuple[str, ...]]:
+        """The statement, all constants, what is known of its assumptions, and why it is not covered."""
         result = as_result(result)
         check_constants(given)
         if not self.rounds:
             raise FedboundsError("no round was added yet: there is nothing to bound")
-        chosen, own = result.form(form), dict(given)
+        statement, process = Statement(result, result.form(form), result.key), self.declared.process
+        if ahead and statement.given_participation and process is not None and not process.certain(self.rounds):
+            statement = in_expectation(statement)
+        result, chosen, own = statement.result, statement.form, dict(given)
         numbers = {}
         for name in given:
             quantity = result.notation.resolve(name)
@@ -472,6 +478,8 @@ class ParticipationAccountant:
         else:
             scalars = {name: float(value) for name, value in numbers.items() if np.ndim(value) == 0}
             facts = account.facts(Asked(P, self.rounds, scalars, ahead))
+        if facts.outside and any(a.name == "weights" for a in chosen.assumptions):
+            raise FedboundsError(f"{result.key} [{chosen.name}] does not cover this run: {facts.outside}")
         constants = dict(facts.constants) | {"interval": Constant(float(P), "given", "of the algorithm")}
         if not ahead:
             constants["rounds"] = Constant(float(self.rounds), "exact", "so far")
@@ -494,7 +502,7 @@ class ParticipationAccountant:
                 "not known to cover this run: the result says nothing of who takes part, and here not every client "
                 "took part in every round",
             )
-        return result, own, facts, reasons, chosen
+        return statement, own, facts, (*statement.doubts, *reasons)
 
     def _interval(self, interval: int | None, given: object) -> int:
         known = self.declared.intervals

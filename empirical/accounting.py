@@ -61,12 +61,14 @@ class Facts:
         checked: assumption name to whether the rounds so far show that it holds.
         implied: names of assumptions that hold if the declared process is the true one.
         trusting: whether a constant comes from the declared process and not from the rounds.
+        outside: why results that assume `weights` say nothing of the rounds so far ("" if they do).
     """
 
     constants: Mapping[str, Constant] = field(default_factory=dict)
     checked: Mapping[str, bool] = field(default_factory=dict)
     implied: frozenset[str] = frozenset()
     trusting: bool = False
+    outside: str = ""
 
 
 class Account(ABC):

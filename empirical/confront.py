@@ -19,6 +19,7 @@ from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.algorithms import Algorithm
 from fedbounds.empirical.confrontation import Confrontation
 from fedbounds.empirical.given import ground, surer, without_rounds
+from fedbounds.empirical.in_expectation import Statement, in_expectation
 from fedbounds.empirical.moments import MinimaxMoments, moments
 from fedbounds.empirical.papers.paper import Ahead, Known, Nobody, PaperRuns, paper_of, sets_a_horizon
 from fedbounds.empirical.participation import Process
@@ -126,8 +127,16 @@ def _compared(
     """Measured and promised, before the crossings are judged."""
     apart = (problem, participation)
     setting = of_trace(run, *apart) if isinstance(run, Trace) else of_moments(run, *apart)
-    chosen, own_paper = result.form(form), paper_of(result)
+    own_paper = paper_of(result)
     paper = own_paper or Nobody()
+    statement = Statement(result, result.form(form), result.key)
+    if setting.q is None and statement.given_participation:
+        if setting.process.certain(setting.total):
+            setting = setting.given_participation()
+        else:
+            statement = in_expectation(statement)
+    result, chosen = statement.result, statement.form
+    assume, trust = statement.assumed(assume), statement.trusted(trust)
     measure = _measure(chosen.measure or result.measure, setting, paper.over)
     steps = paper.steps(setting, interval)
     values, samples = paper.measured(setting, measure.of)
@@ -155,7 +164,8 @@ def _compared(
         return replace(known, found=setting.vouched(known.found))
 
     grounds = ground(result, chosen, own, says)
-    grounds = replace(grounds, doubts=_not_known_to_cover(chosen, result, own_paper, setting) + grounds.doubts)
+    uncovered = _not_known_to_cover(chosen, result, own_paper, setting)
+    grounds = replace(grounds, doubts=(*uncovered, *statement.doubts, *grounds.doubts))
     known = says(frozenset(own))
     for name, constant in known.constants.items():
         if not isinstance(constant, Constant) or constant.source not in SOFT:
@@ -197,7 +207,7 @@ def _compared(
         whole=whole,
         thinned=thinned,
         evaluation=at_the_end,
-        notes=(*setting.notes, *known.notes, *remarks),
+        notes=(*statement.notes, *setting.notes, *known.notes, *remarks),
         seeds=setting.seeds,
         samples=sampled,
         ground=grounds,

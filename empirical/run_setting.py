@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -20,7 +20,7 @@ from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
 
 BETWEEN = "a minimum over rounds is over those, an average over straight lines between them"
-SEEN = ("weights", "full-participation", "regularized")  # assumptions that the weights of a log decide
+SEEN = ("weights", "participation-norm", "full-participation", "regularized")  # assumptions that the weights of a log decide
 
 
 class ExactRun(Protocol):
@@ -72,6 +72,10 @@ class RunSetting:
         if self.q is None:
             return isinstance(self.process, Full)
         return bool(np.allclose(self.q[: self.total], 1 / self.q.shape[1], rtol=1e-12, atol=0))
+
+    def given_participation(self) -> RunSetting:
+        """The run with the weights of its rounds, where they are certain."""
+        return replace(self, q=self.process.matrix(self.total, np.random.default_rng(0)))  # nothing is drawn
 
     @property
     def doubts(self) -> tuple[str, ...]:

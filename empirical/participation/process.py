@@ -126,6 +126,10 @@ class Process(ABC):
         r"""Exact $\mathrm{Var}(q_t^n)$, (clients,)."""
         return np.diag(self.covariance(t, t)).copy()
 
+    def certain(self, rounds: int) -> bool:
+        """Whether nothing is random in these rounds: which clients take part in which round, with which weights."""
+        return not any((self.variance(t) > 0).any() for t in range(1 if self.stationary else rounds))
+
     def autocovariance(self, lag: int) -> np.ndarray:
         r"""Exact $\mathrm{Cov}(q_t^n,q_{t+\text{lag}}^m)$ whatever t, (clients, clients).
 

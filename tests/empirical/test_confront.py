@@ -36,6 +36,7 @@ from fedbounds.empirical.participation import (
     Process,
     Recorded,
     WithoutReplacement,
+    WithReplacement,
 )
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic, random_quadratic, toy_example
 from fedbounds.empirical.simulate import simulate
@@ -224,9 +225,31 @@ def test_the_theorem_averaged_over_participation_bounds_the_exact_average(proces
     run = moments(GeneralizedFedAvg(1 / 72, 2, 6.0, 3), problem, process, 60)
     comparison = confront(run, THEOREM)
     assert comparison.label == "exact" and comparison.guarantee and not comparison.covered_crossings.size
-    assert comparison.measure.expectation == "gradient noise and participation" and not comparison.measure.given
-    assert "averaged over participation" in comparison.notes[0]
     assert 0.01 < comparison.ratio[-1] < 1
+    random = not process.certain(60)
+    assert comparison.result.key == THEOREM.key + "-expected" * random
+    assert comparison.measure.given == ("" if random else "participation")
+    assert any("participation is random" in note for note in comparison.notes) == random
+    norm = "expected-participation-norm" if random else "participation-norm"
+    assert comparison.evaluation.assumptions[norm] == comparison.evaluation.assumptions["weights"] == "checked"
+
+
+def test_a_bound_with_expected_constants_is_for_the_expectation_over_participation_only() -> None:
+    """A record of this process, client 0 alone in all rounds, stays above that bound for ever."""
+    process, problem = WithReplacement(4, 2), Quadratic([1.0], np.eye(4)[:, :1], 0.0, [1.0])
+    algorithm = GeneralizedFedAvg(1 / 144, 1, 6.0, 12)
+    run, alone = moments(algorithm, problem, process, 1200), np.tile(np.eye(4)[0], (1200, 1))
+    record, expected = confront(moments(algorithm, problem, alone), THEOREM), confront(run, THEOREM)
+    assert float(record.constants["rho"].value) == 1 > float(expected.constants["rho"].value)
+    assert record.measured[-1] == pytest.approx(9 / 16) and record.measured[-1] > expected.bound[-1]
+    assert record.guarantee and record.result is THEOREM and not record.covered_crossings.size
+    assert expected.guarantee and expected.result.key == f"{THEOREM.key}-expected"
+    assert expected.evaluation.verdict == "proved" and "weights" in expected.evaluation.assumptions
+    unproved = confront(run, THEOREM, "sharp:worst")
+    assert not unproved.guarantee and unproved.why_not[0] == (
+        f"not proved for random participation: {THEOREM.key} [sharp:worst] holds given the participation; "
+        "give form explicit or explicit:any-P or sharp or sharp:tuned"
+    )
 
 
 def test_expected_constants_are_never_larger_than_those_of_the_worst_record() -> None:

@@ -29,6 +29,7 @@ def in_expectation(result: Result, *forms: str) -> Result:
     return replace(
         result,
         key=result.key + SUFFIX,
+        kind="remark",
         title=f"{result.title}, in expectation over participation",
         source=replace(result.source, number=f"{result.source.number}, in expectation over participation (ours)"),
         measure=OVER_PARTICIPATION,

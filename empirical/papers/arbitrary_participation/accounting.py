@@ -13,6 +13,7 @@ import numpy as np
 
 from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION, WEIGHTS
 from fedbounds.bounds.symbols import Constant, Source
 from fedbounds.empirical.accounting import Account, Asked, Declared, Facts
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets, Within
@@ -20,6 +21,8 @@ from fedbounds.empirical.papers.arbitrary_participation.participation_constants 
 from fedbounds.empirical.participation import Process
 
 PAPER = "arbitrary-participation"
+BOUNDED = tuple(a.name for a in IN_EXPECTATION)  # the norm first, which needs no gradients
+EXPECTED = tuple(a.name for a in IN_EXPECTATION.values())
 OF_PROCESS = frozenset({"unbiased-sampling", "independent-rounds", "jointly-independent-rounds"})
 EQUAL = 1e-9  # relative difference up to which mean weights are 1/N
 
@@ -130,7 +133,9 @@ class WindowAccount(Account):
             known = self.known if self.declared.offsets is not None else None if d is None else Within(d)
             constants = process_constants(process, known, asked.interval, np.array([asked.interval]))
             flat = {c: Constant(float(np.ravel(k.value)[0]), k.source, k.note) for c, k in constants.items()}
-            return Facts(flat | self._sizes(), {}, _implied(process) | {"weights"}, trusting=True)
+            named = BOUNDED if process.certain(self.declared.intervals[-1]) else EXPECTED
+            holds = named if known is not None else named[:1]
+            return Facts(flat | self._sizes(), {}, _implied(process) | {WEIGHTS.name, *holds}, trusting=True)
         j, _ = self._windows(asked.interval)
         source: Source = "estimated" if asked.ahead else "exact"
         since = "of the rounds so far" + (", which later ones may exceed" if asked.ahead else "")
@@ -152,9 +157,8 @@ class WindowAccount(Account):
             }
         found = {c: Constant(float(value), source, f"{what}, {since}") for c, (value, what) in values.items()}
         found["sum_of_squared_weights"] = Constant(float(least**2), source, f"the least {since}")
-        checked = {"weights": not self.state["no_sum"][0], "regularized": not self.state["uneven"][j]}
-        if self.declared.offsets is not None:
-            checked |= dict.fromkeys(("participation-divergence", "cohort-divergence", "window-divergence"), True)
+        checked = {WEIGHTS.name: not self.state["no_sum"][0], "regularized": not self.state["uneven"][j]}
+        checked |= dict.fromkeys(BOUNDED if self.declared.offsets is not None else BOUNDED[:1], True)
         if asked.ahead:
             checked = {name: holds for name, holds in checked.items() if not holds}
         implied = frozenset[str]()
@@ -165,7 +169,12 @@ class WindowAccount(Account):
             assert process is not None
             variance = np.diag(process.window_covariance(0, asked.interval)).max()
             found["window_mean_variance"] = Constant(float(variance), "exact", "of the declared process")
-        return Facts(found | self._sizes(), checked, implied)
+        others = int(self.state["no_sum"][0])
+        outside = "" if not others else (
+            f"in {others} of {asked.rounds} rounds the weights do not sum to one, which the result needs: add() weights "
+            "that do, or declare no process with normalize = false"
+        )
+        return Facts(found | self._sizes(), checked, implied, outside=outside)
 
     def _sizes(self) -> dict[str, Constant]:
         N, (least, largest) = self.declared.clients, self.state["norms"]

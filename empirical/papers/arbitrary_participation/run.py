@@ -4,9 +4,9 @@ For every horizon T in question, the constants of participation are those of the
 theorem about T rounds speaks of. They come from one of three sources:
 
 - a *record* of weights, where the offsets $\mathbf v_n=\nabla F_n-\nabla f$ do not depend on x: exact;
-- a *process*, where they do not either: the largest expected values over the rounds (and aligned windows). Every step
-  of the proof of Theorem 3.1 is linear in $S_t=\sum_n(q_t^n)^2$ and in the left-hand sides of (5), (6) and (7), so the
-  theorem holds with them for expectations over gradient noise *and* participation: exact;
+- a *process*, where they do not either: the largest expected values over the rounds (and aligned windows), which are
+  exact for the results in expectation over participation (`bounds.papers.arbitrary_participation.expected`), and for
+  no others;
 - a record, where the Hessians differ: suprema along the run, a `trajectory`.
 
 Source: Wang & Ji 2022, Assumption 3' and Appendix C.
@@ -22,6 +22,14 @@ import numpy as np
 from fedbounds.bounds.constants import window_means
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Value, evaluate
+from fedbounds.bounds.papers.arbitrary_participation.assumptions import (
+    COHORT,
+    EXPECTED_NORM,
+    IN_EXPECTATION,
+    NORM,
+    PARTICIPATION,
+    WINDOW,
+)
 from fedbounds.bounds.result import Form, Result
 from fedbounds.bounds.symbols import Constant, NoConstant
 from fedbounds.empirical.algorithms import Algorithm
@@ -51,6 +59,8 @@ from fedbounds.empirical.problems import ImageClassification, Problem, Quadratic
 from fedbounds.empirical.run_setting import RunSetting
 
 DIVERGENCES = ("cohort_divergence", "participation_divergence", "window_divergence")
+BOUNDED_DIVERGENCES = tuple(a.name for a in (COHORT, PARTICIPATION, WINDOW))
+EXPECTED_DIVERGENCES = tuple(IN_EXPECTATION[a].name for a in (COHORT, PARTICIPATION, WINDOW))
 NONE_STATED = "it is not bounded: the clients' gradients differ without bound"
 WHOLE = 1e-9  # relative distance from a whole number at which a prescribed interval is one
 
@@ -82,7 +92,7 @@ class ArbitraryParticipation(PaperRuns):
             constants |= record_constants(setting.q, known, interval, horizons)
         else:
             constants |= process_constants(setting.process, known, interval, horizons)
-            notes += ("averaged over participation: its constants are largest expected values over the rounds",)
+            notes += ("averaged over participation: constants of participation are largest expected values over rounds",)
         network = not isinstance(setting.problem, Synthetic)
         if network:
             unknown = {name: NoConstant(NONE_STATED) for name in DIVERGENCES if known is None}
@@ -100,7 +110,7 @@ class ArbitraryParticipation(PaperRuns):
             notes += ("the Hessians differ: divergences are suprema along this run, not constants of the problem",)
         found = _found(setting, form, interval, int(horizons[-1]), constants)
         if known is not None:
-            found |= {"participation-divergence": True, "cohort-divergence": True, "window-divergence": True}
+            found |= dict.fromkeys(BOUNDED_DIVERGENCES if setting.q is not None else EXPECTED_DIVERGENCES, True)
         return Known(by_letter(result, form, constants, given), found, notes, constants)
 
     def prescribed(self, result: Result, form: Form, ahead: Ahead, given: Mapping[str, Value]) -> Algorithm:
@@ -162,6 +172,7 @@ def _found(setting: RunSetting, form: Form, interval: int, rounds: int, stated: 
     process, given = setting.process, setting.q is not None
     found = found_of_problem(setting, stated) | {
         "weights": True,  # or they would have been refused
+        (NORM if given else EXPECTED_NORM).name: True,
         "exogenous-participation": True,
         "independent-rounds": process.independent_rounds,
         "window-variance": not given,
