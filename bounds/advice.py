@@ -387,7 +387,8 @@ def _reached(search: Search, row: Coverage, best: Choice) -> Advised:
     )
     reasons = [f"it covers the setting only if {axis}: {' or '.join(kinds)}" for axis, kinds in row.only_if.items()]
     used = [c for c, fact in facts.constants.items() if _used(result, known, c, fact)]
-    reasons += dict.fromkeys(facts.doubts[concept] for concept in used if concept in facts.doubts)
+    if (form.measure or result.measure).given == "participation":
+        reasons += dict.fromkeys(facts.doubts[concept] for concept in used if concept in facts.doubts)
     evaluation = evaluation.revoked(*reasons)
     at = {name: float(value) for name, value in best.whole.items()}
     at |= {name: float(np.ravel(chosen[name].value)[0]) for name in search.steps}

@@ -42,7 +42,7 @@ class Presence:
         constants: by concept.
         checked: assumption name to whether it is seen to hold.
         implied: names of assumptions that hold if what was declared is true.
-        doubts: by concept, why a number that uses this constant is none.
+        doubts: by concept, why a bound given the participation that uses this constant is none.
     """
 
     constants: Mapping[str, Constant] = field(default_factory=dict)

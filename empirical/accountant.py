@@ -127,7 +127,7 @@ class ParticipationAccountant:
             raise FedboundsError(f"error = {error:g} must lie in (0, 1)")
         self.declared = Declared(N, process, lengths, K, v)
         self.accounts: dict[str, Account] = accounts(self.declared)
-        self._declaration, self._presences = Declaration(process, self.error), Presences(N)
+        self._declaration, self.presences = Declaration(process, self.error), Presences(N)
 
     def __repr__(self) -> str:
         """One line; `quantities` and `conformity` say the rest."""
@@ -137,12 +137,12 @@ class ParticipationAccountant:
     @property
     def rounds(self) -> int:
         """T, how many rounds there were."""
-        return self._presences.rounds
+        return self.presences.rounds
 
     @property
     def participations(self) -> np.ndarray:
         """How often each client took part, (clients,)."""
-        return self._presences.state["present"].copy()
+        return self.presences.state["present"].copy()
 
     def add(self, participants: Iterable[Name] | Mapping[Name, float], weights: Iterable[float] | None = None) -> None:
         """Take note of one more round; of one without participants too.
@@ -165,7 +165,7 @@ class ParticipationAccountant:
         self._declaration.add(self.rounds, present, q, self.names)
         for account in self.accounts.values():
             account.add(self.rounds, present, q)
-        self._presences.add(present)
+        self.presences.add(present)
 
     def quantities(self) -> dict[str, dict[str, float]]:
         r"""What each paper measures of the rounds so far, by paper and name; divergences are squared.
@@ -193,7 +193,7 @@ class ParticipationAccountant:
 
         Source: Wang & Ji 2022, Lemma 4.5 and Proposition 4.6.
         """
-        return self._presences.mixing()
+        return self.presences.mixing()
 
     def conformity(self) -> Conformity:
         r"""Whether what was observed is what was declared, by exact tests that may be read after every round.
@@ -401,7 +401,7 @@ class ParticipationAccountant:
             raise FedboundsError(f"{path}: {error}" if str(path) not in str(error) else str(error)) from None
 
     def _state(self) -> State:
-        parts = {"presences": self._presences.state, "declaration": self._declaration.state}
+        parts = {"presences": self.presences.state, "declaration": self._declaration.state}
         parts |= {paper: account.state for paper, account in self.accounts.items()}
         return {f"{part}/{key}": array for part, state in parts.items() for key, array in state.items()}
 
@@ -514,7 +514,7 @@ class ParticipationAccountant:
         return check_count("interval", interval or said or known[len(known) - 1])
 
     def _everybody(self) -> bool:
-        return bool((self._presences.state["present"] == self.rounds).all())
+        return bool((self.presences.state["present"] == self.rounds).all())
 
     def _taken(self, form: Form, facts: Facts, assume: str | Iterable[str]) -> set[str]:
         """What is taken for granted: by the user, or as the declared process implies it."""

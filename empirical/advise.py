@@ -15,6 +15,7 @@ from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.question import Presence, Question
 from fedbounds.bounds.reading import read_toml
+from fedbounds.bounds.setting import Setting
 from fedbounds.empirical.accountant import ParticipationAccountant
 from fedbounds.empirical.accounting import Asked
 from fedbounds.empirical.participation import Process, Recorded, process_from_spec
@@ -24,9 +25,10 @@ DRAWN = 400  # rounds that are drawn of a process whose moments change from roun
 BETTER = 0.99  # of the window divergence of the longest interval before, to be worth a try
 CLOSEST = 1.15  # of two intervals that are tried, at least
 
+AFRESH = ("uniform-sampling", "with-replacement", "independent-rounds", "coins-known-rates", "coins-unknown-rates")
 OPEN = ("not refuted", "not tested")  # what may be said of a log and a declared process
-ALONG_A_RUN: tuple[str, ...] = ("participation_divergence", "cohort_divergence", "window_divergence")
-AVERAGED = "what the declared process says of divergences is expected values: no bound given who takes part"
+EXPECTED = ("participation_norm", "participation_divergence", "cohort_divergence", "window_divergence")
+AVERAGED = "constants of the declared process are expected values: no bound given the participation"
 
 
 def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None, watch: Watch | None = None) -> Advice:
@@ -59,7 +61,10 @@ def advise(setting: str | Path | Mapping[str, Any], *, paper: str | None = None,
     table = document.get("participation")
     longest = document.get("choose", {})
     who = None if table is None else _participation(table, home, longest if isinstance(longest, Mapping) else {})
-    return advise_question(Question.of(document, who), paper=paper, watch=watch)
+    question = Question.of(document, who)
+    if who is not None and who.logged:
+        _check_setting(question.setting, who)
+    return advise_question(question, paper=paper, watch=watch)
 
 
 @dataclass
@@ -105,7 +110,7 @@ class Observed:
     @property
     def _random(self) -> bool:
         process = self.accountant.declared.process
-        return process is not None and bool((process.variance(0) > 0).any())
+        return process is not None and not process.certain(self.accountant.rounds)
 
     def known(self, paper: str, interval: int, given: Mapping[str, float]) -> Presence:
         """For the results of a paper."""
@@ -116,9 +121,34 @@ class Observed:
         if key not in self.seen:
             facts = account.facts(Asked(interval, max(1, self.accountant.rounds), given, ahead=True))
             constants = {name: c for name, c in facts.constants.items() if name != "cutoff_interval"}
-            doubts = dict.fromkeys(ALONG_A_RUN, AVERAGED) if facts.trusting and self._random else {}
+            doubts = dict.fromkeys(EXPECTED, AVERAGED) if facts.trusting and self._random else {}
             self.seen[key] = Presence(constants, facts.checked, facts.implied, doubts)
         return self.seen[key]
+
+
+def _check_setting(setting: Setting, who: Observed) -> None:
+    """Refuse a log that is of none of the kinds of participation that the setting names.
+
+    Raises:
+        FedboundsError: it is of none of them, and what to write instead.
+    """
+    found = {kind: _contradiction(kind, who) for kind in setting.said.get("participation", ())}
+    if found and all(found.values()):
+        why = "; ".join(f"{kind}: {reason}" for kind, reason in found.items())
+        raise FedboundsError(
+            f"the log is not of the participation that setting names: {why}; write arbitrary participation in setting"
+        )
+
+
+def _contradiction(kind: str, who: Observed) -> str:
+    """Why a log is not of a kind of participation ("" if it may be)."""
+    seen, accountant = who.accountant.presences, who.accountant
+    if kind == "all" and (accountant.participations < accountant.rounds).any():
+        return "some client is absent in some round"
+    chance = seen.order_p_value() if kind in AFRESH else 1.0
+    if chance < accountant.error:
+        return f"rounds are not independent (runs test over the clients: p = {chance:.2g})"
+    return ""
 
 
 def _participation(table: object, home: Path, choose: Mapping[str, Any]) -> Observed:

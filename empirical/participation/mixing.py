@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import hypergeom
 
 from fedbounds.bounds.errors import FedboundsError
 
@@ -83,3 +84,26 @@ class Presences:
         r = float(sums.sum()) / spread if spread > 0 else float("nan")
         memory = 1 / (1 - r) if not r >= 1 else float("inf")
         return Mixing(r, float(1 / np.sqrt(len(p) * (T - 1))), memory)
+
+    def order_p_value(self) -> float:
+        r"""The chance of presences in so few or so many runs, if rounds are independent and alike: exact.
+
+        Given how often client n was present, $T_n$ of T rounds, every order is equally likely, and the number of its
+        runs of presence is hypergeometric: $T_n$ draws from T with $T-T_n+1$ marked. Two-sided, and times the number of
+        clients (Bonferroni).
+
+        Example:
+            >>> seen = Presences(2)
+            >>> for t in range(40):
+            ...     seen.add(np.arange(2) == t // 5 % 2)
+            >>> 0 < seen.order_p_value() < 1e-3
+            True
+
+        Source: the runs test (Wald & Wolfowitz 1940).
+        """
+        T, present = self.rounds, self.state["present"]
+        if not T:
+            return 1.0
+        runs, law = present - self.state["twice"], hypergeom(T, T - present + 1, present)
+        tails = np.minimum(law.cdf(runs), law.sf(runs - 1))
+        return float(min(1.0, 2 * len(present) * tails.min()))
