@@ -6,6 +6,7 @@ interval that is accounted, whatever the number of rounds.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.participation.conformity import Conformity, Declaration
 from fedbounds.empirical.participation.mixing import Mixing, Presences
 
-FORMAT = "fedbounds participation account, version 1"
+FORMAT = "fedbounds participation account, version 2"
 LARGEST = 2**28  # bytes of a saved account
 Name = str | int
 
@@ -345,7 +346,8 @@ class ParticipationAccountant:
             "broken": self._declaration.broken,
             "state": arrays,
         }
-        return json.dumps(document, default=np.ndarray.tolist)
+        text = json.dumps(document, default=np.ndarray.tolist)
+        return json.dumps(json.loads(text) | {"checksum": _checksum(json.loads(text))})
 
     @classmethod
     def from_json(cls, text: str) -> ParticipationAccountant:
@@ -360,6 +362,8 @@ class ParticipationAccountant:
             raise FedboundsError(f"the account is no JSON: {' '.join(str(error).split())}") from None
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise FedboundsError(f"the account must be of the format {FORMAT!r}")
+        if document.pop("checksum", None) != _checksum(document):
+            raise FedboundsError("the account is damaged: its checksum is not that of its contents; load a saved copy")
         try:
             spec, cutoff, state = document["process"], document["cutoff"], document["state"]
             account = cls(
@@ -414,6 +418,11 @@ class ParticipationAccountant:
             if values.shape != array.shape or saved[key]["dtype"] != array.dtype.name:
                 raise FedboundsError(f"{key} has shape {values.shape}; expected {array.shape} of {array.dtype}")
             array[...] = values
+        wrong = self.presences.inconsistency() or next(
+            (why for account in self.accounts.values() if (why := account.inconsistency(self.presences))), ""
+        )
+        if wrong:
+            raise FedboundsError(f"{wrong}, which no {self.rounds} rounds can give")
 
     def _take_offsets(self, offsets: np.ndarray) -> None:
         before = self.declared
@@ -519,6 +528,11 @@ class ParticipationAccountant:
     def _taken(self, form: Form, facts: Facts, assume: str | Iterable[str]) -> set[str]:
         """What is taken for granted: by the user, or as the declared process implies it."""
         return {*names_of("assume", assume), *(a.name for a in form.assumptions if a.name in facts.implied)}
+
+
+def _checksum(document: Mapping[str, Any]) -> str:
+    """Of everything in a saved account."""
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def as_list(name: str, values: object) -> list[Any]:

@@ -12,6 +12,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.registry import merged
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.participation import Process
+from fedbounds.empirical.participation.mixing import Presences
 
 State = dict[str, np.ndarray]
 
@@ -103,6 +104,10 @@ class Account(ABC):
         Raises:
             FedboundsError: too few rounds for it, or a client that never took part.
         """
+
+    @abstractmethod
+    def inconsistency(self, presences: Presences) -> str:
+        """What in the state cannot be of rounds with these presences, in words ("" if nothing)."""
 
 
 def accounts(declared: Declared) -> dict[str, Account]:

@@ -326,6 +326,8 @@ def _trace(
     for name, value in arrays.items():
         if value.ndim != len(dims[name]):
             raise FedboundsError(f"{name} has shape {value.shape[1:]}; expected ({', '.join(dims[name][1:])})")
+    if MODEL in arrays and NORM in arrays:
+        _check_repeats(arrays[MODEL], arrays.get(PRODUCTS, arrays[NORM][..., None, None]), at)
     spec = {
         "problem": LOG,
         "clients": q.shape[1],
@@ -402,6 +404,26 @@ def _flat(vector: Vector, what: str) -> np.ndarray:
     if bad.size:
         raise FedboundsError(f"{what} is not finite: {flat[bad[0]]} at coordinate {bad[0]} of {len(flat)}")
     return flat
+
+
+def _check_repeats(models: np.ndarray, products: np.ndarray, at: np.ndarray) -> None:
+    """Refuse gradients that differ at the same model: those of a batch, or models that were not updated in the log.
+
+    Args:
+        models: (S, R, d).
+        products: of the clients' gradients there, (S, R, N, N), or their mean, (S, R, 1, 1).
+        at: the recorded rounds, (R,).
+    """
+    same = (models[:, 1:] == models[:, :-1]).all(axis=-1)
+    size = np.abs(products).max(axis=(-1, -2))
+    change = np.abs(np.diff(products, axis=1)).max(axis=(-1, -2))
+    other = np.argwhere(same & (change > SINGLE * (size[:, 1:] + size[:, :-1])))
+    if other.size:
+        t = int(other[0][1])
+        raise FedboundsError(
+            f"the model of rounds {at[t]} and {at[t + 1]} is the same and its gradients differ; expected every client's "
+            "full gradient at the recorded model: record the model before each round, and no gradients of a batch"
+        )
 
 
 def _of_gradients(gradients: np.ndarray) -> dict[str, np.ndarray]:

@@ -20,7 +20,12 @@ from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
 
 BETWEEN = "a minimum over rounds is over those, an average over straight lines between them"
-SEEN = ("weights", "participation-norm", "full-participation", "regularized")  # assumptions that the weights of a log decide
+SEEN = (
+    "weights",
+    "participation-norm",
+    "full-participation",
+    "regularized",
+)  # assumptions that the weights of a log decide
 
 
 class ExactRun(Protocol):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import hypergeom
 
+from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
 
 
@@ -62,6 +63,16 @@ class Presences:
         state["present"] += present
         state["last"][...] = present
         state["rounds"] += 1
+
+    def inconsistency(self) -> str:
+        """What no rounds can have left in the state, in words ("" if nothing)."""
+        T, present, twice = self.rounds, self.state["present"], self.state["twice"]
+        ends = [*self.state["first"], *self.state["last"]]
+        if T < 0 or (present < 0).any() or (present > T).any():
+            return f"participations {quote(present.tolist())}"
+        if (twice < np.maximum(2 * present - T - 1, 0)).any() or (twice > np.maximum(present - 1, 0)).any():
+            return f"presences in two successive rounds {quote(twice.tolist())}"
+        return "a presence without a participation" if np.any(ends & np.tile(present == 0, 2)) else ""
 
     def mixing(self) -> Mixing:
         r"""The correlation of presence in successive rounds,

@@ -14,7 +14,7 @@ from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.fedau.weight_error import weight_error
 from fedbounds.bounds.rounds import rounds
 from fedbounds.bounds.window_variance import markov_correlation
-from fedbounds.empirical.accountant import ParticipationAccountant
+from fedbounds.empirical.accountant import ParticipationAccountant, _checksum
 from fedbounds.empirical.confront import confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
@@ -288,7 +288,38 @@ def test_a_damaged_account_is_one_line(damage, tmp_path) -> None:
     accountant.add([0])
     document = json.loads(accountant.to_json())
     damage(document)
+    with pytest.raises(FedboundsError, match="damaged: its checksum"):
+        ParticipationAccountant.from_json(json.dumps(document))
+    document.pop("checksum")
+    document["checksum"] = _checksum(document)  # damaged before it was written
     with pytest.raises(FedboundsError, match="damaged"):
+        ParticipationAccountant.from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize(
+    ("part", "values"),
+    [
+        ("presences/present", [-5, 1]),
+        ("presences/present", [999, 1]),
+        ("presences/twice", [49, 49]),
+        ("presences/rounds", [3]),
+        ("fedau/present", [50, 50]),
+        ("fedau/squares", [0.0, 0.0]),
+        ("fedau/weights", [0.5, 1.0]),
+        ("arbitrary-participation/windows", [49]),
+        ("arbitrary-participation/largest", [-1.0]),
+        ("arbitrary-participation/summed", [1e9]),
+        ("arbitrary-participation/norms", [1.0, 0.5]),
+    ],
+)
+def test_a_saved_account_is_of_rounds_that_can_have_been(part: str, values: list[float]) -> None:
+    accountant = fed(ParticipationAccountant(2), np.tile(np.eye(2), (25, 1)))
+    document = json.loads(accountant.to_json())
+    assert len(document["state"][part]["values"]) == len(values)
+    document["state"][part]["values"] = values
+    del document["checksum"]
+    document["checksum"] = _checksum(document)
+    with pytest.raises(FedboundsError, match="the account is damaged: .*, which no (50|3) rounds can give"):
         ParticipationAccountant.from_json(json.dumps(document))
 
 

@@ -87,7 +87,9 @@ def test_expected_divergences_of_a_random_process_are_no_guarantee_given_who_tak
 BLOCKS = [[1, 1, 0, 0] if t // 5 % 2 == 0 else [0, 0, 1, 1] for t in range(60)]
 
 
-@pytest.mark.parametrize("said", ["unknown rates", "bernoulli participation", "independent rounds", "full participation"])
+@pytest.mark.parametrize(
+    "said", ["unknown rates", "bernoulli participation", "independent rounds", "full participation"]
+)
 def test_a_log_is_tested_against_the_participation_that_the_setting_names(tmp_path, said: str):
     setting = ASKED["setting"].replace("arbitrary participation", said)
     with pytest.raises(FedboundsError, match="the log is not of the participation that setting names: .*arbitrary"):
@@ -95,7 +97,9 @@ def test_a_log_is_tested_against_the_participation_that_the_setting_names(tmp_pa
     order = np.random.default_rng(3).permutation(60)
     shuffled = log(tmp_path, np.array(BLOCKS)[order])
     if said != "full participation":
-        assert advice_of(THEOREM, setting=setting, participation=shuffled, choose={"local_steps": [1, 1]}).key == THEOREM
+        assert (
+            advice_of(THEOREM, setting=setting, participation=shuffled, choose={"local_steps": [1, 1]}).key == THEOREM
+        )
 
 
 def test_a_log_that_is_not_what_was_declared_is_refused(tmp_path):

@@ -55,6 +55,17 @@ def trace():
     return recorder.trace(x, gradients=gradients(x))
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_gradients_that_change_while_the_model_does_not_are_refused(own: bool):
+    models, rows = np.tile(START, (4, 1)), np.stack([gradients(START) * (1 + t) for t in range(4)])
+    measured = {"gradients": rows} if own else {"gradient_norm_squared": (rows.mean(axis=1) ** 2).sum(axis=1)}
+    log = {"round": np.arange(4), "model": models, "weights": Q[:3], **measured}
+    with pytest.raises(FedboundsError, match="the model of rounds 0 and 1 is the same and its gradients differ"):
+        read_log(log, FedAvg(GAMMA, STEPS))
+    moved = models + np.arange(4)[:, None]
+    assert read_log(log | {"model": moved}, FedAvg(GAMMA, STEPS)).spec["rounds"] == 3
+
+
 # --- what a loop says is what a simulation would ------------------------------------------------------------------
 
 

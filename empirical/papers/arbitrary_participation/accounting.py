@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.bounds.constants import SUM_TOLERANCE
+from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION, WEIGHTS
 from fedbounds.bounds.symbols import Constant, Source
@@ -19,6 +20,7 @@ from fedbounds.empirical.accounting import Account, Asked, Declared, Facts
 from fedbounds.empirical.papers.arbitrary_participation.divergences import Offsets, Within
 from fedbounds.empirical.papers.arbitrary_participation.participation_constants import process_constants
 from fedbounds.empirical.participation import Process
+from fedbounds.empirical.participation.mixing import Presences
 
 PAPER = "arbitrary-participation"
 BOUNDED = tuple(a.name for a in IN_EXPECTATION)  # the norm first, which needs no gradients
@@ -170,9 +172,13 @@ class WindowAccount(Account):
             variance = np.diag(process.window_covariance(0, asked.interval)).max()
             found["window_mean_variance"] = Constant(float(variance), "exact", "of the declared process")
         others = int(self.state["no_sum"][0])
-        outside = "" if not others else (
-            f"in {others} of {asked.rounds} rounds the weights do not sum to one, which the result needs: add() weights "
-            "that do, or declare no process with normalize = false"
+        outside = (
+            ""
+            if not others
+            else (
+                f"in {others} of {asked.rounds} rounds the weights do not sum to one, which the result needs: add() weights "
+                "that do, or declare no process with normalize = false"
+            )
         )
         return Facts(found | self._sizes(), checked, implied, outside=outside)
 
@@ -185,6 +191,19 @@ class WindowAccount(Account):
                 float(round(S)), "exact", "equal weights 1/S in every round so far"
             )
         return found
+
+    def inconsistency(self, presences: Presences) -> str:
+        state, T, lengths = self.state, presences.rounds, self.declared.intervals
+        if state["windows"].tolist() != [T // P for P in lengths]:
+            return f"{quote(state['windows'].tolist())} complete windows of {', '.join(map(str, lengths))} rounds"
+        numbers = [values for name, values in state.items() if name != "norms" or T]
+        if not all(np.isfinite(values).all() and (values >= 0).all() for values in numbers):
+            return "sums of weights or divergences that are negative or not finite"
+        if T and state["norms"][0] > state["norms"][1] or state["no_sum"][0] > T:
+            return "sums of squared weights whose least is above the largest"
+        if (state["summed"] > state["windows"] * state["largest"] * (1 + EQUAL)).any():
+            return "a mean divergence above the largest"
+        return ""
 
 
 def _implied(process: Process) -> frozenset[str]:

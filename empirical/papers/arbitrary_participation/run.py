@@ -92,7 +92,9 @@ class ArbitraryParticipation(PaperRuns):
             constants |= record_constants(setting.q, known, interval, horizons)
         else:
             constants |= process_constants(setting.process, known, interval, horizons)
-            notes += ("averaged over participation: constants of participation are largest expected values over rounds",)
+            notes += (
+                "averaged over participation: constants of participation are largest expected values over rounds",
+            )
         network = not isinstance(setting.problem, Synthetic)
         if network:
             unknown = {name: NoConstant(NONE_STATED) for name in DIVERGENCES if known is None}

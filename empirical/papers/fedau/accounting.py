@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.fedau.weight_error import largest_weight_error, weight_error
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.accounting import Account, Asked, Declared, Facts
 from fedbounds.empirical.papers.fedau.participation_weights import Intervals
 from fedbounds.empirical.participation import Bernoulli, Full, Process
+from fedbounds.empirical.participation.mixing import Presences
 
 PAPER = "fedau"
 NEAR = 1 / 81  # Assumption 5, Option 1
@@ -99,6 +101,18 @@ class WeightAccount(Account):
         if self.declared.process is not None and not declared:
             checked["bernoulli-participation"] = False
         return Facts(constants, checked, implied, trusting=declared)
+
+    def inconsistency(self, presences: Presences) -> str:
+        if not np.array_equal(self.state["present"], presences.state["present"]):
+            return f"participations {quote(self.state['present'].tolist())}, elsewhere given otherwise"
+        T = presences.rounds
+        after = self.intervals
+        if not all(np.isfinite(values).all() for values in self.state.values()):
+            return "weights that are not finite"
+        sums, squares = self.state["sums"], self.state["squares"]
+        if (after.weights < 1).any() or (sums < T * (1 - EQUAL)).any() or (squares * T < sums**2 * (1 - EQUAL)).any():
+            return "weights below 1, or sums of weights that are not theirs"
+        return ""
 
 
 def independent_coins(process: Process) -> np.ndarray | None:

@@ -185,7 +185,14 @@ SIXTEEN = 16 * ((1 + sigma**2) * rho * sqrt(L * F) / sqrt(I * T) + d**2 / T + si
 
 c = Chain(
     NO_VECTORS,
-    cites=(THEOREM_3_1_EXPECTED, COROLLARY_4_8, COROLLARY_3_2_PROOF, PROPOSITION_4_1_PROOF, ERGODIC_PROOF, INDEPENDENT_PROOF),
+    cites=(
+        THEOREM_3_1_EXPECTED,
+        COROLLARY_4_8,
+        COROLLARY_3_2_PROOF,
+        PROPOSITION_4_1_PROOF,
+        ERGODIC_PROOF,
+        INDEPENDENT_PROOF,
+    ),
 )
 for name, form, variance, source in (
     ("D1", "repaired:integer-P", n.upsilon**2 / P, INDEPENDENT),

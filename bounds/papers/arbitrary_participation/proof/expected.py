@@ -66,7 +66,9 @@ def expected_step(step: Step, ids: Mapping[str, str]) -> Step:
     )
 
 
-def expected_proofs(proofs: tuple[Proof, ...], ends: Mapping[str, tuple[Result, Mapping[str, str]]]) -> tuple[Proof, ...]:
+def expected_proofs(
+    proofs: tuple[Proof, ...], ends: Mapping[str, tuple[Result, Mapping[str, str]]]
+) -> tuple[Proof, ...]:
     """Those steps of the proofs that lead to these ends, in expectation.
 
     Args:
@@ -91,9 +93,13 @@ def expected_proofs(proofs: tuple[Proof, ...], ends: Mapping[str, tuple[Result, 
     for proof in proofs:
         steps = tuple(expected_step(s, ids) for s in proof.steps if f"{proof.id}/{s.id}" in needed)
         result, at = ends.get(proof.id, (expected.THEOREM_3_1_EXPECTED, {}))
-        own = {"left": translate(proof.left), "substitute": proof.substitute} if at else {"left": None, "substitute": {}}
+        own = (
+            {"left": translate(proof.left), "substitute": proof.substitute} if at else {"left": None, "substitute": {}}
+        )
         setting = expected_setting(proof.setting)
-        found.append(replace(proof, id=proof.id + expected.SUFFIX, setting=setting, steps=steps, result=result, ends=at, **own))
+        found.append(
+            replace(proof, id=proof.id + expected.SUFFIX, setting=setting, steps=steps, result=result, ends=at, **own)
+        )
     return tuple(found)
 
 
