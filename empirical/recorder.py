@@ -421,8 +421,9 @@ def _check_repeats(models: np.ndarray, products: np.ndarray, at: np.ndarray) -> 
     if other.size:
         t = int(other[0][1])
         raise FedboundsError(
-            f"the model of rounds {at[t]} and {at[t + 1]} is the same and its gradients differ; expected every client's "
-            "full gradient at the recorded model: record the model before each round, and no gradients of a batch"
+            f"the model of rounds {at[t]} and {at[t + 1]} is the same and its gradients differ; expected every "
+            "client's full gradient at the recorded model: record the model before each round, and no gradients of a "
+            "batch"
         )
 
 

@@ -319,7 +319,7 @@ def test_a_saved_account_is_of_rounds_that_can_have_been(part: str, values: list
     document["state"][part]["values"] = values
     del document["checksum"]
     document["checksum"] = _checksum(document)
-    with pytest.raises(FedboundsError, match="the account is damaged: .*, which no (50|3) rounds can give"):
+    with pytest.raises(FedboundsError, match=r"the account is damaged: .*, which no (50|3) rounds can give"):
         ParticipationAccountant.from_json(json.dumps(document))
 
 

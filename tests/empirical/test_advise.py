@@ -92,7 +92,7 @@ BLOCKS = [[1, 1, 0, 0] if t // 5 % 2 == 0 else [0, 0, 1, 1] for t in range(60)]
 )
 def test_a_log_is_tested_against_the_participation_that_the_setting_names(tmp_path, said: str):
     setting = ASKED["setting"].replace("arbitrary participation", said)
-    with pytest.raises(FedboundsError, match="the log is not of the participation that setting names: .*arbitrary"):
+    with pytest.raises(FedboundsError, match=r"the log is not of the participation that setting names: .*arbitrary"):
         advice_of(THEOREM, setting=setting, participation=log(tmp_path, BLOCKS))
     order = np.random.default_rng(3).permutation(60)
     shuffled = log(tmp_path, np.array(BLOCKS)[order])

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.checks import quote
+from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import IN_EXPECTATION, WEIGHTS
 from fedbounds.bounds.symbols import Constant, Source
@@ -171,15 +171,12 @@ class WindowAccount(Account):
             assert process is not None
             variance = np.diag(process.window_covariance(0, asked.interval)).max()
             found["window_mean_variance"] = Constant(float(variance), "exact", "of the declared process")
-        others = int(self.state["no_sum"][0])
-        outside = (
-            ""
-            if not others
-            else (
-                f"in {others} of {asked.rounds} rounds the weights do not sum to one, which the result needs: add() weights "
-                "that do, or declare no process with normalize = false"
+        others, outside = int(self.state["no_sum"][0]), ""
+        if others:
+            outside = (
+                f"in {others} of {asked.rounds} rounds the weights do not sum to one, which the result needs: add() "
+                "weights that do, or declare no process with normalize = false"
             )
-        )
         return Facts(found | self._sizes(), checked, implied, outside=outside)
 
     def _sizes(self) -> dict[str, Constant]:
@@ -199,7 +196,7 @@ class WindowAccount(Account):
         numbers = [values for name, values in state.items() if name != "norms" or T]
         if not all(np.isfinite(values).all() and (values >= 0).all() for values in numbers):
             return "sums of weights or divergences that are negative or not finite"
-        if T and state["norms"][0] > state["norms"][1] or state["no_sum"][0] > T:
+        if (T and state["norms"][0] > state["norms"][1]) or state["no_sum"][0] > T:
             return "sums of squared weights whose least is above the largest"
         if (state["summed"] > state["windows"] * state["largest"] * (1 + EQUAL)).any():
             return "a mean divergence above the largest"

@@ -28,6 +28,7 @@ from fedbounds.bounds.papers.arbitrary_participation.participation import (
     COROLLARY_4_8,
     OVER_PARTICIPATION,
 )
+from fedbounds.bounds.papers.arbitrary_participation.proof.expected import expected_proofs
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import (
     ANY_ROUND,
     E7,
@@ -38,7 +39,6 @@ from fedbounds.bounds.papers.arbitrary_participation.proof.participation import 
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import EACH as PROPOSITION_4_1_PROOF
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import LHS as WINDOW_SQUARED
 from fedbounds.bounds.papers.arbitrary_participation.proof.participation import REGULAR as REGULAR_PROOF
-from fedbounds.bounds.papers.arbitrary_participation.proof.expected import expected_proofs
 from fedbounds.bounds.papers.arbitrary_participation.proof.spread import PAPER
 from fedbounds.bounds.papers.arbitrary_participation.rates import RESULTS as RATES
 from fedbounds.bounds.papers.arbitrary_participation.results import (

@@ -125,8 +125,7 @@ def _window_values(z: FedAvgInstances) -> dict[str, np.ndarray]:
 
     Participation is given: an expectation over it is that of a law with one outcome.
     """
-    run, P = z.course, z.interval
-    starts = np.arange(z.rounds // P) * P
+    run = z.course
     named = {f"<{a},{b}>": v for (a, b), v in window_products(z).items()}
     named |= {"decrease": run.decrease, "delta": np.sqrt(z.window)}
     least = run.gradient[:, :-1].min(axis=1, keepdims=True)
