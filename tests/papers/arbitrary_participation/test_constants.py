@@ -330,6 +330,7 @@ LETTER_OF = {  # an assumption is about a letter: a form that has the letter ass
     "bounded-divergence": "d",
     "window-variance": "windowvar",
     "strongly-mixing": "upsilonhat",
+    "participation-norm": "rho",
 }
 NOISE = {"smooth", "unbiased-noise", "independent-clients", "martingale-noise", "exogenous-participation"}
 SAMPLING = {"unbiased-sampling", "ergodic", "strongly-mixing", "independent-rounds", "window-variance"}
@@ -344,6 +345,7 @@ SECTION_4_2 = {
     "table-1-mixing": {"printed": "strongly-mixing"},
     "table-1-independent": {"printed": "independent-rounds"},
 }
+BOUNDED = ("participation-norm", "cohort-divergence", "participation-divergence", "window-divergence")
 SPECIAL = {
     ("corollary-4.8", "printed:mixing"): "strongly-mixing",
     ("corollary-4.8", "repaired:window-variance"): "window-variance",
@@ -356,7 +358,9 @@ SPECIAL = {
 @pytest.mark.parametrize("key", FORMS, ids=" ".join)
 def test_a_form_assumes_what_its_letters_are_about(key):
     (name, which), (_, form) = key, FORMS[key]
-    assumed = [a.name for a in form.assumptions]
+    in_expectation = name.endswith("-expected") or (name == "corollary-4.8")
+    assert all(a.name.startswith("expected-") == in_expectation for a in form.assumptions if a.name.endswith(BOUNDED))
+    assumed = [a.name.removeprefix("expected-") for a in form.assumptions]
     assert len(assumed) == len(set(assumed))
     if name in ("table-1-yan", "table-1-gu"):
         assert assumed == ["cited"]
@@ -380,7 +384,7 @@ def test_a_form_assumes_what_its_letters_are_about(key):
         expected |= {SPECIAL.get(key) or SECTION_4_2[name][form.kind]}
     assert SAMPLING & set(assumed) - expected == ({"strongly-mixing"} if name == "lemma-4.5" else set())
     assert expected <= set(assumed)
-    regular = name in ("proposition-4.2", "corollary-4.3", "table-1-regularized")
+    regular = name.removesuffix("-expected") in ("proposition-4.2", "corollary-4.3", "table-1-regularized")
     assert ("regularized" in assumed) == regular
     assert ("everyone-called" in assumed) == (name == "section-5-wait-for-all")
 
@@ -388,7 +392,8 @@ def test_a_form_assumes_what_its_letters_are_about(key):
 def test_the_assumptions_about_who_takes_part_say_so():
     about = {a.name: a.participation for _, form in FORMS.values() for a in form.assumptions}
     assert {name for name, participation in about.items() if participation} == SAMPLING | {
-        "weights", "weights-at-most", "regularized", "everyone-called", "exogenous-participation"
+        "weights", "weights-at-most", "regularized", "everyone-called", "exogenous-participation",
+        "participation-norm", "expected-participation-norm",
     }  # fmt: skip
 
 
@@ -431,6 +436,7 @@ def test_the_left_hand_side_says_what_is_averaged_and_what_is_held_fixed(key):
     least = name.startswith(("theorem", "corollary", "table", "section"))
     assert (measure.aggregate, measure.over) == (("minimum", "rounds") if least else ("single", "none"))
     over = name in ("corollary-4.8", "table-1-ergodic", "table-1-mixing", "table-1-independent") and not likely
+    over |= name.endswith("-expected")
     over |= name in ("proposition-4.4", "lemma-4.5", "proposition-4.6", "proposition-4.7") and not likely
     noise = least or name.startswith(("lemma-c", "equation-c"))
     wanted = [word for word, there in (("gradient noise", noise), ("participation", over)) if there]
