@@ -69,7 +69,8 @@ def as_real(name: str, value: object, booleans: bool = False) -> np.ndarray:
         >>> as_real("L", 1 + 2j)
         Traceback (most recent call last):
             ...
-        fedbounds.bounds.errors.FedboundsError: L = (1+2j) must be a real number or an array of real numbers, not complex
+        fedbounds.bounds.errors.FedboundsError: L = (1+2j) must be a real number or an array of real numbers, not
+        complex
     """
     kinds = {"b": "booleans", "c": "complex", "m": "durations", "M": "dates", "S": "bytes", "U": "text", "V": "records"}
     found, detach = "", getattr(value, "detach", None)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fedbounds.bounds.balls import available
-from fedbounds.bounds.effort import Effort
 from fedbounds.bounds.checks import as_real
+from fedbounds.bounds.effort import Effort
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, Value
 from fedbounds.bounds.first_hit import LARGEST_COUNT
