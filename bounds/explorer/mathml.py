@@ -12,13 +12,10 @@ from latex2mathml.converter import convert
 
 # what a formula may consist of; whatever else the converter lets through is refused
 ELEMENTS = frozenset(
-    "math menclose mfrac mi mn mo mover mpadded mphantom mroot mrow mspace msqrt mstyle msub msubsup msup mtable mtd "
-    "mtext mtr munder munderover".split()
+    ["math", "menclose", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom", "mroot", "mrow", "mspace", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover"]
 )
 ATTRIBUTES = frozenset(
-    "accent accentunder columnalign columnlines columnspacing depth display displaystyle fence form height linethickness "
-    "lspace mathvariant maxsize minsize movablelimits notation rowlines rowspacing rspace scriptlevel separator stretchy "
-    "symmetric voffset width".split()
+    ["accent", "accentunder", "columnalign", "columnlines", "columnspacing", "depth", "display", "displaystyle", "fence", "form", "height", "linethickness", "lspace", "mathvariant", "maxsize", "minsize", "movablelimits", "notation", "rowlines", "rowspacing", "rspace", "scriptlevel", "separator", "stretchy", "symmetric", "voffset", "width"]
 )
 # browsers draw letters of a style only where they are characters of their own
 STYLED = re.compile(r'<mi mathvariant="(bold|script|double-struck)">([A-Za-z])</mi>')
