@@ -11,12 +11,16 @@ from xml.etree import ElementTree
 from latex2mathml.converter import convert
 
 # what a formula may consist of; whatever else the converter lets through is refused
-ELEMENTS = frozenset(
-    ["math", "menclose", "mfrac", "mi", "mn", "mo", "mover", "mpadded", "mphantom", "mroot", "mrow", "mspace", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtable", "mtd", "mtext", "mtr", "munder", "munderover"]
-)
-ATTRIBUTES = frozenset(
-    ["accent", "accentunder", "columnalign", "columnlines", "columnspacing", "depth", "display", "displaystyle", "fence", "form", "height", "linethickness", "lspace", "mathvariant", "maxsize", "minsize", "movablelimits", "notation", "rowlines", "rowspacing", "rspace", "scriptlevel", "separator", "stretchy", "symmetric", "voffset", "width"]
-)
+ELEMENTS = {
+    *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mpadded", "mphantom", "menclose"),
+    *("mfrac", "msqrt", "mroot", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd"),
+}
+ATTRIBUTES = {
+    *("accent", "accentunder", "depth", "display", "displaystyle", "fence", "form", "height", "linethickness"),
+    *("lspace", "mathvariant", "maxsize", "minsize", "movablelimits", "notation", "rspace", "scriptlevel"),
+    *("separator", "stretchy", "symmetric", "voffset", "width", "columnalign", "columnlines", "columnspacing"),
+    *("rowlines", "rowspacing"),
+}
 # browsers draw letters of a style only where they are characters of their own
 STYLED = re.compile(r'<mi mathvariant="(bold|script|double-struck)">([A-Za-z])</mi>')
 
