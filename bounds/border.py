@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.checks import quote
+from fedbounds.bounds.checks import as_real, quote
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.symbols import Constant, Notation
 
@@ -24,7 +24,10 @@ def names_of(what: str, names: str | Iterable[str] | None) -> tuple[str, ...]:
     """
     if isinstance(names, str):
         return tuple(part.strip() for part in names.split(",") if part.strip())
-    listed = list(names) if isinstance(names, Iterable) else [names]
+    try:
+        listed = list(names) if isinstance(names, Iterable) else [names]
+    except TypeError:  # tensors and arrays of one number say that they are iterable, and are not
+        listed = [names]
     if not all(isinstance(name, str) for name in listed):
         raise FedboundsError(f"{what} = {quote(names)} must be names, as ['gamma', 'eta']")
     return tuple(str(name) for name in listed)
@@ -45,7 +48,10 @@ def check_constants(constants: object) -> None:
     """
     if not isinstance(constants, Mapping) or not all(isinstance(name, str) for name in constants):
         what = quote(constants)
-        raise FedboundsError(f"constants = {what} must be a table of letters and values, as {{'L': 1, 'T': 100}}")
+        raise FedboundsError(
+            f"constants = {what} must be a table of letters and values, as {{'L': 1, 'T': 100}}"
+            + ("; give dict(constants)" if hasattr(constants, "items") else "")
+        )
 
 
 def check_settings(notation: Notation, given: Mapping[str, Constant]) -> None:
@@ -91,10 +97,8 @@ def check_ranges(within: Any) -> dict[str, tuple[float, float]]:
     found = {}
     for name, ends in within.items():
         try:
-            if isinstance(ends, str):
-                raise TypeError
-            low, high = (float(end) for end in ends)
-        except (TypeError, ValueError):
+            low, high = as_real(name, ends).tolist()
+        except (FedboundsError, TypeError, ValueError):
             hint = f"as {{{name!r}: (1, 100)}}"
             raise FedboundsError(f"within: {name} = {quote(ends)} must be a pair of numbers, {hint}") from None
         found[name] = (low, high)

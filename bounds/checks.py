@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from typing import TypeGuard
+from numbers import Number
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,7 +23,7 @@ def is_number(value: object) -> TypeGuard[int | float]:
         >>> is_number(1), is_number(True), is_number("1")
         (True, False, False)
     """
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.timedelta64)
 
 
 def is_finite(value: object) -> TypeGuard[int | float]:
@@ -51,6 +52,53 @@ def read_number(text: str) -> float:
     if "_" in text:
         raise ValueError(text)
     return float(text)
+
+
+def as_real(name: str, value: object, booleans: bool = False) -> np.ndarray:
+    """The value as an array of floats, if it is a real number or an array of them.
+
+    Tensors are detached. Complex numbers, masked entries, dates and durations, text, bytes and, unless asked for,
+    booleans are no real numbers, although numpy converts them.
+
+    Raises:
+        FedboundsError: what it is instead, or an entry that no float can hold.
+
+    Example:
+        >>> as_real("L", [1, 2]).tolist()
+        [1.0, 2.0]
+        >>> as_real("L", 1 + 2j)
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: L = (1+2j) must be a real number or an array of real numbers, not
+        complex
+    """
+    kinds = {"b": "booleans", "c": "complex", "m": "durations", "M": "dates", "S": "bytes", "U": "text", "V": "records"}
+    found, detach = "", getattr(value, "detach", None)
+    try:
+        given: Any = detach().cpu().double().numpy() if callable(detach) else value
+        raw = np.ma.asanyarray(given)
+        if isinstance(raw, np.ma.MaskedArray) and np.ma.getmaskarray(raw).any():
+            found = "masked entries"
+        elif raw.dtype.kind in "iuf" or (booleans and raw.dtype.kind == "b"):
+            return np.asarray(raw, dtype=float)
+        elif raw.dtype.kind == "O":  # fractions, decimals, whole numbers beyond 64 bits
+            wrong = [type(x).__name__ for x in raw.ravel() if not _is_real(x)]
+            if not wrong:
+                return np.asarray(raw, dtype=float)
+            found = wrong[0]
+        found = found or kinds.get(raw.dtype.kind, raw.dtype.name)
+    except OverflowError:
+        found = "numbers above 1.8e308"
+    except (TypeError, ValueError, RuntimeError, AttributeError):
+        found = type(value).__name__
+    raise FedboundsError(f"{name} = {quote(value)} must be a real number or an array of real numbers, not {found}")
+
+
+def _is_real(value: object) -> bool:
+    """Whether an object is one real number of some exact or decimal kind."""
+    if isinstance(value, Number | np.generic) and not isinstance(value, bool | np.bool_ | complex | np.complexfloating):
+        return not isinstance(value, np.datetime64 | np.timedelta64)
+    return getattr(value, "is_real", None) is True and getattr(value, "is_number", False) is True  # of sympy
 
 
 def check_count(name: str, value: object, low: int = 1, high: int | None = None, why: str = "") -> int:
@@ -208,11 +256,8 @@ def check_vector(name: str, values: ArrayLike, length: int | None = None) -> np.
 
 def _check_array(name: str, values: ArrayLike, shape: str, axes: int) -> np.ndarray:
     try:
-        raw = np.asarray(values)
-        if raw.dtype.kind not in "biuf":  # text is not a number, even where numpy could read one
-            raise TypeError
-        array = raw.astype(float)
-    except (TypeError, ValueError):
+        array = as_real(name, values, booleans=True)
+    except FedboundsError:
         raise FedboundsError(f"{name} must be numbers in an array of shape {shape}; got {quote(values)}") from None
     if array.ndim != axes or not array.size:
         raise FedboundsError(f"{name} has shape {array.shape}; expected {shape}")

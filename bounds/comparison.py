@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedbounds.bounds.border import check_constants, check_ranges, names_of
-from fedbounds.bounds.checks import quote
+from fedbounds.bounds.checks import as_real, quote
 from fedbounds.bounds.comparability import Named, apart
 from fedbounds.bounds.effort import Watch
 from fedbounds.bounds.errors import FedboundsError, unknown_name
@@ -224,7 +224,7 @@ def compare(
     if vary[0] in constants:
         raise FedboundsError(f"{vary[0]} varies; leave it out of the constants")
     _same_meaning(forms, [*given, *optimize, *within, *(functions or {})])
-    settings = np.atleast_1d(np.asarray(vary[1], dtype=float))
+    settings = np.atleast_1d(as_real(vary[0], vary[1]))
     if settings.ndim != 1 or not 1 <= settings.size <= MOST_SETTINGS:
         raise FedboundsError(f"{vary[0]} varies over {settings.size} values; at least 1, at most {MOST_SETTINGS}")
     for name in within:

@@ -328,6 +328,9 @@ def evaluate_form(
     numbers = {name: np.asarray(c.value, dtype=float) for name, c in known.items()}
     parts = compiled.parts(numbers)
     terms, total = parts.terms, parts.total
+    shape = np.broadcast_shapes(*(v.shape[:-1] if notation[name].shape else v.shape for name, v in numbers.items()))
+    if shape != np.shape(total):  # what the bound does not depend on may vary in a condition or a step size
+        terms, total = [np.broadcast_to(term, shape) for term in terms], np.broadcast_to(total, shape)
     valid = reduce(np.logical_and, parts.holds, np.ones(np.shape(total), dtype=bool))[()]
     lost = below = infinite = np.asarray(False)
     if not (np.min(total) >= 0 and np.max(total) < np.inf):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from fedbounds.bounds.balls import available
+from fedbounds.bounds.checks import as_real
 from fedbounds.bounds.effort import Effort
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.evaluation import Evaluation, Value
@@ -241,7 +242,7 @@ def cost(
     for name, value in constants.items():
         quantity = result.notation.resolve(name)
         if quantity is not None and not quantity.shape:
-            number = np.asarray(getattr(value, "value", value), dtype=float)
+            number = as_real(name, getattr(value, "value", value))
             if number.ndim == 0 and number == np.floor(number):
                 known[quantity.concept] = int(number)
     if dimension is not None and COMPRESSED in {quantity.concept for quantity in result.notation.values()}:

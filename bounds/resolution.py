@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbounds.bounds.border import check_constants, check_settings
-from fedbounds.bounds.checks import check_memory
+from fedbounds.bounds.checks import as_real, check_memory
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.symbols import SOFT, Constant, NoConstant, Quantity, Source
 from fedbounds.bounds.viewing import form_view
@@ -199,10 +199,7 @@ def as_constant(quantity: Quantity, value: Value) -> Constant:
     if isinstance(value, NoConstant):
         raise FedboundsError(f"{quantity.name} ({quantity.meaning}) has no finite value: {value.why}")
     constant = value if isinstance(value, Constant) else Constant(value, "given")  # pyright: ignore[reportArgumentType]
-    try:
-        array = np.asarray(constant.value, dtype=float)
-    except (TypeError, ValueError):
-        raise FedboundsError(f"{quantity.name} = {constant.value!r} is not a number: {quantity.meaning}") from None
+    array = as_real(f"{quantity.name} ({quantity.meaning})", constant.value)
     if quantity.shape and array.ndim == 0:
         number = f"{float(array):.12g}"
         raise FedboundsError(

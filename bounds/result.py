@@ -344,7 +344,7 @@ class Result(Shown):
         Raises:
             FedboundsError: names the forms there are.
         """
-        return chosen_form(self.forms, self.key, name or self.default)
+        return chosen_form(self.forms, self.key, name, self.default)
 
     def sympy(self, form: str | None = None) -> sp.Expr:
         """The bound of a form in the letters of the notation, with the numbers that have names written out.

@@ -14,8 +14,9 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from fedbounds.bounds.checks import quote
 from fedbounds.bounds.compilation import Compiled, Layout
-from fedbounds.bounds.errors import unknown_name
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.programs import Coded
 from fedbounds.bounds.setting import Cover
@@ -33,12 +34,15 @@ class Named(Protocol):
 N = TypeVar("N", bound=Named)
 
 
-def chosen_form(forms: Sequence[N], key: str, wanted: str) -> N:
-    """The form with this name, else the first form of this kind.
+def chosen_form(forms: Sequence[N], key: str, name: str | None, default: str) -> N:
+    """The form with this name, else the first form of this kind; without a name the default form.
 
     Raises:
         FedboundsError: names the forms there are.
     """
+    if name is not None and not isinstance(name, str):
+        raise FedboundsError(f"form = {quote(name)} must be the name of a form of {key}, as {default!r}")
+    wanted = name or default
     for form in forms:
         if form.name == wanted:
             return form
@@ -287,7 +291,7 @@ class ResultView:
         Raises:
             FedboundsError: names the forms there are.
         """
-        return chosen_form(self.forms, self.key, name or self.default)
+        return chosen_form(self.forms, self.key, name, self.default)
 
 
 def reached(names: Iterable[str], rules: Sequence[Derived]) -> set[str]:

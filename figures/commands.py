@@ -185,6 +185,7 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, de
     from fedbounds.empirical.commands import runs_bar
     from fedbounds.empirical.sweep import Store, execute, plan, read_sweep
     from fedbounds.figures.curves import panels, seed_curve
+    from fedbounds.figures.picture import as_text
 
     sweep = read_sweep(spec)
     store = Store(results / sweep.name)
@@ -203,17 +204,17 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, de
             raise unknown_name(f"metric of {spec}", metric, known)
         title = outcome.run.title.rpartition(" seeds=")[0] or sweep.name
         label = ", ".join(re.sub("^(algorithm|participation|problem)=", "", part) for part in title.split())
-        curves.append(seed_curve(label, trace.arrays["round"], trace.arrays[metric]))
+        curves.append(seed_curve(as_text(label), trace.arrays["round"], trace.arrays[metric]))
     assert metric is not None
     words = metric.replace("_", " ")
     positive = all((c.y > 0).all() for c in curves)
     return panels(
         {"": curves},
         x_label="round $t$",
-        y_labels=[words],
-        title=sweep.name,
-        caption=f"{words} of the runs of {spec}: mean and standard deviation over seeds.",
-        alternative=f"{words} against rounds for {len(curves)} runs.",
+        y_labels=[as_text(words)],
+        title=as_text(sweep.name),
+        caption=f"{as_text(words)} of the runs of {as_text(spec)}: mean and standard deviation over seeds.",
+        alternative=f"{as_text(words)} against rounds for {len(curves)} runs.",
         provenance={"spec": spec, "keys": [r.key for r in runs], "seeds": runs[0].task["seeds"]},
         y_scales=["log" if positive else "linear"],
     )

@@ -118,14 +118,15 @@ def picture(found: Mapping[Setting, Confrontation], name: str, spec: str) -> Pic
     from dataclasses import replace
 
     from fedbounds.figures.overlay import overlay, overlay_settings
+    from fedbounds.figures.picture import as_text
 
     first = next(iter(found.values()))
     where = first.result.source
-    title = f"{name} under {where.paper}, {where.number} [{first.form.name}]"
+    title = f"{as_text(name)} under {where.paper}, {where.number} [{first.form.name}]"
     if len(found) == 1:
         drawn = overlay(first, title)
     else:
-        drawn = overlay_settings({setting.label: c for setting, c in found.items()}, title=title)
+        drawn = overlay_settings({as_text(setting.label): c for setting, c in found.items()}, title=title)
     runs = {setting.label: {"keys": [r.key for r in setting.runs], "seeds": setting.seeds} for setting in found}
     return replace(drawn, provenance={**drawn.provenance, "spec": spec, "runs": runs})
 

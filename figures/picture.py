@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ DOTTED = ":"  # where a condition fails, and nothing else
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 BOUND = "#000000"
 CROSSED = "#d00000"
+HIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")  # categories of characters that no figure can show
 
 
 def with_palette(png: bytes) -> bytes:
@@ -55,6 +57,16 @@ def figure_path(path: str | Path) -> Path:
     if target.suffix not in FORMATS:
         raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
     return target
+
+
+def as_text(text: str) -> str:
+    r"""A user's own text in a picture, as it stands: its dollars start no formula, control characters are shown.
+
+    Example:
+        >>> print(as_text("cost in $"), as_text("a\x07b"))
+        cost in \$ a\x07b
+    """
+    return "".join(repr(c)[1:-1] if unicodedata.category(c) in HIDDEN else c for c in text).replace("$", r"\$")
 
 
 @contextmanager
@@ -141,8 +153,8 @@ class Picture:
         manifest = {
             "schema": "fedbounds.figure/1",
             "version": __version__,
-            "caption": self.caption,
-            "alternative": self.alternative,
+            "caption": self.caption.replace(r"\$", "$"),
+            "alternative": self.alternative.replace(r"\$", "$"),
             "provenance": _plain(self.provenance),
             "versions": {name: metadata.version(name) for name in ("numpy", "scipy", "sympy", "matplotlib")},
             "sha256": {target.with_suffix(".csv").name: hashlib.sha256(data).hexdigest()},
@@ -169,7 +181,7 @@ class Picture:
         for curve in (c.thinned() for c in self.curves):
             columns = [curve.x, curve.y, curve.low, curve.high]
             for i in range(len(curve.x)):
-                row = [curve.label, *("" if c is None else f"{float(c[i]):.6g}" for c in columns)]
+                row = [curve.label.replace(r"\$", "$"), *("" if c is None else f"{float(c[i]):.6g}" for c in columns)]
                 holds = "" if curve.valid is None else "yes" if curve.valid[i] else "no"
                 writer.writerow([*row, holds] if checked else row)
         return text.getvalue().encode()

@@ -92,7 +92,7 @@ def script(paper: Paper, measures: Sequence[Measure]) -> str:
 
 def json_text(value: Any) -> str:
     """A document as JSON that may stand in a page."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _shared(text: str) -> str:

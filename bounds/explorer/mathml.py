@@ -6,10 +6,21 @@ import html
 import re
 import unicodedata
 from contextlib import suppress
+from xml.etree import ElementTree
 
 from latex2mathml.converter import convert
 
-CODE = re.compile(r"&#x0*+(?!26;|3[CE];)[0-9A-F]+;")
+# what a formula may consist of; whatever else the converter lets through is refused
+ELEMENTS = {
+    *("math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", "mpadded", "mphantom", "menclose"),
+    *("mfrac", "msqrt", "mroot", "msub", "msup", "msubsup", "munder", "mover", "munderover", "mtable", "mtr", "mtd"),
+}
+ATTRIBUTES = {
+    *("accent", "accentunder", "depth", "display", "displaystyle", "fence", "form", "height", "linethickness"),
+    *("lspace", "mathvariant", "maxsize", "minsize", "movablelimits", "notation", "rspace", "scriptlevel"),
+    *("separator", "stretchy", "symmetric", "voffset", "width", "columnalign", "columnlines", "columnspacing"),
+    *("rowlines", "rowspacing"),
+}
 # browsers draw letters of a style only where they are characters of their own
 STYLED = re.compile(r'<mi mathvariant="(bold|script|double-struck)">([A-Za-z])</mi>')
 
@@ -23,17 +34,36 @@ def _styled(letter: re.Match[str]) -> str:
 
 
 def mathml(tex: str, display: str = "inline") -> str:
-    r"""A formula in MathML.
+    r"""A formula in MathML: elements and attributes of formulas only, whatever the text of the formula holds.
 
     Raises:
-        ValueError: it has a command that MathML was not found for.
+        ValueError: it is no formula, has a command that MathML was not found for, or markup that is none of formulas.
 
     Example:
         >>> mathml(r"\mathbb E \gamma < 1")
-        '<math display="inline"><mrow><mi>𝔼</mi><mi>γ</mi><mo>&#x0003C;</mo><mn>1</mn></mrow></math>'
+        '<math display="inline"><mrow><mi>𝔼</mi><mi>γ</mi><mo>&lt;</mo><mn>1</mn></mrow></math>'
+        >>> mathml(r"\text{<script>alert(1)</script>}")
+        Traceback (most recent call last):
+            ...
+        ValueError: <script> is no part of a formula: '\\text{<script>alert(1)</script>}'
     """
-    found = convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    try:
+        found = convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+        root = ElementTree.fromstring(found)
+    except Exception as error:  # the converter and the parser fail in many ways on what is no formula
+        raise ValueError(f"no formula: {tex!r} ({type(error).__name__})") from None
     if unknown := re.search(r">\s*(\\\w+)", found):
         raise ValueError(f"no MathML for {unknown[1]} in {tex!r}")
-    found = STYLED.sub(_styled, found)
-    return CODE.sub(lambda code: html.unescape(code[0]), found)  # letters for their codes, but for those of markup
+    return STYLED.sub(_styled, _markup(root, tex))
+
+
+def _markup(element: ElementTree.Element, tex: str) -> str:
+    """An element of a formula and what is in it, written anew with its text escaped."""
+    if element.tag not in ELEMENTS:
+        raise ValueError(f"<{element.tag}> is no part of a formula: {tex!r}")
+    if other := element.attrib.keys() - ATTRIBUTES:
+        raise ValueError(f"the attribute {min(other)} is none of formulas: {tex!r}")
+    said = "".join(f' {name}="{html.escape(value)}"' for name, value in element.attrib.items())
+    inside = html.escape(element.text or "", quote=False)
+    inside += "".join(_markup(child, tex) + html.escape(child.tail or "", quote=False) for child in element)
+    return f"<{element.tag}{said}>{inside}</{element.tag}>"

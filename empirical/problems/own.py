@@ -36,7 +36,8 @@ class ModelOnData(Problem):
         lowest: a number that no loss falls below, if there is one: then the initial gap is at most $f(x_0)$ less it.
 
     Raises:
-        FedboundsError: no client, a client without data, inputs and targets of different numbers.
+        FedboundsError: no client, a client without data, inputs and targets of different numbers, a loss that is not
+            one number for each sample.
 
     Example:
         >>> points = [(torch.tensor([[1.0], [2.0]]), torch.tensor([2.0, 4.0])), (torch.ones(3, 1), torch.zeros(3))]
@@ -62,12 +63,25 @@ class ModelOnData(Problem):
                     f"client {n} has {inputs} inputs and {targets} targets; give as many, at least one"
                 )
         self.loss, self.data, self.start = loss, list(data), start.detach().clone()
+        self._check_loss(max(range(len(sizes)), key=lambda n: sizes[n]))
         self.batch = check_count("batch", batch)
         self.clients, self.dimension = len(sizes), int(start.numel())
         self.dtype, self.device = start.dtype, start.device
         self.sizes = np.array([inputs for inputs, _ in sizes])
         self.steps_per_epoch = -(-self.sizes // self.batch)
         self.floor = None if lowest is None else Floor("train_loss", float(lowest), f"no loss is below {lowest:g}")
+
+    def _check_loss(self, client: int) -> None:
+        """Refuse a loss that is not one number for each sample, as of a criterion that averages over them."""
+        inputs, targets = (of_client[:2] for of_client in self.data[client])
+        with torch.no_grad():
+            found = self.loss(self.start, inputs, targets)
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        if shape != (len(inputs),):
+            raise FedboundsError(
+                f"the loss of {len(inputs)} samples has shape {shape}; expected ({len(inputs)},), one number for each "
+                'sample: give the criterion reduction="none"'
+            )
 
     @staticmethod
     def of_module(

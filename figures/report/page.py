@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from fedbounds.bounds.explorer.mathml import mathml
 from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.tables import words
 
-FORMULA = re.compile(r"\$([^$\n]+)\$")
+FORMULA = re.compile(r"(?<!\\)\$((?:[^$\n\\]|\\[^$])+)\$")  # a dollar after a backslash is one
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 LONG = 900  # letters of a caption from which on it is folded away
 
@@ -95,13 +96,15 @@ def prose(text: str) -> Markup:
         a &lt; b, <math display="inline"><mrow><mi>γ</mi></mrow></math>, 5$ and 6$
     """
     parts = FORMULA.split(text)
-    return Markup("").join(_typeset(part) if k % 2 else escape(part) for k, part in enumerate(parts))
+    plain = (escape(part.replace(r"\$", "$")) for part in parts[::2])
+    typeset = map(_typeset, parts[1::2])
+    return Markup("").join(piece for pair in zip_longest(plain, typeset, fillvalue=Markup("")) for piece in pair)
 
 
 def _typeset(tex: str) -> Markup:
     try:
         return inline(tex) if tex == tex.strip() else escape(f"${tex}$")
-    except (ValueError, IndexError, KeyError):
+    except Exception:  # the converter fails in many ways on what is no formula
         return escape(f"${tex}$")
 
 

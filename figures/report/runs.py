@@ -21,7 +21,7 @@ from fedbounds.empirical.confront_sweep import Setting
 from fedbounds.empirical.sweep import Store, Sweep
 from fedbounds.empirical.sweep.provenance import provenance
 from fedbounds.figures.overlay import MOST_PANELS, overlay, overlay_settings
-from fedbounds.figures.picture import Picture
+from fedbounds.figures.picture import Picture, as_text
 from fedbounds.figures.report.cited import software
 from fedbounds.figures.report.page import figure_of, slug
 from fedbounds.figures.report.theory import result_document
@@ -123,19 +123,14 @@ def _pictures(found: Mapping[Setting, Confrontation]) -> list[dict[Setting, Conf
 def _drawn(promise: Promise, found: Mapping[Setting, Confrontation], name: str) -> Picture:
     """One setting with its terms, several in panels, as `fedbounds confront` draws them."""
     where = promise.result.source
-    title = f"{_unmarked(name)} under {where.paper}, {where.number} [{promise.form.name}]"
+    title = f"{as_text(name)} under {where.paper}, {where.number} [{promise.form.name}]"
     if len(found) == 1:
         (c,) = found.values()
         drawn = overlay(c, title)
     else:
-        drawn = overlay_settings({_unmarked(setting.label): c for setting, c in found.items()}, title=title)
+        drawn = overlay_settings({as_text(setting.label): c for setting, c in found.items()}, title=title)
     runs = {setting.label: {"keys": [r.key for r in setting.runs], "seeds": setting.seeds} for setting in found}
     return replace(drawn, provenance={**drawn.provenance, "runs": runs})
-
-
-def _unmarked(text: str) -> str:
-    """A user's own word in a picture, whose dollars are no formula."""
-    return text.replace("$", r"\$")
 
 
 def _told(task: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,13 @@
 """What Python callers get wrong is told in one line, and what is plainly meant is understood."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
+import pandas as pd
 import pytest
+import sympy as sp
+import torch
 
 from fedbounds.bounds.comparison import compare
 from fedbounds.bounds.errors import FedboundsError
@@ -24,7 +30,7 @@ FREE = {name: value for name, value in KNOWN.items() if name != "T"} | STEPS
         (lambda: evaluate(KEY, None), "constants = None must be a table of letters and values"),
         (lambda: evaluate(KEY, [("L", 1)]), "must be a table of letters and values"),
         (lambda: evaluate(KEY, {1: 2}), "must be a table of letters and values"),
-        (lambda: evaluate(KEY, KNOWN | STEPS, 5), "unknown form of .* '5'"),
+        (lambda: evaluate(KEY, KNOWN | STEPS, 5), "form = 5 must be the name of a form of"),
         (lambda: evaluate(KEY, KNOWN | STEPS, assume="smoth"), "unknown assumption 'smoth'; did you mean smooth"),
         (lambda: evaluate(KEY, KNOWN | STEPS, assume=None), "assume = None must be names"),
         (lambda: evaluate(KEY, KNOWN | STEPS, trust="fedau"), "unknown claim to trust 'fedau'"),
@@ -48,6 +54,93 @@ def test_what_is_given_wrongly_from_python_is_one_line(call, told):
     with pytest.raises(FedboundsError, match=told) as refused:
         call()
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+NO_NUMBERS = {
+    "complex": 1 + 2j,
+    "complex array": np.array([1 + 0j, 2]),
+    "masked": np.ma.masked_array([1.0, 2.0], [True, False]),
+    "duration": np.timedelta64(3, "s"),
+    "durations": [np.timedelta64(3, "s")],
+    "date": np.datetime64("2020-01-01"),
+    "bytes": b"3",
+    "text": "3",
+    "texts": ["1", "2"],
+    "boolean": True,
+    "booleans": np.array([True, False]),
+    "numpy boolean": np.True_,
+    "too large": 10**400,
+    "too large in a list": [10**400, 1],
+    "none": None,
+    "ragged": [[1], [2, 3]],
+    "set": {1, 2},
+    "records": np.array([(1, 2)], dtype="i,i"),
+    "imaginary": sp.I,
+    "missing": pd.array([1, None], dtype="Int64"),
+    "frame": pd.DataFrame({"a": ["x"]}),
+    "object": object(),
+}
+NUMBERS = {
+    "fraction": (Fraction(1, 2), 0.5),
+    "decimal": (Decimal("0.5"), 0.5),
+    "sympy": (sp.Rational(1, 2), 0.5),
+    "small integer": (np.int8(3), 3.0),
+    "series": (pd.Series([1.0, 2.0]), [1.0, 2.0]),
+    "mask without entries": (np.ma.masked_array([1.0, 2.0], [False, False]), [1.0, 2.0]),
+    "tensor": (torch.tensor([1.0, 2.0]), [1.0, 2.0]),
+    "tensor with gradient": (torch.tensor(2.0, requires_grad=True), 2.0),
+    "half precision": (torch.tensor(2.0, dtype=torch.bfloat16), 2.0),
+    "whole number beyond 64 bits": (2**70, 2.0**70),
+}
+
+
+@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS.keys())
+def test_what_is_no_real_number_is_refused_wherever_one_is_asked_for(value):
+    given = KNOWN | STEPS
+    for call in (
+        lambda: evaluate(KEY, given | {"L": value}),
+        lambda: rounds(KEY, 0.1, FREE | {"L": value}),
+        lambda: rounds(KEY, value, FREE),
+        lambda: optimize(KEY, KNOWN | {"L": value}, over="gamma,eta"),
+        lambda: optimize(KEY, KNOWN, over="eta", within={"eta": value}),
+        lambda: compare([KEY], ("rounds", value), FREE),
+        lambda: compare([KEY], ("rounds", [10.0]), FREE | {"L": value}),
+    ):
+        with pytest.raises(FedboundsError) as refused:
+            call()
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("value", "expected"), NUMBERS.values(), ids=NUMBERS.keys())
+def test_every_kind_of_real_number_is_taken(value, expected):
+    found = evaluate(KEY, KNOWN | STEPS | {"L": value}).constants["L"].value
+    assert np.array_equal(found, expected) and found.dtype == float
+
+
+@pytest.mark.parametrize("value", [torch.tensor(1.0), pd.Series(KNOWN), np.array(1.0), np.array([1, 2]), 3, b"all"])
+def test_what_is_no_name_and_no_table_is_one_line_in_every_place(value):
+    given = KNOWN | STEPS
+    for call in (
+        lambda: evaluate(KEY, value),
+        lambda: evaluate(KEY, given, value),
+        lambda: evaluate(value, given),
+        lambda: evaluate(KEY, given, assume=value),
+        lambda: evaluate(KEY, given, trust=value),
+        lambda: optimize(KEY, KNOWN, over=value),
+        lambda: rounds(KEY, 0.1, FREE, optimize_over=value),
+    ):
+        with pytest.raises(FedboundsError) as refused:
+            call()
+        assert "\n" not in str(refused.value)
+
+
+def test_settings_that_only_a_condition_depends_on_are_printed_and_counted():
+    """P is in no term of this form."""
+    given = KNOWN | STEPS | {"I": 1, "P": [1, 1, 2]}
+    found = evaluate(KEY, given, "explicit:I=P=1")
+    assert found.value.shape == (3,) and found.valid.tolist() == [True, True, False]
+    assert "3 settings" in str(found) and "3 settings" in repr(found) and found.headline and found.tables()
+    assert len(found.to_dataframe()) == 3
 
 
 def test_a_bare_name_is_a_list_of_one():

@@ -447,3 +447,13 @@ def test_clients_without_data_and_unequal_lengths_are_refused() -> None:
     ):
         with pytest.raises(FedboundsError, match=what):
             ModelOnData(lambda x, a, b: (a @ x - b) ** 2, data, torch.zeros(1))
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_a_criterion_that_reduces_over_the_samples_is_refused(reduction: str) -> None:
+    data = [(torch.ones(1, 2), torch.tensor([0])), (torch.ones(4, 2), torch.tensor([0, 1, 2, 0]))]
+    each = torch.nn.CrossEntropyLoss(reduction=reduction)
+    with pytest.raises(FedboundsError, match=r'has shape \(\); expected \(2,\), .* reduction="none"'):
+        ModelOnData.of_module(torch.nn.Linear(2, 3), each, data)
+    with pytest.raises(FedboundsError, match=r"has shape \(2, 1\); expected \(2,\)"):
+        ModelOnData(lambda x, a, b: (a @ x[:, None] - 1) ** 2, [(torch.ones(3, 1), torch.ones(3))], torch.zeros(1))

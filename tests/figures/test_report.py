@@ -11,15 +11,19 @@ from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 
 import fedbounds
 from fedbounds.bounds.audit.errata import room_errata
 from fedbounds.bounds.audit.ledger import read_ledger
+from fedbounds.bounds.explorer.mathml import ELEMENTS
 from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.registry import PAPERS, paper
+from fedbounds.command_line import main
 from fedbounds.figures.report.gallery import committed, figures_in
+from fedbounds.figures.report.page import prose
 
 ALONE = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 SPEC = """
@@ -243,6 +247,66 @@ def test_odd_names_are_escaped_and_what_cannot_be_held_stands_with_its_reason(pl
     reasons = {label: one["why"] for one in document["without"] for label in one["settings"] if label not in held}
     assert held == [ODD] and "diverged" in reasons["algorithm=lost"]
     assert "2 settings could be held against none" in page.text
+
+
+LABELS = (
+    r"$\\text{<script>alert(1)</script>}$",
+    r"$\\href{javascript:alert(1)}{x}$",
+    r"$\\frac{$",
+    r"a\u0007b\u202e",
+    r"$\\verb|<b>|$ $\\tag{<i>} $\\hbox{<img src=x onerror=alert(1)>}$",
+)
+HOSTILE = """
+name = 'hostile'
+rounds = 6
+problem = { kind = "quadratic", clients = 2, dimension = 2, initial_gap = 2.0 }
+participation = { kind = "cyclic", clients = 2 }
+""" + "".join(
+    f'''
+[algorithms."{label}"]
+kind = "generalized-fedavg"
+local_step_size = {1 + k}e-3
+local_steps = 1
+server_multiplier = 5.0
+interval = 2
+'''
+    for k, label in enumerate(LABELS)
+)
+
+
+def test_labels_of_users_are_text_in_pages_and_pictures(place):
+    (place / "hostile.toml").write_text(HOSTILE, encoding="utf-8")
+    assert reported("hostile.toml", "--out", "hostile") == 0
+    page, document = check(place / "hostile")
+    assert not {"script", "iframe", "object", "b", "i"} & {*page.tags} and "javascript:" not in "".join(page.links)
+    shown = "".join(cell for row in page.rows for cell in row)
+    for one in document["settings"]:
+        assert one["label"] in shown
+    key = "arbitrary-participation/theorem-3.1"
+    for words in (["figure", "hostile.toml"], ["confront", "hostile.toml", key]):
+        assert main([*words, "--out", f"{words[0]}.svg"]) == 0
+        ElementTree.parse(place / f"{words[0]}.svg")  # XML, so without control characters
+        data = (place / f"{words[0]}.csv").read_text(encoding="utf-8")
+        assert "<script>alert(1)</script>" in data and r"a\x07b\u202e" in data and r"\$" not in data
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"$\text{<script>alert(1)</script>}$",
+        r"$\href{javascript:alert(1)}{x}$",
+        r"$\verb|<b onclick=a>|$",
+        r"$\hbox{<img src=x onerror=alert(1)>}$",
+        r"$\tag{<svg/onload=alert(1)>}$",
+        r"$\text{&lt;<!--><script>]]>}$",
+        r"$\style{background:url(x)}{y}$",
+        r"\$<u>\$",
+        "$\\frac{$",
+    ],
+)
+def test_what_is_typeset_holds_elements_of_formulas_only(text):
+    page = Page(str(prose(text)))
+    assert {*page.tags} <= ELEMENTS and not page.links
 
 
 def test_results_are_chosen_by_key_and_form_and_constants_are_given(place):
