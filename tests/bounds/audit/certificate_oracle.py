@@ -373,16 +373,24 @@ class Search:
         point = self.point({n for n in names if not n.startswith("dot ")}, [*conditions, *about_constants])
         if point is None:
             return None
-        atoms = sorted({a for n in names if n.startswith("dot ") for a in n.split(" ")[1:]})
-        vectors = {a: [Fraction(self.random.randint(-9, 9)) for _ in range(self.random.choice([1, 2, 3]))] for a in atoms}
-        for n in names:
-            if n.startswith("dot "):
-                _, a, b = n.split(" ")
-                point[n] = sum((x * y for x, y in zip(vectors[a], vectors[b], strict=False)), Fraction(0))
-        factors = [value(v, point) for v in values]
-        rest = slack(step, point) - sum(f * slack(p, point) for f, p in zip(factors, premises, strict=True))
-        signed = all(f >= 0 or p["op"] == "==" for f, p in zip(factors, premises, strict=True))
-        return "" if rest >= -EXACT * size(step, point) and signed else f"fails at {_short(point)}"
+        dots = sorted(n for n in names if n.startswith("dot "))
+        atoms = sorted({a for n in dots for a in n.split(" ")[1:]})
+
+        def rest(at: Mapping[str, Fraction]) -> Fraction:
+            return slack(step, at) - sum(f * slack(p, at) for f, p in zip(factors, premises, strict=True))
+
+        origin = point | dict.fromkeys(dots, Fraction(0))
+        factors = [value(v, origin) for v in values]
+        if any(f < 0 and p["op"] != "==" for f, p in zip(factors, premises, strict=True)):
+            return f"a multiplier is negative at {_short(point)}"
+        constant, form = rest(origin), np.zeros((len(atoms), len(atoms)))
+        for n in dots:
+            i, j = (atoms.index(a) for a in n.split(" ")[1:])
+            form[i, j] += float(rest(origin | {n: Fraction(1)}) - constant) / 2
+            form[j, i] += float(rest(origin | {n: Fraction(1)}) - constant) / 2
+        least = np.linalg.eigvalsh(form)[0] if atoms else 0.0
+        bad = least < -CLOSE * float(np.abs(form).max(initial=1e-300)) or constant < 0
+        return f"the form has the eigenvalue {least} and the constant {constant} at {_short(point)}" if bad else ""
 
     def _linear(self, names: set[str], relations: list[Json], conditions: list[Json]) -> list[str]:
         """Letters in which all relations are linear together."""
