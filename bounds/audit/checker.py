@@ -33,6 +33,7 @@ NAME = re.compile(rf"(?!({'|'.join(sorted(RESERVED))})$)[A-Za-z_][A-Za-z0-9_]*")
 TEXT = re.compile(r"([-+*/(),]| (?! )|(?<!\w)([A-Za-z_]\w*|0|[1-9][0-9]{0,98})(?!\w))*", re.ASCII)
 WORK = 10**8  # letters in products and sums, facts and characters, in one certificate: some minutes
 BITS, DEEP, LONG = 4096, 400, 10**7  # of a coefficient; operations in each other; characters of a file
+KINDS = {dict: "table", list: "list", str: "text", bool: "true or false", int: "whole number"}
 ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
 
 
@@ -104,7 +105,9 @@ def formed(value: Any, form: Any, place: str) -> None:
     if callable(form) and not isinstance(form, type):
         form = form(value)
     kind = form if isinstance(form, type) else list if isinstance(form, tuple) else type(form)
-    need(type(value) is kind, f"{place} is no {kind.__name__}")
+    need(type(value) is kind, f"{place} is no {KINDS[kind]}")
+    texts = [value] if isinstance(value, str) else value if isinstance(value, dict) else []
+    need(all(map(str.isprintable, texts)), f"{place} has a character that does not print")
     if isinstance(form, dict):
         keys = {key.rstrip("?"): part for key, part in form.items()}
         strange, optional = sorted({*value} - {*keys}), {key[:-1] for key in form if key[-1] == "?"}
@@ -251,7 +254,9 @@ class Reader:
     power of such letters, there is no other.
     """
 
-    def __init__(self, known: Set[str], vectors: Set[str], whole: Set[str], exp: bool = False) -> None:
+    def __init__(
+        self, known: Set[str], vectors: Set[str] = frozenset(), whole: Set[str] = frozenset(), exp: bool = False
+    ) -> None:
         self.known, self.vectors, self.whole, self.exp = known, vectors, whole, exp
         self.divisors = dict[str, Expression]()
 
@@ -605,7 +610,7 @@ class Certificate:
         self.shown, self.facts, self.starts = dict[str, Relation](), dict[str, Expression](), set[str]()
         self.sign = {name: what["sign"] for name, what in letters.items()} | dict.fromkeys(numbers, "positive")
         self.whole = {name for name, what in letters.items() if what["whole"] and what["sign"] == "positive"}
-        self.numbers = {name: Reader(set(), set(), set(), True)(what["is"]) for name, what in numbers.items()}
+        self.numbers = {name: Reader(set(), exp=True)(what["is"]) for name, what in numbers.items()}
         for name, number in self.numbers.items():
             (low, high), ends = enclosed(number), [fraction(numbers[name][end]) for end in ("low", "high")]
             need(0 < ends[0] <= low <= high <= ends[1], f"{name} is not between its bounds")

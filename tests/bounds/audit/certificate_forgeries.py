@@ -78,19 +78,25 @@ TEXTS: dict[str, Callable[[str, Random], str | None]] = {
     "a term dropped": _replace(rf" \+ {ATOM}(?:[*/]{ATOM})*", lambda m, p: ""),
     "terms exchanged": _replace(rf"({ATOM}) \+ ({ATOM})", lambda m, p: f"{m[2]} + {m[1]}"),
     "a sign": _replace(ATOM, lambda m, p: f"(-{m[0]})"),
-    "scaled": lambda text, p: f"({text})*{p.choice(['2', '(1/2)', '(99/100)', '(-1)', '0', '(1/500000000)', '10**30'])}",
+    "scaled": lambda text, p: (
+        f"({text})*{p.choice(['2', '(1/2)', '(99/100)', '(-1)', '0', '(1/500000000)', '10**30'])}"
+    ),
     "added": lambda text, p: f"({text}) {p.choice('+-')} {p.choice(['1', '(1/10**12)', '1/0', 'L', 'gamma'])}",
     "a call": _replace(
         r"(\w+)\(([^()]*)\)",
         lambda m, p: p.choice(
-            [f"{m[1]}({m[2]}, **L)", f"{m[1]}(*{m[2]})", m[2], f"floor({m[0]})", f"exp({m[2]})", f"abs({m[2]})"]
-            + [f"{m[1]}({m[2].split(',')[0]})", f"dot({m[2].split(',')[0]}, {m[2].split(',')[0]})"]
+            [
+                *(f"{m[1]}({m[2]}, **L)", f"{m[1]}(*{m[2]})", m[2], f"floor({m[0]})", f"exp({m[2]})", f"abs({m[2]})"),
+                *(f"{m[1]}({m[2].split(',')[0]})", f"dot({m[2].split(',')[0]}, {m[2].split(',')[0]})"),
+            ]
         ),
     ),
     "a function": _replace(
         ATOM, lambda m, p: f"{p.choice(['floor', 'exp', 'dot', 'power', 'max', 'floor(x, '])}({m[0]})"
     ),
-    "padding": lambda text, p: p.choice([text + " " * 3, text.replace("*", "  *", 1), f" {text}", f"{text}#", f"{text}\n"]),
+    "padding": lambda text, p: p.choice(
+        [text + " " * 3, text.replace("*", "  *", 1), f" {text}", f"{text}#", f"{text}\n"]
+    ),
     "a power of itself": lambda text, p: f"({text})**{p.choice([0, 1, 2, 60, 1000])}",
     "an exponential": lambda text, p: f"({text})/({p.choice(['1', '2'])}+exp({p.choice(['1', '1/2'])}))",
 }
@@ -135,7 +141,9 @@ def _lists(whole: Certificate, pick: Random) -> bool:
 def _keys(whole: Certificate, pick: Random) -> bool:
     """A key that nothing reads."""
     tables = [whole, *(t[k] for _, t, k in places(whole) if isinstance(t[k], dict))]
-    key = pick.choice(["at", "note", "except", "op", "because", "below", "slope", "where", "random", "low", "rest", "premises"])
+    key = pick.choice(
+        ["at", "note", "except", "op", "because", "below", "slope", "where", "random", "low", "rest", "premises"]
+    )
     table = pick.choice(tables)
     if key in table:
         return False
@@ -156,7 +164,11 @@ def _declared(whole: Certificate, pick: Random) -> bool:
     """The sign or the range of a letter."""
     letter = pick.choice([*whole["letters"].values()])
     key = pick.choice(["sign", "whole", "low", "high"])
-    new: Any = {"sign": ["real", "nonnegative", "positive"], "whole": [True, False], "low": ["0", "1", "-1", "2", "1/2"]}
+    new: Any = {
+        "sign": ["real", "nonnegative", "positive"],
+        "whole": [True, False],
+        "low": ["0", "1", "-1", "2", "1/2"],
+    }
     letter[key] = pick.choice(new.get(key, ["1", "2", "0", "1000"]))
     return True
 
@@ -177,7 +189,9 @@ def _numbers(whole: Certificate, pick: Random) -> bool:
     what = pick.choice([*whole["numbers"].values()])
     key = pick.choice(["is", "is", "low", "high"])
     if key == "is":
-        what["is"] = pick.choice(["1/(1+exp(1))", "exp(1)/(1+exp(1))", "exp(1)*exp(1)", "exp(1)-exp(1)", "exp(3/2)/2", "exp(-1)"])
+        what["is"] = pick.choice(
+            ["1/(1+exp(1))", "exp(1)/(1+exp(1))", "exp(1)*exp(1)", "exp(1)-exp(1)", "exp(3/2)/2", "exp(-1)"]
+        )
         what |= pick.choice([{}, *[{"low": "1", "high": "1"}] * 3, {"low": "1/1000", "high": "1000"}])
     else:
         what[key] = TEXTS["a number"](what[key], pick) or "1"
@@ -232,7 +246,9 @@ def _consistent(whole: Certificate, pick: Random) -> bool:
     if not steps:
         return False
     step = pick.choice(steps)
-    extra = pick.choice(["1", "-1", "L", "gamma**2", "-gamma", "L/gamma", "1/(1+exp(1))", "floor(L)", "(I - P)**2", "y"])
+    extra = pick.choice(
+        ["1", "-1", "L", "gamma**2", "-gamma", "L/gamma", "1/(1+exp(1))", "floor(L)", "(I - P)**2", "y"]
+    )
     step["right"] = f"({step['right']}) + {extra}"
     below = step["rest"].get("below", [["1"]])
     step["rest"]["above"] += [[f"({extra})*({text})", *names] for text, *names in below]
@@ -262,7 +278,9 @@ def _inserted(whole: Certificate, pick: Random) -> bool:
     step = {"id": "forged", "left": left, "op": pick.choice(["<=", "=="]), "right": right, "rule": "combination"}
     step |= {"multipliers": [], "positive": pick.choice([[], [{"is": b, "because": {"above": [[b]]}}]])}
     if step["op"] == "<=":
-        step["rest"] = {"above": pick.choice([[], [[a]], [[f"({right}) - ({left})"]], [["1", f"low {a}"]], [["1", f"high {a}"]]])}
+        step["rest"] = {
+            "above": pick.choice([[], [[a]], [[f"({right}) - ({left})"]], [["1", f"low {a}"]], [["1", f"high {a}"]]])
+        }
     whole["steps"].insert(pick.randrange(len(whole["steps"])), step)
     return True
 
@@ -286,7 +304,9 @@ KINDS: dict[str, Callable[[Certificate, Random], bool]] = {
 }
 
 
-def forgeries(whole: Certificate, seed: int, count: int, kinds: tuple[str, ...] = tuple(KINDS)) -> Iterator[tuple[str, Certificate]]:
+def forgeries(
+    whole: Certificate, seed: int, count: int, kinds: tuple[str, ...] = tuple(KINDS)
+) -> Iterator[tuple[str, Certificate]]:
     """So many changed certificates, the kinds in turn; one in four is changed twice."""
     pick, names, k = Random(seed), list(kinds), 0
     while count:

@@ -230,7 +230,7 @@ class Search:
         what = self.said["letters"].get(name, {"sign": "real", "whole": False})
         dot = name.startswith("dot ") and len({*name.split(" ")[1:]}) == 1
         signed = (what["sign"] == "real" and not dot) or chosen > 0 or (chosen == 0 and what["sign"] != "positive")
-        ranged = all(("low" != e or chosen >= Fraction(what[e])) for e in ("low", "high") if e in what)
+        ranged = all((e != "low" or chosen >= Fraction(what[e])) for e in ("low", "high") if e in what)
         ranged &= "high" not in what or chosen <= Fraction(what["high"])
         whole = not what["whole"] or (chosen.denominator == 1 and chosen <= self.most)
         return signed and ranged and whole and name not in self.numbers
@@ -282,7 +282,7 @@ class Search:
     def _step(self, step: Json, premises: list[Json], conditions: list[Json]) -> Iterator[str]:
         rules = {"clients": self._clients, "unroll": self._unroll, "average": self._average}
         search = rules.get(step["rule"], self._implied)
-        self.most, found = _most(step, *premises), 0
+        self.most, found = _most(step, *premises, *conditions), 0
         for _ in range(self.points):
             try:
                 wrong = search(step, premises, conditions)
@@ -339,7 +339,7 @@ class Search:
         return f"slack {total:.3g} at {_short(point)}, {dict(zip(free, map(float, done.x), strict=True))}"
 
     def _exactly(self, rows: list[tuple[list[Fraction], Fraction]], ops: list[str], free: list[str]) -> bool:
-        """Whether the slack can be negative, in fractions; where the origin breaks a premise, the floats are believed."""
+        """Whether the slack can be negative, in fractions; where the origin breaks a premise, floats are believed."""
         ends = [self._range(name) for name in free]
         order = sorted(range(len(free)), key=lambda j: ends[j][0] == 0)
         signed = sum(low == 0 for low, _ in ends)
@@ -369,7 +369,9 @@ class Search:
         names = letters_of(*(r[side] for r in [*premises, step] for side in ("left", "right")))
         values = [m["value"] for m in step["multipliers"]]
         names |= letters_of(*values) if values else set()
-        about_constants = [p for p in premises if not any(s.startswith("dot ") for s in letters_of(p["left"], p["right"]))]
+        about_constants = [
+            p for p in premises if not any(s.startswith("dot ") for s in letters_of(p["left"], p["right"]))
+        ]
         point = self.point({n for n in names if not n.startswith("dot ")}, [*conditions, *about_constants])
         if point is None:
             return None
@@ -494,7 +496,7 @@ class Search:
         new = {next(iter(letters_of(part["of"]))): part["is"] for part in end["rename"]}
         texts = [last["left"], last["right"], end["left"], end["right"]]
         names = letters_of(*texts, *(c[side] for _, c in followed for side in ("left", "right"))) - {*new}
-        self.most = _most(last)
+        self.most = _most(last, *self.said["conditions"].values())
         for _ in range(self.points):
             point = self.point(names | {*new.values()}, conditions)
             if point is None:

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import mpmath
@@ -26,12 +26,12 @@ OF_INNER_PRODUCTS = "fedmrn/lemma-4[sharp]"
 SHORT = ("fed-norm-sgda/lemma-a.1[printed]", "tdcd/lemma-1[repaired]")
 
 
-@lru_cache(maxsize=None)
+@cache
 def written(claim: str) -> str:
     return json.dumps(certificate(docket(claim.partition("/")[0]), claim))
 
 
-@lru_cache(maxsize=None)
+@cache
 def docket(paper: str) -> Docket:
     return Docket.of(paper)
 
@@ -71,7 +71,7 @@ def test_no_accepted_forgery_is_false(claim: str, count: int) -> None:
 @pytest.mark.parametrize("claim", [OF_ONE_STEP, UNROLLED, OF_INNER_PRODUCTS, *SHORT])
 def test_no_accepted_forgery_among_thousands_is_false(claim: str) -> None:
     found = forged(claim, 1, 1000)
-    print(claim, sum(found.values()), dict(found))  # noqa: T201
+    print(claim, sum(found.values()), dict(found))
     assert sum(found.values()) < 400
 
 
@@ -107,15 +107,17 @@ def number(pick: random.Random, deep: int) -> str:
     if deep == 0 or pick.random() < 0.2:
         return pick.choice(["1", "2", "7", "exp(1)", "exp(1/2)", "exp(7/12)", "exp(3)", "exp(0)", "exp(-1)", "exp(21)"])
     a, b = number(pick, deep - 1), number(pick, deep - 1)
-    return pick.choice([f"({a} + {b})", f"({a} - {b})", f"({a})*({b})", f"({a})/({b})", f"({a})**2", f"-({a})", f"exp({a})"])
+    linear = [f"({a} + {b})", f"({a} - {b})", f"3*({a})/7", f"-({a})"]
+    return pick.choice([*linear, *linear, f"({a})*({b})", f"({a})/({b})", f"({a})**2", f"exp({a})"])
 
 
 def test_an_enclosure_holds_the_number() -> None:
     pick, read = random.Random(0), 0
-    for _ in range(3000):
+    for _ in range(1500):
         text = number(pick, pick.choice([1, 1, 2, 3]))
+        checker.spent.clear()
         try:
-            low, high = checker.enclosed(checker.Reader(set(), set(), set(), True)(text))
+            low, high = checker.enclosed(checker.Reader(set(), exp=True)(text))
         except checker.Refused:
             continue
         read += 1
@@ -169,7 +171,14 @@ def small(pick: random.Random) -> dict[str, Any]:
         facts += ["floor-below z", "floor-above z", "floor-least z"]
     slacks = {f"condition {c}": f"(({r['right']}) - ({r['left']}))" for c, r in conditions.items()}
     slacks |= {"floor-below z": "(z - floor(z))", "floor-above z": "(floor(z) + 1 - z)", "floor-least z": "floor(z)"}
-    above = [[expression(pick, 1), *pick.choices(facts or ["A"], k=pick.choice([0, 1, 1, 2]) if facts else 0)] for _ in "ab"]
+    plain = ["x", "z", "1", "2*z*n", "x/z", "y**2", "(x + z)*n", "1/z", "floor(z)", "dot(v, v)"]
+    above = [
+        [
+            pick.choice(plain) if pick.random() < 0.8 else expression(pick, 1),
+            *pick.choices(facts or ["A"], k=pick.choice([0, 1, 1, 2]) if facts else 0),
+        ]
+        for _ in "ab"
+    ]
     right = " + ".join("*".join([f"({text})", *(slacks[n] for n in names)]) for text, *names in above)
     if pick.random() < 0.3:
         right = pick.choice([f"{right} - 1", f"({right})/2", f"-({right})", f"({right})**2", f"{right} + y"])
@@ -203,7 +212,7 @@ def test_no_accepted_small_forgery_is_false() -> None:
 @pytest.mark.long
 def test_no_accepted_small_forgery_among_thousands_is_false() -> None:
     found, empty = forged_small(1, 20000)
-    assert found > 1000 and empty < found / 2
+    assert found > 500 and empty < found / 2
 
 
 def test_every_kind_of_forgery_changes_something() -> None:
