@@ -47,12 +47,11 @@ def why(said: Any) -> Json:
     return {"squares": [texts("weight") | {"because": why, "of": {"*": str}}]} if "squares" in said else PRODUCTS
 
 
-def step(said: Any) -> Json:
+def step(said: Any) -> dict[str, Any]:
     """The keys of a step by its rule; some rules say in words what they trust."""
-    own = STEPS.get(said["rule"])
-    need(own is not None, f"{quoted(said['rule'])} is no rule")
+    need(said["rule"] in STEPS, f"{quoted(said['rule'])} is no rule")
     by_steps = {"varying": [str], "still": [str]} if said["rule"] == "average" and "random" not in said else {}
-    return STEP | own | by_steps | texts("" if said["rule"] in SHOWN else "trusts")
+    return STEP | STEPS[said["rule"]] | by_steps | texts("" if said["rule"] in SHOWN else "trusts")
 
 
 # What a certificate is made of: a dict lists the keys of a table ("?": may be missing; "*": any), [x] is a list of x, a
@@ -63,7 +62,7 @@ PLACES = {"floors?": [texts("of least") | {"because": why}], "positive?": [texts
 STEP = RELATION | PLACES | texts("id says? rule at?")
 STEP |= {key: [str] for key in ("premises?", "conditions?", "assumptions?", "needs?")}
 SHOWN = ("combination", "geometric-sum")  # rules that believe nothing
-STEPS: Mapping[str, Json] = {
+STEPS: dict[str, dict[str, Any]] = {
     "axiom": {},
     "combination": {"multipliers": [texts("value") | {"because?": why}], "rest?": why},
     "clients": {"variables": [str], "facts": [RELATION], "pointwise": str, "because": why, "sums": [([int], str)]},
@@ -106,8 +105,8 @@ def formed(value: Any, form: Any, place: str) -> None:
         form = form(value)
     kind = form if isinstance(form, type) else list if isinstance(form, tuple) else type(form)
     need(type(value) is kind, f"{place} is no {KINDS[kind]}")
-    texts = [value] if isinstance(value, str) else value if isinstance(value, dict) else []
-    need(all(map(str.isprintable, texts)), f"{place} has a character that does not print")
+    printed = all(map(str.isprintable, [value] if kind is str else value if kind is dict else []))
+    need(printed, f"{place} has a character that does not print")
     if isinstance(form, dict):
         keys = {key.rstrip("?"): part for key, part in form.items()}
         strange, optional = sorted({*value} - {*keys}), {key[:-1] for key in form if key[-1] == "?"}

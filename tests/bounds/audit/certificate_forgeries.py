@@ -275,7 +275,13 @@ def _inserted(whole: Certificate, pick: Random) -> bool:
     a, b = (pick.choice([*letters, "1", "2"]) for _ in range(2))
     left = pick.choice([f"{a}/{b}", f"{a}*{b}", f"floor({a})", f"({a} - {b})/({a} - {b})", f"{a}**I", f"{a}**0", "0"])
     right = pick.choice(["0", "1", left, f"{left} + {a}", f"{left} - {a}", f"({a} - {b})**2", f"{a}/{b}"])
-    step = {"id": "forged", "left": left, "op": pick.choice(["<=", "=="]), "right": right, "rule": "combination"}
+    step: Certificate = {
+        "id": "forged",
+        "left": left,
+        "op": pick.choice(["<=", "=="]),
+        "right": right,
+        "rule": "combination",
+    }
     step |= {"multipliers": [], "positive": pick.choice([[], [{"is": b, "because": {"above": [[b]]}}]])}
     if step["op"] == "<=":
         step["rest"] = {

@@ -47,7 +47,7 @@ def value(text: str, point: Mapping[str, Fraction]) -> Fraction:
     return _value(tree(text), point)
 
 
-def _value(e: ast.expr, point: Mapping[str, Fraction]) -> Fraction:
+def _value(e: ast.expr, point: Mapping[str, Any]) -> Any:
     match e:
         case ast.Constant(value=int(number)):
             return Fraction(number)
@@ -431,12 +431,11 @@ class Search:
             return None
         if value(step["pointwise"], point) < 0:
             return f"pointwise fails at {_short(point)}"
-        flat = re.sub(r"dot\((\w+), (\w+)\)", lambda m: "dot_{}_{}".format(*sorted(m.groups())), step["pointwise"])
-        symbols = {n.replace(" ", "_"): sp.Symbol(n.replace(" ", "_")) for n in point}
-        poly = sp.Poly(sp.sympify(flat, locals=symbols), *(symbols[v] for v in own))
+        symbols = {n: sp.Symbol(n) for n in point}
+        poly = sp.Poly(_value(tree(step["pointwise"]), symbols), *(symbols[v] for v in own))
         total = Fraction(0)
         for powers, coefficient in poly.terms():
-            at = {symbols[n.replace(" ", "_")]: sp.Rational(v.numerator, v.denominator) for n, v in point.items()}
+            at = {symbols[n]: sp.Rational(v.numerator, v.denominator) for n, v in point.items()}
             c = sp.Rational(coefficient.subs(at))
             total += Fraction(int(c.p), int(c.q)) * value(dict((tuple(k), t) for k, t in step["sums"])[powers], point)
         return "" if total == slack(step, point) else f"another sum at {_short(point)}"

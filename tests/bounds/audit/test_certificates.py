@@ -499,7 +499,7 @@ def test_what_is_missing_is_named():
     combination = next(step for step in theorem["steps"] if step.get("multipliers"))
     combination["premises"].pop()
     assert "multipliers for" in why(theorem)
-    assert "is no table" in why([])  # type: ignore[arg-type]
+    assert "is no table" in why([])
 
 
 @pytest.mark.parametrize("text", ["(x + n + 1)**100", "(1 + x)**60 * (1 + n)**60 * (1 + x + n)**60"])

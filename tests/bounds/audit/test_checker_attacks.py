@@ -222,7 +222,7 @@ def test_characters_that_do_not_print_are_refused(text: str, tmp_path, capsys) -
     for whole in (
         same(claim=f"a{text}b"),
         forged("x", [combined("x", "<=", "x", [], f"a{text}b")]),
-        same(**{f"k{text}": 1}),
+        same() | {f"k{text}": 1},
     ):
         status, lines = shown(whole, tmp_path, capsys)
         assert status == 1 and lines[-1] == "verdict: refused, for the reason above"
