@@ -52,7 +52,6 @@ def forged(claim: str, seed: int, count: int) -> Counter[str]:
         if accepted(json.loads(json.dumps(changed))):
             wrong = list(Search(changed, seed=k, known=known).counterexamples())
             assert not wrong, f"{claim}, seed {seed}, forgery {k}, {kind}: {wrong}"
-            assert kind != "a key", f"{claim}, seed {seed}, forgery {k} has a key that nothing reads"
             found[kind.partition(",")[0]] += 1
     return found
 
