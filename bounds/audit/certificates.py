@@ -125,7 +125,7 @@ class Writer(Words):
         for assumption in form.assumptions:
             self.assumptions[assumption.name] = assumption.statement
         return {
-            "left": self.text(end.conclusion.left),
+            "left": self.text(end.conclusion.left.xreplace(dict(self.proof.substitute))),
             "op": "<=",
             "right": self.text(bound),
             "measure": str(form.measure or self.subject.result.measure),

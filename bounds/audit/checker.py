@@ -1,10 +1,12 @@
 """Check a certificate of a proof in exact fractions, with Python's standard library: checker.py CERTIFICATE.json
 
 A certificate says what is bounded, under which conditions and assumptions, and how every step follows from others.
-This file knows no paper and shares no code with what wrote the certificate. It reads expressions with its own grammar,
+This file knows no paper and shares no code with what wrote the certificate. FORMAT lists every key and every type of
+value that a certificate may have, `Reader` the grammar of expressions, and everything else is refused. The checker
 multiplies out both sides, and believes only what it prints: letters, axioms, what a mean or a sum stands for, and what
 stays the same from step to step. An expression is not negative if it is a sum of products of facts with factors in
-which no coefficient and no letter is negative, or of squares.
+which no coefficient and no letter is negative, or of squares. Text of the author is printed in double quotes on lines
+that begin with "| "; the verdict is the last line, and the only one that begins with "verdict: ".
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from fractions import Fraction
 from math import factorial
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import Any
 
 Json = Mapping[str, Any]
@@ -26,15 +30,58 @@ ONE: Monomial = ()
 SIGNS = ("real", "nonnegative", "positive")
 RESERVED = {"dot", "floor", "exp", "power", "Fraction"}
 NAME = re.compile(rf"(?!({'|'.join(sorted(RESERVED))})$)[A-Za-z_][A-Za-z0-9_]*")
-KEYS = {  # that a table may have
-    "certificate": "assumptions claim conditions format letters numbers source statement steps vectors",
-    "step": "a additive adds after assumptions at because conditions constant facts floors grows id left means "
-    "multiplier multipliers needs now op pointwise positive premises random rest right rule says steps still sums "
-    "trusts variables varying",
-    "statement": "assumptions conditions floors follows left measure op positive premises rename right",
-}
-MOST = 10**7  # products of terms in one certificate, some minutes; the longest of ours has a ninth of it
+TEXT = re.compile(r"([-+*/(),]| (?! )|(?<!\w)([A-Za-z_]\w*|0|[1-9][0-9]{0,98})(?!\w))*", re.ASCII)
+WORK = 10**8  # letters in products and sums, facts and characters, in one certificate: some minutes
+BITS, DEEP, LONG = 4096, 400, 10**7  # of a coefficient; operations in each other; characters of a file
+KINDS = {dict: "table", list: "list", str: "text", bool: "true or false", int: "whole number"}
 ERRORS = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError, MemoryError)
+
+
+def texts(keys: str) -> dict[str, Any]:
+    """A table whose values are text; a key with "?" may be missing."""
+    return dict.fromkeys(keys.split(), str)
+
+
+def why(said: Any) -> Json:
+    """A reason: a sum of squares or of products."""
+    return {"squares": [texts("weight") | {"because": why, "of": {"*": str}}]} if "squares" in said else PRODUCTS
+
+
+def step(said: Any) -> dict[str, Any]:
+    """The keys of a step by its rule; some rules say in words what they trust."""
+    need(said["rule"] in STEPS, f"{quoted(said['rule'])} is no rule")
+    by_steps = {"varying": [str], "still": [str]} if said["rule"] == "average" and "random" not in said else {}
+    return STEP | STEPS[said["rule"]] | by_steps | texts("" if said["rule"] in SHOWN else "trusts")
+
+
+# What a certificate is made of: a dict lists the keys of a table ("?": may be missing; "*": any), [x] is a list of x, a
+# tuple a list of just these, a type a value of that type, and a function names one of these for a value.
+PRODUCTS = {"above": [[str]], "below?": [[str]]}
+RELATION = texts("left op right")
+PLACES = {"floors?": [texts("of least") | {"because": why}], "positive?": [texts("is") | {"because": why}]}
+STEP = RELATION | PLACES | texts("id says? rule at?")
+STEP |= {key: [str] for key in ("premises?", "conditions?", "assumptions?", "needs?")}
+SHOWN = ("combination", "geometric-sum")  # rules that believe nothing
+STEPS: dict[str, dict[str, Any]] = {
+    "axiom": {},
+    "combination": {"multipliers": [texts("value") | {"because?": why}], "rest?": why},
+    "clients": {"variables": [str], "facts": [RELATION], "pointwise": str, "because": why, "sums": [([int], str)]},
+    "unroll": texts("now after multiplier additive steps")
+    | {"varying": [str], "still": [str], "grows": why, "adds": why},
+    "geometric-sum": texts("a steps constant"),
+    "average": {"means": [texts("of is") | {"slope?": why}], "random?": str},
+}
+FORMAT = texts("format claim source") | {
+    "letters": {"*": texts("sign is low? high?") | {"whole": bool}},
+    "numbers": {"*": texts("is low high")},
+    "vectors": {"*": {"*": str}},
+    "assumptions": {"*": str},
+    "conditions": {"*": RELATION},
+    "steps": [step],
+    "statement": RELATION
+    | PLACES
+    | {"measure": str, "rename": [texts("of is")], "conditions": [str], "assumptions": [str], "follows": {"*": [why]}},
+}
 
 
 class Refused(ValueError):
@@ -47,52 +94,71 @@ def need(holds: bool, why: str) -> None:
         raise Refused(why)
 
 
-def plain(value: Any) -> None:
-    """Refuse what is neither a table, a list, a whole number, true, false nor a line of text that prints as it is."""
-    need(isinstance(value, dict | list | int) or (isinstance(value, str) and value.isprintable()), f"it has {value!a}")
-    for part in (*value, *value.values()) if isinstance(value, dict) else value if isinstance(value, list) else ():
-        plain(part)
+def quoted(text: Any) -> str:
+    """Text of the author in double quotes: ASCII without control characters, and without two spaces in a row."""
+    return json.dumps(str(text)).replace("  ", " \\u0020")
 
 
-def only(said: Json, kind: str) -> None:
-    """Refuse a table with a key that nothing reads: it may say what is not checked."""
-    strange = sorted({*said} - {*KEYS[kind].split()})
-    need(not strange, f"a {kind} has no {strange[:3]!a}")
+def formed(value: Any, form: Any, place: str) -> None:
+    """Refuse a value that is not of this form: a key that nothing reads may say what is not checked."""
+    if callable(form) and not isinstance(form, type):
+        form = form(value)
+    kind = form if isinstance(form, type) else list if isinstance(form, tuple) else type(form)
+    need(type(value) is kind, f"{place} is no {KINDS[kind]}")
+    printed = all(map(str.isprintable, [value] if kind is str else value if kind is dict else []))
+    need(printed, f"{place} has a character that does not print")
+    if isinstance(form, dict):
+        keys = {key.rstrip("?"): part for key, part in form.items()}
+        strange, optional = sorted({*value} - {*keys}), {key[:-1] for key in form if key[-1] == "?"}
+        need("*" in form or not strange, f"{place} has no key {quoted(strange[:1])}")
+        missing = sorted({*keys} - {*value, *optional, "*"})
+        need(not missing, f"{place} lacks {quoted(missing[:1])}")
+        for key, part in value.items():
+            formed(part, keys["*" if "*" in form else key], f"{place}, {quoted(key)}")
+    elif isinstance(form, list | tuple):
+        need(isinstance(form, list) or len(value) == len(form), f"{place} has {len(value)} parts")
+        for k, part in enumerate(value):
+            formed(part, form[k if isinstance(form, tuple) else 0], f"{place}, {k}")
 
 
-def plainly_said(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """What is the matter, in words."""
-    if isinstance(error, KeyError):
-        return f"it lacks {error}"
-    return str(error) if isinstance(error, Refused) else f"it is not of this format: {repr(error)[:200]}"
+    return str(error) if isinstance(error, Refused) else f"it is not of this format: {quoted(repr(error)[:200])}"
 
 
 def fraction(text: str) -> Fraction:
     """A whole number or a fraction of two."""
-    need(bool(re.fullmatch(r"-?[0-9]{1,99}(/[1-9][0-9]{0,98})?", text)), f"{text[:80]} is no fraction")
+    need(bool(re.fullmatch(r"-?[0-9]{1,99}(/[1-9][0-9]{0,98})?", text)), f"{quoted(text[:80])} is no fraction")
     return Fraction(text)
 
 
 def words(name: str) -> set[str]:
-    """The letters and vectors that a letter is made of: dot a b, floor of, exp of, power of."""
+    """The letters and vectors that a letter is made of: dot a b, floor of, power of."""
     return {*re.findall(r"[A-Za-z_]\w*", name)} - RESERVED
 
 
-work = Counter[str]()  # of the certificate that is checked
+spent = Counter[str]()  # in the certificate that is checked
+
+
+def spend(parts: int) -> None:
+    """Count work, and refuse the certificate when it takes too much."""
+    spent["work"] += parts
+    need(spent["work"] < WORK, "it takes too much work")
 
 
 def product(a: Poly, b: Poly) -> Poly:
     """The product of two polynomials, whose powers may be negative."""
     total: Poly = {}
-    work["products"] += len(a) * len(b)
-    need(work["products"] < MOST, "it takes too many products")
+    spend(sum(len(m) + 1 for m in a) * len(b) + sum(len(m) + 1 for m in b) * len(a))
     for m, c in a.items():
         for n, d in b.items():
-            powers = Counter(dict(m))
-            powers.update(dict(n))
-            both = tuple(sorted((s, k) for s, k in powers.items() if k))
-            total[both] = total.get(both, Fraction(0)) + c * d
-    need(all(c.numerator.bit_length() + c.denominator.bit_length() < 10**5 for c in total.values()), "too large")
+            powers = dict(m)
+            for s, k in n:
+                powers[s] = powers.get(s, 0) + k
+            both = tuple(sorted((s, k) for s, k in powers.items() if k)) if m and n else m or n
+            total[both] = total[both] + c * d if both in total else c * d
+    large = any(c.numerator.bit_length() + c.denominator.bit_length() > BITS for c in total.values())
+    need(not large and all(abs(k) < 10**6 for m in total for _, k in m), "a coefficient or a power is too large")
     return {m: c for m, c in total.items() if c}
 
 
@@ -112,8 +178,9 @@ class Expression:
 
     def __add__(self, other: Expression) -> Expression:
         below = {f: max(self.below.get(f, 0), other.below.get(f, 0)) for f in {*self.below, *other.below}}
-        total = dict(self.over(below))
-        for m, c in other.over(below).items():
+        total, added = dict(self.over(below)), other.over(below)
+        spend(len(total) + len(added))
+        for m, c in added.items():
             total[m] = total.get(m, Fraction(0)) + c
         return Expression({m: c for m, c in total.items() if c}, below)
 
@@ -127,8 +194,10 @@ class Expression:
     def factored(self) -> tuple[Expression, Poly]:
         """The inverse of a monomial of the numerator, and what it leaves, whose first coefficient is 1."""
         need(bool(self.above), "it divides by zero")
-        letters = {s for m in self.above for s, _ in m}
-        least = sorted((s, -min(dict(m).get(s, 0) for m in self.above)) for s in letters)
+        powers: dict[str, list[int]] = {s: [] for s in self.letters}
+        for s, k in (part for m in self.above for part in m):
+            powers[s].append(k)
+        least = sorted((s, -min(ks if len(ks) == len(self.above) else [*ks, 0], default=0)) for s, ks in powers.items())
         inverse = {tuple((s, k) for s, k in least if k): 1 / self.above[min(self.above)]}
         return Expression(inverse), product(self.above, inverse)
 
@@ -155,6 +224,11 @@ class Expression:
         """The expression in words, as part of a letter's name."""
         return str((sorted(self.above.items()), sorted(self.below.items())))
 
+    def counts(self, whole: Set[str]) -> bool:
+        """Whether it is a product of letters that are positive and whole."""
+        ((powers, c),) = self.above.items() if len(self.above) == 1 else [(ONE, 0)]
+        return c == 1 and powers != ONE and not self.below and all(s in whole and k > 0 for s, k in powers)
+
     @property
     def letters(self) -> set[str]:
         """Every letter of it."""
@@ -172,68 +246,86 @@ def letter(name: str) -> Expression:
 
 
 class Reader:
-    """Reads expressions in declared letters, and remembers by what they divide."""
+    """Reads expressions in declared letters, and remembers by what they divide; in numbers, `exp` is read too.
 
-    def __init__(self, known: Set[str], vectors: Set[str] = frozenset()) -> None:
-        self.known, self.vectors, self.divisors = known, vectors, dict[str, Expression]()
+    Whole numbers, letters, brackets, + - * /, dot(vector, vector), floor(expression), exp(fraction), and powers, whose
+    exponents are whole numbers to 100 or products of letters that are positive and whole. Inside of a floor, or of a
+    power of such letters, there is no other.
+    """
+
+    def __init__(
+        self, known: Set[str], vectors: Set[str] = frozenset(), whole: Set[str] = frozenset(), exp: bool = False
+    ) -> None:
+        self.known, self.vectors, self.whole, self.exp = known, vectors, whole, exp
+        self.divisors = dict[str, Expression]()
 
     def __call__(self, text: str) -> Expression:
-        need(bool(re.fullmatch(r"[A-Za-z0-9_+*/(), -]+", text)), f"{text[:80]!a} is no expression")
+        spend(len(text))
         try:
-            return self._read(ast.parse(text, mode="eval").body)
+            need(bool(TEXT.fullmatch(text)), f"{quoted(text[:80])} is no expression")
+            return self._read(ast.parse(text.strip(), mode="eval").body, DEEP)
         except (SyntaxError, RecursionError, MemoryError) as error:
-            raise Refused(f"{text[:80]!r} is no expression") from error
+            raise Refused(f"{quoted(text[:80])} is no expression") from error
 
-    def _read(self, e: ast.expr) -> Expression:
+    def _read(self, e: ast.expr, deep: int) -> Expression:
+        need(deep > 0, "an expression is too deep")
         match e:
-            case ast.Constant(value=int(value)) if value is not True and value is not False:
+            case ast.Constant(value=value) if type(value) is int:
                 return constant(value)
             case ast.Name(id=name):
-                need(name in self.known, f"the letter {name} is not declared")
+                need(name in self.known, f"the letter {quoted(name)} is not declared")
                 return letter(name)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return constant(-1) * self._read(operand)
-            case ast.Call(func=ast.Name(id="dot"), args=[ast.Name(id=a), ast.Name(id=b)]):
-                need({a, b} <= self.vectors, f"{a} or {b} is no declared vector")
+                return constant(-1) * self._read(operand, deep - 1)
+            case ast.Call(func=ast.Name(id="dot"), args=[ast.Name(id=a), ast.Name(id=b)], keywords=[]):
+                need({a, b} <= self.vectors, f"{quoted(a)} or {quoted(b)} is no declared vector")
                 return letter(f"dot {min(a, b)} {max(a, b)}")
-            case ast.Call(func=ast.Name(id="floor" | "exp" as function), args=[inside]):
-                return letter(f"{function} {self._read(inside).key}")
+            case ast.Call(func=ast.Name(id="floor"), args=[inside], keywords=[]):
+                return letter(f"floor {self._alone(self._read(inside, deep - 1))}")
+            case ast.Call(func=ast.Name(id="exp"), args=[inside], keywords=[]) if self.exp:
+                value = self._read(inside, deep - 1).number
+                need(value is not None, "exp is of no fraction")
+                return letter(f"exp {value}")
             case ast.BinOp(left=left, op=op, right=right):
-                return self._combined(self._read(left), op, self._read(right))
-        raise Refused(f"{ast.dump(e)[:80]} is not of this grammar")
+                return self._combined(self._read(left, deep - 1), op, self._read(right, deep - 1))
+        raise Refused(f"{type(e).__name__} is not of this grammar")
 
     def _combined(self, left: Expression, op: ast.operator, right: Expression) -> Expression:
         ring = {ast.Add: Expression.__add__, ast.Sub: Expression.__sub__, ast.Mult: Expression.__mul__}
         if type(op) in ring:
             return ring[type(op)](left, right)
-        power = right.number
         need(isinstance(op, ast.Div | ast.Pow), f"{type(op).__name__} is not of this grammar")
         if isinstance(op, ast.Div):
             self.divisors[right.key] = right
             return left * right.inverse()
-        if power is None:
-            return letter(f"power {left.key} {right.key}")
-        need(power in range(101), "only whole powers to 100 are read")
-        return left ** int(power)
+        if right.counts(self.whole):
+            return letter(f"power {self._alone(left)} {right.key}")
+        need(right.number in range(101), "an exponent is no whole number to 100, and no product of whole letters")
+        return left ** int(right.number or 0)
+
+    def _alone(self, e: Expression) -> str:
+        """What is inside of a floor or a power, in words."""
+        need(not any("(" in s for s in e.letters), "a floor or a power is inside of another one")
+        return e.key
 
 
 def exponential(x: Fraction) -> tuple[Fraction, Fraction]:
     """Numbers below and above exp(x), for 0 <= x <= 20."""
     need(0 <= x <= 20 and x.denominator < 10**4, f"exp({x}) is not enclosed here")
+    spend(10**4)
     low = sum((x**k / factorial(k) for k in range(140)), Fraction(0))
     return low, low + 2 * x**140 / factorial(140)
 
 
 def enclosed(e: Expression) -> tuple[Fraction, Fraction]:
-    """Numbers below and above a sum of fractions and multiples of exponentials of fractions; no other letter."""
+    """Numbers below and above a sum of fractions and multiples of exponentials of fractions; nothing else."""
     low = high = Fraction(0)
+    need(not e.below, "a number divides by a sum with exp")
     for m, c in e.above.items():
         ends = (Fraction(1), Fraction(1))
-        if m:
-            ((name, power),) = m
-            inside = re.findall(r"^exp \(\[\(\(\), Fraction\((\d+), (\d+)\)\)\], \[\]\)$", name)
-            need(len(inside) == power == 1 and not e.below, "a number is made of fractions and exp of positive ones")
-            ends = exponential(Fraction(int(inside[0][0]), int(inside[0][1])))
+        if m != ONE:
+            need(len(m) == m[0][1] == 1 and m[0][0].startswith("exp "), "a number is no sum of fractions and exp")
+            ends = exponential(Fraction(m[0][0][4:]))
         low, high = low + min(c * x for x in ends), high + max(c * x for x in ends)
     return low, high
 
@@ -242,7 +334,7 @@ class Relation:
     """left <= right, left == right, or, of conditions, left < right."""
 
     def __init__(self, said: Json, read: Reader) -> None:
-        need(said["op"] in ("<=", "==", "<"), f"{said['op']} is no relation")
+        need(said["op"] in ("<=", "==", "<"), f"{quoted(said['op'])} is no relation")
         self.left, self.right, self.op = read(said["left"]), read(said["right"]), said["op"]
         self.slack = self.right - self.left
 
@@ -251,16 +343,18 @@ class Step:
     """One step, with the signs and facts that may be used in it."""
 
     def __init__(self, whole: Certificate, said: Json) -> None:
-        self.whole, self.said, self.read = whole, said, Reader(whole.known, whole.vectors)
+        self.whole, self.said, self.read = whole, said, Reader(whole.known, whole.vectors, whole.whole)
+        spend(len(whole.sign) + len(whole.facts))
         self.sign, self.facts, self.strict = dict(whole.sign), dict(whole.facts), set[str]()
-        missing = [name for name in said.get("premises", []) if name not in whole.shown]
-        need(not missing, f"its premise {missing[:1]} is no step that was shown before")
-        self.premises, self.believed = [whole.shown[name] for name in said.get("premises", [])], list[str]()
-        for k, name in enumerate(said.get("premises", [])):
+        names = said.get("premises", [])
+        missing = [name for name in names if name not in whole.shown]
+        need(not missing, f"its premise {quoted(missing[:1])} is no step that was shown before")
+        self.premises, self.believed = [whole.shown[name] for name in names], list[str]()
+        for k, name in enumerate(names):
             if name not in whole.starts or "at" in said:
                 self._fact(f"premise {name}", whole.shown[name])
             else:
-                need(k == 0 and said["rule"] == "unroll", f"{name} holds at the start only")
+                need(k == 0 and said["rule"] == "unroll", f"{quoted(name)} holds at the start only")
         for name in said.get("conditions", []):
             self._fact(f"condition {name}", Relation(whole.said["conditions"][name], self.read))
         for floor in said.get("floors", []):
@@ -268,18 +362,20 @@ class Step:
         self.conclusion = Relation(said, self.read)
 
     def _fact(self, name: str, relation: Relation) -> None:
-        need(not {name, f"{name} reversed"} & {*self.facts}, f"two facts are called {name}")
+        two = name in self.facts or f"{name} reversed" in self.facts
+        need(not two, f"two facts are called {quoted(name)}")
         self.facts |= {name: relation.slack}
         self.strict |= {name} if relation.op == "<" else set()
         self.facts |= {f"{name} reversed": constant(-1) * relation.slack} if relation.op == "==" else {}
 
     def _floor(self, of: str, least: Fraction, because: Json) -> None:
-        inside, name = self.read(of), f"floor {self.read(of).key}"
+        inside, floor = self.read(of), self.read(f"floor({of})")
+        ((((name, _),), _),) = floor.above.items()
         need(least.denominator == 1, "a floor is a whole number")
         self.nonnegative(inside - constant(least), because, f"{of} less {least}")
-        self.facts[f"floor-below {of}"] = inside - letter(name)
-        self.facts[f"floor-above {of}"] = letter(name) + constant(1) - inside
-        self.facts[f"floor-least {of}"] = letter(name) - constant(least)
+        self.facts[f"floor-below {of}"] = inside - floor
+        self.facts[f"floor-above {of}"] = floor + constant(1) - inside
+        self.facts[f"floor-least {of}"] = floor - constant(least)
         self.sign[name] = "positive" if least > 0 else "nonnegative" if least == 0 else "real"
 
     def _sign(self, name: str) -> str:
@@ -319,10 +415,10 @@ class Step:
         total, positive = constant(0), False
         for text, *names in terms:
             factor = self.read(text)
-            need(self.plainly(factor), f"{text[:80]} may be negative")
+            need(self.plainly(factor), f"{quoted(text[:80])} may be negative")
             positive |= {*names} <= self.strict and self.plainly(factor, True)
-            need({*names} <= {*self.facts}, f"{names} are no facts here")
             for name in names:
+                need(name in self.facts, f"{quoted(name)} is no fact here")
                 factor = factor * self.facts[name]
             total = total + factor
         need(positive or not strictly, "it may be zero")
@@ -330,7 +426,6 @@ class Step:
 
     def check(self) -> None:
         """Refuse the step unless it follows, and divides by nothing that may be zero."""
-        need(self.said["rule"] in RULES, f"{self.said['rule']} is no rule")
         speaks = self.said["rule"] in SHOWN or bool(self.said["trusts"].strip())
         need(speaks and self.conclusion.op != "<", "it is strict, or trusts without a word")
         at_start = self.said.get("at") == "start" and self.said["rule"] in ("axiom", "combination")
@@ -359,10 +454,13 @@ class Step:
         need(pairs[0] == pairs[1], f"it has {pairs[0]} multipliers for {pairs[1]} premises")
         for said, premise in zip(self.said["multipliers"], self.premises, strict=True):
             factor = self.read(said["value"])
-            if premise.op == "<=" and factor.above:
+            used = premise.op == "<=" and bool(factor.above)
+            need(used == ("because" in said), f"a reason is missing or not read: why {said['value']} is not negative")
+            if used:
                 need(self.conclusion.op == "<=", "an equality cannot rest on an inequality")
                 self.nonnegative(factor, said["because"], f"the multiplier {said['value']}")
             rest = rest - factor * premise.slack
+        need(("rest" in self.said) == (self.conclusion.op == "<="), "a rest is missing or not read")
         if self.conclusion.op == "==":
             need(not rest.above, "the two sides differ")
         else:
@@ -374,7 +472,8 @@ class Step:
         new = len({*variables}) == len(variables) and not {*variables} & {*self.read.known, *self.read.vectors}
         sums = {tuple(powers): self.read(text) for powers, text in believed}
         need(len(sums) == len(believed), "two sums of the same")
-        need(new and all(map(NAME.fullmatch, variables)), f"{variables} are no new names")
+        need(new and all(map(NAME.fullmatch, variables)), f"{quoted(variables)} are no new names")
+        need(all(len(powers) == len(variables) and min(powers) >= 0 for powers in sums), "a sum is of other powers")
         self.read.known = {*self.read.known, *variables}
         self.sign |= dict.fromkeys(variables, "nonnegative")
         self.believed += [f"for every client: 0 <= {v}" for v in variables]
@@ -385,7 +484,9 @@ class Step:
         pointwise, total = self.read(self.said["pointwise"]), constant(0)
         self.nonnegative(pointwise, self.said["because"], "what holds for every client")
         need(not pointwise.below and self.conclusion.op == "<=", "no polynomial inequality")
-        self._fixed(pointwise.letters - {*variables}, "every client")
+        others = pointwise.letters - {*variables}
+        need(not any(words(name) & {*variables} for name in others), "a variable is in a floor or an exponent")
+        self._fixed(others, "every client")
         for m, c in pointwise.above.items():
             need((powers := tuple(dict(m).get(v, 0) for v in variables)) in sums, f"no sum is given for {powers}")
             total = total + Expression({tuple(p for p in m if p[0] not in variables): c}) * sums[powers]
@@ -398,6 +499,8 @@ class Step:
         need(start.op == "==" and start.left.equals(now) and not start.right.above, "it does not start at 0")
         need(step.left.equals(after) and step.right.equals(m * now + b), "the recursion is not u -> m u + b")
         need(step.op == "<=" and not after.equals(now), "the step leads nowhere")
+        need(not now.letters & (m.letters | b.letters | n.letters), "the recursion is not linear")
+        need(n.counts(self.whole.whole), "the number of steps is no product of whole letters")
         self.believed += [f"{what}: {self.said[what]}" for what in ("now", "after", "steps")]
         self._fixed(m.letters | b.letters | n.letters, "every step")
         self.nonnegative(m - constant(1), self.said["grows"], "the multiplier less 1")
@@ -409,9 +512,11 @@ class Step:
 
     def _fixed(self, letters: set[str], throughout: str) -> None:
         """Refuse if one of these is said to differ between steps or rounds; it is printed that none does."""
+        differing = {s for text in self.said.get("varying", []) for s in self.read(text).letters}
+        need({*self.said.get("still", [])} <= self.read.vectors, "what stays the same is no vector")
         for name in letters if throughout == "every step" else ():
             still = (words(name) & self.read.vectors) <= {*self.said["still"]}
-            need(still and not words(name) & {*self.said["varying"]}, f"{name} differs from step to step")
+            need(still and not {name, *words(name)} & differing, f"{name} differs from step to step")
         self.believed += [f"the same in {throughout}: {', '.join(sorted({w for s in letters for w in words(s)}))}"]
 
     def geometric_sum(self) -> None:
@@ -421,10 +526,9 @@ class Step:
         begin with a; their coefficients of x^k are (1 - b^(k+1))/(2(k+1)) and (1 - e^(-ak))/k.
         """
         a, n, c = fraction(self.said["a"]), self.read(self.said["steps"]), self.read(self.said["constant"])
-        whole = all(s in self.whole.whole and k > 0 for m in n.above for s, k in m)
-        whole &= not n.below and list(n.above.values()) == [1] and self.conclusion.op == "<="
+        whole = n.counts(self.whole.whole) and self.conclusion.op == "<="
         need(whole and Fraction(1, 100) <= a < 1, "n need not be whole, or a is not between 1/100 and 1")
-        exact = (letter(f"exp {constant(a).key}") - constant(1)) * constant(1 / a)
+        exact = (letter(f"exp {a}") - constant(1)) * constant(1 / a)
         named, least = self.whole.numbers.get(self.said["constant"]), (exponential(a)[1] - 1) / a
         need(
             named.equals(exact) if named else c.number is not None and c.number >= least,
@@ -450,7 +554,7 @@ class Step:
                 self.nonnegative(Expression(own, one.slack.below), said["slope"], f"the factor of {said['of']}")
             self.believed += [f"the mean of {said['of']}{' is at most' if 'slope' in said else ''}: {said['is']}"]
         fixed = (one.right.letters | (one.left.letters if means else set())) - {*means}
-        self._fixed(fixed, f"every outcome of {self.said['random']}" if self.said.get("random") else "every step")
+        self._fixed(fixed, f"every outcome of {quoted(self.said['random'])}" if "random" in self.said else "every step")
         ends = self.conclusion.left.equals(averaged(one.left, means))
         need(ends and self.conclusion.right.equals(averaged(one.right, means)), "it is not the mean")
 
@@ -458,8 +562,9 @@ class Step:
         """Letters with the power and what stands for it."""
         found = {}
         for said in listed:
-            ((((name, power),), coefficient),) = self.read(said["of"]).above.items()
-            need(coefficient == 1 and power > 0, f"{said['of']} is no power of a letter")
+            of = self.read(said["of"])
+            ((((name, power),), coefficient),) = of.above.items()
+            need(coefficient == 1 and power > 0 and not of.below, f"{said['of']} is no power of a letter")
             found[name] = power, self.read(said["is"])
         need(len(found) == len(listed), "two means of the same")
         return found
@@ -470,7 +575,7 @@ def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expr
     total = constant(0)
     need(not any(s in means for f in e.below for m, _ in f for s, _ in m), "it divides by what differs")
     inside = {w for s in e.letters if "(" in s for w in words(s)} & {w for s in means for w in words(s)}
-    need(not inside, f"{inside} differs, and is in a floor or an exponent")
+    need(not inside, f"{sorted(inside)} differs, and is in a floor or an exponent")
     for m, c in e.above.items():
         own = [(s, k) for s, k in m if s in means]
         need(len(own) <= 1 and all(k == means[s][0] for s, k in own), "it is not linear in what differs")
@@ -479,7 +584,6 @@ def averaged(e: Expression, means: Mapping[str, tuple[int, Expression]]) -> Expr
     return total
 
 
-SHOWN = ("combination", "geometric-sum")  # rules that believe nothing
 METHODS = (Step.combination, Step.clients, Step.unroll, Step.geometric_sum, Step.average)
 RULES = {method.__name__.replace("_", "-"): method for method in METHODS} | {"axiom": lambda step: None}
 
@@ -493,30 +597,29 @@ class Certificate:
     """A certificate as read, and what of it has been shown."""
 
     def __init__(self, said: Json) -> None:
-        need(isinstance(said, dict), "it is no table")
-        need(said.get("format") == "fedbounds certificate 1", "this is no certificate of format 1")
-        plain(said)
-        only(said, "certificate")
-        work.clear()
+        spent.clear()
+        formed(said, FORMAT, "the certificate")
+        need(said["format"] == "fedbounds certificate 1", "this is no certificate of format 1")
         self.said, letters, numbers = said, said["letters"], said["numbers"]
         self.vectors, self.known = {v for table in said["vectors"].values() for v in table}, {*letters, *numbers}
-        names = [*letters, *numbers, *self.vectors]
-        need(all(map(NAME.fullmatch, names)), f"{[ascii(n) for n in names if not NAME.fullmatch(n)][:3]} are no names")
-        need(len({*names}) == len(names), f"{[n for n in names if names.count(n) > 1][:1]} is in two tables")
+        names = Counter([*letters, *numbers, *self.vectors])
+        need(all(map(NAME.fullmatch, names)), f"{quoted([n for n in names if not NAME.fullmatch(n)][:3])} are no names")
+        need(max(names.values(), default=1) == 1, f"{[n for n in names if names[n] > 1][:1]} is in two tables")
         self.lines, self.believed, self.count = list[str](), list[str](), Counter[str]()
         self.shown, self.facts, self.starts = dict[str, Relation](), dict[str, Expression](), set[str]()
         self.sign = {name: what["sign"] for name, what in letters.items()} | dict.fromkeys(numbers, "positive")
         self.whole = {name for name, what in letters.items() if what["whole"] and what["sign"] == "positive"}
-        self.numbers = {name: Reader(set())(what["is"]) for name, what in numbers.items()}
+        self.numbers = {name: Reader(set(), exp=True)(what["is"]) for name, what in numbers.items()}
         for name, number in self.numbers.items():
             (low, high), ends = enclosed(number), [fraction(numbers[name][end]) for end in ("low", "high")]
             need(0 < ends[0] <= low <= high <= ends[1], f"{name} is not between its bounds")
         for name, what in {**letters, **numbers}.items():
-            need(self.sign[name] in SIGNS and what.get("whole", False) in (0, 1), f"the sign of {name} is no sign")
-            ends, whole = {end: fraction(what[end]) for end in ("low", "high") if end in what}, name in self.whole
-            high = ends.get("high", max(ends.get("low", 1), Fraction(1)))
-            least = [ends.get("low", high), *([0] if self.sign[name] != "real" else []), *([1] if whole else [])]
+            need(self.sign[name] in SIGNS, f"the sign of {name} is no sign")
+            ends, whole = {end: fraction(what[end]) for end in ("low", "high") if end in what}, what.get("whole", False)
             need(not whole or all(e.denominator == 1 for e in ends.values()), f"the ends of {name} are not whole")
+            high = ends.get("high", max(ends.get("low", 1), Fraction(1)))
+            least = [ends.get("low", high), Fraction(0) if self.sign[name] != "real" else high]
+            least += [Fraction(1)] if name in self.whole else []
             need(max(least) <= high and (high > 0 or self.sign[name] != "positive"), f"{name} has no value")
             below = {end: letter(name) - constant(value) for end, value in ends.items()}
             self.facts |= {f"{end} {name}": e if end == "low" else constant(-1) * e for end, e in below.items()}
@@ -531,52 +634,61 @@ class Certificate:
     def _step(self, said: Json) -> None:
         try:
             need(said["id"] not in self.shown, "a step of this name was shown before")
-            only(said, "step")
             step = Step(self, said)
             step.check()
         except ERRORS as error:
-            raise Refused(f"{said['id']}: {plainly_said(error)}") from error
+            raise Refused(f"{quoted(said['id'])}: {reason_of(error)}") from error
         self.shown[said["id"]] = step.conclusion
         self.starts |= {said["id"]} if "at" in said else set()
         how = "checked" if said["rule"] in SHOWN else "believed" if said["rule"] == "axiom" else "checked in part"
         place = " (at the start only)" if "at" in said else ""
         self.count[how] += 1
-        line = f"{said['id']}{place}: {written(said)}"
+        line = f"{quoted(said['id'])}{place}: {written(said)}"
         if how != "checked":
-            line += f"; believed: {'; '.join([said['trusts'], *step.believed])}"
+            line += f"; believed: {'; '.join([quoted(said['trusts']), *step.believed])}"
             self.believed.append(line)
         self.lines.append(f"{how}: {line}")
 
     def _statement(self) -> None:
         """The last step is the statement, whose conditions and assumptions cover those of all steps."""
-        end, steps = self.said["statement"], self.said["steps"]
-        need(bool(steps) and not end.get("premises"), "it has no steps, or its statement rests on them as a premise")
+        end, steps, conditions = self.said["statement"], self.said["steps"], self.said["conditions"]
+        need(bool(steps), "it has no steps")
         need(steps[-1]["id"] not in self.starts, "the last step holds at the start only")
-        only(end, "statement")
         said, shown = Step(self, end), self.shown[steps[-1]["id"]]
-        means = said.means(end["rename"])
-        need(len({part["is"] for part in end["rename"]}) == len(means), "two letters are renamed to one")
-        used = {s for name in end["conditions"] for s in said.facts[f"condition {name}"].letters}
-        for part, (name, (power, _)) in zip(end["rename"], means.items(), strict=True):
-            new = self.said["letters"].get(part["is"], {})
-            need(bool(new) and power == 1, "a letter is renamed to what is no letter")
-            old = self.said["letters"].get(name, {"sign": said._sign(name), "whole": False})
-            narrower = SIGNS.index(new["sign"]) >= SIGNS.index(old["sign"]) and (new["whole"] or not old["whole"])
-            ranged = all(old[e] == new.get(e) for e in ("low", "high") if e in old)
-            need(narrower and ranged, f"{part['is']} may have values that {part['of']} may not")
-            apart = part["is"] not in {w for s in shown.right.letters | shown.left.letters | used for w in words(s)}
-            need(apart, f"{part['is']} stands for something else than {part['of']}")
-        ends = said.conclusion.left.equals(shown.left) and said.conclusion.right.equals(averaged(shown.right, means))
+        used = {c for step in steps for c in step.get("conditions", [])}
+        need({*conditions} == {*end["conditions"], *used}, "a condition is of no step and not of the statement")
+        new = self._renamed(said, shown)
+        ends = said.conclusion.left.equals(averaged(shown.left, new))
+        ends &= said.conclusion.right.equals(averaged(shown.right, new))
         need(ends and said.conclusion.op == "<=" == shown.op, "the last step ends elsewhere")
         missing = {a for step in steps for a in step.get("assumptions", [])} - set(end["assumptions"])
-        need(not missing, f"the steps assume {', '.join(sorted(missing))}, which the statement does not")
-        need({*end["assumptions"]} <= {*self.said["assumptions"]}, "an assumption is not said in words")
-        for name in sorted({c for step in steps for c in step.get("conditions", [])} - set(end["conditions"])):
-            relation, why = Relation(self.said["conditions"][name], said.read), end["follows"].get(name, [])
-            need(len(why) == (2 if relation.op == "==" else 1), f"the condition {name} is not the statement's")
+        need(not missing, f"the steps assume {quoted(sorted(missing))}, which the statement does not")
+        need({*end["assumptions"]} == {*self.said["assumptions"]}, "the words of an assumption are missing or not read")
+        need({*end["follows"]} == used - {*end["conditions"]}, "a condition of a step does not follow, or one of none")
+        for name, why in sorted(end["follows"].items()):
+            relation = Relation(conditions[name], said.read)
+            need(len(why) == (2 if relation.op == "==" else 1), f"the condition {quoted(name)} is not the statement's")
             for slack, because in zip((relation.slack, constant(-1) * relation.slack), why, strict=False):
-                said.nonnegative(slack, because, f"the condition {name}", relation.op == "<")
+                said.nonnegative(slack, because, f"the condition {quoted(name)}", relation.op == "<")
         said.divides()
+
+    def _renamed(self, said: Step, shown: Relation) -> dict[str, tuple[int, Expression]]:
+        """The letters of the last step for which the statement has others, which have no values that these may not."""
+        listed, letters = self.said["statement"]["rename"], self.said["letters"]
+        new = said.means(listed)
+        need(len({part["is"] for part in listed}) == len(new), "two letters are renamed to one")
+        sides = [Relation(c, said.read).slack for c in self.said["conditions"].values()]
+        inside = {s for e in sides for s in e.letters} | ((shown.left.letters | shown.right.letters) - {*new})
+        held = inside | {w for s in inside for w in words(s)}
+        for part, (name, (power, _)) in zip(listed, new.items(), strict=True):
+            renamed = name in letters or (name.startswith("dot ") and said._sign(name) == "nonnegative")
+            need(renamed and part["is"] in letters and power == 1, "a letter is renamed to what is no letter")
+            to, old = letters[part["is"]], letters.get(name, {"sign": said._sign(name), "whole": False})
+            narrower = SIGNS.index(to["sign"]) >= SIGNS.index(old["sign"]) and (to["whole"] or not old["whole"])
+            ranged = all(old[e] == to.get(e) for e in ("low", "high") if e in old)
+            need(narrower and ranged, f"{part['is']} may have values that {part['of']} may not")
+            need(not {name, part["is"]} & held, f"{part['is']} or {part['of']} stands for something else, too")
+        return new
 
     @property
     def verdict(self) -> str:
@@ -588,31 +700,43 @@ class Certificate:
     def report(self) -> list[str]:
         """Everything that is shown, and everything that is taken as given, line by line; after `check`."""
         said, end = self.said, self.said["statement"]
-        lines = [f"claim: {said['claim']}", f"shown: {written(end)}", f"of: {end['measure']}"]
+        lines = [f"claim: {quoted(said['claim'])} of {quoted(said['source'])}", f"shown: {written(end)}"]
+        lines += [f"of: {quoted(end['measure'])}"]
         lines += [f"where {written(said['conditions'][name])}" for name in end["conditions"]]
         lines += [f"written: {part['is']} for {part['of']}" for part in end["rename"]]
-        lines += [f"letter: {n}: {', '.join(f'{k} {v}' for k, v in w.items())}" for n, w in said["letters"].items()]
+        for name, what in said["letters"].items():
+            ends = "".join(f", {end} {what[end]}" for end in ("low", "high") if end in what)
+            lines += [f"letter: {name}: sign {what['sign']}, whole {what['whole']}{ends}, is {quoted(what['is'])}"]
         lines += [f"number: {n} = {w['is']}, between {w['low']} and {w['high']}" for n, w in said["numbers"].items()]
-        lines += dict.fromkeys(f"vector: {v}: {w}" for table in said["vectors"].values() for v, w in table.items())
-        lines += [f"assumed: {name}: {said['assumptions'][name]}" for name in end["assumptions"]]
-        return [*lines, *self.lines, "Words and letters are the author's; check their sense.", self.verdict]
+        every = [(v, is_) for table in said["vectors"].values() for v, is_ in table.items()]
+        lines += dict.fromkeys(f"vector: {v}: {quoted(is_)}" for v, is_ in every)
+        lines += [f"assumed: {quoted(name)}: {quoted(said['assumptions'][name])}" for name in end["assumptions"]]
+        return [*lines, *self.lines, "Words in quotation marks, and letters, are the author's; check their sense."]
 
 
-def checked(said: Json) -> Certificate:
+def checked(said: Any) -> Certificate:
     """The certificate once everything in it follows; refused whatever is the matter with it."""
     try:
         certificate = Certificate(said)
         certificate.check()
         certificate.report()  # words that are missing are refused like all else
     except ERRORS as error:
-        raise Refused(plainly_said(error)) from error
+        raise Refused(reason_of(error)) from error
     return certificate
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A table of a JSON file, in which no key stands twice."""
-    need(len({key for key, _ in pairs}) == len(pairs), f"a key stands twice among {[k for k, _ in pairs][:5]}")
+    need(len({key for key, _ in pairs}) == len(pairs), f"a key stands twice among {quoted([k for k, _ in pairs][:5])}")
     return dict(pairs)
+
+
+def printed(lines: list[str], verdict: str) -> None:
+    """Print lines that no terminal breaks, each after "| ", and then the verdict as the last line."""
+    width = min(max(20, get_terminal_size().columns - 1), 120)
+    for line in lines:
+        print(*wrap(line, width, initial_indent="| ", subsequent_indent="|   ", break_on_hyphens=False), sep="\n")
+    print(f"verdict: {verdict}")
 
 
 def main(arguments: list[str]) -> int:
@@ -620,13 +744,16 @@ def main(arguments: list[str]) -> int:
     try:
         (path,) = arguments
         with open(path, encoding="utf-8") as file:
-            print(*checked(json.load(file, object_pairs_hook=unique)).report(), sep="\n")
+            text = file.read(LONG + 1)
+        need(len(text) <= LONG, f"it has more than {LONG} characters")
+        found = checked(json.loads(text, object_pairs_hook=unique))
+        printed(found.report(), found.verdict)
         return 0
     except (Refused, RecursionError) as error:
-        print(f"refused: {str(error) if str(error).isprintable() else ascii(str(error))}")
+        printed([reason_of(error)], "refused, for the reason above")
         return 1
     except (OSError, ValueError) as error:
-        print(f"usage: python checker.py CERTIFICATE.json ({error!r})", file=sys.stderr)
+        print(f"usage: python checker.py CERTIFICATE.json ({quoted(error)[:200]})", file=sys.stderr)
         return 2
 
 
