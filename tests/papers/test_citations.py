@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from prebuild.verdicts import counted, note
 
-from fedbounds.bounds.audit.errata import room_errata
+from fedbounds.bounds.audit.errata import room_errata, room_wording
 from fedbounds.bounds.audit.findings import findings_in_words
 from fedbounds.bounds.registry import PAPERS, paper
+from fedbounds.empirical.messages import StochasticSign
+from fedbounds.empirical.papers.fedmrn.masked_noise import clipped
+from fedbounds.figures.papers.tdcd.experiments import ORIGINAL
 from tests.command_line import run
 
 ROOT = Path(__file__).parents[2]
@@ -77,3 +80,19 @@ def test_the_note_on_fed_norm_sgda_says_that_a_later_version_was_not_read():
     page = " ".join((ROOT / "docs/errata/fed-norm-sgda.md").read_text(encoding="utf-8").split())
     number = paper("fed-norm-sgda").version.partition(",")[0]
     assert f"All this is about {number}. A later version" in page and "is open." in page
+
+
+def test_formulas_of_fedmrn_are_cited_by_their_equations_and_its_signs_by_its_own_reference():
+    assert "Source: Li et al. 2024, eq. (10)." in str(clipped.__doc__)
+    assert "Safaryan &" in str(StochasticSign.__doc__) and "Bernstein" not in str(StochasticSign.__doc__)
+
+
+def test_the_learning_rates_on_the_original_data_span_the_ranges_that_the_paper_gives():
+    """CIFAR-10, MIMIC-III and ModelNet40, Section 5."""
+    found = [(min(task.step_sizes), max(task.step_sizes)) for task in ORIGINAL.values()]
+    assert found == [(1e-5, 1e-4), (1e-3, 1e-1), (5e-5, 1e-3)]
+
+
+def test_the_ten_classes_of_modelnet40_are_a_slip_that_is_listed():
+    (slip,) = [slip for slip in room_wording("tdcd") if slip.id == "ten-classes"]
+    assert slip.quotes[0].text == "ten classes" and slip.should.startswith("40")
