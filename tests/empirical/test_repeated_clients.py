@@ -1,5 +1,7 @@
 """Rounds that hold a client twice, as in the published code of Wang & Ji (2022): two local updates, not one."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -52,7 +54,7 @@ def test_the_published_sampler_is_followed_client_by_client():
 
 
 def test_at_the_paper_s_sizes_one_round_in_eighteen_holds_a_client_twice():
-    sizes = dict(clients=250, participants=10, slot=100, groups=5)
+    sizes: dict[str, Any] = dict(clients=250, participants=10, slot=100, groups=5)
     counted = shares_twice(places(PeriodicGroups(**sizes, repeats="independent"), 20_000, np.random.default_rng(1)))
     theirs = shares_twice(published(250, 10, 5, 100, 20_000, np.random.default_rng(2), 37))
     assert counted == pytest.approx(theirs, abs=0.006) and counted == pytest.approx(1_146 / 20_000, abs=0.006)
