@@ -225,7 +225,7 @@ def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[s
     return {
         "claim": f"{name}/erratum/{erratum.id}",
         "paper": name,
-        "version": paper(name).version,
+        "paper_version": paper(name).version,
         "where": erratum.where,
         "text": erratum.claim,
         "degree": erratum.degree,
