@@ -49,6 +49,7 @@ class Paper:
     bibtex: str
     results: tuple[Result, ...]
     scope: tuple[Assumption, ...] = ()
+    version: str = ""  # of the text that its results and errata are about: venue or arXiv number, and year
 
 
 def paper_names() -> list[str]:
@@ -161,7 +162,8 @@ def paper(name: str) -> Paper:
             raise FedboundsError(
                 f"the paper {name}: the result {result.key!r} must have a key that starts with {name}/"
             )
-    return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS), tuple(vars(module).get("SCOPE", ())))
+    scope, version = tuple(vars(module).get("SCOPE", ())), str(vars(module).get("VERSION", ""))
+    return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS), scope, version)
 
 
 @lru_cache(maxsize=64)

@@ -68,6 +68,7 @@ class RunSetting:
         algorithm: Algorithm, problem: Problem, process: Process, q: np.ndarray | None, rounds: int
     ) -> RunSetting:
         """A run that is not made yet."""
+        process.require_one_update("a comparison with a result")
         nothing = np.zeros(0)
         return RunSetting(algorithm, problem, process, q, "", rounds, nothing, nothing, None, False, (), None)
 
@@ -203,6 +204,7 @@ def of_trace(run: Trace, problem: Problem | None, participation: Process | np.nd
     if metric not in run.dims:
         raise FedboundsError(f"the run did not record {metric}; it has {', '.join(run.metrics)}")
     process = as_process(participation)
+    process.require_one_update("a comparison with a result")
     check_same_run(run, algorithm, problem, process)
     total, streams = int(run.spec["rounds"]), run.spec.get("streams", {})
     q = None

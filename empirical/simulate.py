@@ -20,7 +20,7 @@ from fedbounds.empirical.participation import Process, Recorded
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
-from fedbounds.empirical.under_way import Drawn, Record, Runs
+from fedbounds.empirical.under_way import Drawn, Record, Runs, check_repeats_fit
 from fedbounds.empirical.work import check_work, may_be_closed
 
 
@@ -177,6 +177,9 @@ def _walked(
     lengths = [length for _, length in schedules[0]]
     total = sum(lengths)
     process = _process(participation, problem, total)
+    for schedule in schedules:
+        for phase, _ in schedule:
+            check_repeats_fit(process, phase)
     if problem.statistics and not process.sums_to_one:
         raise FedboundsError("running statistics are averaged: the weights of every round must sum to one")
     every, seeded = check_count("record_every", record_every), _streams([one.seeds for one in settings], streams)

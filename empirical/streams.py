@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -62,6 +62,26 @@ class Streams:
         object.__setattr__(self, "seed", check_count("seed", self.seed, low=0))
         object.__setattr__(self, "fixed", MappingProxyType(fixed))
         object.__setattr__(self, "keys", MappingProxyType(keys))
+
+    def again(self, draw: int) -> Streams:
+        """The streams of a client that is drawn once more in a round: as these for draw 0, of their own for others.
+
+        Example:
+            >>> streams = Streams(1)
+            >>> [streams.again(k).generator("noise", 5, 3).random() == streams.generator("noise", 5, 3).random()
+            ...  for k in (0, 1)]
+            [True, False]
+        """
+        if draw == 0:
+            return self
+        other = replace(self)
+        seeds = {name: self.fixed.get(name, self.seed) for name in STREAMS}
+        keys = {
+            name: np.random.SeedSequence(seed, spawn_key=(STREAMS.index(name), draw)).generate_state(2, np.uint64)
+            for name, seed in seeds.items()
+        }
+        object.__setattr__(other, "keys", MappingProxyType(keys))
+        return other
 
     def __hash__(self) -> int:
         return hash((self.seed, tuple(sorted(self.fixed.items()))))

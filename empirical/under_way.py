@@ -11,7 +11,7 @@ import torch
 from fedbounds.bounds.constants import SUM_TOLERANCE
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.algorithms import Algorithm, Cohort
-from fedbounds.empirical.participation import Process, Recorded, Round
+from fedbounds.empirical.participation import PeriodicGroups, Permutation, Process, Recorded, Round
 from fedbounds.empirical.problems import Problem
 from fedbounds.empirical.streams import Streams
 from fedbounds.empirical.trace import Trace
@@ -39,6 +39,22 @@ class Drawn:
             drawn = next(rounds)
             self._rounds[who] = rounds, at + 1, drawn
         return drawn
+
+
+def places_apart(process: Process) -> int:
+    """S, where a client that has several of the S places of a round makes as many local updates; else 0."""
+    return process.participants if isinstance(process, Permutation | PeriodicGroups) and process.repeats else 0
+
+
+def check_repeats_fit(process: Process, algorithm: Algorithm) -> None:
+    """Whether an algorithm can run where a client makes several local updates in a round.
+
+    Raises:
+        FedboundsError: it remembers or corrects each client's update, or gives weights of its own.
+    """
+    alike = not (algorithm.needs_updates or algorithm.own_weights or algorithm.corrects or algorithm.ascends)
+    if not alike or algorithm.tiered:
+        process.require_one_update(algorithm.kind)
 
 
 class Runs:
@@ -69,6 +85,8 @@ class Runs:
             when = np.full(len(present.clients), t)
             self.taken_part.append((self.active[present.seeds], when, present.clients, present.weights))
         cohort = algorithm.cohort(state, of_phase, present, self.process.clients)
+        if cohort is present and (places := places_apart(self.process)):
+            cohort = cohort.apart(places)
         self.computed[self.active] += cohort.counts
         each, together = self.bytes
         self.sent[self.active] += cohort.counts * (each or 0) if together is None else together

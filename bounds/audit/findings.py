@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
+from fedbounds.bounds import registry
 from fedbounds.bounds.audit.counterexample import Degree
 from fedbounds.bounds.audit.errata import room_errata, room_wording
 
@@ -36,13 +37,17 @@ def findings(paper: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def findings_in_words(paper: str) -> str:
-    """Their numbers in one phrase.
+    """Their numbers in one phrase, and the version of the paper that they are about.
 
     Example:
         >>> findings_in_words("not-a-paper")
         '0 findings'
+        >>> findings_in_words("fed-norm-sgda").partition(":")[0]
+        '43 findings (arXiv'
     """
     found = {degree: len(ids) for degree, ids in findings(paper).items() if ids}
     total = sum(found.values())
     parts = ", ".join(f"{number} {degree}" for degree, number in found.items())
-    return f"{total} finding{'' if total == 1 else 's'}{': ' if parts else ''}{parts}"
+    version = registry.paper(paper).version if paper in registry.paper_names() else ""
+    about = f" ({version})" if version else ""
+    return f"{total} finding{'' if total == 1 else 's'}{about}{': ' if parts else ''}{parts}"

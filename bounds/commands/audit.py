@@ -225,6 +225,7 @@ def refutation_document(name: str, erratum: Erratum, verdict: Verdict) -> dict[s
     return {
         "claim": f"{name}/erratum/{erratum.id}",
         "paper": name,
+        "paper_version": paper(name).version,
         "where": erratum.where,
         "text": erratum.claim,
         "degree": erratum.degree,
@@ -264,6 +265,8 @@ def refutation_text(name: str, erratum: Erratum, verdict: Verdict) -> str:
     """The counterexample line by line."""
     replay = erratum.replayed
     lines = [f"{name}/erratum/{erratum.id}   {erratum.where}   {erratum.degree}"]
+    version = paper(name).version
+    lines += [f"Version of the paper: {version}"] if version else []
     lines += [f"The paper: {quote}" for quote in erratum.quotes]
     said = "in our words" if erratum.quotes else "paraphrased"
     lines += [f"Claim ({said}): {erratum.claim}.", "", replay.instance]

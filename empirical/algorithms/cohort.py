@@ -12,6 +12,7 @@ import torch
 from torch.nn.functional import embedding_bag
 
 from fedbounds.empirical.participation import Round
+from fedbounds.empirical.streams import Streams
 
 
 class Placed(NamedTuple):
@@ -53,6 +54,7 @@ class Cohort:
         steps: how many local steps each pair takes, (pairs,), where they differ.
         step_sizes: of each pair's local steps, (pairs,), where they differ.
         ahead: what was moved to the device of the models before the round; None where nothing was.
+        draws: which of its client's draws in the round each pair is, (pairs,); None where each is drawn once.
 
     Example:
         >>> drawn = [Round(np.array([3]), np.array([1.0])), Round(np.array([0, 2]), np.array([0.5, 0.5]))]
@@ -66,6 +68,7 @@ class Cohort:
     steps: np.ndarray | None = None
     step_sizes: np.ndarray | None = None
     ahead: Ahead | None = None
+    draws: np.ndarray | None = None
 
     @staticmethod
     def of(rounds: Sequence[Round]) -> Cohort:
@@ -95,7 +98,32 @@ class Cohort:
             np.concatenate(parts)
             for parts in zip(*((one.counts, one.clients, one.weights) for one in cohorts), strict=True)
         )
-        return Cohort(counts, clients, weights, None, np.repeat(step_sizes, [len(one.clients) for one in cohorts]))
+        sizes = np.repeat(step_sizes, [len(one.clients) for one in cohorts])
+        draws = [np.zeros(len(one.clients), int) if one.draws is None else one.draws for one in cohorts]
+        apart = any(one.draws is not None for one in cohorts)
+        return Cohort(counts, clients, weights, None, sizes, draws=np.concatenate(draws) if apart else None)
+
+    def apart(self, places: int) -> Cohort:
+        """The cohort with a pair for each of so many places of equal weight, of which a client may have several.
+
+        Example:
+            >>> cohort = Cohort.of([Round(np.array([0, 2]), np.array([0.25, 0.75]))]).apart(4)
+            >>> cohort.clients.tolist(), cohort.weights.tolist(), cohort.draws.tolist()
+            ([0, 2, 2, 2], [0.25, 0.25, 0.25, 0.25], [0, 0, 1, 2])
+        """
+        times = np.rint(self.weights * places).astype(np.int64)
+        if (times == 1).all():
+            return self
+        ends = np.cumsum(times)
+        draws = np.arange(ends[-1]) - np.repeat(ends - times, times)
+        counts = np.bincount(self.seeds, times, minlength=len(self.counts)).astype(np.int64)
+        clients, weights = self.clients.repeat(times), (self.weights / times).repeat(times)
+        return Cohort(counts, clients, weights, draws=draws)
+
+    def streams_of_pairs(self, streams: Sequence[Streams]) -> list[Streams]:
+        """The streams of each pair: those of its seed, and others where its client is drawn once more."""
+        own = [streams[seed] for seed in self.seeds.tolist()]
+        return own if self.draws is None else [s.again(k) for s, k in zip(own, self.draws.tolist(), strict=True)]
 
     @cached_property
     def seeds(self) -> np.ndarray:

@@ -32,7 +32,7 @@ class Batched(Engine):
         """What the pairs draw, `drawn` (steps, pairs, ...), and their `words` (pairs,)."""
         first = int(cohort.clients[0])
         one = self.problem.draws(self.pool.aim(0, streams[0], "noise", t, first), first, 1)
-        own = [streams[seed] for seed in cohort.seeds.tolist()]
+        own = cohort.streams_of_pairs(streams)
         words = drawn_words(self.local, cohort.clients, own, t, self.pool)
         found = {} if words is None else {"words": words}
         if cohort.step_sizes is not None:
@@ -101,14 +101,14 @@ class Batched(Engine):
         """The words of some pairs, now or before the round, in the shape of their names."""
         if cohort.ahead is not None and "words" in cohort.ahead.tables:
             return cohort.ahead.tables["words"][some].view_as(clients)
-        own = [streams[seed] for seed in cohort.seeds[some].tolist()] if self.local.worded else []
+        own = cohort.streams_of_pairs(streams)[some] if self.local.worded else []
         words = drawn_words(self.local, cohort.clients[some], own, t, self.pool)
         return None if words is None else torch.tensor(words, device=clients.device).view_as(clients)
 
     def _drawn(self, cohort: Cohort, some: slice, shape: Sequence[int], t: int, streams: Sequence[Streams]) -> Blocks:
         """What some pairs draw, now or before the round."""
         if cohort.ahead is None:
-            own = [streams[seed] for seed in cohort.seeds[some].tolist()]
+            own = cohort.streams_of_pairs(streams)[some]
             return drawn_on_the_way(self.problem, self.local, cohort.clients[some], own, t, self.pool, shape)
         drawn = cohort.ahead.tables.get("drawn")
         steps = None if drawn is None else as_drawn(self.problem, drawn[:, some], shape)

@@ -27,14 +27,15 @@ class InTurn(Engine):
         correction: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         total, updates, placed = x.new_zeros(len(x), self.problem.dimension), [], cohort.on(x.device)
+        found = cohort.streams_of_pairs(streams)
         pairs = zip(cohort.seeds.tolist(), cohort.clients.tolist(), cohort.weights.tolist(), strict=True)
         for pair, (seed, client, weight) in enumerate(pairs):
             received = x[seed] if x.ndim == 2 else x[seed, client]
             start, name = received.view(1, 1, -1), placed.clients[pair].view(1, 1)
             own, who = None if correction is None else correction[pair].view(1, 1, -1), np.array([client])
-            word = drawn_words(self.local, who, [streams[seed]], t, self.pool)
+            word = drawn_words(self.local, who, [found[pair]], t, self.pool)
             words = None if word is None else torch.tensor(word, device=x.device).view(1, 1)
-            drawn = drawn_on_the_way(self.problem, self.local, who, [streams[seed]], t, self.pool, (1, 1))
+            drawn = drawn_on_the_way(self.problem, self.local, who, [found[pair]], t, self.pool, (1, 1))
             update = local_updates(self.problem, self.local, start, name, drawn, own, words=words)
             total[seed].add_(update[0, 0], alpha=weight)
             if self.needs_updates:

@@ -90,8 +90,9 @@ class Tiers(Engine):
             return weights
         if local.empty == "refuse":
             raise FedboundsError(
-                f'a client of silo {silo} holds no sample of the batch: larger batches, or empty = "zero" or "drop"; '
-                "either makes the gradients biased"
+                f'a client of silo {silo} holds no sample of the batch: give a larger batch, or empty = "zero" (it '
+                'stays in the mean, as in the published code of Das et al. 2022) or empty = "drop"; either makes '
+                "gradients biased"
             )
         present = (held > 0).to(self.vertical.dtype) * (1.0 if weights is None else weights)
         return present / present.sum(-1, keepdim=True)

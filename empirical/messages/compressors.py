@@ -102,9 +102,9 @@ class StochasticSign(Compressor):
         >>> codec.squared_error(np.array([1.0, 0.0])), codec.message_bytes(808) - codec.message_bytes(8)
         (1.0, 100)
 
-    Source: Li et al. 2024, Section 5.1 compare with "SignSGD", stochastic, without a formula; Bernstein et al. 2018,
-    *signSGD*, for the name; the probabilities make it unbiased, the errors follow from
-    $\mathcal S(x)_i^2=a^2$.
+    Source: Li et al. 2024, Section 5.1 compare with "SignSGD", stochastic, without a formula, and cite Safaryan &
+    Richtarik 2021, *Stochastic Sign Descent Methods: New Algorithms and Better Theory*, for it; the probabilities make
+    it unbiased, the errors follow from $\mathcal S(x)_i^2=a^2$.
     """
 
     kind, code, unbiased = "stochastic-sign", 2, True

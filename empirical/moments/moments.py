@@ -146,6 +146,7 @@ def moments(
     if noise not in ("independent", "common"):
         raise unknown_name("noise", str(noise), ["independent", "common"])
     process = participation if isinstance(participation, Process) else Recorded(participation)
+    process.require_one_update("exact moments")
     if rounds is None and isinstance(process, Recorded):
         rounds = process.rounds
     T = check_count("rounds", rounds)

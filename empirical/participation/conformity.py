@@ -306,7 +306,8 @@ def law_of(process: Process) -> Law | None:
         True
     """
     kind = LAWS.get(type(process))
-    return None if kind is None else kind(process)
+    carried = isinstance(process, PeriodicGroups) and process.independent_repeats  # its orders do not end with slots
+    return None if kind is None or carried else kind(process)
 
 
 @dataclass(frozen=True)

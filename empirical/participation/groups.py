@@ -19,7 +19,14 @@ from fedbounds.bounds.checks import check_count, check_flag, check_memory, check
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.window_variance import markov_correlation, markov_window_factor, periodic_window
 from fedbounds.empirical.participation.process import Process, Round, equal_weights
-from fedbounds.empirical.participation.sampling import place_pairs, sequential, subsets
+from fedbounds.empirical.participation.sampling import (
+    carried,
+    check_repeats,
+    counted,
+    place_pairs,
+    sequential,
+    subsets,
+)
 
 Groups = int | Sequence[int] | np.ndarray
 
@@ -87,6 +94,11 @@ class PeriodicGroups(Grouped):
     n clients S take part in a round with weight 1/S: either in the order of random permutations of the group
     (as in `Permutation`, begun anew in each slot), or as independent uniform subsets.
 
+    With independent repeats it is the sampler of the published code of Wang & Ji (2022): permutations of all N clients,
+    in which clients that are not available are passed over, go on from slot to slot. A round may straddle two of
+    them and hold a client twice, who then makes two local updates of weight 1/S, each with noise of its own (in 1 of
+    18 rounds at N = 250, S = 10, 5 groups and slots of 100 rounds). Second moments of this sampler are not known.
+
     All moments are averages over the offsets 1..slot, exact given the offset: slots are then independent.
 
     Args:
@@ -97,9 +109,11 @@ class PeriodicGroups(Grouped):
             turns.
         offset: the length of the first slot; none draws it uniformly from 1..slot in each run.
         sampling: "permutation" or "independent".
+        repeats: "merged" (the default), or "independent", which needs permutations.
 
     Raises:
-        FedboundsError: a count outside its range, groups that leave one empty, or an unknown sampling.
+        FedboundsError: a count outside its range, groups that leave one empty, an unknown sampling, or independent
+            repeats of independent subsets.
 
     Example:
         >>> process = PeriodicGroups(clients=6, participants=1, slot=2, groups=3, offset=1)
@@ -115,6 +129,7 @@ class PeriodicGroups(Grouped):
     groups: Groups = 5
     offset: int | None = None
     sampling: str = "permutation"
+    repeats: str | None = None
     kind: ClassVar[str] = "periodic-groups"
 
     def __post_init__(self) -> None:
@@ -124,7 +139,15 @@ class PeriodicGroups(Grouped):
         offset = None if self.offset is None else check_count("offset", self.offset, high=slot)
         if not isinstance(self.sampling, str) or self.sampling not in ("permutation", "independent"):
             raise unknown_name("sampling", str(self.sampling), ["permutation", "independent"])
-        self._settle(slot=slot, participants=S, offset=offset)
+        repeats = check_repeats(self.repeats)
+        if repeats and self.sampling != "permutation":
+            raise FedboundsError("repeats = 'independent' needs sampling = 'permutation': a subset has no client twice")
+        self._settle(slot=slot, participants=S, offset=offset, repeats=repeats)
+
+    @property
+    def independent_repeats(self) -> bool:
+        """As `repeats` says."""
+        return self.repeats is not None
 
     @property
     def independent_rounds(self) -> bool:
@@ -154,10 +177,16 @@ class PeriodicGroups(Grouped):
         """An offset, then the slots one after another."""
         members, weights = self._members(), equal_weights(self.participants)
         length = int(rng.integers(1, self.slot + 1)) if self.offset is None else self.offset
+        order = carried(self.clients, rng)
         turn = 0
         while True:
             available = members[turn % len(members)]
-            if self.sampling == "permutation":
+            if self.repeats:
+                present = self.labels == turn % len(members)
+                for _ in range(length):
+                    places = np.sort(np.fromiter(islice((n for n in order if present[n]), self.participants), int))
+                    yield counted(places) if (places[1:] == places[:-1]).any() else Round(places, weights)
+            elif self.sampling == "permutation":
                 yield from islice(sequential(available, self.participants, rng), length)
             else:
                 for chosen in islice(subsets(len(available), self.participants, rng), length):
@@ -171,6 +200,7 @@ class PeriodicGroups(Grouped):
 
     def covariance(self, t: int, u: int) -> np.ndarray:
         r"""Exact $\mathrm{Cov}(q_t^n,q_u^m)$, (clients, clients)."""
+        self._require_known_moments()
         S, G = self.participants, len(self.sizes)
         (turn_t, at_t), (turn_u, at_u) = self._slot_of(t), self._slot_of(u)
         indicator_t, indicator_u = np.eye(G)[turn_t % G], np.eye(G)[turn_u % G]  # (offsets, groups)
@@ -190,8 +220,16 @@ class PeriodicGroups(Grouped):
 
     def window_covariance(self, t0: int, interval: int) -> np.ndarray:
         """Exact covariance of the window means in closed form given the offset, (clients, clients)."""
+        self._require_known_moments()
         window = self._window(t0, interval)
         return self._spread(window.between) + self._inside(window.within)
+
+    def _require_known_moments(self) -> None:
+        if self.repeats:
+            raise FedboundsError(
+                "the covariance of periodic-groups participation with repeats = 'independent' is not known: its "
+                "permutations go on from slot to slot; give repeats = 'merged'"
+            )
 
     def _window(self, t0: int, interval: int):
         return periodic_window(

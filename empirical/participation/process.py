@@ -82,6 +82,11 @@ class Process(ABC):
         return self.stationary and bool(np.allclose(self.mean(0), 1 / self.clients, rtol=1e-9, atol=0))
 
     @property
+    def independent_repeats(self) -> bool:
+        """Whether a client drawn k times in a round makes k local updates, each of weight 1/S with its own noise."""
+        return False
+
+    @property
     def unnormalized(self) -> bool:
         """Whether a participant has weight 1/N, whoever else takes part: weights say who is present, and no more."""
         return False
@@ -225,6 +230,21 @@ class Process(ABC):
         if not self.sums_to_one:
             raise FedboundsError(
                 f"{theorem} needs weights that sum to one in every round; {self.kind}: {self._sum_defect()}"
+            )
+
+    def require_one_update(self, what: str) -> None:
+        """Refuse where a client may make no more than one local update in a round.
+
+        Args:
+            what: what needs it, for the message.
+
+        Raises:
+            FedboundsError: a client that is drawn twice makes two.
+        """
+        if self.independent_repeats:
+            raise FedboundsError(
+                f"{what}: a participant must make one local update in a round; {self.kind} participation with repeats "
+                "= 'independent' has one for each time that a client is drawn: give repeats = 'merged'"
             )
 
     def _sum_defect(self) -> str:

@@ -13,9 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from fedbounds.bounds.checks import check_count, check_flag
+from fedbounds.bounds.checks import check_choice, check_count, check_flag
 from fedbounds.bounds.window_variance import ragged_places
 from fedbounds.empirical.participation.process import Exchangeable, Round, equal_weights
+
+REPEATS = ("merged", "independent")
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,8 @@ class Permutation(Exchangeable):
     Round t has the places $tS,\dots,tS+S-1$, and a cycle is N places long; no client has two places of a
     cycle. Where S does not divide N, a round may straddle two cycles; with reshuffling it may then hold a
     client twice, who gets weight 2/S. Windows of whole cycles, so all aligned ones of $N/\gcd(N,S)$ rounds,
-    are regularized.
+    are regularized. Of a client that is drawn twice the round makes one local update of weight 2/S, or, with
+    independent repeats, two of weight 1/S with noise of their own, as the published code of Wang & Ji (2022).
 
     $$\mathrm{Cov}(q_t,q_u)=\frac1{S^2}\Big(a-\frac b{N-1}\Big)A$$
     where of the $S^2$ pairs of places of the two rounds $a$ hold the same client and $b$ two different ones
@@ -201,9 +204,10 @@ class Permutation(Exchangeable):
         clients: N.
         participants: S, from 1 to N.
         reshuffle: a new permutation for each cycle, or the same one for ever.
+        repeats: "merged" (the default) or "independent".
 
     Raises:
-        FedboundsError: a count outside its range, or a flag that is none.
+        FedboundsError: a count outside its range, a flag that is none, or an unknown name.
 
     Example:
         >>> q = Permutation(6, 2).matrix(3, np.random.default_rng(0))
@@ -218,11 +222,18 @@ class Permutation(Exchangeable):
     clients: int
     participants: int
     reshuffle: bool = True
+    repeats: str | None = None
     kind: ClassVar[str] = "permutation"
 
     def __post_init__(self) -> None:
         reshuffle = check_flag("reshuffle", self.reshuffle)
-        self._settle(**_counts(self.clients, self.participants), reshuffle=reshuffle)
+        repeats = check_repeats(self.repeats)
+        self._settle(**_counts(self.clients, self.participants), reshuffle=reshuffle, repeats=repeats)
+
+    @property
+    def independent_repeats(self) -> bool:
+        """As `repeats` says."""
+        return self.repeats is not None
 
     @property
     def independent_rounds(self) -> bool:
@@ -296,6 +307,12 @@ def sequential(
             order = rng.permutation(members)
 
 
+def carried(clients: int, rng: np.random.Generator) -> Iterator[int]:
+    """The clients in the order of one permutation of all of them after the other, for ever."""
+    while True:
+        yield from rng.permutation(clients).tolist()
+
+
 def subsets(clients: int, participants: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """Independent uniform subsets, sorted, (participants,) each."""
     while clients > 1000:  # below, it is faster to order random keys for many rounds at once
@@ -308,6 +325,19 @@ def subsets(clients: int, participants: int, rng: np.random.Generator) -> Iterat
 def block_rounds(size: int) -> int:
     """How many rounds to draw at once, where each needs `size` random numbers, so that a block fits the cache."""
     return min(64, max(1, 2**13 // size))
+
+
+def check_repeats(repeats: object) -> str | None:
+    """How a client that is drawn twice in a round computes: None for one update of the weights together.
+
+    Raises:
+        FedboundsError: an unknown name.
+
+    Example:
+        >>> check_repeats("merged"), check_repeats("independent")
+        (None, 'independent')
+    """
+    return "independent" if repeats is not None and check_choice("repeats", repeats, REPEATS) != "merged" else None
 
 
 def counted(places: np.ndarray) -> Round:

@@ -50,7 +50,7 @@ def process_from_spec(spec: Mapping[str, Any]) -> Process:
 
     Example:
         >>> process_from_spec({"kind": "permutation", "clients": 250, "participants": 10})
-        Permutation(clients=250, participants=10, reshuffle=True)
+        Permutation(clients=250, participants=10, reshuffle=True, repeats=None)
         >>> process_from_spec({"kind": "permutations"})
         Traceback (most recent call last):
             ...

@@ -21,6 +21,7 @@ COURTS = (steps.COURT, refutations.COURT)
 ROOMS = ("fedmrn", "tdcd")
 LEFT_OUT = {  # an assumption or condition of a form without which its proof fails
     "fedmrn/theorem-1[repaired:R1]": ("strongly-convex", "signed-masks-per-round", "quadratic-upper-bound"),
+    "fedmrn/lemma-4[printed]": ("strongly-convex", "martingale-noise", "quadratic-upper-bound"),
     "fedmrn/theorem-1[sharp]": ("bounded-gradients", "independent-clients", "unbiased-noise"),
     "fedmrn/theorem-2[repaired]": (
         "martingale-noise",
@@ -48,6 +49,8 @@ PLANTED = (
     "fedmrn/theorem-1/S24: without P3",
     "fedmrn/theorem-1/S23': without P4",
     "fedmrn/lemma-4/19': without S17",
+    "fedmrn/lemma-4/19: without S17m",
+    "fedmrn/lemma-4/S20m: without S18m",
     "fedmrn/proposition-1[repaired]: masking less by 10 percent",
     "tdcd/theorem-1[repaired]: local drift less by 10 percent",
     "tdcd/theorem-1[sharp:B3]: initial gap less by 10 percent",

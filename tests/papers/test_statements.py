@@ -10,8 +10,8 @@ from fedbounds.bounds.registry import statements
 
 NUMBERS = {
     "arbitrary-participation": [*map(str, range(8, 19)), *(f"C.{k}" for k in range(1, 17))],
-    "fedmrn": [*map(str, (*range(5, 24), 26, 29, 32, 34, 35, 36, 40, 41, 46, 53, 54, 59, 60, 61))],
-    "tdcd": [str(k) for k in range(1, 86) if k not in (39, 44)],  # which the lines around them say
+    "fedmrn": [str(k) for k in range(1, 67)],
+    "tdcd": [str(k) for k in range(1, 86)],
 }
 ABOUT = {  # a line that an erratum is about names it
     "fedmrn": {

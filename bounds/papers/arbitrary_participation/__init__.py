@@ -9,10 +9,10 @@ that the pattern of participation does to the bound is in one number, the window
 from fedbounds.bounds.papers.arbitrary_participation import expected, participation, rates, results
 from fedbounds.bounds.papers.arbitrary_participation.assumptions import SCOPE
 
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE"]
+__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
+VERSION = "NeurIPS 2022, arXiv:2205.13648"
 REFERENCE = (
-    "S. Wang and M. Ji, A Unified Analysis of Federated Learning with Arbitrary Client Participation, "
-    "Advances in Neural Information Processing Systems 35, 2022"
+    f"S. Wang and M. Ji, A Unified Analysis of Federated Learning with Arbitrary Client Participation, {VERSION}"
 )
 BIBTEX = """@inproceedings{wang2022unified,
   title     = {A Unified Analysis of Federated Learning with Arbitrary Client Participation},

@@ -19,10 +19,9 @@ from fedbounds.bounds.papers.fed_norm_sgda import (
 )
 from fedbounds.bounds.papers.fed_norm_sgda.assumptions import SCOPE
 
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE"]
-REFERENCE = (
-    "P. Sharma, R. Panda and G. Joshi, Federated Minimax Optimization with Client Heterogeneity, arXiv:2302.04249, 2023"
-)
+__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
+VERSION = "arXiv:2302.04249, 2023"
+REFERENCE = f"P. Sharma, R. Panda and G. Joshi, Federated Minimax Optimization with Client Heterogeneity, {VERSION}"
 BIBTEX = """@article{sharma2023federated,
   title   = {Federated Minimax Optimization with Client Heterogeneity},
   author  = {Sharma, Pranay and Panda, Rohan and Joshi, Gauri},

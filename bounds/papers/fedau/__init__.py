@@ -12,9 +12,10 @@ from fedbounds.bounds.papers.fedau import corollaries, results
 from fedbounds.bounds.papers.fedau.assumptions import SCOPE
 from fedbounds.bounds.papers.fedau.weight_error import WeightStatistics, weight_statistics
 
+VERSION = "ICLR 2024, arXiv:2306.03401"
 REFERENCE = (
     "S. Wang and M. Ji, A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging, "
-    "International Conference on Learning Representations, 2024"
+    f"{VERSION}"
 )
 BIBTEX = """@inproceedings{wang2024lightweight,
   title     = {A Lightweight Method for Tackling Unknown Participation Statistics in Federated Averaging},
@@ -22,5 +23,5 @@ BIBTEX = """@inproceedings{wang2024lightweight,
   booktitle = {International Conference on Learning Representations},
   year      = {2024}
 }"""
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "WeightStatistics", "weight_statistics"]
+__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION", "WeightStatistics", "weight_statistics"]
 RESULTS = (*results.RESULTS, *corollaries.RESULTS)

@@ -10,10 +10,11 @@ error that does not shrink with the update, so that no finite $q$ fits them: the
 from fedbounds.bounds.papers.fedmrn import lemmas, remarks, results
 from fedbounds.bounds.papers.fedmrn.assumptions import SCOPE
 
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE"]
+__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
+VERSION = "ACM Multimedia 2024, arXiv:2408.03220"
 REFERENCE = (
     "S. Li, Y. Cheng, H. Wang, X. Tang, S. Xu, W. Luo, Y. Li, D. Liu, X. He and R. Li, Masked Random Noise for "
-    "Communication-Efficient Federated Learning, 32nd ACM International Conference on Multimedia, 2024"
+    f"Communication-Efficient Federated Learning, {VERSION}"
 )
 BIBTEX = """@inproceedings{li2024masked,
   title     = {Masked Random Noise for Communication-Efficient Federated Learning},

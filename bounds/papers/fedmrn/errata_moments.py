@@ -1,7 +1,7 @@
-r"""Counterexamples to what the paper infers from first moments, about one client of several, and from curvature above.
+r"""Counterexamples to what the paper infers from a first moment, about one client of several, and from curvature above.
 
-First moments: a vector that is $\pm M$ with probability $\frac1{2M}$ each and else 0 has the mean length 1 and the
-mean square M.
+A first moment: masks whose relative error is $\pm M$ with probability $\frac1{2M}$ each and else 0 have $E|S(x)-x|=|x|$
+and $E|S(x)-x|^2=M|x|^2$.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     BELOW,
     FALLING_STEPS,
     FIRST_ERROR,
-    FIRST_GRADIENT,
-    FIRST_NOISE,
+    GRADIENT_BOUND,
     INDEPENDENT_MASKS,
     NOISE,
     QUADRATIC_GROWTH,
@@ -26,132 +25,139 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
 from fedbounds.bounds.papers.fedmrn.results import CURVATURE, SAMPLED, SEVERAL
 
 HALF = Fraction(1, 2)
-ALL_TAKEN = (
-    Check(SAMPLING, "weights 1/N, and all N clients drawn in every round: K", 2, "==", 2),
-    Check(SAMPLED, "2 of 2 clients", 2, "<=", 2),
-    Check(SEVERAL, "2 clients", 2, ">=", 2),
-)
 NO_MASKS = (
     Check(FIRST_ERROR, "S(x) = x: E|S(x) - x| <= q |x| with q = 0", 0, "<=", 0),
     Check(INDEPENDENT_MASKS, "nothing is drawn: covariance of the masks' errors", 0, "==", 0),
 )
 
 
-def peaks(M: int) -> tuple[Check, ...]:
-    """Noise +-M with probability 1/(2M) each, drawn anew by every client in every iteration; sigma = 1."""
+CALM = (
+    Check(NOISE, "no noise: its variance", 0, "<=", 0),
+    Check(INDEPENDENT_CLIENTS, "no noise: covariance between clients", 0, "==", 0),
+)
+
+
+def all_taken(N: int) -> tuple[Check, ...]:
+    """All of N clients in every round."""
     return (
-        Check(FIRST_NOISE, "E|noise| = M/M <= sigma", Fraction(M, M), "<=", 1),
-        Check(INDEPENDENT_CLIENTS, "covariance between clients; each draws its own", 0, "==", 0),
+        Check(SAMPLING, "weights 1/N, and all N clients drawn in every round: K", N, "==", N),
+        Check(SAMPLED, "all of them", N, "<=", N),
+        Check(SEVERAL, "that many clients", N, ">=", 2),
     )
 
 
-def squared_gap(M: int, steps: list[Fraction]) -> list[Fraction]:
-    """E w_t^2 of two clients with F = w^2/2 from the minimizer 0 under these steps and noise."""
-    found = [Fraction(0)]
-    for step in steps:
-        found.append((1 - step) ** 2 * found[-1] + step**2 * Fraction(M, 2))
-    return found
+def rare(M: int) -> tuple[Check, ...]:
+    """Masks S(x) = (1 +- M) x with probability 1/(2M) each and else x, drawn by each client for itself; q = 1."""
+    return (
+        Check(FIRST_ERROR, f"E|S(x) - x|/|x| = {M}/{M} <= q", Fraction(M, M), "<=", 1),
+        Check(INDEPENDENT_MASKS, "each client draws its own: covariances", 0, "==", 0),
+    )
 
 
-def averaged_noise(M: int) -> Replay:
-    """Lemma 1 with one client."""
+def share(N: int) -> Fraction:
+    """The paper's c at q = 1 and K = N."""
+    return Fraction((N - 1) + N - N, N * (N - 1))
+
+
+def pair_at_a_synchronization(M: int) -> tuple[Fraction, Fraction]:
+    """Both sides of (18) for two clients with the update 1: 4 c, and the variance of the mean of two masks."""
+    return 4 * share(2), Fraction(M, 2)
+
+
+def masks_of_lemma_3() -> Replay:
+    """Two clients whose masked updates are now and then far off."""
+    claimed, true = pair_at_a_synchronization(8)
     return Replay(
-        instance=f"One client, noise +-{M} with probability 1/{2 * M} each and else 0; sigma = 1, N = 1.",
-        hypotheses=(*peaks(M), Check(SAMPLING, "the one client has weight 1 and is always drawn: K", 1, "==", 1)),
-        lines=(Line("E|noise|", Fraction(M, M)), Line("E noise^2", Fraction(M * M, M))),
-        claimed=1,
-        true=Fraction(M * M, M),
-        sides=("sigma^2/N", "E|g - g_bar|^2"),
-        minimal="fewest values: noise of one size alone has E noise^2 = (E|noise|)^2",
-        smaller=(Smaller("noise +-1 always", 1, 1),),
+        instance="Two clients with F_k = w, one step of 1, S(x) = (1 +- 8) x with probability 1/16 each and else x; "
+        "q = 1, G = 1, N = K = 2, S = 1.",
+        hypotheses=(
+            Check(GRADIENT_BOUND, "|grad F| <= G", 1, "<=", 1),
+            *rare(8),
+            *all_taken(2),
+            Check(FALLING_STEPS, "every step is 1", 1, "<=", 2),
+        ),
+        lines=(
+            Line("c = (q^2 (N-1) + N - K)/(K (N-1))", share(2)),
+            Line("E|S(x) - x| at |x| = 1", Fraction(8, 8)),
+            Line("E|S(x) - x|^2", Fraction(64, 8)),
+        ),
+        claimed=claimed,
+        true=true,
+        sides=("(18)", "E|w_bar_{t+1} - v_bar_{t+1}|^2"),
+        minimal="smallest M that is a power of two; c needs two clients",
+        smaller=(Smaller("S(x) = (1 +- 4) x with probability 1/8 each", *pair_at_a_synchronization(4)),),
     )
 
 
 def last_gap(M: int) -> tuple[Fraction, Fraction]:
-    """Both sides of (11) at T = 2: mu = L = 1, so gamma = 7, and one step of 1/4 is taken at t = 1."""
-    return Fraction(1, 9), squared_gap(M, [Fraction(1, 4)])[-1] / 2
+    """Both sides of (11) at T = 2 for minima +-1: mu = L = 1, gamma = 7, one step of 1/4 at t = 1, Gamma = 1/2."""
+    B = 6 * HALF + 4 * share(2)
+    return 2 * B / 9, Fraction(M, 2) * Fraction(1, 4) ** 2 / 2
 
 
 def gap_of_theorem_1() -> Replay:
-    """Two clients at the minimizer."""
-    M = 8
+    """Two clients that start at the minimizer of their mean."""
+    M = 72
     claimed, true = last_gap(M)
-    path = squared_gap(M, [Fraction(1, 4)])
     return Replay(
-        instance="Two clients, F_k = w^2/2, w_1 = w* = 0, no masks (q = 0), K = 2, S = 1, T = 2; noise +-8 with "
-        "probability 1/16 each.",
+        instance="Two clients, F_k = (w -+ 1)^2/2, w_1 = w* = 0, no noise, K = 2, S = 1, T = 2, q = 1; S(x) = (1 +- "
+        "72) x with probability 1/144 each and else x.",
         hypotheses=(
-            *peaks(M),
-            *ALL_TAKEN,
-            *NO_MASKS,
-            Check(FIRST_GRADIENT, "E|w_t + noise| <= sqrt(E w_2^2) + 1 <= G = 3/2", path[-1], "<=", Fraction(1, 4)),
+            *CALM,
+            *rare(M),
+            *all_taken(2),
+            Check(GRADIENT_BOUND, "|grad F_k(w_1)|, the only gradients that are taken", 1, "<=", 1),
             Check(QUADRATIC_GROWTH, "L = 1 is the second derivative", 1, "<=", 1),
             Check(STRONGLY_CONVEX, "mu = 1 is the second derivative", 1, ">=", 1),
             Check(CURVATURE, "mu <= L", 1, "<=", 1),
         ),
-        lines=(Line("eta_1 = 2/(mu (gamma + 1))", Fraction(1, 4)), Line("B = sigma^2/2", HALF)),
+        lines=(
+            Line("eta_1 = 2/(mu (gamma + 1))", Fraction(1, 4)),
+            Line("B = 6 L Gamma + 4 c", 6 * HALF + 4 * share(2)),
+            Line("E w_2^2", 2 * true),
+        ),
         claimed=claimed,
         true=true,
         sides=("(11)", "E F(w_2) - F*"),
         minimal="fewest iterations and smallest M",
-        smaller=(Smaller("noise +-7", *last_gap(M - 1)),),
+        smaller=(Smaller("M = 71", *last_gap(M - 1)),),
     )
 
 
-def average_gradient(M: int) -> tuple[Fraction, Fraction]:
-    """Both sides of (12) at T = 4, L = 1, so that every step is 1/2."""
-    return Fraction(1, 4), sum(squared_gap(M, [HALF] * 3), Fraction(0)) / 4
+def average_gradient(N: int) -> tuple[Fraction, Fraction]:
+    """(12) at T = 4, L = S = q = 1, G = 2 from the minimizer, and its left side at least: one mask of N is far off.
+
+    With M = 2 N such a mask moves the mean of the models by 1, to where |grad F| is 1.
+    """
+    M = 2 * N
+    return 4 * share(N) * 4 / 2, N * Fraction(1, M) * (1 - Fraction(1, M)) ** (N - 1) / 4
 
 
 def gradient_of_theorem_2() -> Replay:
-    """The same two clients."""
-    M = 4
-    claimed, true = average_gradient(M)
+    """Many clients whose gradients cancel, until one of their masks is far off."""
+    N = 128
+    claimed, true = average_gradient(N)
     return Replay(
-        instance="Two clients, F_k = w^2/2, w_0 = 0, no masks (q = 0), K = 2, S = 1, T = 4; noise +-4 with "
-        "probability 1/8 each.",
+        instance="128 clients, F_k = H +- w, half of them each, H' = max(-1, min(w, 1)); w_0 = 0, no noise, K = N, S = "
+        "1, T = 4, eta = 1/2, q = 1, G = 2; S(x) = (1 +- 256) x with probability 1/512 each and else x.",
         hypotheses=(
-            *peaks(M),
-            *ALL_TAKEN,
-            *NO_MASKS,
-            Check(
-                FIRST_GRADIENT, "E|w_t + noise| <= sqrt(E w_3^2) + 1 <= G = 2", squared_gap(M, [HALF] * 3)[-1], "<=", 1
-            ),
-            Check(QUADRATIC_GROWTH, "L = 1 is the second derivative", 1, "<=", 1),
-            Check(BELOW, "F >= 0", 0, ">=", 0),
+            *CALM,
+            *rare(2 * N),
+            *all_taken(N),
+            Check(GRADIENT_BOUND, "|grad F_k| <= 1 + 1, surely", 2, "<=", 2),
+            Check(QUADRATIC_GROWTH, "L = 1 is the largest second derivative", 1, "<=", 1),
+            Check(BELOW, "F = H >= 0", 0, ">=", 0),
         ),
-        lines=tuple(Line(f"E w_{t}^2", value) for t, value in enumerate(squared_gap(M, [HALF] * 3))),
+        lines=(
+            Line("P = 4 c G^2", 16 * share(N)),
+            Line("how far one mask moves the mean model", Fraction(2 * N, N) * HALF),
+            Line("chance of exactly one such mask in the first iteration", 4 * true),
+        ),
         claimed=claimed,
         true=true,
-        sides=("(12)", "mean of E|grad F(w_t)|^2"),
-        minimal="smallest M that is a power of two",
-        smaller=(Smaller("noise +-2", *average_gradient(2)),),
-    )
-
-
-def masks_of_lemma_3() -> Replay:
-    """One client whose masked update is now and then far off."""
-
-    def sides(M: int) -> tuple[Fraction, Fraction]:
-        return Fraction(4), Fraction(M * M, M)
-
-    return Replay(
-        instance="One client with F = w, one step of 1, S(x) = (1 +- 8) x with probability 1/16 each and else x; "
-        "q = 1, G = 1, N = K = S = 1.",
-        hypotheses=(
-            Check(FIRST_GRADIENT, "|grad F| <= G", 1, "<=", 1),
-            Check(FIRST_ERROR, "E|S(x) - x|/|x| = 8/8 <= q", Fraction(8, 8), "<=", 1),
-            Check(SAMPLING, "the one client has weight 1 and is always drawn: K", 1, "==", 1),
-            Check(INDEPENDENT_MASKS, "one client, no noise: covariances", 0, "==", 0),
-            Check(FALLING_STEPS, "every step is 1", 1, "<=", 2),
-            Check(SAMPLED, "1 of 1", 1, "<=", 1),
-        ),
-        lines=(Line("E|S(x) - x| at |x| = 1", Fraction(8, 8)), Line("E|S(x) - x|^2", Fraction(64, 8))),
-        claimed=sides(8)[0],
-        true=sides(8)[1],
-        sides=("(18)", "E|w_bar_{t+1} - v_bar_{t+1}|^2"),
-        minimal="smallest M that is a power of two",
-        smaller=(Smaller("S(x) = (1 +- 4) x with probability 1/8 each", *sides(4)),),
+        sides=("(12)", "mean of E|grad F(w_t)|^2, at least"),
+        minimal="fewest clients that are a power of two",
+        smaller=(Smaller("64 clients", *average_gradient(64)),),
     )
 
 
@@ -172,7 +178,7 @@ def drift_of_one_client() -> Replay:
         instance="Three clients with F_1 = w, F_2 = F_3 = -w, no masks (q = 0), S = 2, steps 2 and 1; t = t_0 + 1, "
         "client 1.",
         hypotheses=(
-            Check(FIRST_GRADIENT, "|grad F_k| <= G = 1", 1, "<=", 1),
+            Check(GRADIENT_BOUND, "|grad F_k| <= G = 1", 1, "<=", 1),
             *NO_MASKS,
             Check(SAMPLING, "weights 1/N, nobody is drawn before t: sum of the weights", 3 * Fraction(1, 3), "==", 1),
             Check(FALLING_STEPS, "2 <= 2 * 1, and 1 in all iterations after", 2, "<=", 2),

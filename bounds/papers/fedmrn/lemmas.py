@@ -11,7 +11,6 @@ from fedbounds.bounds.measures import single
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     CONSTANT_STEPS,
     FALLING_STEPS,
-    FIRST_NOISE,
     FIRST_WALK,
     INDEPENDENT_MASKS,
     LIPSCHITZ,
@@ -23,7 +22,16 @@ from fedbounds.bounds.papers.fedmrn.assumptions import (
     WALK,
 )
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION
-from fedbounds.bounds.papers.fedmrn.results import CURVATURE, EVERYONE, FIRST_MOMENTS, PAPER, SAMPLED, SAMPLING_ERROR
+from fedbounds.bounds.papers.fedmrn.results import (
+    CURVATURE,
+    EVERYONE,
+    FIRST_MOMENT,
+    PAPER,
+    PRINTED_SHARE,
+    SAMPLED,
+    SAMPLING_ERROR,
+    SEVERAL,
+)
 from fedbounds.bounds.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.symbols import OBJECTIVE, PARAMETER
 
@@ -42,23 +50,15 @@ LEMMA_1 = Result(
         expectation=EVERYONE,
     ),
     notation=NOTATION,
-    default="repaired",
+    default="printed",
     statement="In every iteration; the clients' weights are 1/N.",
     forms=(
         Form(
             "printed",
             (Term("gradient noise", sigma**2 / N),),
             (),
-            (FIRST_NOISE, SAMPLING, INDEPENDENT_CLIENTS),
-            refuted_by=FIRST_MOMENTS,
-            note="eq. (16) from Assumption 2 as printed, a first moment",
-        ),
-        Form(
-            "repaired",
-            (Term("gradient noise", sigma**2 / N),),
-            (),
             (NOISE, SAMPLING, INDEPENDENT_CLIENTS),
-            note="eq. (16) from second moments; noise of different clients must be uncorrelated",
+            note="eq. (16) from Assumption 2 read as a bound on the variance",
         ),
     ),
 )
@@ -113,7 +113,7 @@ LEMMA_2 = Result(
 
 
 def synchronization_terms(factor: int) -> tuple[Term, ...]:
-    r"""$c\big(\frac{q^2}K+\frac{N-K}{K(N-1)}\big)\eta_t^2S^2G^2$, in two parts."""
+    r"""$\text{factor}\,\big(\frac{q^2}K+\frac{N-K}{K(N-1)}\big)\eta_t^2S^2G^2$, in two parts."""
     walk = factor * etat**2 * S**2 * G**2
     return (Term("masking", q**2 / K * walk), Term("client sampling", SAMPLING_ERROR * walk))
 
@@ -135,11 +135,11 @@ LEMMA_3 = Result(
     forms=(
         Form(
             "printed",
-            synchronization_terms(4),
-            (SAMPLED,),
+            (Term("masking and sampling", 4 * PRINTED_SHARE * etat**2 * S**2 * G**2),),
+            (SAMPLED, SEVERAL),
             (*FIRST_WALK, FALLING_STEPS),
-            refuted_by="first-moment-of-masks",
-            note="eq. (18) from Assumptions 3 and 4 as printed",
+            refuted_by=FIRST_MOMENT,
+            note="eq. (18) from Assumption 4 as printed, a first moment; c divides by N - 1",
         ),
         Form("repaired", synchronization_terms(4), (SAMPLED,), (*WALK, FALLING_STEPS), note="eq. (18)"),
         Form("sharp", synchronization_terms(1), (SAMPLED,), (*WALK, CONSTANT_STEPS), note="constant steps"),
@@ -148,7 +148,7 @@ LEMMA_3 = Result(
 
 QUARTER_STEP = Condition(etat, "<=", 1 / (4 * L), "gamma_t in (52) is at least eta_t", etat)
 HALF_STEP = Condition(etat, "<=", 1 / (2 * L), "gamma_t in (52) must not be negative", etat)
-STEP_NEEDS = (QUADRATIC_GROWTH, STRONGLY_CONVEX, RELATIVE_ERROR, SAMPLING, NOISE, MARTINGALE, INDEPENDENT_MASKS)
+STEP_NEEDS = (QUADRATIC_GROWTH, STRONGLY_CONVEX, SAMPLING, MARTINGALE)
 LEMMA_4 = Result(
     key="fedmrn/lemma-4",
     kind="lemma",
@@ -162,7 +162,8 @@ LEMMA_4 = Result(
     ),
     notation=NOTATION,
     default="sharp",
-    statement="In every iteration, for unbiased masks.",
+    statement="In every iteration. (19) holds for masks of any kind, biased ones too; the sharp form needs unbiased "
+    "masks.",
     forms=(
         Form(
             "printed",
@@ -174,7 +175,7 @@ LEMMA_4 = Result(
             ),
             (QUARTER_STEP, CURVATURE),
             STEP_NEEDS,
-            note="eq. (19)",
+            note="eq. (19), whatever the masked models x_k are",
         ),
         Form(
             "sharp",
@@ -185,8 +186,8 @@ LEMMA_4 = Result(
                 Term("drift", (2 - 2 * L * etat - mu * etat) * Dt),
             ),
             (HALF_STEP, CURVATURE),
-            STEP_NEEDS,
-            note="what (52) to (54) leave before they are rounded up",
+            (*STEP_NEEDS, RELATIVE_ERROR, INDEPENDENT_MASKS),
+            note="what (52) to (54) leave before they are rounded up, for unbiased masks",
         ),
     ),
 )
@@ -217,13 +218,23 @@ LEMMA_5 = Result(
                 Term("synchronization", L / 2 * M),
             ),
             (),
-            (smooth, NOISE, MARTINGALE, SAMPLING, INDEPENDENT_MASKS, RELATIVE_ERROR),
+            assumptions,
             refuted_by=refuted,
             note=note,
         )
-        for name, smooth, refuted, note in (
-            ("printed", QUADRATIC_GROWTH, "one-sided-smoothness", "eq. (26) from Assumption 1 as printed"),
-            ("repaired", LIPSCHITZ, "", "eq. (26) for Lipschitz gradients, which (61) uses"),
+        for name, assumptions, refuted, note in (
+            (
+                "printed",
+                (QUADRATIC_GROWTH, SAMPLING, MARTINGALE),
+                "one-sided-smoothness",
+                "eq. (26) from Assumption 1 as printed",
+            ),
+            (
+                "repaired",
+                (LIPSCHITZ, SAMPLING, MARTINGALE, INDEPENDENT_MASKS, RELATIVE_ERROR),
+                "",
+                "eq. (26) for Lipschitz gradients, which (61) uses, and unbiased masks, which (58) uses",
+            ),
         )
     ),
 )

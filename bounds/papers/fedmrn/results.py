@@ -29,12 +29,13 @@ from fedbounds.bounds.result import Condition, Form, Result, Source, Term
 from fedbounds.bounds.symbols import GRADIENT, OBJECTIVE
 
 PAPER = "Li et al. 2024"
-FIRST_MOMENTS = "first-moments-for-second-moments"
+FIRST_MOMENT = "first-moment-of-masks"
 n = NOTATION
 L, mu, sigma, G, q, Gamma, Delta1, F = n.L, n.mu, n.sigma, n.G, n.q, n.Gamma, n.Delta1, n.F
 N, K, S, T, d, a, eta = n.N, n.K, n.S, n.T, n.d, n.a, n.eta
 
 SAMPLING_ERROR = (N - K) / (K * largest(1, N - 1))
+PRINTED_SHARE = (q**2 * (N - 1) + N - K) / (K * (N - 1))  # the paper's c
 SAMPLED = Condition(K, "<=", N, "K of N clients are drawn without replacement", K)
 CURVATURE = Condition(mu, "<=", L, "kappa = L/mu is at least 1", mu)
 SEVERAL = Condition(N, ">=", Integer(2), "c divides by N - 1", N)
@@ -90,10 +91,7 @@ def mask_parts() -> tuple[Term, ...]:
 
 
 RELATIVE_PARTS = budget((1 + q**2) * (S - 1) ** 2, q**2 / K)
-PRINTED_PARTS = (
-    *RELATIVE_PARTS[:3],
-    Term("masking and sampling", 4 * (q**2 * (N - 1) + N - K) / (K * (N - 1)) * S**2 * G**2),
-)
+PRINTED_PARTS = (*RELATIVE_PARTS[:3], Term("masking and sampling", 4 * PRINTED_SHARE * S**2 * G**2))
 CONVEX = (*USED, QUADRATIC_GROWTH, STRONGLY_CONVEX)
 THEOREM_1 = Result(
     key="fedmrn/theorem-1",
@@ -116,7 +114,7 @@ THEOREM_1 = Result(
             (QUADRATIC_GROWTH, STRONGLY_CONVEX, *PRINTED),
             prescribes=FIRST_STEP,
             refuted_by="first-moments-in-theorem-1",
-            note="eq. (11); with E|noise| <= sigma the variance may be as large as one likes",
+            note="eq. (11); with E|S(x) - x| <= q |x| the masks' mean square may be as large as one likes",
         ),
         Form(
             "repaired",
@@ -213,16 +211,13 @@ THEOREM_2 = Result(
             "printed",
             (
                 *REPAIRED_2[:3],
-                Term(
-                    "masking and sampling",
-                    4 * (q**2 * (N - 1) + N - K) / (K * (N - 1)) * S**2 * G**2 / sqrt(T),
-                ),
+                Term("masking and sampling", 4 * PRINTED_SHARE * S**2 * G**2 / sqrt(T)),
             ),
             (SAMPLED, SEVERAL),
             (QUADRATIC_GROWTH, *PRINTED, BELOW),
             prescribes=CONSTANT_STEP,
             refuted_by="first-moments-in-theorem-2",
-            note="eq. (12); with E|noise| <= sigma the variance may be as large as one likes",
+            note="eq. (12); with E|S(x) - x| <= q |x| the masks' mean square may be as large as one likes",
         ),
         Form(
             "explicit:any-step",

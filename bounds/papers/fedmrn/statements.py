@@ -38,6 +38,14 @@ PROBLEM = (
 )
 ALGORITHM = (
     said(
+        "equation-4",
+        "equation",
+        "Not restated",
+        "main text, before (5)",
+        "nothing here uses it",
+        number="4",
+    ),
+    said(
         "aggregation",
         "equation",
         "What the server adds",
@@ -129,7 +137,7 @@ ASSUMPTIONS = (
         "Assumption 2",
         "E|grad F_k(w_k^t, xi) - grad F_k(w_k^t)| <= sigma",
         r"\mathbb E\|\nabla F_k(\mathbf w_k^t,\xi)-\nabla F_k(\mathbf w_k^t)\|\le\sigma",
-        claims=("erratum/first-moments-for-second-moments", "wording/gradients-where-they-are-taken"),
+        claims=("wording/first-moments-for-second-moments", "wording/gradients-where-they-are-taken"),
     ),
     said(
         "assumption-3",
@@ -202,12 +210,21 @@ LINES = (
         "theorem-1/S26a",
     ),
     line(
+        "24",
+        "The induction's constant at beta = 2/mu",
+        "v <= 4 B/mu^2 + (gamma + 1) Delta_1, a sum for the larger of both",
+        r"v\le\frac{4B}{\mu^2}+(\gamma+1)\Delta_1",
+        "theorem-1/V1 theorem-1/V2 theorem-1/11",
+        "The form sharp keeps the larger of both.",
+    ),
+    line(
         "29",
         "Theorem 2 before its step size",
         "(26) averaged over the iterations",
         "",
         "theorem-2/29-printed wording/constant-step",
     ),
+    line("31", "Not restated", "nothing here uses it", "", "", "It stands between Theorem 2, (30), and Lemma 1, (32)."),
     line(
         "32",
         "Noise of the averaged gradient",
@@ -240,6 +257,14 @@ LINES = (
         "lemma-2/S8",
     ),
     line(
+        "38 39",
+        "What a synchronization changes",
+        "E w_bar_{t+1} = v_bar_{t+1}, and E|w_bar_{t+1} - v_bar_{t+1}|^2 is the error of the masks and that of the "
+        "cohort, which are uncorrelated",
+        "",
+        "lemma-3/S11a lemma-3/S12 wording/expectations",
+    ),
+    line(
         "40",
         "Masking error of the upload",
         "at most q^2/K times the mean of E|v_k - w_bar_{t0}|^2",
@@ -254,11 +279,26 @@ LINES = (
         "lemma-3/S10",
     ),
     line(
+        "44 45",
+        "The distance after a step, expanded",
+        "|v_bar_{t+1} - w*|^2 in the distance of w_bar_t - eta_t g_bar_t, the noise, whose product with it has mean 0, "
+        "and -2 eta_t <w_bar_t - w*, g_bar_t> + eta_t^2 |g_bar_t|^2",
+        "",
+        "lemma-4/S20a",
+    ),
+    line(
         "46",
         "Gradient and gap",
         "|grad F_k(x)|^2 <= 2L (F_k(x) - F_k*)",
         r"\|\nabla F_k(\mathbf x)\|^2\le2L(F_k(\mathbf x)-F_k^*)",
         "lemma-4/S13 lemma-4/S19c",
+    ),
+    line(
+        "48",
+        "The product, split at the masked models",
+        "<w_bar - w*, g_bar> = mean of <w_bar - x_k, grad F_k(x_k)> + <x_k - w*, grad F_k(x_k)>",
+        "",
+        "lemma-4/S15a",
     ),
     line(
         "49",
@@ -275,6 +315,16 @@ LINES = (
         "lemma-4/S16",
     ),
     line(
+        "51 52",
+        "One step, collected, and its value gap",
+        "C = 2 eta_t^2 L mean of (F_k(x_k) - F_k*) and -2 eta_t mean of (F_k(x_k) - F_k(w*)), twice the first; with "
+        "gamma_t = 2 eta_t (1 - 2 L eta_t) it is -gamma_t mean of (F_k(x_k) - F*) + 4 L eta_t^2 Gamma",
+        r"C=-\gamma_t\frac1N\sum_k(F_k(\mathbf x_k)-F^*)+4L\eta_t^2\Gamma",
+        "lemma-4/S13 lemma-4/S20",
+        "The line after (51) is said of every client, which is false of one alone (drift-of-one-client); (19) holds "
+        "without it.",
+    ),
+    line(
         "53",
         "The gap at masked models",
         "mean of (F_k(x_k) - F*) >= (1 - eta_t L)(F(w_bar) - F*) - eta_t L Gamma - mean of |x_k - w_bar|^2/(2 eta_t)",
@@ -283,6 +333,14 @@ LINES = (
     ),
     line(
         "54", "The value gap", "C <= 6 L eta_t^2 Gamma + D_t", "", "lemma-4/S20 erratum/minimum-of-the-wrong-function"
+    ),
+    line(
+        "55 56",
+        "The step with its value gap",
+        "(54) put into the step: Lemma 4",
+        "",
+        "lemma-4/S20m lemma-4/19",
+        "Biased masks are covered: the part of the gap that (54) drops pays for the bias.",
     ),
     line(
         "57 58 59",
@@ -305,6 +363,16 @@ LINES = (
         "E|grad F(w_bar) - g_bar|^2 <= L^2 mean of E|w_bar - x_k|^2",
         "",
         "lemma-5/S30a lemma-5/S30b erratum/one-sided-smoothness",
+    ),
+    line(
+        "62 63 64 65 66",
+        "One step down, collected",
+        "(60) and (61) put into (59), with E|g|^2 = E|g_bar|^2 + E|g - g_bar|^2: Lemma 5",
+        r"\Big(\frac{L\eta^2}2-\frac\eta2\Big)\mathbb E\|\mathbf g_t\|^2"
+        r"+\frac\eta2\mathbb E\|\mathbf g_t-\bar{\mathbf g}_t\|^2"
+        r"=\frac{L\eta^2-\eta}2\mathbb E\|\bar{\mathbf g}_t\|^2"
+        r"+\frac{L\eta^2}2\mathbb E\|\mathbf g_t-\bar{\mathbf g}_t\|^2",
+        "lemma-5/S31b lemma-5/26 wording/expectations wording/equation-numbers",
     ),
 )
 STATEMENTS = (*PROBLEM, *ALGORITHM, *ASSUMPTIONS, *LINES)

@@ -10,10 +10,11 @@ $S=\sum_j\sigma_j^2$ alone.
 from fedbounds.bounds.papers.tdcd import lemmas, remarks, results
 from fedbounds.bounds.papers.tdcd.assumptions import SCOPE
 
-__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE"]
+__all__ = ["BIBTEX", "REFERENCE", "RESULTS", "SCOPE", "VERSION"]
+VERSION = "ACM TIST 2022, arXiv:2108.08930"
 REFERENCE = (
     "A. Das, T. Castiglia, S. Wang and S. Patterson, Cross-Silo Federated Learning for Multi-Tier Networks with "
-    "Vertical and Horizontal Data Partitioning, ACM Transactions on Intelligent Systems and Technology, 2022"
+    f"Vertical and Horizontal Data Partitioning, {VERSION}"
 )
 BIBTEX = """@article{das2022cross,
   title   = {Cross-Silo Federated Learning for Multi-Tier Networks with Vertical and Horizontal Data Partitioning},

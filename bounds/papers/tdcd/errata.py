@@ -18,8 +18,9 @@ ERRATA: Sequence[Erratum] = (
         "average-over-the-first-iterates",
         where="Theorem 1, (15) and (85), the sum over t_0 = 0, ..., R - 1",
         claim="the average of E|grad f|^2 over the first R iterates is at most the right side of (15)",
-        fails="The proof telescopes over the R synchronized iterates. The first R of all T iterates are earlier ones, "
-        "where the gradient has hardly fallen yet.",
+        fails="The average is meant to be over the communication rounds, as the sentence before (85) says, and so the "
+        "proof has it: it telescopes over the R synchronized iterates. The sum as it is printed counts iterations: the "
+        "first R of all T iterates are earlier ones, where the gradient has hardly fallen yet.",
         instead="(15) for the average over the synchronized iterates t_0 = 0, Q, ..., (R-1) Q, and as well for that "
         "over all T iterations of the virtual average",
         under=(*said.AS_PRINTED, CAP),
@@ -27,7 +28,10 @@ ERRATA: Sequence[Erratum] = (
         refutes=("theorem-1[printed]",),
         repair=("theorem-1[repaired]", "theorem-1[sharp:B3]", "theorem-1[repaired:all-iterations]"),
         degree=LITERAL,
-        quotes=(Quote("over T = QR local iterations", "the text, which suggests yet another average"),),
+        quotes=(
+            Quote("averaging over all the communication rounds", "the sentence before (85)"),
+            Quote("over T = QR local iterations", "the text, which suggests yet another average"),
+        ),
     ),
     Erratum(
         "next-exchange-off-by-one",
@@ -57,7 +61,9 @@ ERRATA: Sequence[Erratum] = (
         "largest-over-clients-alone",
         where="(10), Lmax as the maximum over k",
         claim="Lemma 2 holds with the largest constant of the clients of one silo",
-        fails="The gradients of another silo drift by its own constant.",
+        fails="Read as the largest constant of all clients of all silos, which (10) may mean and the proof uses, Lmax "
+        "is enough. With the maximum over k alone, as (10) has it, the gradients of another silo drift by its own "
+        "constant.",
         instead="(30) with the largest constant of all clients and silos, in their own blocks",
         under=(said.ONE_BLOCK_SMOOTH, LEMMA_CAP),
         replay=algorithm.one_silos_constant,
@@ -67,10 +73,12 @@ ERRATA: Sequence[Erratum] = (
     ),
     Erratum(
         "shards-are-noise-too",
-        where="Assumption 3, (8) and (9), for clients that hold different samples",
-        claim="sigma_j^2 is the noise of sampling a batch, so that (15) covers a random split of the samples",
-        fails="What a client samples is the gradient of its own shard, not of the objective. Where shards differ in "
-        "curvature, local steps come to rest away from every stationary point, without any noise.",
+        where="Assumption 3, (8), for clients with fixed different shards",
+        claim="sigma_j^2 is the noise of sampling a batch, so that (15) covers clients with fixed different shards",
+        fails="If each client's part of a batch is a sample of all data, (8) holds and (15) as well. (8) fails for "
+        "clients with fixed different shards, as those of the experiments are once they are split: what such a client "
+        "samples is the gradient of its own shard, not of the objective. Where shards differ in curvature, local steps "
+        "come to rest away from every stationary point, without any noise.",
         instead="the mean over a silo's clients need be unbiased, not each of them, and the differences between shards "
         "count as variance: then (15) holds as it stands",
         under=(SMOOTH, BLOCK_SMOOTH, algorithm.SAMPLING_NOISE, CAP),
@@ -93,13 +101,14 @@ ERRATA: Sequence[Erratum] = (
         "labels-returned-once",
         where="Remark 2, labels in one silo alone",
         claim="to send all embeddings to the silo with the labels, which returns derivatives, is mathematically "
-        "equivalent",
-        fails="If derivatives come back once a round, a client's local steps do not see that its own embedding moves.",
+        "equivalent, however often they come back",
+        fails="How often derivatives come back is not specified. Once in every local step the remark is true. If they "
+        "come back once a round, a client's local steps do not see that its own embedding moves.",
         instead="one exchange for every local step is equivalent, and takes Q times as many messages",
         under=(algorithm.ONE_EXCHANGE,),
         replay=algorithm.one_exchange_of_derivatives,
         argument=algorithm.one_exchange_a_step,
-        degree=LITERAL,
+        degree="unstated but harmless",
     ),
     Erratum(
         "order-of-local-steps",
@@ -149,10 +158,12 @@ ERRATA: Sequence[Erratum] = (
         "more-local-steps-in-time",
         where="the text after Theorem 1, and Section 5 with its latency 3 tcomm + Q tcomp",
         claim="by (15), with eta reduced as Q grows, more local steps converge faster in time where links are slow",
-        fails="In so many rounds (15) depends on eta Q alone, and a round of more steps takes longer: at its best step "
-        "size, as the experiments choose it for each Q, the bound in a given time is least at Q = 1.",
-        instead="one local step of size eta Q does at least as well as Q of size eta; at a given small step size there "
-        "is a best Q, and the bound does fall up to it. That runs with Q > 1 are ahead for a while (15) does not say",
+        fails="At one small step size the text is right: (15) in a given time falls with Q up to a best Q. It does not "
+        "follow where the step size is chosen for each Q, as in the experiments: in so many rounds (15) depends on eta "
+        "Q alone, and a round of more steps takes longer, so that at its best step size the bound in a given time is "
+        "least at Q = 1.",
+        instead="one local step of size eta Q does at least as well as Q of size eta. That runs with Q > 1 are ahead "
+        "for a while (15) does not say",
         under=(rates.RESTING, CAP),
         replay=rates.time_on_slow_links,
         repair=("limit/one-local-step-is-best-in-time", "wall-clock[repaired]"),
@@ -214,5 +225,12 @@ WORDING: Sequence[Wording] = (
     Wording("figures-named", "Section 5.3.2", "Figures 5(a), (b) and 8(a), (b) for K = 20", "(c), (d)"),
     Wording("time-axis", "Figures 3 to 5", "t_Q, the latency of one round", "the simulated time"),
     Wording("shard-sizes", "Section 5", "shards of M/K samples", "no whole number for two of the three data sets"),
+    Wording(
+        "ten-classes",
+        "Section 5, ModelNet40",
+        "ten classes",
+        "40: the 9,843 and 2,468 models are those of ModelNet40; ModelNet10 has ten classes, and fewer models",
+        quotes=(Quote("ten classes", "Section 5, of ModelNet40"),),
+    ),
     Wording("ranges", "Section 5, learning rates", "[larger, smaller]", "[smaller, larger]"),
 )

@@ -163,7 +163,7 @@ LINES = (
     ),
     line("31 32 33", "Young's inequality with n = Q", "", "", "lemma-2/1"),
     line("34 35", "The change in one local step", "|g^s - g^{s-1}| <= Lmax eta |g^{s-1}|", "", "lemma-2/2b lemma-2/2"),
-    line("36 37 38", "One local step", "", "", "lemma-2/3a lemma-2/3 wording/symbols"),
+    line("36 37 38 39", "One local step", "", "", "lemma-2/3a lemma-2/3 wording/symbols"),
     line(
         "40 41 42 43",
         "The bracket",

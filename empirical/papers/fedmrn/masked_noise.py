@@ -2,8 +2,7 @@ r"""Masked random noise: an update as one bit for each parameter and a seed.
 
 Client and server make the same noise n of a seed; the client chooses the bits m, and its update *is* $n\odot m$.
 
-Source: Li, Zhao, Luo & Wang 2024, *Masked Random Noise for Communication-Efficient Federated Learning*, Section 3,
-eqs. (5) to (8).
+Source: Li et al. 2024, *Masked Random Noise for Communication-Efficient Federated Learning*, eqs. (5) to (8).
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ def clipped(u: torch.Tensor, n: torch.Tensor, masks: Masks) -> torch.Tensor:
         >>> clipped(u, n, "signed").tolist(), clipped(u, n, "binary").tolist()
         ([2.0, -2.0, 1.0], [2.0, 0.0, 0.0])
 
-    Source: Li et al. 2024, Section 3.3.
+    Source: Li et al. 2024, eq. (10).
     """
     if masks == "signed":
         return torch.clamp(u, -n.abs(), n.abs())

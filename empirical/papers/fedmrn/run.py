@@ -18,8 +18,6 @@ from fedbounds.bounds.evaluation import Value, evaluate
 from fedbounds.bounds.papers.fedmrn.assumptions import (
     ANY_MASKS,
     FIRST_ERROR,
-    FIRST_GRADIENT,
-    FIRST_NOISE,
     FIXED_MASKS,
     GRADIENT_BOUND,
     INDEPENDENT_MASKS,
@@ -120,8 +118,7 @@ class FedMRNPaper(PaperRuns):
             INDEPENDENT_MASKS.name: True,
             STRONGLY_CONVEX.name: isinstance(stated.get("strong_convexity"), Constant),
         }
-        for name, implied in ((QUADRATIC_GROWTH, "smooth"), (FIRST_NOISE, "unbiased-noise"),
-                              (FIRST_GRADIENT, GRADIENT_BOUND.name), (FIRST_ERROR, RELATIVE_ERROR.name)):  # fmt: skip
+        for name, implied in ((QUADRATIC_GROWTH, "smooth"), (FIRST_ERROR, RELATIVE_ERROR.name)):
             if implied in found:
                 found[name.name] = found[implied]  # a second moment bounds a first one; no masks satisfy either
         notes = (MEASURED,) if any(isinstance(c, Constant) for c in measured.values()) else ()

@@ -54,8 +54,8 @@ class TDCD(Tiered):
             of the objective where shards are unequal; or by their share of the samples, `"shards"`, or of the round's
             batch, `"batches"`, whose first step is along the batch's gradient whatever the shards are.
         empty: what becomes of clients who hold no sample of a batch, of which the paper does not speak: `"refuse"`, a
-            gradient of `"zero"`, or `"drop"` them from the mean. With the last two gradients are biased, but if
-            weighed by `"batches"`.
+            gradient of `"zero"`, with which they stay in the mean as in the published code, or `"drop"` them from it.
+            With the last two gradients are biased, but if weighed by `"batches"`.
 
     Raises:
         FedboundsError: a number outside its domain, an unknown choice.

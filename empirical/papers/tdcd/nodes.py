@@ -169,7 +169,10 @@ class Hub:
         if not np.array_equal(np.sort(np.concatenate(self.ids)), self.batch):
             raise FedboundsError("the clients' samples are not those of the batch, each once")
         if self.local.empty == "refuse" and self.local.average != "batches" and not all(map(len, self.ids)):
-            raise FedboundsError("a client holds no sample of the batch")
+            raise FedboundsError(
+                'a client holds no sample of the batch: give a larger batch, or empty = "zero" (it stays in the mean, '
+                'as in the published code of Das et al. 2022) or empty = "drop"'
+            )
         self.own = self.gathered([self.encoding.table(values, len(ids)) for values, ids in opened])
 
     def gathered(self, tables: Sequence[Tensor]) -> Tensor:

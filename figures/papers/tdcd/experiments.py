@@ -165,14 +165,15 @@ OBJECTS = Task(
     12, (5, 10), 1000, "test_top_5_accuracy", "top-5 accuracy", (0.003, 0.01, 0.03, 0.1),
     "ModelNet40, ResNet-18 on each of 12 views, K = 10 and 20, batches of 320, 4,000 iterations",
 )  # fmt: skip
-# The paper's own data from local files, with networks that are no ResNets, and its numbers of clients and samples
+# The paper's own data from local files, with networks that are no ResNets, and its numbers of clients and samples.
+# Of its grids of learning rates it gives the ranges: here both ends and a step between.
 ORIGINAL = {
     IMAGES: replace(HALVES, problem={"dataset": "cifar-10", "network": "vgg-11", "batch": 2000}, clients=(50, 100),
-                    iterations=5000, step_sizes=(1e-4, 1e-3, 1e-2)),
+                    iterations=5000, step_sizes=(1e-5, 3e-5, 1e-4)),
     SEQUENCES: replace(SERIES, problem={"dataset": "mimic-iii", "network": "lstm", "batch": 2000}, clients=(20, 50),
-                       iterations=10_000),
+                       iterations=10_000, step_sizes=(1e-3, 1e-2, 1e-1)),
     VIEWS: replace(OBJECTS, problem={"dataset": "modelnet40", "network": "vgg-11", "batch": 320, "split": "channels"},
-                   iterations=4000),
+                   iterations=4000, step_sizes=(5e-5, 2e-4, 1e-3)),
 }  # fmt: skip
 SCALES = {
     "made": Scale({IMAGES: HALVES, SEQUENCES: SERIES, VIEWS: OBJECTS}),

@@ -7,7 +7,12 @@ import pytest
 
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.papers.fedmrn.errata_masks import binary_error, bound_11, prescribed_amplitude, signed_error
-from fedbounds.bounds.papers.fedmrn.errata_moments import average_gradient, one_step_down
+from fedbounds.bounds.papers.fedmrn.errata_moments import (
+    average_gradient,
+    last_gap,
+    masks_of_lemma_3,
+    one_step_down,
+)
 from fedbounds.bounds.registry import load
 
 
@@ -48,14 +53,40 @@ def test_masks_have_the_errors_that_are_drawn():
             assert ((drawn - u) ** 2).mean() == pytest.approx(float(exact(Fraction(u), Fraction(n))), abs=0.02)
 
 
-def test_rare_peaks_move_two_clients_as_the_recursion_says():
-    rng, M = np.random.default_rng(3), 4
-    w, total = np.zeros(200_000), 0.0
-    for _ in range(4):
-        total += (w**2).mean() / 4
-        noise = rng.choice([-M, 0, M], p=[1 / (2 * M), 1 - 1 / M, 1 / (2 * M)], size=(2, len(w))).mean(axis=0)
-        w = w - (w + noise) / 2
-    assert total == pytest.approx(float(average_gradient(M)[1]), rel=0.02)
+def rarely_masked(x, M, rng):
+    """(1 +- M) x with chance 1/(2M) each, else x."""
+    return x * (1 + M * rng.choice([-1, 0, 1], p=[1 / (2 * M), 1 - 1 / M, 1 / (2 * M)], size=x.shape))
+
+
+def test_rare_masks_move_two_clients_as_lemma_3_and_theorem_1_say():
+    rng = np.random.default_rng(3)
+    one = rarely_masked(np.ones((2, 400_000)), 8, rng).mean(axis=0)
+    assert ((one - 1) ** 2).mean() == pytest.approx(float(masks_of_lemma_3().true), rel=0.02)
+    clients = np.repeat([[1.0], [-1.0]], 2_000_000, axis=1)
+    after = rarely_masked(clients / 4, 72, rng).mean(axis=0)
+    assert (after**2).mean() / 2 == pytest.approx(float(last_gap(72)[1]), rel=0.03)
+
+
+def test_the_sides_of_the_first_moment_errata_are_those_of_the_printed_forms():
+    pair = dict(q=1, N=2, K=2, S=1, G=1)
+    lemma = evaluate(load("fedmrn/lemma-3"), pair | dict(etat=1), form="printed")
+    assert float(lemma.value) == float(masks_of_lemma_3().claimed) == 2
+    convex = pair | dict(L=1, mu=1, sigma=0, Gamma=0.5, Delta1=0, T=2)
+    theorem = evaluate(load("fedmrn/theorem-1"), convex, form="printed")
+    assert float(theorem.value) == pytest.approx(float(last_gap(72)[0]), rel=1e-14)
+    many = dict(L=1, sigma=0, F=0, G=2, q=1, N=128, K=128, S=1, T=4)
+    nonconvex = evaluate(load("fedmrn/theorem-2"), many, form="printed")
+    assert float(nonconvex.value) == pytest.approx(float(average_gradient(128)[0]), rel=1e-14)
+
+
+def test_one_mask_of_many_is_far_off_as_often_as_the_replay_says():
+    """128 clients at the minimizer, gradients +-1, one step of 1/2: |F'| is 1 where the mean model has moved by 1."""
+    rng, total = np.random.default_rng(4), 0.0
+    signs = np.repeat([1.0, -1.0], 64)[:, None]
+    for _ in range(20):
+        after = rarely_masked(np.broadcast_to(signs / 2, (128, 2000)), 256, rng).mean(axis=0)
+        total += (np.clip(after, -1, 1) ** 2).mean() / 20
+    assert total / 4 >= float(average_gradient(128)[1]) * 0.95
 
 
 def test_the_counterexample_to_lemma_5_ends_with_the_lipschitz_constant():

@@ -57,7 +57,7 @@ def test_the_sampling_error_of_lemma_3_is_that_of_all_cohorts_counted(N, K):
 
 def test_the_noise_of_lemma_1_is_that_of_a_mean_of_independent_coins():
     signs = np.array(list(product((-1.0, 1.0), repeat=4))).mean(axis=1)
-    assert value("lemma-1", "repaired", sigma=0.7, N=4) == pytest.approx(0.49 * (signs**2).mean(), rel=1e-14)
+    assert value("lemma-1", "printed", sigma=0.7, N=4) == pytest.approx(0.49 * (signs**2).mean(), rel=1e-14)
 
 
 @pytest.mark.parametrize("S", [1, 2, 4, 9])
@@ -68,3 +68,47 @@ def test_progressive_masks_of_a_sparsifier_have_the_repaired_error_and_not_the_p
     blend = np.mean([(tau / S) ** 2 for tau in range(1, S + 1)])
     assert value("proposition-1", "printed", q=1.0, S=S) == pytest.approx(blend, rel=1e-14)
     assert S == 1 or blend < np.mean(errors)
+
+
+def test_lemma_4_holds_for_masked_models_that_are_no_more_than_points():
+    """Quadratics, and masked models anywhere: none of their means is that of what they mask."""
+    rng, ratios = np.random.default_rng(5), []
+    for _ in range(4000):
+        N, d, mu = int(rng.integers(1, 4)), int(rng.integers(1, 3)), rng.choice([1.0, 0.5, 0.05])
+        h = rng.choice([mu, 1.0], size=(N, d))
+        c = rng.normal(size=(N, d)) * rng.choice([0.0, 1.0])
+        best = (h * c).sum(axis=0) / h.sum(axis=0)
+        gap = (h * (best - c) ** 2).sum() / (2 * N)
+        away = rng.normal(size=d)
+        shift = rng.uniform(-1, 2) * away * (rng.random() < 0.5) + rng.normal(size=(N, d)) * rng.choice([0.0, 0.3, 1.0])
+        b, x, step = best + away, best + away - shift, rng.choice([0.25, 0.1])
+        left = ((away - step * (h * (x - c)).mean(axis=0)) ** 2).sum()
+        constants = dict(L=1.0, mu=mu, etat=step, Deltat=(away**2).sum(), Gamma=gap, V=0.0)
+        right = printed_lemma_4(**constants, Dt=((b - x) ** 2).sum(axis=1).mean())
+        ratios.append(left / right)
+    assert 0.9 < max(ratios) <= 1
+
+
+def printed_lemma_4(L, mu, etat, Deltat, Gamma, V, Dt):
+    """(19)."""
+    return (1 - etat * mu) * Deltat + 6 * L * etat**2 * Gamma + etat**2 * V + 2 * Dt
+
+
+def assumed(key, form):
+    return {a.name for a in load(f"fedmrn/{key}").form(form).assumptions}
+
+
+def test_lemmas_4_and_5_as_printed_assume_nothing_of_the_masks():
+    masks = {"relative-error", "independent-masks", "first-moment-masking"}
+    for key, more in (("lemma-4", {"strongly-convex"}), ("lemma-5", set())):
+        names = {"quadratic-upper-bound", "uniform-sampling", "martingale-noise"} | more
+        assert assumed(key, "printed") == names and not names & masks
+    assert {"relative-error", "independent-masks"} <= assumed("lemma-4", "sharp")
+
+
+@pytest.mark.parametrize(("N", "K"), [(2, 1), (2, 2), (5, 3)])
+def test_lemma_3_as_printed_has_one_c_that_needs_two_clients(N, K):
+    c = dict(etat=0.1, S=3, G=2.0, q=0.5, N=N, K=K)
+    expected = 4 * (0.25 * (N - 1) + N - K) / (K * (N - 1)) * 0.01 * 9 * 4
+    assert value("lemma-3", "printed", **c) == pytest.approx(expected, rel=1e-14)
+    assert "N >= 2" in [condition.text for condition in load("fedmrn/lemma-3").form("printed").conditions]

@@ -142,6 +142,6 @@ def test_masks_of_the_step_s_amplitude_leave_every_bound_on_the_gradients_within
     assert valid == [True, False]
 
 
-def test_the_rate_that_is_repaired_does_not_rest_on_a_sure_bound():
-    names = {a.name for a in REMARK_2_CONVEX.form("repaired").assumptions}
+def test_the_rate_of_remark_2_does_not_rest_on_a_sure_bound():
+    names = {a.name for a in REMARK_2_CONVEX.form("printed").assumptions}
     assert "surely-bounded-gradients" not in names and {"bounded-gradients", "relative-error"} <= names

@@ -97,6 +97,7 @@ def theorem_proof(masking: Masking, parts: tuple[Term, ...], forms: dict[str, st
         Specialize((*steps, first), ((FALLING_STEPS.name, Relation(2 / (mu * X0), 2 * etat)),), prescribes=(first,)),
         "S23 P4 P3",
         SAMPLED,
+        CURVATURE,
         *masking.conditions,
     )
     c["V1", "the larger of both parts", ""] = le(4 * B / mu**2, LEVEL), Unfolded

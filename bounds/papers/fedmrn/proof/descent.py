@@ -14,7 +14,7 @@ from fedbounds.bounds.papers.fedmrn.lemmas import LEMMA_5
 from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.papers.fedmrn.proof import letters
 from fedbounds.bounds.papers.fedmrn.proof.iteration import MEAN_NEEDS, cohort, masked
-from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, MARTINGALE, NOISE, NOISE_NEEDS, SAMPLING, Masking
+from fedbounds.bounds.papers.fedmrn.proof.letters import EACH, MARTINGALE, SAMPLING, Masking
 
 L, etat, Dt, M = n.L, n.etat, n.Dt, n.M
 b, x, g, gb, g0, f0, nb, vb, va, wn = (
@@ -42,7 +42,7 @@ def descent_proof(masking: Masking) -> Proof:
         c[f"S27{name}'", "and so is the cohort"] = cohort(known), SAMPLING
     for name, known in (("a", f0), ("b", gb)):
         c[f"S31{name}", "noise is drawn after the gradients, with mean zero"] = by(
-            Uncorrelated(nb, known, needs=NOISE_NEEDS), NOISE, MARTINGALE
+            Uncorrelated(nb, known, needs=(MARTINGALE.name,)), MARTINGALE
         )
     c["S29", "the product of two vectors by three squares, eq. (60)"] = by(
         eq(2 * inner(f0, gb), square(f0) + square(gb) - square(f0 - gb)), Combine()

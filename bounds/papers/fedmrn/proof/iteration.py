@@ -165,7 +165,7 @@ c["S1b", "noise of different clients is uncorrelated, eq. (32)"] = by(
     *(letters.NOISE, letters.INDEPENDENT, SAMPLING),
 )
 c["S1", "Lemma 1, eq. (16)"] = le(square(letters.nb), n.sigma**2 / N), "S1a S1b"
-NOISE_PROOF = c.proof(LEMMA_1.key, LEMMA_1, {"repaired": "S1"}, square(letters.nb))
+NOISE_PROOF = c.proof(LEMMA_1.key, LEMMA_1, {"printed": "S1"}, square(letters.nb))
 
 # --- Lemmas 2 and 3 -------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,6 @@ from fedbounds.bounds.papers.fedmrn.notation import NOTATION as n
 from fedbounds.bounds.result import Condition
 
 PAPER = "fedmrn"
-NOISE_NEEDS = ("unbiased-noise", "martingale-noise")
 EACH = "in every iteration t"
 SYNC = "in every iteration t that ends with a synchronization"
 
