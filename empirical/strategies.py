@@ -14,8 +14,8 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -352,7 +352,15 @@ def cases(
         ...     assert len(case.models(generalized_fedavg)) == case.rounds + 1
         >>> test_every_round_has_a_model()
     """
-    wanted = _Wanted(problems, multipliers, intervals, local_steps, participation, unit_sum, empty_rounds, noise)
+    usual = (None if numbers is None else tuple(numbers) for numbers in (intervals, local_steps))
+    return _covering(
+        _Wanted(problems, tuple(multipliers), *usual, tuple(participation), unit_sum, empty_rounds, noise)
+    )
+
+
+@cache  # the same strategy again is drawn from once
+def _covering(wanted: _Wanted) -> SearchStrategy[Case]:
+    """Small cases of what is wanted, and those of each of `SIZES`."""
     exact = [_sized_case(wanted, size, place) for place, size in enumerate(SIZES)]
     up_to = [_small_case(wanted, size) for size in SIZES]
     return covering(_small_case(wanted, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
@@ -361,7 +369,8 @@ def cases(
 CUTOFFS = (3.0, 8.0, 2.0, 5.0, 20.0, float("inf"), 1.0)
 
 
-def with_own_numbers(cases: SearchStrategy[Case], names: Sequence[str]) -> SearchStrategy[Case]:
+@cache
+def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy[Case]:
     """Cases with numbers of the algorithm alone, for runs that take them.
 
     Args:
@@ -370,7 +379,7 @@ def with_own_numbers(cases: SearchStrategy[Case], names: Sequence[str]) -> Searc
 
     Example:
         >>> from hypothesis import find
-        >>> sorted(find(with_own_numbers(cases(), ["cutoff"]), lambda case: case.own["cutoff"] > 5).own)
+        >>> sorted(find(with_own_numbers(cases(), "cutoff"), lambda case: case.own["cutoff"] > 5).own)
         ['cutoff']
     """
 
@@ -496,6 +505,7 @@ def _cohorts_of_every_size(rng: np.random.Generator, T: int, N: int, kinds: tupl
     return q / q.sum(1, keepdims=True)
 
 
+@cache
 def averaging_cases() -> SearchStrategy[AveragingCase]:
     """Steps of a server for `check_averaging`: drawn ones of up to 4 clients in up to 2 dimensions, and cohorts of
     every size of 1 to 7 clients.

@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 SHARED = 400  # cases that break one invariant, and are tried on the others
 SHRINKING = 400  # cases that are tried to shrink one counterexample; none for no shrinking at all
+
+_DRAWN: WeakKeyDictionary[Any, dict[tuple[int, int], list[tuple[Any, int | None]]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,14 +178,17 @@ def search(
 
 
 def _drawn(strategy: SearchStrategy[Any], examples: int, few: int, seed: int) -> list[tuple[Any, int | None]]:
-    """The cases to try, a few small ones first, then one of each size class with its place."""
-    drawn: list[tuple[Any, int | None]] = []
-    _find(strategy, lambda case: bool(drawn.append((case, None))), few, seed, shrink=False)
-    for place, each in enumerate(classes_tried(strategy, examples)):
-        several: list[Any] = []  # the first that hypothesis draws is the simplest, which shows the least
-        _find(each.exact, lambda case, several=several: bool(several.append(case)), 2, seed, shrink=False)
-        drawn.extend((case, place) for case in several[-1:])
-    return drawn
+    """The cases to try, a few small ones first, then one of each size class with its place; drawn once."""
+    known = _DRAWN.setdefault(strategy, {})
+    if (examples, seed) not in known:
+        drawn: list[tuple[Any, int | None]] = []
+        _find(strategy, lambda case: bool(drawn.append((case, None))), few, seed, shrink=False)
+        for place, each in enumerate(classes_tried(strategy, examples)):
+            several: list[Any] = []  # the first that hypothesis draws is the simplest, which shows the least
+            _find(each.exact, lambda case, several=several: bool(several.append(case)), 2, seed, shrink=False)
+            drawn.extend((case, place) for case in several[-1:])
+        known[examples, seed] = drawn
+    return known[examples, seed]
 
 
 def _first_broken(

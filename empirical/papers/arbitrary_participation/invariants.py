@@ -245,8 +245,8 @@ def _with(cases: SearchStrategy[Case], said: Mapping[str, Any], drawn: Sequence[
     """Cases with own numbers of the algorithm: those that are said, and others that are drawn."""
     from fedbounds.empirical.strategies import with_own_numbers
 
-    cases = with_own_numbers(cases, drawn) if drawn else cases
-    return transformed(cases, lambda of: of.map(lambda case: replace(case, own={**case.own, **said})))
+    cases = with_own_numbers(cases, *drawn) if drawn else cases
+    return cases if not said else transformed(cases, lambda of: of.map(lambda case: replace(case, own={**case.own, **said})))
 
 
 def _asks_for_noise(run: Run, case: Case) -> bool:

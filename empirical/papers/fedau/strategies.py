@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from hypothesis.strategies import SearchStrategy
 
@@ -15,6 +17,7 @@ SIZES = ((40, 3), (60, 4), (24, 5), (12, 3), (32, 2), (16, 6), (48, 3), (20, 7),
 RATES = (0.5, 0.9, 0.2, 0.35, 0.7, 1.0, 0.06)  # of participation, of one client after the other
 
 
+@cache
 def weight_cases(*, cutoffs: tuple[float, ...] = CUTOFFS) -> SearchStrategy[WeightCase]:
     """Records of participation for `check_weights`: drawn ones of up to 8 rounds and 2 clients with any cut-off, and
     long ones of up to 60 rounds and 7 clients.
