@@ -9,7 +9,7 @@ from fedbounds.empirical.papers.arbitrary_participation.invariants import check_
 from tests.zoo import Zoo
 from tests.zoo.fedavg import clip, local_model
 
-ZOO = Zoo("check_invariants of FedAU and its baselines", check_invariants)
+ZOO = Zoo("check_invariants for FedAU and its baselines", check_invariants)
 
 
 def moved(problem, n, x, t, step_size, steps):

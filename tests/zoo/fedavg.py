@@ -8,7 +8,7 @@ import torch
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
 from tests.zoo import Zoo
 
-ZOO = Zoo("check_invariants", check_invariants)
+ZOO = Zoo("check_invariants for generalized FedAvg", check_invariants)
 
 
 def local_model(problem, n, x, t, step_size, steps):
