@@ -352,8 +352,9 @@ def cases(
         ...     assert len(case.models(generalized_fedavg)) == case.rounds + 1
         >>> test_every_round_has_a_model()
     """
-    usual = (None if numbers is None else tuple(numbers) for numbers in (intervals, local_steps))
-    return _covering(_Wanted(problems, tuple(multipliers), *usual, tuple(participation), unit_sum, empty_rounds, noise))
+    P, I = (None if numbers is None else tuple(numbers) for numbers in (intervals, local_steps))
+    kinds = tuple(participation)
+    return _covering(_Wanted(problems, tuple(multipliers), P, I, kinds, unit_sum, empty_rounds, noise))
 
 
 @cache  # the same strategy again is drawn from once
@@ -382,10 +383,13 @@ def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy
     """
 
     def drawn(of: SearchStrategy[Case]) -> SearchStrategy[Case]:
-        return of.flatmap(lambda case: st.builds(replace, st.just(case), own=st.fixed_dictionaries(values(case))))
+        def told(case: Case) -> SearchStrategy[Case]:
+            return st.fixed_dictionaries(values(case)).map(lambda own: replace(case, own=own))
+
+        return of.flatmap(told)
 
     def values(case: Case) -> dict[str, SearchStrategy[Any]]:
-        each = {"cutoff": st.sampled_from(CUTOFFS)}
+        each: dict[str, SearchStrategy[Any]] = {"cutoff": st.sampled_from(CUTOFFS)}
         for name, most in (("client_weights", 16), ("probability", 8)):
             numbers = st.lists(st.integers(1, most), min_size=case.problem.clients, max_size=case.problem.clients)
             each[name] = numbers.map(lambda eighths: np.array(eighths) / 8)

@@ -171,9 +171,9 @@ class Case:
         """
         numbers = {name: getattr(self, name) for name in ("step_size", "local_steps", "multiplier", "interval", "seed")}
         numbers |= accepted(run, self.own)
-        given = {"weights": self.weights.copy()}
-        returned = run(self.problem, *given.values(), rounds=self.rounds, **numbers)
-        check_unchanged("run", given, {"weights": self.weights})
+        given = self.weights.copy()
+        returned = run(self.problem, given, rounds=self.rounds, **numbers)
+        check_unchanged("run", {"weights": given}, vars(self))
         wanted = (self.rounds + 1, self.problem.dimension)
         return as_numbers(
             returned,

@@ -57,9 +57,9 @@ class WeightCase:
             FedboundsError: it returns something else, or numbers that are not finite.
             ChangedArgument: it changes the record.
         """
-        given = {"participated": self.participated.copy()}
-        returned = run(*given.values(), self.cutoff)
-        check_unchanged("estimator", given, vars(self))
+        given = self.participated.copy()
+        returned = run(given, self.cutoff)
+        check_unchanged("estimator", {"participated": given}, vars(self))
         shape = self.participated.shape
         return as_numbers(
             returned,
