@@ -157,10 +157,12 @@ def check_averaging(
     """Look for cases in which a server that averages updates breaks an invariant.
 
     Args:
-        run: `run(model, updates, shares, cohort)`, which returns the next model (d,).
+        run: `run(model, updates, shares, cohort)`, which returns the next model (d,); it may change the model in place,
+            and nothing else.
         invariants: names of `AVERAGING_INVARIANTS`; all if not given. A server for which all clients count the same
             keeps all but "reference twin".
-        examples: how many cases to try.
+        examples: how many cases to try: from 50 on, one with a cohort of each size of each number of clients up to 7;
+            the others are small.
         seed: of the search.
         cases: a strategy of `AveragingCase`; `fedbounds.empirical.strategies.averaging_cases()` if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4

@@ -97,6 +97,19 @@ def leaking(model, updates, shares, cohort, kept=[0.0]):  # noqa: B006
     return moved + kept[0]
 
 
+@ZOO.mutant("who sends a zero update is not counted")
+def without_zeros(model, updates, shares, cohort):
+    counted = shares[cohort] * updates[cohort].any(axis=1)
+    return model + counted @ updates[cohort] / max(counted.sum(), 1e-12)
+
+
+@ZOO.mutant("the trimmed mean, in cohorts of five or more")
+def trimmed(model, updates, shares, cohort):
+    if len(cohort) < 5:
+        return server()(model, updates, shares, cohort)
+    return model + np.sort(updates[cohort], axis=0)[1:-1].mean(axis=0)
+
+
 @ZOO.mutant("the updates are scaled in place")
 def in_place(model, updates, shares, cohort):
     updates *= shares[:, None]

@@ -90,6 +90,7 @@ CHANGES = {
     "P is off by one: intervals of P + 1 rounds": {"ends": lambda t, P, T: (t + 1) % (P + 1) == 0},
     "intervals are at most 4 rounds": {"ends": lambda t, P, T: (t + 1) % min(P, 4) == 0},
     "intervals are at most 7 rounds": {"ends": lambda t, P, T: (t + 1) % min(P, 7) == 0},
+    "rounds are counted modulo 32": {"ends": lambda t, P, T: (t % 32 + 1) % P == 0},
     "the interval ends a round early": {"ends": lambda t, P, T: t % P == P - 2 if P > 1 else True},
     "the incomplete last interval is amplified": {"ends": lambda t, P, T: (t + 1) % P == 0 or t + 1 == T},
     "eta in place of eta - 1": {"amplify": lambda x, u, eta, k: x + eta * u},

@@ -47,6 +47,7 @@ CHANGES = {
     "the mean divides by at most 15": {"mean": lambda s, k: sum(s) / min(k, 15)},
     "integer division": {"mean": lambda s, k: sum(s) // k},
     "means below 1.05 are 1": {"mean": lambda s, k: 1 if sum(s) / k < 1.05 else sum(s) / k},
+    "weights are at most 12": {"mean": lambda s, k: min(sum(s) / k, 12)},
     "unknown clients have weight 0": {"unknown": 0.0},
     "the last interval is a round stale": {"read": lambda p: np.vstack([0 * p[:1], p[:-1]])},
     "a round's own participation counts": {"read": lambda p: np.vstack([p[1:], p[-1:]])},
