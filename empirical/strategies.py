@@ -341,7 +341,8 @@ def cases(
             take part, and "everyone" has them all take part in every round.
         unit_sum: whether the weights of each round sum to one, as the theory has it.
         empty_rounds: whether there are rounds without participants.
-        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1; both kinds if None.
+        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1. If None, those of each of
+            `SIZES` are, and small ones are not.
 
     Example:
         >>> from hypothesis import given, settings
@@ -436,7 +437,7 @@ def _case(
 @st.composite
 def _small_case(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> Case:
     """A case that is drawn number by number: small, or up to this size, the simplest first."""
-    noisy = draw(st.booleans()) if wanted.noise is None else wanted.noise
+    noisy = most is not None and draw(st.booleans()) if wanted.noise is None else wanted.noise
     clients = st.sampled_from(CLIENTS) if most is None else st.integers(1, most.clients)
     problem = draw(plain_problems(draw(clients)) if wanted.problems is None else wanted.problems)
     usual = (LOCAL_STEPS, INTERVALS) if most is None else (_to(most.local_steps), _to(most.interval))
