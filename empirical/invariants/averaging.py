@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedbounds.empirical.invariants.applies import InvariantSides
-from fedbounds.empirical.invariants.cases import as_numbers
+from fedbounds.empirical.invariants.cases import as_numbers, check_unchanged
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
@@ -52,8 +52,11 @@ class AveragingCase:
 
         Raises:
             FedboundsError: it returns something else, or numbers that are not finite.
+            ChangedArgument: it changes the updates, the shares or the cohort; the model, which is its own, it may.
         """
-        returned = run(self.model.copy(), self.updates.copy(), self.shares.copy(), self.cohort.copy())
+        given = {"updates": self.updates.copy(), "shares": self.shares.copy(), "cohort": self.cohort.copy()}
+        returned = run(self.model.copy(), *given.values())
+        check_unchanged("server", given, vars(self))
         return as_numbers(
             [returned], (1, len(self.model)), "the server returned {}; expected a model (d,)",
             "the server returned shape {}; expected (1, d)", "the model {row} is not finite",
@@ -154,10 +157,12 @@ def check_averaging(
     """Look for cases in which a server that averages updates breaks an invariant.
 
     Args:
-        run: `run(model, updates, shares, cohort)`, which returns the next model (d,).
+        run: `run(model, updates, shares, cohort)`, which returns the next model (d,); it may change the model in place,
+            and nothing else.
         invariants: names of `AVERAGING_INVARIANTS`; all if not given. A server for which all clients count the same
             keeps all but "reference twin".
-        examples: how many cases to try.
+        examples: how many cases to try: from 50 on, one with a cohort of each size of each number of clients up to 7;
+            the others are small.
         seed: of the search.
         cases: a strategy of `AveragingCase`; `fedbounds.empirical.strategies.averaging_cases()` if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4

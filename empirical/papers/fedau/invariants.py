@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.empirical.invariants.applies import InvariantSides, Need, applies
-from fedbounds.empirical.invariants.cases import as_numbers
+from fedbounds.empirical.invariants.cases import as_numbers, check_unchanged
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
@@ -55,8 +55,11 @@ class WeightCase:
 
         Raises:
             FedboundsError: it returns something else, or numbers that are not finite.
+            ChangedArgument: it changes the record.
         """
-        returned = run(self.participated.copy(), self.cutoff)
+        given = self.participated.copy()
+        returned = run(given, self.cutoff)
+        check_unchanged("estimator", {"participated": given}, vars(self))
         shape = self.participated.shape
         return as_numbers(
             returned,
@@ -254,7 +257,8 @@ def check_weights(
         run: a function `run(participated, cutoff)` that returns the weights $\omega_0,\dots,\omega_{T-1}$, (T, N).
         invariants: names of `WEIGHT_INVARIANTS`; all if not given. An exponentially weighted mean keeps all but
             "mean interval" and "reference twin".
-        examples: how many records to try.
+        examples: how many records to try: from 50 on, twelve long ones of up to 60 rounds and 7 clients; the others have
+            at most 8 rounds.
         seed: of the search; the same seed tries the same records.
         cases: a strategy of `WeightCase`; the room's `strategies.weight_cases()` if not given.
         tolerance: largest difference, relative to the larger of 1 and the largest entry; if not given, 1e-9, or 1e-4
