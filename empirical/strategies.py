@@ -22,6 +22,7 @@ from fedbounds.bounds.errors import MissingExtra, unknown_name
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.invariants.averaging import AveragingCase
 from fedbounds.empirical.invariants.cases import Case, PlainProblem
+from fedbounds.empirical.invariants.coverage import SizeClass, covering
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -51,6 +52,8 @@ _EIGENVALUES = (1.0, 0.5, 0.25)
 # the sizes of cases, the smallest first, and those where bugs of many clients and of late rounds show more often
 CLIENTS = (1, 2, 3, 4, 5, 4)
 ROUNDS = (1, 2, 3, 4, 5, 6, 3, 4)
+LOCAL_STEPS = (1, 2, 3)
+INTERVALS = (1, 2, 3)
 
 
 class Schedule(NamedTuple):
@@ -59,6 +62,36 @@ class Schedule(NamedTuple):
     local_steps: int
     interval: int
     rounds: int
+
+
+class Size(NamedTuple):
+    """N clients, T rounds, I local steps, amplification every P rounds."""
+
+    clients: int
+    rounds: int
+    local_steps: int
+    interval: int
+
+
+# together they have N from 1 to 7, every I from 1 to 10, every P from 1 to 8, and T up to 40; no case has all at once
+SIZES = (
+    Size(3, 40, 1, 8),
+    Size(7, 14, 2, 4),
+    Size(2, 4, 10, 2),
+    Size(5, 13, 1, 5),
+    Size(4, 8, 5, 1),
+    Size(6, 12, 3, 6),
+    Size(2, 24, 1, 1),
+    Size(7, 8, 1, 1),
+    Size(1, 15, 4, 7),
+    Size(3, 6, 7, 3),
+    Size(2, 17, 1, 8),
+    Size(4, 32, 1, 2),
+    Size(2, 5, 8, 2),
+    Size(3, 4, 9, 3),
+    Size(5, 20, 2, 3),
+    Size(3, 10, 6, 1),
+)
 
 
 class StepSizes(NamedTuple):
@@ -278,34 +311,35 @@ def plain_problems(clients: int | None = None) -> SearchStrategy[Quadratic | Cos
     return st.one_of(quadratics(clients), cosine_quadratics(clients))
 
 
-@st.composite
 def cases(
-    draw: st.DrawFn,
     *,
     problems: SearchStrategy[Any] | None = None,
     multipliers: tuple[float, ...] = (2.0, 0.5, 1.0, 4.0),
-    intervals: tuple[int, ...] = (1, 2, 3),
-    local_steps: tuple[int, ...] = (1, 2, 3),
+    intervals: tuple[int, ...] | None = None,
+    local_steps: tuple[int, ...] | None = None,
     participation: tuple[str, ...] = PARTICIPATION,
     unit_sum: bool = True,
-    noise: bool = False,
-) -> Case:
+    empty_rounds: bool = False,
+    noise: bool | None = False,
+) -> SearchStrategy[Case]:
     r"""Runs for `fedbounds.empirical.invariants`: a problem, weights that sum to one, and the numbers of Algorithm 1.
 
     What the cases do not have, no invariant asks of a run: leave out here what yours does without.
 
     Local steps are stable, $\gamma L \le \frac12$, but not as small as Theorem 3.1 needs: a wrong sign shows more
-    in large steps. T may be less than P, and need not be a multiple.
+    in large steps. T may be less than P, and need not be a multiple. Drawn cases are small. A check tries also one of
+    each of `SIZES`: up to 7 clients with cohorts of every size, 40 rounds, 10 local steps and intervals of 8 rounds.
 
     Args:
         problems: a strategy of `Quadratic` or `CosineQuadratic`; both kinds if not given.
         multipliers: the $\eta$ to try.
-        intervals: the P to try.
-        local_steps: the I to try.
+        intervals: the P to try; 1 to 8 if not given.
+        local_steps: the I to try; 1 to 10 if not given.
         participation: the kinds of `participation_matrices`; "one-hot" and "subsets" give equal weights to those who
             take part, and "everyone" has them all take part in every round.
         unit_sum: whether the weights of each round sum to one, as the theory has it.
-        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1.
+        empty_rounds: whether there are rounds without participants.
+        noise: whether gradients are noisy: `problem.noise` then gives normals, with s = 1; both kinds if None.
 
     Example:
         >>> from hypothesis import given, settings
@@ -316,38 +350,143 @@ def cases(
         ...     assert len(case.models(generalized_fedavg)) == case.rounds + 1
         >>> test_every_round_has_a_model()
     """
-    problem = draw(plain_problems(draw(st.sampled_from(CLIENTS))) if problems is None else problems)
-    I, P, T = draw(st.sampled_from(local_steps)), draw(st.sampled_from(intervals)), draw(st.sampled_from(ROUNDS))
-    q = draw(participation_matrices(T, problem.clients, unit_sum=unit_sum, kinds=participation))
+    wanted = _Wanted(problems, multipliers, intervals, local_steps, participation, unit_sum, empty_rounds, noise)
+    exact = [_sized_case(wanted, size, place) for place, size in enumerate(SIZES)]
+    up_to = [_small_case(wanted, size) for size in SIZES]
+    return covering(_small_case(wanted, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
+
+
+class _Wanted(NamedTuple):
+    """What `cases` is asked for."""
+
+    problems: SearchStrategy[Any] | None
+    multipliers: tuple[float, ...]
+    intervals: tuple[int, ...] | None
+    local_steps: tuple[int, ...] | None
+    participation: tuple[str, ...]
+    unit_sum: bool
+    empty_rounds: bool
+    noise: bool | None
+
+
+def _case(
+    wanted: _Wanted, size: Size, problem: Any, q: np.ndarray, share: float, multiplier: float, noise_seed: int | None
+) -> Case:
+    """A case of these parts, with step size share/L."""
     smoothness = problem.constants()["smoothness"]
     assert isinstance(smoothness, Constant)
     noises = None
-    if noise:
-        rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-        noises = rng.standard_normal((T, problem.clients, I, problem.dimension)).round(2)
-    return Case(
-        PlainProblem.of(problem, noises),
-        q,
-        step_size=draw(st.sampled_from([0.5, 0.25, 0.125])) / float(smoothness.value),
-        local_steps=I,
-        multiplier=draw(st.sampled_from(multipliers)),
-        interval=P,
-    )
+    if noise_seed is not None:
+        shape = (len(q), problem.clients, size.local_steps, problem.dimension)
+        noises = np.random.default_rng(noise_seed).standard_normal(shape).round(2)
+    numbers = {"local_steps": size.local_steps, "multiplier": multiplier, "interval": size.interval}
+    return Case(PlainProblem.of(problem, noises), q, step_size=share / float(smoothness.value), **numbers)
 
 
 @st.composite
-def averaging_cases(draw: st.DrawFn) -> AveragingCase:
-    """Steps of a server for `check_averaging`: up to 4 clients in up to 2 dimensions.
+def _small_case(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> Case:
+    """A case that is drawn number by number: small, or up to this size, the simplest first."""
+    noisy = draw(st.booleans()) if wanted.noise is None else wanted.noise
+    clients = st.sampled_from(CLIENTS) if most is None else st.integers(1, most.clients)
+    problem = draw(plain_problems(draw(clients)) if wanted.problems is None else wanted.problems)
+    usual = (LOCAL_STEPS, INTERVALS) if most is None else (_to(most.local_steps), _to(most.interval))
+    I, P = (
+        draw(st.sampled_from(own or up_to))
+        for own, up_to in zip((wanted.local_steps, wanted.intervals), usual, strict=True)
+    )
+    T = draw(st.sampled_from(ROUNDS) if most is None else st.integers(1, most.rounds))
+    q = draw(participation_matrices(T, problem.clients, unit_sum=wanted.unit_sum, kinds=wanted.participation))
+    if wanted.empty_rounds:
+        q = q * ~np.array(draw(st.lists(st.sampled_from([False, False, False, True]), min_size=T, max_size=T)))[:, None]
+    seed = draw(st.integers(0, 2**16)) if noisy else None
+    share, multiplier = draw(st.sampled_from([0.5, 0.25, 0.125])), draw(st.sampled_from(wanted.multipliers))
+    return _case(wanted, Size(problem.clients, T, I, P), problem, q, share, multiplier, seed)
+
+
+def _to(most: int) -> tuple[int, ...]:
+    return tuple(range(1, most + 1))
+
+
+@st.composite
+def _sized_case(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> Case:
+    """A case of one size, with values in general position; long ones take steps in which round-off does not grow."""
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng((seed, place))
+    if wanted.problems is None:
+        problem = _general_problem(rng, size.clients, 1 + place % 3, rippled=place % 4 == 3)
+    else:
+        problem = draw(wanted.problems)
+    I, P = (
+        number if own is None else min(own, key=lambda allowed, number=number: abs(allowed - number))
+        for own, number in ((wanted.local_steps, size.local_steps), (wanted.intervals, size.interval))
+    )
+    q = _cohorts_of_every_size(rng, size.rounds, problem.clients, wanted.participation, place)
+    if not wanted.unit_sum:
+        q = q * np.resize([1.0, 0.5, 1.5, 0.0], size.rounds)[:, None]
+    if wanted.empty_rounds:
+        q[2::5] = 0
+    noise_seed = None if wanted.noise is False else seed
+    multiplier = sorted(wanted.multipliers, key=lambda eta: (eta == 1, abs(eta - 2)))[0]
+    share = 0.25 if size.rounds > 8 or size.local_steps > 4 else 0.5
+    return _case(wanted, Size(problem.clients, size.rounds, I, P), problem, q, share, multiplier, noise_seed)
+
+
+def _general_problem(rng: np.random.Generator, N: int, d: int, *, rippled: bool) -> Quadratic | CosineQuadratic:
+    """Clients of which no two are alike, and no number is zero."""
+    values = rng.permutation(np.arange(1, N * d + 1)).reshape(N, d) * np.where(rng.random((N, d)) < 0.5, -0.25, 0.25)
+    start = rng.choice([-1.5, -0.5, 0.5, 1.5], size=d)
+    if rippled:
+        return CosineQuadratic(values - values.mean(0), 0.5, 0.25, 0.0, 2 * start)
+    hessians = rng.choice(_EIGENVALUES, size=(N, d))[:, :, None] * np.eye(d)
+    v = rng.choice([-1.0, 1.0], size=(N, d))
+    turn = np.eye(d) - 2 / d * v[:, :, None] * v[:, None, :]
+    hessians = turn @ hessians @ turn
+    return Quadratic((hessians + hessians.transpose(0, 2, 1)) / 2, values, 0.0, start)
+
+
+def _cohorts_of_every_size(rng: np.random.Generator, T: int, N: int, kinds: tuple[str, ...], place: int) -> np.ndarray:
+    """Weights of T rounds in which cohorts of 1 to N clients take turns, of one of these kinds; (T, N)."""
+    several = [kind for kind in kinds if kind != "one-hot"] or list(kinds)
+    kind = several[place % len(several)]
+    if kind == "everyone":
+        q = np.tile(rng.permutation(np.arange(1.0, N + 1)), (T, 1))
+    else:
+        sizes = np.ones(T, int) if kind == "one-hot" else np.resize(rng.permutation(N) + 1, T)
+        q = (rng.random((T, N)).argsort(axis=1) < sizes[:, None]).astype(float)
+        q *= 1.0 if kind in ("one-hot", "subsets") else rng.integers(1, 5, size=(T, N))
+    return q / q.sum(1, keepdims=True)
+
+
+def averaging_cases() -> SearchStrategy[AveragingCase]:
+    """Steps of a server for `check_averaging`: drawn ones of up to 4 clients in up to 2 dimensions, and cohorts of
+    every size of 1 to 7 clients.
 
     Example:
         >>> from hypothesis import find
         >>> find(averaging_cases(), lambda case: len(case.shares) == 3).shares.tolist()
         [0.3333333333333333, 0.3333333333333333, 0.3333333333333333]
     """
-    N, d = draw(st.integers(1, 4)), draw(st.integers(1, 2))
+    sizes = sorted(((N, K) for N in range(1, 8) for K in range(1, N + 1)), key=lambda size: size[0] * size[1] % 5)
+    classes = [SizeClass(_sized_step(N, K), _small_step(N)) for N, K in sizes]
+    return covering(_small_step(), classes)
+
+
+@st.composite
+def _small_step(draw: st.DrawFn, most: int = 4) -> AveragingCase:
+    N, d = draw(st.integers(1, most)), draw(st.integers(1, 2))
     grid = st.integers(-8, 8).map(lambda k: k / 4)
     numbers = draw(st.lists(grid, min_size=(N + 1) * d, max_size=(N + 1) * d))
     sizes = np.array(draw(st.lists(st.integers(1, 4), min_size=N, max_size=N)), dtype=float)
     cohort = draw(st.sets(st.integers(0, N - 1), min_size=1))
     rows = np.array(numbers).reshape(N + 1, d)
     return AveragingCase(rows[0], rows[1:], sizes / sizes.sum(), np.array(sorted(cohort)))
+
+
+@st.composite
+def _sized_step(draw: st.DrawFn, N: int, K: int) -> AveragingCase:
+    """Clients of which no two are alike, and K of which take part."""
+    rng = np.random.default_rng((draw(st.integers(0, 2**16)), N, K))
+    d = 1 + (N + K) % 3
+    rows = rng.permutation(np.arange(1, (N + 1) * d + 1)).reshape(N + 1, d) * rng.choice([-0.25, 0.25], (N + 1, d))
+    sizes = rng.permutation(np.arange(1.0, N + 1))
+    return AveragingCase(rows[0], rows[1:], sizes / sizes.sum(), np.sort(rng.permutation(N)[:K]))

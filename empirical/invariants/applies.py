@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+REFERENCE = "reference twin"  # the invariant without which no report is a pass
 ROUND_OFF = 1e-9
 SINGLE_PRECISION = 1e-4
 
@@ -62,11 +63,14 @@ class Scope:
         needs: each must be met by some case.
         algorithms: the kinds of algorithm that it holds for; None for all.
         tolerance: the largest with which it can be told from round-off.
+        lacking: what the caller must give for the comparison with the reference, such as "give cutoff="; nothing if
+            empty. What is tried without it can break the invariant, and cannot verify it.
     """
 
     needs: tuple[Need, ...] = ()
     algorithms: frozenset[str] | None = None
     tolerance: float = math.inf
+    lacking: str = ""
 
     def why_not(self, cases: Sequence[Any], algorithm: str, tolerance: float) -> str | None:
         """Why it does not apply to these cases, this algorithm and this tolerance; None if it does.
@@ -89,12 +93,15 @@ Checked = TypeVar("Checked", bound=Callable[..., InvariantSides])
 
 
 def applies(
-    *needs: Need, algorithms: frozenset[str] | None = None, tolerance: float = math.inf
+    *needs: Need,
+    algorithms: frozenset[str] | None = None,
+    tolerance: float = math.inf,
+    lacking: str = "",
 ) -> Callable[[Checked], Checked]:
     """Declare the scope of an invariant."""
 
     def declared(invariant: Checked) -> Checked:
-        invariant.__dict__["scope"] = Scope(needs, algorithms, tolerance)
+        invariant.__dict__["scope"] = Scope(needs, algorithms, tolerance, lacking)
         return invariant
 
     return declared
@@ -142,6 +149,19 @@ def _plays_no_role(feature: Feature, cases: Sequence[Any], execute: Callable[[An
         return bool(pairs) and all(np.array_equal(execute(case), execute(plain)) for case, plain in pairs)
     except Exception:  # then it is for the invariants to say in which case
         return False
+
+
+def names_of(run: Callable[..., Any]) -> set[str]:
+    """The parameters that a run has names for; empty if that cannot be told.
+
+    Example:
+        >>> sorted(names_of(lambda problem, weights, *, cutoff, **_: None))
+        ['_', 'cutoff', 'problem', 'weights']
+    """
+    try:
+        return set(inspect.signature(run).parameters)
+    except (TypeError, ValueError):
+        return set()
 
 
 def _names(run: Callable[..., Any]) -> set[str] | None:

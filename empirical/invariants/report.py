@@ -46,6 +46,7 @@ class InvariantVerdict:
         examples: how many cases it held for.
         counterexample: the smallest that was found; None if none was.
         skipped: why it was not tried; None if it was.
+        not_compared: for a comparison with the reference that did not take place, what to do about it; None otherwise.
     """
 
     name: str
@@ -53,15 +54,20 @@ class InvariantVerdict:
     examples: int
     counterexample: Counterexample | None = None
     skipped: str | None = None
+    not_compared: str | None = None
 
     @property
     def status(self) -> str:
-        """In words: "held", "broken" or "skipped"."""
+        """In words: "held", "broken", "skipped" or "not compared"."""
+        if self.not_compared is not None:
+            return "not compared"
         if self.skipped is not None:
             return "skipped"
         return "held" if self.counterexample is None else "broken"
 
     def __str__(self) -> str:
+        if self.not_compared is not None:
+            return f"NOT COMPARED  {self.name}: {self.not_compared}"
         if self.skipped is not None:
             return f"skipped {self.name}: {self.skipped}"
         if self.counterexample is None:
@@ -71,7 +77,7 @@ class InvariantVerdict:
 
 
 class BrokenInvariant(AssertionError):
-    """Some invariant does not hold; the message is the report."""
+    """Some invariant does not hold, or the comparison with the reference was not made; the message is the report."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +97,8 @@ class Report:
         2 invariants, none broken
         held    translation (10 examples)
         held    rotation (10 examples)
-        >>> report["rotation"].status
-        'held'
+        >>> report["rotation"].status, report.passed
+        ('held', True)
     """
 
     verdicts: tuple[InvariantVerdict, ...]
@@ -109,13 +115,24 @@ class Report:
         """The verdicts of the invariants that do not apply."""
         return tuple(verdict for verdict in self.verdicts if verdict.skipped is not None)
 
+    @property
+    def not_compared(self) -> tuple[InvariantVerdict, ...]:
+        """The verdicts of comparisons with the reference that were required and not made."""
+        return tuple(verdict for verdict in self.verdicts if verdict.not_compared is not None)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is broken and every comparison with the reference was made."""
+        return not self.broken and not self.not_compared
+
     def raise_if_broken(self) -> None:
-        """For tests.
+        """For tests: raise unless the report is a pass.
 
         Raises:
-            BrokenInvariant: some invariant does not hold; the message is the whole report.
+            BrokenInvariant: some invariant does not hold, or the comparison with the reference was not made; the
+                message is the whole report.
         """
-        if self.broken:
+        if not self.passed:
             raise BrokenInvariant(str(self))
 
     def __getitem__(self, name: str) -> InvariantVerdict:
@@ -125,11 +142,12 @@ class Report:
         return verdicts[name]
 
     def __bool__(self) -> NoReturn:
-        raise TypeError("a report has no truth value; use report.raise_if_broken() or report.broken")
+        raise TypeError("a report has no truth value; use report.raise_if_broken() or report.passed")
 
     def __str__(self) -> str:
         lines = [f"{len(self.verdicts)} invariants, {len(self.broken) or 'none'} broken"]
         lines[0] += f", {len(self.skipped)} skipped" if self.skipped else ""
+        lines[0] += "".join(f", NOT COMPARED with the reference: {each.not_compared}" for each in self.not_compared)
         if self.without:
             lines.append(f"cases have {', '.join(self.without)}: the run names no such parameter, and none matters")
         if self.cause:

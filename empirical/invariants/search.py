@@ -15,6 +15,7 @@ import numpy as np
 from fedbounds.bounds.checks import check_count, check_number, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.invariants.applies import (
+    REFERENCE,
     ROUND_OFF,
     SINGLE_PRECISION,
     Feature,
@@ -24,6 +25,7 @@ from fedbounds.empirical.invariants.applies import (
 )
 from fedbounds.empirical.invariants.cases import as_array
 from fedbounds.empirical.invariants.causes import Misreading, apart, likely_cause
+from fedbounds.empirical.invariants.coverage import classes_tried, transformed
 from fedbounds.empirical.invariants.report import Counterexample, InvariantVerdict, Report
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 
 SHARED = 400  # cases that break one invariant, and are tried on the others
+SHRINKING = 400  # cases that are tried to shrink one counterexample; none for no shrinking at all
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,19 +116,22 @@ def search(
     """
     examples, seed = check_count("examples", examples), check_count("seed", seed, low=0)
     tolerance = check_number("tolerance", tolerance, low=0)
-    drawn: list[Any] = []
-    _find(strategy, lambda case: bool(drawn.append(case)), examples, seed, shrink=False)
-    without = done_without(subject.run, subject.features, drawn, subject)
+    few = max(1, examples - len(classes_tried(strategy, examples)))  # the rest are one of each size class
+    drawn = _drawn(strategy, examples, few, seed)
+    without = done_without(subject.run, subject.features, [case for case, _ in drawn], subject)
     for feature in without:
-        strategy, drawn = strategy.map(feature.without), [feature.without(case) for case in drawn]
+        strategy = transformed(strategy, lambda cases, left_out=feature.without: cases.map(left_out))
+        drawn = [(feature.without(case), place) for case, place in drawn]
+    classes = classes_tried(strategy, examples)
+    tried = [case for case, _ in drawn]
     skipped = {
         name: why
         for name, invariant in chosen.items()
-        if (why := scope_of(invariant).why_not(drawn, subject.algorithm, tolerance)) is not None
+        if (why := scope_of(invariant).why_not(tried, subject.algorithm, tolerance)) is not None
     }
     held = dict.fromkeys(chosen, 0)
-    found: dict[str, Counterexample] = {}
-    for case in drawn:
+    found: dict[str, tuple[Counterexample, int | None]] = {}
+    for case, place in drawn:
         outcomes = cache(subject)  # each case once: a case equals nothing but itself
         for name in chosen:
             if name in skipped or name in found:
@@ -134,27 +140,56 @@ def search(
             if counterexample is None:
                 held[name] += 1
             else:
-                found[name] = counterexample
+                found[name] = counterexample, place
+    smallest: dict[str, Counterexample] = {}
     seen: list[Any] = []  # cases that break something, met on the way to smaller ones
-    for name in found:  # the same seed comes to the same counterexample, and from there to smaller ones
+    for name, (first, place) in found.items():
 
         def break_it(case: Any, name: str = name) -> Counterexample | None:
             broken = _counterexample(chosen[name], cache(subject), case, tolerance)
             seen.extend([case] if broken else [])
             return broken
 
-        smallest = _find(strategy, lambda case: break_it(case) is not None, examples, seed)
-        found[name] = (smallest and break_it(smallest)) or found[name]  # not everything breaks twice
-    _share(found, seen, chosen, subject, tolerance)
+        if place is not None and (shared := _first_broken(seen, break_it)):  # large cases are shrunk once for all
+            smallest[name] = shared
+            continue
+        # the same seed comes to the same small counterexample, and from there to smaller ones
+        where = strategy if place is None else classes[place].up_to
+        shrunk = _shrunk(where, lambda case: break_it(case) is not None, few, seed)
+        smallest[name] = (shrunk and break_it(shrunk)) or first  # not everything breaks twice
+    _share(smallest, seen, chosen, subject, tolerance)
     twin = replace(subject, run=subject.twin)
+    verdicts = []
+    for name, invariant in chosen.items():
+        missing = scope_of(invariant).lacking or (skipped.get(name) if name == REFERENCE else None)
+        if missing is None and not (held[name] or name in found or name in skipped):
+            missing = "no case was drawn"
+        missing = None if name in found else missing
+        statement, counterexample = _statement(invariant), smallest.get(name)
+        verdicts.append(InvariantVerdict(name, statement, held[name], counterexample, skipped.get(name), missing))
     return Report(
-        tuple(
-            InvariantVerdict(name, _statement(chosen[name]), held[name], found.get(name), skipped.get(name))
-            for name in chosen
-        ),
-        likely_cause(found, drawn, subject, twin, subject.misreadings, tolerance) if found else None,
+        tuple(verdicts),
+        likely_cause(smallest, tried, subject, twin, subject.misreadings, tolerance) if smallest else None,
         tuple(feature.words for feature in without),
     )
+
+
+def _drawn(strategy: SearchStrategy[Any], examples: int, few: int, seed: int) -> list[tuple[Any, int | None]]:
+    """The cases to try, a few small ones first, then one of each size class with its place."""
+    drawn: list[tuple[Any, int | None]] = []
+    _find(strategy, lambda case: bool(drawn.append((case, None))), few, seed, shrink=False)
+    for place, each in enumerate(classes_tried(strategy, examples)):
+        several: list[Any] = []  # the first that hypothesis draws is the simplest, which shows the least
+        _find(each.exact, lambda case, several=several: bool(several.append(case)), 2, seed, shrink=False)
+        drawn.extend((case, place) for case in several[-1:])
+    return drawn
+
+
+def _first_broken(
+    seen: Sequence[Any], break_it: Callable[[Any], Counterexample | None], most: int = 20
+) -> Counterexample | None:
+    """The counterexample of the smallest case seen that breaks something, of so many; None if none does."""
+    return next((broken for case in sorted(seen, key=_size)[:most] if (broken := break_it(case))), None)
 
 
 def _share(
@@ -277,12 +312,31 @@ def _counterexample(
     return Counterexample(case if sides.case is None else sides.case, told, sides, drawn=case)
 
 
+def _shrunk(strategy: SearchStrategy[Any], breaks: Callable[[Any], bool], examples: int, seed: int) -> Any:
+    """The smallest case that breaks, of the first `SHRINKING` that are tried; None if none of them does."""
+    if not SHRINKING:
+        return None
+    broken: list[Any] = []
+    left = iter(range(SHRINKING))
+
+    def tried(case: Any) -> bool:
+        if next(left, None) is None or not breaks(case):
+            return False
+        broken.append(case)
+        return True
+
+    return _find(strategy, tried, examples, seed) or min(broken, key=_size, default=None)
+
+
 def _find(
     strategy: SearchStrategy[Any], condition: Callable[[Any], bool], examples: int, seed: int, shrink: bool = True
 ) -> Any:
     """The smallest case that hypothesis finds to meet the condition, if any; with one seed it tries the same cases."""
     from hypothesis import Phase, Verbosity, find, settings
     from hypothesis.errors import Flaky, NoSuchExample
+
+    def met(case: Any) -> bool:  # by name: hypothesis looks for the source of a lambda, which takes long
+        return condition(case)
 
     quiet = settings(
         max_examples=examples,
@@ -293,7 +347,7 @@ def _find(
         verbosity=Verbosity.quiet,
     )
     try:
-        return find(strategy, condition, settings=quiet, random=Random(seed))
+        return find(strategy, met, settings=quiet, random=Random(seed))
     except (NoSuchExample, Flaky):  # flaky: a run that is not deterministic
         return None
 

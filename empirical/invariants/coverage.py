@@ -1,0 +1,85 @@
+"""Size classes of cases: what a search tries by construction, beside the small cases that it draws at random.
+
+A strategy of small cases finds most bugs and shrinks them. What shows only in late rounds, in many local steps or in a
+cohort of some of many clients is found in cases of that size, one of each: no seed leaves one out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+FULL = 50  # the examples from which on every size class has one
+_NAME = "size_classes"
+
+
+@dataclass(frozen=True)
+class SizeClass:
+    """Cases of one size.
+
+    Args:
+        exact: cases of this size, with values in general position.
+        up_to: cases of this size and below, the simplest first: where a counterexample of this size is shrunk.
+    """
+
+    exact: SearchStrategy[Any]
+    up_to: SearchStrategy[Any]
+
+
+def covering(small: SearchStrategy[Any], classes: Sequence[SizeClass]) -> SearchStrategy[Any]:
+    """The strategy of small cases, which carries size classes for the search.
+
+    Args:
+        small: what the strategy draws, also in `@given`.
+        classes: of which the search tries one case each, the most important first.
+
+    Example:
+        >>> from hypothesis import strategies as st
+        >>> few = covering(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))])
+        >>> len(size_classes(few)), len(size_classes(st.integers()))
+        (1, 0)
+    """
+    carrying = small.map(lambda case: case)  # an object of its own, whatever hypothesis shares
+    setattr(carrying, _NAME, tuple(classes))
+    return carrying
+
+
+def size_classes(strategy: SearchStrategy[Any]) -> tuple[SizeClass, ...]:
+    """The size classes that a strategy carries; none if it is not from `covering`."""
+    return getattr(strategy, _NAME, ())
+
+
+def transformed(
+    strategy: SearchStrategy[Any],
+    drawn: Callable[[SearchStrategy[Any]], SearchStrategy[Any]],
+    exact: Callable[[SearchStrategy[Any], int], SearchStrategy[Any]] | None = None,
+) -> SearchStrategy[Any]:
+    """A strategy with its size classes, each changed.
+
+    Args:
+        strategy: of cases.
+        drawn: what is done to strategies whose cases are drawn at random.
+        exact: what is done to those of an exact size, given the place of their class; as `drawn` if not given.
+    """
+    classes = [
+        SizeClass(drawn(each.exact) if exact is None else exact(each.exact, place), drawn(each.up_to))
+        for place, each in enumerate(size_classes(strategy))
+    ]
+    return covering(drawn(strategy), classes)
+
+
+def classes_tried(strategy: SearchStrategy[Any], examples: int) -> tuple[SizeClass, ...]:
+    """The size classes that a search of so many examples tries: all from `FULL` on, and fewer of fewer examples.
+
+    Example:
+        >>> from hypothesis import strategies as st
+        >>> four = covering(st.integers(0, 3), [SizeClass(st.just(40), st.integers(0, 40))] * 4)
+        >>> [len(classes_tried(four, examples)) for examples in (1, 25, 50, 100)]
+        [0, 2, 4, 4]
+    """
+    classes = size_classes(strategy)
+    return classes[: len(classes) * min(examples, FULL) // FULL]

@@ -1,0 +1,29 @@
+"""Every check at its defaults catches every mutant of its zoo and flags no correct implementation."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.zoo import tables, zoos
+
+MUTANTS = [(module, name) for module, zoo in zoos().items() for name in zoo.mutants]
+CORRECT = [(module, name) for module, zoo in zoos().items() for name in zoo.correct]
+
+
+@pytest.mark.parametrize(("module", "name"), MUTANTS)
+def test_every_mutant_is_caught_as_the_page_says(module, name):
+    zoo = zoos()[module]
+    row = zoo.row(name)
+    assert "`" in row, f"{zoo.title} passes: {name}"
+    assert row in tables()[zoo.title], "docs/mutants.md is stale: run python -m tests.zoo"
+
+
+@pytest.mark.parametrize(("module", "name"), CORRECT)
+def test_no_correct_implementation_is_flagged(module, name):
+    zoo = zoos()[module]
+    report = zoo.report(zoo.correct[name])
+    assert report.passed and report.cause is None, str(report)
+
+
+def test_the_page_has_the_mutants_of_the_zoos_and_no_others():
+    assert {title: len(rows) for title, rows in tables().items()} == {z.title: len(z.mutants) for z in zoos().values()}
