@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from fedbounds.empirical.papers.fedmrn.invariants import masked_round
+from fedbounds.empirical.papers.fedmrn.invariants import check_masking, masked_round
 from tests.papers.tdcd.planted_tdcd import planted
+from tests.zoo import Kept, Zoo
 
 
 def round_by_hand(gradient, model, noise, chances, coins, step_size, masks):
@@ -71,8 +72,6 @@ CHANGES = {
     "binary noise below zero is cut off at zero": [(CLIP, "np.clip(u, np.minimum(noise, other), np.abs(noise))")],
     # the update
     "the update is cut off in every step": [(STEP, "u = np.clip(u - step_size * g, np.minimum(noise, other), np.maximum(noise, other))")],
-    "the update is cut off at the end of 6 and more steps": [
-        (STEP, STEP + "\n        u = np.clip(u, np.minimum(noise, other), np.maximum(noise, other)) if tau == S > 5 else u")],
     "gradients stop outside the noise": [(STEP, "u = u - step_size * np.where(u == clipped, g, 0)")],
     "gradients pass the mask": [(STEP, "u = u - step_size * g * (masked != other)")],
     "the update begins again after the fifth step": [(STEP, "u = u * (tau != 6) - step_size * g")],
@@ -179,3 +178,7 @@ CORRECT = {
     "by hand": round_by_hand, "the reference": masked_round, "by coordinates": by_coordinates, "tensors": tensors,
     "a class": Client(), "single precision": lambda *numbers: round_by_hand(*numbers).astype(np.float32),
 }  # fmt: skip
+ZOO = Zoo(
+    "check_masking", check_masking,
+    {name: Kept(run, {}) for name, run in MUTANTS.items()}, {name: Kept(run, {}) for name, run in CORRECT.items()},
+)  # fmt: skip

@@ -7,9 +7,11 @@ from functools import partial
 import numpy as np
 import torch
 
+from fedbounds.empirical.papers.fed_norm_sgda.invariants import check_minimax
 from fedbounds.empirical.papers.fed_norm_sgda.plain import fed_norm_sgda
 from tests.papers.fed_norm_sgda.planted_sgda import fed_norm_sgda_by_hand
 from tests.papers.tdcd.planted_tdcd import planted
+from tests.zoo import Kept, Zoo
 
 SHARE, TAU, COHORT = "weights[i] * n / P / sum(a[tau])", "tau = int(local_steps[i])", "for i in cohort:"
 START, SNAPSHOT, STEPS = "x, y = states[t]", "t % period == 0", "for k in range(tau):"
@@ -49,8 +51,7 @@ CHANGES = {
     "the last entry of x never moves in odd dimensions": [
         (SERVER_X, "x - step_sizes[0] * gx * (np.arange(len(x)) < max(2, len(x) - len(x) % 2))")],
     # local steps
-    "the last of 5 and more local steps is lost": [(STEPS, "for k in range(tau - (tau >= 5)):"),
-                                                   ("in zip(a[tau], G", "in zip(a[tau][tau >= 5 :], G")],
+    "the last of 5 and more local steps is lost": [(TAU, "tau = int(local_steps[i]) - (local_steps[i] >= 5)")],
     "at most 8 local steps": [(TAU, "tau = min(int(local_steps[i]), 8)")],
     "from the fifth local step on gradients are those of the fourth": [
         (GRADIENT_X, "(game.gradient(i, xk, yk)[0] if k < 4 else Gx[3])")],
@@ -261,3 +262,7 @@ CORRECT = {
     "displacements": displacements, "single precision": single_precision, "without momentum": without_momentum,
     "a server": Server(),
 }  # fmt: skip
+ZOO = Zoo(
+    "check_minimax", check_minimax,
+    {name: Kept(run, {}) for name, run in MUTANTS.items()}, {name: Kept(run, {}) for name, run in CORRECT.items()},
+)  # fmt: skip

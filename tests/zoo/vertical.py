@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from fedbounds.empirical.papers.tdcd.invariants import check_vertical
 from fedbounds.empirical.papers.tdcd.misreadings import Reading
 from fedbounds.empirical.papers.tdcd.plain import tdcd
 from tests.papers.tdcd.planted_tdcd import ALL, DRAWN, LOOP, MEAN, MINE, OTHERS, REMEMBER, STEP, planted
+from tests.zoo import Kept, Zoo
 
 TOLD = "told = np.array([table.embed(j, block, batch) for j, block in enumerate(blocks)])"
 LIST, FOR_J, FOR_IDS = "blocks, models = list(table.starts)", "for j, block in enumerate(blocks):", "in table.clients[j]"
@@ -173,3 +175,7 @@ CORRECT = {
     "plain": tdcd, "reading": Reading(), "matrices": matrices, "deltas": deltas, "autograd": autograd,
     "single precision": lambda *positional, **named: tdcd(*positional, **named).astype(np.float32),
 }  # fmt: skip
+ZOO = Zoo(
+    "check_vertical", check_vertical,
+    {name: Kept(run, {}) for name, run in MUTANTS.items()}, {name: Kept(run, {}) for name, run in CORRECT.items()},
+)  # fmt: skip
