@@ -14,6 +14,8 @@ Example:
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from fedbounds.bounds.errors import MissingExtra, unknown_name
 from fedbounds.bounds.symbols import Constant
 from fedbounds.empirical.invariants.averaging import AveragingCase
 from fedbounds.empirical.invariants.cases import Case, PlainProblem
-from fedbounds.empirical.invariants.coverage import SizeClass, covering
+from fedbounds.empirical.invariants.coverage import SizeClass, covering, transformed
 from fedbounds.empirical.participation import (
     Bernoulli,
     Cyclic,
@@ -350,10 +352,56 @@ def cases(
         ...     assert len(case.models(generalized_fedavg)) == case.rounds + 1
         >>> test_every_round_has_a_model()
     """
-    wanted = _Wanted(problems, multipliers, intervals, local_steps, participation, unit_sum, empty_rounds, noise)
+    usual = (None if numbers is None else tuple(numbers) for numbers in (intervals, local_steps))
+    return _covering(
+        _Wanted(problems, tuple(multipliers), *usual, tuple(participation), unit_sum, empty_rounds, noise)
+    )
+
+
+@cache  # the same strategy again is drawn from once
+def _covering(wanted: _Wanted) -> SearchStrategy[Case]:
+    """Small cases of what is wanted, and those of each of `SIZES`."""
     exact = [_sized_case(wanted, size, place) for place, size in enumerate(SIZES)]
     up_to = [_small_case(wanted, size) for size in SIZES]
     return covering(_small_case(wanted, None), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
+
+
+CUTOFFS = (3.0, 8.0, 2.0, 5.0, 20.0, float("inf"), 1.0)
+
+
+@cache
+def with_own_numbers(cases: SearchStrategy[Case], *names: str) -> SearchStrategy[Case]:
+    """Cases with numbers of the algorithm alone, for runs that take them.
+
+    Args:
+        cases: a strategy.
+        names: "cutoff", a number of rounds or infinity; "client_weights" and "probability", one for each client.
+
+    Example:
+        >>> from hypothesis import find
+        >>> sorted(find(with_own_numbers(cases(), "cutoff"), lambda case: case.own["cutoff"] > 5).own)
+        ['cutoff']
+    """
+
+    def drawn(of: SearchStrategy[Case]) -> SearchStrategy[Case]:
+        return of.flatmap(lambda case: st.builds(replace, st.just(case), own=st.fixed_dictionaries(values(case))))
+
+    def values(case: Case) -> dict[str, SearchStrategy[Any]]:
+        each = {"cutoff": st.sampled_from(CUTOFFS)}
+        for name, most in (("client_weights", 16), ("probability", 8)):
+            numbers = st.lists(st.integers(1, most), min_size=case.problem.clients, max_size=case.problem.clients)
+            each[name] = numbers.map(lambda eighths: np.array(eighths) / 8)
+        return {name: each[name] for name in names}
+
+    def exact(of: SearchStrategy[Case], place: int) -> SearchStrategy[Case]:
+        def told(case: Case) -> Case:
+            order = np.random.default_rng(place).permutation(case.problem.clients) + 1
+            own = {"cutoff": CUTOFFS[place % len(CUTOFFS)], "client_weights": order / 4, "probability": order / 8}
+            return replace(case, own={name: own[name] for name in names})
+
+        return of.map(told)
+
+    return transformed(cases, drawn, exact)
 
 
 class _Wanted(NamedTuple):
@@ -457,6 +505,7 @@ def _cohorts_of_every_size(rng: np.random.Generator, T: int, N: int, kinds: tupl
     return q / q.sum(1, keepdims=True)
 
 
+@cache
 def averaging_cases() -> SearchStrategy[AveragingCase]:
     """Steps of a server for `check_averaging`: drawn ones of up to 4 clients in up to 2 dimensions, and cohorts of
     every size of 1 to 7 clients.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -162,6 +162,18 @@ def names_of(run: Callable[..., Any]) -> set[str]:
         return set(inspect.signature(run).parameters)
     except (TypeError, ValueError):
         return set()
+
+
+def accepted(run: Callable[..., Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the numbers that a run takes, by their names or by `**`.
+
+    Example:
+        >>> accepted(lambda problem, cutoff: None, {"cutoff": 2, "rate": 0.5})
+        {'cutoff': 2}
+    """
+    if not numbers:
+        return {}
+    return {name: value for name, value in numbers.items() if _names(run) is not None or name in names_of(run)}
 
 
 def _names(run: Callable[..., Any]) -> set[str] | None:

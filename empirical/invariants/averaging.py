@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fedbounds.empirical.invariants.applies import InvariantSides
-from fedbounds.empirical.invariants.cases import as_numbers
+from fedbounds.empirical.invariants.cases import as_numbers, check_unchanged
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
@@ -52,8 +52,11 @@ class AveragingCase:
 
         Raises:
             FedboundsError: it returns something else, or numbers that are not finite.
+            ChangedArgument: it changes the updates, the shares or the cohort; the model, which is its own, it may.
         """
-        returned = run(self.model.copy(), self.updates.copy(), self.shares.copy(), self.cohort.copy())
+        given = {"updates": self.updates.copy(), "shares": self.shares.copy(), "cohort": self.cohort.copy()}
+        returned = run(self.model.copy(), *given.values())
+        check_unchanged("server", given, vars(self))
         return as_numbers(
             [returned], (1, len(self.model)), "the server returned {}; expected a model (d,)",
             "the server returned shape {}; expected (1, d)", "the model {row} is not finite",

@@ -18,8 +18,8 @@ The models are $x_0,\dots,x_T$; at an interval's end the amplified one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Any
 
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.empirical.invariants.applies import Feature, Need
+from fedbounds.empirical.invariants.applies import Feature, Need, accepted
 from fedbounds.empirical.problems import CosineQuadratic, Quadratic
 
 Run = Callable[..., ArrayLike]
@@ -137,6 +137,7 @@ class Case:
         multiplier: $\eta$.
         interval: P, in rounds.
         seed: for the run's own randomness.
+        own: numbers of the algorithm alone, such as FedAU's cut-off, by name; a run that takes them is given them.
 
     Example:
         >>> from fedbounds.empirical.problems import toy_example
@@ -154,6 +155,7 @@ class Case:
     multiplier: float = 1.0
     interval: int = 1
     seed: int = 0
+    own: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rounds(self) -> int:
@@ -165,9 +167,13 @@ class Case:
 
         Raises:
             FedboundsError: the run returns something else, or numbers that are not finite.
+            ChangedArgument: the run changes the weights that it is given.
         """
         numbers = {name: getattr(self, name) for name in ("step_size", "local_steps", "multiplier", "interval", "seed")}
-        returned = run(self.problem, self.weights.copy(), rounds=self.rounds, **numbers)
+        numbers |= accepted(run, self.own)
+        given = {"weights": self.weights.copy()}
+        returned = run(self.problem, *given.values(), rounds=self.rounds, **numbers)
+        check_unchanged("run", given, {"weights": self.weights})
         wanted = (self.rounds + 1, self.problem.dimension)
         return as_numbers(
             returned,
@@ -208,7 +214,8 @@ class Case:
         old = self.problem
         noises = None if old.noises is None else old.noises[:, who]
         clients = {"hessians": old.hessians[who], "centers": old.centers[who], "slopes": old.slopes[who]}
-        return replace(self, problem=replace(old, noises=noises, **clients), weights=weights)
+        own = {name: value[who] if np.ndim(value) else value for name, value in self.own.items()}
+        return replace(self, problem=replace(old, noises=noises, **clients), weights=weights, own=own)
 
     def translated(self, shift: np.ndarray) -> Case:
         """The case in coordinates x + shift."""
@@ -239,12 +246,13 @@ class Case:
         return replace(self, problem=replace(old, noises=noises, **steeper), step_size=self.step_size / a)
 
     def __str__(self) -> str:
+        own = "".join(f", {name} {digits(value)}" for name, value in self.own.items())
         numbers = f"T = {self.rounds}, I = {self.local_steps}, P = {self.interval}, step size {digits(self.step_size)}"
         return "\n".join(
             [
                 f"problem: {self.problem}",
                 f"weights: {digits(self.weights)}",
-                f"run:     {numbers}, multiplier {digits(self.multiplier)}, seed {self.seed}",
+                f"run:     {numbers}, multiplier {digits(self.multiplier)}, seed {self.seed}{own}",
             ]
         )
 
@@ -266,6 +274,26 @@ ANY_SUM = Need(
     lambda case: not case.of_unit_sum.all(),
     "they are outside the theory, and cases(unit_sum=False) asks for them",
 )
+
+
+class ChangedArgument(FedboundsError):
+    """A function changed an argument that it was given."""
+
+
+def check_unchanged(who: str, given: Mapping[str, np.ndarray], expected: Mapping[str, np.ndarray]) -> None:
+    """See that a function left its arguments as they were.
+
+    Args:
+        who: the function, in words.
+        given: the arguments by name, after the call.
+        expected: what they were before.
+
+    Raises:
+        ChangedArgument: it did not.
+    """
+    for name, value in given.items():
+        if not np.array_equal(value, expected[name]):
+            raise ChangedArgument(f"the {who} changed its argument `{name}` in place; copy it before changing it")
 
 
 def as_numbers(returned: ArrayLike, wanted: tuple[int, ...], none: str, misshapen: str, infinite: str) -> np.ndarray:

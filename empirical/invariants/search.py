@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 from random import Random
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from fedbounds.empirical.invariants.applies import (
     done_without,
     scope_of,
 )
-from fedbounds.empirical.invariants.cases import as_array
+from fedbounds.empirical.invariants.cases import ChangedArgument, as_array
 from fedbounds.empirical.invariants.causes import Misreading, apart, likely_cause
 from fedbounds.empirical.invariants.coverage import classes_tried, transformed
 from fedbounds.empirical.invariants.report import Counterexample, InvariantVerdict, Report
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 SHARED = 400  # cases that break one invariant, and are tried on the others
 SHRINKING = 400  # cases that are tried to shrink one counterexample; none for no shrinking at all
+
+_DRAWN: WeakKeyDictionary[Any, dict[tuple[int, int], list[tuple[Any, int | None]]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,14 +178,17 @@ def search(
 
 
 def _drawn(strategy: SearchStrategy[Any], examples: int, few: int, seed: int) -> list[tuple[Any, int | None]]:
-    """The cases to try, a few small ones first, then one of each size class with its place."""
-    drawn: list[tuple[Any, int | None]] = []
-    _find(strategy, lambda case: bool(drawn.append((case, None))), few, seed, shrink=False)
-    for place, each in enumerate(classes_tried(strategy, examples)):
-        several: list[Any] = []  # the first that hypothesis draws is the simplest, which shows the least
-        _find(each.exact, lambda case, several=several: bool(several.append(case)), 2, seed, shrink=False)
-        drawn.extend((case, place) for case in several[-1:])
-    return drawn
+    """The cases to try, a few small ones first, then one of each size class with its place; drawn once."""
+    known = _DRAWN.setdefault(strategy, {})
+    if (examples, seed) not in known:
+        drawn: list[tuple[Any, int | None]] = []
+        _find(strategy, lambda case: bool(drawn.append((case, None))), few, seed, shrink=False)
+        for place, each in enumerate(classes_tried(strategy, examples)):
+            several: list[Any] = []  # the first that hypothesis draws is the simplest, which shows the least
+            _find(each.exact, lambda case, several=several: bool(several.append(case)), 2, seed, shrink=False)
+            drawn.extend((case, place) for case in several[-1:])
+        known[examples, seed] = drawn
+    return known[examples, seed]
 
 
 def _first_broken(
@@ -231,8 +237,8 @@ def chosen_from(known: Mapping[str, Callable[..., InvariantSides]], names: Seque
     return {name: known[name] for name in names}
 
 
-def strategy_of(cases: SearchStrategy[Any] | None, default: str) -> SearchStrategy[Any]:
-    """The strategy that is given, or what the function of this dotted name makes.
+def strategy_of(cases: SearchStrategy[Any] | None, default: str, **wanted: Any) -> SearchStrategy[Any]:
+    """The strategy that is given, or what the function of this dotted name makes of what is wanted.
 
     Raises:
         FedboundsError: what is given is none.
@@ -242,7 +248,7 @@ def strategy_of(cases: SearchStrategy[Any] | None, default: str) -> SearchStrate
     made = getattr(import_module(module), name)  # late: it needs the extra
     from hypothesis.strategies import SearchStrategy
 
-    strategy = made() if cases is None else cases
+    strategy = made(**wanted) if cases is None else cases
     if not isinstance(strategy, SearchStrategy):
         raise FedboundsError(f"cases = {quote(cases)} must be a strategy, like {default}()")
     return strategy
@@ -272,6 +278,8 @@ def try_out(subject: Subject, first: Any, strategy: SearchStrategy[Any], told: s
     def refused(case: Any) -> Exception | None:
         try:
             subject.outcome(case, noted)
+        except ChangedArgument:  # it can be called as said; the invariants report it
+            return None
         except Exception as error:
             return error
         return None

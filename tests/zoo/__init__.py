@@ -65,7 +65,7 @@ class Zoo:
         return put
 
     def report(self, kept: Kept) -> Report:
-        """What the check says of an implementation at its defaults; counterexamples are not shrunk, which takes long."""
+        """What the check says of an implementation at its defaults; shrinking takes long, and is left out."""
         shrinking, search.SHRINKING = search.SHRINKING, 0
         try:
             return self.check(kept.run, **kept.arguments)

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fedbounds.bounds.errors import unknown_name
+from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.empirical.algorithms import algorithms
+from fedbounds.empirical.invariants.applies import REFERENCE, names_of
 from fedbounds.empirical.invariants.cases import FEATURES, Case, PlainProblem, Run
 from fedbounds.empirical.invariants.causes import Misreading
+from fedbounds.empirical.invariants.coverage import transformed
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.invariants.search import Subject, check
-from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
-from fedbounds.empirical.papers.arbitrary_participation.properties import INVARIANTS, agreement_with
+from fedbounds.empirical.invariants.search import Subject, check, strategy_of
+from fedbounds.empirical.papers.arbitrary_participation.plain import OWN_NUMBERS, generalized_fedavg, reference_run
+from fedbounds.empirical.papers.arbitrary_participation.properties import (
+    ALGORITHM_1,
+    INVARIANTS,
+    Invariant,
+    agreement_with,
+    agreement_with_some,
+)
 from fedbounds.empirical.problems import Quadratic
 
 if TYPE_CHECKING:
@@ -107,6 +117,10 @@ MISREADINGS = (
 )
 
 
+# a round without participants changes what comes after it, or has a meaning of its own
+WITH_EMPTY_ROUNDS = frozenset({"fedau", "mifa", "average-all", "fixed-weights", "known-participation"})
+
+
 def check_invariants(
     run: Run,
     *,
@@ -117,6 +131,7 @@ def check_invariants(
     cases: SearchStrategy[Case] | None = None,
     tolerance: float | None = None,
     algorithm: str = "generalized-fedavg",
+    **own_numbers: float,
 ) -> Report:
     r"""Look for runs of an implementation of generalized FedAvg that break its invariants, and shrink them.
 
@@ -124,23 +139,30 @@ def check_invariants(
         run: a function `run(problem, weights, *, rounds, step_size, local_steps, multiplier, interval, seed)` that
             returns the models $x_0,\dots,x_T$ as an array (T + 1, d); see `fedbounds.empirical.invariants.cases` for
             what it is given. If it names no `multiplier`, `interval` or `local_steps` (but takes `**_`) and none makes
-            a difference, it is an algorithm without, and the cases have none.
+            a difference, it is an algorithm without, and the cases have none. If it asks for `problem.noise`, some
+            cases have noise. It leaves the weights that it is given as they are.
         invariants: names of `INVARIANTS`; all if not given.
-        examples: how many cases to try.
+        examples: how many cases to try: from 50 on, one of each of `fedbounds.empirical.strategies.SIZES` (up to 40
+            rounds, 10 local steps, intervals of 8 rounds and cohorts of 1 to 7 clients); the others are small.
         seed: of the search; the same seed tries the same cases.
         twin: what the run must agree with, in the invariant "reference twin": another implementation of yours, say;
-            Algorithm 1 as the paper prints it if not given.
-        cases: a strategy of `Case`; that of `fedbounds.empirical.strategies.cases()`, without noise, if not given.
+            the pseudo-code of the algorithm as the paper prints it if not given.
+        cases: a strategy of `Case`; that of `fedbounds.empirical.strategies.cases()` if not given.
         tolerance: largest difference between equal models, relative to the larger of 1 and their largest entry; if
             not given, 1e-9, or 1e-4 for a run that returns single precision.
         algorithm: what the run is an implementation of, a kind of `fedbounds.empirical.algorithms.algorithms()` or
             "other". All but generalized FedAvg and FedAvg make weights of their own of who takes part ($q_t^n > 0$), so
-            that fewer invariants apply, and the twin is one that you give.
+            that fewer invariants apply.
+        own_numbers: what only the reference of this algorithm needs: `cutoff` of FedAU, `client_weights` of fixed
+            weights, `probability` of known participation. A run that names such a parameter is given values, and is
+            compared without; for one that does not, say the number that it has.
 
     Returns:
-        A verdict for each invariant: held, for so many examples; broken, with the smallest counterexample found; or
-        skipped, where it does not apply to these cases or this algorithm, with the reason. A run that raises, or
-        whose models are not finite, breaks the invariant that ran it. If something is broken, the likely cause.
+        A verdict for each invariant: held, for so many examples; broken, with the smallest counterexample found;
+        skipped, where it does not apply to these cases or this algorithm, with the reason; or not compared, where the
+        reference needs something that is not given: then `report.passed` is false and `report.raise_if_broken()`
+        raises. A run that raises, or whose models are not finite, breaks the invariant that ran it. If something is
+        broken, the likely cause.
 
     Raises:
         FedboundsError: an unknown invariant or algorithm, a number outside its range, or a run that cannot be called
@@ -161,10 +183,89 @@ def check_invariants(
     kinds = [kind for kind, known in algorithms().items() if not known.ascends]
     if algorithm not in (*kinds, "other"):
         raise unknown_name("algorithm", str(algorithm), [*kinds, "other"])
-    known = dict(INVARIANTS) if twin is None else {**INVARIANTS, "reference twin": agreement_with(twin)}
+    missing = _missing(run, algorithm, own_numbers)
+    reference, compared = _reference(algorithm, twin, missing)
+    known = {**INVARIANTS, REFERENCE: compared}
     problem = PlainProblem.of(Quadratic([1.0, 0.5], [[1.0, 0.0], [0.0, 1.0]], x0=[2.0, 1.0]))
-    first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2)
+    own = {"cutoff": 2.0, "client_weights": np.array([0.5, 2.0]), "probability": np.array([0.5, 0.25])}
+    own = {name: own[name] for name in OWN_NUMBERS.get(algorithm, ())} | own_numbers
+    first = Case(problem, np.full((3, 2), 0.5), step_size=0.5, local_steps=1, multiplier=2.0, interval=2, own=own)
+    given = strategy_of(
+        cases,
+        "fedbounds.empirical.strategies.cases",
+        noise=None if _asks_for_noise(run, first) else False,
+        empty_rounds=algorithm in WITH_EMPTY_ROUNDS,
+    )
+    if own and not missing:
+        given = _with(given, own_numbers, [name for name in own if name not in own_numbers])
     called = "run(problem, weights, rounds=, step_size=, local_steps=, multiplier=, interval=, seed=)"
-    subject = Subject(run, Case.models, twin or generalized_fedavg, FEATURES, MISREADINGS, algorithm)
+    misreadings = MISREADINGS if algorithm in ALGORITHM_1 else (*_other_algorithms(algorithm), *MISREADINGS)
+    subject = Subject(run, Case.models, reference or run, FEATURES, misreadings, algorithm)
     cases_of = "fedbounds.empirical.strategies.cases"
-    return check(subject, first, called, known, cases_of, invariants, examples, seed, cases, tolerance)
+    return check(subject, first, called, known, cases_of, invariants, examples, seed, given, tolerance)
+
+
+def _missing(run: Run, algorithm: str, own_numbers: Mapping[str, Any]) -> list[str]:
+    """What the reference of an algorithm needs, and is neither given nor a parameter of the run.
+
+    Raises:
+        FedboundsError: a number that the algorithm does not have.
+    """
+    needed = OWN_NUMBERS.get(algorithm, {})
+    for name, value in own_numbers.items():
+        if name not in needed:
+            here = f"{algorithm} has {', '.join(needed)}" if needed else f"{algorithm} has no numbers of its own"
+            raise FedboundsError(f"check_invariants has no argument {name!r}; {here}")
+        fields = {field: 1 for field in ("local_step_size", "local_steps")}
+        algorithms()[algorithm](**fields, **{needed[name]: value})
+    return [name for name in needed if name not in own_numbers and name not in names_of(run)]
+
+
+def _reference(algorithm: str, twin: Run | None, missing: Sequence[str]) -> tuple[Run | None, Invariant]:
+    """The reference of an algorithm, if there is one, and the invariant that compares with it."""
+    if twin is not None:
+        return twin, agreement_with(twin)
+    if algorithm not in OWN_NUMBERS:
+        return None, agreement_with_some(lambda case: (), "give twin=, a slow implementation of your own")
+    reference = generalized_fedavg if algorithm in ALGORITHM_1 else reference_run(algorithm)
+    if not missing:
+        return reference, agreement_with(lambda *case, **numbers: reference(*case, **numbers))
+    every = _with_any_cutoff if missing == ["cutoff"] else lambda case: ()
+    said = "; ".join(f"give {name}=, or name the parameter {name} in the run" for name in missing)
+    return None, agreement_with_some(every, said)
+
+
+def _with_any_cutoff(case: Case) -> Iterator[Run]:
+    """FedAU with each cut-off that differs from the others within the rounds of a case."""
+    for cutoff in (np.inf, *range(case.rounds, 0, -1)):
+        yield partial(reference_run("fedau"), cutoff=cutoff)
+
+
+def _with(cases: SearchStrategy[Case], said: Mapping[str, Any], drawn: Sequence[str]) -> SearchStrategy[Case]:
+    """Cases with own numbers of the algorithm: those that are said, and others that are drawn."""
+    from fedbounds.empirical.strategies import with_own_numbers
+
+    cases = with_own_numbers(cases, *drawn) if drawn else cases
+    return cases if not said else transformed(cases, lambda of: of.map(lambda case: replace(case, own={**case.own, **said})))
+
+
+def _asks_for_noise(run: Run, case: Case) -> bool:
+    """Whether a run asks the problem for noise."""
+    asked = []
+
+    class Listening(PlainProblem):
+        def noise(self, t: int, n: int, i: int) -> np.ndarray:
+            asked.append((t, n, i))
+            return super().noise(t, n, i)
+
+    with suppress(Exception):  # whether it can be called as said is tried later
+        replace(case, problem=Listening(**vars(case.problem))).models(run)
+    return bool(asked)
+
+
+def _other_algorithms(algorithm: str) -> Iterator[Misreading]:
+    """The algorithms that one might have implemented instead."""
+    for kind in ("average-participating", "average-all", "mifa", "fedvarp", "fedavg"):
+        if kind != algorithm:
+            made = partial(Case.models, run=reference_run(kind))
+            yield Misreading(f"it is {kind}", lambda twin, case, made=made: made(case))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from itertools import count
+from typing import Any
 
 import numpy as np
 import torch
 
-from fedbounds.empirical.invariants.cases import PlainProblem
+from fedbounds.empirical.algorithms import algorithms
+from fedbounds.empirical.invariants.cases import PlainProblem, Run
 from fedbounds.empirical.papers.arbitrary_participation import pseudocode
+from fedbounds.empirical.twins import twins
 
 
 class _Asked:
@@ -79,3 +83,59 @@ def generalized_fedavg(
         interval=interval,
     )
     return torch.stack(models).numpy()
+
+
+# the algorithms whose pseudo-code asks for gradients of given noise alone, with what a run calls their own numbers
+OWN_NUMBERS = {
+    "generalized-fedavg": {},
+    "fedavg": {},
+    "frozen-gradient": {},
+    "average-participating": {},
+    "average-all": {},
+    "fixed-weights": {"client_weights": "weights"},
+    "known-participation": {"probability": "probability"},
+    "fedau": {"cutoff": "cutoff"},
+    "fedvarp": {},
+    "mifa": {},
+}
+
+
+def reference_run(kind: str) -> Run:
+    r"""The pseudo-code of an algorithm, as a run on plain problems.
+
+    Args:
+        kind: one of `OWN_NUMBERS`.
+
+    Returns:
+        A run that takes also the numbers of this algorithm alone, such as `cutoff`.
+
+    Example:
+        >>> from fedbounds.empirical.problems import toy_example
+        >>> toy, there = PlainProblem.of(toy_example()), np.array([[0, 0, 1], [1, 0, 1]])
+        >>> reference_run("fedau")(toy, there, rounds=2, step_size=0.5, local_steps=1, cutoff=2).shape
+        (3, 2)
+
+    Source: the papers of the algorithms.
+    """
+    names = [field.name for field in dataclasses.fields(algorithms()[kind])]  # type: ignore[arg-type]
+    called = {field: own for own, field in OWN_NUMBERS[kind].items()}
+
+    def run(problem: PlainProblem, weights: np.ndarray, **numbers: Any) -> np.ndarray:
+        asked = _Asked(problem)
+        steps = {
+            "local_step_size": numbers["step_size"],
+            "server_multiplier": numbers.get("multiplier", 1.0),
+            "interval": 1,
+            "rate": None,
+        }
+        given = steps | numbers
+        models = twins()[kind](
+            asked,
+            np.asarray(weights),
+            torch.from_numpy(problem.x0),
+            asked,
+            **{name: given[called.get(name, name)] for name in names},
+        )
+        return torch.stack(models).numpy()
+
+    return run

@@ -21,13 +21,14 @@ Source: Wang & Ji 2022, *A Unified Analysis of Federated Learning with Arbitrary
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from fedbounds.empirical.invariants.applies import InvariantSides, applies
+from fedbounds.empirical.invariants.applies import ROUND_OFF, InvariantSides, applies
 from fedbounds.empirical.invariants.cases import ABSENT, AMPLIFIED, ANY_SUM, LONG_INTERVAL, UNEQUAL, Case, Run, digits
+from fedbounds.empirical.invariants.causes import apart
 from fedbounds.empirical.papers.arbitrary_participation.plain import generalized_fedavg
 
 SMALL = 2.0**-24  # the step size that stands for its limit 0
@@ -259,8 +260,31 @@ def agreement_with(twin: Run, algorithms: frozenset[str] | None = None) -> Invar
 
     @applies(algorithms=algorithms)
     def reference_twin(execute: Execute, case: Case) -> InvariantSides:
-        """The models are those of the reference twin, by default Algorithm 1 as the paper prints it."""
+        """The models are those of the reference: the pseudo-code of the paper, or the twin that is given."""
         return InvariantSides(execute(case), case.models(twin))
+
+    return reference_twin
+
+
+def agreement_with_some(twins: Callable[[Case], Iterable[Run]], lacking: str) -> Invariant:
+    """The invariant that a run gives the models of one of several references; which one is to be said.
+
+    Args:
+        twins: the references for a case; if there are none, the invariant holds.
+        lacking: what the caller must give for the comparison with the one reference.
+    """
+
+    @applies(lacking=lacking)
+    def reference_twin(execute: Execute, case: Case) -> InvariantSides:
+        """The models are those of the reference, with some value of what is not given."""
+        got = execute(case)
+        nearest = InvariantSides(got, np.full_like(got, np.inf))
+        for twin in twins(case):
+            sides = InvariantSides(got, case.models(twin))
+            if not apart(sides, ROUND_OFF).any():
+                return sides
+            nearest = min(nearest, sides, key=lambda each: np.abs(each.got - each.expected).max())
+        return nearest if np.isfinite(nearest.expected).all() else InvariantSides(got, got)
 
     return reference_twin
 

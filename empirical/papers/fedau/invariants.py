@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.empirical.invariants.applies import InvariantSides, Need, applies
-from fedbounds.empirical.invariants.cases import as_numbers
+from fedbounds.empirical.invariants.cases import as_numbers, check_unchanged
 from fedbounds.empirical.invariants.causes import Misreading
 from fedbounds.empirical.invariants.report import Report
 from fedbounds.empirical.invariants.search import Subject, check
@@ -55,8 +55,11 @@ class WeightCase:
 
         Raises:
             FedboundsError: it returns something else, or numbers that are not finite.
+            ChangedArgument: it changes the record.
         """
-        returned = run(self.participated.copy(), self.cutoff)
+        given = {"participated": self.participated.copy()}
+        returned = run(*given.values(), self.cutoff)
+        check_unchanged("estimator", given, vars(self))
         shape = self.participated.shape
         return as_numbers(
             returned,

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cache
 
+import numpy as np
+from hypothesis.strategies import SearchStrategy
+
+from fedbounds.empirical.invariants.coverage import SizeClass, covering
 from fedbounds.empirical.papers.fedau.invariants import WeightCase
 from fedbounds.empirical.strategies import st
 
+CUTOFFS = (2, 3, 5, 1, 20, np.inf)
+# rounds and clients of long records: up to 54 intervals of one client, of lengths that never repeat in a cycle
+SIZES = ((40, 3), (60, 4), (24, 5), (12, 3), (32, 2), (16, 6), (48, 3), (20, 7), (40, 4), (28, 3), (60, 3), (36, 4))
+RATES = (0.5, 0.9, 0.2, 0.35, 0.7, 1.0, 0.06)  # of participation, of one client after the other
 
-@st.composite
-def weight_cases(draw: st.DrawFn, *, cutoffs: tuple[float, ...] = (2, 3, 5, 1, 20, np.inf)) -> WeightCase:
-    """Records of participation for `check_weights`: up to 8 rounds, 2 clients and any
-    cut-off.
+
+@cache
+def weight_cases(*, cutoffs: tuple[float, ...] = CUTOFFS) -> SearchStrategy[WeightCase]:
+    """Records of participation for `check_weights`: drawn ones of up to 8 rounds and 2 clients with any cut-off, and
+    long ones of up to 60 rounds and 7 clients.
 
     Args:
         cutoffs: the K to try; (inf,) for an estimator without.
@@ -21,6 +30,24 @@ def weight_cases(draw: st.DrawFn, *, cutoffs: tuple[float, ...] = (2, 3, 5, 1, 2
         >>> find(weight_cases(), lambda case: case.participated.sum() == 2).participated.astype(int).tolist()
         [[1, 1]]
     """
-    T, N = draw(st.integers(1, 8)), draw(st.integers(1, 2))
+    late = sorted(cutoffs, key=lambda K: (np.isinf(K), -K))  # a long record tells more with a late cut-off
+    late = [late[-1], *late[:-1]]
+    classes = [
+        SizeClass(_long_record(T, N, late[place % len(late)]), _record(T, N, cutoffs))
+        for place, (T, N) in enumerate(SIZES)
+    ]
+    return covering(_record(8, 2, cutoffs), classes)
+
+
+@st.composite
+def _record(draw: st.DrawFn, rounds: int, clients: int, cutoffs: tuple[float, ...]) -> WeightCase:
+    T, N = draw(st.integers(1, rounds)), draw(st.integers(1, clients))
     present = draw(st.lists(st.booleans(), min_size=T * N, max_size=T * N))
     return WeightCase(np.reshape(present, (T, N)), draw(st.sampled_from(cutoffs)))
+
+
+@st.composite
+def _long_record(draw: st.DrawFn, T: int, N: int, cutoff: float) -> WeightCase:
+    """Clients of different rates, in any order."""
+    rng = np.random.default_rng((draw(st.integers(0, 2**16)), T, N))
+    return WeightCase(rng.random((T, N)) < rng.permutation(np.resize(RATES, N)), cutoff)
