@@ -81,7 +81,7 @@ CHANGES = {
     "noise that nobody asked for": [(SERVER_X, "x - step_sizes[0] * gx + 1e-6 * np.random.default_rng().random()")],
     "changes the game where it begins": [(START, "x, y = states[t]\n        game.start[:] = np.concatenate([x, y])")],
     "changes the cohorts": [(START, "x, y = states[t]\n        cohorts.sort(axis=0)")],
-    "changes the slopes of the game": [(START, "x, y = states[t]\n        game.slopes *= 0.5")],
+    "changes the slopes of the game": [(START, "x, y = states[t]\n        game.slopes[:] *= 0.5")],
 }  # fmt: skip
 MUTANTS = {name: planted(*changes, of=fed_norm_sgda_by_hand) for name, changes in CHANGES.items()}
 

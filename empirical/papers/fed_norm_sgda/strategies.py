@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -97,7 +98,13 @@ def game_cases(
         >>> case.cohorts.tolist(), case.local_steps.tolist(), case.step_sizes
         ([[0], [0]], [1], (0.5, 0.5))
     """
-    wanted = _Wanted(momenta, periods, local_steps, parts, everyone)
+    usual = (None if numbers is None else tuple(numbers) for numbers in (periods, local_steps))
+    return _covering(_Wanted(tuple(momenta), *usual, tuple(parts), everyone))
+
+
+@cache  # the same strategy again is drawn from once
+def _covering(wanted: _Wanted) -> SearchStrategy[GameCase]:
+    """Small cases of what is wanted, and those of each of `SIZES`."""
     classes = [SizeClass(_sized(wanted, size, place), _small(wanted, size)) for place, size in enumerate(SIZES)]
     return covering(_small(wanted, None), classes)
 

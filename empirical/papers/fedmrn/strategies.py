@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -39,6 +40,12 @@ def mask_cases(*, masks: tuple[Masks, ...] = get_args(Masks)) -> SearchStrategy[
         >>> find(mask_cases(masks=("binary",)), lambda case: case.steps == 2).masks
         'binary'
     """
+    return _covering(tuple(masks))
+
+
+@cache  # the same strategy again is drawn from once
+def _covering(masks: tuple[Masks, ...]) -> SearchStrategy[MaskCase]:
+    """Small cases with these masks, and those of each of `SIZES`."""
     classes = [
         SizeClass(_sized(size, masks[place % len(masks)], place), _small(masks, size)) for place, size in enumerate(SIZES)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -99,7 +100,13 @@ def table_cases(
         >>> case.rounds, case.step_size, case.batches.tolist()
         (1, 0.5, [[0], [0]])
     """
-    wanted = _Wanted(local_steps, silos, equal_shards, same_rows, losses)
+    usual = (None if numbers is None else tuple(numbers) for numbers in (local_steps, silos))
+    return _covering(_Wanted(*usual, equal_shards, same_rows, tuple(losses)))
+
+
+@cache  # the same strategy again is drawn from once
+def _covering(wanted: _Wanted) -> SearchStrategy[TableCase]:
+    """Small cases of what is wanted, and those of each of `SIZES`."""
     classes = [SizeClass(_sized(wanted, size, place), _small(wanted, size)) for place, size in enumerate(SIZES)]
     return covering(_small(wanted, None), classes)
 
