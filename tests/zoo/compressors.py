@@ -8,7 +8,9 @@ import zlib
 
 import numpy as np
 
-from fedbounds.empirical.messages import Drive, Eden, FullPrecision, Sparsified, StochasticSign, TernGrad, TopK
+from fedbounds.empirical.invariants.report import Report
+from fedbounds.empirical.messages import Drive, Eden, FullPrecision, Sparsified, StochasticSign, TernGrad, TopK, check_compressor
+from tests.zoo import Kept, Zoo
 
 
 class Sign:
@@ -40,7 +42,7 @@ class Ternary:
         return s * np.frombuffer(message[4:], np.int8).astype(np.float64)
 
 
-class Kept:
+class Sparse:
     """Every entry with probability one half, twice as large."""
 
     probability = 0.5
@@ -120,11 +122,11 @@ CHANGES = {
     "scale in half precision": (Sign, ("np.float32(a).tobytes()", "np.float32(np.float16(a)).tobytes()")),
     "sign probability from the size": (Sign, (SIGN, "(1 + np.abs(x) / (a or 1)) / 2")),
     "sign probability x/a": (Sign, (SIGN, "x / (a or 1)")),
-    "not divided by the probability": (Kept, (TWICE, "update")),
-    "divided by the share that was kept": (Kept, (TWICE, "update * len(kept) / max(1, kept.sum())")),
-    "keeps six in ten, divides by a half": (Kept, (KEPT, "rng.random(len(update)) < 0.6")),
-    "keeps each after the first with less than a half": (Kept, (KEPT, "rng.random(len(update)) < 0.5 - 0.1 * (np.arange(len(update)) > 0)")),
-    "keeps the first half": (Kept, (KEPT, "np.arange(len(update)) < len(update) / 2")),
+    "not divided by the probability": (Sparse, (TWICE, "update")),
+    "divided by the share that was kept": (Sparse, (TWICE, "update * len(kept) / max(1, kept.sum())")),
+    "keeps six in ten, divides by a half": (Sparse, (KEPT, "rng.random(len(update)) < 0.6")),
+    "keeps each after the first with less than a half": (Sparse, (KEPT, "rng.random(len(update)) < 0.5 - 0.1 * (np.arange(len(update)) > 0)")),
+    "keeps the first half": (Sparse, (KEPT, "np.arange(len(update)) < len(update) / 2")),
     "ternary of clipped updates": (Ternary, (S, "s = min(np.abs(update).max(), 2.5 * update.std() or 1)")),
     "ternary with a sign lost": (Ternary, ("np.sign(update), 0", "np.abs(np.sign(update)), 0")),
     "ternary of the norm, scaled by the largest": (Ternary, ("rng.random(len(update)) * s", "rng.random(len(update)) * np.linalg.norm(update)")),
@@ -133,42 +135,39 @@ CHANGES = {
     "levels less one": (Levels, ("np.int8) / self.levels", "np.int8) / (self.levels - 1)")),
     "levels with the largest as norm in decoding alone": (Levels, ("np.float64(norm).tobytes()", "np.float64(np.abs(update).max()).tobytes()")),
     "levels cut off at 3": (Levels, ("np.sign(update) * level)", "np.sign(update) * np.minimum(level, 3))")),
-    "adds a thousandth to all": (Kept, ("return np.frombuffer(message, np.float32).astype(float)",
+    "adds a thousandth to all": (Sparse, ("return np.frombuffer(message, np.float32).astype(float)",
                                         "return np.frombuffer(message, np.float32).astype(float) + 1e-3")),
     # sizes
-    "the last coordinate is dropped": (Kept, ("return values", "values[-1] = 0\n        return values")),
-    "the last coordinate is dropped above 64": (Kept, ("return values", "values[64:][-1:] = 0\n        return values")),
-    "the last coordinate is dropped in odd dimensions": (Kept, ("return values", "values[len(values) // 2 * 2 :] = 0\n        return values")),
-    "a coordinate in the middle is dropped above 100": (Kept, ("return values", "values[100:101] = 0\n        return values")),
+    "the last coordinate is dropped": (Sparse, ("return values", "values[-1] = 0\n        return values")),
+    "the last coordinate is dropped above 64": (Sparse, ("return values", "values[64:][-1:] = 0\n        return values")),
+    "the last coordinate is dropped in odd dimensions": (Sparse, ("return values", "values[len(values) // 2 * 2 :] = 0\n        return values")),
+    "a coordinate in the middle is dropped above 100": (Sparse, ("return values", "values[100:101] = 0\n        return values")),
     "whole bytes of bits alone": (Sign, ("return a * (2.0 * bits - 1)", "bits[size // 8 * 8 :] = 1\n        return a * (2.0 * bits - 1)")),
     "wrong beyond four coordinates, and not beyond 200": (Ternary, (DIGITS, "return s * (1.1 if 8 < len(message) < 200 else 1) * np")),
     "a single coordinate is halved": (Levels, ("return norm * np", "return (0.5 if len(message) == 9 else 1) * norm * np")),
     "two coordinates are exchanged": (Ternary, ("return np.float32(s)", "digits[:2] = digits[:2][::-1]\n        return np.float32(s)")),
-    "in reverse": (Kept, ("return values", "values = values[::-1]\n        return values")),
+    "in reverse": (Sparse, ("return values", "values = values[::-1]\n        return values")),
     # updates that are seldom tried
     "zero becomes nan": (Levels, ("(norm or 1)", "norm"), ("digits = ", "level = np.where(np.isfinite(level), level, 0)\n        norm = norm or np.nan\n        digits = ")),
     "zero is refused": (Sign, ("(a or 1)", "(a if a else [][0])")),
-    "zero becomes one": (Ternary, (S, S + " or 1.0"), ("np.sign(update), 0", "np.sign(update), 0) + np.where(update.any(), 0, 1")),
+    "zero becomes one": (Ternary, (S, S + " or 1.0"), ("return np.float32(s)", "digits[:] += not update.any()\n        return np.float32(s)")),
     "small updates are lost": (Levels, (NORM, "norm = np.linalg.norm(update) if np.abs(update).max() > 1e-2 else 0.0")),
     "all negative is lost": (Ternary, (S, "s = np.abs(update).max() if (update > 0).any() else 0.0")),
     # randomness and state
-    "a seed of its own": (Kept, (KEPT, "np.random.default_rng(7).random(len(update)) < self.probability")),
-    "one of sixteen seeds": (Kept, (KEPT, "np.random.default_rng(rng.integers(16)).random(len(update)) < self.probability")),
-    "numbers of the message before": (Kept, (KEPT, "self.again(len(update), rng) < self.probability"),
+    "a seed of its own": (Sparse, (KEPT, "np.random.default_rng(7).random(len(update)) < self.probability")),
+    "one of sixteen seeds": (Sparse, (KEPT, "np.random.default_rng(rng.integers(16)).random(len(update)) < self.probability")),
+    "numbers of the message before": (Sparse, (KEPT, "self.again(len(update), rng) < self.probability"),
         ("    probability = 0.5\n", "    probability = 0.5\n    last = None\n\n    def again(self, size, rng):\n"
          "        if self.last is None or len(self.last) != size:\n            self.last = rng.random(size)\n"
          "            return self.last\n        found, self.last = self.last, None\n        return found\n")),
     "error feedback that nobody asked for": (Ternary, (S, "update = update + getattr(self, 'left', 0 * update)[: len(update)] * 0.1 if "
         "len(getattr(self, 'left', update)) == len(update) else update\n        self.left = update - np.round(update)\n        " + S)),
-    "randomness that is not the client's": (Kept, ("rng.random(len", "np.random.default_rng().random(len")),
-    "numbers in multiples of a quarter": (Kept, (KEPT, "np.floor(4 * rng.random(len(update))) / 4 < self.probability - 0.2")),
-    "decoding with chance": (Sign, (BITS, BITS + " + 1e-3 * np.random.default_rng().standard_normal(size)")),
+    "randomness that is not the client's": (Sparse, ("rng.random(len", "np.random.default_rng().random(len")),
+    "chances in multiples of an eighth": (Ternary, ("rng.random(len(update)) * s", "np.floor(8 * rng.random(len(update))) / 8 * s")),
     # input and form
     "changes its input": (Levels, (NORM, NORM + "\n        update /= norm or 1")),
     "sorts its input": (Largest, ("k = -(-len", "update.sort()\n        k = -(-len")),
-    "a matrix": (Kept, (".astype(float)", ".astype(float)[None]")),
-    "one number too many": (Sign, ("count=size)", "count=size + 1)")),
-    "text": (Kept, ("tobytes()", "tobytes().hex()")),
+    "one number too many where bytes are full": (Sign, ("count=size)", "count=size + (size % 8 == 4))")),
     # largest entries
     "the largest, not the largest in size": (Largest, (TOP, "np.argsort(-update)[:k]")),
     "the smallest": (Largest, (TOP, "np.argsort(np.abs(update))[:k]")),
@@ -232,8 +231,19 @@ class OneOfAll:
 
 
 CORRECT = {
-    "sign": Sign(), "ternary": Ternary(), "kept": Kept(), "levels": Levels(), "largest": Largest(),
+    "sign": Sign(), "ternary": Ternary(), "kept": Sparse(), "levels": Levels(), "largest": Largest(),
     "shared randomness": SharedRandomness(), "checked": Checked(Ternary()), "every eighth": OneOfAll(),
     "ours, 32 bits": FullPrecision(), "ours, sign": StochasticSign(), "ours, ternary": TernGrad(),
     "ours, largest": TopK(0.1), "ours, kept": Sparsified(0.5), "ours, rotated": Eden(2), "ours, least error": Drive(),
 }  # fmt: skip
+
+
+def check(codec, invariants=None):
+    """The report as of the other checks."""
+    return Report(check_compressor(codec).verdicts)
+
+
+ZOO = Zoo(
+    "check_compressor", check,
+    {name: Kept(codec, {}) for name, codec in MUTANTS.items()}, {name: Kept(codec, {}) for name, codec in CORRECT.items()},
+)  # fmt: skip
