@@ -341,7 +341,7 @@ def _find(
 ) -> Any:
     """The smallest case that hypothesis finds to meet the condition, if any; with one seed it tries the same cases."""
     from hypothesis import Phase, Verbosity, find, settings
-    from hypothesis.errors import Flaky, NoSuchExample
+    from hypothesis.errors import Flaky, NoSuchExample, Unsatisfiable
 
     def met(case: Any) -> bool:  # by name: hypothesis looks for the source of a lambda, which takes long
         return condition(case)
@@ -356,7 +356,7 @@ def _find(
     )
     try:
         return find(strategy, met, settings=quiet, random=Random(seed))
-    except (NoSuchExample, Flaky):  # flaky: a run that is not deterministic
+    except (NoSuchExample, Unsatisfiable, Flaky):  # flaky: a run that is not deterministic
         return None
 
 

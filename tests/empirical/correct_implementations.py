@@ -378,7 +378,7 @@ def mifa(problem, weights, *, rounds, step_size, local_steps, **_):
     return out
 
 
-@correct(algorithm="fedau")
+@correct(algorithm="fedau", cutoff=3)
 def fedau_with_its_own_weights(problem, weights, *, rounds, step_size, local_steps, **_):
     """Wang & Ji 2024 with K = 3: the weights are estimated along the way."""
     N, x, K = problem.clients, problem.x0, 3

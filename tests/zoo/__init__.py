@@ -34,7 +34,7 @@ class Zoo:
     """What one check is tried on.
 
     Args:
-        title: the name of the check, and the heading of its table.
+        title: the heading of its table: the name of the check, and of what.
         check: the function.
         mutants: broken implementations by their error.
         correct: correct ones by their style.
@@ -72,6 +72,12 @@ class Zoo:
         finally:
             search.SHRINKING = shrinking
 
+    @property
+    def heading(self) -> str:
+        """The heading of its table in Markdown."""
+        check, _, rest = self.title.partition(" ")
+        return f"## `{check}` {rest}".rstrip()
+
     def row(self, name: str) -> str:
         """The line of the table about one mutant."""
         caught = ", ".join(f"`{verdict.name}`" for verdict in self.report(self.mutants[name]).broken)
@@ -88,5 +94,5 @@ def zoos() -> dict[str, Zoo]:
 def tables() -> dict[str, list[str]]:
     """The rows of every table of the page, by its heading."""
     sections = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    found = {section.splitlines()[0].strip("`"): section.splitlines() for section in sections}
+    found = {section.splitlines()[0].replace("`", ""): section.splitlines() for section in sections}
     return {title: [line for line in lines if line.startswith("|")][2:] for title, lines in found.items()}

@@ -12,7 +12,7 @@ for module, zoo in zoos().items():
     if sys.argv[1:] and module not in sys.argv[1:]:
         continue
     rows = "\n".join(zoo.row(name) for name in zoo.mutants)
-    section = f"## `{zoo.title}`\n\n| error | broken invariants |\n|---|---|\n{rows}\n"
-    old = re.search(rf"^## `{zoo.title}`\n.*?(?=^## |\Z)", page, flags=re.DOTALL | re.MULTILINE)
+    section = f"{zoo.heading}\n\n| error | broken invariants |\n|---|---|\n{rows}\n"
+    old = re.search(rf"^{zoo.heading}\n.*?(?=^## |\Z)", page, flags=re.DOTALL | re.MULTILINE)
     page = page.replace(old[0], section + "\n" * old[0].endswith("\n\n")) if old else f"{page.rstrip()}\n\n{section}"
 PAGE.write_text(page, encoding="utf-8")

@@ -8,7 +8,7 @@ import torch
 from fedbounds.empirical.papers.arbitrary_participation.invariants import check_invariants
 from tests.zoo import Zoo
 
-ZOO = Zoo("check_invariants", check_invariants)
+ZOO = Zoo("check_invariants for generalized FedAvg", check_invariants)
 
 
 def local_model(problem, n, x, t, step_size, steps):
@@ -72,7 +72,7 @@ CHANGES = {
     "a proximal term of FedProx": {"gradient": lambda problem, n, y, x: problem.gradient(n, y) + 0.1 * (y - x)},
     "one noise for all clients": {"noise": lambda problem, t, n, i: problem.noise(t, 0, i)},
     "one noise for all rounds": {"noise": lambda problem, t, n, i: problem.noise(0, n, i)},
-    "one noise for the local steps from the fourth on": {"noise": lambda problem, t, n, i: problem.noise(t, n, min(i, 3))},
+    "one noise for local steps from the fourth on": {"noise": lambda problem, t, n, i: problem.noise(t, n, min(i, 3))},
     "the noise is subtracted": {"noise": lambda problem, t, n, i: -problem.noise(t, n, i)},
     "the weight is 1/N": {"weight": lambda q, t, n: 1 / q.shape[1]},
     "the weight is one over the size of the cohort": {"weight": lambda q, t, n: 1 / (q[t] > 0).sum()},
@@ -229,7 +229,9 @@ def by_class(problem, weights, **numbers):
 def plain(problem, weights, *, rounds, step_size, local_steps, **_):
     models = [problem.x0]
     for t in range(rounds):
-        y = {n: local_model(problem, n, models[-1], t, step_size, range(local_steps)) for n in np.flatnonzero(weights[t])}
+        y = {
+            n: local_model(problem, n, models[-1], t, step_size, range(local_steps)) for n in np.flatnonzero(weights[t])
+        }
         models.append(sum(weights[t, n] * y[n] for n in y))
     return models
 

@@ -38,8 +38,13 @@ def _weighted(law: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarr
 
 
 def _with_noise(law: Callable[[np.ndarray], np.ndarray]) -> Callable[..., np.ndarray]:
-    """The twin with other noise."""
-    return lambda twin, case: twin(replace(case, problem=replace(case.problem, noises=law(case.problem.noises))))
+    """The twin with other noise, where there is any."""
+
+    def as_if(twin: Callable[[Case], np.ndarray], case: Case) -> np.ndarray:
+        noises = case.problem.noises
+        return twin(case if noises is None else replace(case, problem=replace(case.problem, noises=law(noises))))
+
+    return as_if
 
 
 def _received_only(twin: Callable[[Case], np.ndarray], case: Case) -> np.ndarray:
@@ -236,8 +241,10 @@ def _reference(algorithm: str, twin: Run | None, missing: Sequence[str]) -> tupl
 
 
 def _with_any_cutoff(case: Case) -> Iterator[Run]:
-    """FedAU with each cut-off that differs from the others within the rounds of a case."""
-    for cutoff in (np.inf, *range(case.rounds, 0, -1)):
+    """FedAU without a cut-off, and with each that cuts off an interval of a case."""
+    ends = [np.append(0, np.flatnonzero(column) + 1) for column in case.weights.T]
+    longest = max(int(np.diff(each).max(initial=1)) for each in ends)
+    for cutoff in (np.inf, *range(longest - 1, 0, -1)):
         yield partial(reference_run("fedau"), cutoff=cutoff)
 
 
@@ -246,7 +253,11 @@ def _with(cases: SearchStrategy[Case], said: Mapping[str, Any], drawn: Sequence[
     from fedbounds.empirical.strategies import with_own_numbers
 
     cases = with_own_numbers(cases, *drawn) if drawn else cases
-    return cases if not said else transformed(cases, lambda of: of.map(lambda case: replace(case, own={**case.own, **said})))
+    return (
+        cases
+        if not said
+        else transformed(cases, lambda of: of.map(lambda case: replace(case, own={**case.own, **said})))
+    )
 
 
 def _asks_for_noise(run: Run, case: Case) -> bool:
