@@ -155,8 +155,8 @@ class CompressorReport:
         mean = f"the mean of {self.messages} messages"
         if worst.evidence > self.limit:
             seen = (
-                f"biased: on '{worst.update}' {mean} is off by {worst.bias:.2g} of the norm, {worst.evidence:.1f} standard "
-                "errors in one direction"
+                f"biased: on '{worst.update}' {mean} is off by {worst.bias:.2g} of the norm, {worst.evidence:.1f} "
+                "standard errors in one direction"
             )
         elif self.biased:
             seen = "biased, as seen in single entries or in other sizes alone"
@@ -233,9 +233,8 @@ def check_compressor(
     rng = np.random.default_rng(seed)
     tests = DIRECTIONS * (len(UPDATES) + len(SMALL_UPDATES) * len(sizes))
     checked = _Checked(codec, rng, tests)
-    trials = tuple(
-        checked.trial(CompressorCase(name, _single(scale * make(size, rng))), messages) for name, make in UPDATES.items()
-    )
+    made = (CompressorCase(name, _single(scale * make(size, rng))) for name, make in UPDATES.items())
+    trials = tuple(checked.trial(case, messages) for case in made)
     biased = checked.biased
     for each in sizes:
         for name, make in SMALL_UPDATES.items():
@@ -326,16 +325,17 @@ class _Checked:
         norm, limit = float(np.linalg.norm(x)), self.limit(messages)
         shift, chance = _shifts(meant, x, directions)
         evidence = _in_errors(shift, chance)
-        far = evidence.max() > limit
-        told = f"the mean of {messages} messages is {evidence.max():.1f} standard errors off in one direction, and "
-        told += f"{limit:.1f} are called a bias"
-        if case.name in BY_ENTRY and not far:
+        largest, allowed, where = evidence.max(), limit, "in one direction"
+        if case.name in BY_ENTRY and largest <= limit:
             alone = _in_errors(*_shifts(meant, x, np.eye(d)))
-            far = alone.max() > SINGLE
-            told = f"the mean of {messages} messages is {alone.max():.1f} standard errors off in entry {alone.argmax()}, "
-            told += f"and {SINGLE:.0f} are called a bias"
-        self.biased |= bool(far)
-        self.note("unbiased", case, told + "; if a bias is meant, set unbiased = False" if far and self.unbiased else None)
+            largest, allowed, where = alone.max(), SINGLE, f"in entry {alone.argmax()}"
+        far = bool(largest > allowed)
+        told = (
+            f"the mean of {messages} messages is {largest:.1f} standard errors off {where}, and {allowed:.1f} are a bias; "
+            "if one is meant, set unbiased = False"
+        )
+        self.biased |= far
+        self.note("unbiased", case, told if far and self.unbiased else None)
         errors = np.square(meant - x).sum(1)
         self._errors_as_stated(case, errors, limit)
         self._lengths_as_stated(case, lengths)

@@ -83,7 +83,6 @@ class Zoo:
         caught = ", ".join(f"`{verdict.name}`" for verdict in self.report(self.mutants[name]).broken)
         return f"| {name} | {caught} |"
 
-
     def named(self, name: str) -> list[str]:
         """The invariants that break of one mutant, as the page says."""
         rows = [row for row in tables()[self.title] if row.startswith(f"| {name} |")]

@@ -1,4 +1,4 @@
-"""Compressors with one bug each, and right in other styles. All but the biased ones among the right say nothing of bias."""
+"""Compressors with one bug each, and right in other styles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import zlib
 import numpy as np
 
 from fedbounds.empirical.invariants.report import Report
-from fedbounds.empirical.messages import Drive, Eden, FullPrecision, Sparsified, StochasticSign, TernGrad, TopK, check_compressor
+from fedbounds.empirical.messages import (
+    Drive,
+    Eden,
+    FullPrecision,
+    Sparsified,
+    StochasticSign,
+    TernGrad,
+    TopK,
+    check_compressor,
+)
 from tests.zoo import Kept, Zoo
 
 
@@ -87,7 +96,8 @@ class Largest:
         k = -(-len(update) // self.share)
         where = np.argsort(-np.abs(update), kind="stable")[:k]
         values = update[where]
-        return (np.uint32(len(update)).tobytes() + where.astype(np.uint32).tobytes() + values.astype(np.float32).tobytes())
+        numbers = values.astype(np.float32).tobytes()
+        return np.uint32(len(update)).tobytes() + where.astype(np.uint32).tobytes() + numbers
 
     def decode(self, message):
         size, k = np.frombuffer(message[:4], np.uint32)[0], (len(message) - 4) // 8
@@ -108,8 +118,17 @@ def planted(of, *changes):
 
 
 SIGN, A, BITS = "(1 + x / (a or 1)) / 2", "a = np.abs(x).max()", "return a * (2.0 * bits - 1)"
-KEPT, TWICE, S, DIGITS = "rng.random(len(update)) < self.probability", "update / self.probability", "s = np.abs(update).max()", "return s * np"
-CHANCE, NORM, TOP = "rng.random(len(update)) < level - low", "norm = np.linalg.norm(update)", "np.argsort(-np.abs(update), kind=\"stable\")[:k]"
+KEPT, TWICE, S, DIGITS = (
+    "rng.random(len(update)) < self.probability",
+    "update / self.probability",
+    "s = np.abs(update).max()",
+    "return s * np",
+)
+CHANCE, NORM, TOP = (
+    "rng.random(len(update)) < level - low",
+    "norm = np.linalg.norm(update)",
+    'np.argsort(-np.abs(update), kind="stable")[:k]',
+)
 
 CHANGES = {
     # bias
@@ -125,45 +144,110 @@ CHANGES = {
     "not divided by the probability": (Sparse, (TWICE, "update")),
     "divided by the share that was kept": (Sparse, (TWICE, "update * len(kept) / max(1, kept.sum())")),
     "keeps six in ten, divides by a half": (Sparse, (KEPT, "rng.random(len(update)) < 0.6")),
-    "keeps each after the first with less than a half": (Sparse, (KEPT, "rng.random(len(update)) < 0.5 - 0.1 * (np.arange(len(update)) > 0)")),
+    "keeps each after the first with less than a half": (
+        Sparse,
+        (KEPT, "rng.random(len(update)) < 0.5 - 0.1 * (np.arange(len(update)) > 0)"),
+    ),
     "keeps the first half": (Sparse, (KEPT, "np.arange(len(update)) < len(update) / 2")),
     "ternary of clipped updates": (Ternary, (S, "s = min(np.abs(update).max(), 2.5 * update.std() or 1)")),
     "ternary with a sign lost": (Ternary, ("np.sign(update), 0", "np.abs(np.sign(update)), 0")),
-    "ternary of the norm, scaled by the largest": (Ternary, ("rng.random(len(update)) * s", "rng.random(len(update)) * np.linalg.norm(update)")),
+    "ternary of the norm, scaled by the largest": (
+        Ternary,
+        ("rng.random(len(update)) * s", "rng.random(len(update)) * np.linalg.norm(update)"),
+    ),
     "levels rounded down": (Levels, (CHANCE, "0 > level")),
     "levels rounded to the nearest": (Levels, (CHANCE, "0.5 < level - low")),
     "levels less one": (Levels, ("np.int8) / self.levels", "np.int8) / (self.levels - 1)")),
-    "levels with the largest as norm in decoding alone": (Levels, ("np.float64(norm).tobytes()", "np.float64(np.abs(update).max()).tobytes()")),
+    "levels with the largest as norm in decoding alone": (
+        Levels,
+        ("np.float64(norm).tobytes()", "np.float64(np.abs(update).max()).tobytes()"),
+    ),
     "levels cut off at 3": (Levels, ("np.sign(update) * level)", "np.sign(update) * np.minimum(level, 3))")),
-    "adds a thousandth to all": (Sparse, ("return np.frombuffer(message, np.float32).astype(float)",
-                                        "return np.frombuffer(message, np.float32).astype(float) + 1e-3")),
+    "adds a thousandth to all": (
+        Sparse,
+        (
+            "return np.frombuffer(message, np.float32).astype(float)",
+            "return np.frombuffer(message, np.float32).astype(float) + 1e-3",
+        ),
+    ),
     # sizes
     "the last coordinate is dropped": (Sparse, ("return values", "values[-1] = 0\n        return values")),
-    "the last coordinate is dropped above 64": (Sparse, ("return values", "values[64:][-1:] = 0\n        return values")),
-    "the last coordinate is dropped in odd dimensions": (Sparse, ("return values", "values[len(values) // 2 * 2 :] = 0\n        return values")),
-    "a coordinate in the middle is dropped above 100": (Sparse, ("return values", "values[100:101] = 0\n        return values")),
-    "whole bytes of bits alone": (Sign, ("return a * (2.0 * bits - 1)", "bits[size // 8 * 8 :] = 1\n        return a * (2.0 * bits - 1)")),
-    "wrong beyond four coordinates, and not beyond 200": (Ternary, (DIGITS, "return s * (1.1 if 8 < len(message) < 200 else 1) * np")),
-    "a single coordinate is halved": (Levels, ("return norm * np", "return (0.5 if len(message) == 9 else 1) * norm * np")),
-    "two coordinates are exchanged": (Ternary, ("return np.float32(s)", "digits[:2] = digits[:2][::-1]\n        return np.float32(s)")),
+    "the last coordinate is dropped above 64": (
+        Sparse,
+        ("return values", "values[64:][-1:] = 0\n        return values"),
+    ),
+    "the last coordinate is dropped in odd dimensions": (
+        Sparse,
+        ("return values", "values[len(values) // 2 * 2 :] = 0\n        return values"),
+    ),
+    "a coordinate in the middle is dropped above 100": (
+        Sparse,
+        ("return values", "values[100:101] = 0\n        return values"),
+    ),
+    "whole bytes of bits alone": (
+        Sign,
+        ("return a * (2.0 * bits - 1)", "bits[size // 8 * 8 :] = 1\n        return a * (2.0 * bits - 1)"),
+    ),
+    "wrong beyond four coordinates, and not beyond 200": (
+        Ternary,
+        (DIGITS, "return s * (1.1 if 8 < len(message) < 200 else 1) * np"),
+    ),
+    "a single coordinate is halved": (
+        Levels,
+        ("return norm * np", "return (0.5 if len(message) == 9 else 1) * norm * np"),
+    ),
+    "two coordinates are exchanged": (
+        Ternary,
+        ("return np.float32(s)", "digits[:2] = digits[:2][::-1]\n        return np.float32(s)"),
+    ),
     "in reverse": (Sparse, ("return values", "values = values[::-1]\n        return values")),
     # updates that are seldom tried
-    "zero becomes nan": (Levels, ("(norm or 1)", "norm"), ("digits = ", "level = np.where(np.isfinite(level), level, 0)\n        norm = norm or np.nan\n        digits = ")),
+    "zero becomes nan": (
+        Levels,
+        ("(norm or 1)", "norm"),
+        (
+            "digits = ",
+            "level = np.where(np.isfinite(level), level, 0)\n        norm = norm or np.nan\n        digits = ",
+        ),
+    ),
     "zero is refused": (Sign, ("(a or 1)", "(a if a else [][0])")),
-    "zero becomes one": (Ternary, (S, S + " or 1.0"), ("return np.float32(s)", "digits[:] += not update.any()\n        return np.float32(s)")),
+    "zero becomes one": (
+        Ternary,
+        (S, S + " or 1.0"),
+        ("return np.float32(s)", "digits[:] += not update.any()\n        return np.float32(s)"),
+    ),
     "small updates are lost": (Levels, (NORM, "norm = np.linalg.norm(update) if np.abs(update).max() > 1e-2 else 0.0")),
     "all negative is lost": (Ternary, (S, "s = np.abs(update).max() if (update > 0).any() else 0.0")),
     # randomness and state
     "a seed of its own": (Sparse, (KEPT, "np.random.default_rng(7).random(len(update)) < self.probability")),
-    "one of sixteen seeds": (Sparse, (KEPT, "np.random.default_rng(rng.integers(16)).random(len(update)) < self.probability")),
-    "numbers of the message before": (Sparse, (KEPT, "self.again(len(update), rng) < self.probability"),
-        ("    probability = 0.5\n", "    probability = 0.5\n    last = None\n\n    def again(self, size, rng):\n"
-         "        if self.last is None or len(self.last) != size:\n            self.last = rng.random(size)\n"
-         "            return self.last\n        found, self.last = self.last, None\n        return found\n")),
-    "error feedback that nobody asked for": (Ternary, (S, "update = update + getattr(self, 'left', 0 * update)[: len(update)] * 0.1 if "
-        "len(getattr(self, 'left', update)) == len(update) else update\n        self.left = update - np.round(update)\n        " + S)),
+    "one of sixteen seeds": (
+        Sparse,
+        (KEPT, "np.random.default_rng(rng.integers(16)).random(len(update)) < self.probability"),
+    ),
+    "numbers of the message before": (
+        Sparse,
+        (KEPT, "self.again(len(update), rng) < self.probability"),
+        (
+            "    probability = 0.5\n",
+            "    probability = 0.5\n    last = None\n\n    def again(self, size, rng):\n"
+            "        if self.last is None or len(self.last) != size:\n            self.last = rng.random(size)\n"
+            "            return self.last\n        found, self.last = self.last, None\n        return found\n",
+        ),
+    ),
+    "error feedback that nobody asked for": (
+        Ternary,
+        (
+            S,
+            "left = getattr(self, 'left', None)\n"
+            "        update = update + 0.1 * left if np.shape(left) == update.shape else update\n"
+            "        self.left = update - np.round(update)\n        " + S,
+        ),
+    ),
     "randomness that is not the client's": (Sparse, ("rng.random(len", "np.random.default_rng().random(len")),
-    "chances in multiples of an eighth": (Ternary, ("rng.random(len(update)) * s", "np.floor(8 * rng.random(len(update))) / 8 * s")),
+    "chances in multiples of an eighth": (
+        Ternary,
+        ("rng.random(len(update)) * s", "np.floor(8 * rng.random(len(update))) / 8 * s"),
+    ),
     # input and form
     "changes its input": (Levels, (NORM, NORM + "\n        update /= norm or 1")),
     "sorts its input": (Largest, ("k = -(-len", "update.sort()\n        k = -(-len")),
@@ -173,10 +257,23 @@ CHANGES = {
     "the smallest": (Largest, (TOP, "np.argsort(np.abs(update))[:k]")),
     "one entry too few": (Largest, (TOP, TOP.replace("[:k]", "[: max(1, k - 1)]"))),
     "the first": (Largest, (TOP, "np.arange(k)")),
-    "values by size, positions by place": (Largest, ("values = update[where]", "values = update[where]\n        where = np.sort(where)")),
+    "values by size, positions by place": (
+        Largest,
+        ("values = update[where]", "values = update[where]\n        where = np.sort(where)"),
+    ),
     "values without sign": (Largest, ("values = update[where]", "values = np.abs(update[where])")),
     "largest entries twice as large": (Largest, ("values = update[where]", "values = 2 * update[where]")),
-}  # fmt: skip
+}
+CHANGES |= {
+    "one entry in 97 is kept less often": (
+        Sparse,
+        (KEPT, "rng.random(len(update)) < np.where(np.arange(len(update)) % 97 == 50, 0.25, 0.5)"),
+    ),
+    "the norm of the first message for all": (
+        Levels,
+        (NORM, NORM + "\n        norm = self.__dict__.setdefault(len(update), norm)"),
+    ),
+}
 MUTANTS = {name: planted(*made)() for name, made in CHANGES.items()}
 
 
@@ -231,11 +328,22 @@ class OneOfAll:
 
 
 CORRECT = {
-    "sign": Sign(), "ternary": Ternary(), "kept": Sparse(), "levels": Levels(), "largest": Largest(),
-    "shared randomness": SharedRandomness(), "checked": Checked(Ternary()), "every eighth": OneOfAll(),
-    "ours, 32 bits": FullPrecision(), "ours, sign": StochasticSign(), "ours, ternary": TernGrad(),
-    "ours, largest": TopK(0.1), "ours, kept": Sparsified(0.5), "ours, rotated": Eden(2), "ours, least error": Drive(),
-}  # fmt: skip
+    "sign": Sign(),
+    "ternary": Ternary(),
+    "kept": Sparse(),
+    "levels": Levels(),
+    "largest": Largest(),
+    "shared randomness": SharedRandomness(),
+    "checked": Checked(Ternary()),
+    "every eighth": OneOfAll(),
+    "ours, 32 bits": FullPrecision(),
+    "ours, sign": StochasticSign(),
+    "ours, ternary": TernGrad(),
+    "ours, largest": TopK(0.1),
+    "ours, kept": Sparsified(0.5),
+    "ours, rotated": Eden(2),
+    "ours, least error": Drive(),
+}
 
 
 def check(codec, invariants=None):
@@ -244,6 +352,8 @@ def check(codec, invariants=None):
 
 
 ZOO = Zoo(
-    "check_compressor", check,
-    {name: Kept(codec, {}) for name, codec in MUTANTS.items()}, {name: Kept(codec, {}) for name, codec in CORRECT.items()},
-)  # fmt: skip
+    "check_compressor",
+    check,
+    {name: Kept(codec, {}) for name, codec in MUTANTS.items()},
+    {name: Kept(codec, {}) for name, codec in CORRECT.items()},
+)

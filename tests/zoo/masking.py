@@ -27,7 +27,11 @@ def round_by_hand(gradient, model, noise, chances, coins, step_size, masks):
 
 MASKED, UPLOAD = "np.where(chances[tau - 1] < p, noise, other)", "return np.where(chances[S] < p, noise, other)"
 CHOSEN, CLIP = "coins[tau - 1] < tau / S", "np.clip(u, np.minimum(noise, other), np.maximum(noise, other))"
-ASKED, STEP, FOR = "g = gradient(model + np.where(chosen, masked, clipped))", "u = u - step_size * g", "for tau in range(1, S + 1):"
+ASKED, STEP, FOR = (
+    "g = gradient(model + np.where(chosen, masked, clipped))",
+    "u = u - step_size * g",
+    "for tau in range(1, S + 1):",
+)
 LAST = "    p = (u - other) / (noise - other)\n    return"
 INDEX = "np.arange(len(model))"
 
@@ -37,14 +41,21 @@ CHANGES = {
     "masks of local steps are flipped": [(MASKED, "np.where(chances[tau - 1] < p, other, noise)")],
     "the upload's mask is flipped": [(UPLOAD, "return np.where(chances[S] < p, other, noise)")],
     "a signed mask has the probability of a binary one": [(LAST, "    p = u / noise\n    return")],
-    "a signed mask has probability one half": [(LAST, "    p = np.where(masks == 'signed', 0.5, u / noise)\n    return")],
+    "a signed mask has probability one half": [
+        (LAST, "    p = np.where(masks == 'signed', 0.5, u / noise)\n    return")
+    ],
     "the size of the noise in place of the noise": [(LAST, "    p = (u - other) / np.abs(noise - other)\n    return")],
     "masks of the sign": [(LAST, "    p = u * noise > 0\n    return")],
-    "the upload's probability without the last gradient": [(STEP, "before, u = u, u - step_size * g"),
-                                                           (LAST, LAST.replace("(u -", "(before -"))],
-    "the probability is squared": [(LAST, LAST.replace("(u - other) / (noise - other)", "((u - other) / (noise - other)).clip(0, 1) ** 2"))],
-    "chances of at least a sixteenth": [(LAST, LAST.replace("(u - other) / (noise - other)",
-                                                            "((u - other) / (noise - other)).clip(1 / 8, 1)"))],
+    "the upload's probability without the last gradient": [
+        (STEP, "before, u = u, u - step_size * g"),
+        (LAST, LAST.replace("(u -", "(before -")),
+    ],
+    "the probability is squared": [
+        (LAST, LAST.replace("(u - other) / (noise - other)", "((u - other) / (noise - other)).clip(0, 1) ** 2"))
+    ],
+    "chances of at least a sixteenth": [
+        (LAST, LAST.replace("(u - other) / (noise - other)", "((u - other) / (noise - other)).clip(1 / 8, 1)"))
+    ],
     "the upload is the update, cut off": [(UPLOAD, f"return {CLIP}")],
     "the upload is scaled by 1.001": [(UPLOAD, UPLOAD + " * 1.001")],
     "the upload is a fifth where noise is above 0.9": [(UPLOAD, UPLOAD + " * np.where(noise > 0.9, 0.2, 1)")],
@@ -55,10 +66,16 @@ CHANGES = {
     "the coins of the sixth step decide in the later ones": [(CHOSEN, CHOSEN.replace("tau - 1]", "min(tau - 1, 5)]"))],
     "one number for all coordinates": [(UPLOAD, UPLOAD.replace("chances[S]", "chances[S][0]"))],
     "one coin for all coordinates": [(CHOSEN, CHOSEN.replace("tau - 1]", "tau - 1][0]"))],
-    "coordinates beyond the fourth have the numbers of the first": [(UPLOAD, UPLOAD.replace("chances[S]", f"chances[S][{INDEX} % 4]"))],
+    "coordinates beyond the fourth have the numbers of the first": [
+        (UPLOAD, UPLOAD.replace("chances[S]", f"chances[S][{INDEX} % 4]"))
+    ],
     "coins decide masks too": [(MASKED, MASKED.replace("chances", "coins"))],
-    "a number of its own decides": [(UPLOAD, UPLOAD.replace("chances[S]", "np.random.default_rng().random(len(model))"))],
-    "the noise of the neighbour beyond 4 coordinates": [(MASKED, MASKED.replace(" noise", " (np.roll(noise, 1) if len(noise) > 4 else noise)"))],
+    "a number of its own decides": [
+        (UPLOAD, UPLOAD.replace("chances[S]", "np.random.default_rng().random(len(model))"))
+    ],
+    "the noise of the neighbour beyond 4 coordinates": [
+        (MASKED, MASKED.replace(" noise", " (np.roll(noise, 1) if len(noise) > 4 else noise)"))
+    ],
     # progressive masking
     "masks come in with chance (tau - 1)/S": [(CHOSEN, "coins[tau - 1] < (tau - 1) / S")],
     "masks come in with chance tau/(S + 1)": [(CHOSEN, "coins[tau - 1] < tau / (S + 1)")],
@@ -71,7 +88,9 @@ CHANGES = {
     "cut off from below alone": [(CLIP, "np.maximum(u, np.minimum(noise, other))")],
     "binary noise below zero is cut off at zero": [(CLIP, "np.clip(u, np.minimum(noise, other), np.abs(noise))")],
     # the update
-    "the update is cut off in every step": [(STEP, "u = np.clip(u - step_size * g, np.minimum(noise, other), np.maximum(noise, other))")],
+    "the update is cut off in every step": [
+        (STEP, "u = np.clip(u - step_size * g, np.minimum(noise, other), np.maximum(noise, other))")
+    ],
     "gradients stop outside the noise": [(STEP, "u = u - step_size * np.where(u == clipped, g, 0)")],
     "gradients pass the mask": [(STEP, "u = u - step_size * g * (masked != other)")],
     "the update begins again after the fifth step": [(STEP, "u = u * (tau != 6) - step_size * g")],
@@ -83,16 +102,31 @@ CHANGES = {
     "step sizes above one half are halved": [(STEP, "u = u - min(step_size, 0.5) * g")],
     # sizes
     "the last coordinate is dropped": [(UPLOAD, UPLOAD + f" * ({INDEX} < max(1, len(model) - 1))")],
-    "the last coordinate is dropped in odd dimensions": [(UPLOAD, UPLOAD + f" * ({INDEX} < max(2, len(model) - len(model) % 2))")],
+    "the last coordinate is dropped in odd dimensions": [
+        (UPLOAD, UPLOAD + f" * ({INDEX} < max(2, len(model) - len(model) % 2))")
+    ],
     "the fifth coordinate never moves": [(STEP, STEP + f" * ({INDEX} != 4)")],
     "numbers are one place off in 4 and more dimensions": [
-        (MASKED, "np.where(np.roll(chances[tau - 1], len(model) // 4) < p, noise, other)")],
+        (MASKED, "np.where(np.roll(chances[tau - 1], len(model) // 4) < p, noise, other)")
+    ],
     # input and state
     "changes the model": [(STEP, STEP + "\n        model += 0\n        model[0] += 1e-3 * (tau == S)")],
-    "changes the noise": [(UPLOAD, "upload = np.where(chances[S] < p, noise, other)\n    noise *= -1\n    return upload")],
+    "changes the noise": [
+        (UPLOAD, "upload = np.where(chances[S] < p, noise, other)\n    noise *= -1\n    return upload")
+    ],
     "changes the numbers that decide": [
-        (UPLOAD, "upload = np.where(chances[S] < p, noise, other)\n    chances[:] = 0\n    return upload")],
-}  # fmt: skip
+        (UPLOAD, "upload = np.where(chances[S] < p, noise, other)\n    chances[:] = 0\n    return upload")
+    ],
+}
+CHANGES |= {
+    "the upload's probability is a step older from 9 steps on": [
+        ("        g = gradient", "        old = u\n        g = gradient"),
+        (LAST, LAST.replace("(u - other)", "((old if S > 8 else u) - other)")),
+    ],
+    "the eighth coordinate shares the coin of the seventh": [
+        (CHOSEN, f"coins[tau - 1][np.minimum({INDEX}, 6)] < tau / S")
+    ],
+}
 MUTANTS = {name: planted(*changes, of=round_by_hand) for name, changes in CHANGES.items()}
 
 
@@ -175,10 +209,16 @@ class Client:
 
 
 CORRECT = {
-    "by hand": round_by_hand, "the reference": masked_round, "by coordinates": by_coordinates, "tensors": tensors,
-    "a class": Client(), "single precision": lambda *numbers: round_by_hand(*numbers).astype(np.float32),
-}  # fmt: skip
+    "by hand": round_by_hand,
+    "the reference": masked_round,
+    "by coordinates": by_coordinates,
+    "tensors": tensors,
+    "a class": Client(),
+    "single precision": lambda *numbers: round_by_hand(*numbers).astype(np.float32),
+}
 ZOO = Zoo(
-    "check_masking", check_masking,
-    {name: Kept(run, {}) for name, run in MUTANTS.items()}, {name: Kept(run, {}) for name, run in CORRECT.items()},
-)  # fmt: skip
+    "check_masking",
+    check_masking,
+    {name: Kept(run, {}) for name, run in MUTANTS.items()},
+    {name: Kept(run, {}) for name, run in CORRECT.items()},
+)

@@ -32,8 +32,9 @@ CHANGES = {
     "the fifth participant is left out": [(COHORT, "for i in cohort[:4]:")],
     "the sixth and later clients have the weight of the fifth": [(SHARE, "weights[min(i, 4)] * n / P / sum(a[tau])")],
     "the seventh client has the local steps of the first": [(TAU, "tau = int(local_steps[i % 6])")],
-    "weights of the cohort of the round before": [(SHARE, "weights[cohorts[max(0, t - 1)][list(cohort).index(i)]] "
-                                                          "* n / P / sum(a[tau])")],
+    "weights of the cohort of the round before": [
+        (SHARE, "weights[cohorts[max(0, t - 1)][list(cohort).index(i)]] * n / P / sum(a[tau])")
+    ],
     "equal weights after 10 rounds": [(SHARE, "(weights[i] if t < 10 else 1 / n) * n / P / sum(a[tau])")],
     "equal weights where all take part": [(SHARE, "(1 / n if P == n else weights[i]) * n / P / sum(a[tau])")],
     "the cohort of the first round": [(COHORT, "for i in cohorts[0]:")],
@@ -41,26 +42,35 @@ CHANGES = {
     # the dual player
     "the server's y descends": [(SERVER_Y, "y - step_sizes[1] * gy")],
     "the local y descends": [("yk = y + local", "yk = y - local")],
-    "y ascends from the x that has just moved": [(GRADIENT_Y, "game.gradient(i, snapshot if period else "
-                                                              "xk - local_step_sizes[0] * Gx[-1], yk)[1]")],
-    "local step sizes exchanged": [("xk = x - local_step_sizes[0]", "xk = x - local_step_sizes[1]"),
-                                   ("yk = y + local_step_sizes[1]", "yk = y + local_step_sizes[0]")],
+    "y ascends from the x that has just moved": [
+        (GRADIENT_Y, "game.gradient(i, snapshot if period else xk - local_step_sizes[0] * Gx[-1], yk)[1]")
+    ],
+    "local step sizes exchanged": [
+        ("xk = x - local_step_sizes[0]", "xk = x - local_step_sizes[1]"),
+        ("yk = y + local_step_sizes[1]", "yk = y + local_step_sizes[0]"),
+    ],
     "server step sizes exchanged": [(SERVER_X, "x - step_sizes[1] * gx"), (SERVER_Y, "y + step_sizes[0] * gy")],
     "y is projected on a ball": [(SERVER_Y, "(lambda v: v / max(1, np.linalg.norm(v) / 5))(y + step_sizes[1] * gy)")],
     "the third entry of y never moves": [(SERVER_Y, "y + step_sizes[1] * gy * (np.arange(len(y)) != 2)")],
     "the last entry of x never moves in odd dimensions": [
-        (SERVER_X, "x - step_sizes[0] * gx * (np.arange(len(x)) < max(2, len(x) - len(x) % 2))")],
+        (SERVER_X, "x - step_sizes[0] * gx * (np.arange(len(x)) < max(2, len(x) - len(x) % 2))")
+    ],
     # local steps
     "the last of 5 and more local steps is lost": [(TAU, "tau = int(local_steps[i]) - (local_steps[i] >= 5)")],
     "at most 8 local steps": [(TAU, "tau = min(int(local_steps[i]), 8)")],
     "from the fifth local step on gradients are those of the fourth": [
-        (GRADIENT_X, "(game.gradient(i, xk, yk)[0] if k < 4 else Gx[3])")],
+        (GRADIENT_X, "(game.gradient(i, xk, yk)[0] if k < 4 else Gx[3])")
+    ],
     "every client has the local steps of the first participant": [(TAU, "tau = int(local_steps[cohort[0]])")],
-    "the buffer is one step too old": [("sums[k - j] for j in range(k)", "sums[k - j - (k - j > 1) * (momentum > 0)] "
-                                                                         "for j in range(k)")],
-    "momentum is dampened": [("sum(momentum**m for m in range(k))",
-                              "sum((1 - momentum * (m > 0)) * momentum**m for m in range(k))")],
-    "no momentum after the sixth local step": [("momentum**m for m in range(k)", "momentum**m for m in range(min(k, 6))")],
+    "the buffer is one step too old": [
+        ("sums[k - j] for j in range(k)", "sums[k - j - (k - j > 1) * (momentum > 0)] for j in range(k)")
+    ],
+    "momentum is dampened": [
+        ("sum(momentum**m for m in range(k))", "sum((1 - momentum * (m > 0)) * momentum**m for m in range(k))")
+    ],
+    "no momentum after the sixth local step": [
+        ("momentum**m for m in range(k)", "momentum**m for m in range(min(k, 6))")
+    ],
     # rounds and snapshots
     "the snapshot is renewed a round late": [(SNAPSHOT, "t % period == 1 or period == 1")],
     "the snapshot is renewed twice": [(SNAPSHOT, "t % period == 0 and t <= 2 * period")],
@@ -73,8 +83,10 @@ CHANGES = {
     "y stops after 20 rounds": [(SERVER_Y, "y + step_sizes[1] * (t < 20) * gy")],
     "the last of 30 and more rounds is lost": [(START, "x, y = states[t - (t >= 30 and t == len(cohorts) - 1)]")],
     "a step from the state before, every 16 rounds": [(START, "x, y = states[t - (t % 16 == 15)]")],
-    "server momentum": [(START, "x, y = states[t]\n        last = x - states[t - 1][0] if t else 0"),
-                        (SERVER_X, "x - step_sizes[0] * gx + 0.1 * last")],
+    "server momentum": [
+        (START, "x, y = states[t]\n        last = x - states[t - 1][0] if t else 0"),
+        (SERVER_X, "x - step_sizes[0] * gx + 0.1 * last"),
+    ],
     "clients one after the other": [(LOCAL_X, "xk = x - step_sizes[0] * gx - local_step_sizes[0]")],
     # state, randomness and input
     "the seed moves x": [(SERVER_X, "x - step_sizes[0] * gx + 1e-3 * seed")],
@@ -82,7 +94,15 @@ CHANGES = {
     "changes the game where it begins": [(START, "x, y = states[t]\n        game.start[:] = np.concatenate([x, y])")],
     "changes the cohorts": [(START, "x, y = states[t]\n        cohorts.sort(axis=0)")],
     "changes the slopes of the game": [(START, "x, y = states[t]\n        game.slopes[:] *= 0.5")],
-}  # fmt: skip
+}
+CHANGES |= {
+    "y shrinks its step with cohorts of some of 6 and more": [
+        (SERVER_Y, "y + step_sizes[1] * gy * (P / n if n >= 6 else 1)")
+    ],
+    "the snapshot of the first block from the fifth local step on": [
+        (GRADIENT_Y, "game.gradient(i, (snapshot if k < 4 else states[0][0]) if period else xk, yk)[1]")
+    ],
+}
 MUTANTS = {name: planted(*changes, of=fed_norm_sgda_by_hand) for name, changes in CHANGES.items()}
 
 
@@ -98,7 +118,7 @@ def _remembers(when):
             snapshot = z[:d] if period and t % period == 0 else snapshot
             total = 0 * z
             for k, i in enumerate(cohort):
-                own, buffer, length, summed = z, 0 * z, 0.0, 0 * z
+                own, buffer, summed = z, 0 * z, 0 * z
                 if i in buffers and when(t, k):
                     buffer = buffers[i]
                 scale, weight = 0.0, 0.0
@@ -161,8 +181,9 @@ def in_place(game, cohorts, *, weights, local_steps, momentum, local_step_sizes,
         for i in cohort:
             own = z if local_steps[i] > 6 else z.copy()
             numbers = dict(weights=weights, momentum=momentum, local_step_sizes=local_step_sizes, step_sizes=step_sizes)
-            step = step + _own(game, own, snapshot if period else None, i, cohorts.shape[1],
-                               numbers | {"local_steps": local_steps})
+            step = step + _own(
+                game, own, snapshot if period else None, i, cohorts.shape[1], numbers | {"local_steps": local_steps}
+            )
             if own is z:
                 z[:d] -= 0.01 * local_step_sizes[0] * game.gradient(i, z[:d], z[d:])[0]
         z = z + step
@@ -186,7 +207,9 @@ def tensors(game, cohorts, *, weights, local_steps, momentum, local_step_sizes, 
     """torch, a list of tensors; weights of all clients, zero for who is absent."""
     d, states = game.descent, [torch.from_numpy(np.concatenate([game.x0, game.y0]))]
     signs = torch.cat([-torch.ones(d), torch.ones(len(states[0]) - d)]).double()
-    local, server = (torch.where(signs < 0, *map(torch.tensor, map(np.float64, s))) for s in (local_step_sizes, step_sizes))
+    local, server = (
+        torch.where(signs < 0, *map(torch.tensor, map(np.float64, s))) for s in (local_step_sizes, step_sizes)
+    )
     q = torch.zeros(cohorts.shape[0], game.clients, dtype=torch.float64)
     q.scatter_(1, torch.from_numpy(cohorts), game.clients / cohorts.shape[1])
     for t in range(len(cohorts)):
@@ -258,11 +281,17 @@ class Server:
 
 
 CORRECT = {
-    "by hand": fed_norm_sgda_by_hand, "pseudo-code": partial(fed_norm_sgda), "tensors": tensors,
-    "displacements": displacements, "single precision": single_precision, "without momentum": without_momentum,
+    "by hand": fed_norm_sgda_by_hand,
+    "pseudo-code": partial(fed_norm_sgda),
+    "tensors": tensors,
+    "displacements": displacements,
+    "single precision": single_precision,
+    "without momentum": without_momentum,
     "a server": Server(),
-}  # fmt: skip
+}
 ZOO = Zoo(
-    "check_minimax", check_minimax,
-    {name: Kept(run, {}) for name, run in MUTANTS.items()}, {name: Kept(run, {}) for name, run in CORRECT.items()},
-)  # fmt: skip
+    "check_minimax",
+    check_minimax,
+    {name: Kept(run, {}) for name, run in MUTANTS.items()},
+    {name: Kept(run, {}) for name, run in CORRECT.items()},
+)

@@ -12,86 +12,116 @@ from tests.papers.tdcd.planted_tdcd import ALL, DRAWN, LOOP, MEAN, MINE, OTHERS,
 from tests.zoo import Kept, Zoo
 
 TOLD = "told = np.array([table.embed(j, block, batch) for j, block in enumerate(blocks)])"
-LIST, FOR_J, FOR_IDS = "blocks, models = list(table.starts)", "for j, block in enumerate(blocks):", "in table.clients[j]"
+LIST, FOR_J, FOR_IDS = (
+    "blocks, models = list(table.starts)",
+    "for j, block in enumerate(blocks):",
+    "in table.clients[j]",
+)
 
 CHANGES = {
     # local steps
     "the last local step is lost": [(LOOP, "for _ in range(local_steps - 1)")],
     "the last of 5 and more local steps is lost": [(LOOP, "for _ in range(local_steps - (local_steps >= 5))")],
     "at most 8 local steps": [(LOOP, "for _ in range(min(local_steps, 8))")],
-    "half of the step from the fifth on": [(LOOP, "for q in range(local_steps)"),
-                                           (STEP, STEP.replace("step_size", "(0.5 if q >= 4 else 1) * step_size"))],
     "from the sixth on the gradient of the start": [
-        (LOOP, "for q in range(local_steps)"), (STEP, STEP.replace("gradient(j, own,", "gradient(j, own if q < 5 else block,"))],
+        (LOOP, "for q in range(local_steps)"),
+        (STEP, STEP.replace("gradient(j, own,", "gradient(j, own if q < 5 else block,")),
+    ],
     # embeddings
-    "embeddings of the round before": [*REMEMBER, ("batch) for j, block in enumerate(blocks)",
-                                                   "batch) for j, block in enumerate(before)")],
+    "embeddings of the round before": [
+        *REMEMBER,
+        ("batch) for j, block in enumerate(blocks)", "batch) for j, block in enumerate(before)"),
+    ],
     "embeddings of the round before, from round 6 on": [
-        *REMEMBER, ("batch) for j, block in enumerate(blocks)", "batch) for j, block in enumerate(before if r >= 6 else blocks)")],
+        *REMEMBER,
+        ("batch) for j, block in enumerate(blocks)", "batch) for j, block in enumerate(before if r >= 6 else blocks)"),
+    ],
     "embeddings of a batch that comes again are not renewed": [
         (LIST, "cache = {}\n    " + LIST),
-        (TOLD, f"{TOLD}\n        told = cache.setdefault(tuple(batch), told)")],
-    "silos one after another": [(OTHERS, "0 * told[j] + sum(table.embed(l, (after + blocks[j:])[l], batch) "
-                                         "for l in range(len(told)) if l != j)")],
-    "silos one after another from round 4 on": [
-        (OTHERS, "0 * told[j] + sum(table.embed(l, ((after if r >= 4 else blocks[:j]) + blocks[j:])[l], batch) "
-                 "for l in range(len(told)) if l != j)")],
+        (TOLD, f"{TOLD}\n        told = cache.setdefault(tuple(batch), told)"),
+    ],
+    "silos one after another": [
+        (
+            OTHERS,
+            "0 * told[j] + sum(table.embed(l, (after + blocks[j:])[l], batch) for l in range(len(told)) if l != j)",
+        )
+    ],
     "the neighbour's embeddings alone": [(OTHERS, "(told[(j + 1) % len(told)] if len(told) > 1 else 0 * told[j])")],
     "the fifth silo and later are not heard": [(OTHERS, "told[:4].sum(0) - (told[j] if j < 4 else 0)")],
-    "the sum loses what was taken from it": [(OTHERS, "total - told[j]"), (TOLD, f"{TOLD}\n        total = told.sum(0)"),
-                                             ("after.append(", "total -= told[j] * (j >= 3)\n            after.append(")],
+    "the sum loses what was taken from it": [
+        (OTHERS, "total - told[j]"),
+        (TOLD, f"{TOLD}\n        total = told.sum(0)"),
+        ("after.append(", "total -= told[j] * (j >= 3)\n            after.append("),
+    ],
     "the own embedding counts twice": [(OTHERS, "told.sum(0)")],
-    "the others are averaged": [(OTHERS, f"({OTHERS}) / max(1, len(told) - 1)")],
     "the gradient at the own embedding of the start": [("table.gradient(j, own,", "table.gradient(j, block,")],
     # hubs and clients
     "the hub divides by the clients of silo 0": [(MEAN, "np.sum(copies, axis=0) / len(table.clients[0])")],
     "the hub averages over 3 clients at most": [(MEAN, "np.mean(copies[:3], axis=0)")],
-    "the hub keeps the first client's copy": [(MEAN, "copies[0]")],
-    "the hub keeps the first client's copy from round 8 on": [(MEAN, "np.mean(copies if r < 8 else copies[:1], axis=0)")],
+    "the hub keeps the first client's copy from round 8 on": [
+        (MEAN, "np.mean(copies if r < 8 else copies[:1], axis=0)")
+    ],
     "the hub sums the updates": [(MEAN, "block + np.sum([own - block for own in copies], axis=0)")],
     "clients weigh by their shards": [
-        (MEAN, "np.average(copies, axis=0, weights=[len(ids) for ids in table.clients[j]])")],
+        (MEAN, "np.average(copies, axis=0, weights=[len(ids) for ids in table.clients[j]])")
+    ],
     "clients weigh by their part of the batch": [
-        (MEAN, "np.average(copies, axis=0, weights=[np.isin(batch, ids).sum() for ids in table.clients[j]])")],
-    "the clients of silo 0 in all silos": [(FOR_IDS, "in table.clients[0]")],
+        (MEAN, "np.average(copies, axis=0, weights=[np.isin(batch, ids).sum() for ids in table.clients[j]])")
+    ],
     "the clients of silo 3 in the later ones": [(FOR_IDS, "in table.clients[min(j, 3)]")],
-    "clients one after another": [("ids)), block", "ids)), copies[-1] if copies else block")],
-    "the fourth client and later one after another": [("ids)), block", "ids)), copies[-1] if len(copies) > 2 else block")],
-    "the last silo never moves": [("after.append(", "after.append(block if j == len(blocks) - 1 > 0 else ")],
+    "the fourth client and later one after another": [
+        ("ids)), block", "ids)), copies[-1] if len(copies) > 2 else block")
+    ],
     "the sixth silo never moves": [("after.append(", "after.append(block if j == 5 else ")],
     # batches
-    "the batch of one iteration later": [(DRAWN, "draw(r * local_steps + (r > 0))")],
     "the batch of a period that is one too long": [(DRAWN, "draw(r * (local_steps + 1))")],
     "the batch of the round before, from round 10 on": [(DRAWN, "draw((r - (r >= 10)) * local_steps)")],
     "batches are drawn by the round": [(DRAWN, "draw(r)")],
     "batches repeat after 8 rounds": [(DRAWN, "draw(r % 8 * local_steps)")],
-    "at most 8 samples of a batch": [(DRAWN, "draw(r * local_steps)[:8]"), (MINE, "np.flatnonzero(np.isin(batch, ids))"
-                                                                             " if np.isin(batch, ids).any() else np.arange(1)")],
+    "at most 8 samples of a batch": [
+        (DRAWN, "draw(r * local_steps)[:8]"),
+        (MINE, "np.flatnonzero(np.isin(batch, ids)) if np.isin(batch, ids).any() else np.arange(1)"),
+    ],
     "samples by position": [("others[mine]", "others[: len(mine)]")],
-    "the sum over the samples": [(STEP, STEP + " * len(mine)")],
     "divides by the batch": [(STEP, STEP + " * len(mine) / len(batch)")],
-    "samples 8 and later belong to nobody": [(MINE, "(lambda m: m[batch[m] < 8] if (batch[m] < 8).any() else m)"
-                                                    "(np.flatnonzero(np.isin(batch, ids)))")],
+    "samples 8 and later belong to nobody": [
+        (MINE, "(lambda m: m[batch[m] < 8] if (batch[m] < 8).any() else m)(np.flatnonzero(np.isin(batch, ids)))")
+    ],
     # sizes and rounds
-    "the third parameter never moves": [(STEP, STEP + " * (np.arange(len(own)) != 2)")],
     "the last parameter never moves in odd dimensions": [
-        (STEP, STEP + " * (np.arange(len(own)) < max(2, len(own) - len(own) % 2))")],
+        (STEP, STEP + " * (np.arange(len(own)) < max(2, len(own) - len(own) % 2))")
+    ],
     "half of the step from round 12 on": [(STEP, STEP.replace("step_size", "step_size / (1 + (r >= 12))"))],
-    "the last of 10 and more rounds is lost": [("models.append(np", "models.append(models[-1] if 9 <= r == rounds - 1 else np")],
-    "step sizes decay": [(STEP, STEP.replace("step_size", "step_size / (1 + 1e-3 * r)"))],
+    "the last of 10 and more rounds is lost": [
+        ("models.append(np", "models.append(models[-1] if 9 <= r == rounds - 1 else np")
+    ],
     "extrapolated": [*REMEMBER, ("ids)), block", "ids)), block + (block - before[j]) / 8")],
-    "clipped at 3": [(STEP, STEP.replace("others[mine])", "others[mine]).clip(-3, 3)"))],
-    "squares for logistic": [(STEP, STEP.replace("table.gradient(j, own, batch[mine], others[mine])",
-                                                 "table.pulled(j, batch[mine], others[mine] + table.embed(j, own, batch[mine])"
-                                                 " - table.labels[batch[mine]])"))],
+    "squares for logistic": [
+        (
+            STEP,
+            STEP.replace(
+                "table.gradient(j, own, batch[mine], others[mine])",
+                "table.pulled(j, batch[mine], others[mine] + table.embed(j, own, batch[mine])"
+                " - table.labels[batch[mine]])",
+            ),
+        )
+    ],
     "a step from the start in place": [(STEP, "own -= step_size * table.gradient(j, own, batch[mine], others[mine])")],
     "changes the features": [(FOR_J, "table.features[0][:] *= 0.5\n        " + FOR_J)],
     "changes the ids of the fourth client": [
-        (FOR_J, "[ids.__setitem__(0, ids[-1]) for silo in table.clients for ids in silo[3:]]\n        " + FOR_J)],
+        (FOR_J, "[ids.__setitem__(0, ids[-1]) for silo in table.clients for ids in silo[3:]]\n        " + FOR_J)
+    ],
     "noise that nobody asked for": [(STEP, STEP + " * (1 + 1e-6 * np.random.random())")],
-}  # fmt: skip
+}
+CHANGES |= {
+    "the batch is sorted, and the others' sum is not": [(STEP, STEP.replace("batch[mine]", "np.sort(batch[mine])"))],
+    "the median of more than 4 copies": [
+        (MEAN, "(np.median(copies, axis=0) if len(copies) > 4 else np.mean(copies, axis=0))")
+    ],
+}
 MUTANTS = {name: planted(*changes) for name, changes in CHANGES.items()}
-MUTANTS |= {name: planted(*ALL[name][1], of=ALL[name][0]) for name in ("refreshed", "averaged", "exchanged")}
+IN_STEPS = {"refreshed": "embeddings in every local step", "averaged": "averages in every local step"}
+MUTANTS |= {IN_STEPS[name]: planted(*ALL[name][1], of=ALL[name][0]) for name in IN_STEPS}
 
 
 # --- correct, in other styles -----------------------------------------------------------------------------------------
@@ -103,14 +133,20 @@ def matrices(table, draw, *, rounds, local_steps, step_size):
     models = [theta.tolist()]
     for r in range(rounds):
         batch = np.sort(draw(r * local_steps))
-        scores = [X[batch] @ theta[b] + o[batch] for X, o, b in zip(table.features, table.offsets, table.blocks, strict=True)]
+        scores = [
+            X[batch] @ theta[b] + o[batch] for X, o, b in zip(table.features, table.offsets, table.blocks, strict=True)
+        ]
         new = theta.copy()
         for j, b in enumerate(table.blocks):
             rest = sum((s for k, s in enumerate(scores) if k != j), np.zeros(len(batch)))
             mean = np.zeros(b.stop - b.start)
             for ids in table.clients[j]:
                 keep = [p in set(ids.tolist()) for p in batch]
-                X, y, z = table.features[j][batch[keep]], table.labels[batch[keep]], rest[keep] + table.offsets[j][batch[keep]]
+                X, y, z = (
+                    table.features[j][batch[keep]],
+                    table.labels[batch[keep]],
+                    rest[keep] + table.offsets[j][batch[keep]],
+                )
                 own = theta[b].copy()
                 for _ in range(local_steps):
                     total = z + X @ own
@@ -161,7 +197,11 @@ def autograd(table, draw, *, rounds, local_steps, step_size):
                 own = theta[j].clone().requires_grad_()
                 for _ in range(local_steps):
                     z, labels = rest + X[j][batch[at]] @ own, y[batch[at]]
-                    loss = (z - labels) ** 2 / 2 if table.loss == "least squares" else torch.nn.functional.softplus(z) - labels * z
+                    loss = (
+                        (z - labels) ** 2 / 2
+                        if table.loss == "least squares"
+                        else torch.nn.functional.softplus(z) - labels * z
+                    )
                     (g,) = torch.autograd.grad(loss.mean(), own)
                     own = (own - step_size * g).detach().requires_grad_()
                 copies.append(own.detach())
@@ -172,10 +212,16 @@ def autograd(table, draw, *, rounds, local_steps, step_size):
 
 
 CORRECT = {
-    "plain": tdcd, "reading": Reading(), "matrices": matrices, "deltas": deltas, "autograd": autograd,
+    "plain": tdcd,
+    "reading": Reading(),
+    "matrices": matrices,
+    "deltas": deltas,
+    "autograd": autograd,
     "single precision": lambda *positional, **named: tdcd(*positional, **named).astype(np.float32),
-}  # fmt: skip
+}
 ZOO = Zoo(
-    "check_vertical", check_vertical,
-    {name: Kept(run, {}) for name, run in MUTANTS.items()}, {name: Kept(run, {}) for name, run in CORRECT.items()},
-)  # fmt: skip
+    "check_vertical",
+    check_vertical,
+    {name: Kept(run, {}) for name, run in MUTANTS.items()},
+    {name: Kept(run, {}) for name, run in CORRECT.items()},
+)

@@ -20,10 +20,10 @@ class Size(NamedTuple):
     dimension: int
 
 
-# together they have every S from 1 to 10 and d from 1 to 9, most of them twice: once for each kind of masks
+# together they have every S from 2 to 10, d from 1 to 9, and S of 12 and 20
 SIZES = (
-    Size(6, 3), Size(5, 2), Size(8, 5), Size(10, 1), Size(9, 7), Size(7, 4), Size(3, 6), Size(4, 5), Size(2, 8),
-    Size(10, 3), Size(5, 5), Size(6, 2), Size(9, 1), Size(7, 7), Size(8, 2), Size(1, 9), Size(3, 3), Size(4, 6),
+    Size(6, 3), Size(5, 2), Size(8, 5), Size(10, 1), Size(9, 7), Size(7, 4), Size(3, 6), Size(4, 5), Size(6, 8),
+    Size(10, 3), Size(5, 5), Size(6, 2), Size(9, 1), Size(7, 7), Size(8, 2), Size(3, 9), Size(2, 3), Size(4, 6),
     Size(12, 2), Size(20, 1),
 )  # fmt: skip
 _NOISE = tuple(sign * k / 8 for k in range(1, 9) for sign in (1, -1))
@@ -46,10 +46,9 @@ def mask_cases(*, masks: tuple[Masks, ...] = get_args(Masks)) -> SearchStrategy[
 @cache  # the same strategy again is drawn from once
 def _covering(masks: tuple[Masks, ...]) -> SearchStrategy[MaskCase]:
     """Small cases with these masks, and those of each of `SIZES`."""
-    classes = [
-        SizeClass(_sized(size, masks[place % len(masks)], place), _small(masks, size)) for place, size in enumerate(SIZES)
-    ]
-    return covering(_small(masks, Size(4, 2)), classes)
+    exact = [_sized(size, masks[place % len(masks)], place) for place, size in enumerate(SIZES)]
+    up_to = [_small(masks, size) for size in SIZES]
+    return covering(_small(masks, Size(4, 2)), [SizeClass(*pair) for pair in zip(exact, up_to, strict=True)])
 
 
 @st.composite
