@@ -331,8 +331,8 @@ class _Checked:
             largest, allowed, where = alone.max(), SINGLE, f"in entry {alone.argmax()}"
         far = bool(largest > allowed)
         told = (
-            f"the mean of {messages} messages is {largest:.1f} standard errors off {where}, and {allowed:.1f} are a bias; "
-            "if one is meant, set unbiased = False"
+            f"the mean of {messages} messages is {largest:.1f} standard errors off {where}, and {allowed:.1f} is a "
+            "bias; if one is meant, set unbiased = False"
         )
         self.biased |= far
         self.note("unbiased", case, told if far and self.unbiased else None)
