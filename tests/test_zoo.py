@@ -1,4 +1,7 @@
-"""Every check at its defaults catches every mutant of its zoo and flags no correct implementation."""
+"""Every check at its defaults catches every mutant of its zoo and flags no correct implementation.
+
+By default one of the invariants that the page names must find each mutant; what all of them find takes longer.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,18 @@ CORRECT = [(module, name) for module, zoo in zoos().items() for name in zoo.corr
 
 
 @pytest.mark.parametrize(("module", "name"), MUTANTS)
+def test_every_mutant_is_caught(module, name):
+    zoo = zoos()[module]
+    named = zoo.named(name)
+    assert named, f"{zoo.title} passes, or the page has not got: {name}; run python -m tests.zoo"
+    assert zoo.report(zoo.mutants[name], invariants=named[-1:]).broken, f"{zoo.title} passes: {name}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("module", "name"), MUTANTS)
 def test_every_mutant_is_caught_as_the_page_says(module, name):
     zoo = zoos()[module]
-    row = zoo.row(name)
-    assert "`" in row, f"{zoo.title} passes: {name}"
-    assert row in tables()[zoo.title], "docs/mutants.md is stale: run python -m tests.zoo"
+    assert zoo.row(name) in tables()[zoo.title], "docs/mutants.md is stale: run python -m tests.zoo"
 
 
 @pytest.mark.parametrize(("module", "name"), CORRECT)

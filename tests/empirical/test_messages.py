@@ -497,15 +497,15 @@ def test_a_bias_is_seen_and_none_is_invented():
 
 
 def test_what_is_sent_in_fifty_messages_is_not_called_biased_and_what_is_sent_in_none_may_be():
-    assert not any(check_compressor(Sparsified(50 / 100), 32, 100, seed=k).biased for k in range(40))
-    assert any(check_compressor(Sparsified(1 / 60), 32, 60, seed=k).biased for k in range(10))
+    assert not any(check_compressor(Sparsified(50 / 100), 32, 100, seed=k, sizes=()).biased for k in range(40))
+    assert any(check_compressor(Sparsified(1 / 60), 32, 60, seed=k, sizes=()).biased for k in range(10))
 
 
 def test_masked_noise_is_unbiased_where_it_should_be():
-    assert not check_compressor(MaskedNoise("bernoulli", 1.0), 64, 200, scale=1e-3).biased
-    cut = check_compressor(MaskedNoise("bernoulli", 20.0), 256, 100)  # of heavy tails, and of nothing else
+    assert not check_compressor(MaskedNoise("bernoulli", 1.0), 64, 200, scale=1e-3, sizes=()).biased
+    cut = check_compressor(MaskedNoise("bernoulli", 20.0), 256, 100, sizes=())  # of heavy tails, and of nothing else
     assert "on 'heavy tails'" in str(cut) and cut.biased  # though chance moves the mean of 'one large' further
-    clipped = check_compressor(MaskedNoise("uniform", 1.0), 64, 300, scale=0.5)
+    clipped = check_compressor(MaskedNoise("uniform", 1.0), 64, 300, scale=0.5, sizes=())
     assert clipped.biased  # u - u|u|/2 on average, where all of it is at most alpha
 
 

@@ -64,11 +64,11 @@ class Zoo:
 
         return put
 
-    def report(self, kept: Kept) -> Report:
+    def report(self, kept: Kept, **arguments: Any) -> Report:
         """What the check says of an implementation at its defaults; shrinking takes long, and is left out."""
         shrinking, search.SHRINKING = search.SHRINKING, 0
         try:
-            return self.check(kept.run, **kept.arguments)
+            return self.check(kept.run, **kept.arguments, **arguments)
         finally:
             search.SHRINKING = shrinking
 
@@ -82,6 +82,11 @@ class Zoo:
         """The line of the table about one mutant."""
         caught = ", ".join(f"`{verdict.name}`" for verdict in self.report(self.mutants[name]).broken)
         return f"| {name} | {caught} |"
+
+    def named(self, name: str) -> list[str]:
+        """The invariants that break of one mutant, as the page says."""
+        rows = [row for row in tables()[self.title] if row.startswith(f"| {name} |")]
+        return re.findall("`([^`]+)`", rows[0].removeprefix(f"| {name} |")) if rows else []
 
 
 @cache

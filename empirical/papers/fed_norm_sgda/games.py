@@ -118,6 +118,7 @@ class GameCase:
         momentum: $\rho$.
         period: S; 0 for no snapshots.
         seed: for the run's own randomness.
+        exposed: whether a run gets the arrays themselves, not copies of them.
 
     Source: Sharma et al. 2023, Algorithm 1.
     """
@@ -131,6 +132,22 @@ class GameCase:
     momentum: float = 0.0
     period: int = 0
     seed: int = 0
+    exposed: bool = False
+
+    @property
+    def copied(self) -> GameCase:
+        """The same case with arrays of its own."""
+        game = self.game
+        own = replace(game, hessians=game.hessians.copy(), slopes=game.slopes.copy(), start=game.start.copy())
+        arrays = {name: getattr(self, name).copy() for name in ("cohorts", "weights", "local_steps")}
+        return replace(self, game=own, **arrays)
+
+    @property
+    def arrays(self) -> np.ndarray:
+        """All numbers that a run is given in arrays, one after another."""
+        game = self.game
+        given = (game.hessians, game.slopes, game.start, self.cohorts, self.weights, self.local_steps)
+        return np.concatenate([values.ravel().astype(float) for values in given])
 
     def states(self, run: MinimaxRun) -> np.ndarray:
         r"""What a run makes of this case: $(x_0, y_0), \dots, (x_T, y_T)$, (T + 1, d).
@@ -138,11 +155,12 @@ class GameCase:
         Raises:
             FedboundsError: the run returns something else, or numbers that are not finite.
         """
+        own = self if self.exposed else self.copied
         returned = run(
-            self.game,
-            self.cohorts.copy(),
-            weights=self.weights.copy(),
-            local_steps=self.local_steps.copy(),
+            own.game,
+            own.cohorts,
+            weights=own.weights,
+            local_steps=own.local_steps,
             momentum=self.momentum,
             local_step_sizes=self.local_step_sizes,
             step_sizes=self.step_sizes,

@@ -121,8 +121,8 @@ def restarted_blocks(execute: Execute, case: GameCase) -> InvariantSides:
     got, size = execute(case), case.period or 1
     expected = got.copy()
     for t in range(size, len(case.cohorts), size):
-        later = replace(case, game=replace(case.game, start=got[t]), cohorts=case.cohorts[t:])
-        expected[t + 1 : t + size + 1] = execute(later)[1 : size + 1]
+        block = replace(case, game=replace(case.game, start=got[t]), cohorts=case.cohorts[t : t + size])
+        expected[t + 1 : t + size + 1] = execute(block)[1:]
     return InvariantSides(got, expected)
 
 
@@ -212,6 +212,13 @@ def seed_without_noise(execute: Execute, case: GameCase) -> InvariantSides:
     return InvariantSides(execute(other), execute(case), case=other, against=case)
 
 
+def unchanged_arguments(execute: Execute, case: GameCase) -> InvariantSides:
+    """A run leaves the arrays that it is given as they are."""
+    exposed = replace(case.copied, exposed=True)
+    execute(exposed)
+    return InvariantSides(exposed.arrays[None], case.arrays[None])
+
+
 def reference_twin(execute: Execute, case: GameCase) -> InvariantSides:
     """The states are those of Algorithm 1 in plain NumPy, with the general local map of eq. (12)."""
     return InvariantSides(execute(case), case.states(fed_norm_sgda))
@@ -233,6 +240,7 @@ MINIMAX_INVARIANTS: Mapping[str, Callable[[Execute, GameCase], InvariantSides]] 
         rotation,
         scaling,
         seed_without_noise,
+        unchanged_arguments,
         reference_twin,
     )
 }

@@ -2,17 +2,51 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import NamedTuple
+
 import numpy as np
 
+from fedbounds.empirical.invariants.coverage import SizeClass, covering
 from fedbounds.empirical.papers.fed_norm_sgda.games import Game, GameCase
-from fedbounds.empirical.strategies import halves, st
+from fedbounds.empirical.strategies import SearchStrategy, halves, st
 
 PLAYERS = (1, 2, 3, 4, 4)
+LOCAL_STEPS = (1, 2, 3)
+PERIODS = (0, 1, 2, 3)
+
+
+class Size(NamedTuple):
+    """n clients of which P take part, T rounds in blocks of `period`, up to `local_steps`, d_x and d_y."""
+
+    clients: int
+    participants: int
+    rounds: int
+    local_steps: int
+    descent: int
+    ascent: int
+    period: int
+
+
+# Together they have n and P from 1 to 7, all of n and some, every number of local steps from 1 to 10, T up to 40, and
+# up to 5 dimensions of either player; no case has all at once.
+SIZES = (
+    Size(3, 2, 40, 1, 1, 1, 0), Size(7, 5, 6, 2, 3, 2, 0), Size(2, 1, 4, 10, 1, 2, 2), Size(7, 7, 4, 2, 2, 3, 0),
+    Size(6, 4, 16, 1, 1, 1, 4), Size(5, 3, 5, 5, 2, 1, 0), Size(2, 2, 20, 2, 1, 1, 5), Size(4, 3, 4, 7, 1, 1, 0),
+    Size(7, 6, 5, 1, 4, 4, 0), Size(6, 6, 3, 3, 3, 3, 3), Size(3, 1, 36, 1, 1, 2, 12), Size(4, 2, 12, 3, 2, 2, 0),
+    Size(2, 1, 3, 8, 1, 3, 0), Size(5, 5, 6, 4, 1, 1, 2), Size(3, 3, 3, 6, 5, 1, 0), Size(7, 2, 18, 2, 1, 1, 6),
+    Size(1, 1, 30, 4, 1, 1, 0), Size(4, 4, 8, 2, 1, 5, 1), Size(3, 2, 2, 9, 2, 1, 0), Size(6, 5, 14, 1, 2, 1, 7),
+    Size(5, 4, 9, 2, 1, 1, 3), Size(6, 1, 24, 2, 1, 1, 8), Size(4, 1, 10, 3, 3, 1, 0), Size(7, 4, 4, 4, 1, 2, 2),
+)  # fmt: skip
 
 
 @st.composite
-def games(draw: st.DrawFn, clients: int | None = None) -> Game:
+def games(draw: st.DrawFn, clients: int | None = None, *, dimension: int = 2) -> Game:
     """Quadratic games of up to 4 clients and 2 dimensions each, of any curvature: a few rounds only.
+
+    Args:
+        clients: n; up to 4 if not given.
+        dimension: the largest $d_x$ and $d_y$.
 
     Example:
         >>> from hypothesis import find
@@ -20,7 +54,7 @@ def games(draw: st.DrawFn, clients: int | None = None) -> Game:
         [0.0, 0.0]
     """
     n = draw(st.sampled_from(PLAYERS)) if clients is None else clients
-    dx, dy = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    dx, dy = draw(st.integers(1, dimension)), draw(st.integers(1, dimension))
     above = np.triu_indices(dx + dy)
     half = np.zeros((n, dx + dy, dx + dy))
     half[:, *above] = halves(draw, n, len(above[0]), most=1)
@@ -28,25 +62,33 @@ def games(draw: st.DrawFn, clients: int | None = None) -> Game:
     return Game(half + half.transpose(0, 2, 1), slopes, start, dx)
 
 
-@st.composite
+class _Wanted(NamedTuple):
+    """What `game_cases` is asked for."""
+
+    momenta: tuple[float, ...]
+    periods: tuple[int, ...] | None
+    local_steps: tuple[int, ...] | None
+    parts: tuple[int, ...]
+    everyone: bool
+
+
 def game_cases(
-    draw: st.DrawFn,
     *,
     momenta: tuple[float, ...] = (0.0, 0.5),
-    periods: tuple[int, ...] = (0, 1, 2, 3),
-    local_steps: tuple[int, ...] = (1, 2, 3),
+    periods: tuple[int, ...] | None = None,
+    local_steps: tuple[int, ...] | None = None,
     parts: tuple[int, ...] = (1, 2, 3),
     everyone: bool = False,
-) -> GameCase:
-    r"""Runs for `check_minimax`: up to 4 rounds in whole blocks, any local steps and
-    cohorts.
+) -> SearchStrategy[GameCase]:
+    r"""Runs for `check_minimax`: small ones of up to 4 clients and rounds, and one of each of `SIZES`.
 
-    What the cases do not have, no invariant asks of a run: leave out here what yours does without.
+    What the cases do not have, no invariant asks of a run: leave out here what yours does without. Rounds come in whole
+    blocks between snapshots. The larger cases have as many of what is left out as it allows.
 
     Args:
         momenta: the $\rho$ to try; (0.0,) for a run without.
-        periods: the S to try; 0 is none.
-        local_steps: the $\tau_i$ to try.
+        periods: the S to try; 0 is none. 0 to 12 if not given.
+        local_steps: the $\tau_i$ to try; 1 to 10 if not given.
         parts: the weights are proportional to these; (1,) for equal weights.
         everyone: whether all clients take part in every round.
 
@@ -56,14 +98,32 @@ def game_cases(
         >>> case.cohorts.tolist(), case.local_steps.tolist(), case.step_sizes
         ([[0], [0]], [1], (0.5, 0.5))
     """
-    game = draw(games())
-    n = game.clients
-    P, period = n if everyone else draw(st.sampled_from((*range(1, n + 1), n))), draw(st.sampled_from(periods))
-    T = max(1, period) * draw(st.integers(1, 4 // max(1, period)))
+    usual = (None if numbers is None else tuple(numbers) for numbers in (periods, local_steps))
+    return _covering(_Wanted(tuple(momenta), *usual, tuple(parts), everyone))
+
+
+@cache  # the same strategy again is drawn from once
+def _covering(wanted: _Wanted) -> SearchStrategy[GameCase]:
+    """Small cases of what is wanted, and those of each of `SIZES`."""
+    classes = [SizeClass(_sized(wanted, size, place), _small(wanted, size)) for place, size in enumerate(SIZES)]
+    return covering(_small(wanted, None), classes)
+
+
+@st.composite
+def _small(draw: st.DrawFn, wanted: _Wanted, most: Size | None) -> GameCase:
+    """A run that is drawn number by number: small, or up to this size, the simplest first."""
+    if most is None:
+        game, periods, amounts, longest = draw(games()), PERIODS, LOCAL_STEPS, 4
+    else:
+        game = draw(games(draw(st.integers(1, most.clients)), dimension=max(most.descent, most.ascent)))
+        periods, amounts, longest = (0, most.period), tuple(range(1, most.local_steps + 1)), most.rounds
+    periods, amounts, n = wanted.periods or periods, wanted.local_steps or amounts, game.clients
+    P, period = n if wanted.everyone else draw(st.sampled_from((*range(1, n + 1), n))), draw(st.sampled_from(periods))
+    T = max(1, period) * draw(st.integers(1, max(1, longest // max(1, period))))
     clients = st.just(range(n)) if n == P else st.permutations(range(n))
     cohorts = [sorted(draw(clients)[:P]) for _ in range(T)]
-    shares = np.array(draw(st.lists(st.sampled_from(parts), min_size=n, max_size=n)))
-    steps = draw(st.lists(st.sampled_from(local_steps), min_size=n, max_size=n))
+    shares = np.array(draw(st.lists(st.sampled_from(wanted.parts), min_size=n, max_size=n)))
+    steps = draw(st.lists(st.sampled_from(amounts), min_size=n, max_size=n))
     sizes = st.sampled_from([0.5, 0.25, 0.125])
     return GameCase(
         game,
@@ -72,6 +132,39 @@ def game_cases(
         np.array(steps),
         (draw(sizes), draw(sizes)),
         (draw(sizes), draw(sizes)),
-        draw(st.sampled_from(momenta)),
+        draw(st.sampled_from(wanted.momenta)),
+        period,
+    )
+
+
+@st.composite
+def _sized(draw: st.DrawFn, wanted: _Wanted, size: Size, place: int) -> GameCase:
+    """A run of one size on a convex-concave game, with values in general position and steps that do not diverge."""
+    rng = np.random.default_rng((draw(st.integers(0, 2**16)), place))
+    n, P, T, most, dx, dy, period = size
+    P, d = n if wanted.everyone else P, dx + dy
+    period, most = (
+        number if own is None else min(own, key=lambda allowed, number=number: abs(allowed - number))
+        for own, number in ((wanted.periods, period), (wanted.local_steps, most))
+    )
+    T = max(1, period) * max(1, T // max(1, period))
+    curved = rng.choice((0.25, 0.5, 0.75), (n, d)) * np.where(np.arange(d) < dx, 1, -1)
+    coupled = rng.choice((-0.25, -0.125, 0.125, 0.25), (n, dx, dy)) / max(dx, dy)
+    hessians = curved[:, :, None] * np.eye(d)
+    hessians[:, :dx, dx:], hessians[:, dx:, :dx] = coupled, coupled.transpose(0, 2, 1)
+    slopes = rng.permutation(np.arange(1, n * d + 1)).reshape(n, d) * rng.choice((-0.125, 0.125), (n, d))
+    cohorts = np.sort(rng.random((T, n)).argsort(axis=1)[:, :P], axis=1)
+    shares = rng.choice(np.array(wanted.parts), n)
+    shares[cohorts[0, 0]] = max(wanted.parts)
+    amounts = [tau for tau in wanted.local_steps or range(1, most + 1) if tau <= most]
+    steps = rng.choice(np.array(amounts), n)
+    steps[cohorts[0, -1]] = most
+    return GameCase(
+        Game(hessians, slopes, rng.choice((-1.5, -0.5, 0.5, 1.5), d), dx),
+        cohorts,
+        shares / shares.sum(),
+        steps,
+        *(((0.25, 0.125), (0.125, 0.25)) if place % 2 else ((0.125, 0.25), (0.25, 0.125))),
+        wanted.momenta[place % len(wanted.momenta)],
         period,
     )

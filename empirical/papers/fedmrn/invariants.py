@@ -47,6 +47,7 @@ class MaskCase:
         model, noise: w and n, (d,); no noise is zero.
         chances, coins: in [0, 1), (S + 1, d) and (S, d).
         step_size: $\eta$.
+        exposed: whether a masker gets the arrays themselves, not copies of them.
     """
 
     masks: Masks
@@ -57,6 +58,7 @@ class MaskCase:
     chances: np.ndarray
     coins: np.ndarray
     step_size: float
+    exposed: bool = False
 
     @property
     def steps(self) -> int:
@@ -68,6 +70,11 @@ class MaskCase:
         """What is uploaded where the mask is not 1."""
         return -self.noise if self.masks == "signed" else 0 * self.noise
 
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """What a masker gets besides the gradient and numbers: model, noise, chances and coins."""
+        return [self.model, self.noise, self.chances, self.coins]
+
     def rows(self, run: Masker) -> np.ndarray:
         """What a masker adds to the model in each local step, and its upload, (S + 1, d).
 
@@ -75,28 +82,30 @@ class MaskCase:
             FedboundsError: it takes another number of gradients, or returns something else.
         """
         points: list[np.ndarray] = []
+        model = self.model.copy()
 
         def gradient(x: Any) -> np.ndarray:
             points.append(as_numbers([x], (1, len(self.model)), "gradient takes a vector, not {}",
                                      "gradient takes (d,), not {}", "the point {row} is not finite"))  # fmt: skip
             return self.curvatures * (points[-1][0] - self.center)
 
-        copies = (values.copy() for values in (self.model, self.noise, self.chances, self.coins))
-        returned = run(gradient, *copies, self.step_size, self.masks)
+        arrays = self.arrays if self.exposed else [values.copy() for values in self.arrays]
+        returned = run(gradient, *arrays, self.step_size, self.masks)
         if len(points) != self.steps:
             raise FedboundsError(f"the masker took {len(points)} gradients; expected one in each of {self.steps} steps")
         upload = as_numbers(
             [returned], (1, len(self.model)), "the masker returned {}; expected masked noise (d,)",
             "the masker returned shape {}; expected (1, d)", "the upload {row} is not finite",
         )  # fmt: skip
-        return np.vstack([np.vstack(points) - self.model, upload])
+        return np.vstack([np.vstack(points) - model, upload])
 
     def update(self, rows: np.ndarray) -> np.ndarray:
         """$u_{S+1}$, which gradients at these points lead to."""
         return -self.step_size * (self.curvatures * (self.model + rows[:-1] - self.center)).sum(axis=0)
 
     def __str__(self) -> str:
-        return "\n".join(f"{name}: {np.asarray(value).tolist()}" for name, value in self.__dict__.items())
+        shown = {name: value for name, value in self.__dict__.items() if name != "exposed"}
+        return "\n".join(f"{name}: {np.asarray(value).tolist()}" for name, value in shown.items())
 
 
 Execute = Callable[[MaskCase], np.ndarray]
@@ -204,6 +213,14 @@ def repeated(execute: Execute, case: MaskCase) -> InvariantSides:
     return InvariantSides(execute(replace(case)), execute(case), against=case)
 
 
+def unchanged_arguments(execute: Execute, case: MaskCase) -> InvariantSides:
+    """A masker leaves the arrays that it is given as they are."""
+    model, noise, chances, coins = (values.copy() for values in case.arrays)
+    exposed = replace(case, model=model, noise=noise, chances=chances, coins=coins, exposed=True)
+    execute(exposed)
+    return InvariantSides(np.vstack(exposed.arrays), np.vstack(case.arrays))
+
+
 def reference_twin(execute: Execute, case: MaskCase) -> InvariantSides:
     """The round is that of Algorithm 1."""
     return InvariantSides(execute(case), case.rows(masked_round))
@@ -213,7 +230,8 @@ MASK_INVARIANTS: Mapping[str, Callable[[Execute, MaskCase], InvariantSides]] = {
     held.__name__.replace("_", " "): held
     for held in (
         upload_is_masked_noise, last_step_masks_everything, first_step, unmasked_steps_are_plain, straight_through,
-        mean_of_the_upload, scaled, repeated, reference_twin,
+        mean_of_the_upload, scaled, repeated, unchanged_arguments,
+        reference_twin,
     )
 }  # fmt: skip
 MISREADINGS = (

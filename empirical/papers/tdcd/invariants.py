@@ -120,7 +120,7 @@ def virtual_recursion(execute: Execute, case: TableCase) -> InvariantSides:
 def restarted_rounds(execute: Execute, case: TableCase) -> InvariantSides:
     """A run that begins again where a round ended goes on as before: a round remembers nothing but the model."""
     got = execute(case)
-    later = [execute(case.from_round(r, got[r]))[1] for r in range(1, case.rounds)]
+    later = [execute(case.from_round(r, got[r]).once)[1] for r in range(1, case.rounds)]
     return InvariantSides(got, np.stack([*got[:2], *later]))
 
 
@@ -277,6 +277,13 @@ def repeated(execute: Execute, case: TableCase) -> InvariantSides:
     return InvariantSides(execute(replace(case)), execute(case), against=case)
 
 
+def unchanged_arguments(execute: Execute, case: TableCase) -> InvariantSides:
+    """A run leaves the arrays of the table as they are."""
+    exposed = replace(case, table=case.table.copied, exposed=True)
+    execute(exposed)
+    return InvariantSides(exposed.table.arrays[None], case.table.arrays[None])
+
+
 def reference_twin(execute: Execute, case: TableCase) -> InvariantSides:
     """The models are those of Algorithm 1, corrected, in plain NumPy."""
     return InvariantSides(execute(case), case.models(tdcd))
@@ -312,6 +319,7 @@ VERTICAL_INVARIANTS: Mapping[str, Callable[[Execute, TableCase], InvariantSides]
         closed_form,
         stability,
         repeated,
+        unchanged_arguments,
         reference_twin,
     )
 }

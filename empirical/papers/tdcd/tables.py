@@ -86,6 +86,22 @@ class SplitTable:
         ends = np.cumsum([len(start) for start in self.starts])
         return tuple(slice(int(end) - len(start), int(end)) for end, start in zip(ends, self.starts, strict=True))
 
+    @property
+    def copied(self) -> SplitTable:
+        """The same table with arrays of its own."""
+        return SplitTable(
+            tuple(columns.copy() for columns in self.features), self.offsets.copy(), self.labels.copy(),
+            tuple(tuple(ids.copy() for ids in silo) for silo in self.clients),
+            tuple(start.copy() for start in self.starts), self.loss,
+        )  # fmt: skip
+
+    @property
+    def arrays(self) -> np.ndarray:
+        """All numbers of the table, one after another."""
+        ids = [ids for silo in self.clients for ids in silo]
+        given = (*self.features, self.offsets, self.labels, *ids, *self.starts)
+        return np.concatenate([np.ravel(values).astype(float) for values in given])
+
     def embed(self, j: int, theta: ArrayLike, ids: ArrayLike) -> np.ndarray:
         r"""$\Phi_j$ of these samples, (m,)."""
         rows = np.asarray(ids, int)
@@ -158,6 +174,7 @@ class TableCase:
         rounds: R.
         local_steps: Q.
         step_size: $\eta$.
+        exposed: whether a run gets the table's own arrays, not copies of them.
     """
 
     table: SplitTable
@@ -165,6 +182,7 @@ class TableCase:
     rounds: int
     local_steps: int
     step_size: float
+    exposed: bool = False
 
     def draw(self, t: int) -> np.ndarray:
         """The batch of iteration t.
@@ -182,9 +200,8 @@ class TableCase:
         Raises:
             FedboundsError: the run returns something else, or numbers that are not finite.
         """
-        starts = tuple(start.copy() for start in self.table.starts)
         returned = run(
-            replace(self.table, starts=starts), self.draw,
+            self.table if self.exposed else self.table.copied, self.draw,
             rounds=self.rounds, local_steps=self.local_steps, step_size=self.step_size,
         )  # fmt: skip
         wanted = (self.rounds + 1, self.table.blocks[-1].stop)
