@@ -11,7 +11,7 @@ import click
 from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option, progress_bar
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.registry import paper_names, papers, part
+from fedbounds.bounds.registry import paper_names, part, parts
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -85,8 +85,7 @@ def figure(
     else:
         paper, _, which = name.partition("/")
         if paper not in paper_names() or not _names(paper):
-            drawn = {one.key: _names(one.key) for one in papers()}
-            drawn = {one: names for one, names in drawn.items() if names}
+            drawn = {one: _names(one) for one in parts("figures", "drawing")}
             figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
             raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
         written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device)

@@ -1,0 +1,206 @@
+"""Files for users: what fedbounds did not write is kept unless overwriting is forced; an input is always kept.
+
+Every command and every `save` writes through this module. A file counts as written by fedbounds if it begins as files
+of its kind do (JSON by its schema, a table by its columns), or if a manifest beside it lists its checksum.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from fedbounds.bounds.atomic import write_atomically, write_file
+from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.reading import inputs, open_regular, read_bytes
+
+BEGINNING = 2**16  # bytes in which a file says what it is
+LARGEST = 2**28  # bytes of a file whose checksum is compared
+PAGE = rb"(?s).{0,200}<meta name=\"generator\" content=\"fedbounds\">"
+DOCUMENT = rb'\s*\{\s*"(?:schema|format)": ?"'
+FIGURE = DOCUMENT + rb"fedbounds\.figure/"
+REPORT = DOCUMENT + rb"fedbounds\.report/"
+
+
+class Output(NamedTuple):
+    """A file to be written.
+
+    Args:
+        path: where.
+        mark: a regular expression for how files of this kind begin; empty where none says so itself.
+        manifest: a JSON document that has the file's SHA-256 under its name.
+    """
+
+    path: Path
+    mark: bytes = b""
+    manifest: Path | None = None
+
+
+def check_outputs(outputs: Iterable[Output], force: bool = False, *, updated: bool = False) -> None:
+    """Refuse places that cannot be written, inputs, and files that fedbounds did not write.
+
+    Args:
+        outputs: what is to be written.
+        force: overwrite what fedbounds did not write.
+        updated: the files are read and written again, so that being read does not make them inputs.
+
+    Raises:
+        FedboundsError: names the first such file, and what to give instead.
+
+    Example:
+        >>> check_outputs([Output(Path("/dev/null"))], force=True)
+        Traceback (most recent call last):
+            ...
+        fedbounds.bounds.errors.FedboundsError: cannot write '/dev/null': it is not a regular file; give another name
+    """
+    sums: dict[Path, Mapping[str, str]] = {}
+    for path, mark, manifest in outputs:
+        if (about := _status(path)) is None:
+            _check_folder(path)
+            continue
+        where = f"cannot write {str(path)!r}"
+        if stat.S_ISDIR(about.st_mode):
+            raise FedboundsError(f"{where}: it is a directory; give the name of a file")
+        if not stat.S_ISREG(about.st_mode) and not stat.S_ISLNK(about.st_mode):
+            raise FedboundsError(f"{where}: it is not a regular file; give another name")
+        _check_folder(path)
+        if not updated and (about.st_dev, about.st_ino) in (inputs() or ()):
+            raise FedboundsError(f"{where}: it is an input of this command; give another name")
+        if force:
+            continue
+        if manifest is not None and manifest not in sums:
+            sums[manifest] = listed_sums(manifest)
+        if not (_begins(path, mark) or (manifest is not None and _sum_of(path) == sums[manifest].get(path.name))):
+            flag = "force=True" if inputs() is None else "--force"
+            raise FedboundsError(f"{where}: it exists and fedbounds did not write it; give {flag} or another name")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder into which no files can be written.
+
+    Raises:
+        FedboundsError: names it, or what is in its place.
+    """
+    _check_folder(folder / "index.html")
+
+
+def write_output(output: Output, content: bytes, force: bool = False, *, updated: bool = False) -> None:
+    """Write a file, whole or not at all; see `check_outputs`. One that has this content already is left alone.
+
+    Raises:
+        FedboundsError: as there, or the place cannot be written.
+    """
+    write_outputs([output], [content], force, updated=updated)
+
+
+def write_outputs(
+    outputs: Sequence[Output], contents: Sequence[bytes], force: bool = False, *, updated: bool = False
+) -> None:
+    """Write files that belong together, none of them where one is refused; see `write_output`.
+
+    Raises:
+        FedboundsError: as there.
+    """
+    new = [(o, content) for o, content in zip(outputs, contents, strict=True) if not _has(o.path, content)]
+    check_outputs([output for output, _ in new], force, updated=updated)
+    for output, content in new:
+        assert not output.mark or re.match(output.mark, content[:BEGINNING]), f"{output.path} lacks its mark"
+        write_file(output.path, content)
+
+
+def write_stream(output: Output, write: Callable[[BinaryIO], object], force: bool = False) -> None:
+    """Write a file by a function that fills it, whole or not at all; its folder must be there.
+
+    Raises:
+        FedboundsError: as `write_output`.
+        OSError: the file cannot be written.
+    """
+    check_outputs([output], force)
+    write_atomically(output.path, write)
+
+
+def listed_sums(manifest: Path) -> Mapping[str, str]:
+    """The SHA-256 of files by name, as a manifest of fedbounds lists them; none where it is no such manifest."""
+    if not _begins(manifest, FIGURE) and not _begins(manifest, REPORT):
+        return {}
+    try:
+        document = json.loads(read_bytes(manifest, str(manifest), LARGEST, noted=False))
+        found = document["provenance"]["files"] if "sha256" not in document else document["sha256"]
+    except (FedboundsError, ValueError, LookupError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _status(path: Path) -> os.stat_result | None:
+    """What is at a path, a link followed unless it leads nowhere; None if nothing is.
+
+    Raises:
+        FedboundsError: nothing can be there, as where a name is too long.
+    """
+    try:
+        if not path.name:
+            raise ValueError("it is no name of a file")
+        try:
+            return path.stat()
+        except FileNotFoundError:
+            return path.lstat()  # a link that leads nowhere
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FedboundsError(f"cannot write {str(path)!r}: {reason}; give another name") from None
+
+
+def _check_folder(path: Path) -> None:
+    """Refuse a path whose folder cannot be written, or made.
+
+    Raises:
+        FedboundsError: names what stands in the way.
+    """
+    for place in path.parents:
+        about = _status(place) if place.name else None
+        if about is None and place.name:
+            continue
+        if about is not None and not stat.S_ISDIR(about.st_mode):
+            raise FedboundsError(f"cannot write {str(path)!r}: {str(place)!r} is not a directory; give another place")
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise FedboundsError(
+                f"cannot write {str(path)!r}: nothing can be written into {str(place)!r}; give another place"
+            )
+        return
+
+
+def _begins(path: Path, mark: bytes) -> bool:
+    """Whether a regular file begins as its kind does."""
+    if not mark:
+        return False
+    try:
+        with open_regular(path, str(path), sys.maxsize, noted=False) as file:
+            return re.match(mark, file.read(BEGINNING)) is not None
+    except (OSError, FedboundsError):
+        return False
+
+
+def _sum_of(path: Path) -> str:
+    """The SHA-256 of a file; "" where it cannot be read."""
+    try:
+        return hashlib.sha256(read_bytes(path, str(path), LARGEST, noted=False)).hexdigest()
+    except FedboundsError:
+        return ""
+
+
+def _has(path: Path, content: bytes) -> bool:
+    """Whether a regular file has this content."""
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size != len(content):
+            return False
+        return read_bytes(path, str(path), LARGEST, noted=False) == content
+    except (OSError, ValueError, FedboundsError):
+        return False
