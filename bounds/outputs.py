@@ -42,13 +42,12 @@ class Output(NamedTuple):
     manifest: Path | None = None
 
 
-def check_outputs(outputs: Iterable[Output], force: bool = False, *, updated: bool = False) -> None:
+def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
     """Refuse places that cannot be written, inputs, and files that fedbounds did not write.
 
     Args:
         outputs: what is to be written.
         force: overwrite what fedbounds did not write.
-        updated: the files are read and written again, so that being read does not make them inputs.
 
     Raises:
         FedboundsError: names the first such file, and what to give instead.
@@ -59,26 +58,24 @@ def check_outputs(outputs: Iterable[Output], force: bool = False, *, updated: bo
             ...
         fedbounds.bounds.errors.FedboundsError: cannot write '/dev/null': it is not a regular file; give another name
     """
-    sums: dict[Path, Mapping[str, str]] = {}
+    listed: dict[Path, frozenset[str]] = {}
     for path, mark, manifest in outputs:
-        if (about := _status(path)) is None:
-            _check_folder(path)
-            continue
+        about = _status(path)
         where = f"cannot write {str(path)!r}"
-        if stat.S_ISDIR(about.st_mode):
+        if about is not None and stat.S_ISDIR(about.st_mode):
             raise FedboundsError(f"{where}: it is a directory; give the name of a file")
-        if not stat.S_ISREG(about.st_mode) and not stat.S_ISLNK(about.st_mode):
+        if about is not None and not stat.S_ISREG(about.st_mode) and not stat.S_ISLNK(about.st_mode):
             raise FedboundsError(f"{where}: it is not a regular file; give another name")
-        _check_folder(path)
-        if not updated and (about.st_dev, about.st_ino) in (inputs() or ()):
-            raise FedboundsError(f"{where}: it is an input of this command; give another name")
-        if force:
+        _check_place(path)
+        if about is None:
             continue
-        if manifest is not None and manifest not in sums:
-            sums[manifest] = listed_sums(manifest)
-        if not (_begins(path, mark) or (manifest is not None and _sum_of(path) == sums[manifest].get(path.name))):
-            flag = "force=True" if inputs() is None else "--force"
-            raise FedboundsError(f"{where}: it exists and fedbounds did not write it; give {flag} or another name")
+        if (about.st_dev, about.st_ino) in (inputs() or ()):
+            raise FedboundsError(f"{where}: it is an input of this command; give another name")
+        if manifest is not None and manifest not in listed:
+            listed[manifest] = frozenset(listed_sums(manifest))
+        if not force and not _begins(path, mark) and not (manifest and path.name in listed[manifest]):
+            hint = "give --force or another name (in Python force=True)"
+            raise FedboundsError(f"{where}: it exists and fedbounds did not write it; {hint}")
 
 
 def check_folder(folder: Path) -> None:
@@ -87,28 +84,26 @@ def check_folder(folder: Path) -> None:
     Raises:
         FedboundsError: names it, or what is in its place.
     """
-    _check_folder(folder / "index.html")
+    _check_place(folder / "index.html")
 
 
-def write_output(output: Output, content: bytes, force: bool = False, *, updated: bool = False) -> None:
+def write_output(output: Output, content: bytes, force: bool = False) -> None:
     """Write a file, whole or not at all; see `check_outputs`. One that has this content already is left alone.
 
     Raises:
         FedboundsError: as there, or the place cannot be written.
     """
-    write_outputs([output], [content], force, updated=updated)
+    write_outputs([output], [content], force)
 
 
-def write_outputs(
-    outputs: Sequence[Output], contents: Sequence[bytes], force: bool = False, *, updated: bool = False
-) -> None:
+def write_outputs(outputs: Sequence[Output], contents: Sequence[bytes], force: bool = False) -> None:
     """Write files that belong together, none of them where one is refused; see `write_output`.
 
     Raises:
         FedboundsError: as there.
     """
     new = [(o, content) for o, content in zip(outputs, contents, strict=True) if not _has(o.path, content)]
-    check_outputs([output for output, _ in new], force, updated=updated)
+    check_outputs([output for output, _ in new], force)
     for output, content in new:
         assert not output.mark or re.match(output.mark, content[:BEGINNING]), f"{output.path} lacks its mark"
         write_file(output.path, content)
@@ -126,15 +121,15 @@ def write_stream(output: Output, write: Callable[[BinaryIO], object], force: boo
 
 
 def listed_sums(manifest: Path) -> Mapping[str, str]:
-    """The SHA-256 of files by name, as a manifest of fedbounds lists them; none where it is no such manifest."""
+    """The files beside a manifest of fedbounds that are as it lists them: their names, with their SHA-256."""
     if not _begins(manifest, FIGURE) and not _begins(manifest, REPORT):
         return {}
     try:
         document = json.loads(read_bytes(manifest, str(manifest), LARGEST, noted=False))
-        found = document["provenance"]["files"] if "sha256" not in document else document["sha256"]
-    except (FedboundsError, ValueError, LookupError, TypeError, RecursionError):
+        found = document["sha256"] if "sha256" in document else document["provenance"]["files"]
+        return {name: said for name, said in found.items() if said and _sum_of(manifest.with_name(name)) == said}
+    except (FedboundsError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return {}
-    return found if isinstance(found, Mapping) else {}
 
 
 def _status(path: Path) -> os.stat_result | None:
@@ -157,7 +152,7 @@ def _status(path: Path) -> os.stat_result | None:
         raise FedboundsError(f"cannot write {str(path)!r}: {reason}; give another name") from None
 
 
-def _check_folder(path: Path) -> None:
+def _check_place(path: Path) -> None:
     """Refuse a path whose folder cannot be written, or made.
 
     Raises:

@@ -97,14 +97,14 @@ def read_bytes(path: str | os.PathLike[str], what: str, largest: int, *, noted: 
     return content
 
 
-def read_text(path: str | os.PathLike[str], what: str, largest: int) -> str:
+def read_text(path: str | os.PathLike[str], what: str, largest: int, *, noted: bool = True) -> str:
     """The same as text in UTF-8, with or without a byte order mark.
 
     Raises:
         FedboundsError: as there, or it is not text.
     """
     try:
-        return read_bytes(path, what, largest).decode("utf-8-sig")
+        return read_bytes(path, what, largest, noted=noted).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FedboundsError(f"cannot read {what}: not a text file in UTF-8") from None
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from fedbounds.bounds.atomic import write_atomically
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.outputs import Output, write_stream
 from fedbounds.bounds.reading import open_regular
 from fedbounds.bounds.tables import Shown, Table
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SCHEMA = "fedbounds-trace-1"
+ARCHIVE = rb"(?s)PK\x03\x04.{26}about\.json\.npy"  # how a trace begins
 LARGEST = 2**32  # bytes a trace may unpack to
 SMALL = 2**16  # bytes of a trace that is put together in memory and not compressed, which takes half the time
 
@@ -101,15 +102,19 @@ class Trace(Shown):
         matrix[where] = self.arrays["participation_weight"][mine]
         return matrix
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Writes one `.npz` file without pickles, under a temporary name first; returns its path.
 
+        Args:
+            path: of the file; a trace that is there is overwritten.
+            force: overwrite any other file, too.
+
         Raises:
-            FedboundsError: the file cannot be written.
+            FedboundsError: the file cannot be written, or is another.
         """
         target = Path(path)
         try:
-            write_atomically(target, self.write)
+            write_stream(Output(target, ARCHIVE), self.write, force)
         except OSError as error:
             raise FedboundsError(f"cannot write the trace {target}: {error.strerror or error}") from None
         return target

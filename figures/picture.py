@@ -19,8 +19,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import FIGURE, Output, check_outputs, listed_sums, write_outputs
 from fedbounds.bounds.version import __version__
 
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
@@ -55,6 +55,13 @@ def figure_path(path: str | Path) -> Path:
     if target.suffix not in FORMATS:
         raise FedboundsError(f"{target}: a figure ends in {', '.join(FORMATS)}")
     return target
+
+
+def figure_outputs(path: str | Path) -> tuple[Output, Output, Output]:
+    """The files of a figure: itself, its data (.csv) and its manifest (.json), which has the checksums of both."""
+    target = figure_path(path)
+    manifest = target.with_suffix(".json")
+    return Output(target, b"", manifest), Output(target.with_suffix(".csv"), b"", manifest), Output(manifest, FIGURE)
 
 
 @contextmanager
@@ -128,16 +135,28 @@ class Picture:
         """How a notebook shows it."""
         return self._drawn("png")
 
-    def save(self, path: str | Path) -> list[Path]:
+    def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
         """Write the figure, its data (.csv) and its manifest (.json) beside it; returns what was written.
 
+        Args:
+            path: of the figure.
+            force: overwrite files of these names that fedbounds did not write.
+
         Raises:
-            FedboundsError: the ending is not .png, .pdf or .svg, or the place cannot be written.
+            FedboundsError: the ending is not .png, .pdf or .svg, the place cannot be written, or holds such a file.
         """
-        target = figure_path(path)
+        outputs = figure_outputs(path)
+        check_outputs(outputs, force)
+        target, manifest_path = outputs[0].path, outputs[2].path
         image = self._drawn(target.suffix[1:])
         drawn = with_palette(image) if target.suffix == ".png" else image
         data = self._data()
+        # the same figure in another format may be there
+        others = {target.with_suffix(ending).name for ending in FORMATS}
+        sums = {name: said for name, said in listed_sums(manifest_path).items() if name in others}
+        sums |= {
+            o.path.name: hashlib.sha256(content).hexdigest() for o, content in zip(outputs, (drawn, data), strict=False)
+        }
         manifest = {
             "schema": "fedbounds.figure/1",
             "version": __version__,
@@ -145,13 +164,10 @@ class Picture:
             "alternative": self.alternative,
             "provenance": _plain(self.provenance),
             "versions": {name: metadata.version(name) for name in ("numpy", "scipy", "sympy", "matplotlib")},
-            "sha256": {target.with_suffix(".csv").name: hashlib.sha256(data).hexdigest()},
+            "sha256": dict(sorted(sums.items())),
         }
-        written = [target, target.with_suffix(".csv"), target.with_suffix(".json")]
-        contents = [drawn, data, (json.dumps(manifest, indent=2) + "\n").encode()]
-        for file, content in zip(written, contents, strict=True):
-            write_file(file, content)
-        return written
+        write_outputs(outputs, [drawn, data, (json.dumps(manifest, indent=2) + "\n").encode()], force)
+        return [output.path for output in outputs]
 
     def _drawn(self, ending: str) -> bytes:
         image = io.BytesIO()
