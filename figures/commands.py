@@ -216,11 +216,18 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, de
     """
     from fedbounds.empirical.commands import runs_bar
     from fedbounds.empirical.sweep import Store, execute, plan, read_sweep
+    from fedbounds.empirical.sweep.keys import canonical_json
+    from fedbounds.empirical.sweep.runs import recorded_metrics
     from fedbounds.figures.curves import panels, seed_curve
 
     sweep = read_sweep(spec)
     store = Store(results / sweep.name)
     runs = plan(sweep, device=device)
+    if metric is not None:
+        for problem in {canonical_json(run.task["problem"]): run for run in runs}.values():
+            known = recorded_metrics(problem)
+            if metric not in known:
+                raise unknown_name(f"metric of {spec}", metric, known)
     with runs_bar(sweep.name) as progress:
         outcomes = execute(runs, store, workers=workers, progress=progress)
     failed = [o for o in outcomes if o.failed]
