@@ -31,7 +31,8 @@ def halves(clients: int) -> np.ndarray:
 def test_a_log_of_a_million_clients_is_held_against_a_theorem() -> None:
     run = read_log(LOG, FEDAVG, participation=halves(MANY))
     known = {"L": 1, "F": 4, "sigma": 0, "beta": 0, "nu": 1, "delta": 0}
-    assert np.isfinite(confront(run, "arbitrary-participation/theorem-3.1", given=known).bound).all()
+    found = confront(run, "arbitrary-participation/theorem-3.1", given=known)
+    assert found.rounds.tolist() == [1, 2] and found.measured.tolist() == [4.0, 1.0]
     record = Recorded(halves(MANY))
     assert record.variance(0).shape == (MANY,) and not record.variance(0).any()
 
@@ -54,8 +55,8 @@ def test_gradients_of_a_million_clients_are_refused() -> None:
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
-        ((3, 50, 100_000), r"gradients has shape \(3, 50, 100000\); expected \(3, 10, d\)"),
-        ((4, 10, 100_000), "gradients has 4 lines, round has 3"),
+        ((3, 50, 10_000), r"gradients has shape \(3, 50, 10000\); expected \(3, 10, d\)"),
+        ((4, 10, 10_000), "gradients has 4 lines, round has 3"),
         ((3, 10), r"gradients has shape \(3, 10\)"),
     ],
 )
@@ -76,16 +77,21 @@ def test_an_archive_whose_headers_lie_is_damaged(tmp_path: Path) -> None:
     np.savez_compressed(path, **LOG)
     with zipfile.ZipFile(path, "a") as archive, archive.open("gradients.npy", "w") as file:
         np.lib.format.write_array_header_1_0(
-            file, {"descr": "<f8", "fortran_order": False, "shape": (3, 2, 10**9)}  # and not one number
+            file,
+            {"descr": "<f8", "fortran_order": False, "shape": (3, 2, 10**9)},  # and not one number
         )
-    with pytest.raises(FedboundsError, match="gradients.npy does not hold what its header says"):
+    with pytest.raises(FedboundsError, match=r"gradients\.npy does not hold what its header says"):
         read_log(path, FEDAVG, participation=halves(2))
 
 
 def test_a_log_beyond_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log.npz"
     np.savez_compressed(path, **LOG, gradients=np.zeros((3, 2, 10_000)))
-    monkeypatch.setattr(trace, "check_memory", lambda what, size: (_ for _ in ()).throw(FedboundsError(f"{what} {size}")))
+
+    def refuse(what: str, size: int) -> None:
+        raise FedboundsError(f"{what} {size}")
+
+    monkeypatch.setattr(trace, "check_memory", refuse)
     with pytest.raises(FedboundsError, match=r"which unpacks to \d{6} bytes, \d{6}"):
         read_log(path, FEDAVG, participation=halves(2))
 
@@ -96,10 +102,10 @@ def test_a_batch_is_no_wider_than_the_largest_client() -> None:
     largest = int(problem.partition.sizes.max())
     assert problem.draw(np.random.default_rng(0), 0).shape == (largest,)
     whole = problem_from_spec({**table, "batch": largest})
-    x, clients = torch.zeros(10, problem.dimension, dtype=problem.dtype), torch.arange(10)
-    drawn = [torch.from_numpy(np.stack([p.draw(np.random.default_rng(n), n) for n in range(10)])) for p in (problem, whole)]
-    found = problem.stochastic_gradient(x, clients, drawn[0])
-    assert torch.equal(found, whole.stochastic_gradient(x, clients, drawn[1]))
+    x, clients = torch.zeros(1, 10, problem.dimension, dtype=problem.dtype), torch.arange(10)[None]
+    drawn = torch.from_numpy(np.stack([problem.draw(np.random.default_rng(n), n) for n in range(10)]))[None]
+    found = problem.stochastic_gradient(x, clients, drawn)
+    assert torch.equal(found, whole.stochastic_gradient(x, clients, drawn))
     torch.testing.assert_close(found, problem.gradient(x, clients))
     assert (problem.steps_per_epoch == 1).all()
 
