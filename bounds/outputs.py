@@ -13,6 +13,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -42,6 +43,18 @@ class Output(NamedTuple):
     manifest: Path | None = None
 
 
+def listed_sums(manifest: Path) -> Mapping[str, str]:
+    """The files beside a manifest of fedbounds that are as it lists them: their names, with their SHA-256."""
+    if not _begins(manifest, FIGURE) and not _begins(manifest, REPORT):
+        return {}
+    try:
+        document = json.loads(read_bytes(manifest, str(manifest), LARGEST, noted=False))
+        found = document["sha256"] if "sha256" in document else document["provenance"]["files"]
+        return {name: said for name, said in found.items() if said and _sum_of(manifest.with_name(name)) == said}
+    except (FedboundsError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+
+
 def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
     """Refuse places that cannot be written, inputs, and files that fedbounds did not write.
 
@@ -58,8 +71,9 @@ def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
             ...
         fedbounds.bounds.errors.FedboundsError: cannot write '/dev/null': it is not a regular file; give another name
     """
-    listed: dict[Path, frozenset[str]] = {}
-    for path, mark, manifest in outputs:
+    vouched = cache(listed_sums)
+    for output in outputs:
+        path = output.path
         about = _status(path)
         where = f"cannot write {str(path)!r}"
         if about is not None and stat.S_ISDIR(about.st_mode):
@@ -71,11 +85,15 @@ def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
             continue
         if (about.st_dev, about.st_ino) in (inputs() or ()):
             raise FedboundsError(f"{where}: it is an input of this command; give another name")
-        if manifest is not None and manifest not in listed:
-            listed[manifest] = frozenset(listed_sums(manifest))
-        if not force and not _begins(path, mark) and not (manifest and path.name in listed[manifest]):
+        if not force and not is_ours(output, vouched):
             hint = "give --force or another name (in Python force=True)"
             raise FedboundsError(f"{where}: it exists and fedbounds did not write it; {hint}")
+
+
+def is_ours(output: Output, vouched: Callable[[Path], Mapping[str, str]] = listed_sums) -> bool:
+    """Whether fedbounds wrote the file that is there."""
+    path, mark, manifest = output
+    return _begins(path, mark) or (manifest is not None and path.name in vouched(manifest))
 
 
 def check_folder(folder: Path) -> None:
@@ -118,18 +136,6 @@ def write_stream(output: Output, write: Callable[[BinaryIO], object], force: boo
     """
     check_outputs([output], force)
     write_atomically(output.path, write)
-
-
-def listed_sums(manifest: Path) -> Mapping[str, str]:
-    """The files beside a manifest of fedbounds that are as it lists them: their names, with their SHA-256."""
-    if not _begins(manifest, FIGURE) and not _begins(manifest, REPORT):
-        return {}
-    try:
-        document = json.loads(read_bytes(manifest, str(manifest), LARGEST, noted=False))
-        found = document["sha256"] if "sha256" in document else document["provenance"]["files"]
-        return {name: said for name, said in found.items() if said and _sum_of(manifest.with_name(name)) == said}
-    except (FedboundsError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return {}
 
 
 def _status(path: Path) -> os.stat_result | None:

@@ -23,7 +23,7 @@ from fedbounds.bounds.commands.options import (
     progress_bar,
 )
 from fedbounds.bounds.errors import FedboundsError
-from fedbounds.bounds.outputs import DOCUMENT, Output, check_outputs, write_output
+from fedbounds.bounds.outputs import DOCUMENT, Output, check_outputs, is_ours, write_output
 from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_js
     loaded = paper(name)
     path = Path(out) if out else worst_ratios_path(loaded.key)
     check_outputs([table_output(path)], force)
-    known, found = read_rows(path, noted=False), list[dict[str, Any]]()
+    known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
+    found: list[dict[str, Any]] = []
     total = sum(len(result.forms) for result in loaded.results)
     with progress_bar(loaded.key) as advance:
         for row in rows(loaded.key, effort, seed, known):
@@ -153,7 +154,8 @@ def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: boo
         raise FedboundsError(f"{merge}: no such file")
     new = read_rows(Path(merge))
     check_outputs([table_output(path)], force)
-    found = list(crossed(list(merged(read_rows(path, noted=False), new))))
+    known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
+    found = list(crossed(list(merged(known, new))))
     write_rows(path, key, found, force)
     return told(key, found, path, as_json)
 

@@ -1,6 +1,5 @@
 """Nothing of the user's is overwritten without --force, an input never, and both are said before the work starts."""
 
-import ast
 import json
 import os
 from collections.abc import Iterator
@@ -20,7 +19,7 @@ from fedbounds.empirical.accountant import ParticipationAccountant
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels
 from fedbounds.figures.picture import Curve
-from tests.command_line import ROOT, run
+from tests.command_line import run
 
 RUNS = """
 rounds = 5
@@ -49,7 +48,8 @@ constants = {smoothness = 1, initial_gap = 5, gradient_noise = 1, gradient_diver
 participation = {log = "trace.csv"}
 """
 THEOREM = "arbitrary-participation/theorem-3.1"
-COMPARED = f"compare {THEOREM}:sharp --vary T=10:100:log:3 L=1 F=5 I=2 P=2 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0"
+CONSTANTS = "L=1 F=5 I=2 P=2 rho=0.7 sigma=1 nu=2 beta=0.5 delta=0 gamma=1e-3 eta=2"
+COMPARED = f"compare {THEOREM}:sharp --vary T=10:100:log:3 {CONSTANTS}"
 FEDAVG_SEARCH = f"adversary {THEOREM} --effort light"
 
 
@@ -113,7 +113,7 @@ def test_every_option_with_a_path_is_tested() -> None:
         for own, parameter in kinds.items():
             if isinstance(parameter.type, OutputPath):
                 writes.setdefault(name, set()).update(parameter.opts)
-            elif isinstance(parameter.type, PathArgument) or parameter.metavar in ("F", "FILE", "DIR"):
+            elif isinstance(parameter.type, PathArgument):
                 assert f"{name} {own}" in READ, f"{name} {own}: read or written?"
         assert ("force" in kinds) == (name in writes), f"{name}: --force belongs to what writes"
     tried = {(case.words.split()[0], case.option) for case in CASES}
@@ -151,10 +151,12 @@ def test_a_file_of_the_users_is_kept_and_said_before_the_work(
     assert Path(name).read_text() == "mine\n" and sorted(here.rglob("*")) == before
     with pytest.raises(AssertionError, match="the work has begun"):  # so it would, and so it does if forced
         run(*case.words.split(), case.option, case.out, "--force")
+    if case.words.startswith("figure") and name == case.out:
+        return  # into a directory it would be drawn by its name
     Path(name).unlink()
     Path(name).mkdir()
     status, _, err = run(*case.words.split(), case.option, case.out, "--force")
-    assert status == 2 and (f"cannot write {name!r}: it is a directory" in err or name == case.out), err
+    assert status == 2 and f"cannot write {name!r}: it is a directory" in err, err
 
 
 INPUTS = [
@@ -196,11 +198,9 @@ def picture(height: float = 1.0):
 
 
 def test_a_figure_is_drawn_again_in_any_format_and_no_other_file_is_touched(here: Path) -> None:
-    for name in ("b.png", "b.svg", "b.png", "b.pdf", "b.svg"):
-        picture(2.0).save(name)
-        picture().save(name)
-    listed = json.loads(Path("b.json").read_text())["sha256"]
-    assert sorted(listed) == ["b.csv", "b.pdf", "b.png", "b.svg"]
+    for height, name in enumerate(("b.png", "b.svg", "b.png"), start=2):
+        picture(height).save(name)
+    assert sorted(json.loads(Path("b.json").read_text())["sha256"]) == ["b.csv", "b.png", "b.svg"]
     for name in ("b.csv", "b.png", "b.svg"):
         kept = Path(name).read_bytes()
         Path(name).write_bytes(kept + b"and a note of mine")
@@ -208,7 +208,6 @@ def test_a_figure_is_drawn_again_in_any_format_and_no_other_file_is_touched(here
             picture().save(f"b.{'svg' if name == 'b.svg' else 'png'}")
         assert Path(name).read_bytes() == kept + b"and a note of mine"
         Path(name).write_bytes(kept)
-    picture(3.0).save("b.png")
     Path("part.csv").write_text("mine")
     with pytest.raises(FedboundsError, match=r"part\.csv.*force=True"):
         picture().save("part.pdf")
@@ -315,33 +314,3 @@ def test_a_manifest_vouches_for_files_as_they_are(here: Path) -> None:
     os.mkfifo("n.json")  # nothing waits for it
     with pytest.raises(FedboundsError, match="did not write it"):
         check_outputs([Output(Path("x.png"), b"", Path("n.json"))])
-
-
-# The writers of files that users do not name: caches, ledgers, views, and results under the keys of their runs.
-OWN = {
-    "bounds/atomic.py", "bounds/outputs.py", "bounds/audit/cache.py", "bounds/audit/ledger.py", "bounds/kept_views.py",
-    "empirical/glyphs.py", "empirical/sweep/store.py",
-}  # fmt: skip
-WRITERS = {"write_text", "write_bytes", "savefig", "tofile", "to_csv", "touch"}
-
-
-def test_files_are_written_in_one_place() -> None:
-    wrong = []
-    for path in (p for layer in ("bounds", "empirical", "figures", "fedbounds") for p in (ROOT / layer).rglob("*.py")):
-        if (place := path.relative_to(ROOT).as_posix()) in OWN or place.startswith("fedbounds/bounds/"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            match node:
-                case ast.ImportFrom(module="fedbounds.bounds.atomic", names=names):
-                    wrong += [f"{place}: {n.name}" for n in names if n.name.startswith("write")]
-                case ast.Call(func=ast.Attribute(attr=name, value=ast.Name(id=owner))) if name in WRITERS:
-                    wrong += [f"{place}:{node.lineno} {owner}.{name}"] * (name not in ("to_csv", "savefig"))
-                case ast.Call(func=ast.Name(id="open"), args=[_, ast.Constant(value=str(mode)), *_]) if set(mode) & {
-                    *"wax+"
-                }:
-                    wrong.append(f"{place}:{node.lineno} open({mode!r})")
-                case ast.Call(func=ast.Attribute(attr="open"), args=[ast.Constant(value=str(mode)), *_]) if set(
-                    mode
-                ) & {*"wax+"}:
-                    wrong.append(f"{place}:{node.lineno} open({mode!r})")
-    assert not wrong, "\n".join(wrong)
