@@ -102,7 +102,7 @@ def check_folder(folder: Path) -> None:
     Raises:
         FedboundsError: names it, or what is in its place.
     """
-    _check_place(folder / "index.html")
+    _check_place(folder / "file", f"into {str(folder)!r}")
 
 
 def write_output(output: Output, content: bytes, force: bool = False) -> None:
@@ -158,22 +158,25 @@ def _status(path: Path) -> os.stat_result | None:
         raise FedboundsError(f"cannot write {str(path)!r}: {reason}; give another name") from None
 
 
-def _check_place(path: Path) -> None:
+def _check_place(path: Path, what: str = "") -> None:
     """Refuse a path whose folder cannot be written, or made.
+
+    Args:
+        path: of a file.
+        what: is to be written, if not this file.
 
     Raises:
         FedboundsError: names what stands in the way.
     """
+    said = what or repr(str(path))
     for place in path.parents:
         about = _status(place) if place.name else None
         if about is None and place.name:
             continue
         if about is not None and not stat.S_ISDIR(about.st_mode):
-            raise FedboundsError(f"cannot write {str(path)!r}: {str(place)!r} is not a directory; give another place")
+            raise FedboundsError(f"cannot write {said}: {str(place)!r} is not a directory; give another place")
         if not os.access(place, os.W_OK | os.X_OK):
-            raise FedboundsError(
-                f"cannot write {str(path)!r}: nothing can be written into {str(place)!r}; give another place"
-            )
+            raise FedboundsError(f"cannot write {said}: nothing can be written into {str(place)!r}; give another place")
         return
 
 

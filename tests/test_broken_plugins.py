@@ -119,3 +119,12 @@ def test_the_figures_of_others_do_not_depend_on_a_broken_package(plugin: Path, t
     (plugin / "drawing.py").write_text("raise SystemExit(0)")
     status, out, err = run("figure", "fedav/figure-1", "--out", str(tmp_path / "x.png"))
     assert (status, out) == (2, "") and err.startswith("fedbounds: unknown figure 'fedav/figure-1'")
+
+
+def test_a_broken_command_of_a_package_is_one_line(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (plugin / "__init__.py").write_text(NOISE + "raise SystemExit(0)")
+    point = EntryPoint("brk", "its_broken:command", "fedbounds.commands")
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: [point])
+    status, out, err = run("brk")
+    assert (status, out) == (2, "") and err.startswith("fedbounds: the command 'brk' cannot be loaded: SystemExit: 0; ")
+    assert run("--help")[0] == 0

@@ -18,6 +18,8 @@ from tests.command_line import ROOT, run
 FILES = ["figure s.toml --out {}", "confront s.toml fedau/theorem-2 --out {}", "report s.toml --out {}",
          "demo --out {}", "adversary fedau/theorem-2 --out {}", "covers non-convex --out {}", "explore --out {}",
          "certify fedau/theorem-2 --out {}", "results s.toml --csv {}", "run s.toml --out {}"]  # fmt: skip
+RUNNERS = ["run s.toml --out", "figure s.toml --out x.png --results", "report s.toml --out r --results",
+           "confront s.toml fedau/theorem-2 --out x.png --results"]  # fmt: skip
 RUNS = 'rounds = 2\n[problem]\nkind = "toy"\n[participation]\nkind = "full"\n[algorithm]\nkind = "fedavg"\n'
 STEPS = "local_step_size = 0.01\nlocal_steps = 1\n"
 
@@ -69,6 +71,24 @@ def test_a_place_that_cannot_be_written_is_one_line(
     status, out, err = run(*line.format(name if name.startswith("/dev") else name + ending).split())
     assert (status, out) == (2, "") and err.startswith("fedbounds: ") and err.count("\n") == 1 and len(err) < 700, err
     assert not Path("results").exists() and not Path("/dev/full").is_file()
+
+
+@pytest.mark.parametrize("place", ["s.toml", "loop", "/dev/full", "n" * 300])
+@pytest.mark.parametrize("line", RUNNERS)
+def test_a_folder_of_results_that_cannot_be_written_is_found_before_any_run(
+    line: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("a run has begun")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fedbounds.empirical.sweep.maker.Maker.make", never)
+    monkeypatch.setattr("fedbounds.empirical.confront_sweep.check_fits", lambda *_, **__: None)
+    monkeypatch.setattr("fedbounds.empirical.confront_results.check_fits", lambda *_, **__: None)
+    Path("s.toml").write_text(RUNS + STEPS)
+    Path("loop").symlink_to("loop")
+    status, out, err = run(*line.split(), place)
+    assert (status, out) == (2, "") and err.count("\n") == 1 and len(err) < 900, err
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
