@@ -71,6 +71,7 @@ def adversary_command(
     fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
     fedbounds adversary --replay worst.json
     """
+    from fedbounds.bounds.worst_ratios import read_document
     from fedbounds.empirical import adversary
 
     if [key, wanted, replay].count(None) != 2:
@@ -87,8 +88,9 @@ def adversary_command(
         if merge:
             return merge_into(wanted, merge, out, force, as_json)
         return table(wanted, effort, seed, out, force, as_json)
-    outputs = [instance_output(out)] if out else []
-    check_outputs(outputs, force)
+    if replay:
+        read_document(Path(replay))  # notes it as an input
+    check_outputs([instance_output(out)] if out else [], force)
     if replay:
         found = adversary.replay(replay)
     else:

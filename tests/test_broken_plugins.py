@@ -32,7 +32,7 @@ BROKEN = {
     "an interrupt of its own": "raise BaseException('enough')",
 }
 NOISE = (
-    "import os, sys, warnings, logging\nprint('noise')\nsys.stdout.write('more noise')\nprint('noise', file=sys.stderr)\n"
+    "import os, sys, warnings\nprint('noise')\nsys.stdout.write('more noise')\nprint('noise', file=sys.stderr)\n"
     "warnings.warn('noise')\nos.chdir('/')\nsys.stdout = open(os.devnull, 'w')\n"
 )
 CACHES = (
