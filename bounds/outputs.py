@@ -35,12 +35,12 @@ class Output(NamedTuple):
     Args:
         path: where.
         mark: a regular expression for how files of this kind begin; empty where none says so itself.
-        manifest: a JSON document that has the file's SHA-256 under its name.
+        manifests: JSON documents of which one has the file's SHA-256 under its name.
     """
 
     path: Path
     mark: bytes = b""
-    manifest: Path | None = None
+    manifests: tuple[Path, ...] = ()
 
 
 def listed_sums(manifest: Path) -> Mapping[str, str]:
@@ -92,8 +92,8 @@ def check_outputs(outputs: Iterable[Output], force: bool = False) -> None:
 
 def is_ours(output: Output, vouched: Callable[[Path], Mapping[str, str]] = listed_sums) -> bool:
     """Whether fedbounds wrote the file that is there."""
-    path, mark, manifest = output
-    return _begins(path, mark) or (manifest is not None and path.name in vouched(manifest))
+    path, mark, manifests = output
+    return _begins(path, mark) or any(path.name in vouched(manifest) for manifest in manifests)
 
 
 def check_folder(folder: Path) -> None:

@@ -57,11 +57,12 @@ def figure_path(path: str | Path) -> Path:
     return target
 
 
-def figure_outputs(path: str | Path) -> tuple[Output, Output, Output]:
+def figure_outputs(path: str | Path) -> tuple[Output, ...]:
     """The files of a figure: itself, its data (.csv) and its manifest (.json), which has the checksums of both."""
     target = figure_path(path)
     manifest = target.with_suffix(".json")
-    return Output(target, b"", manifest), Output(target.with_suffix(".csv"), b"", manifest), Output(manifest, FIGURE)
+    files = (Output(path, b"", (manifest,)) for path in (target, target.with_suffix(".csv")))
+    return *files, Output(manifest, FIGURE)
 
 
 @contextmanager

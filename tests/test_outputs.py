@@ -19,6 +19,7 @@ from fedbounds.empirical.accountant import ParticipationAccountant
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.curves import panels
 from fedbounds.figures.picture import Curve
+from fedbounds.figures.report.writing import report_paper
 from tests.command_line import run
 
 RUNS = """
@@ -216,6 +217,19 @@ def test_a_figure_is_drawn_again_in_any_format_and_no_other_file_is_touched(here
     assert Path("part.csv").read_text().startswith("curve,x,y")
 
 
+def test_figures_are_copied_over_those_of_an_earlier_report(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedbounds.figures.report.papers.result_document", never)  # which comes after the copies
+    for height in (1.0, 2.0):
+        picture(height).save("drawn/x.png")
+        with pytest.raises(AssertionError, match="the work has begun"):
+            report_paper("fedau", "r", "drawn")
+    assert Path("r/x.csv").read_bytes() == Path("drawn/x.csv").read_bytes()
+    Path("r/x.csv").write_text("mine")
+    picture().save("drawn/x.png")
+    with pytest.raises(FedboundsError, match=r"x\.csv.*did not write it"):
+        report_paper("fedau", "r", "drawn")
+
+
 @pytest.mark.parametrize(
     "line", ["covers non-convex --out x.csv", "compare --matrix --out x.csv", f"{COMPARED} --out x.tex"]
 )
@@ -309,8 +323,8 @@ def test_a_manifest_vouches_for_files_as_they_are(here: Path) -> None:
     for name in ("x.png", "y.png", "z.png"):
         Path(name).write_text("")
         with pytest.raises(FedboundsError, match="did not write it"):
-            check_outputs([Output(Path(name), b"", Path("m.json"))])
+            check_outputs([Output(Path(name), b"", (Path("m.json"),))])
     check_outputs([Output(Path("m.json"), FIGURE)])
     os.mkfifo("n.json")  # nothing waits for it
     with pytest.raises(FedboundsError, match="did not write it"):
-        check_outputs([Output(Path("x.png"), b"", Path("n.json"))])
+        check_outputs([Output(Path("x.png"), b"", (Path("n.json"),))])

@@ -11,10 +11,11 @@ from fedbounds.bounds.audit.errata import room_errata, room_wording
 from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
 from fedbounds.bounds.audit.ledger import ledger_path
 from fedbounds.bounds.commands.options import plain
-from fedbounds.bounds.outputs import Output, write_outputs
+from fedbounds.bounds.outputs import FIGURE, Output, write_outputs
 from fedbounds.bounds.reading import read_bytes
 from fedbounds.bounds.registry import paper
 from fedbounds.bounds.version import __version__
+from fedbounds.figures.claims import claims_output
 from fedbounds.figures.report.cited import software
 from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed, counted, figures_in
 from fedbounds.figures.report.theory import erratum_document, result_document, verdict_document
@@ -48,7 +49,11 @@ def paper_document(
             if file.is_file():
                 copied[file.name] = read_bytes(file, str(file), LARGEST)
     written = [out / name for name in copied]
-    outputs = [Output(path, b"", out / "report.json") for path in written]
+    # written by an earlier report, or drawn there
+    marks = {CLAIMS: claims_output(out).mark, **{path.name: FIGURE for path in written if path.suffix == ".json"}}
+    outputs = [
+        Output(path, marks.get(path.name, b""), (out / "report.json", path.with_suffix(".json"))) for path in written
+    ]
     write_outputs(outputs, [*copied.values()], force)
     results = []
     for result in loaded.results:
