@@ -316,7 +316,7 @@ def networks(device: str, until: float, tiny: bool, out: Path) -> dict[str, Any]
                        seeds=range(setting["seeds"]), record_models=True, record_participation=True,
                        record_every=setting["record_every"], progress=Clock(device, until).progress(()))  # fmt: skip
         comparison = confront(run, room.RESULT, problem=problem, participation=process)
-        network_picture(comparison, room.TITLE, setting, room.WORDS).save(out / f"{name}.png")
+        network_picture(comparison, room.TITLE, setting, room.WORDS).save(out / f"{name}.png", force=True)
         last = {"measured": float(comparison.measured[-1]), "bound": float(comparison.bound[-1])}
         found[name] = {"rounds": setting["rounds"], "seeds": setting["seeds"], **last}
     return found

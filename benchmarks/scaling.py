@@ -303,7 +303,7 @@ def main() -> None:
             y_scales=["log"] * len(shown),
             x_scale="log",
         )
-        print(*picture.save(place))
+        print(*picture.save(place, force=True))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Our own, as it is a few lines of the standard library, and an error of the disk 
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -16,8 +15,9 @@ from fedbounds.bounds.errors import FedboundsError
 
 def cache_folder() -> Path:
     """Where what can be made again is kept: in XDG_CACHE_HOME, else in ~/.cache."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Path(home) / "fedbounds"
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    # the XDG Base Directory Specification: a path that is not absolute is ignored
+    return Path(home if os.path.isabs(home) else os.path.join(os.path.expanduser("~"), ".cache")) / "fedbounds"
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -48,7 +48,7 @@ def write_atomically(
     Raises:
         OSError: the file cannot be written; what was at `path` before is untouched.
     """
-    temporary = temporary or path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    temporary = temporary or path.with_name(f".{os.urandom(16).hex()}.partial")  # shorter than the longest legal names
     try:
         with temporary.open("w+b") as file:
             if callable(content):

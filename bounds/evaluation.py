@@ -348,7 +348,7 @@ def evaluate_form(
     statuses = _assumption_statuses(chosen, assume, checked or {})
     standing = chosen.standing()
     verdict = standing.verdict
-    trusted = _trusted(chosen, trust)
+    trusted = trusted_claim(chosen, trust)
     prescribed = dict(zip(chosen.prescribes, parts.prescribed, strict=True))
     why_not = (
         *_standing_reasons(chosen, trusted=bool(trusted)),
@@ -391,7 +391,7 @@ def _refuse_the_meaningless(evaluation: Evaluation) -> None:
             raise FedboundsError(f"{c.why}: {c.text} fails, {left} against {right}{hint}")
 
 
-def _trusted(form: FormView, trust: Iterable[str]) -> str:
+def trusted_claim(form: FormView, trust: Iterable[str]) -> str:
     """The claim among those trusted that says this form ("" if none does).
 
     Raises:

@@ -21,9 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fedbounds.bounds.atomic import cache_folder
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.measures import Measure
 from fedbounds.bounds.programs import Coded, function_at, read_program
+from fedbounds.bounds.reading import open_regular
 from fedbounds.bounds.setting import Cover
 from fedbounds.bounds.symbols import Dimension, Domain, Notation, Quantity
 from fedbounds.bounds.trees import Structure, Tree, in_order, read_trees, written_trees
@@ -83,24 +85,21 @@ def _shipped(paper: str) -> str:
 
 
 def _cached(paper: str, name: str) -> str:
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(
-        home, "fedbounds", "views", hashlib.sha256(ROOT.encode()).hexdigest()[:16], paper, f"{name}.json"
-    )
+    return os.path.join(cache_folder(), "views", hashlib.sha256(ROOT.encode()).hexdigest()[:16], paper, f"{name}.json")
 
 
 def _content(path: str, ours: bool) -> bytes:
     """A file of views.
 
     Raises:
-        OSError: it cannot be read.
+        FedboundsError: it cannot be read, is no regular file, or is too large.
         LookupError: others may have written it.
     """
-    with open(path, "rb") as file:
+    with open_regular(path, path, LARGEST, noted=False) as file:
         for about in () if ours else (os.fstat(file.fileno()), os.stat(os.path.dirname(path))):
             if about.st_uid != os.geteuid() or about.st_mode & OTHERS_MAY_WRITE:
                 raise LookupError(path)
-        return file.read(LARGEST)
+        return file.read()
 
 
 class _Kept:

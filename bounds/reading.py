@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,14 +20,39 @@ TOO_DEEP = f"tables and lists lie within each other more than {DEEPEST} deep"
 _PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{DEEPEST},}}")
 
+_INPUTS: ContextVar[set[tuple[int, int]] | None] = ContextVar("inputs", default=None)
 
-def open_regular(path: str | os.PathLike[str], what: str, largest: int) -> BinaryIO:
+
+def inputs() -> frozenset[tuple[int, int]] | None:
+    """Device and number of every file that was read inside `noting_inputs`, or named in a TOML file; None outside."""
+    noted = _INPUTS.get()
+    return None if noted is None else frozenset(noted)
+
+
+@contextmanager
+def noting_inputs() -> Iterator[None]:
+    """Note which files are read, so that none of them is overwritten (`fedbounds.bounds.outputs`)."""
+    token = _INPUTS.set(set()) if _INPUTS.get() is None else None
+    try:
+        yield
+    finally:
+        if token is not None:
+            _INPUTS.reset(token)
+
+
+def _note(about: os.stat_result) -> None:
+    if (noted := _INPUTS.get()) is not None:
+        noted.add((about.st_dev, about.st_ino))
+
+
+def open_regular(path: str | os.PathLike[str], what: str, largest: int, *, noted: bool = True) -> BinaryIO:
     """A regular file of bounded size, open for reading; pipes, devices and directories are refused without waiting.
 
     Args:
         path: where it lies.
         what: it is, as the error names it: "cannot read `what`: ...".
         largest: bytes that it may have.
+        noted: it is an input, see `noting_inputs`.
 
     Raises:
         FedboundsError: it cannot be opened, is no regular file, or is larger.
@@ -49,16 +76,18 @@ def open_regular(path: str | os.PathLike[str], what: str, largest: int) -> Binar
     if about.st_size > largest:
         file.close()
         raise FedboundsError(f"{what}: {about.st_size} bytes, at most {largest} are read")
+    if noted:
+        _note(about)
     return file
 
 
-def read_bytes(path: str | os.PathLike[str], what: str, largest: int) -> bytes:
+def read_bytes(path: str | os.PathLike[str], what: str, largest: int, *, noted: bool = True) -> bytes:
     """The whole content of a regular file of bounded size; see `open_regular`.
 
     Raises:
         FedboundsError: as there, or the file grows while it is read.
     """
-    with open_regular(path, what, largest) as file:
+    with open_regular(path, what, largest, noted=noted) as file:
         try:
             content = file.read(largest + 1)
         except OSError as error:
@@ -68,14 +97,14 @@ def read_bytes(path: str | os.PathLike[str], what: str, largest: int) -> bytes:
     return content
 
 
-def read_text(path: str | os.PathLike[str], what: str, largest: int) -> str:
+def read_text(path: str | os.PathLike[str], what: str, largest: int, *, noted: bool = True) -> str:
     """The same as text in UTF-8, with or without a byte order mark.
 
     Raises:
         FedboundsError: as there, or it is not text.
     """
     try:
-        return read_bytes(path, what, largest).decode("utf-8-sig")
+        return read_bytes(path, what, largest, noted=noted).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise FedboundsError(f"cannot read {what}: not a text file in UTF-8") from None
 
@@ -97,7 +126,21 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise FedboundsError(f"{path}: not TOML: {' '.join(str(error).split())}") from None
     if deep or nests_deeper(document, DEEPEST):
         raise FedboundsError(f"{path}: {TOO_DEEP}")
+    if _INPUTS.get() is not None:
+        _note_named(document, Path(path).parent)
     return document
+
+
+def _note_named(document: Any, folder: Path) -> None:
+    """Note the files that a document names, as seen from here or from its own folder."""
+    if isinstance(document, str):
+        for place in {Path(document), folder / document}:
+            with suppress(OSError, ValueError):
+                if stat.S_ISREG((about := place.stat()).st_mode):
+                    _note(about)
+    elif isinstance(document, Mapping | list):
+        for inner in document.values() if isinstance(document, Mapping) else document:
+            _note_named(inner, folder)
 
 
 def nests_deeper(value: Any, most: int) -> bool:

@@ -11,6 +11,7 @@ import importlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from fedbounds.bounds import papers as our_papers
 from fedbounds.bounds.checks import quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
+from fedbounds.bounds.plugins import BrokenPlugin, guarded
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -61,14 +63,37 @@ def paper_names() -> list[str]:
 def _strangers() -> dict[str, metadata.EntryPoint]:
     from importlib import metadata  # takes its time
 
-    return {point.name: point for point in metadata.entry_points(group=GROUP)}
+    return {point.name: point for point in metadata.entry_points(group=GROUP) if point.name not in PAPERS}
+
+
+_BROKEN: dict[str, str] = {}  # papers of other packages that could not be loaded, and why: no code runs twice
+
+
+@contextmanager
+def _loading(name: str) -> Iterator[None]:
+    """Load a paper; one of another package that fails once is broken.
+
+    Raises:
+        BrokenPlugin: why it cannot be loaded.
+    """
+    if name in PAPERS:
+        yield
+        return
+    if name in _BROKEN:
+        raise BrokenPlugin(_BROKEN[name])
+    try:
+        with guarded(f"the paper {name!r}"):
+            yield
+    except BrokenPlugin as error:
+        _BROKEN[name] = str(error)
+        raise
 
 
 def room(name: str) -> ModuleType:
     """The module of one paper.
 
     Raises:
-        FedboundsError: no such paper; names the nearest.
+        FedboundsError: no such paper (names the nearest), or one of another package that cannot be loaded.
 
     Example:
         >>> room("fedau").__name__
@@ -77,7 +102,8 @@ def room(name: str) -> ModuleType:
     if name in PAPERS:
         return importlib.import_module(_place(name, "bounds"))
     if name in _strangers():
-        return _strangers()[name].load()
+        with _loading(name):
+            return _strangers()[name].load()
     raise unknown_name("paper", name, paper_names())
 
 
@@ -94,8 +120,8 @@ def part(name: str, floor: str, what: str) -> ModuleType | None:
         what: the submodule, such as "trial" or "algorithms".
 
     Raises:
-        FedboundsError: no such paper.
-        ImportError: the submodule is there and cannot be imported.
+        FedboundsError: no such paper, or a submodule of another package's that cannot be imported.
+        ImportError: a submodule of ours is there and cannot be imported.
 
     Example:
         >>> part("fedau", "bounds", "trial").__name__, part("fedau", "bounds", "appeal")
@@ -108,9 +134,26 @@ def part(name: str, floor: str, what: str) -> ModuleType | None:
 
 
 def submodule(module: ModuleType, what: str) -> ModuleType | None:
-    """A submodule of a package; None where it has none of this name, or is a module without submodules."""
+    """A submodule of a package; None where it has none of this name, or is a module without submodules.
+
+    Raises:
+        FedboundsError: one of another package that cannot be imported.
+    """
     place = f"{module.__name__}.{what}"
-    return importlib.import_module(place) if hasattr(module, "__path__") and find_spec(place) else None
+    with nullcontext() if place.startswith("fedbounds.") else guarded(f"{place!r}"):
+        return importlib.import_module(place) if hasattr(module, "__path__") and find_spec(place) else None
+
+
+def parts(floor: str, what: str) -> dict[str, ModuleType]:
+    """What the papers hold under this name on this floor, see `part`; one that cannot be loaded is one warning."""
+    found: dict[str, ModuleType] = {}
+    for name in paper_names():
+        try:
+            if (module := part(name, floor, what)) is not None:
+                found[name] = module
+        except BrokenPlugin as error:
+            _warn(str(error))
+    return found
 
 
 def merged(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]]) -> dict[str, T]:
@@ -128,21 +171,19 @@ def merged(floor: str, what: str, read: Callable[[ModuleType], Mapping[str, T]])
         5
     """
     found: dict[str, T] = {}
-    for name in paper_names():
+    for name, module in parts(floor, what).items():
         try:
-            module = part(name, floor, what)
-            table = {} if module is None else read(module)
+            with nullcontext() if name in PAPERS else guarded(f"{module.__name__!r}"):
+                table = dict(read(module))
             found |= {key: each for key, each in table.items() if key not in found}
-        except Exception as error:
-            if name in PAPERS:
-                raise
-            _warn(name, str(error))
+        except BrokenPlugin as error:
+            _warn(str(error))
     return found
 
 
 @lru_cache(maxsize=64)
-def _warn(name: str, error: str) -> None:
-    logging.getLogger("fedbounds").warning("the paper %r cannot be loaded: %s", name, error)
+def _warn(error: str) -> None:
+    logging.getLogger("fedbounds").warning("%s", error)
 
 
 @lru_cache(maxsize=64)
@@ -150,20 +191,21 @@ def paper(name: str) -> Paper:
     """Load one room.
 
     Raises:
-        FedboundsError: no such paper (names the nearest), or one whose results are keyed by another name.
+        FedboundsError: no such paper (names the nearest), one that cannot be loaded, or one whose results are keyed by
+            another name.
 
     Example:
         >>> paper("arbitrary-participation").results[0].key
         'arbitrary-participation/theorem-3.1'
     """
     module = room(name)
-    for result in module.RESULTS:
-        if result.paper != name:
-            raise FedboundsError(
-                f"the paper {name}: the result {result.key!r} must have a key that starts with {name}/"
-            )
-    scope, version = tuple(vars(module).get("SCOPE", ())), str(vars(module).get("VERSION", ""))
-    return Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS), scope, version)
+    with _loading(name):
+        scope, version = tuple(vars(module).get("SCOPE", ())), str(vars(module).get("VERSION", ""))
+        found = Paper(name, module.REFERENCE, module.BIBTEX, tuple(module.RESULTS), scope, version)
+        for result in found.results:
+            if result.paper != name:
+                raise FedboundsError(f"the result {result.key!r} must have a key that starts with {name}/")
+        return found
 
 
 @lru_cache(maxsize=64)
@@ -176,24 +218,26 @@ def statements(name: str) -> tuple[Statement, ...]:
     listed = part(name, "bounds", "statements")
     if listed is None:
         return ()
-    found: tuple[Statement, ...] = tuple(listed.STATEMENTS)
     taken = {result.key for result in paper(name).results}
-    for one in found:
-        if one.paper != name or one.key in taken:
-            raise FedboundsError(f"the paper {name}: the statement {one.key!r} must have a key of its own, {name}/...")
-        taken.add(one.key)
-    return found
+    with nullcontext() if name in PAPERS else guarded(f"statements of the paper {name!r}"):
+        found: tuple[Statement, ...] = tuple(listed.STATEMENTS)
+        for one in found:
+            if one.paper != name or one.key in taken:
+                raise FedboundsError(f"the statement {one.key!r} must have a key of its own, {name}/...")
+            taken.add(one.key)
+        return found
 
 
 def papers() -> Iterator[Paper]:
-    """Every paper; a stranger's room that cannot be loaded is one warning, never an error."""
+    """Every paper; one of another package that cannot be loaded is one warning, never an error."""
     for name in paper_names():
         try:
-            yield paper(name)
-        except Exception as error:
-            if name in PAPERS:
-                raise
-            _warn(name, str(error))
+            found = paper(name)
+            if name not in PAPERS:
+                statements(name)
+            yield found
+        except BrokenPlugin as error:
+            _warn(str(error))
 
 
 def load(key: str) -> Result:

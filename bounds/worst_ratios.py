@@ -12,10 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit.claim import ResultForm
 from fedbounds.bounds.audit.ledger import ledger_path
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import DOCUMENT, Output, write_output
 from fedbounds.bounds.reading import read_text
 from fedbounds.bounds.registry import paper_names
 from fedbounds.bounds.result import Form, Result
@@ -43,7 +43,7 @@ def worst_ratios(paper: str) -> Mapping[tuple[str, str], Row]:
     Raises:
         FedboundsError: the file is no such table.
     """
-    return {(row["key"], row["form"]): row for row in read_rows(worst_ratios_path(paper))}
+    return {(row["key"], row["form"]): row for row in read_rows(worst_ratios_path(paper), noted=False)}
 
 
 def worst_ratio(result: Result, form: Form) -> Row | None:
@@ -62,27 +62,31 @@ def worst_ratio(result: Result, form: Form) -> Row | None:
     return row if row and row["claim"] == ResultForm(result, form).claim().hash else None
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path, *, noted: bool = True) -> list[Row]:
     """The rows of such a file; none where there is no file.
+
+    Args:
+        path: of the file.
+        noted: it is an input, see `fedbounds.bounds.reading.noting_inputs`.
 
     Raises:
         FedboundsError: the file is no such table.
     """
     if not path.exists():
         return []
-    rows = read_document(path).get("rows")
+    rows = read_document(path, noted=noted).get("rows")
     if not isinstance(rows, list) or any(not isinstance(row, dict) for row in rows):
         raise FedboundsError(f"{path} is no table of worst ratios; fedbounds adversary --paper P writes one")
     return rows
 
 
-def read_document(path: Path) -> Row:
-    """A JSON document of a worst instance, or of many.
+def read_document(path: Path, *, noted: bool = True) -> Row:
+    """A JSON document of a worst instance, or of many; see `read_rows`.
 
     Raises:
         FedboundsError: the file cannot be read, or holds no JSON object.
     """
-    text = read_text(path, str(path), LARGEST)
+    text = read_text(path, str(path), LARGEST, noted=noted)
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -92,11 +96,16 @@ def read_document(path: Path) -> Row:
     return document
 
 
-def write_rows(path: Path, paper: str, rows: Sequence[Row]) -> None:
-    """Write a table, a row a line."""
+def table_output(path: Path) -> Output:
+    """A table as a file."""
+    return Output(path, DOCUMENT + rb"fedbounds\.worst-ratios/")
+
+
+def write_rows(path: Path, paper: str, rows: Sequence[Row], force: bool = False) -> None:
+    """Write a table, a row a line; see `fedbounds.bounds.outputs.write_output`."""
     lines = ",\n".join(json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows)
     head = f'{{"schema":"{SCHEMA}","paper":"{paper}","rows":[\n'
-    write_file(path, f"{head}{lines}\n]}}\n".encode())
+    write_output(table_output(path), f"{head}{lines}\n]}}\n".encode(), force)
 
 
 def said(row: Row) -> str:

@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.bounds.agreement import check_agreement
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.border import check_constants, names_of
 from fedbounds.bounds.checks import check_count, check_memory, check_number, is_finite, is_number, quote
 from fedbounds.bounds.constants import centered_offsets
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import Evaluation, Value, evaluate
+from fedbounds.bounds.outputs import DOCUMENT, Output, write_output
 from fedbounds.bounds.reached import Between, Largest, Never, Reached
 from fedbounds.bounds.reading import read_text
 from fedbounds.bounds.registry import as_result
@@ -384,13 +384,18 @@ class ParticipationAccountant:
             raise FedboundsError(f"the account is damaged: {type(error).__name__}: {quote(str(error))}") from None
         return account
 
-    def save(self, path: str | Path) -> None:
-        """Write the account to a file, whole or not at all.
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the account to a file, whole or not at all; an account that is there is overwritten.
+
+        Args:
+            path: of the file.
+            force: overwrite any other file, too.
 
         Raises:
-            FedboundsError: the place cannot be written.
+            FedboundsError: the place cannot be written, or holds another file.
         """
-        write_file(Path(path), self.to_json().encode())
+        output = Output(Path(path), DOCUMENT + b"fedbounds participation account")
+        write_output(output, self.to_json().encode(), force)
 
     @classmethod
     def load(cls, path: str | Path) -> ParticipationAccountant:

@@ -12,8 +12,10 @@ from click.core import ParameterSource
 from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import (
     Count,
+    OutputPath,
     PathArgument,
     emit,
+    force_option,
     form_option,
     json_option,
     paper_option,
@@ -21,6 +23,7 @@ from fedbounds.bounds.commands.options import (
     progress_bar,
 )
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import DOCUMENT, Output, check_outputs, is_ours, write_output
 from fedbounds.bounds.version import __version__
 
 if TYPE_CHECKING:
@@ -39,7 +42,8 @@ if TYPE_CHECKING:
 )
 @click.option("--replay", metavar="FILE", type=PathArgument(), help="Reckon an instance again that --out wrote.")
 @click.option("--merge", metavar="FILE", type=PathArgument(), help="With --paper: rows of other searches; no new one.")
-@click.option("--out", metavar="FILE", type=PathArgument(), help="Write the instance, or with --paper the table, here.")
+@click.option("--out", metavar="FILE", type=OutputPath(), help="Write the instance, or with --paper the table, here.")
+@force_option
 @json_option
 def adversary_command(
     key: str | None,
@@ -50,6 +54,7 @@ def adversary_command(
     replay: str | None,
     merge: str | None,
     out: str | None,
+    force: bool,
     as_json: bool,
 ) -> int:
     """How near an instance can come to the bound of the result KEY: the largest left side over the bound.
@@ -66,6 +71,7 @@ def adversary_command(
     fedbounds adversary arbitrary-participation/theorem-3.1 --form sharp --effort light --out worst.json
     fedbounds adversary --replay worst.json
     """
+    from fedbounds.bounds.worst_ratios import read_document
     from fedbounds.empirical import adversary
 
     if [key, wanted, replay].count(None) != 2:
@@ -79,14 +85,19 @@ def adversary_command(
     if wanted:
         if form:
             raise FedboundsError("--paper searches every form; leave out --form")
-        return merge_into(wanted, merge, out, as_json) if merge else table(wanted, effort, seed, out, as_json)
+        if merge:
+            return merge_into(wanted, merge, out, force, as_json)
+        return table(wanted, effort, seed, out, force, as_json)
+    if replay:
+        read_document(Path(replay))  # notes it as an input
+    check_outputs([instance_output(out)] if out else [], force)
     if replay:
         found = adversary.replay(replay)
     else:
         with progress_bar(str(key)) as progress:
             found = adversary.adversary(str(key), form, seed=seed, effort=effort, progress=progress)
     if out:
-        write(found, Path(out))
+        write(found, Path(out), force)
     if as_json:
         emit("adversary", found.as_document())
     else:
@@ -96,49 +107,58 @@ def adversary_command(
     return 1 if found.status == "refuted" or found.recorded else 0
 
 
-def write(found: WorstInstance, path: Path) -> None:
+def instance_output(path: str | Path) -> Output:
+    """An instance as a file."""
+    return Output(Path(path), DOCUMENT + rb"fedbounds\.adversary/")
+
+
+def write(found: WorstInstance, path: Path, force: bool = False) -> None:
     """An instance with all its numbers, as a file."""
-    from fedbounds.bounds.atomic import write_file
     from fedbounds.empirical.adversary import SCHEMA
 
     document = {"schema": SCHEMA, "version": __version__, **plain(found.as_document())}
-    write_file(path, f"{json.dumps(document, indent=1, ensure_ascii=False)}\n".encode())
+    write_output(instance_output(path), f"{json.dumps(document, indent=1, ensure_ascii=False)}\n".encode(), force)
 
 
-def table(name: str, effort: str, seed: int, out: str | None, as_json: bool) -> int:
+def table(name: str, effort: str, seed: int, out: str | None, force: bool, as_json: bool) -> int:
     """The worst ratios of a paper, written after every row."""
     from fedbounds.bounds.registry import paper
-    from fedbounds.bounds.worst_ratios import read_rows, worst_ratios_path, write_rows
+    from fedbounds.bounds.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
     from fedbounds.empirical.adversary import crossed, rows
 
     loaded = paper(name)
     path = Path(out) if out else worst_ratios_path(loaded.key)
-    known, found = read_rows(path), list[dict[str, Any]]()
+    check_outputs([table_output(path)], force)
+    known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
+    found: list[dict[str, Any]] = []
     total = sum(len(result.forms) for result in loaded.results)
     with progress_bar(loaded.key) as advance:
         for row in rows(loaded.key, effort, seed, known):
             found.append(row)
             done = {(one["key"], one["form"]) for one in found}
-            write_rows(path, loaded.key, [*found, *(r for r in known if (r["key"], r["form"]) not in done)])
+            write_rows(path, loaded.key, [*found, *(r for r in known if (r["key"], r["form"]) not in done)], force)
             if advance:
                 advance(len(found), total, f"{row['key']}[{row['form']}]")
     found = list(crossed(found))
-    write_rows(path, loaded.key, found)
+    write_rows(path, loaded.key, found, force)
     return told(loaded.key, found, path, as_json)
 
 
-def merge_into(name: str, merge: str, out: str | None, as_json: bool) -> int:
+def merge_into(name: str, merge: str, out: str | None, force: bool, as_json: bool) -> int:
     """The worst ratios of a paper with those of other searches."""
     from fedbounds.bounds.registry import paper
-    from fedbounds.bounds.worst_ratios import read_rows, worst_ratios_path, write_rows
+    from fedbounds.bounds.worst_ratios import read_rows, table_output, worst_ratios_path, write_rows
     from fedbounds.empirical.adversary import crossed, merged
 
     key = paper(name).key
     path = Path(out) if out else worst_ratios_path(key)
     if not Path(merge).exists():
         raise FedboundsError(f"{merge}: no such file")
-    found = list(crossed(list(merged(read_rows(path), read_rows(Path(merge))))))
-    write_rows(path, key, found)
+    new = read_rows(Path(merge))
+    check_outputs([table_output(path)], force)
+    known = read_rows(path, noted=False) if is_ours(table_output(path)) else []
+    found = list(crossed(list(merged(known, new))))
+    write_rows(path, key, found, force)
     return told(key, found, path, as_json)
 
 

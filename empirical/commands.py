@@ -14,8 +14,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option, progress_bar
+from fedbounds.bounds.commands.options import (
+    Count,
+    OutputPath,
+    PathArgument,
+    device_option,
+    emit,
+    force_option,
+    json_option,
+    progress_bar,
+)
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import check_outputs
 from fedbounds.bounds.plain_text import number
 
 if TYPE_CHECKING:
@@ -126,19 +136,21 @@ def run(
 @click.command("results")
 @spec_argument
 @device_option
-@click.option("--csv", "csv_path", metavar="F", type=PathArgument(), help="Write the table to a CSV file.")
+@click.option("--csv", "csv_path", metavar="F", type=OutputPath(), help="Write the table to a CSV file.")
+@force_option
 @out_option
 @json_option
-def results(spec: str, device: str | None, csv_path: str | None, out: str | None, as_json: bool) -> int:
+def results(spec: str, device: str | None, csv_path: str | None, force: bool, out: str | None, as_json: bool) -> int:
     """The table of a TOML file's runs: labels, status, and each metric's final and best value.
 
     \b
     fedbounds results examples/sweep.toml --csv sweep.csv
     """
     from fedbounds.empirical.sweep import tabulate, write_csv
-    from fedbounds.empirical.sweep.table import origins
+    from fedbounds.empirical.sweep.table import origins, table_output
 
     name, runs, store = _open(spec, out, device)
+    check_outputs([] if csv_path is None else [table_output(csv_path)], force)
     rows = tabulate(runs, store)
     if all(row.status == "missing" for row in rows):
         other = sum(1 for _ in store.directory.glob("*.npz"))
@@ -146,7 +158,7 @@ def results(spec: str, device: str | None, csv_path: str | None, out: str | None
         again = f"fedbounds run {spec}" + ("" if out is None else f" --out {out}")
         raise FedboundsError(f"no results of {spec} in {store.directory}{why}; to make them: {again}")
     if csv_path is not None:
-        write_csv(rows, csv_path)
+        write_csv(rows, csv_path, force=force)
     made = origins(rows)
     mixed = {what: counts for what, counts in made.items() if len(counts) > 1}
     if as_json:

@@ -157,7 +157,7 @@ def _compared(
     if measure.aggregate == "average" and not whole.all():
         fewer, _ = _along(measure, setting.at[::2], values[::2], None, horizons, P)
         thinned = np.where(whole | (fewer == curve), 0.0, fewer / curve - 1)
-    own = without_rounds(result, _by_letter(result, given), setting.total)
+    own = without_rounds(result, given_by_letter(result, given), setting.total)
 
     def says(given: frozenset[str]) -> Known:
         known = paper.known(setting, chosen, result, P, horizons, given)
@@ -314,7 +314,7 @@ def prescribed_algorithm(
         FedboundsError: a constant is missing, or the form sets an interval that is not a whole number.
     """
     ahead = Ahead(problem, participation, rounds, local_steps, interval)
-    return (paper_of(result) or Nobody()).prescribed(result, form, ahead, _by_letter(result, given))
+    return (paper_of(result) or Nobody()).prescribed(result, form, ahead, given_by_letter(result, given))
 
 
 def _measure(measure: Measure, setting: RunSetting, over: tuple[str, ...]) -> Measure:
@@ -413,7 +413,7 @@ def _standard_error(samples: np.ndarray | None) -> np.ndarray | None:
         return None if samples is None else samples.std(axis=0, ddof=1) / len(samples) ** 0.5
 
 
-def _by_letter(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:
+def given_by_letter(result: Result, given: Mapping[str, Value] | None) -> dict[str, Value]:
     """The user's constants under the paper's letters; unknown names are left for `evaluate` to refuse."""
     check_constants({} if given is None else given)
     resolved = {name: result.notation.resolve(name) for name in given or {}}

@@ -142,7 +142,7 @@ def confront_results(
     given, assume = dict(given or {}), tuple(assume)
     _check_known(asked, given, assume)
     settings, store = settings_of(sweep, device), Store(Path(results) / sweep.name)
-    refused = {setting: _refused(setting, asked) for setting in settings}
+    refused = {setting: _refused(setting, asked, given) for setting in settings}
     # of papers that are about other algorithms nobody asked
     reasons = {
         setting: {p.claim: why for p, why in found.items() if keys or _is_home(p.result.paper, setting)}
@@ -175,12 +175,13 @@ def _check_known(asked: Sequence[Promise], given: Mapping[str, Value], assume: S
             raise unknown_name("assumption", name, sorted(known))
 
 
-def _refused(setting: Setting, asked: Iterable[Promise]) -> dict[Promise, str]:
+def _refused(setting: Setting, asked: Iterable[Promise], given: Mapping[str, Value]) -> dict[Promise, str]:
     """The results that are not about such runs, with the reason."""
     found = {}
     for promise in asked:
         try:
-            check_fits(setting, promise.result, promise.form.name, None, unseen=True)
+            own = {name: value for name, value in given.items() if promise.result.notation.resolve(name) is not None}
+            check_fits(setting, promise.result, promise.form.name, None, unseen=True, given=own)
         except FedboundsError as error:
             found[promise] = str(error)
     return found

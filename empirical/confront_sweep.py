@@ -13,13 +13,17 @@ from typing import Any
 import numpy as np
 import torch
 
+from fedbounds.bounds.border import names_of
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.evaluation import Value, check_assumed
+from fedbounds.bounds.evaluation import Value, check_assumed, trusted_claim
 from fedbounds.bounds.registry import as_result
-from fedbounds.bounds.result import Result
+from fedbounds.bounds.result import Form, Result
+from fedbounds.bounds.symbols import Constant
+from fedbounds.bounds.viewing import form_view
 from fedbounds.empirical.algorithms import algorithm_from_spec
-from fedbounds.empirical.confront import Confrontation, confront
-from fedbounds.empirical.papers.paper import paper_of
+from fedbounds.empirical.confront import Confrontation, confront, given_by_letter
+from fedbounds.empirical.given import ground, without_rounds
+from fedbounds.empirical.papers.paper import Known, paper_of, problem_constants
 from fedbounds.empirical.participation import Process, process_from_spec
 from fedbounds.empirical.problems import Problem, problem_from_spec
 from fedbounds.empirical.problems.spec import with_defaults
@@ -149,7 +153,7 @@ def confront_sweep(
     """
     result = as_result(result)
     settings = settings_of(sweep, device)
-    _check_words(result, form, given, assume)
+    _check_words(result, form, given, assume, trust)
     store = Store(Path(results) / sweep.name)
     for setting in settings:
         with named(sweep, setting, settings):
@@ -222,11 +226,16 @@ def _there(store: Store, run: Run) -> bool:
 
 
 def _check_words(
-    result: Result, form: str | None, given: Mapping[str, Value] | None, assume: str | Iterable[str]
+    result: Result,
+    form: str | None,
+    given: Mapping[str, Value] | None,
+    assume: str | Iterable[str],
+    trust: str | Iterable[str],
 ) -> None:
     """Names that mean nothing are found out before anything is run."""
     chosen = result.form(form)
     check_assumed(chosen, [assume] if isinstance(assume, str) else assume)
+    trusted_claim(form_view(result, chosen), names_of("trust", trust))
     for name in given or {}:
         if result.notation.resolve(name) is None:
             raise unknown_name(f"constant of {result.key}", name, [*result.notation])
@@ -255,11 +264,28 @@ def check_fits(
         letters = (result.notation.resolve(name) for name in given or {})
         own = frozenset(letter.name for letter in letters if letter)
         paper.check_ahead(ahead, result.form(form), result, interval, own)
+    if given:
+        _check_stated(result, result.form(form), given, problem, task["rounds"])
     if unseen:
         start, needed = problem.initial_point(np.random.default_rng(0)), stationarity(algorithm)
         if needed not in (metrics := problem.metrics(start[None])):
             kind = task["problem"]["kind"]
             raise FedboundsError(f"problem {kind!r} does not measure {needed}, only {', '.join(metrics)}")
+
+
+def _check_stated(result: Result, form: Form, given: Mapping[str, Value], problem: Problem, rounds: int) -> None:
+    """Refuse constants that contradict what the problem states, or the number of rounds, whatever the runs are.
+
+    Raises:
+        FedboundsError: both values.
+    """
+    stated = {
+        name: constant
+        for name, constant in problem_constants(problem).items()
+        if isinstance(constant, Constant) and constant.source == "exact"
+    }
+    own = without_rounds(result, given_by_letter(result, given), rounds)
+    ground(result, form, own, lambda _: Known({}, {}, (), stated))
 
 
 def _check_finite(trace: Trace) -> None:

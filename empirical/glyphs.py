@@ -14,6 +14,7 @@ import torch
 
 from fedbounds.bounds.atomic import cache_folder, write_file
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.reading import read_bytes
 from fedbounds.empirical import outlines
 from fedbounds.empirical import words as word_module
 from fedbounds.empirical.outlines import CHARACTERS, FACES, SIDE, pictures
@@ -78,10 +79,10 @@ def _kept(name: str, classes: int, shape: tuple[int, ...], make: Callable[[], np
         digest.update(source.read_bytes())
     path = cache_folder() / f"glyphs-{digest.hexdigest()[:32]}"
     try:
-        content = path.read_bytes()
+        content = read_bytes(path, path.name, 32 + math.prod(shape), noted=False)
         if len(content) == 32 + math.prod(shape) and hashlib.sha256(content[32:]).digest() == content[:32]:
             return np.frombuffer(content, np.uint8, offset=32).reshape(shape).copy()
-    except OSError:
+    except FedboundsError:  # none yet, or no file
         pass
     images = make()
     whole = images.tobytes()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -245,46 +245,25 @@ def read_log(
     """
     if not isinstance(log, Mapping | str | os.PathLike):
         raise FedboundsError(f"a log is the path of a .csv or .npz file, or a mapping of arrays, not {quote(log)}")
-    columns, where = (dict(log), "the log") if isinstance(log, Mapping) else (_columns(Path(log)), str(log))
-    weights = columns.pop("weights", None)
-    if weights is not None and participation is not None:
-        raise FedboundsError(f"{where} has weights: leave participation= out")
-    if weights is None and participation is None:
-        raise FedboundsError(f"{where} lacks weights, who took part in each round: give participation= (T, N)")
+    record = None
     if isinstance(participation, str | os.PathLike):
         record = Recorded.from_csv(Path(participation))
-    elif isinstance(participation, Recorded):
-        record = participation
-    else:
-        given: Any = participation if weights is None else weights
-        record = Recorded(given)
+    elif participation is not None:
+        record = participation if isinstance(participation, Recorded) else Recorded(participation)
+    clients = None if record is None else record.clients
+    columns, where = (dict(log), "the log") if isinstance(log, Mapping) else (_columns(Path(log), clients), str(log))
+    _check_names(columns, where, record is not None)
+    record = Recorded(columns.pop("weights")) if record is None else record
     q = np.asarray(record.weights)
-    if "round" not in columns:
-        raise FedboundsError(f"{where} lacks round: in which round each of its lines was measured")
-    for name in columns:
-        if name in OWN or name.startswith("participation_"):
-            raise FedboundsError(f"{where}: {name} is a name of what a trace says itself; give the column another")
     known = {name: _column(name, value, where) for name, value in columns.items()}
-    for name in sorted(known.keys() & {"round", "seed"}):
-        if known[name].ndim != 1 or not known[name].size:
-            raise FedboundsError(f"{where}: {name} has shape {known[name].shape}; expected one number for each line")
-    lines = len(known["round"])
-    for name, value in known.items():
-        if len(value) != lines:
-            raise FedboundsError(f"{where}: {name} has {len(value)} lines, round has {lines}")
+    lines, N = len(known["round"]), q.shape[1]
+    _check_shapes({name: value.shape for name, value in known.items()}, where, N)
     if NORM in known and (known[NORM] < 0).any():
         raise FedboundsError(f"{where}: {NORM} is negative in line {int(np.argwhere(known[NORM] < 0)[0][0])}")
-    N, logged = q.shape[1], known.get(NORM)
+    logged = known.get(NORM)
     if "gradients" in known:
-        gradients = known.pop("gradients")
-        if gradients.ndim != 3 or gradients.shape[1] != N:
-            raise FedboundsError(
-                f"{where}: gradients has shape {gradients.shape}; expected ({lines}, {N}, d), all clients"
-            )
-        known |= _of_gradients(gradients)
+        known |= _of_gradients(known.pop("gradients"))
     elif PRODUCTS in known:
-        if known[PRODUCTS].shape != (lines, N, N):
-            raise FedboundsError(f"{where}: {PRODUCTS} has shape {known[PRODUCTS].shape}; expected ({lines}, {N}, {N})")
         known[NORM] = known[PRODUCTS].mean(axis=(-1, -2))
     if logged is not None and PRODUCTS in known:
         _check_norms(logged, known[NORM], known[PRODUCTS], where)
@@ -429,6 +408,9 @@ def _check_repeats(models: np.ndarray, products: np.ndarray, at: np.ndarray) -> 
 
 def _of_gradients(gradients: np.ndarray) -> dict[str, np.ndarray]:
     """What is kept of the clients' gradients (..., N, d)."""
+    clients = gradients.shape[-2]
+    records = int(np.prod(gradients.shape[:-2]))
+    check_memory(f"the products of clients = {clients} gradients in {records} records", 24 * records * clients**2)
     with np.errstate(over="ignore", invalid="ignore"):
         products = gradients @ np.swapaxes(gradients, -1, -2)
     if not np.isfinite(products).all():
@@ -480,8 +462,48 @@ def _recorded_rounds(runs: Sequence[np.ndarray], T: int, where: str) -> np.ndarr
     return at.astype(np.int64)
 
 
-def _columns(path: Path) -> dict[str, Any]:
+def _check_names(columns: Iterable[str], where: str, known_apart: bool) -> None:
+    """Refuse a log that lacks a column, or has one too many."""
+    if "weights" in columns and known_apart:
+        raise FedboundsError(f"{where} has weights: leave participation= out")
+    if "weights" not in columns and not known_apart:
+        raise FedboundsError(f"{where} lacks weights, who took part in each round: give participation= (T, N)")
+    if "round" not in columns:
+        raise FedboundsError(f"{where} lacks round: in which round each of its lines was measured")
+    for name in columns:
+        if name in OWN or name.startswith("participation_"):
+            raise FedboundsError(f"{where}: {name} is a name of what a trace says itself; give the column another")
+
+
+def _check_shapes(shapes: Mapping[str, tuple[int, ...]], where: str, N: int | None) -> None:
+    """Refuse columns that do not belong to the same lines and the same clients (None: not known yet)."""
+    for name in sorted(shapes.keys() & {"round", "seed"}):
+        if len(shapes[name]) != 1 or not shapes[name][0]:
+            raise FedboundsError(f"{where}: {name} has shape {shapes[name]}; expected one number for each line")
+    lines = shapes["round"][0]
+    for name, shape in shapes.items():
+        if shape[:1] != (lines,):
+            raise FedboundsError(f"{where}: {name} has {shape[0] if shape else 0} lines, round has {lines}")
+    if "gradients" in shapes:
+        shape = shapes["gradients"]
+        if len(shape) != 3 or N not in (None, shape[1]):
+            raise FedboundsError(f"{where}: gradients has shape {shape}; expected ({lines}, {N}, d), all clients")
+    elif PRODUCTS in shapes:
+        shape = shapes[PRODUCTS]
+        if len(shape) != 3 or shape[1] != shape[2] or N not in (None, shape[1]):
+            raise FedboundsError(f"{where}: {PRODUCTS} has shape {shape}; expected ({lines}, {N}, {N})")
+    for name, shape in shapes.items():
+        dims = DIMS.get(name, ("seed", "round", "client", "coordinate") if name == "gradients" else ("seed", "round"))
+        if len(shape) != len(dims) - 1:
+            raise FedboundsError(f"{name} has shape {shape}; expected ({', '.join(dims[1:])})")
+
+
+def _columns(path: Path, clients: int | None) -> dict[str, Any]:
     """The columns of a file.
+
+    Args:
+        path: of the file.
+        clients: N, where the participation is given apart.
 
     Raises:
         FedboundsError: it cannot be read, or is neither a CSV nor an npz file.
@@ -490,8 +512,15 @@ def _columns(path: Path) -> dict[str, Any]:
         return _csv_columns(path)
     if path.suffix != ".npz":
         raise FedboundsError(f"{path}: a log ends in .csv or .npz")
+
+    def check(shapes: Mapping[str, tuple[int, ...]]) -> None:
+        _check_names(shapes, str(path), clients is not None)
+        own = shapes.get("weights", ())
+        N = own[1] if clients is None and len(own) == 2 else clients
+        _check_shapes({name: shape for name, shape in shapes.items() if name != "weights"}, str(path), N)
+
     try:
-        return read_arrays(path, f"the log {path}", LARGEST)
+        return read_arrays(path, f"the log {path}", LARGEST, check)
     except FedboundsError:
         raise
     except Exception as error:  # a damaged archive fails in many ways

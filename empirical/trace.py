@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from fedbounds.bounds.atomic import write_atomically
+from fedbounds.bounds.checks import check_memory
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.outputs import Output, write_stream
 from fedbounds.bounds.reading import open_regular
 from fedbounds.bounds.tables import Shown, Table
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     import xarray as xr
 
 SCHEMA = "fedbounds-trace-1"
+HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+ARCHIVE = rb"(?s)PK\x03\x04.{26}about\.json\.npy"  # how a trace begins
 LARGEST = 2**32  # bytes a trace may unpack to
 SMALL = 2**16  # bytes of a trace that is put together in memory and not compressed, which takes half the time
 
@@ -101,15 +105,19 @@ class Trace(Shown):
         matrix[where] = self.arrays["participation_weight"][mine]
         return matrix
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> Path:
         """Writes one `.npz` file without pickles, under a temporary name first; returns its path.
 
+        Args:
+            path: of the file; a trace that is there is overwritten.
+            force: overwrite any other file, too.
+
         Raises:
-            FedboundsError: the file cannot be written.
+            FedboundsError: the file cannot be written, or is another.
         """
         target = Path(path)
         try:
-            write_atomically(target, self.write)
+            write_stream(Output(target, ARCHIVE), self.write, force)
         except OSError as error:
             raise FedboundsError(f"cannot write the trace {target}: {error.strerror or error}") from None
         return target
@@ -213,13 +221,35 @@ def _checksum(about: dict[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def read_arrays(path: str | os.PathLike[str], what: str, largest: int) -> dict[str, np.ndarray]:
+def _shape(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> tuple[int, ...]:
+    """The shape of an array of an npz file, from its header; the archive holds as many bytes as that says.
+
+    Raises:
+        ValueError: it is no array of numbers or texts.
+    """
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in HEADERS:
+            raise ValueError(f"{member.filename} is an array of format {version}")
+        shape, _, dtype = HEADERS[version](file)
+        if dtype.hasobject or member.file_size - file.tell() != math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"{member.filename} does not hold what its header says")
+    return shape
+
+
+def read_arrays(
+    path: str | os.PathLike[str],
+    what: str,
+    largest: int,
+    check: Callable[[Mapping[str, tuple[int, ...]]], None] | None = None,
+) -> dict[str, np.ndarray]:
     """The arrays of an npz file, without pickles, that is a regular file and unpacks to at most so many bytes.
 
     Args:
         path: the file.
         what: its name in messages, as "the log run.npz".
         largest: in bytes, packed and unpacked.
+        check: is told the shapes of all arrays before any of them is unpacked, and may refuse them.
 
     Raises:
         FedboundsError: it cannot be read or is too large; a damaged archive raises whatever zip and numpy do.
@@ -227,8 +257,12 @@ def read_arrays(path: str | os.PathLike[str], what: str, largest: int) -> dict[s
     with open_regular(path, what, largest) as file:
         with zipfile.ZipFile(file) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
-        if unpacked > largest:
-            raise FedboundsError(f"{what} unpacks to {unpacked} bytes, more than {largest}")
+            if unpacked > largest:
+                raise FedboundsError(f"{what} unpacks to {unpacked} bytes, more than {largest}")
+            shapes = {member.filename.removesuffix(".npy"): _shape(archive, member) for member in archive.infolist()}
+        if check is not None:
+            check(shapes)
+        check_memory(f"{what}, which unpacks to {unpacked} bytes,", 2 * unpacked)
         file.seek(0)
         with np.load(file, allow_pickle=False) as members:
             return {name: members[name] for name in members.files}

@@ -32,7 +32,7 @@ from fedbounds.bounds.checks import check_count, is_finite, quote
 from fedbounds.bounds.errors import FedboundsError, unknown_name
 from fedbounds.bounds.evaluation import evaluate
 from fedbounds.bounds.measures import Aggregate
-from fedbounds.bounds.registry import load, papers, part
+from fedbounds.bounds.registry import load, merged
 
 GapTo = Literal["infimum", "last"]
 Measure = Literal["minimum", "average", "minimum to the last"]
@@ -351,10 +351,7 @@ def worst_case(method: str, **setting: Any) -> WorstCase:
         Taylor, Hendrickx and Glineur 2017; the constants of gradient descent: Abbaszadehpeivasti, de Klerk and
         Zamani 2022.
     """
-    known: dict[str, Callable[..., WorstCase]] = {}
-    for paper in papers():
-        room = part(paper.key, "empirical", "worst_case")
-        known |= room.WORST_CASES if room else {}
+    known: dict[str, Callable[..., WorstCase]] = merged("empirical", "worst_case", lambda module: module.WORST_CASES)
     if method not in known:
         raise unknown_name("method with a performance estimation", method, list(known))
     try:

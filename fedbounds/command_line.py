@@ -6,8 +6,10 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -38,11 +40,24 @@ COMMANDS = {
     "report": ("fedbounds.figures.report.writing:report", "Write a page on a TOML file's runs, or on a paper."),
     "demo": ("fedbounds.figures.commands:demo", "The main job on real images, offline, in two minutes."),
 }
+CLOSED_PIPE = 141  # 128 + SIGPIPE
 LONG_WORD = re.compile(r"\S{300,}")
+
+
+class ClosedPipe(Exception):
+    """Nobody reads the output any more; click ends the process with status 1 on the error itself."""
 
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when called; help is printed from the static table."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _closed_pipe():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _closed_pipe():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         from importlib import metadata  # takes its time
@@ -56,7 +71,10 @@ class LazyGroup(click.Group):
         from importlib import metadata
 
         for point in metadata.entry_points(group="fedbounds.commands", name=cmd_name):
-            return point.load()
+            from fedbounds.bounds.plugins import guarded
+
+            with guarded(f"the command {cmd_name!r}"):
+                return point.load()
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -109,42 +127,73 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; bad input is one line on standard error and status 2.
 
     Returns:
-        0 done, 1 a check failed, 2 bad input, 130 interrupted.
+        0 done, 1 a check failed, 2 bad input or a file that cannot be read or written, 130 interrupted, 141 nobody
+        reads the output any more (as of other commands in a pipe).
     """
     from fedbounds.bounds.errors import FedboundsError, missing_extra
+    from fedbounds.bounds.reading import noting_inputs
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     if "_FEDBOUNDS_COMPLETE" in os.environ:
         import_module("fedbounds.bounds.commands.completion")  # has its own ways with bash and zsh
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), noting_inputs():
             # numpy's on overflow: an answer that is not finite says so itself, and standard error is for bad input
             warnings.simplefilter("ignore", RuntimeWarning)
             code = cli.main(args=words, standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # a full disk is found here, not when the process ends
     except FedboundsError as error:
-        # a word of thousands of letters is quoted by its ends
-        said = LONG_WORD.sub(lambda word: f"{word[0][:160]}...{word[0][-40:]}", " ".join(str(error).splitlines()))
-        click.echo(f"fedbounds: {said}", err=True)
+        _say(str(error))
         return 2
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else error.format_message())
         return 0
     except click.ClickException as error:
         said = " ".join(error.format_message().split())  # quotes whole what the user typed
-        click.echo(f"fedbounds: {said if len(said) <= 600 else f'{said[:600]}...'}", err=True)
+        _say(said if len(said) <= 600 else f"{said[:600]}...")
         return 2
     except ModuleNotFoundError as error:
         if (extra := missing_extra(error)) is None:
             raise
-        click.echo(f"fedbounds: {extra}", err=True)
+        _say(str(extra))
         return 2
     except MemoryError:
-        click.echo(f"fedbounds: {words[0]} needs more memory than this machine has free", err=True)
+        _say(f"{words[0]} needs more memory than this machine has free")
         return 2
     except (KeyboardInterrupt, click.Abort):
-        click.echo("fedbounds: interrupted", err=True)
+        _say("interrupted")
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+    except (ClosedPipe, BrokenPipeError):
+        _drop_output()
+        return CLOSED_PIPE
+    except OSError as error:
+        _drop_output()  # it may be what cannot be written
+        where = "" if error.filename is None else f"{str(error.filename)!r}: "
+        _say(f"{where}{error.strerror or error}")
+        return 2
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _closed_pipe() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise ClosedPipe from None
+
+
+def _say(text: str) -> None:
+    """One line on standard error, if that can be written; a word of thousands of letters is quoted by its ends."""
+    said = LONG_WORD.sub(lambda word: f"{word[0][:160]}...{word[0][-40:]}", " ".join(text.splitlines()))
+    with suppress(OSError):
+        click.echo(f"fedbounds: {said}", err=True)
+
+
+def _drop_output() -> None:
+    """Write nothing more to standard output, where the process would fail once more when it ends."""
+    if sys.stdout is None or sys.stdout is not sys.__stdout__:
+        return  # the caller's own
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)

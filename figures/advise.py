@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fedbounds.bounds.commands.options import PathArgument, emit, json_option, paper_option, progress_bar
+from fedbounds.bounds.commands.options import (
+    OutputPath,
+    PathArgument,
+    emit,
+    force_option,
+    json_option,
+    paper_option,
+    progress_bar,
+)
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import check_outputs
 
 if TYPE_CHECKING:
     from fedbounds.bounds.advice import Advice, Advised
@@ -26,10 +35,11 @@ UNITS = {"seconds": "time to the target (s)", "rounds": "rounds to the target",
 @click.argument("setting", metavar="SETTING.toml", type=PathArgument())
 @paper_option
 @click.option(
-    "--out", metavar="F", type=PathArgument(), help="Time over local steps: .png, .pdf or .svg; its data beside it."
+    "--out", metavar="F", type=OutputPath(), help="Time over local steps: .png, .pdf or .svg; its data beside it."
 )
+@force_option
 @json_option
-def advise_command(setting: str, wanted: str | None, out: str | None, as_json: bool) -> None:
+def advise_command(setting: str, wanted: str | None, out: str | None, force: bool, as_json: bool) -> None:
     """What to do in the setting that SETTING.toml describes.
 
     For every result that covers it: the best step sizes and whole numbers inside its conditions, rounds, gradients,
@@ -42,14 +52,15 @@ def advise_command(setting: str, wanted: str | None, out: str | None, as_json: b
     """
     from fedbounds.empirical.advise import advise
 
-    target = None
     if out is not None:
-        from fedbounds.figures.picture import figure_path
+        from fedbounds.bounds.reading import read_toml
+        from fedbounds.figures.picture import figure_outputs
 
-        target = figure_path(out)
+        read_toml(setting)  # notes it and its log as inputs
+        check_outputs(figure_outputs(out), force)
     with progress_bar("results") as watch:
         found = advise(setting, paper=wanted, watch=watch)
-    written = [] if target is None else [str(path) for path in picture(found).save(target)]
+    written = [] if out is None else [str(path) for path in picture(found).save(out, force=force)]
     if as_json:
         emit("advise", {"setting": setting, **found.to_dict(), "written": written})
         return

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from fedbounds.bounds.registry import Paper, papers, part
+from fedbounds.bounds.registry import Paper, papers, part, parts
 from fedbounds.bounds.result import Result
 from fedbounds.bounds.worst_ratios import worst_ratio
 from fedbounds.figures.picture import BOUND, COLORS, Curve, Picture, styled
@@ -67,8 +67,8 @@ def atlas(with_worst_cases: bool = True, progress: Progress | None = None) -> Pi
         with_worst_cases: also solve the programs of all rooms, which takes a minute.
         progress: is told how many of these are solved.
     """
-    rooms = {one.key: part(one.key, "figures", "tightness") if with_worst_cases else None for one in papers()}
-    sizes = {key: count(room.SETTINGS) if room else 0 for key, room in rooms.items()}
+    rooms = parts("figures", "tightness") if with_worst_cases else {}
+    sizes = {key: count(room.SETTINGS) for key, room in rooms.items()}
     rows, before = dict[str, Sequence[Standing]](), 0
     for one in papers():
 
@@ -76,8 +76,8 @@ def atlas(with_worst_cases: bool = True, progress: Progress | None = None) -> Pi
             if progress is not None:
                 progress(before + done, sum(sizes.values()))
 
-        rows[one.key] = standings(one, with_worst_cases, solved)
-        before += sizes[one.key]
+        rows[one.key] = standings(one, one.key in rooms, solved)
+        before += sizes.get(one.key, 0)
     return drawn(rows)
 
 

@@ -18,12 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.outputs import Output, write_output
 from fedbounds.empirical.trace import Trace
 from fedbounds.figures.paper_gallery import series
 
 ALIKE = 0.10  # two losses within 10 % of the smaller one count as "about equal"
 CLEAR = 2  # standard errors
+TABLE = b"source,claim,measured,verdict,"  # how a table of claims begins
 MANY = 10_000  # seeds that nobody runs
 
 Found = Mapping[Any, np.ndarray]  # method or setting -> one number per seed
@@ -205,13 +206,18 @@ def in_words(found: Mapping[str, Level], against: str) -> str:
     return "; ".join(f"{label} {held(value)}" for label, value in sorted(found.items(), key=lambda item: item[1].mean))
 
 
-def write_claims(claims: Sequence[Claim], path: Path) -> Path:
-    """The table of claims as CSV, atomically."""
+def claims_output(path: Path) -> Output:
+    """The table of claims as a file."""
+    return Output(path, TABLE)
+
+
+def write_claims(claims: Sequence[Claim], path: Path, *, force: bool = False) -> Path:
+    """The table of claims as CSV; see `fedbounds.bounds.outputs.write_output`."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["source", "claim", "measured", "verdict", "power"])
     writer.writerows(claim.row for claim in claims)
-    write_file(path, text.getvalue().encode())
+    write_output(claims_output(path), text.getvalue().encode(), force)
     return path
 
 

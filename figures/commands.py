@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +10,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import Count, PathArgument, device_option, emit, json_option, progress_bar
+from fedbounds.bounds.commands.options import (
+    Count,
+    OutputPath,
+    PathArgument,
+    device_option,
+    emit,
+    force_option,
+    json_option,
+    progress_bar,
+)
 from fedbounds.bounds.errors import FedboundsError, unknown_name
-from fedbounds.bounds.registry import paper_names, papers, part
+from fedbounds.bounds.outputs import check_outputs
+from fedbounds.bounds.reading import read_toml
+from fedbounds.bounds.registry import paper_names, part, parts
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -38,9 +50,8 @@ def figure_names(
 
 @click.command("figure")
 @click.argument("name", metavar="NAME|SPEC.toml", shell_complete=figure_names)
-@click.option(
-    "--out", required=True, metavar="F", type=PathArgument(), help="A file (.png, .pdf, .svg), or a directory."
-)
+@click.option("--out", required=True, metavar="F", type=OutputPath(), help="A file (.png, .pdf, .svg), or a directory.")
+@force_option
 @click.option("--results", metavar="DIR", type=PathArgument(), default="results", show_default=True, help="Kept runs.")
 @click.option(
     "--dataset", help="glyphs, digits, or one of the paper's (default: the paper's page in the gallery says)."
@@ -55,6 +66,7 @@ def figure_names(
 def figure(
     name: str,
     out: str,
+    force: bool,
     results: str,
     dataset: str | None,
     data: str | None,
@@ -76,20 +88,21 @@ def figure(
     """
     written: list[Path] = []
     if name.endswith(".toml"):
-        target = _figure_path(out, Path(name).stem)
-        written += sweep_picture(name, metric, Path(results), workers, device).save(target)
+        target = _figure_path(out, Path(name).stem, force, name)
+        written += sweep_picture(name, metric, Path(results), workers, device).save(target, force=force)
     elif name == ATLAS:
-        written += _atlas().save(_figure_path(out, name))
+        target = _figure_path(out, name, force)
+        written += _atlas().save(target, force=force)
     elif name in _datasets():
-        written += _samples(name, data).save(_figure_path(out, name))
+        target = _figure_path(out, name, force)
+        written += _samples(name, data).save(target, force=force)
     else:
         paper, _, which = name.partition("/")
         if paper not in paper_names() or not _names(paper):
-            drawn = {one.key: _names(one.key) for one in papers()}
-            drawn = {one: names for one, names in drawn.items() if names}
+            drawn = {one: _names(one) for one in parts("figures", "drawing")}
             figures = [*drawn, *(f"{one}/{f}" for one in drawn for f in drawn[one])]
             raise unknown_name("figure", name, [*figures, ATLAS, *_datasets()])
-        written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device)
+        written += _paper(paper, which, Path(out), Path(results), dataset, data, network, full, workers, device, force)
     if as_json:
         emit("figure", {"written": [str(path) for path in written]})
     else:
@@ -137,33 +150,52 @@ def _paper(
     full: bool,
     workers: int,
     device: str | None,
+    force: bool,
 ) -> list[Path]:
     """One figure, the claims, or everything of a paper."""
     drawing, claims = _of_paper(paper, "drawing"), _of_paper(paper, "claims")
-    from fedbounds.figures.claims import write_claims
+    from fedbounds.figures.claims import claims_output, write_claims
+    from fedbounds.figures.picture import figure_outputs
 
     if which and which not in _names(paper):
         raise unknown_name(f"figure of {paper}", which, _names(paper))
-    target = out
-    if which and which != "claims":
-        target = _figure_path(out, which)
+    target, table = out, out if out.suffix == ".csv" else out / "claims.csv"
+    if which == "claims":
+        check_outputs([claims_output(table)], force)
+    elif which:
+        target = _figure_path(out, which, force)
     if not which and out.suffix:
         raise FedboundsError(f"{out}: all figures of a paper need a directory, e.g. --out gallery")
+    if not which:
+        figures = [output for one in drawing.FIGURES for output in figure_outputs(out / f"{one}.png")]
+        check_outputs([*figures, *([claims_output(table)] if claims else [])], force)
     with progress_bar("runs") as progress:
         gallery = drawing.Gallery(results, dataset, data, network, workers, progress=progress, full=full, device=device)
         if which == "claims":
-            return [write_claims(claims.all_claims(gallery), out if out.suffix == ".csv" else out / "claims.csv")]
+            return [write_claims(claims.all_claims(gallery), table, force=force)]
         if which:
-            return drawing.draw(gallery, which).save(target)
-        written = [path for one in drawing.FIGURES for path in drawing.draw(gallery, one).save(out / f"{one}.png")]
-        return [*written, *([write_claims(claims.all_claims(gallery), out / "claims.csv")] if claims else [])]
+            return drawing.draw(gallery, which).save(target, force=force)
+        written = [
+            path for one in drawing.FIGURES for path in drawing.draw(gallery, one).save(out / f"{one}.png", force=force)
+        ]
+        return [*written, *([write_claims(claims.all_claims(gallery), table, force=force)] if claims else [])]
 
 
-def _figure_path(out: str | Path, name: str) -> Path:
-    """The path of one figure, checked before any run is made; in a directory it is called by its name."""
-    from fedbounds.figures.picture import figure_path
+def _figure_path(out: str | Path, name: str, force: bool, spec: str = "") -> Path:
+    """The path of one figure, checked before any run is made; in a directory it is called by its name.
 
-    return figure_path(Path(out) / f"{name}.png" if Path(out).is_dir() else out)
+    Args:
+        out, name: the path, and the name.
+        force: overwrite files that fedbounds did not write.
+        spec: a TOML file of which it is drawn.
+    """
+    from fedbounds.figures.picture import figure_outputs
+
+    if spec:
+        read_toml(spec)  # notes it and what it names as inputs
+    outputs = figure_outputs(Path(out) / f"{name}.png" if os.path.isdir(out) else out)
+    check_outputs(outputs, force)
+    return outputs[0].path
 
 
 USUAL = ("train_loss", "envelope_gradient_norm_squared", "gradient_norm_squared")  # what is drawn if nothing is named
@@ -184,12 +216,19 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, de
     """
     from fedbounds.empirical.commands import runs_bar
     from fedbounds.empirical.sweep import Store, execute, plan, read_sweep
+    from fedbounds.empirical.sweep.keys import canonical_json
+    from fedbounds.empirical.sweep.runs import recorded_metrics
     from fedbounds.figures.curves import panels, seed_curve
     from fedbounds.figures.picture import as_text
 
     sweep = read_sweep(spec)
     store = Store(results / sweep.name)
     runs = plan(sweep, device=device)
+    if metric is not None:
+        for problem in {canonical_json(run.task["problem"]): run for run in runs}.values():
+            known = recorded_metrics(problem)
+            if metric not in known:
+                raise unknown_name(f"metric of {spec}", metric, known)
     with runs_bar(sweep.name) as progress:
         outcomes = execute(runs, store, workers=workers, progress=progress)
     failed = [o for o in outcomes if o.failed]
@@ -221,7 +260,8 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, de
 
 
 @click.command("demo")
-@click.option("--out", default="demo", show_default=True, metavar="DIR", type=PathArgument(), help="Where to write.")
+@click.option("--out", default="demo", show_default=True, metavar="DIR", type=OutputPath(), help="Where to write.")
+@force_option
 @click.option("--workers", type=Count(1, 1024), default=2, show_default=True, help="Local processes for the runs.")
 @click.option(
     "--scale",
@@ -232,7 +272,7 @@ def sweep_picture(spec: str, metric: str | None, results: Path, workers: int, de
 )
 @device_option
 @json_option
-def demo(out: str, workers: int, scale: str, device: str | None, as_json: bool) -> None:
+def demo(out: str, force: bool, workers: int, scale: str, device: str | None, as_json: bool) -> None:
     """Generalized FedAvg against its baselines on real images, and under its theorem, in about two minutes.
 
     Writes figures with their data, a table of claims and a summary into DIR. Offline.
@@ -240,7 +280,7 @@ def demo(out: str, workers: int, scale: str, device: str | None, as_json: bool) 
     room = _of_paper(DEMONSTRATED, "demonstration")
     with progress_bar("training on images") as progress:
         small = room.SMALL if scale == "smoke" else {}
-        found = room.demonstrate(Path(out), workers=workers, progress=progress, device=device, **small)
+        found = room.demonstrate(Path(out), workers=workers, progress=progress, device=device, force=force, **small)
     if as_json:
         emit("demo", found.to_dict())
     else:

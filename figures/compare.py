@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -9,13 +10,13 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import (
-    PathArgument,
+    OutputPath,
     anew_option,
     constants_options,
     emit,
+    force_option,
     json_option,
     over_names,
     progress_bar,
@@ -28,10 +29,16 @@ from fedbounds.bounds.comparison import BoundComparison, parse_vary, whole_setti
 from fedbounds.bounds.comparison import compare as compare_bounds
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.bounds.kept_views import as_view, keep_view
+from fedbounds.bounds.outputs import Output, check_outputs, write_output
 from fedbounds.bounds.plain_text import number
 
 if TYPE_CHECKING:
     from fedbounds.figures.picture import Picture
+
+PGF = (".pgf", ".tex")
+# how the tables begin
+TABLE = rb'[^\n]* valid"?,"?[^\n]* dominant"?[,\n]'
+MATRIX = rb"first,second,relation,difference,"
 
 
 @click.command("compare")
@@ -48,8 +55,9 @@ if TYPE_CHECKING:
 @anew_option
 @within_option
 @click.option(
-    "--out", metavar="F", type=PathArgument(), help="A table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex)."
+    "--out", metavar="F", type=OutputPath(), help="A table (.csv) or a figure (.png, .pdf, .svg; .pgf, .tex)."
 )
+@force_option
 @json_option
 def compare(
     settings: tuple[str, ...],
@@ -60,6 +68,7 @@ def compare(
     over: str,
     within: tuple[str, ...],
     out: str | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Compare the bounds of KEY KEY... (a form after a colon: KEY:explicit) over a varying constant.
@@ -74,10 +83,12 @@ def compare(
     """
     keys = [word for word in bare if "=" not in word]
     constants = read_constants(settings, source, [word for word in bare if "=" in word])
+    if out is not None:
+        check_outputs(_outputs(Path(out), matrix), force)
     if matrix:
         if constants or vary or over or within:
             raise FedboundsError("--matrix compares left-hand sides, which have no constants; leave them out")
-        show_matrix(keys, out, as_json)
+        show_matrix(keys, out, force, as_json)
         return
     if vary is None:
         raise FedboundsError("say what varies, as --vary rounds=10:1e6:log:50, or ask for --matrix")
@@ -95,7 +106,7 @@ def compare(
             within=ranges(within) or None,
             watch=watch,
         )
-    written = [] if out is None else write(table, Path(out))
+    written = [] if out is None else write(table, Path(out), force)
     for key, _ in named:
         keep_view(key)
     if as_json:
@@ -106,18 +117,18 @@ def compare(
         click.echo(f"written {path}")
 
 
-def show_matrix(keys: list[str], out: str | None, as_json: bool) -> None:
+def show_matrix(keys: list[str], out: str | None, force: bool, as_json: bool) -> None:
     """Print which left-hand sides are comparable; of all results, those about whole runs."""
     full = comparability_matrix(keys or None)
     shown = full if keys else full.of_runs()
     written: list[Path] = []
     if out is not None and Path(out).suffix == ".csv":
-        write_file(Path(out), full.to_csv().encode())
+        write_output(Output(Path(out), MATRIX), full.to_csv().encode(), force)
         written = [Path(out)]
     elif out is not None:
         from fedbounds.figures.comparability import matrix_picture
 
-        written = matrix_picture(shown).save(Path(out))
+        written = matrix_picture(shown).save(Path(out), force=force)
     if as_json:
         emit("comparability", {**full.to_dict(), "written": [str(path) for path in written]})
         return
@@ -172,16 +183,35 @@ def describe(table: BoundComparison, rows: int = 12) -> str:
     return "\n".join([*lines, *table.notes])
 
 
-def write(table: BoundComparison, path: Path) -> list[Path]:
+def _outputs(path: Path, matrix: bool) -> Sequence[Output]:
+    """What is written to this path, by its ending.
+
+    Raises:
+        FedboundsError: it is not one of a table or a figure.
+    """
+    if path.suffix == ".csv":
+        return [Output(path, MATRIX if matrix else TABLE)]
+    from fedbounds.figures.pgf import pgf_output
+    from fedbounds.figures.picture import FORMATS, figure_outputs
+
+    if path.suffix in PGF and not matrix:
+        return [pgf_output(path)]
+    if path.suffix not in FORMATS:
+        endings = [".csv", *FORMATS, *(() if matrix else PGF)]
+        raise FedboundsError(f"{path}: a table or a figure ends in {', '.join(endings)}")
+    return figure_outputs(path)
+
+
+def write(table: BoundComparison, path: Path, force: bool = False) -> list[Path]:
     """The table as CSV, or the figure with its data and manifest."""
     if path.suffix == ".csv":
-        write_file(path, table.to_csv().encode())
+        write_output(Output(path, TABLE), table.to_csv().encode(), force)
         return [path]
-    if path.suffix in (".pgf", ".tex"):
+    if path.suffix in PGF:
         from fedbounds.figures.pgf import save
 
-        return save(table, path, caption(table))
-    return picture(table).save(path)
+        return save(table, path, caption(table), force=force)
+    return picture(table).save(path, force=force)
 
 
 def caption(table: BoundComparison) -> str:

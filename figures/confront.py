@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,18 +10,20 @@ import numpy as np
 
 from fedbounds.bounds.commands.options import (
     Count,
+    OutputPath,
     PathArgument,
     assume_option,
     constants_options,
     device_option,
     emit,
+    force_option,
     form_option,
     json_option,
     key_argument,
     read_constants,
     trust_option,
 )
-from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import check_outputs
 from fedbounds.bounds.plain_text import number
 from fedbounds.bounds.registry import load
 
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 @assume_option
 @trust_option
 @click.option(
-    "--out", required=True, metavar="F", type=PathArgument(), help="The figure: .png, .pdf or .svg; its data beside it."
+    "--out", required=True, metavar="F", type=OutputPath(), help="The figure: .png, .pdf or .svg; its data beside it."
 )
+@force_option
 @click.option("--results", metavar="DIR", type=PathArgument(), default="results", show_default=True, help="Kept runs.")
 @click.option("--workers", type=Count(0, 1024), default=1, show_default=True, help="Local processes for missing runs.")
 @device_option
@@ -59,6 +60,7 @@ def confront(
     assume: tuple[str, ...],
     trust: tuple[str, ...],
     out: str,
+    force: bool,
     results: str,
     workers: int,
     device: str | None,
@@ -75,18 +77,19 @@ def confront(
     """
     result = load(key)
     given = read_constants(settings, source, bare)
-    target = _writable(out)
     from fedbounds.empirical.commands import runs_bar
     from fedbounds.empirical.confront_sweep import confront_sweep
     from fedbounds.empirical.sweep import read_sweep
+    from fedbounds.figures.picture import figure_outputs
 
     sweep = read_sweep(spec)
+    check_outputs(figure_outputs(out), force)
     with runs_bar(sweep.name) as progress:
         found = confront_sweep(
             sweep, result, form, results=results, workers=workers, device=device, progress=progress,
             interval=interval, given=given, assume=assume, trust=trust,
         )  # fmt: skip
-    written = picture(found, sweep.name, spec).save(target)
+    written = picture(found, sweep.name, spec).save(out, force=force)
     if as_json:
         document = {"spec": spec, "result": result.key, "form": result.form(form).name}
         compared = [to_dict(setting, c) for setting, c in found.items()]
@@ -95,22 +98,6 @@ def confront(
         click.echo(describe(found))
         click.echo("\n".join(f"written {path}" for path in written))
     return 1 if any(c.covered_crossings.size for c in found.values()) else 0
-
-
-def _writable(out: str) -> Path:
-    """The path of the figure, if a file can be written there: checked before any run is made.
-
-    Raises:
-        FedboundsError: the ending is not that of a figure, or the place cannot be written.
-    """
-    from fedbounds.figures.picture import figure_path
-
-    target = figure_path(out)
-    there = next(place for place in (target.parent, *target.parents) if place.exists())
-    if target.is_dir() or not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        what = "is a directory" if target.is_dir() else f"nothing can be written into {str(there)!r}"
-        raise FedboundsError(f"cannot write {str(target)!r}: {what}")
-    return target
 
 
 def picture(found: Mapping[Setting, Confrontation], name: str, spec: str) -> Picture:

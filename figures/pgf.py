@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.comparison import BoundComparison, BoundRow
+from fedbounds.bounds.outputs import Output, write_output
 from fedbounds.bounds.tables import tex
 from fedbounds.figures.picture import COLORS, ROWS
 
 STYLES = ("solid", "dashed", "dash dot", "densely dashed", "loosely dashed", "dash dot dot")
+MARK = "% written by fedbounds\n"
 DOCUMENT = r"""\documentclass{article}
 \usepackage{amsmath}
 \usepackage{pgfplots}
@@ -27,20 +28,26 @@ DOCUMENT = r"""\documentclass{article}
 """
 
 
-def save(table: BoundComparison, path: Path, caption: str) -> list[Path]:
+def pgf_output(path: Path) -> Output:
+    """The figure as a file."""
+    return Output(path, MARK.encode())
+
+
+def save(table: BoundComparison, path: Path, caption: str, *, force: bool = False) -> list[Path]:
     r"""Write the figure: .pgf to be read with \input, .tex as a whole document.
 
     Args:
         table: the bounds.
         path: ends in .pgf or .tex.
         caption: of the document; in a .pgf it is a comment.
+        force: overwrite a file that fedbounds did not write.
     """
     drawn = picture(table)
     said = tex(caption)
     text = (
         DOCUMENT % (drawn, said) if path.suffix == ".tex" else f"% needs \\usepackage{{pgfplots}}\n% {said}\n{drawn}\n"
     )
-    write_file(path, text.encode())
+    write_output(pgf_output(path), f"{MARK}{text}".encode(), force)
     return [path]
 
 

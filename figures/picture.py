@@ -20,8 +20,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from PIL import Image
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import FIGURE, Output, check_outputs, listed_sums, write_outputs
 from fedbounds.bounds.version import __version__
 
 STYLE = Path(__file__).with_name("fedbounds.mplstyle")
@@ -67,6 +67,14 @@ def as_text(text: str) -> str:
         cost in \$ a\x07b
     """
     return "".join(repr(c)[1:-1] if unicodedata.category(c) in HIDDEN else c for c in text).replace("$", r"\$")
+
+
+def figure_outputs(path: str | Path) -> tuple[Output, ...]:
+    """The files of a figure: itself, its data (.csv) and its manifest (.json), which has the checksums of both."""
+    target = figure_path(path)
+    manifest = target.with_suffix(".json")
+    files = (Output(path, b"", (manifest,)) for path in (target, target.with_suffix(".csv")))
+    return *files, Output(manifest, FIGURE)
 
 
 @contextmanager
@@ -140,16 +148,28 @@ class Picture:
         """How a notebook shows it."""
         return self._drawn("png")
 
-    def save(self, path: str | Path) -> list[Path]:
+    def save(self, path: str | Path, *, force: bool = False) -> list[Path]:
         """Write the figure, its data (.csv) and its manifest (.json) beside it; returns what was written.
 
+        Args:
+            path: of the figure.
+            force: overwrite files of these names that fedbounds did not write.
+
         Raises:
-            FedboundsError: the ending is not .png, .pdf or .svg, or the place cannot be written.
+            FedboundsError: the ending is not .png, .pdf or .svg, the place cannot be written, or holds such a file.
         """
-        target = figure_path(path)
+        outputs = figure_outputs(path)
+        check_outputs(outputs, force)
+        target, manifest_path = outputs[0].path, outputs[2].path
         image = self._drawn(target.suffix[1:])
         drawn = with_palette(image) if target.suffix == ".png" else image
         data = self._data()
+        # the same figure in another format may be there
+        others = {target.with_suffix(ending).name for ending in FORMATS}
+        sums = {name: said for name, said in listed_sums(manifest_path).items() if name in others}
+        sums |= {
+            o.path.name: hashlib.sha256(content).hexdigest() for o, content in zip(outputs, (drawn, data), strict=False)
+        }
         manifest = {
             "schema": "fedbounds.figure/1",
             "version": __version__,
@@ -157,13 +177,10 @@ class Picture:
             "alternative": self.alternative.replace(r"\$", "$"),
             "provenance": _plain(self.provenance),
             "versions": {name: metadata.version(name) for name in ("numpy", "scipy", "sympy", "matplotlib")},
-            "sha256": {target.with_suffix(".csv").name: hashlib.sha256(data).hexdigest()},
+            "sha256": dict(sorted(sums.items())),
         }
-        written = [target, target.with_suffix(".csv"), target.with_suffix(".json")]
-        contents = [drawn, data, (json.dumps(manifest, indent=2) + "\n").encode()]
-        for file, content in zip(written, contents, strict=True):
-            write_file(file, content)
-        return written
+        write_outputs(outputs, [drawn, data, (json.dumps(manifest, indent=2) + "\n").encode()], force)
+        return [output.path for output in outputs]
 
     def _drawn(self, ending: str) -> bytes:
         image = io.BytesIO()

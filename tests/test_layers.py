@@ -328,6 +328,43 @@ def test_files_of_users_are_opened_in_one_place() -> None:
     assert not wrong, "\n".join(wrong)
 
 
+# What users name is written by `fedbounds.bounds.outputs` alone; these write caches, ledgers, views, and results under
+# the keys of their runs.
+WRITERS = {
+    "bounds/atomic.py",
+    "bounds/outputs.py",
+    "bounds/audit/cache.py",
+    "bounds/audit/ledger.py",
+    "bounds/kept_views.py",
+    "empirical/glyphs.py",
+    "empirical/sweep/executors.py",
+    "empirical/sweep/store.py",
+}
+
+
+def written_files(module: ast.AST) -> list[tuple[ast.AST, str]]:
+    """Where a module writes a file, or imports what does."""
+    found: list[tuple[ast.AST, str]] = []
+    for node in ast.walk(module):
+        match node:
+            case ast.ImportFrom(module="fedbounds.bounds.atomic", names=names):
+                found += [(node, n.name) for n in names if n.name.startswith("write")]
+            case ast.Call(func=ast.Attribute(attr="write_text" | "write_bytes" | "tofile" | "touch" as name)):
+                found.append((node, name))
+            case ast.Call(func=ast.Name(id="open"), args=[_, ast.Constant(value=str(mode)), *_]):
+                found += [(node, f"open({mode!r})")] * bool(set(mode) & {*"wax+"})
+            case ast.Call(func=ast.Attribute(attr="open"), args=[ast.Constant(value=str(mode)), *_]):
+                found += [(node, f"open({mode!r})")] * bool(set(mode) & {*"wax+"})
+    return found
+
+
+def test_files_for_users_are_written_in_one_place() -> None:
+    paths = [path for path in LIBRARY if path.relative_to(ROOT).as_posix() not in WRITERS]
+    wrong = [f"{place(p, n)} {what}" for p in paths for n, what in written_files(tree(p))]
+    assert not wrong, "\n".join(wrong)
+    assert len(written_files(ast.parse("import x\nfrom fedbounds.bounds.atomic import write_file\nopen(p, 'wb')"))) == 2
+
+
 @pytest.mark.parametrize("source", ["open(path)", "path.open('rb')", "path.read_text()", "Path(p).read_bytes()"])
 def test_a_file_that_is_opened_unseen_is_found(source: str) -> None:
     assert opened_files(ast.parse(source))

@@ -14,7 +14,9 @@ from typing import Any
 
 from fedbounds.bounds.atomic import cache_folder, write_file
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.reading import read_bytes
 
+LARGEST = 2**28  # bytes of the verdicts of a paper
 PACKAGES = ("fedbounds.bounds", "fedbounds.empirical")
 SOLVERS = ("sympy", "numpy", "scipy", "z3-solver", "python-flint", "torch")
 
@@ -52,13 +54,13 @@ def cache_file(paper: str) -> Path:
 def read_cache(paper: str, key: str) -> tuple[list[str], dict[str, dict[str, Any]]] | None:
     """Every claim's id and the rows found so far; None if there is no cache of this content, or it is unreadable."""
     try:
-        document = json.loads(cache_file(paper).read_text(encoding="utf-8"))
+        document = json.loads(read_bytes(cache_file(paper), paper, LARGEST, noted=False))
         if document["key"] != key:
             return None
         ids, rows = document["ids"], document["rows"]
         if all(isinstance(i, str) for i in ids) and all(rows[name]["id"] == name for name in rows):
             return ids, rows
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return None
 

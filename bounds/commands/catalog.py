@@ -53,7 +53,7 @@ def list_results(wanted: str | None, as_json: bool) -> None:
     for one in found:
         click.echo(f"{one.key}   {one.reference}")
         listed = [*one.results, *statements(one.key)]
-        width = max(len(r.key) for r in listed)
+        width = max((len(r.key) for r in listed), default=0)
         for r in listed:
             click.echo(f"  {r.key:<{width}}  {r.kind:<11}  {r.title}")
         click.echo()

@@ -7,21 +7,24 @@ from pathlib import Path
 
 import click
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit import checker
 from fedbounds.bounds.audit.certificates import certificate
 from fedbounds.bounds.audit.docket import Docket
-from fedbounds.bounds.commands.options import PathArgument, emit, form_option, json_option, key_argument
+from fedbounds.bounds.commands.options import OutputPath, emit, force_option, form_option, json_option, key_argument
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import DOCUMENT, Output, check_outputs, write_output
 from fedbounds.bounds.registry import load
+
+CERTIFICATE = DOCUMENT + rb"fedbounds certificate"  # how the file begins
 
 
 @click.command("certify")
 @key_argument
 @form_option
-@click.option("--out", metavar="F", type=PathArgument(), help="The certificate is written to this .json file.")
+@click.option("--out", metavar="F", type=OutputPath(), help="The certificate is written to this .json file.")
+@force_option
 @json_option
-def certify(key: str, form: str | None, out: str | None, as_json: bool) -> None:
+def certify(key: str, form: str | None, out: str | None, force: bool, as_json: bool) -> None:
     """Write the proof of the result KEY as a certificate, and check it with exact fractions.
 
     The checker, one file that needs nothing but Python, is named at the end: take both anywhere.
@@ -29,6 +32,8 @@ def certify(key: str, form: str | None, out: str | None, as_json: bool) -> None:
     \b
     fedbounds certify arbitrary-participation/theorem-3.1 --form explicit --out proof.json
     """
+    outputs = [Output(Path(out), CERTIFICATE)] if out else []
+    check_outputs(outputs, force)
     result = load(key)
     claim = f"{result.key}[{result.form(form).name}]"
     found = certificate(Docket.of(result.paper), claim)
@@ -36,8 +41,8 @@ def certify(key: str, form: str | None, out: str | None, as_json: bool) -> None:
         whole = checker.checked(json.loads(json.dumps(found)))
     except checker.Refused as error:
         raise FedboundsError(f"the checker refuses the certificate of {claim}: {error}") from error
-    if out:
-        write_file(Path(out), json.dumps(found, indent=1, ensure_ascii=False).encode())
+    for output in outputs:
+        write_output(output, json.dumps(found, indent=1, ensure_ascii=False).encode(), force)
     statement = found["statement"]
     if as_json:
         document = {"claim": claim, "steps": len(found["steps"]), "trusted": whole.believed, "statement": statement}

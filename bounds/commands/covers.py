@@ -9,13 +9,14 @@ from textwrap import wrap
 
 import click
 
-from fedbounds.bounds.atomic import write_file
-from fedbounds.bounds.commands.options import PathArgument, emit, json_option, paper_option
+from fedbounds.bounds.commands.options import OutputPath, emit, force_option, json_option, paper_option
 from fedbounds.bounds.coverage import Coverage, Covered, covers
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import Output, check_outputs, write_output
 from fedbounds.bounds.vocabulary import AXES, GROUPS
 
 WIDTH = 118
+TABLE = rb"key,form,answer,only if,"  # how the table begins
 HEADINGS = {"covered": "Covered, as far as you answer for what you are asked", "if": "Covered if more is known"}
 
 
@@ -23,10 +24,11 @@ HEADINGS = {"covered": "Covered, as far as you answer for what you are asked", "
 @click.argument("words", nargs=-1, metavar="[PROPERTY, ...]")
 @paper_option
 @click.option("--all", "everything", is_flag=True, help="Lemmas too, and what is not about a whole run.")
-@click.option("--out", metavar="F.csv", type=PathArgument(), help="Every form, as a table.")
+@click.option("--out", metavar="F.csv", type=OutputPath(), help="Every form, as a table.")
+@force_option
 @json_option
 def covers_command(
-    words: tuple[str, ...], wanted: str | None, everything: bool, out: str | None, as_json: bool
+    words: tuple[str, ...], wanted: str | None, everything: bool, out: str | None, force: bool, as_json: bool
 ) -> None:
     """Which theorems cover a setting, and which do not, and why.
 
@@ -47,9 +49,10 @@ def covers_command(
     target = None if out is None else Path(out)
     if target is not None and target.suffix != ".csv":
         raise FedboundsError(f"{target}: the table of what covers a setting ends in .csv")
+    check_outputs([] if target is None else [Output(target, TABLE)], force)
     found = covers(" ".join(words), paper=wanted)
     if target is not None:
-        write_file(target, found.to_csv().encode())
+        write_output(Output(target, TABLE), found.to_csv().encode(), force)
     if as_json:
         emit("covers", {**found.to_dict(), "written": [str(target)] if target else []})
         return

@@ -5,12 +5,12 @@ from __future__ import annotations
 import click
 
 from fedbounds.bounds.commands import completion
-from fedbounds.bounds.commands.options import PathArgument, emit, json_option, progress_bar
+from fedbounds.bounds.commands.options import OutputPath, emit, force_option, json_option, progress_bar
 from fedbounds.bounds.explorer.pages import explore as write_pages
 
 
 @click.command("explore")
-@click.option("--out", required=True, metavar="DIR", type=PathArgument(), help="The folder to write to.")
+@click.option("--out", required=True, metavar="DIR", type=OutputPath(), help="The folder to write to.")
 @click.option(
     "--paper",
     "papers",
@@ -19,15 +19,16 @@ from fedbounds.bounds.explorer.pages import explore as write_pages
     shell_complete=completion.papers,
     help="Only this paper. May be repeated.",
 )
+@force_option
 @json_option
-def explore(out: str, papers: tuple[str, ...], as_json: bool) -> None:
+def explore(out: str, papers: tuple[str, ...], force: bool, as_json: bool) -> None:
     """Write the explorer: one HTML file for each paper, and index.html for all of them.
 
     \b
     fedbounds explore --out explorer        then open explorer/index.html in a browser
     """
     with progress_bar("papers") as watch:
-        written = write_pages(out, papers, watch)
+        written = write_pages(out, papers, watch, force=force)
     if as_json:
         emit("explore", {"files": [{"path": str(path), "bytes": path.stat().st_size} for path in written]})
     else:

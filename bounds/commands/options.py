@@ -50,6 +50,13 @@ class PathArgument(click.Path):
         return super().convert(value, param, ctx)
 
 
+class OutputPath(PathArgument):
+    """The path of a file or a folder that a command writes; it has `force_option` too."""
+
+
+force_option = click.option(
+    "--force", is_flag=True, help="Overwrite files that fedbounds did not write; an input of the command never."
+)
 key_argument = click.argument("key", shell_complete=completed("keys"))
 form_option = click.option(
     "--form",

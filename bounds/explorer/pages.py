@@ -7,31 +7,37 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.effort import Watch
 from fedbounds.bounds.explorer.document import json_text, measures_document, measures_of, script, shipped
 from fedbounds.bounds.measures import Measure
-from fedbounds.bounds.registry import paper, paper_names
+from fedbounds.bounds.outputs import PAGE, Output, check_outputs, write_outputs
+from fedbounds.bounds.registry import paper
+from fedbounds.bounds.registry import papers as every_paper
 from fedbounds.bounds.version import __version__
 
 ALL = "index"  # the file of all papers
 
 
-def explore(out: str | Path, papers: Sequence[str] = (), watch: Watch | None = None) -> list[Path]:
+def explore(
+    out: str | Path, papers: Sequence[str] = (), watch: Watch | None = None, *, force: bool = False
+) -> list[Path]:
     """Write the explorer: one HTML file for each paper, and `index.html` for all of them.
 
     Args:
         out: the folder.
         papers: their keys; every paper there is by default.
         watch: told (papers so far, all papers).
+        force: overwrite files of these names that fedbounds did not write.
 
     Returns:
         The files.
 
     Raises:
-        FedboundsError: no such paper, or the folder cannot be written.
+        FedboundsError: no such paper, the folder cannot be written, or holds such a file.
     """
-    chosen = [paper(name) for name in papers or paper_names()]
+    chosen = [paper(name) for name in papers] or [*every_paper()]
+    outputs = [Output(Path(out, f"{name}.html"), PAGE) for name in (*(one.key for one in chosen), ALL)]
+    check_outputs(outputs, force)
     measures = measures_of(chosen)
     scripts: dict[str, str] = {}
     for one in chosen:
@@ -40,10 +46,8 @@ def explore(out: str | Path, papers: Sequence[str] = (), watch: Watch | None = N
             watch(len(scripts), len(chosen))
     pages = {name: page(name, theory([text], measures)) for name, text in scripts.items()}
     pages[ALL] = page("all papers", theory([*scripts.values()], measures))
-    written = {Path(out, f"{name}.html"): text for name, text in pages.items()}
-    for path, text in written.items():
-        write_file(path, text.encode())
-    return [*written]
+    write_outputs(outputs, [pages[output.path.stem].encode() for output in outputs], force)
+    return [output.path for output in outputs]
 
 
 def page(about: str, computes: str) -> str:

@@ -79,4 +79,4 @@ def draw_example(key: str, folder: Path) -> None:
     """The picture of one result, if it has one."""
     result = load(key)
     if picture := terms_over_rounds(result):
-        picture.save(folder / result.paper / image(result))
+        picture.save(folder / result.paper / image(result), force=True)

@@ -13,15 +13,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import wraps
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.constants import expected_window_divergence
 from fedbounds.bounds.errors import FedboundsError
 
@@ -38,6 +39,17 @@ class Round(NamedTuple):
     weights: np.ndarray
 
 
+def _within_memory(moment: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """A moment over all pairs of clients, refused where this machine cannot hold it."""
+
+    @wraps(moment)
+    def checked(self: Process, t: int, u: int) -> np.ndarray:
+        check_memory(f"a covariance over all pairs of clients = {self.clients}", 16 * self.clients**2)
+        return moment(self, t, u)
+
+    return checked
+
+
 class Process(ABC):
     r"""A law of the participation weights $q_t^n$, $t=0,1,\dots$, $n=0,\dots,N-1$.
 
@@ -50,6 +62,12 @@ class Process(ABC):
 
     kind: ClassVar[str]
     clients: int
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in ("covariance", "window_covariance"):
+            if name in vars(cls):
+                setattr(cls, name, _within_memory(vars(cls)[name]))
 
     @property
     def sums_to_one(self) -> bool:

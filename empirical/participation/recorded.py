@@ -120,6 +120,10 @@ class Recorded(Process):
         """Zero, (clients, clients)."""
         return np.zeros((self.clients, self.clients))
 
+    def variance(self, t: int) -> np.ndarray:
+        """Zero, (clients,)."""
+        return np.zeros(self.clients)
+
     def window_mean(self, t0: int, interval: int) -> np.ndarray:
         """The mean weights of the window, (clients,).
 

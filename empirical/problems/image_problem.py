@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fedbounds.bounds.checks import check_count
+from fedbounds.bounds.checks import check_count, check_memory
 from fedbounds.bounds.errors import FedboundsError
 from fedbounds.empirical.augmentation import Augmentation
 from fedbounds.empirical.datasets import Dataset, checksum
@@ -59,7 +59,7 @@ class ImageProblem(Problem):
         dataset: images and labels.
         partition: which client holds which training sample.
         network: a name, see `Network`.
-        batch: samples of a stochastic gradient.
+        batch: samples of a stochastic gradient; as an attribute at most those of the largest client.
         augmentation: what is done to the samples of stochastic gradients, in this order; see `Augmentation`.
         dtype: float32, or float64 for checks.
         device: where the tensors live.
@@ -87,11 +87,14 @@ class ImageProblem(Problem):
                 f"data set {dataset.name} has {len(dataset.train_labels)}"
             )
         self.network = Network(network, dataset.image, dataset.classes)
-        self.batch = check_count("batch", batch)
+        # no client holds more, and places that no client fills would cost memory
+        self.batch = min(check_count("batch", batch), int(partition.sizes.max()))
+        numbers = int(np.prod(dataset.image))
+        check_memory(f"batch = {batch}, {self.batch} samples of {numbers} numbers", 24 * self.batch * numbers)
         self.uncompressed, self.statistics = self.network.normalizing, self.network.statistics
         if self.statistics and not self.keeps_statistics:
             raise FedboundsError(f"network {network!r} has running statistics, which minimax problems do not keep")
-        if self.statistics and self.batch == 1:
+        if self.statistics and batch == 1:
             raise FedboundsError(f"batch = 1: network {network!r} normalizes batches, which takes two samples at least")
         self.augmentation = Augmentation(augmentation)  # type: ignore[arg-type]
         self.augmentation.check_image(dataset.image)
@@ -122,9 +125,9 @@ class ImageProblem(Problem):
         """The gradient of the weighted sum over samples of what is minimized, at b points: `(b, d)` -> `(b, d)`."""
 
     def draw(self, rng: np.random.Generator, client: int) -> np.ndarray:
-        """Indices of training samples, `(batch,)`; -1 in the places that a small client cannot fill.
+        """Indices of training samples, `(self.batch,)`; -1 in the places that a small client cannot fill.
 
-        With dropout or augmentation `(2, batch)`: the indices, and a word of randomness for each.
+        With dropout or augmentation `(2, self.batch)`: the indices, and a word of randomness for each.
         """
         return self.draws(rng, client, 1)[0]
 

@@ -64,10 +64,10 @@ class ModelOnData(Problem):
                 )
         self.loss, self.data, self.start = loss, list(data), start.detach().clone()
         self._check_loss(max(range(len(sizes)), key=lambda n: sizes[n]))
-        self.batch = check_count("batch", batch)
         self.clients, self.dimension = len(sizes), int(start.numel())
         self.dtype, self.device = start.dtype, start.device
         self.sizes = np.array([inputs for inputs, _ in sizes])
+        self.batch = min(check_count("batch", batch), int(self.sizes.max()))  # no client holds more
         self.steps_per_epoch = -(-self.sizes // self.batch)
         self.floor = None if lowest is None else Floor("train_loss", float(lowest), f"no loss is below {lowest:g}")
 

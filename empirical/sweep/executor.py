@@ -16,6 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from fedbounds.bounds.errors import FedboundsError
+from fedbounds.bounds.outputs import check_folder
 from fedbounds.empirical.sweep.batches import batches
 from fedbounds.empirical.sweep.executors import make_on
 from fedbounds.empirical.sweep.maker import Maker, RunTask
@@ -100,6 +101,8 @@ def execute(
     for key in distinct:
         if key not in making:
             report(key, standings[key].status, made=False)
+    if wanted:
+        check_folder(store.directory)
     facts = provenance() if wanted else {}
     planned = list(batches(wanted, workers) if run_task is None else ((run,) for run in wanted))
     maker = Maker(store, facts, run_task)

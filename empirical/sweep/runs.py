@@ -262,6 +262,18 @@ def _build(name: str, table: Mapping[str, Any]) -> Component:
     )
 
 
+def recorded_metrics(run: Run) -> list[str]:
+    """What a run records as one number for each seed and round, found at the first model of its problem.
+
+    A run counts bytes only where messages are always equally long; `uplink_bytes` is listed in any case.
+    """
+    from fedbounds.empirical.problems import problem_from_spec
+
+    problem = problem_from_spec(run.task["problem"], device=run.task["device"])
+    found = problem.metrics(problem.initial_point(np.random.default_rng(0))[None])
+    return ["participants", "uplink_bytes", *(name for name, value in found.items() if value.ndim == 1)]
+
+
 def most_together(problem: Component, task: Task, steps: int) -> int:
     """How many runs of a task's kind are made together at most: one where that does not pay.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from fedbounds.bounds.atomic import write_file
+from fedbounds.bounds.outputs import Output, write_output
 from fedbounds.empirical.sweep.provenance import origin
 from fedbounds.empirical.sweep.runs import Run
 from fedbounds.empirical.sweep.store import Store
@@ -126,11 +126,21 @@ def flatten(rows: Sequence[RunRow]) -> tuple[list[str], list[dict[str, Any]]]:
     return columns, records
 
 
-def write_csv(rows: Sequence[RunRow], path: str | Path) -> None:
+def table_output(path: str | Path) -> Output:
+    """The flat table as a file."""
+    return Output(Path(path), rb"(?:[^\n]*,)?seeds,status,(?:[^\n]*,)?key\n")
+
+
+def write_csv(rows: Sequence[RunRow], path: str | Path, *, force: bool = False) -> None:
     """Write the flat table as CSV, whole or not at all; lists are written as JSON, missing cells empty.
 
+    Args:
+        rows: of the table.
+        path: where.
+        force: overwrite a file that fedbounds did not write.
+
     Raises:
-        FedboundsError: the file cannot be written.
+        FedboundsError: the file cannot be written, or there is such a file.
     """
     columns, records = flatten(rows)
     text = io.StringIO()
@@ -139,4 +149,4 @@ def write_csv(rows: Sequence[RunRow], path: str | Path) -> None:
     for record in records:
         cells = (record.get(column, "") for column in columns)
         writer.writerow([json.dumps(cell) if isinstance(cell, list) else cell for cell in cells])
-    write_file(Path(path), text.getvalue().encode())
+    write_output(table_output(path), text.getvalue().encode(), force)

@@ -7,26 +7,30 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.audit.errata import room_errata, room_wording
 from fedbounds.bounds.audit.findings import DEGREES, findings_in_words
 from fedbounds.bounds.audit.ledger import ledger_path
 from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.outputs import FIGURE, Output, write_outputs
 from fedbounds.bounds.reading import read_bytes
 from fedbounds.bounds.registry import paper
 from fedbounds.bounds.version import __version__
+from fedbounds.figures.claims import claims_output
 from fedbounds.figures.report.cited import software
 from fedbounds.figures.report.gallery import CLAIMS, LARGEST, claims_in, committed, counted, figures_in
 from fedbounds.figures.report.theory import erratum_document, result_document, verdict_document
 
 
-def paper_document(name: str, out: Path, figures: Path | None = None) -> tuple[dict[str, Any], list[Path]]:
+def paper_document(
+    name: str, out: Path, figures: Path | None = None, force: bool = False
+) -> tuple[dict[str, Any], list[Path]]:
     """The document of a report on a paper, as plain values; its figures are copied into the folder.
 
     Args:
         name: the paper's key.
         out: the folder of the page.
         figures: what `fedbounds figure PAPER --out DIR` wrote; by default the committed ones, where this is a checkout.
+        force: overwrite files that fedbounds did not write.
 
     Returns:
         The document, and the files of its figures.
@@ -45,8 +49,12 @@ def paper_document(name: str, out: Path, figures: Path | None = None) -> tuple[d
             if file.is_file():
                 copied[file.name] = read_bytes(file, str(file), LARGEST)
     written = [out / name for name in copied]
-    for path, content in zip(written, copied.values(), strict=True):
-        write_file(path, content)
+    # written by an earlier report, or drawn there
+    marks = {CLAIMS: claims_output(out).mark, **{path.name: FIGURE for path in written if path.suffix == ".json"}}
+    outputs = [
+        Output(path, marks.get(path.name, b""), (out / "report.json", path.with_suffix(".json"))) for path in written
+    ]
+    write_outputs(outputs, [*copied.values()], force)
     results = []
     for result in loaded.results:
         forms = [verdict_document(result, form) for form in result.forms]

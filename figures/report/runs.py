@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,17 @@ from typing import Any
 import numpy as np
 
 from fedbounds.bounds.commands.options import plain
+from fedbounds.bounds.outputs import Output
 from fedbounds.bounds.reading import LARGEST_TOML, read_bytes, read_text
 from fedbounds.bounds.registry import paper, paper_names
 from fedbounds.bounds.version import __version__
 from fedbounds.empirical.confront import Confrontation
-from fedbounds.empirical.confront_results import Confrontations, Promise
+from fedbounds.empirical.confront_results import Confrontations, Promise, promises_named, promises_of_runs
 from fedbounds.empirical.confront_sweep import Setting
 from fedbounds.empirical.sweep import Store, Sweep
 from fedbounds.empirical.sweep.provenance import provenance
 from fedbounds.figures.overlay import MOST_PANELS, overlay, overlay_settings
-from fedbounds.figures.picture import Picture, as_text
+from fedbounds.figures.picture import Picture, as_text, figure_outputs
 from fedbounds.figures.report.cited import software
 from fedbounds.figures.report.page import figure_of, slug
 from fedbounds.figures.report.theory import result_document
@@ -33,7 +34,7 @@ Drawn = Callable[[int, int], None]
 
 
 def runs_document(
-    sweep: Sweep, found: Confrontations, store: Store, out: Path, drawn: Drawn | None = None
+    sweep: Sweep, found: Confrontations, store: Store, out: Path, drawn: Drawn | None = None, force: bool = False
 ) -> tuple[dict[str, Any], list[Path]]:
     """The document of a report on runs, as plain values; its figures are drawn into the folder.
 
@@ -43,6 +44,7 @@ def runs_document(
         store: where they are kept.
         out: the folder of the page.
         drawn: called after every figure, with how many are drawn and how many there are in all.
+        force: overwrite files that fedbounds did not write.
 
     Returns:
         The document, and the files of its figures.
@@ -64,9 +66,9 @@ def runs_document(
         figures = []
         own = [some for one, some in groups if one is promise]
         for number, some in enumerate(own, 1):
-            name = slug(promise.claim) + (f"-{number}" if len(own) > 1 else "")
+            name = _name(promise, number if len(own) > 1 else 0)
             picture = _drawn(promise, some, sweep.name)
-            written += picture.save(out / f"{name}.png")
+            written += picture.save(out / f"{name}.png", force=force)
             figures.append(figure_of(out / f"{name}.png", picture.caption, picture.alternative))
             if drawn is not None:
                 drawn(sum(path.suffix == ".png" for path in written), len(groups))
@@ -112,6 +114,24 @@ def runs_document(
             "bibtex": [*(paper(name).bibtex.strip() for name in papers), software()],
         }
     ), written
+
+
+def figures_of_runs(out: Path, keys: Sequence[str], settings: int) -> Iterator[Output]:
+    """Every file of a figure that a report on so many settings may write.
+
+    Args:
+        out: the folder of the page.
+        keys: the results that are named; none, where those that cover the runs are taken.
+        settings: how many, at most.
+    """
+    for promise in promises_named(keys) if keys else promises_of_runs():
+        for number in range(-(-settings // MOST_PANELS) + 1):
+            yield from figure_outputs(out / f"{_name(promise, number)}.png")
+
+
+def _name(promise: Promise, number: int) -> str:
+    """The name of a figure: the first of several has number 1, a single one 0."""
+    return slug(promise.claim) + (f"-{number}" if number else "")
 
 
 def _pictures(found: Mapping[Setting, Confrontation]) -> list[dict[Setting, Confrontation]]:
@@ -166,7 +186,7 @@ def _build(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checksums(files: Sequence[Path]) -> dict[str, str]:
-    return {file.name: hashlib.sha256(read_bytes(file, str(file), LARGEST)).hexdigest() for file in files}
+    return {file.name: hashlib.sha256(read_bytes(file, str(file), LARGEST, noted=False)).hexdigest() for file in files}
 
 
 def _comparison(setting: Setting, c: Confrontation) -> dict[str, Any]:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from fedbounds.bounds.atomic import write_file
 from fedbounds.bounds.commands import completion
 from fedbounds.bounds.commands.options import (
     Count,
+    OutputPath,
     PathArgument,
     assume_option,
     constants_options,
     device_option,
     emit,
+    force_option,
     json_option,
     progress_bar,
     read_constants,
 )
 from fedbounds.bounds.errors import FedboundsError, MissingExtra
+from fedbounds.bounds.outputs import PAGE as HTML
+from fedbounds.bounds.outputs import REPORT, Output, check_folder, check_outputs, write_outputs
+from fedbounds.bounds.reading import noting_inputs
 from fedbounds.bounds.version import __version__
 
 PAGE, DOCUMENT = "index.html", "report.json"
@@ -34,7 +37,8 @@ PAGE, DOCUMENT = "index.html", "report.json"
     "--paper", metavar="P", shell_complete=completion.papers,
     help="Report on a paper instead: results, verdicts, errata, figures, claims.",
 )  # fmt: skip
-@click.option("--out", required=True, metavar="DIR", type=PathArgument(), help="The folder to write to.")
+@click.option("--out", required=True, metavar="DIR", type=OutputPath(), help="The folder to write to.")
+@force_option
 @click.option(
     "--key", "keys", multiple=True, metavar="KEY", shell_complete=completion.keys,
     help="A result to hold the runs against, as fedau/theorem-2 or 'fedau/theorem-2[printed]'. May be repeated. "
@@ -54,6 +58,7 @@ def report(
     spec: str | None,
     paper: str | None,
     out: str,
+    force: bool,
     keys: tuple[str, ...],
     figures: str | None,
     settings: tuple[str, ...],
@@ -77,19 +82,21 @@ def report(
     """
     if (spec is None) == (paper is None):
         raise FedboundsError("report needs one of the two: SPEC.toml, or --paper P")
-    folder = _folder(out)
+    folder = Path(out)
+    check_folder(folder)
     given = read_constants(settings, source, bare)
     if paper is not None:
         if keys or given or assume:
             raise FedboundsError("--key, --set, --from and --assume are about runs: give SPEC.toml, not --paper")
-        written, crossed = report_paper(paper, folder, None if figures is None else _there(figures)), False
+        written, crossed = report_paper(paper, folder, None if figures is None else _there(figures), force=force), False
     else:
         assert spec is not None
         if figures is not None:
             raise FedboundsError("--figures is about a paper: give --paper P, not SPEC.toml")
         written, crossed = report_runs(
-            spec, folder, keys, results=results, workers=workers, device=device, given=given, assume=assume
-        )
+            spec, folder, keys, results=results, workers=workers, device=device, given=given, assume=assume,
+            force=force,
+        )  # fmt: skip
     if as_json:
         emit("report", {"page": str(folder / PAGE), "crossed": crossed, "written": [str(path) for path in written]})
     else:
@@ -97,6 +104,7 @@ def report(
     return 1 if crossed else 0
 
 
+@noting_inputs()
 def report_runs(
     spec: str | Path,
     out: str | Path,
@@ -107,6 +115,7 @@ def report_runs(
     device: str | None = None,
     given: dict[str, Any] | None = None,
     assume: tuple[str, ...] = (),
+    force: bool = False,
 ) -> tuple[list[Path], bool]:
     """Write the report on the runs of a sweep file; those that are missing are made first.
 
@@ -114,6 +123,7 @@ def report_runs(
         spec: the file.
         out: the folder.
         keys, results, workers, device, given, assume: as for `fedbounds.empirical.confront_results.confront_results`.
+        force: overwrite files that fedbounds did not write.
 
     Returns:
         The files, the page first, and whether a bound is crossed where its conditions hold.
@@ -124,25 +134,28 @@ def report_runs(
         from fedbounds.empirical.sweep import Store, read_sweep
     except ModuleNotFoundError as error:
         raise MissingExtra("empirical", error.name or "torch") from None
-    from fedbounds.figures.report.runs import runs_document
+    from fedbounds.figures.report.runs import figures_of_runs, runs_document
 
     folder, sweep = Path(out), read_sweep(spec)
+    check_outputs([*_pages(folder), *figures_of_runs(folder, keys, len(sweep.tasks))], force)
     with runs_bar(sweep.name) as progress:
         found = confront_results(
             sweep, keys, results=results, workers=workers, device=device, progress=progress, given=given, assume=assume
         )
     with progress_bar("drawing") as drawn:
-        document, images = runs_document(sweep, found, Store(Path(results) / sweep.name), folder, drawn)
-    return [*_write(folder, "runs.html", document), *images], found.crossed
+        document, images = runs_document(sweep, found, Store(Path(results) / sweep.name), folder, drawn, force)
+    return [*_write(folder, "runs.html", document, force), *images], found.crossed
 
 
-def report_paper(name: str, out: str | Path, figures: str | Path | None = None) -> list[Path]:
+@noting_inputs()
+def report_paper(name: str, out: str | Path, figures: str | Path | None = None, *, force: bool = False) -> list[Path]:
     """Write the report on a paper.
 
     Args:
         name: the paper's key.
         out: the folder.
         figures: what `fedbounds figure PAPER --out DIR` wrote; by default the committed gallery, in a checkout.
+        force: overwrite files that fedbounds did not write.
 
     Returns:
         The files, the page first.
@@ -153,35 +166,23 @@ def report_paper(name: str, out: str | Path, figures: str | Path | None = None) 
     from fedbounds.figures.report.papers import paper_document
 
     folder = Path(out)
-    document, copied = paper_document(name, folder, None if figures is None else Path(figures))
-    return [*_write(folder, "paper.html", document), *copied]
+    check_outputs(_pages(folder), force)
+    document, copied = paper_document(name, folder, None if figures is None else Path(figures), force)
+    return [*_write(folder, "paper.html", document, force), *copied]
 
 
-def _write(folder: Path, template: str, document: dict[str, Any]) -> list[Path]:
+def _pages(folder: Path) -> tuple[Output, Output]:
     """The page and its document."""
+    return Output(folder / PAGE, HTML), Output(folder / DOCUMENT, REPORT)
+
+
+def _write(folder: Path, template: str, document: dict[str, Any], force: bool) -> list[Path]:
     from fedbounds.figures.report.page import page
 
     whole = {"schema": "fedbounds.report/1", "version": __version__, **document}
-    written = {folder / PAGE: page(template, whole), folder / DOCUMENT: json.dumps(whole, indent=1) + "\n"}
-    for path, text in written.items():
-        write_file(path, text.encode())
-    return [*written]
-
-
-def _folder(out: str) -> Path:
-    """The folder of a page, if files can be written there: checked before any run is made.
-
-    Raises:
-        FedboundsError: it is a file, or nothing can be written there.
-    """
-    folder = Path(out)
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        what = (
-            f"{str(there)!r} is not a folder" if not there.is_dir() else f"nothing can be written into {str(there)!r}"
-        )
-        raise FedboundsError(f"cannot write into {out!r}: {what}")
-    return folder
+    texts = page(template, whole), json.dumps(whole, indent=1) + "\n"
+    write_outputs(_pages(folder), [text.encode() for text in texts], force)
+    return [output.path for output in _pages(folder)]
 
 
 def _there(figures: str) -> Path:

@@ -470,12 +470,12 @@ def test_many_draws_are_the_single_draws_in_a_row():
 
 def test_words_leave_the_samples_of_the_smallest_clients_and_the_order_of_draws_as_they_are():
     problem, rng = _problem("mlp", batch=30, augmentation=["flip"]), np.random.default_rng(5)
-    small = int(PARTITION.sizes.argmin())
+    small, width = int(PARTITION.sizes.argmin()), int(PARTITION.sizes.max())  # no client holds 30
     for client in (small, int(PARTITION.sizes.argmax())):
         together = problem.draws(np.random.default_rng(5), client, 4)
         rng = np.random.default_rng(5)
         np.testing.assert_array_equal(together, np.stack([problem.draw(rng, client) for _ in range(4)]))
-        assert together.shape == (4, 2, 30) and len(set(together[:, 1].ravel())) == 120
+        assert together.shape == (4, 2, width) and len(set(together[:, 1].ravel())) == 4 * width
         assert set(together[:, 0].ravel()) - {-1} <= set(PARTITION.samples[client])
     x = _points(problem, 1, 1)
     assert torch.isfinite(

@@ -165,8 +165,8 @@ def test_another_schema_is_named(trace, tmp_path, monkeypatch):
 
 
 def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(trace, tmp_path, monkeypatch):
-    path = tmp_path / "run.npz"
-    path.write_bytes(b"old")
+    path = trace.save(tmp_path / "run.npz")
+    old = path.read_bytes()
 
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
@@ -175,7 +175,7 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(trace, tmp_path,
         monkeypatch.setattr(np, name, full)
     with pytest.raises(FedboundsError, match=r"cannot write the trace .*run\.npz: No space left on device"):
         trace.save(path)
-    assert path.read_bytes() == b"old"
+    assert path.read_bytes() == old
     assert os.listdir(tmp_path) == ["run.npz"]
     with pytest.raises(FedboundsError, match="cannot write"):
         trace.save(tmp_path / "nowhere" / "run.npz")

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.bounds.outputs import check_outputs
 from fedbounds.bounds.registry import load
 from fedbounds.empirical.confront import Confrontation, confront
 from fedbounds.empirical.moments import moments
 from fedbounds.empirical.papers.arbitrary_participation.algorithms import GeneralizedFedAvg
 from fedbounds.empirical.participation import PeriodicGroups
 from fedbounds.empirical.problems import random_quadratic
-from fedbounds.figures.claims import Claim, level, write_claims
+from fedbounds.figures.claims import Claim, claims_output, level, write_claims
 from fedbounds.figures.overlay import overlay
 from fedbounds.figures.paper_gallery import Traces
 from fedbounds.figures.papers.arbitrary_participation.claims import ordering
@@ -24,9 +25,12 @@ from fedbounds.figures.papers.arbitrary_participation.drawing import Gallery
 from fedbounds.figures.papers.arbitrary_participation.experiments import SMOKE, Scale, demonstrated
 from fedbounds.figures.papers.arbitrary_participation.real_data import confronted_all, guarantee
 from fedbounds.figures.participation import participation_timeline
+from fedbounds.figures.picture import figure_outputs
 from fedbounds.figures.theory import breakdown
 
 WIDTH = 110  # of a line of the summary
+EXACT = ("explicit", "sharp")  # forms of the theorem
+FIGURES = ("periodic", *(f"theorem-3.1-{form}" for form in EXACT), "breakdown", "timeline", "guarantee")
 THEOREM = "arbitrary-participation/theorem-3.1"
 SMALL = {
     "scale": SMOKE,
@@ -117,6 +121,7 @@ def demonstrate(
     scale: Scale | None = None,
     rounds: int = 5000,
     real_rounds: int = 600,
+    force: bool = False,
 ) -> Demonstration:
     """Run everything and write figures, data and tables into a directory.
 
@@ -128,27 +133,31 @@ def demonstrate(
         scale: of the image experiment; `demonstrated` if not given.
         rounds: T of the exact part.
         real_rounds: T of the part on real images.
+        force: overwrite files that fedbounds did not write.
 
     Raises:
         FedboundsError: a run failed or a place cannot be written.
     """
+    figures = [output for name in FIGURES for output in figure_outputs(out / f"{name}.png")]
+    check_outputs([*figures, claims_output(out / "claims.csv")], force)
     scale = demonstrated() if scale is None else scale
     gallery = Gallery(out / "runs", workers=workers, scale=scale, progress=progress, device=device)
     traces = gallery.four_methods()
     claims = ordering(traces, scale.last)
     note = f"Amplification eta = 10. Local step sizes: {gallery.tuning_words()}"
     title = "Periodic availability: amplified FedAvg and its baselines"
-    written = gallery.convergence(title, traces, note).save(out / "periodic.png")
-    written.append(write_claims(claims, out / "claims.csv"))
+    written = gallery.convergence(title, traces, note).save(out / "periodic.png", force=force)
+    written.append(write_claims(claims, out / "claims.csv", force=force))
 
     comparisons = exact_run(rounds)
     for name, comparison in comparisons.items():
-        written += overlay(comparison).save(out / f"theorem-3.1-{name}.png")
-    written += breakdown(comparisons["explicit"].evaluation).save(out / "breakdown.png")
+        written += overlay(comparison).save(out / f"theorem-3.1-{name}.png", force=force)
+    written += breakdown(comparisons["explicit"].evaluation).save(out / "breakdown.png", force=force)
     weights = periodic(50, 5, 10).matrix(200, np.random.default_rng(0))
-    written += participation_timeline(weights, 50, {"process": "periodic groups", "seed": 0}).save(out / "timeline.png")
+    timeline = participation_timeline(weights, 50, {"process": "periodic groups", "seed": 0})
+    written += timeline.save(out / "timeline.png", force=force)
     real = confronted_all(real_rounds)
-    written += guarantee(real).save(out / "guarantee.png")
+    written += guarantee(real).save(out / "guarantee.png", force=force)
     levels = _levels(traces, scale)
     return Demonstration(scale.words, gallery.tuning_words(), levels, claims, comparisons, real, written)
 
@@ -166,7 +175,7 @@ def exact_run(rounds: int) -> dict[str, Confrontation]:
     weights = periodic(50, 5, 10).matrix(rounds, np.random.default_rng(0))
     run = moments(GeneralizedFedAvg(step, local_steps, 6.0, interval), problem, weights)
     theorem = load(THEOREM)
-    return {form: confront(run, theorem, form) for form in ("explicit", "sharp")}
+    return {form: confront(run, theorem, form) for form in EXACT}
 
 
 def _end(c: Confrontation) -> dict[str, Any]:
