@@ -199,11 +199,17 @@ class Test:
         return least_number(power, self.margins[0].seeds)
 
     def words(self, p: float) -> str:
-        """The difference with its 95 % interval and the corrected p-value."""
+        """The difference with its 95 % interval, the p-value and the corrected one.
+
+        Example:
+            >>> test = Level.of(np.array([3.0, 4.0, 5.0]), "a").above(Level.of(np.array([1.0, 2.1, 2.9]), "b"))
+            >>> test.words(0.01)
+            'a - b: +2 [+1.75, +2.25], 2 degrees of freedom, p 0.00083, corrected 0.01'
+        """
         low, high = self.gap.interval()
         said = f"{self.gap.name or 'difference'}: {number(self.gap.mean, True)}"
-        said += f" [{number(low, True)}, {number(high, True)}]"
-        return f"{said}{f', {self.tolerance}' if self.tolerance else ''}, p {p_in_words(p)}"
+        said += f" [{number(low, True)}, {number(high, True)}], {number(self.gap.freedom)} degrees of freedom"
+        return f"{said}{f', {self.tolerance}' if self.tolerance else ''}, p {self.p:.2g}, corrected {p:.2g}"
 
     @property
     def kind(self) -> str:
@@ -252,8 +258,8 @@ class SignTest:
         return least_number(lambda seeds: power_of(centered, seeds, level / 2, under=0.5), self.seeds)
 
     def words(self, p: float) -> str:
-        """In how many seeds, with the corrected p-value."""
-        return f"{self.name}: in {self.held} of {self.seeds} seeds, p {p_in_words(p)}"
+        """In how many seeds, with the p-value and the corrected one."""
+        return f"{self.name}: in {self.held} of {self.seeds} seeds, p {self.p:.2g}, corrected {p:.2g}"
 
     @property
     def kind(self) -> str:
@@ -450,12 +456,3 @@ def number(value: float, signed: bool = False) -> str:
     """
     return f"{value:{'+' if signed else ''}.3g}"
 
-
-def p_in_words(p: float) -> str:
-    """Two digits.
-
-    Example:
-        >>> p_in_words(0.0312), p_in_words(1e-7), p_in_words(1.0)
-        ('0.031', '< 0.0001', '1')
-    """
-    return "< 0.0001" if p < 1e-4 else f"{p:.2g}"
