@@ -112,8 +112,8 @@ class Level:
             [True, None, False]
         """
         gap, border = self.minus(other), Level(distance, 0.0, self.seeds, degrees=inf)
-        if not isfinite(gap.mean):
-            return None if gap.mean != gap.mean else False
+        if not isfinite(gap.mean) or not isfinite(gap.error):
+            return False if abs(gap.mean) == inf else None
         return Test(gap, (border.minus(gap), border.minus(gap.times(-1))), f"within {distance:g}")
 
     def alike(self, other: Level) -> Part:
@@ -126,8 +126,8 @@ class Level:
             [True, None, False]
         """
         gap = self.minus(other)
-        if not isfinite(gap.mean):
-            return None if gap.mean != gap.mean else False
+        if not isfinite(gap.mean) or not isfinite(gap.error):
+            return False if abs(gap.mean) == inf else None
         margins = (self.times(1 + ALIKE).minus(other), other.times(1 + ALIKE).minus(self))
         return Test(gap, margins, f"within {ALIKE:.0%}")
 
@@ -165,8 +165,9 @@ class Test:
     @property
     def key(self) -> tuple[object, ...]:
         """The same for the same comparison made in either direction."""
-        return tuple(sorted((abs(m.mean) if len(self.margins) == 1 else m.mean, m.error, m.freedom)
-                            for m in self.margins))  # fmt: skip
+        signed = len(self.margins) > 1
+        numbers = sorted((m.mean if signed else abs(m.mean), m.error, m.freedom) for m in self.margins)
+        return (*sorted(self.names), *numbers)
 
     @cached_property
     def _tails(self) -> tuple[float, float]:
@@ -295,9 +296,11 @@ Part = Test | SignTest | Parts | bool | None
 
 
 def above_zero(level: Level) -> Part:
-    """Whether a mean is above zero: a test, unless it is infinite."""
+    """Whether a mean is above zero: a test, unless it is infinite, or of one seed, which tells nothing."""
     if not isfinite(level.mean):
         return None if level.mean != level.mean else level.mean > 0
+    if not isfinite(level.error):
+        return None
     return Test(level, (level,))
 
 
@@ -356,11 +359,17 @@ def holm(tests: Iterable[AnyTest]) -> dict[tuple[object, ...], Corrected]:
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether something agrees (None: it is not decided), and the seeds that would decide it: 0 where it is decided, or
-    where there are none."""
+    """Whether something agrees.
+
+    Attributes:
+        agrees: None if it is not decided.
+        seeds_needed: the seeds that would decide it; 0 where it is decided, or where no seeds would.
+        towards: whether the means point to agreement, where it is not decided.
+    """
 
     agrees: bool | None
     seeds_needed: float = 0
+    towards: bool = True
 
     @property
     def power(self) -> str:
@@ -384,21 +393,27 @@ def decide(part: Part, corrected: Mapping[tuple[object, ...], Corrected] | None 
         return _decide_parts(part, [decide(one, known) for one in part.parts])
     if isinstance(part, (Test, SignTest)):
         found = known[part.key]
-        return Finding(part.claimed) if found.p <= LEVEL else Finding(None, part.seeds_needed(found.level))
+        if found.p <= LEVEL:
+            return Finding(part.claimed)
+        return Finding(None, part.seeds_needed(found.level), part.claimed)
     return Finding(part)
 
 
 def _decide_parts(part: Parts, found: Sequence[Finding]) -> Finding:
     agreed, against = (sum(one.agrees is said for one in found) for said in (True, False))
-    open_ = sorted(one.seeds_needed for one in found if one.agrees is None)
     if part.by_means is not None:
         return Finding(part.by_means or (False if against else None))
     wanted = ceil(part.share * len(found) - 1e-9)
+    spare = len(found) - wanted
     if agreed >= wanted:
         return Finding(True)
-    if against > len(found) - wanted:
+    if against > spare:
         return Finding(False)
-    return Finding(None, open_[wanted - agreed - 1])
+    open_ = [one for one in found if one.agrees is None]
+    towards, away = (sorted(one.seeds_needed for one in open_ if one.towards is said) for said in (True, False))
+    likely = agreed + len(towards) >= wanted  # what more seeds would decide, if means stay where they are
+    needed = towards[wanted - agreed - 1] if likely else away[spare - against]
+    return Finding(None, 0 if any(not one.seeds_needed for one in open_) else needed, likely)
 
 
 def upper_tail(mean: Level) -> float:
@@ -455,4 +470,3 @@ def number(value: float, signed: bool = False) -> str:
         ('+0.00123', '-12.3', '1.23e+06')
     """
     return f"{value:{'+' if signed else ''}.3g}"
-

@@ -130,7 +130,8 @@ def test_the_seeds_that_would_tell_have_power_at_the_corrected_level(seeds, p):
 def test_no_feasible_number_of_seeds_tells_equal_means():
     same = Level.of(np.array([1.0, 2.0]))
     assert decide(same.above(same)).power == "no feasible number of seeds would tell"
-    assert decide(Level(1.0, np.inf).above(Level(2.0, np.inf))).agrees is None  # a single seed
+    single = Level.of(np.ones(1))
+    assert single.above(same) is None and single.near(same, 1.0) is None and single.alike(same) is None
 
 
 def test_a_diverged_seed_decides_without_a_test_unless_both_diverged():
@@ -156,6 +157,11 @@ def test_parts_are_decided_by_their_share():
     wide = above_zero(Level(1.0, 5.0, 5))
     alone = [decide(one).seeds_needed for one in (open_, wide)]
     assert alone[0] < alone[1] and decide(every([open_, wide])).seeds_needed >= alone[1]
+    away = above_zero(Level(-1.1, 0.9, 5))
+    seeds = {test: test.seeds_needed(LEVEL / 3) for test in (open_, away, wide)}  # the first decides each
+    assert decide(some([away, wide])).seeds_needed > seeds[away] and decide(every([away, wide])).towards is False
+    assert decide(every([away, wide, open_])).seeds_needed <= seeds[away]
+    assert decide(every([wide, None])).power == ""  # no seeds decide what has no test
 
 
 def curve(ends, seeds=5, spread=0.1):

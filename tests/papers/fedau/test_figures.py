@@ -204,7 +204,9 @@ def test_the_other_claims_are_judged_by_what_was_measured():
     assert [c.agrees for c in table_d_6_1("here", numbers(a=9, b=8, c=7, d=3, e=4, f=2, g=3))] == [True, False]
 
     def verdicts(means):
-        return [c.agrees for c in figure_1(0, named({K: mean + np.array([0.1, 0.0, -0.1]) for K, mean in means.items()}))]
+        return [
+            c.agrees for c in figure_1(0, named({K: mean + np.array([0.1, 0.0, -0.1]) for K, mean in means.items()}))
+        ]
 
     assert verdicts({1: 5, 50: 9, inf: 8}) == [True, True]
     assert verdicts({1: 5, 50: 8, inf: 9}) == [False, False]
