@@ -109,8 +109,8 @@ class Claim:
 
     @property
     def comparisons(self) -> str:
-        """The comparisons with 95 % intervals and corrected p-values, each once."""
-        tests = list({test.key: test for test in tests_in(self.found)}.values())
+        """The comparisons that decide, with 95 % intervals and corrected p-values, each once."""
+        tests = list({test.key: test for test in tests_in(self.found, deciding=True)}.values())
         if not tests:
             return ""
         words = "; ".join(test.words(self._corrected[test.key].p) for test in tests)

@@ -48,8 +48,9 @@ class PrintedTables:
             *group, label = row[:skip]
             for heading, value in zip(content["columns"][skip:], row[skip:], strict=True):
                 mean, deviation = value if isinstance(value, list) else (value, np.inf)
-                found.setdefault(", ".join([*group, heading]), {})[label] = Level(
-                    mean, deviation / self.seeds**0.5, self.seeds, name=label
+                where = ", ".join([*group, heading])
+                found.setdefault(where, {})[label] = Level(
+                    mean, deviation / self.seeds**0.5, self.seeds, name=f"{label} ({where})"
                 )
         return found
 

@@ -325,10 +325,11 @@ def some(parts: Iterable[Part]) -> Parts:
     return Parts(made, 1 / len(made))
 
 
-def tests_in(part: Part) -> list[AnyTest]:
-    """The tests of a part."""
+def tests_in(part: Part, deciding: bool = False) -> list[AnyTest]:
+    """The tests of a part; of those that are decided by their means none, if only what decides is wanted."""
     if isinstance(part, Parts):
-        return [test for one in part.parts for test in tests_in(one)]
+        some_ = () if deciding and part.by_means else part.parts
+        return [test for one in some_ for test in tests_in(one, deciding)]
     return [part] if isinstance(part, (Test, SignTest)) else []
 
 

@@ -332,7 +332,7 @@ def table_2() -> Claim:
 def table_3() -> list[Claim]:
     """The tasks of the appendix, as printed."""
     rows = {
-        row[0]: {method: Level(mean, deviation / PRINTED.seeds**0.5, PRINTED.seeds, name=method)
+        row[0]: {method: Level(mean, deviation / PRINTED.seeds**0.5, PRINTED.seeds, name=f"{method} ({row[0]})")
                  for method, (mean, deviation) in zip(PRINTED.tables["Table 3"]["columns"][1:], row[1:], strict=True)}
         for row in PRINTED.tables["Table 3"]["rows"]
     }  # fmt: skip

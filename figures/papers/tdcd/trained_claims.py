@@ -67,7 +67,7 @@ def task_claims(gallery: TrainedGallery, name: str, by_clients: Mapping[int, Run
                 f"Text on {counted}: the larger Q, the slower per iteration, and the worse the final loss and metric",
             )
             claims += limits(task, "Q", runs, metric).apply([found])
-        claims.append(converges(counted, where, runs))
+        claims += small.apply([converges(counted, where, runs)])
     few, many = by_clients.values()
     for metric, words, sign in (
         ("train_loss", "a higher loss", 1),
