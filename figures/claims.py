@@ -115,7 +115,8 @@ class Claim:
             return ""
         words = "; ".join(test.words(self._corrected[test.key].p) for test in tests)
         kinds = " and ".join(dict.fromkeys(test.kind for test in tests))
-        return f"{words} ({kinds}; Holm, {len(self._corrected)} comparisons)"
+        many = len(self._corrected)
+        return f"{words} ({kinds}; Holm, {many} comparison{'s' if many > 1 else ''})"
 
     @property
     def row(self) -> tuple[str, ...]:

@@ -211,7 +211,7 @@ def test_the_table_has_intervals_and_what_the_paper_says(tmp_path):
     low, high = stats.ttest_rel(ONE, OTHER).confidence_interval()
     assert text.splitlines()[0] == ",".join(COLUMNS)
     assert f"a - b: {ONE.mean() - OTHER.mean():+.3g} [{low:+.3g}, {high:+.3g}], 5 degrees of freedom, p " in text
-    assert "(paired t; Holm, 1 comparisons)" in text and "Section 1: a is good,a is better" in text
+    assert "(paired t; Holm, 1 comparison)" in text and "Section 1: a is good,a is better" in text
     assert text.splitlines()[2] == "Figure 1,exact,exact,,,agrees,"
 
 
